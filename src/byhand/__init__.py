@@ -1,0 +1,60 @@
+"""byhand: a GPT whose every number can be worked by hand, and that trains at full speed.
+
+The names below are the public interface. Each is imported on first use, so that `import byhand` stays light.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ModelConfig": "byhand.config",
+    "DataConfig": "byhand.config",
+    "OptimConfig": "byhand.config",
+    "TrainConfig": "byhand.config",
+    "ByhandError": "byhand.errors",
+    "ShapeError": "byhand.errors",
+    "Tensor": "byhand.engine",
+    "Equation": "byhand.engine",
+    "no_grad": "byhand.engine",
+    "scope": "byhand.engine",
+    "gradcheck": "byhand.engine",
+    "TinyGPT": "byhand.model",
+    "AdamW": "byhand.optim",
+    "ByteDataset": "byhand.data",
+    "generate": "byhand.generate",
+    "load_model": "byhand.checkpoint",
+}
+__all__ = ["__version__", *sorted(_HOME)]
+
+if TYPE_CHECKING:
+    from byhand.checkpoint import load_model as load_model
+    from byhand.config import DataConfig as DataConfig
+    from byhand.config import ModelConfig as ModelConfig
+    from byhand.config import OptimConfig as OptimConfig
+    from byhand.config import TrainConfig as TrainConfig
+    from byhand.data import ByteDataset as ByteDataset
+    from byhand.engine import Equation as Equation
+    from byhand.engine import Tensor as Tensor
+    from byhand.engine import gradcheck as gradcheck
+    from byhand.engine import no_grad as no_grad
+    from byhand.engine import scope as scope
+    from byhand.errors import ByhandError as ByhandError
+    from byhand.errors import ShapeError as ShapeError
+    from byhand.generate import generate as generate
+    from byhand.model import TinyGPT as TinyGPT
+    from byhand.optim import AdamW as AdamW
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its home the first time it is asked for."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'byhand' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -1,0 +1,209 @@
+"""Every setting, in frozen dataclasses that check themselves once, when they are made.
+
+Fields are the flags of `byhand train` (`d_model` is `--d-model`) and the keys of a TOML file. The string below a
+field is its help text.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from byhand.errors import ConfigError
+
+Dtype = Literal["float32", "float64"]
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The shape of a GPT. The defaults are the seed documents' model: pre-norm, no gain or bias in LayerNorm."""
+
+    vocab_size: int = 256
+    """V: number of tokens in the vocabulary (256 for bytes)."""
+    seq_len: int = 64
+    """T: longest context, in tokens."""
+    d_model: int = 64
+    """C: width of the residual stream."""
+    n_layers: int = 1
+    """L: number of blocks."""
+    n_heads: int = 1
+    """H: attention heads; must divide d_model."""
+    d_ff: int | None = None
+    """F: width of the MLP; 4 d_model if not given."""
+    norm_position: Literal["pre", "post"] = "pre"
+    """pre: x + f(LN(x)), with a final LN. post: LN(x + f(x)), without."""
+    norm_affine: bool = False
+    """Give every LayerNorm a learned gain and bias."""
+    activation: Literal["gelu", "relu"] = "gelu"
+    """Non-linearity of the MLP."""
+    causal: bool = True
+    """Let positions attend only to themselves and earlier ones."""
+    lm_head_bias: bool = True
+    """Give the LM head a bias."""
+    tied_embeddings: bool = False
+    """Use the token embedding, transposed, as the LM head's weight."""
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        _at_least(self, 1, "vocab_size", "seq_len", "d_model", "n_layers", "n_heads")
+        if self.d_ff is not None:
+            _at_least(self, 1, "d_ff")
+        if self.d_model % self.n_heads:
+            divisors = [h for h in range(1, self.d_model + 1) if self.d_model % h == 0]
+            near = sorted(divisors, key=lambda h: abs(h - self.n_heads))[:2]
+            raise ConfigError(
+                f"n_heads {self.n_heads} does not divide d_model {self.d_model}. "
+                f"Use --n-heads {' or '.join(map(str, sorted(near)))}."
+            )
+
+    @property
+    def ff_width(self) -> int:
+        """F, the width of the MLP: d_ff, or 4 d_model."""
+        return self.d_ff if self.d_ff is not None else 4 * self.d_model
+
+    @property
+    def head_width(self) -> int:
+        """D, the width of one head."""
+        return self.d_model // self.n_heads
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Which text, and how much of it is kept for validation."""
+
+    data: str = "python-stdlib"
+    """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
+    val_fraction: float = 0.1
+    """The last part of the text, kept for validation."""
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        if not 0 < self.val_fraction < 1:
+            raise ConfigError(f"val_fraction is {self.val_fraction}, but must lie between 0 and 1. Use 0.1.")
+
+
+@dataclass(frozen=True)
+class OptimConfig:
+    """AdamW and its schedule: linear warm-up to lr, then a cosine down to min_lr at the last step."""
+
+    lr: float = 1e-3
+    """Highest learning rate."""
+    min_lr: float | None = None
+    """Learning rate at the last step; lr / 10 if not given."""
+    warmup_steps: int = 100
+    """Steps over which the learning rate rises from 0 to lr."""
+    beta1: float = 0.9
+    """Memory of the mean of gradients."""
+    beta2: float = 0.99
+    """Memory of the mean of squared gradients."""
+    eps: float = 1e-8
+    """Keeps the division finite."""
+    weight_decay: float = 0.1
+    """Decoupled weight decay, applied to the arrays that --decay names."""
+    decay: Literal["all", "matrices"] = "matrices"
+    """Which arrays decay: all, or only those with two or more axes."""
+    grad_clip: float = 1.0
+    """Largest global norm of the gradient; 0 switches clipping off."""
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        _at_least(self, 0, "lr", "warmup_steps", "weight_decay", "grad_clip")
+        if self.min_lr is not None and not 0 <= self.min_lr <= self.lr:
+            raise ConfigError(f"min_lr {self.min_lr} must lie between 0 and lr {self.lr}. Lower --min-lr.")
+        for name in ("beta1", "beta2"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}, but must be in [0, 1). Use --{name} 0.9.")
+        if not self.eps > 0:
+            raise ConfigError(f"eps is {self.eps}, but must be positive. Use --eps 1e-8.")
+
+    @property
+    def floor_lr(self) -> float:
+        """The learning rate at the last step."""
+        return self.lr / 10 if self.min_lr is None else self.min_lr
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """One training run, whole: everything that decides its numbers, and when it saves."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    data: DataConfig = field(default_factory=DataConfig)
+    optim: OptimConfig = field(default_factory=OptimConfig)
+    steps: int = 1000
+    """Number of updates."""
+    batch_size: int = 12
+    """B: windows in one micro-batch."""
+    grad_accum: int = 1
+    """Micro-batches averaged into one update."""
+    eval_interval: int = 250
+    """Steps between evaluations on the validation windows; 0 evaluates only at the end."""
+    eval_windows: int = 200
+    """Fixed validation windows, spread evenly over the validation text."""
+    save_interval: int = 500
+    """Steps between checkpoints; 0 saves only at the end."""
+    keep: int = 2
+    """Checkpoints kept; older ones are removed after a newer one is safe."""
+    seed: int = 1
+    """Decides the initial weights and the order of the data."""
+    dtype: Dtype = "float32"
+    """Type of every weight, activation, gradient and moment."""
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        _at_least(self, 1, "steps", "batch_size", "grad_accum", "eval_windows", "keep")
+        _at_least(self, 0, "eval_interval", "save_interval", "seed")
+
+    @property
+    def tokens_per_step(self) -> int:
+        """Tokens that one update sees."""
+        return self.batch_size * self.grad_accum * self.model.seq_len
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """Return the settings as nested plain values, ready for JSON."""
+    return {
+        f.name: to_dict(value) if hasattr(value := getattr(config, f.name), "__dataclass_fields__") else value
+        for f in fields(config)
+    }
+
+
+def from_dict(cls: type[Any], values: dict[str, Any], where: str = "config") -> Any:
+    """Make a config of nested plain values; unknown keys are an error, missing ones take the default."""
+    nested = {"model": ModelConfig, "data": DataConfig, "optim": OptimConfig} if cls is TrainConfig else {}
+    known = {f.name for f in fields(cls)}
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise ConfigError(f"{where} has an unknown key {unknown[0]!r}. Known keys: {', '.join(sorted(known))}.")
+    return cls(
+        **{
+            name: from_dict(nested[name], value, f"{where}.{name}") if name in nested else value
+            for name, value in values.items()
+        }
+    )
+
+
+def _check_types(config: Any) -> None:
+    """Hold every field against its annotation, so that a TOML string never reaches the arithmetic."""
+    for name, hint in get_type_hints(type(config)).items():
+        value = getattr(config, name)
+        kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
+        if get_origin(hint) is Literal:
+            if value not in get_args(hint):
+                raise ConfigError(f"{name} is {value!r}. Use one of {', '.join(get_args(hint))}.")
+            continue
+        wanted = (*kinds, int) if float in kinds else kinds
+        if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+            raise ConfigError(f"{name} is {value!r}, which is not {kinds[0].__name__}.")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ConfigError(f"{name} is {value}, but must be a finite number.")
+
+
+def _at_least(config: Any, low: int, *names: str) -> None:
+    """Raise ConfigError for the first field that is below its smallest value."""
+    for name in names:
+        value = getattr(config, name)
+        if value < low:
+            flag = name.replace("_", "-")
+            raise ConfigError(f"{name} is {value}, but must be at least {low}. Use --{flag} {max(low, 1)}.")

@@ -1,0 +1,94 @@
+r"""The reverse walk: from a result back to every leaf, applying each node's vjp once.
+
+Equation    d_x = \sum_{\text{uses of } x} \mathrm{vjp}_{\text{use}}(d_{\text{result}})
+Source      Griewank & Walther, Evaluating Derivatives, 2nd ed., section 3.2
+
+Nothing is modified: cotangents are added into new arrays, and the recorded graph can be walked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from byhand.engine.arrays import Array, namespace, require
+from byhand.engine.tensor import Node, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One application seen from behind: the cotangent of each result, and what the vjp made of them."""
+
+    node: Node
+    d_results: tuple[Array, ...]
+    d_inputs: tuple[Array | None, ...]
+
+
+def walk_back(root: Tensor, d_root: Array) -> Iterator[Step]:
+    """Yield every application that `root` depends on, the last one first, with its cotangents."""
+    if root.node is None:
+        return
+    cotangents: dict[tuple[int, int], Array] = {(id(root.node), root.index): d_root}
+    for node in reversed(applications(root)):
+        given = tuple(cotangents.pop((id(node), k), None) for k in range(len(node.results)))
+        xp = namespace(next(d for d in given if d is not None))
+        d_results = tuple(
+            xp.zeros(shape, dtype=dtype) if d is None else d
+            for d, (shape, dtype) in zip(given, node.results, strict=True)
+        )
+        d_result = d_results if len(d_results) > 1 else d_results[0]
+        d_inputs = node.equation.vjp(node.saved, d_result, **node.static)
+        for tensor, d in zip(node.inputs, d_inputs, strict=True):
+            if d is not None and tensor.node is not None:
+                key = (id(tensor.node), tensor.index)
+                cotangents[key] = cotangents[key] + d if key in cotangents else d
+        yield Step(node, d_results, d_inputs)
+
+
+def backward(root: Tensor, d_root: Any = None) -> None:
+    """Add the gradient of `root` to `.grad` of every leaf that requires one.
+
+    d_root is the cotangent, of root's shape; it may be left out for a scalar, where it is 1.
+    Raises ShapeError if it has another shape, or if root was computed without recording.
+    """
+    require(root.requires_grad, "backward() from a tensor that records nothing; compute it outside no_grad()")
+    xp = namespace(root.data)
+    require(
+        d_root is not None or root.shape == (),
+        f"backward() from shape {root.shape} needs a cotangent of that shape: y.backward(d_y)",
+    )
+    d_root = xp.asarray(1.0 if d_root is None else d_root, dtype=root.dtype)
+    require(d_root.shape == root.shape, f"cotangent {d_root.shape} for a tensor of shape {root.shape}")
+    gradients: dict[int, Array] = {}
+    leaves: dict[int, Tensor] = {}
+    if root.node is None:
+        leaves[id(root)], gradients[id(root)] = root, d_root
+    for step in walk_back(root, d_root):
+        for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
+            if d is not None and tensor.node is None and tensor.requires_grad:
+                key = id(tensor)
+                leaves[key] = tensor
+                gradients[key] = gradients[key] + d if key in gradients else d
+    for key, tensor in leaves.items():
+        # A copy where the array may be somebody else's too: `x + y` hands both inputs the same cotangent.
+        d = gradients[key]
+        tensor.grad = xp.asarray(d, copy=True) if tensor.grad is None else tensor.grad + d
+
+
+def applications(root: Tensor) -> list[Node]:
+    """Return every node that root depends on, each after the nodes it needs (no recursion: graphs are deep)."""
+    order: list[Node] = []
+    seen: set[int] = set()
+    stack: list[tuple[Node | None, bool]] = [(root.node, False)]
+    while stack:
+        node, expanded = stack.pop()
+        if node is None or (not expanded and id(node) in seen):
+            continue
+        if expanded:
+            order.append(node)
+            continue
+        seen.add(id(node))
+        stack.append((node, True))
+        stack.extend((t.node, False) for t in reversed(node.inputs))
+    return order

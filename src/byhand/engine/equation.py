@@ -1,0 +1,91 @@
+"""Equation: two pure halves, what its symbols mean, and the one point where applying it can be intercepted.
+
+    forward(*arrays, **static) -> (result, saved)      result an array, or a tuple of arrays
+    vjp(saved, d_result, **static) -> one gradient for each input, None for integers
+    terms(index, inputs, result, **static) -> Term     the arithmetic of one element of the (first) result
+
+`saved` holds arrays only and, with the static settings, is all that one half tells the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from byhand.engine.interpreter import current
+from byhand.engine.tensor import Tensor
+from byhand.engine.terms import Term
+
+registry: dict[str, Equation] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """One letter of an equation: as code calls it, as LaTeX writes it, its shape, what it is."""
+
+    name: str
+    latex: str
+    shape: str
+    meaning: str
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """One equation of the model. Calling it applies it in whatever way the current context says.
+
+    `inputs` lists the symbols in the order of forward's arrays (trailing ones may be optional); `result` is what
+    comes out. `latex` and `derivative` are the one home of the formulas.
+    """
+
+    name: str
+    title: str
+    latex: str
+    derivative: str
+    inputs: tuple[Symbol, ...]
+    result: Symbol
+    source: str
+    forward: Callable[..., Any]
+    vjp: Callable[..., tuple[Any, ...]]
+    terms: Callable[..., Term]
+    seed_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _register(self)
+
+    def __call__(self, *inputs: Any, name: str = "", **static: Any) -> Any:
+        """Apply to tensors or arrays; `name` is this result's name within the current scope."""
+        return current().apply(self, tuple(map(as_tensor, inputs)), static, name)
+
+
+@dataclass(frozen=True, eq=False)
+class Composite:
+    """An equation made of smaller ones. The composition is the truth; a runtime may replace it by name."""
+
+    name: str
+    title: str
+    latex: str
+    derivative: str
+    inputs: tuple[Symbol, ...]
+    result: Symbol
+    source: str
+    compose: Callable[..., Tensor]
+    seed_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _register(self)
+
+    def __call__(self, *inputs: Any, name: str = "", **static: Any) -> Tensor:
+        """Apply the smaller equations, each named under `name`."""
+        return current().compose(self, tuple(map(as_tensor, inputs)), static, name)
+
+
+def as_tensor(x: Any) -> Tensor:
+    """Wrap an array, list or number that nobody differentiates; pass tensors through."""
+    return x if isinstance(x, Tensor) else Tensor(x)
+
+
+def _register(equation: Any) -> None:
+    if equation.name in registry:
+        raise ValueError(f"two equations are called {equation.name!r}")
+    registry[equation.name] = equation

@@ -1,0 +1,74 @@
+"""One element's arithmetic as a small tree of labelled numbers.
+
+A `Term` is a number read from an array, a constant, or an operation on other terms. Its value is worked from its
+parts in Python's float64, so a tree that names the right numbers adds up to the element it explains, and a tree
+that does not is caught by the tests. `explain`, the worked pages and the explorer all print these trees.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+Index = tuple[int, ...]
+
+FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "exp": math.exp,
+    "log": math.log,
+    "sqrt": math.sqrt,
+    "tanh": math.tanh,
+    "square": lambda v: v * v,
+    "positive": lambda v: v if v > 0 else 0.0,
+    "negative": lambda v: -v,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A number with a label: read (`source` says which input's element), constant, or made from `parts` by `op`."""
+
+    label: str
+    value: float
+    op: str = ""
+    parts: tuple["Term", ...] = ()
+    source: tuple[int, Index] | None = None
+
+
+def number(value: Any, label: str = "") -> Term:
+    """Return a constant of the equation, such as 0.5 or 1/sqrt(D)."""
+    return Term(label, float(value))
+
+
+def element(inputs: tuple[Any, ...], which: int, index: Index, name: str) -> Term:
+    """Return the element `index` of the input number `which`, labelled like `x[0,2]`."""
+    label = f"{name}[{','.join(str(i) for i in index)}]"
+    return Term(label, float(inputs[which][index]), source=(which, index))
+
+
+def total(parts: Iterable[Term], label: str = "") -> Term:
+    """Return the sum of the parts."""
+    parts = tuple(parts)
+    return Term(label, math.fsum(p.value for p in parts), "sum", parts)
+
+
+def product(parts: Iterable[Term], label: str = "") -> Term:
+    """Return the product of the parts."""
+    parts = tuple(parts)
+    return Term(label, math.prod(p.value for p in parts), "product", parts)
+
+
+def ratio(numerator: Term, denominator: Term, label: str = "") -> Term:
+    """Return numerator / denominator; 0 where both are 0, as for the softmax of a fully masked row."""
+    value = 0.0 if numerator.value == denominator.value == 0.0 else numerator.value / denominator.value
+    return Term(label, value, "ratio", (numerator, denominator))
+
+
+def function(name: str, argument: Term, label: str = "") -> Term:
+    """Return one of `FUNCTIONS` applied to the argument."""
+    return Term(label, FUNCTIONS[name](argument.value), name, (argument,))
+
+
+def largest(parts: Iterable[Term], label: str = "") -> Term:
+    """Return the largest of the parts."""
+    parts = tuple(parts)
+    return Term(label, max(p.value for p in parts), "max", parts)

@@ -1,0 +1,48 @@
+r"""Addition, with broadcasting.
+
+Equation    y = a + b
+Derivative  d_a = d_y and d_b = d_y, each summed over the axes along which its input was repeated
+Shapes      a and b broadcast to y
+Units       none
+Raises      ShapeError if the shapes do not broadcast
+Source      NumPy broadcasting rules
+"""
+
+from byhand.engine.arrays import sum_to_shape
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import element, total
+from byhand.equations.broadcast import broadcast_index, require_broadcast
+
+
+def forward(a, b):
+    """Add element by element."""
+    require_broadcast("add", a, b)
+    return a + b, (a, b)
+
+
+def vjp(saved, d_y):
+    """Give each input the cotangent, summed where it was repeated."""
+    a, b = saved
+    return sum_to_shape(d_y, a.shape), sum_to_shape(d_y, b.shape)
+
+
+def terms(index, inputs, result):
+    """Two numbers."""
+    return total(
+        element(inputs, k, broadcast_index(index, x.shape), "ab"[k]) for k, x in enumerate(inputs)
+    )
+
+
+add = Equation(
+    name="add",
+    title="Addition",
+    latex=r"y = a + b",
+    derivative=r"\partial a = \partial y, \quad \partial b = \partial y",
+    inputs=(Symbol("a", "a", "(...)", "first summand"), Symbol("b", "b", "(...)", "second summand")),
+    result=Symbol("y", "y", "(...)", "sum"),
+    source="NumPy broadcasting rules",
+    forward=forward,
+    vjp=vjp,
+    terms=terms,
+    seed_names=("nn::add", "nn::add_scalar"),
+)

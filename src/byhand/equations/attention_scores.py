@@ -1,0 +1,58 @@
+r"""Attention scores: how well each query matches each key.
+
+Equation    S[b,h,t,s] = sum over d of q[b,h,t,d] k[b,h,s,d] / sqrt(D)
+Derivative  d_q = d_S k / sqrt(D),  d_k = d_S^T q / sqrt(D)
+Shapes      q (B, H, T, D), k (B, H, S, D) -> (B, H, T, S)
+Units       none; the scale keeps the variance of S independent of D
+Raises      ShapeError if the head widths differ
+Source      Vaswani et al. 2017, arXiv:1706.03762, equation 1
+"""
+
+import math
+
+from byhand.engine.arrays import namespace, require
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import element, function, number, product, ratio, total
+
+
+def forward(q, k):
+    """Scale the queries (fewer numbers than the scores), then take all dot products."""
+    require(q.shape[-1] == k.shape[-1], f"attention_scores: q {q.shape} and k {k.shape} differ in head width")
+    scaled = q * (1.0 / math.sqrt(q.shape[-1]))
+    return scaled @ namespace(q).matrix_transpose(k), (q, k)
+
+
+def vjp(saved, d_s):
+    """Two matrix products with the same scale."""
+    q, k = saved
+    scale = 1.0 / math.sqrt(q.shape[-1])
+    return (d_s @ k) * scale, namespace(d_s).matrix_transpose(d_s) @ (q * scale)
+
+
+def terms(index, inputs, result):
+    """A dot product over the square root of the head width."""
+    b, h, t, s = index
+    width = inputs[0].shape[-1]
+    dot = total(
+        product((element(inputs, 0, (b, h, t, d), "q"), element(inputs, 1, (b, h, s, d), "k")))
+        for d in range(width)
+    )
+    return ratio(dot, function("sqrt", number(width, "D")))
+
+
+attention_scores = Equation(
+    name="attention_scores",
+    title="Scaled dot-product scores",
+    latex=r"S_{t,s} = \frac{Q_t \cdot K_s}{\sqrt{D}}",
+    derivative=r"\partial Q = \frac{\partial S\, K}{\sqrt{D}}, \quad \partial K = \frac{(\partial S)^{\top} Q}{\sqrt{D}}",
+    inputs=(
+        Symbol("q", "Q", "(B, H, T, D)", "queries"),
+        Symbol("k", "K", "(B, H, S, D)", "keys"),
+    ),
+    result=Symbol("scores", "S", "(B, H, T, S)", "scores before the mask"),
+    source="Vaswani et al. 2017, arXiv:1706.03762, equation 1",
+    forward=forward,
+    vjp=vjp,
+    terms=terms,
+    seed_names=("nn::self_attention_1h",),
+)

@@ -1,0 +1,19 @@
+"""Broadcasting as `add`, `mul` and `matmul` share it: the check, and where an element came from."""
+
+from byhand.engine.arrays import Array, require
+
+
+def require_broadcast(equation: str, a: Array, b: Array) -> None:
+    """Raise ShapeError unless the shapes agree from the right, counting 1 as any length."""
+    pairs = zip(reversed(a.shape), reversed(b.shape), strict=False)
+    require(
+        all(m == n or 1 in (m, n) for m, n in pairs),
+        f"{equation}: shapes {a.shape} and {b.shape} do not broadcast; "
+        "from the right, lengths must be equal or 1",
+    )
+
+
+def broadcast_index(index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return which element of an array of `shape` is repeated at `index` of the broadcast result."""
+    last = index[len(index) - len(shape) :]
+    return tuple(0 if n == 1 else i for i, n in zip(last, shape, strict=True))

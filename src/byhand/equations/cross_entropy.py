@@ -1,0 +1,78 @@
+r"""Cross-entropy: how surprised the model is by the token that came, on average.
+
+Equation    L = 1/N * sum over n of (log sum over v of exp(z[n,v]) - z[n, y_n])
+Derivative  d_z[n,v] = d_L / N * (p[n,v] - [v = y_n]),   p = softmax(z)
+Shapes      logits (..., V), targets (...) of integers -> scalar; N is the number of targets
+Units       nats (divide by log 2 for bits)
+Raises      ShapeError if the targets are no integers or have another shape than the rows
+Source      Shannon 1948, A Mathematical Theory of Communication
+"""
+
+import math
+
+from byhand.engine.arrays import as_rows, namespace, require
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import element, function, largest, number, ratio, total
+
+
+def forward(logits, targets):
+    """Shift by each row's maximum, so that logits of any size stay finite."""
+    xp = namespace(logits)
+    require(
+        logits.shape[:-1] == targets.shape,
+        f"cross_entropy: targets {targets.shape} do not match the rows of logits {logits.shape}",
+    )
+    require(xp.isdtype(targets.dtype, "integral"), f"cross_entropy: targets must be integers, not {targets.dtype}")
+    require(math.prod(targets.shape) > 0, "cross_entropy: there are no targets to average over")
+    rows, target = as_rows(logits), targets.reshape((-1, 1))
+    shifted = rows - xp.max(rows, axis=-1, keepdims=True)
+    e = xp.exp(shifted)
+    z = xp.sum(e, axis=-1, keepdims=True)
+    losses = xp.log(z) - xp.take_along_axis(shifted, target, axis=-1)
+    return xp.asarray(xp.sum(losses) / rows.shape[0]), (e / z, targets)
+
+
+def vjp(saved, d_loss):
+    """Probabilities minus the one-hot targets, over N."""
+    p, targets = saved
+    xp = namespace(p)
+    is_target = xp.arange(p.shape[1])[None, :] == targets.reshape((-1, 1))
+    d_rows = xp.where(is_target, p - 1.0, p) * (d_loss / p.shape[0])
+    return d_rows.reshape((*targets.shape, p.shape[1])), None
+
+
+def terms(index, inputs, result):
+    """The mean over all targets of log-sum-exp minus the target's logit."""
+    logits, targets = inputs
+    places = [()]
+    for n in targets.shape:
+        places = [(*place, i) for place in places for i in range(n)]
+
+    def loss(place):
+        row = [element(inputs, 0, (*place, v), "z") for v in range(logits.shape[-1])]
+        m = largest(row, "m")
+        minus_m = function("negative", m)
+        log_z = function("log", total(function("exp", total((x, minus_m))) for x in row))
+        target = row[int(targets[place])]
+        label = f"loss[{','.join(map(str, place))}]"
+        return total((log_z, function("negative", total((target, minus_m)))), label)
+
+    return ratio(total(map(loss, places)), number(len(places), "N"))
+
+
+cross_entropy = Equation(
+    name="cross_entropy",
+    title="Cross-entropy",
+    latex=r"L = \frac{1}{N} \sum_n -\log p_{n,y_n}, \quad p_{n,:} = \mathrm{softmax}(z_{n,:})",
+    derivative=r"\partial z_{n,v} = \frac{\partial L}{N} \left( p_{n,v} - [v = y_n] \right)",
+    inputs=(
+        Symbol("logits", "z", "(..., V)", "one row of scores for each position"),
+        Symbol("targets", "y", "(...)", "the token that came next"),
+    ),
+    result=Symbol("loss", "L", "()", "mean loss in nats"),
+    source="Shannon 1948, A Mathematical Theory of Communication",
+    forward=forward,
+    vjp=vjp,
+    terms=terms,
+    seed_names=("nn::cross_entropy", "model::TinyGPT::loss"),
+)

@@ -1,0 +1,52 @@
+r"""Token embedding: each token id picks its row of a table.
+
+Equation    E[b,t,:] = W[token[b,t], :]
+Derivative  d_W[v,:] = sum of d_E[b,t,:] over all (b,t) with token[b,t] = v   (repeated tokens add up)
+Shapes      table (V, C), tokens (...) of integers -> (..., C)
+Units       none
+Raises      ShapeError if the table is no matrix or the tokens are no integers
+Source      Bengio et al. 2003, A Neural Probabilistic Language Model
+"""
+
+from byhand.engine.arrays import as_rows, namespace, require, scatter_add_rows
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import element, total
+
+
+def forward(table, tokens):
+    """Look the rows up. Ids must be in [0, V): a model checks that before, since an array cannot branch."""
+    xp = namespace(table)
+    require(table.ndim == 2, f"embedding: table must be (V, C), not {table.shape}")
+    require(xp.isdtype(tokens.dtype, "integral"), f"embedding: tokens must be integers, not {tokens.dtype}")
+    return table[tokens], (table, tokens)
+
+
+def vjp(saved, d_e):
+    """Scatter each row's cotangent back to the row that it came from."""
+    table, tokens = saved
+    return scatter_add_rows(table.shape[0], tokens.reshape((-1,)), as_rows(d_e)), None
+
+
+def terms(index, inputs, result):
+    """One number, read from the table."""
+    *place, c = index
+    row = int(inputs[1][tuple(place)])
+    return total([element(inputs, 0, (row, c), "W")])
+
+
+embedding = Equation(
+    name="embedding",
+    title="Token embedding",
+    latex=r"E_{b,t,:} = W_{te}[\mathrm{token}_{b,t},:]",
+    derivative=r"\partial W_{te}[v,:] = \sum_{b,t:\,\mathrm{token}_{b,t}=v} \partial E_{b,t,:}",
+    inputs=(
+        Symbol("table", r"W_{te}", "(V, C)", "one row for each token of the vocabulary"),
+        Symbol("tokens", r"\mathrm{token}", "(...)", "token ids in [0, V)"),
+    ),
+    result=Symbol("e", "E", "(..., C)", "one vector for each token"),
+    source="Bengio et al. 2003, A Neural Probabilistic Language Model",
+    forward=forward,
+    vjp=vjp,
+    terms=terms,
+    seed_names=("nn::embedding",),
+)

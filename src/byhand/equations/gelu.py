@@ -1,0 +1,55 @@
+r"""GELU, tanh form: a smooth gate that lets large values through and holds negative ones back.
+
+Equation    y = x/2 * (1 + tanh(u)),   u = k (x + 0.044715 x^3),   k = sqrt(2/pi)
+Derivative  d_x = d_y * ((1 + tanh u)/2 + x/2 * (1 - tanh^2 u) * k (1 + 3 * 0.044715 x^2))
+Shapes      any -> the same
+Units       none
+Source      Hendrycks & Gimpel 2016, arXiv:1606.08415
+"""
+
+import math
+
+from byhand.engine.arrays import namespace
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import element, function, number, product, total
+
+K = math.sqrt(2 / math.pi)
+CUBIC = 0.044715
+
+
+def forward(x):
+    """Keep the tanh: the derivative needs it again."""
+    tanh = namespace(x).tanh(x * (K + K * CUBIC * (x * x)))
+    return 0.5 * x * (1.0 + tanh), (x, tanh)
+
+
+def vjp(saved, d_y):
+    """Product rule on x/2 and (1 + tanh u)."""
+    x, tanh = saved
+    gate = 0.5 + 0.5 * tanh
+    slope = x * (1.0 - tanh * tanh) * (0.5 * K + 1.5 * K * CUBIC * (x * x))
+    return (d_y * (gate + slope),)
+
+
+def terms(index, inputs, result):
+    """Half of x, times one plus a tanh."""
+    x = element(inputs, 0, index, "x")
+    cube = product((number(CUBIC), x, x, x))
+    tanh = function("tanh", product((number(K, "k"), total((x, cube))), "u"))
+    return product((number(0.5), x, total((number(1), tanh))))
+
+
+gelu = Equation(
+    name="gelu",
+    title="GELU (tanh form)",
+    latex=r"y = \tfrac{x}{2}\left(1 + \tanh u\right), \quad u = \sqrt{2/\pi}\,(x + 0.044715\,x^3)",
+    derivative=r"\partial x = \partial y \left( \tfrac{1 + \tanh u}{2} + \tfrac{x}{2}\,(1 - \tanh^2 u)"
+    r"\,\sqrt{2/\pi}\,(1 + 3 \cdot 0.044715\,x^2) \right)",
+    inputs=(Symbol("x", "x", "(...)", "any array"),),
+    result=Symbol("y", "y", "(...)", "gated array"),
+    source="Hendrycks & Gimpel 2016, arXiv:1606.08415",
+    forward=forward,
+    vjp=vjp,
+    terms=terms,
+    seed_names=("nn::gelu",),
+)

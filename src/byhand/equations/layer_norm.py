@@ -1,0 +1,87 @@
+r"""LayerNorm: centre each C-vector, scale it to unit variance, then apply gain and bias if there are any.
+
+Equation    y = g * xhat + b,   xhat = (x - mean) * rstd,   rstd = (var + eps) ** -1/2
+Derivative  with h = g * d_y and averages over C:  d_x = rstd * (h - avg(h) - xhat * avg(h * xhat));
+            d_g = sum over rows of d_y * xhat,  d_b = sum over rows of d_y
+Shapes      x (..., C), gain (C,), bias (C,) or neither -> y (..., C)
+Units       none; scaling x by a positive number changes nothing but the weight of eps
+Raises      ShapeError if gain or bias is not (C,), or only one of them is given
+Source      Ba, Kiros & Hinton 2016, arXiv:1607.06450
+"""
+
+from byhand.engine.arrays import as_rows, namespace, require
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import Term, element, function, number, product, ratio, total
+
+
+def forward(x, gain=None, bias=None, *, eps=1e-5):
+    """Normalise; the variance is the biased one (divided by C)."""
+    xp = namespace(x)
+    width = x.shape[-1]
+    require((gain is None) == (bias is None), "layer_norm: give both gain and bias, or neither")
+    require(
+        gain is None or gain.shape == bias.shape == (width,),
+        f"layer_norm: gain and bias must be ({width},) for x {x.shape}",
+    )
+    centred = x - xp.sum(x, axis=-1, keepdims=True) / width
+    variance = xp.sum(centred * centred, axis=-1, keepdims=True) / width
+    rstd = 1.0 / xp.sqrt(variance + eps)
+    xhat = centred * rstd
+    if gain is None:
+        return xhat, (xhat, rstd)
+    return gain * xhat + bias, (xhat, rstd, gain)
+
+
+def vjp(saved, d_y, *, eps=1e-5):
+    """Remove from the cotangent what the mean and the variance absorb."""
+    xhat, rstd, *affine = saved
+    xp = namespace(d_y)
+    width = xhat.shape[-1]
+    h = d_y * affine[0] if affine else d_y
+    mean_h = xp.sum(h, axis=-1, keepdims=True) / width
+    mean_hx = xp.sum(h * xhat, axis=-1, keepdims=True) / width
+    d_x = rstd * (h - mean_h - xhat * mean_hx)
+    if not affine:
+        return (d_x,)
+    return d_x, xp.sum(as_rows(d_y * xhat), axis=0), xp.sum(as_rows(d_y), axis=0)
+
+
+def terms(index, inputs, result, *, eps=1e-5):
+    """Deviation over standard deviation, then gain and bias."""
+    *place, c = index
+    width = inputs[0].shape[-1]
+    row = [element(inputs, 0, (*place, i), "x") for i in range(width)]
+    mean = ratio(total(row), number(width, "C"), "mean")
+
+    def deviation(x: Term) -> Term:
+        return total((x, function("negative", mean)))
+
+    squares = total(function("square", deviation(x)) for x in row)
+    deviation_scale = function("sqrt", total((ratio(squares, number(width, "C"), "var"), number(eps, "eps"))))
+    xhat = ratio(deviation(row[c]), deviation_scale, "xhat")
+    if len(inputs) == 1:
+        return xhat
+    return total((product((element(inputs, 1, (c,), "g"), xhat)), element(inputs, 2, (c,), "b")))
+
+
+layer_norm = Equation(
+    name="layer_norm",
+    title="LayerNorm",
+    latex=r"y = g \odot \hat{x} + b, \quad \hat{x} = \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}}, \quad "
+    r"\mu = \frac{1}{C}\sum_i x_i, \quad \sigma^2 = \frac{1}{C}\sum_i (x_i - \mu)^2",
+    derivative=r"\partial x = \frac{1}{\sqrt{\sigma^2 + \epsilon}} \left( h - \overline{h} - "
+    r"\hat{x}\, \overline{h \odot \hat{x}} \right), \quad h = g \odot \partial y, \quad "
+    r"\partial g = \sum_{\mathrm{rows}} \partial y \odot \hat{x}, \quad "
+    r"\partial b = \sum_{\mathrm{rows}} \partial y",
+    inputs=(
+        Symbol("x", "x", "(..., C)", "rows"),
+        Symbol("gain", "g", "(C,)", "gain, optional (1 without it)"),
+        Symbol("bias", "b", "(C,)", "bias, optional (0 without it)"),
+    ),
+    result=Symbol("y", "y", "(..., C)", "normalised rows"),
+    source="Ba, Kiros & Hinton 2016, arXiv:1607.06450",
+    forward=forward,
+    vjp=vjp,
+    terms=terms,
+    seed_names=("nn::layernorm_lastdim",),
+)

@@ -1,0 +1,66 @@
+r"""Linear layer over the last axis.
+
+Equation    y = x W + b
+Derivative  d_x = d_y W^T,  d_W = sum over rows of x^T d_y,  d_b = sum over rows of d_y
+Shapes      x (..., I), weight (I, O), bias (O,) or none -> y (..., O)
+Units       none
+Raises      ShapeError if x's last axis is not I, or the bias is not (O,)
+Source      Giles 2008, An extended collection of matrix derivative results
+"""
+
+from byhand.engine.arrays import as_rows, namespace, require
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import element, product, total
+
+
+def forward(x, weight, bias=None):
+    """Multiply every row with the weight in one matrix product."""
+    require(weight.ndim == 2, f"linear: weight must be (I, O), not {weight.shape}")
+    require(
+        x.shape[-1] == weight.shape[0], f"linear: x {x.shape} and weight {weight.shape} differ in the inner length"
+    )
+    require(bias is None or bias.shape == weight.shape[1:], f"linear: bias must be ({weight.shape[1]},)")
+    y = as_rows(x) @ weight
+    saved = (x, weight) if bias is None else (x, weight, bias)
+    y = y if bias is None else y + bias
+    return y.reshape((*x.shape[:-1], weight.shape[1])), saved
+
+
+def vjp(saved, d_y):
+    """Two matrix products and a column sum."""
+    x, weight, *bias = saved
+    d_rows = as_rows(d_y)
+    d_x = (d_rows @ weight.T).reshape(x.shape)
+    d_weight = as_rows(x).T @ d_rows
+    return (d_x, d_weight, namespace(d_y).sum(d_rows, axis=0)) if bias else (d_x, d_weight)
+
+
+def terms(index, inputs, result):
+    """A row times a column, plus the bias."""
+    *place, o = index
+    x, weight = inputs[:2]
+    products = [
+        product((element(inputs, 0, (*place, i), "x"), element(inputs, 1, (i, o), "W")))
+        for i in range(weight.shape[0])
+    ]
+    return total(products + [element(inputs, 2, (o,), "b")] * (len(inputs) > 2))
+
+
+linear = Equation(
+    name="linear",
+    title="Linear layer",
+    latex=r"y = x W + b",
+    derivative=r"\partial x = \partial y\, W^{\top}, \quad \partial W = x^{\top} \partial y, "
+    r"\quad \partial b = \sum_{\mathrm{rows}} \partial y",
+    inputs=(
+        Symbol("x", "x", "(..., I)", "rows"),
+        Symbol("weight", "W", "(I, O)", "weight, [in, out]"),
+        Symbol("bias", "b", "(O,)", "bias, optional"),
+    ),
+    result=Symbol("y", "y", "(..., O)", "rows"),
+    source="Giles 2008, An extended collection of matrix derivative results",
+    forward=forward,
+    vjp=vjp,
+    terms=terms,
+    seed_names=("nn::linear_lastdim",),
+)

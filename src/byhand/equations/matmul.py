@@ -1,0 +1,57 @@
+r"""Matrix product, batched over leading axes.
+
+Equation    Y[...,m,n] = sum over k of A[...,m,k] B[...,k,n]
+Derivative  d_A = d_Y B^T,  d_B = A^T d_Y, each summed over the leading axes along which it was repeated
+Shapes      a (..., M, K), b (..., K, N) -> (..., M, N); leading axes broadcast
+Units       none
+Raises      ShapeError if the inner lengths differ or an input has fewer than two axes
+Source      Giles 2008, An extended collection of matrix derivative results
+"""
+
+from byhand.engine.arrays import namespace, require, sum_to_shape
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import element, product, total
+from byhand.equations.broadcast import broadcast_index
+
+
+def forward(a, b):
+    """Multiply the last two axes."""
+    require(a.ndim >= 2 and b.ndim >= 2, f"matmul: needs matrices, not shapes {a.shape} and {b.shape}")
+    require(a.shape[-1] == b.shape[-2], f"matmul: inner lengths of {a.shape} and {b.shape} differ")
+    return a @ b, (a, b)
+
+
+def vjp(saved, d_y):
+    """Multiply the cotangent with the other input's transpose."""
+    a, b = saved
+    transpose = namespace(d_y).matrix_transpose
+    return sum_to_shape(d_y @ transpose(b), a.shape), sum_to_shape(transpose(a) @ d_y, b.shape)
+
+
+def terms(index, inputs, result):
+    """A row times a column."""
+    *batch, m, n = index
+    a, b = inputs
+    at_a, at_b = (broadcast_index(tuple(batch), x.shape[:-2]) for x in inputs)
+    return total(
+        product((element(inputs, 0, (*at_a, m, k), "A"), element(inputs, 1, (*at_b, k, n), "B")))
+        for k in range(a.shape[-1])
+    )
+
+
+matmul = Equation(
+    name="matmul",
+    title="Matrix product",
+    latex=r"Y_{m,n} = \sum_k A_{m,k} B_{k,n}",
+    derivative=r"\partial A = \partial Y\, B^{\top}, \quad \partial B = A^{\top} \partial Y",
+    inputs=(
+        Symbol("a", "A", "(..., M, K)", "left factor"),
+        Symbol("b", "B", "(..., K, N)", "right factor"),
+    ),
+    result=Symbol("y", "Y", "(..., M, N)", "product"),
+    source="Giles 2008, An extended collection of matrix derivative results",
+    forward=forward,
+    vjp=vjp,
+    terms=terms,
+    seed_names=("nn::matmul2d", "nn::bmm"),
+)

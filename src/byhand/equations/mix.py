@@ -1,0 +1,53 @@
+r"""Mix: each query's weighted sum of the values.
+
+Equation    Y[b,h,t,d] = sum over s of P[b,h,t,s] v[b,h,s,d]
+Derivative  d_P = d_Y v^T,  d_v = P^T d_Y
+Shapes      weights (B, H, T, S), v (B, H, S, D) -> (B, H, T, D)
+Units       none
+Raises      ShapeError if the numbers of keys differ
+Source      Vaswani et al. 2017, arXiv:1706.03762, equation 1
+"""
+
+from byhand.engine.arrays import namespace, require
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import element, product, total
+
+
+def forward(weights, v):
+    """One matrix product for each head."""
+    require(weights.shape[-1] == v.shape[-2], f"mix: weights {weights.shape} and values {v.shape} differ in keys")
+    return weights @ v, (weights, v)
+
+
+def vjp(saved, d_y):
+    """Two matrix products with the transposes."""
+    weights, v = saved
+    transpose = namespace(d_y).matrix_transpose
+    return d_y @ transpose(v), transpose(weights) @ d_y
+
+
+def terms(index, inputs, result):
+    """A weight times a value for each key."""
+    b, h, t, d = index
+    return total(
+        product((element(inputs, 0, (b, h, t, s), "P"), element(inputs, 1, (b, h, s, d), "v")))
+        for s in range(inputs[1].shape[-2])
+    )
+
+
+mix = Equation(
+    name="mix",
+    title="Weighted sum of values",
+    latex=r"Y_{t} = \sum_s P_{t,s} V_s",
+    derivative=r"\partial P = \partial Y\, V^{\top}, \quad \partial V = P^{\top} \partial Y",
+    inputs=(
+        Symbol("weights", "P", "(B, H, T, S)", "attention weights"),
+        Symbol("v", "V", "(B, H, S, D)", "values"),
+    ),
+    result=Symbol("mixed", "Y", "(B, H, T, D)", "one mixture for each query"),
+    source="Vaswani et al. 2017, arXiv:1706.03762, equation 1",
+    forward=forward,
+    vjp=vjp,
+    terms=terms,
+    seed_names=("nn::self_attention_1h",),
+)

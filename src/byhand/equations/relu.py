@@ -1,0 +1,44 @@
+r"""ReLU: negative values become zero.
+
+Equation    y = max(x, 0)
+Derivative  d_x = d_y where x > 0, else 0 (0 at x = 0, by convention)
+Shapes      any -> the same
+Units       none
+Source      Nair & Hinton 2010, Rectified Linear Units Improve Restricted Boltzmann Machines
+"""
+
+from byhand.engine.arrays import namespace
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import element, function
+
+
+def forward(x):
+    """Cut at zero; NaN stays NaN, so that trouble upstream stays visible."""
+    xp = namespace(x)
+    return xp.where(x <= 0, xp.zeros_like(x), x), (x,)
+
+
+def vjp(saved, d_y):
+    """Pass the cotangent where x was positive."""
+    (x,) = saved
+    xp = namespace(d_y)
+    return (xp.where(x > 0, d_y, xp.zeros_like(d_y)),)
+
+
+def terms(index, inputs, result):
+    """The number itself, or zero."""
+    return function("positive", element(inputs, 0, index, "x"))
+
+
+relu = Equation(
+    name="relu",
+    title="ReLU",
+    latex=r"y = \max(x, 0)",
+    derivative=r"\partial x = \partial y \cdot [x > 0]",
+    inputs=(Symbol("x", "x", "(...)", "any array"),),
+    result=Symbol("y", "y", "(...)", "rectified array"),
+    source="Nair & Hinton 2010, Rectified Linear Units Improve Restricted Boltzmann Machines",
+    forward=forward,
+    vjp=vjp,
+    terms=terms,
+)

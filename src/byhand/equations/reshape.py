@@ -1,0 +1,57 @@
+r"""Reshape: the same numbers in row-major order under other axes.
+
+Equation    y[j] = x[i] where both have the same flat offset
+Derivative  d_x is d_y under x's axes
+Shapes      x (...) -> shape, with the same number of elements; one length may be -1
+Units       none
+Raises      ShapeError if the numbers of elements differ
+Source      row-major layout: offset of x[i,j,k] in (I, J, K) is (i J + j) K + k
+"""
+
+import math
+
+from byhand.engine.arrays import require
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import element, total
+
+
+def forward(x, *, shape):
+    """Relabel the axes."""
+    known = math.prod(n for n in shape if n != -1)
+    size = math.prod(x.shape)
+    fits = size == known if -1 not in shape else shape.count(-1) == 1 and known > 0 and size % known == 0
+    require(fits, f"reshape: {x.shape} holds {size} elements and cannot become {shape}")
+    return x.reshape(shape), (x,)
+
+
+def vjp(saved, d_y, *, shape):
+    """Relabel them back."""
+    (x,) = saved
+    return (d_y.reshape(x.shape),)
+
+
+def terms(index, inputs, result, *, shape):
+    """One number, at the same flat offset."""
+    offset = 0
+    for i, n in zip(index, result.shape, strict=True):
+        offset = offset * n + i
+    place = []
+    for n in reversed(inputs[0].shape):
+        offset, i = divmod(offset, n)
+        place.append(i)
+    return total([element(inputs, 0, tuple(reversed(place)), "x")])
+
+
+reshape = Equation(
+    name="reshape",
+    title="Reshape",
+    latex=r"y_{j} = x_{i}, \quad \mathrm{offset}(j) = \mathrm{offset}(i)",
+    derivative=r"\partial x_i = \partial y_j",
+    inputs=(Symbol("x", "x", "(...)", "any array"),),
+    result=Symbol("y", "y", "shape", "the same elements in row-major order"),
+    source="row-major (C) order",
+    forward=forward,
+    vjp=vjp,
+    terms=terms,
+    seed_names=("nn::reshape",),
+)

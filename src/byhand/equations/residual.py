@@ -1,0 +1,47 @@
+r"""Residual connection: a sublayer adds to the stream that flows past it.
+
+Equation    y = x + a,   a the sublayer's output
+Derivative  d_x = d_y,  d_a = d_y
+Shapes      x and a (..., C), the same shape -> y (..., C)
+Units       none
+Raises      ShapeError if the shapes differ: a residual never broadcasts
+Source      He et al. 2016, arXiv:1512.03385
+"""
+
+from byhand.engine.arrays import require
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import element, total
+
+
+def forward(x, a):
+    """Add the sublayer's output to its input."""
+    require(x.shape == a.shape, f"residual: stream {x.shape} and sublayer {a.shape} must have the same shape")
+    return x + a, ()
+
+
+def vjp(saved, d_y):
+    """The cotangent takes both ways, unchanged."""
+    return d_y, d_y
+
+
+def terms(index, inputs, result):
+    """The stream's number plus the sublayer's."""
+    return total((element(inputs, 0, index, "x"), element(inputs, 1, index, "a")))
+
+
+residual = Equation(
+    name="residual",
+    title="Residual connection",
+    latex=r"X \leftarrow X + A",
+    derivative=r"\partial X_{\mathrm{in}} = \partial X_{\mathrm{out}}, \quad \partial A = \partial X_{\mathrm{out}}",
+    inputs=(
+        Symbol("x", "X", "(..., C)", "the residual stream"),
+        Symbol("a", "A", "(..., C)", "the sublayer's output"),
+    ),
+    result=Symbol("y", "X", "(..., C)", "the stream after the sublayer"),
+    source="He et al. 2016, arXiv:1512.03385",
+    forward=forward,
+    vjp=vjp,
+    terms=terms,
+    seed_names=("nn::add",),
+)

@@ -1,0 +1,44 @@
+r"""Temperature: flatten (tau > 1) or sharpen (tau < 1) the distribution before sampling.
+
+Equation    z' = z / tau
+Derivative  d_z = d_z' / tau
+Shapes      logits (..., V) -> the same
+Units       none
+Raises      ShapeError if tau is not positive (tau = 0 is greedy decoding, which takes no distribution)
+Source      Ackley, Hinton & Sejnowski 1985, A Learning Algorithm for Boltzmann Machines
+"""
+
+from byhand.engine.arrays import require
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import element, number, ratio
+
+
+def forward(logits, *, tau):
+    """Divide."""
+    require(tau > 0, f"temperature: tau must be positive, not {tau}")
+    return logits / tau, ()
+
+
+def vjp(saved, d_z, *, tau):
+    """Divide the cotangent too."""
+    return (d_z / tau,)
+
+
+def terms(index, inputs, result, *, tau):
+    """A logit over tau."""
+    return ratio(element(inputs, 0, index, "z"), number(tau, "tau"))
+
+
+temperature = Equation(
+    name="temperature",
+    title="Temperature",
+    latex=r"z' = z / \tau",
+    derivative=r"\partial z = \partial z' / \tau",
+    inputs=(Symbol("logits", "z", "(..., V)", "logits"),),
+    result=Symbol("z", "z'", "(..., V)", "logits to sample from"),
+    source="Ackley, Hinton & Sejnowski 1985, A Learning Algorithm for Boltzmann Machines",
+    forward=forward,
+    vjp=vjp,
+    terms=terms,
+    seed_names=("generate",),
+)

@@ -1,0 +1,56 @@
+r"""Top-k: keep exactly the k largest logits; the others can never be sampled.
+
+Equation    z'_v = z_v if v ranks among the first k, else -inf; equal logits rank by smaller id first
+Derivative  d_z = d_z' where kept, else 0
+Shapes      logits (..., V) -> the same; k >= V keeps all
+Units       none
+Raises      ShapeError if k < 1
+Source      Fan, Lewis & Dauphin 2018, arXiv:1805.04833
+"""
+
+from byhand.engine.arrays import namespace, require
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import element, number, total
+
+
+def ranks(logits):
+    """Return each logit's place in its row, 0 for the largest; a stable sort puts smaller ids first."""
+    xp = namespace(logits)
+    return xp.argsort(xp.argsort(-logits, axis=-1, stable=True), axis=-1, stable=True)
+
+
+def forward(logits, *, k):
+    """Send all but the first k to -inf."""
+    require(k >= 1, f"top_k: k must be at least 1, not {k}")
+    xp = namespace(logits)
+    kept = ranks(logits) < k
+    return xp.where(kept, logits, -xp.inf), (kept,)
+
+
+def vjp(saved, d_z, *, k):
+    """Only kept logits matter."""
+    (kept,) = saved
+    xp = namespace(d_z)
+    return (xp.where(kept, d_z, xp.zeros_like(d_z)),)
+
+
+def terms(index, inputs, result, *, k):
+    """The logit itself, or -inf."""
+    if result[index] == float("-inf"):
+        return number(float("-inf"), "dropped")
+    return total([element(inputs, 0, index, "z")])
+
+
+top_k = Equation(
+    name="top_k",
+    title="Top-k",
+    latex=r"z'_v = \begin{cases} z_v & \mathrm{rank}(v) < k \\ -\infty & \text{otherwise} \end{cases}",
+    derivative=r"\partial z_v = \partial z'_v \cdot [\mathrm{rank}(v) < k]",
+    inputs=(Symbol("logits", "z", "(..., V)", "logits"),),
+    result=Symbol("z", "z'", "(..., V)", "logits to sample from"),
+    source="Fan, Lewis & Dauphin 2018, arXiv:1805.04833",
+    forward=forward,
+    vjp=vjp,
+    terms=terms,
+    seed_names=("generate",),
+)

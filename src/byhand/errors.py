@@ -1,0 +1,29 @@
+"""The errors a person can act on: one line that says what is wrong, where, and what to do.
+
+The command line prints the message of any `ByhandError` after `error:` and exits with 2; everything else
+is a defect of ours and keeps its traceback.
+"""
+
+
+class ByhandError(Exception):
+    """Base of every error that is about the caller's input, not about our code."""
+
+
+class ShapeError(ByhandError, ValueError):
+    """An array has a shape (or dtype) that the equation cannot take."""
+
+
+class ConfigError(ByhandError, ValueError):
+    """A setting has a value that cannot work, alone or together with another."""
+
+
+class DataError(ByhandError, ValueError):
+    """A text or a token cannot be used: missing, empty, too short, out of range."""
+
+
+class CheckpointError(ByhandError):
+    """A run folder or checkpoint cannot be read, verified, written or locked."""
+
+
+class NonFiniteError(ByhandError, ArithmeticError):
+    """A loss or gradient became NaN or infinite; the message names the step and the first bad array."""
