@@ -26,7 +26,7 @@ _HOME = {
     "generate": "byhand.generate",
     "load_model": "byhand.checkpoint",
 }
-__all__ = ["__version__", *sorted(_HOME)]
+__all__ = ["__version__", *sorted(_HOME)]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
     from byhand.checkpoint import load_model as load_model

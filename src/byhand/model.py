@@ -158,9 +158,7 @@ class TinyGPT:
         )
 
     def _mlp(self, x: Tensor, block: str) -> Tensor:
-        w_fc, b_fc, w_out, b_out = (
-            self._parameters[f"{block}.mlp.{k}"] for k in ("w_fc", "b_fc", "w_out", "b_out")
-        )
+        w_fc, b_fc, w_out, b_out = (self._parameters[f"{block}.mlp.{k}"] for k in ("w_fc", "b_fc", "w_out", "b_out"))
         activation = gelu if self.config.activation == "gelu" else relu
         with scope("mlp"):
             pre = linear(x, w_fc, b_fc, name="pre")

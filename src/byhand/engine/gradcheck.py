@@ -38,15 +38,17 @@ def gradcheck(
         analytic = xp.zeros_like(numeric) if leaf.grad is None else leaf.grad
         if numeric.size == 0:
             continue
-        scale = max(
-            float(xp.max(xp.abs(a))) for a in (analytic, numeric, *(c for c in cotangents if c.size))
-        )
+        scale = max(float(xp.max(xp.abs(a))) for a in (analytic, numeric, *(c for c in cotangents if c.size)))
         worst = max(worst, float(xp.max(xp.abs(analytic - numeric))) / max(scale, 1e-300))
     return worst
 
 
 def _differences(
-    function: Callable[..., Any], inputs: tuple[Array, ...], k: int, cotangents: tuple[Array, ...], step: float
+    function: Callable[..., Any],
+    inputs: tuple[Array, ...],
+    k: int,
+    cotangents: tuple[Array, ...],
+    step: float,
 ) -> Array:
     """Return the central difference of <d, function> for each element of input k."""
     xp = namespace(inputs[k])

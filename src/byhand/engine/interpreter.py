@@ -24,9 +24,7 @@ class Interpreter(Protocol):
         """Apply an equation with two halves."""
         ...
 
-    def compose(
-        self, composite: Composite, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str
-    ) -> Tensor:
+    def compose(self, composite: Composite, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Tensor:
         """Apply a composition of equations."""
         ...
 
@@ -39,9 +37,7 @@ class Evaluate:
         result, _ = equation.forward(*[t.data for t in inputs], **static)
         return _wrap(result, full_name(name), None)
 
-    def compose(
-        self, composite: Composite, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str
-    ) -> Tensor:
+    def compose(self, composite: Composite, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Tensor:
         """Run the composition as it stands, its parts named under `name`."""
         with scope(name):
             return composite.compose(*inputs, **static)
@@ -69,7 +65,8 @@ def _wrap(result: Any, name: str, node: Node | None) -> Any:
     return Tensor(result, recorded, name, node)
 
 
-_interpreter: ContextVar[Interpreter] = ContextVar("interpreter", default=Record())
+_RECORD = Record()
+_interpreter: ContextVar[Interpreter] = ContextVar("interpreter", default=_RECORD)
 _scope: ContextVar[str] = ContextVar("scope", default="")
 
 

@@ -28,9 +28,7 @@ def vjp(saved, d_y):
 
 def terms(index, inputs, result):
     """Two numbers."""
-    return total(
-        element(inputs, k, broadcast_index(index, x.shape), "ab"[k]) for k, x in enumerate(inputs)
-    )
+    return total(element(inputs, k, broadcast_index(index, x.shape), "ab"[k]) for k, x in enumerate(inputs))
 
 
 add = Equation(

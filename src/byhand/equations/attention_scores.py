@@ -34,8 +34,7 @@ def terms(index, inputs, result):
     b, h, t, s = index
     width = inputs[0].shape[-1]
     dot = total(
-        product((element(inputs, 0, (b, h, t, d), "q"), element(inputs, 1, (b, h, s, d), "k")))
-        for d in range(width)
+        product((element(inputs, 0, (b, h, t, d), "q"), element(inputs, 1, (b, h, s, d), "k"))) for d in range(width)
     )
     return ratio(dot, function("sqrt", number(width, "D")))
 
@@ -44,7 +43,8 @@ attention_scores = Equation(
     name="attention_scores",
     title="Scaled dot-product scores",
     latex=r"S_{t,s} = \frac{Q_t \cdot K_s}{\sqrt{D}}",
-    derivative=r"\partial Q = \frac{\partial S\, K}{\sqrt{D}}, \quad \partial K = \frac{(\partial S)^{\top} Q}{\sqrt{D}}",
+    derivative=r"\partial Q = \frac{\partial S\, K}{\sqrt{D}}, \quad "
+    r"\partial K = \frac{(\partial S)^{\top} Q}{\sqrt{D}}",
     inputs=(
         Symbol("q", "Q", "(B, H, T, D)", "queries"),
         Symbol("k", "K", "(B, H, S, D)", "keys"),

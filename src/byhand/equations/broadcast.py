@@ -8,8 +8,7 @@ def require_broadcast(equation: str, a: Array, b: Array) -> None:
     pairs = zip(reversed(a.shape), reversed(b.shape), strict=False)
     require(
         all(m == n or 1 in (m, n) for m, n in pairs),
-        f"{equation}: shapes {a.shape} and {b.shape} do not broadcast; "
-        "from the right, lengths must be equal or 1",
+        f"{equation}: shapes {a.shape} and {b.shape} do not broadcast; from the right, lengths must be equal or 1",
     )
 
 

@@ -20,7 +20,7 @@ def forward(x, gain=None, bias=None, *, eps=1e-5):
     width = x.shape[-1]
     require((gain is None) == (bias is None), "layer_norm: give both gain and bias, or neither")
     require(
-        gain is None or gain.shape == bias.shape == (width,),
+        gain is None or (bias is not None and gain.shape == bias.shape == (width,)),
         f"layer_norm: gain and bias must be ({width},) for x {x.shape}",
     )
     centred = x - xp.sum(x, axis=-1, keepdims=True) / width

@@ -17,7 +17,8 @@ def forward(x, weight, bias=None):
     """Multiply every row with the weight in one matrix product."""
     require(weight.ndim == 2, f"linear: weight must be (I, O), not {weight.shape}")
     require(
-        x.shape[-1] == weight.shape[0], f"linear: x {x.shape} and weight {weight.shape} differ in the inner length"
+        x.shape[-1] == weight.shape[0],
+        f"linear: x {x.shape} and weight {weight.shape} differ in the inner length",
     )
     require(bias is None or bias.shape == weight.shape[1:], f"linear: bias must be ({weight.shape[1]},)")
     y = as_rows(x) @ weight
@@ -38,7 +39,7 @@ def vjp(saved, d_y):
 def terms(index, inputs, result):
     """A row times a column, plus the bias."""
     *place, o = index
-    x, weight = inputs[:2]
+    weight = inputs[1]
     products = [
         product((element(inputs, 0, (*place, i), "x"), element(inputs, 1, (i, o), "W")))
         for i in range(weight.shape[0])

@@ -31,7 +31,7 @@ def vjp(saved, d_y):
 def terms(index, inputs, result):
     """A row times a column."""
     *batch, m, n = index
-    a, b = inputs
+    a, _ = inputs
     at_a, at_b = (broadcast_index(tuple(batch), x.shape[:-2]) for x in inputs)
     return total(
         product((element(inputs, 0, (*at_a, m, k), "A"), element(inputs, 1, (*at_b, k, n), "B")))

@@ -28,9 +28,7 @@ def vjp(saved, d_y):
 
 def terms(index, inputs, result):
     """Two factors."""
-    return product(
-        element(inputs, k, broadcast_index(index, x.shape), "ab"[k]) for k, x in enumerate(inputs)
-    )
+    return product(element(inputs, k, broadcast_index(index, x.shape), "ab"[k]) for k, x in enumerate(inputs))
 
 
 mul = Equation(

@@ -26,9 +26,7 @@ def initial_parameters(
     does not grow with depth. Every array has its own generator, so that adding one changes no other.
     Source: Radford et al. 2019, section 2.3.
     """
-    return {
-        name: _initial_array(name, shape, n_layers, seed, array_dtype(dtype)) for name, shape in shapes.items()
-    }
+    return {name: _initial_array(name, shape, n_layers, seed, array_dtype(dtype)) for name, shape in shapes.items()}
 
 
 def _initial_array(name: str, shape: tuple[int, ...], n_layers: int, seed: int, dtype: Any) -> np.ndarray:

@@ -1,0 +1,75 @@
+"""`byhand COMMAND ...`: finds the command's file, runs it, and turns what went wrong into one line.
+
+Exit codes: 0 done; 1 a question answered with no; 2 bad input; 130 interrupted. Nothing heavy is imported here,
+so that `byhand --help` answers at once.
+"""
+
+import os
+import sys
+from importlib import import_module
+
+from byhand import __version__
+from byhand.errors import ByhandError
+
+COMMANDS = {
+    "train": "Train a GPT on your own text, or resume a run.",
+    "sample": "Continue a prompt with a trained model.",
+    "eval": "Measure a model on a text: nats and bits per byte.",
+    "info": "Say what a run holds: shape, steps, checkpoints.",
+    "plot": "Draw a run's loss in the terminal, and as PNG with matplotlib.",
+}
+
+USAGE = """usage: byhand COMMAND [options]
+
+A GPT whose every number can be worked by hand, and that trains at full speed.
+
+{commands}
+
+options:
+  --help      this page; `byhand COMMAND --help` for a command's own
+  --version   print the version
+  --debug     show the traceback of an error
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        width = max(map(len, COMMANDS))
+        print(USAGE.format(commands="\n".join(f"  {n:<{width}}  {s}" for n, s in COMMANDS.items())), end="")
+        return 0
+    if arguments[0] == "--version":
+        print(f"byhand {__version__}")
+        return 0
+    name, *rest = arguments
+    if name not in COMMANDS:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, COMMANDS, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(COMMANDS)}."
+        print(f"error: there is no command {name!r}. {hint}", file=sys.stderr)
+        return 2
+    debug = "--debug" in rest
+    return run(f"byhand.cli.{name}", [a for a in rest if a != "--debug"], debug)
+
+
+def run(module: str, arguments: list[str], debug: bool = False) -> int:
+    """Run the `main(arguments)` of a command's module; errors of the caller's become one line and exit code 2."""
+    try:
+        code = import_module(module).main(arguments)
+        sys.stdout.flush()
+        return code
+    except ByhandError as error:
+        if debug:
+            raise
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # `byhand ... | head` closed the pipe: nothing is wrong, and nothing can be printed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        if debug:
+            raise
+        print("interrupted", file=sys.stderr)
+        return 130
