@@ -25,8 +25,8 @@ ALIASES = {
 def parse(options: type[Options], arguments: list[str], prog: str, default: Any = None) -> Options:
     """Return `options` filled from the arguments; bad ones raise ByhandError, --help prints and exits with 0.
 
-    Flags are flat (`--d-model`, not `--model.d-model`), booleans are written out (`--causal False`), and the names
-    that people know from elsewhere are accepted (`ALIASES`).
+    Flags are flat (`--d-model`, not `--model.d-model`), booleans come in pairs (`--causal`, `--no-causal`), and the
+    names that people know from elsewhere are accepted (`ALIASES`).
     """
     arguments = [_canonical(a) for a in arguments]
     said = io.StringIO()
@@ -37,7 +37,7 @@ def parse(options: type[Options], arguments: list[str], prog: str, default: Any 
                 args=arguments,
                 prog=prog,
                 default=tyro.MISSING_NONPROP if default is None else default,
-                config=(tyro.conf.OmitArgPrefixes, tyro.conf.FlagConversionOff),
+                config=(tyro.conf.OmitArgPrefixes,),
             )
     except SystemExit as stop:
         if stop.code in (0, None):

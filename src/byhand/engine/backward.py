@@ -31,8 +31,8 @@ def walk_back(root: Tensor, d_root: Array) -> Iterator[Step]:
         return
     cotangents: dict[tuple[int, int], Array] = {(id(root.node), root.index): d_root}
     for node in reversed(applications(root)):
-        given = tuple(cotangents.pop((id(node), k), None) for k in range(len(node.results)))
-        xp = namespace(next(filter(lambda d: d is not None, given)))
+        given = [cotangents.pop((id(node), k), None) for k in range(len(node.results))]
+        xp = namespace(next(d for d in given if d is not None))
         d_results = tuple(
             xp.zeros(shape, dtype=dtype) if d is None else d
             for d, (shape, dtype) in zip(given, node.results, strict=True)

@@ -1,0 +1,50 @@
+"""`byhand eval`: how well a model predicts a text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from byhand import checkpoint
+from byhand.cli.arguments import parse
+from byhand.data import ByteDataset
+from byhand.evaluate import evaluate
+from byhand.texts import open_text
+
+
+@dataclass(frozen=True)
+class Options:
+    """Predict every byte of a text but the first, once, and report the mean loss."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder, or one of its checkpoints."""
+    data: str
+    """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
+    stride: int | None = None
+    """Bytes between windows: each byte has at least seq_len - stride of context. Half of seq_len if not given."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand eval")
+    loaded = checkpoint.load(options.run)
+    for warning in loaded.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    model = loaded.model()
+    text = open_text(options.data)
+    result = evaluate(model, ByteDataset(text.tokens, text.name), options.stride)
+    if options.json:
+        print(json.dumps(asdict(result)))
+    else:
+        print(
+            f"{text.name}: {result.loss:.4f} nats per byte = {result.bpb:.4f} bits per byte "
+            f"over {result.tokens:,} bytes (windows of {model.config.seq_len}, stride {result.stride})"
+        )
+    return 0

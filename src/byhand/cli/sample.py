@@ -1,0 +1,84 @@
+"""`byhand sample`: continue a prompt, byte by byte as they come."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from byhand import checkpoint
+from byhand.cli.arguments import parse
+from byhand.errors import ConfigError
+from byhand.generate import Sampling, generate
+
+
+@dataclass(frozen=True)
+class Options:
+    """Continue a prompt with the model of a run."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder, or one of its checkpoints."""
+    prompt: str = ""
+    """Text to continue; - reads it from standard input."""
+    max_new_tokens: int = 300
+    """How many bytes to write."""
+    temperature: float = 0.8
+    """Above 1 flatter, below 1 sharper, 0 always the likeliest."""
+    top_k: int | None = None
+    """Draw from the k likeliest only; of equal ones the smaller byte counts first."""
+    top_p: float | None = None
+    """Draw from the fewest bytes whose probabilities reach p."""
+    seed: int = 1
+    """Same seed, same text."""
+    ascii_only: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Draw only printable ASCII, tab and newline."""
+    no_cache: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Compute the whole context anew for each byte, without the KV cache."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object at the end instead of streaming."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand sample")
+    sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
+    loaded = checkpoint.load(options.run)
+    for warning in loaded.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    model = loaded.model()
+    given = sys.stdin.buffer.read() if options.prompt == "-" else options.prompt.encode(errors="surrogateescape")
+    tokens = generate(
+        model,
+        list(given),
+        options.max_new_tokens,
+        sampling,
+        allowed=ascii_bytes(model.config.vocab_size) if options.ascii_only else None,
+        use_cache=not options.no_cache,
+    )
+    if options.json:
+        text = bytes(tokens).decode(errors="replace")
+        print(json.dumps({"prompt": given.decode(errors="replace"), "text": text}, ensure_ascii=False))
+        return 0
+    # A character of several bytes is held back until it is whole; what never becomes one is shown as �.
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    sys.stdout.write(decoder.decode(given))
+    for token in tokens:
+        sys.stdout.write(decoder.decode(bytes([token])))
+        sys.stdout.flush()
+    sys.stdout.write(decoder.decode(b"", final=True) + "\n")
+    return 0
+
+
+def ascii_bytes(vocab_size: int) -> np.ndarray:
+    """Return which ids are printable ASCII, tab or newline."""
+    ids = np.arange(vocab_size)
+    allowed = (ids == 9) | (ids == 10) | ((ids >= 32) & (ids < 127))
+    if not allowed.any():
+        raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
+    return allowed

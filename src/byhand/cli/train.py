@@ -1,0 +1,169 @@
+"""`byhand train`: train a GPT on a text, or resume a run."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from byhand import checkpoint, metrics
+from byhand.cli.arguments import parse
+from byhand.cli.interrupt import StopRequest
+from byhand.cli.presets import preset, with_toml
+from byhand.cli.progress import Display, duration
+from byhand.config import TrainConfig
+from byhand.data import ByteDataset, map_file
+from byhand.errors import CheckpointError, ConfigError, DataError
+from byhand.run_lock import locked
+from byhand.runtimes.numpy import keep_pages
+from byhand.texts import Text, open_text
+from byhand.train import Trainer, require_same_text, training
+
+CORPUS = "corpus.bin"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Train a GPT on a text, or resume a run bit for bit where it stopped."""
+
+    train: TrainConfig = field(default_factory=TrainConfig)
+    preset: str = "nano"
+    """tiny, nano, small, or seed: settings that --config and flags override."""
+    config: Path | None = None
+    """A TOML file with any of these settings."""
+    out: Path | None = None
+    """The run folder; runs/001, runs/002, ... if not given."""
+    resume: Path | None = None
+    """Go on with this run. Its settings stay; --data may say where its text is now."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    if "-" in arguments and sys.stdin.isatty():
+        print("reading the text from standard input; end with Ctrl-D", file=sys.stderr)
+    base = preset(_early(arguments, "--preset") or "nano")
+    if early := _early(arguments, "--config"):
+        base = with_toml(base, Path(early))
+    options = parse(Options, arguments, "byhand train", Options(train=base))
+    keep_pages()
+    if options.resume:
+        return _resume(options.resume, arguments)
+    return _start(options)
+
+
+def _start(options: Options) -> int:
+    config = options.train
+    text = open_text(config.data.data)
+    ByteDataset(text.tokens, text.name).split(
+        config.data.val_fraction, config.model.seq_len
+    )  # refuse before any write
+    run = options.out or _free_folder(Path("runs"))
+    with locked(run):
+        if any(run.glob("step-*")):
+            raise CheckpointError(f"{run} holds a run already. Use --resume {run}, or another folder with --out.")
+        metrics.keep_until(run, 0)
+        return _train(config, _stored(text, run), run, None)
+
+
+def _resume(run: Path, arguments: list[str]) -> int:
+    moved = _early(arguments, "--data")
+    for argument in arguments:
+        flag = argument.partition("=")[0]
+        if flag.startswith("--") and flag not in ("--resume", "--data"):
+            raise ConfigError(f"{flag} cannot change a run that is resumed. Leave it out, or start a new run.")
+    if not run.is_dir():
+        raise CheckpointError(f"there is no run {run}. Check the path.")
+    with locked(run):
+        start = checkpoint.load(run)
+        for warning in start.warnings:
+            print(f"warning: {warning}", file=sys.stderr)
+        if start.step >= start.config.steps:
+            print(f"{run} is complete: {start.step} of {start.config.steps} steps.")
+            return 0
+        known = start.state["text"]["path"]
+        path = Path(moved) if moved else run / CORPUS if known == CORPUS else Path(known)
+        text = Text(map_file(path), start.config.data.data, path.resolve())
+        metrics.keep_until(run, start.step)
+        return _train(start.config, text, run, start)
+
+
+def _train(config: TrainConfig, text: Text, run: Path, start: checkpoint.Checkpoint | None) -> int:
+    """Train to the end or to the first signal; save, and say how to go on."""
+    identity = _identity(text, run)
+    if start:
+        require_same_text(start, identity)
+    train, val = ByteDataset(text.tokens, text.name).split(config.data.val_fraction, config.model.seq_len)
+    trainer = Trainer(config, train, val, start, identity)
+    _say_what_begins(trainer, text, run)
+    begun, progress = time.monotonic(), None
+    with StopRequest() as stop, Display(trainer.step, config.steps) as display:
+        for progress in training(trainer, run):
+            metrics.append(run, progress)
+            display.show(progress)
+            if stop.signal and not progress.saved:
+                trainer.save(run)
+            if stop.signal:
+                break
+    again = shlex.join(["byhand", "train", "--resume", str(run)])
+    if trainer.step < config.steps:
+        print(f"stopped at step {trainer.step} of {config.steps}, saved. Go on with: {again}")
+        return stop.exit_code
+    if progress and progress.val_loss is not None:
+        print(f"done in {duration(time.monotonic() - begun)}: validation loss {progress.val_loss:.4f} nats per byte")
+    print(f"saved {run}. Try: {shlex.join(['byhand', 'sample', str(run), '--prompt', 'The '])}")
+    return 0
+
+
+def _say_what_begins(trainer: Trainer, text: Text, run: Path) -> None:
+    config = trainer.config
+    count = sum(p.data.size for p in trainer.model.parameters().values())
+    m = config.model
+    print(
+        f"{run}: {count:,} parameters ({m.n_layers} layers, {m.n_heads} heads, width {m.d_model}, "
+        f"context {m.seq_len}, {config.dtype}) on {text.name} ({len(text.tokens):,} bytes), "
+        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _stored(text: Text, run: Path) -> Text:
+    """Give a text that exists only in memory a file in the run folder, so that a resumed run reads the same bytes."""
+    if text.path:
+        return text
+    path = run / CORPUS
+    try:
+        path.write_bytes(text.tokens.tobytes())
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror}. Choose another folder with --out.") from None
+    return replace(text, tokens=map_file(path), path=path.resolve())
+
+
+def _identity(text: Text, run: Path) -> dict[str, Any]:
+    """Return what a checkpoint remembers of its text: where it is, how long, and its hash."""
+    inside = text.path and text.path.parent == run.resolve()
+    return {
+        "path": CORPUS if inside else str(text.path),
+        "bytes": len(text.tokens),
+        "sha256": hashlib.sha256(text.tokens).hexdigest(),  # pyright: ignore[reportArgumentType]  (a buffer)
+    }
+
+
+def _free_folder(parent: Path) -> Path:
+    """Return parent/001, or the number after the largest one there."""
+    numbers = [int(p.name) for p in parent.glob("[0-9]*") if p.name.isdigit()]
+    return parent / f"{max(numbers, default=0) + 1:03d}"
+
+
+def _early(arguments: list[str], flag: str) -> str | None:
+    """Return a flag's value before the others are parsed, since it decides their defaults."""
+    for i, argument in enumerate(arguments):
+        if argument == flag and i + 1 < len(arguments):
+            return arguments[i + 1]
+        if argument.startswith(f"{flag}="):
+            return argument.partition("=")[2]
+    return None

@@ -1,0 +1,118 @@
+"""Generation: prefill, decode with a KV cache, and sampling.
+
+The context of the next token is the last seq_len tokens, at positions from 0, as the seed documents define it. While
+the text fits the window, keys and values of earlier positions are kept and each token costs one row. Past the window
+every position moves down by one with each token, so nothing kept is valid any more and the window is computed anew:
+the same text as without a cache, at the same cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from byhand.config import ModelConfig
+from byhand.engine import Tensor, no_grad
+from byhand.equations import softmax, temperature, top_k, top_p
+from byhand.errors import ConfigError
+from byhand.model import TinyGPT
+
+START = 10  # the newline that stands before an empty prompt
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is drawn. temperature 0 takes the likeliest (of equals, the smallest id)."""
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < float("inf"):
+            raise ConfigError(f"temperature is {self.temperature}, but must be 0 or more. Use --temperature 0.8.")
+        if self.top_k is not None and self.top_k < 1:
+            raise ConfigError(f"top_k is {self.top_k}, but must be at least 1. Use --top-k 40.")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise ConfigError(f"top_p is {self.top_p}, but must be above 0 and at most 1. Use --top-p 0.95.")
+
+
+class KVCache:
+    """Keys and values of the positions so far: for each layer (B, H, S, D), allocated once for seq_len positions."""
+
+    def __init__(self, config: ModelConfig, batch_size: int, dtype: Any) -> None:
+        shape = (config.n_layers, 2, batch_size, config.n_heads, config.seq_len, config.head_width)
+        self._store = np.zeros(shape, dtype)
+        self.length = 0
+
+    def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Store new keys and values (B, H, T, D) behind the others; return all of them (B, H, S, D)."""
+        end = self.length + k.shape[2]
+        keys, values = self._store[layer]
+        keys[:, :, self.length : end] = k.data
+        values[:, :, self.length : end] = v.data
+        return Tensor(keys[:, :, :end]), Tensor(values[:, :, :end])
+
+    def advance(self, n: int) -> None:
+        """Count n more positions."""
+        self.length += n
+
+
+def generate(
+    model: TinyGPT,
+    prompt: Sequence[int],
+    max_new_tokens: int,
+    sampling: Sampling | None = None,
+    *,
+    allowed: np.ndarray | None = None,
+    use_cache: bool = True,
+) -> Iterator[int]:
+    """Yield max_new_tokens token ids that continue the prompt, each as soon as it is drawn.
+
+    prompt   ids of any length; an empty one is continued as after a newline
+    allowed  booleans (V,): which ids may be drawn; None allows all
+    """
+    if max_new_tokens < 0:
+        raise ConfigError(f"max_new_tokens is {max_new_tokens}, but must be 0 or more.")
+    sampling = sampling or Sampling()
+    rng = np.random.default_rng(sampling.seed)
+    tokens = [int(t) for t in prompt] or [min(START, model.config.vocab_size - 1)]
+    for logits in _next_logits(model, tokens, max_new_tokens, use_cache):
+        token = draw(logits, sampling, rng, allowed)
+        tokens.append(token)
+        yield token
+
+
+def _next_logits(model: TinyGPT, tokens: list[int], count: int, use_cache: bool) -> Iterator[np.ndarray]:
+    """Yield `count` times the logits (V,) of what comes after `tokens`, which grows between two of them."""
+    window = model.config.seq_len
+    cache = KVCache(model.config, 1, model.dtype) if use_cache and model.config.causal else None
+    for _ in range(count):
+        with no_grad():
+            if cache is not None and len(tokens) <= window:
+                logits = model.forward_logits([tokens[cache.length :]], cache)
+            else:
+                logits = model.forward_logits([tokens[-window:]])
+        yield logits.data[0, -1]
+
+
+def draw(logits: np.ndarray, sampling: Sampling, rng: np.random.Generator, allowed: np.ndarray | None = None) -> int:
+    """Return one token id drawn from logits (V,): temperature, then top-k, then top-p, then the inverse CDF."""
+    if allowed is not None:
+        logits = np.where(allowed, logits, -np.inf)
+    if sampling.temperature == 0:
+        return int(np.argmax(logits))
+    with no_grad():
+        z = temperature(logits, tau=sampling.temperature)
+        if sampling.top_k is not None:
+            z = top_k(z, k=sampling.top_k)
+        if sampling.top_p is not None:
+            z = top_p(z, p=sampling.top_p)
+        cumulative = np.cumsum(softmax(z).data, dtype=np.float64)
+    # Below the sum that rounding left: an id of probability 0 is never drawn, at either end.
+    below = min(rng.random() * cumulative[-1], np.nextafter(cumulative[-1], 0))
+    return int(np.searchsorted(cumulative, below, side="right"))

@@ -1,0 +1,183 @@
+"""Training: one update, and the loop around it.
+
+The loop is a generator: it yields a `Progress` after every update, having evaluated and saved where the settings
+say so. Whoever iterates shows it, stops it, or saves once more; nothing calls back.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byhand import checkpoint
+from byhand.checkpoint import Checkpoint
+from byhand.config import TrainConfig
+from byhand.data import ByteDataset, batch_generator
+from byhand.engine import Tensor, no_grad, walk_back
+from byhand.engine.backward import applications
+from byhand.errors import CheckpointError, NonFiniteError
+from byhand.model import TinyGPT
+from byhand.optim import AdamW, clip_gradients, gradient_norm, learning_rate
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What one update did: losses in nats, gradient norm before clipping, tokens seen so far, tokens/s."""
+
+    step: int
+    steps: int
+    loss: float
+    lr: float
+    grad_norm: float
+    tokens: int
+    tokens_per_second: float
+    val_loss: float | None = None
+    saved: Path | None = None
+
+
+class Trainer:
+    """A model, its optimizer and its data, at some step of a run.
+
+    config      the run's settings
+    train, val  the two parts of the text
+    start       a checkpoint to go on from, or None for step 0
+    text        what identifies the text (path, bytes, sha256), stored with every checkpoint
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        train: ByteDataset,
+        val: ByteDataset,
+        start: Checkpoint | None = None,
+        text: dict[str, Any] | None = None,
+    ) -> None:
+        self.config = config
+        self.train = train
+        self.text = text or {}
+        self.step = 0
+        optim = config.optim
+        betas = (optim.beta1, optim.beta2)
+        self.optimizer = AdamW(optim.lr, betas, optim.eps, optim.weight_decay, optim.decay)
+        if start is None:
+            self.model = TinyGPT(config.model, config.seed, config.dtype)
+        else:
+            self.model = start.model()
+            self.step = self.optimizer.t = start.step
+            self.optimizer.m, self.optimizer.v = dict(start.m), dict(start.v)
+        self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
+
+    def update(self) -> Progress:
+        """Make one update: the mean gradient of grad_accum micro-batches, clipped, through AdamW.
+
+        Raises NonFiniteError before the update if a loss or gradient is NaN or infinite.
+        """
+        config, begun = self.config, time.perf_counter()
+        lr = learning_rate(config.optim, self.step, config.steps)
+        self.model.zero_grad()
+        parameters = self.model.parameters()
+        with np.errstate(all="ignore"):  # what is not finite is found and named
+            losses = [self._micro_batch(self.step * config.grad_accum + i) for i in range(config.grad_accum)]
+            norm = gradient_norm(parameters)
+            clip_gradients(parameters, norm, config.optim.grad_clip)
+            self.optimizer.lr = lr
+            self.optimizer.step(parameters)
+        self.step += 1
+        rate = config.tokens_per_step / (time.perf_counter() - begun)
+        tokens = self.step * config.tokens_per_step
+        return Progress(self.step, config.steps, math.fsum(losses) / len(losses), lr, norm, tokens, rate)
+
+    def _micro_batch(self, number: int) -> float:
+        """Add the gradient of one micro-batch, its share of the mean; return its loss."""
+        config = self.config
+        rng = batch_generator(config.seed, number)
+        tokens, targets = self.train.sample_batch(config.batch_size, config.model.seq_len, rng)
+        loss = self.model.loss(tokens, targets)
+        if math.isfinite(loss.item()):
+            loss.backward(1.0 / config.grad_accum)
+        if not (math.isfinite(loss.item()) and math.isfinite(gradient_norm(self.model.parameters()))):
+            self._refuse(loss)
+        return loss.item()
+
+    def evaluate(self) -> float:
+        """Return the mean loss in nats over the fixed validation windows."""
+        tokens, targets = self.val_windows
+        size = max(1, 2048 // self.config.model.seq_len)
+        with no_grad():
+            sums = [
+                self.model.loss(tokens[i : i + size], targets[i : i + size]).item() * len(tokens[i : i + size])
+                for i in range(0, len(tokens), size)
+            ]
+        return math.fsum(sums) / len(tokens)
+
+    def checkpoint(self) -> Checkpoint:
+        """Return everything needed to go on from here, bit for bit."""
+        state = {
+            "step": self.step,
+            "next_batch": self.step * self.config.grad_accum,
+            "random": {"generator": "PCG64 seeded with (seed, batch number)", "seed": self.config.seed},
+            "schedule": {"next_lr": learning_rate(self.config.optim, self.step, self.config.steps)},
+            "text": self.text,
+            "versions": {"python": platform.python_version(), "numpy": np.__version__},
+        }
+        parameters = {name: p.data for name, p in self.model.parameters().items()}
+        return Checkpoint(self.config, parameters, self.optimizer.m, self.optimizer.v, state)
+
+    def save(self, run: Path) -> Path:
+        """Write a checkpoint of this step into the run folder."""
+        return checkpoint.save(run, self.checkpoint(), self.config.keep)
+
+    def _refuse(self, loss: Tensor) -> None:
+        """Raise NonFiniteError that names the step and the first array that is not finite."""
+        name = first_non_finite(loss)
+        raise NonFiniteError(
+            f"step {self.step + 1}: {name} is not finite; nothing was updated or saved since. "
+            f"Lower --lr (now {self.config.optim.lr:g}) or set --grad-clip 1, and resume from the last checkpoint."
+        )
+
+
+def training(trainer: Trainer, run: Path) -> Iterator[Progress]:
+    """Update until the last step; evaluate and save at their intervals and at the end; yield after each update."""
+    config = trainer.config
+    while trainer.step < config.steps:
+        progress = trainer.update()
+        last = trainer.step == config.steps
+        val_loss = trainer.evaluate() if last or _due(trainer.step, config.eval_interval) else None
+        saved = trainer.save(run) if last or _due(trainer.step, config.save_interval) else None
+        yield replace(progress, val_loss=val_loss, saved=saved)
+
+
+def require_same_text(start: Checkpoint, text: dict[str, Any]) -> None:
+    """Raise CheckpointError if a run would go on with another text than it began with."""
+    before = start.state.get("text", {})
+    if before.get("sha256") != text.get("sha256"):
+        raise CheckpointError(
+            f"the text changed since the run began: {before.get('path')} had {before.get('bytes')} bytes and SHA-256 "
+            f"{str(before.get('sha256'))[:12]}…. Restore it, or start a new run."
+        )
+
+
+def first_non_finite(loss: Tensor) -> str:
+    """Return the name of the first array that is not finite, in the order of the forward pass, then the backward."""
+    for node in applications(loss):
+        for tensor in node.inputs:
+            if tensor.requires_grad and not np.isfinite(tensor.data).all():
+                return tensor.name or f"an input of {node.equation.name}"
+    if not np.isfinite(loss.data):
+        return "loss"
+    for step in walk_back(loss, np.ones_like(loss.data)):
+        for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
+            if d is not None and not np.isfinite(d).all():
+                return f"the gradient of {tensor.name or step.node.equation.name}"
+    return "the norm of the gradient"
+
+
+def _due(step: int, interval: int) -> bool:
+    return interval > 0 and step % interval == 0
