@@ -44,7 +44,8 @@ def terms(index, inputs, result):
         product((element(inputs, 0, (*place, i), "x"), element(inputs, 1, (i, o), "W")))
         for i in range(weight.shape[0])
     ]
-    return total(products + [element(inputs, 2, (o,), "b")] * (len(inputs) > 2))
+    bias = [element(inputs, 2, (o,), "b")] if len(inputs) > 2 else []
+    return total(products + bias)
 
 
 linear = Equation(
