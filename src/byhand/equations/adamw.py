@@ -27,8 +27,15 @@ def forward(theta, g, m, v, lr, t, *, beta1, beta2, eps, weight_decay):
     xp = namespace(theta)
     m = beta1 * m + (1.0 - beta1) * g
     v = beta2 * v + (1.0 - beta2) * (g * g)
-    direction = (m / (1.0 - beta1**t)) / (xp.sqrt(v / (1.0 - beta2**t)) + eps)
+    correct_m, correct_v = corrections(theta, t, beta1, beta2)
+    direction = (m / correct_m) / (xp.sqrt(v / correct_v) + eps)
     return (theta - lr * (direction + weight_decay * theta), m, v), (theta, g, m, v, lr, t)
+
+
+def corrections(theta, t, beta1, beta2):
+    """Return 1 - beta^t for both averages, in theta's precision also where t is an array."""
+    xp = namespace(theta)
+    return (xp.asarray(1.0 - beta**t, dtype=theta.dtype) for beta in (beta1, beta2))
 
 
 def vjp(saved, d_results, *, beta1, beta2, eps, weight_decay):
@@ -36,7 +43,7 @@ def vjp(saved, d_results, *, beta1, beta2, eps, weight_decay):
     theta, g, m, v, lr, t = saved
     d_theta, d_m, d_v = d_results
     xp = namespace(theta)
-    correct_m, correct_v = 1.0 - beta1**t, 1.0 - beta2**t
+    correct_m, correct_v = corrections(theta, t, beta1, beta2)
     m_hat, root = m / correct_m, xp.sqrt(v / correct_v)
     scale = root + eps
     w = -lr * d_theta
