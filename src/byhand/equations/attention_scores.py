@@ -4,7 +4,7 @@ Equation    S[b,h,t,s] = sum over d of q[b,h,t,d] k[b,h,s,d] / sqrt(D)
 Derivative  d_q = d_S k / sqrt(D),  d_k = d_S^T q / sqrt(D)
 Shapes      q (B, H, T, D), k (B, H, S, D) -> (B, H, T, S)
 Units       none; the scale keeps the variance of S independent of D
-Raises      ShapeError if the head widths differ
+Raises      ShapeError if the head widths, batches or numbers of heads differ
 Source      Vaswani et al. 2017, arXiv:1706.03762, equation 1
 """
 
@@ -18,6 +18,7 @@ from byhand.engine.terms import element, function, number, product, ratio, total
 def forward(q, k):
     """Scale the queries (fewer numbers than the scores), then take all dot products."""
     require(q.shape[-1] == k.shape[-1], f"attention_scores: q {q.shape} and k {k.shape} differ in head width")
+    require(q.shape[:-2] == k.shape[:-2], f"attention_scores: q {q.shape} and k {k.shape} differ in batch or heads")
     scaled = q * (1.0 / math.sqrt(q.shape[-1]))
     return scaled @ namespace(q).matrix_transpose(k), (q, k)
 

@@ -3,9 +3,9 @@
 from byhand.engine.arrays import Array, require
 
 
-def require_broadcast(equation: str, a: Array, b: Array) -> None:
-    """Raise ShapeError unless the shapes agree from the right, counting 1 as any length."""
-    pairs = zip(reversed(a.shape), reversed(b.shape), strict=False)
+def require_broadcast(equation: str, a: Array, b: Array, inner: int = 0) -> None:
+    """Raise ShapeError unless the shapes agree from the right, counting 1 as any length; `inner` axes are exempt."""
+    pairs = zip(reversed(a.shape[: a.ndim - inner]), reversed(b.shape[: b.ndim - inner]), strict=False)
     require(
         all(m == n or 1 in (m, n) for m, n in pairs),
         f"{equation}: shapes {a.shape} and {b.shape} do not broadcast; from the right, lengths must be equal or 1",

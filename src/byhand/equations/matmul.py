@@ -4,20 +4,21 @@ Equation    Y[...,m,n] = sum over k of A[...,m,k] B[...,k,n]
 Derivative  d_A = d_Y B^T,  d_B = A^T d_Y, each summed over the leading axes along which it was repeated
 Shapes      a (..., M, K), b (..., K, N) -> (..., M, N); leading axes broadcast
 Units       none
-Raises      ShapeError if the inner lengths differ or an input has fewer than two axes
+Raises      ShapeError if the inner lengths differ, the leading axes do not broadcast, or an input is no matrix
 Source      Giles 2008, An extended collection of matrix derivative results
 """
 
 from byhand.engine.arrays import namespace, require, sum_to_shape
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, product, total
-from byhand.equations.broadcast import broadcast_index
+from byhand.equations.broadcast import broadcast_index, require_broadcast
 
 
 def forward(a, b):
     """Multiply the last two axes."""
     require(a.ndim >= 2 and b.ndim >= 2, f"matmul: needs matrices, not shapes {a.shape} and {b.shape}")
     require(a.shape[-1] == b.shape[-2], f"matmul: inner lengths of {a.shape} and {b.shape} differ")
+    require_broadcast("matmul", a, b, inner=2)
     return a @ b, (a, b)
 
 

@@ -4,7 +4,7 @@ Equation    Y[b,h,t,d] = sum over s of P[b,h,t,s] v[b,h,s,d]
 Derivative  d_P = d_Y v^T,  d_v = P^T d_Y
 Shapes      weights (B, H, T, S), v (B, H, S, D) -> (B, H, T, D)
 Units       none
-Raises      ShapeError if the numbers of keys differ
+Raises      ShapeError if the numbers of keys, the batches or the numbers of heads differ
 Source      Vaswani et al. 2017, arXiv:1706.03762, equation 1
 """
 
@@ -16,6 +16,7 @@ from byhand.engine.terms import element, product, total
 def forward(weights, v):
     """One matrix product for each head."""
     require(weights.shape[-1] == v.shape[-2], f"mix: weights {weights.shape} and values {v.shape} differ in keys")
+    require(weights.shape[:-2] == v.shape[:-2], f"mix: weights {weights.shape} and values {v.shape} differ in heads")
     return weights @ v, (weights, v)
 
 
