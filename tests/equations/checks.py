@@ -1,0 +1,141 @@
+"""The laws that every equation obeys, whatever it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from byhand.engine import Equation, Term, gradcheck, no_grad
+from equations.strategies import LAYOUTS, Case
+
+PRECISION = {np.float64: 1e-12, np.float32: 1e-6}
+
+
+def close(actual: Any, expected: Any, tolerance: float = 1e-12) -> None:
+    """Hold numbers against the ones that an independent formula gives."""
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+def as_tuple(x: Any) -> tuple[Any, ...]:
+    return x if isinstance(x, tuple) else (x,)
+
+
+def cotangents(results: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    """Random cotangents, one in each memory layout in turn."""
+    rng = np.random.default_rng(sum(r.size for r in results))
+    return tuple(
+        LAYOUTS[(k + r.size) % len(LAYOUTS)](np.asarray(rng.standard_normal(r.shape), r.dtype))
+        for k, r in enumerate(results)
+    )
+
+
+def check_gradient(equation: Any, case: Case, step: float = 1e-6, then: Any = None) -> None:
+    """The derivative is what central differences say, to 1e-6 relative; `then` is applied to the result first."""
+
+    def function(*inputs: Any) -> Any:
+        result = equation(*inputs, **case.static)
+        return then(result) if then else result
+
+    with no_grad():
+        results = tuple(r.data for r in as_tuple(function(*case.inputs)))
+    error = gradcheck(function, *case.inputs, d=cotangents(results), step=step)
+    assert error <= 1e-6, f"{equation.name}: relative error {error:.1e}"
+
+
+def check_halves(equation: Equation, case: Case) -> None:
+    """Both halves keep precision and shapes, modify nothing, and give the same bits again."""
+    for dtype in PRECISION:
+        inputs = case.cast(dtype).inputs
+        before = [x.copy() for x in inputs]
+        result, saved = equation.forward(*inputs, **case.static)
+        results = as_tuple(result)
+        assert isinstance(saved, tuple)
+        for array in (*results, *(s for s in saved if s.dtype.kind == "f")):
+            assert array.dtype == dtype, f"{equation.name}: {dtype.__name__} became {array.dtype}"
+
+        d = cotangents(results)
+        saved_before, d_before = [s.copy() for s in saved], [x.copy() for x in d]
+        gradients = equation.vjp(saved, d if isinstance(result, tuple) else d[0], **case.static)
+        assert len(gradients) == len(inputs)
+        for x, gradient in zip(inputs, gradients, strict=True):
+            if x.dtype.kind != "f":
+                assert gradient is None
+                continue
+            assert (gradient.shape, gradient.dtype) == (x.shape, dtype)
+
+        same((*inputs, *saved, *d), (*before, *saved_before, *d_before))
+        again, saved_again = equation.forward(*inputs, **case.static)
+        same(as_tuple(again), results)
+        gradients_again = equation.vjp(saved_again, d if isinstance(result, tuple) else d[0], **case.static)
+        same([g for g in gradients_again if g is not None], [g for g in gradients if g is not None])
+
+
+def same(actual: Any, expected: Any) -> None:
+    """Hold arrays against others, bit for bit."""
+    for a, b in zip(actual, expected, strict=True):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def check_terms(equation: Equation, case: Case, sources: bool = True) -> None:
+    """The terms of an element add up to it, and name the very inputs that it is made of."""
+    rng = np.random.default_rng(len(case.inputs))
+    for dtype, precision in PRECISION.items():
+        inputs = case.cast(dtype).inputs
+        result = as_tuple(equation.forward(*inputs, **case.static)[0])[0]
+        for _ in range(3):
+            index = tuple(int(rng.integers(n)) for n in result.shape)
+            tree = equation.terms(index, inputs, result, **case.static)
+            error = 0.0 if tree.value == result[index] else abs(tree.value - float(result[index]))
+            assert error <= precision * size(tree), f"{equation.name}{index}: {tree.value} for {result[index]}"
+            for term in leaves(tree):
+                if term.source is not None:
+                    which, place = term.source
+                    assert term.value == inputs[which][place]
+            named = {term.source for term in leaves(tree)} - {None}
+            if sources and named and dtype is np.float64:  # a masked weight is made of nothing
+                assert_uses(equation, inputs, case.static, index, named, rng)
+
+
+def assert_uses(
+    equation: Equation, inputs: Any, static: Any, index: Any, named: set[Any], rng: np.random.Generator
+) -> None:
+    """Poison inputs with NaN, one element at a time: the result is poisoned exactly where the element is named."""
+    places = [
+        (which, place)
+        for which, x in enumerate(inputs)
+        if x.dtype.kind == "f" and x.ndim
+        for place in np.ndindex(x.shape)
+    ]
+    for k in rng.permutation(len(places))[:12]:
+        which, place = places[k]
+        poisoned = [x.copy() for x in inputs]
+        poisoned[which][place] = np.nan
+        result = as_tuple(equation.forward(*poisoned, **static)[0])[0]
+        used = bool(np.isnan(result[index]))
+        assert used == ((which, place) in named), f"{equation.name}{index} and input {which}{place}: {used}"
+
+
+def leaves(term: Term) -> Iterator[Term]:
+    """Yield the numbers that a tree of terms is made of."""
+    if not term.parts:
+        yield term
+    for part in term.parts:
+        yield from leaves(part)
+
+
+def size(term: Term) -> float:
+    """How large the numbers are that make a term: the sum of |terms|, where the term itself may have cancelled."""
+    sizes = [size(part) for part in term.parts]
+    match term.op:
+        case "sum":
+            return sum(sizes)
+        case "product":
+            return float(np.prod(sizes))
+        case "ratio":
+            return sizes[0] / abs(term.parts[1].value) if term.parts[1].value else 0.0
+        case "negative" | "max":
+            return max(sizes)
+        case _:
+            return abs(term.value)

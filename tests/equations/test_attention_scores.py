@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from byhand.equations import attention_scores
+from byhand.errors import ShapeError
+from equations.checks import check_gradient, check_halves, check_terms, close
+from equations.strategies import Case, arrays, lengths
+
+
+@st.composite
+def cases(draw):
+    b, h, t, s, d = (draw(lengths) for _ in range(5))
+    return Case(draw(arrays(b, h, t, d)), draw(arrays(b, h, s, d)))
+
+
+@given(cases())
+def test_gradient(case):
+    check_gradient(attention_scores, case)
+
+
+@given(cases())
+def test_halves(case):
+    check_halves(attention_scores, case)
+
+
+@given(cases())
+def test_terms(case):
+    check_terms(attention_scores, case)
+
+
+@given(cases())
+def test_forward_is_a_scaled_dot_product(case):
+    q, k = case.inputs
+    scores, _ = attention_scores.forward(q, k)
+    assert scores.shape == (*q.shape[:3], k.shape[2])
+    for b, h, t, s in np.ndindex(scores.shape):
+        close(scores[b, h, t, s], sum(q[b, h, t] * k[b, h, s]) / q.shape[3] ** 0.5)
+
+
+def test_wrong_shapes():
+    with pytest.raises(ShapeError, match="differ in head width"):
+        attention_scores.forward(np.ones((1, 1, 2, 3)), np.ones((1, 1, 2, 4)))
+    with pytest.raises(ShapeError, match="differ in batch or heads"):
+        attention_scores.forward(np.ones((1, 2, 2, 3)), np.ones((1, 1, 2, 3)))
