@@ -37,7 +37,7 @@ def walk_back(root: Tensor, d_root: Array) -> Iterator[Step]:
             xp.zeros(shape, dtype=dtype) if d is None else d
             for d, (shape, dtype) in zip(given, node.results, strict=True)
         )
-        d_result = d_results if len(d_results) > 1 else d_results[0]
+        d_result = d_results if len(node.results) > 1 else d_results[0]
         d_inputs = node.equation.vjp(node.saved, d_result, **node.static)
         for tensor, d in zip(node.inputs, d_inputs, strict=True):
             if d is not None and tensor.node is not None:

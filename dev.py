@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Set-up and the commands of a checkout; needs Python 3.11 or newer and nothing else.
+
+    python3 dev.py run [flags of byhand train]   train a small GPT for about a minute, and sample from it
+    python3 dev.py test [arguments of pytest]    run the whole test suite
+    python3 dev.py check                         lint, format, types, import layers
+    python3 dev.py oracle                        compare with PyTorch (installs its CPU build)
+    python3 dev.py lock                          compute the pinned requirements anew (needs uv)
+
+Everything goes into the private environment .venv beside this file. Packages are pinned with hashes in
+requirements/; nothing is installed again until those files, pyproject.toml or the interpreter change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+BYHAND = VENV / ("Scripts/byhand.exe" if os.name == "nt" else "bin/byhand")
+GROUPS = ("run", "test", "lint")  # each has requirements/GROUP.txt, and needs the ones before it
+FIRST_RUN = ["--preset", "nano", "--steps", "1000", "--data", "python-stdlib"]
+
+
+def main() -> int:
+    """Run the command that the first argument names."""
+    if sys.version_info < (3, 11):  # noqa: UP036 (a checkout can meet any Python)
+        print(f"error: this is Python {sys.version.split()[0]}, but byhand needs 3.11 or newer.", file=sys.stderr)
+        return 2
+    commands = {"run": run, "test": test, "check": check, "oracle": oracle, "lock": lock}
+    if len(sys.argv) < 2 or sys.argv[1] not in commands:
+        print(__doc__)
+        return 0 if sys.argv[1:] in ([], ["-h"], ["--help"]) else 2
+    os.chdir(ROOT)
+    return commands[sys.argv[1]](sys.argv[2:])
+
+
+def run(arguments: list[str]) -> int:
+    """Train a small model on text that is on every machine with Python, then show what it writes."""
+    prepare("run")
+    if "--resume" in arguments or "--help" in arguments:
+        return call("-m", "byhand", "train", *arguments)
+    folder = option(arguments, "--out") or free_folder()
+    code = call("-m", "byhand", "train", *FIRST_RUN, "--out", folder, *arguments)
+    if code:
+        return code
+    print("\nA sample:\n", flush=True)
+    code = call("-m", "byhand", "sample", folder, "--prompt", "def ", "--max-new-tokens", "400")
+    command = BYHAND.relative_to(ROOT)
+    print(
+        f"\nThree things to try next:\n"
+        f"  {command} sample {folder} --prompt 'import ' --temperature 0.5\n"
+        f"  {command} plot {folder}\n"
+        f"  {command} train --data YOUR_TEXT.txt --steps 2000"
+    )
+    return code
+
+
+def test(arguments: list[str]) -> int:
+    """Run the suite, two tests at a time, each with one BLAS thread."""
+    prepare("test")
+    environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    workers = [] if any(a.startswith("-n") for a in arguments) else ["-n", "2"]
+    return call("-m", "pytest", *workers, *arguments, environment=environment)
+
+
+def check(arguments: list[str]) -> int:
+    """Format, lint, types, import layers; the first that complains decides."""
+    prepare("lint")
+    tools = VENV / PYTHON.parent.name
+    for tool in (
+        ["ruff", "format", "--check", "."],
+        ["ruff", "check", "."],
+        ["basedpyright", "--pythonpath", str(PYTHON), "src"],
+        ["lint-imports"],
+    ):
+        print("$", *tool, flush=True)
+        code = subprocess.run([tools / tool[0], *tool[1:]], check=False).returncode
+        if code:
+            return code
+    return 0
+
+
+def oracle(arguments: list[str]) -> int:
+    """Run the comparisons with PyTorch; 2.13.0 is pinned, since a newer one may bring gigabytes of CUDA."""
+    prepare("test")
+    if subprocess.run([PYTHON, "-c", "import torch"], check=False, capture_output=True).returncode:
+        print("installing torch 2.13.0", flush=True)
+        subprocess.run([PYTHON, "-m", "pip", "install", "-q", "torch==2.13.0"], check=True)
+    return call("-m", "pytest", "-m", "oracle", *arguments)
+
+
+def lock(arguments: list[str]) -> int:
+    """Write requirements/*.txt anew: one resolution for all supported Pythons and platforms."""
+    for group, wanted in (("run", ["--extra", "plot"]), ("test", ["--group", "test"]), ("lint", ["--group", "lint"])):
+        command = ["uv", "pip", "compile", "pyproject.toml", "--universal", "--generate-hashes", "--no-header"]
+        command += ["--no-annotate", "--python-version", "3.11", "-q", *wanted, "-o", f"requirements/{group}.txt"]
+        subprocess.run([*command, *arguments], check=True, stdout=subprocess.DEVNULL)
+    return 0
+
+
+def prepare(group: str) -> None:
+    """Make the environment hold what this group needs, unless it already does."""
+    needed = GROUPS[: GROUPS.index(group) + 1]
+    if not PYTHON.exists():
+        make_environment()
+    for name in needed:
+        stamp = VENV / f"byhand-{name}.stamp"
+        wanted = fingerprint(name)
+        if stamp.exists() and stamp.read_text() == wanted:
+            continue
+        print(f"installing what `dev.py {name}` needs into {VENV.name}, once", file=sys.stderr, flush=True)
+        install("--require-hashes", "-r", f"requirements/{name}.txt")
+        if name == "run":
+            install("--no-deps", "-e", ".")
+        stamp.write_text(wanted)
+
+
+def make_environment() -> None:
+    """Create .venv with uv where it is installed, else with the standard library."""
+    if uv := shutil.which("uv"):
+        subprocess.run([uv, "venv", "-q", "--seed", "--python", sys.executable, str(VENV)], check=True)
+        return
+    made = subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=False, capture_output=True, text=True)
+    if made.returncode:
+        shutil.rmtree(VENV, ignore_errors=True)
+        print(made.stdout + made.stderr, file=sys.stderr)
+        sys.exit("error: this Python cannot make environments. Install python3-venv, or uv, and try again.")
+
+
+def install(*arguments: str) -> None:
+    """Install into .venv; a failure ends the command with the installer's own words."""
+    uv = shutil.which("uv")
+    installer = [uv, "pip", "install", "--python", str(PYTHON)] if uv else [str(PYTHON), "-m", "pip", "install"]
+    quiet = ["-q"] if uv else ["-q", "--disable-pip-version-check"]
+    done = subprocess.run([*installer, *quiet, *arguments], check=False)
+    if done.returncode:
+        sys.exit("error: installing failed; see above. Check the network and run the same command again.")
+
+
+def fingerprint(group: str) -> str:
+    """Return what decides whether a group must be installed again."""
+    digest = hashlib.sha256(sys.version.encode())
+    for name in ("pyproject.toml", f"requirements/{group}.txt"):
+        digest.update((ROOT / name).read_bytes())
+    return digest.hexdigest()
+
+
+def call(*arguments: str, environment: dict[str, str] | None = None) -> int:
+    """Run the environment's Python and return its exit code; Ctrl-C is for the child, which knows what to save."""
+    child = subprocess.Popen([PYTHON, *arguments], env={**os.environ, **(environment or {})})
+    while True:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:
+            continue
+
+
+def option(arguments: list[str], flag: str) -> str | None:
+    """Return the value of a flag, or None."""
+    for i, argument in enumerate(arguments):
+        if argument == flag and i + 1 < len(arguments):
+            return arguments[i + 1]
+        if argument.startswith(f"{flag}="):
+            return argument.partition("=")[2]
+    return None
+
+
+def free_folder() -> str:
+    """Return the first of runs/first, runs/first-2, ... that is not there yet."""
+    number = 1
+    while (ROOT / "runs" / (name := "first" if number == 1 else f"first-{number}")).exists():
+        number += 1
+    return f"runs/{name}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
