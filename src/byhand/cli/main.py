@@ -17,6 +17,7 @@ COMMANDS = {
     "eval": "Measure a model on a text: nats and bits per byte.",
     "info": "Say what a run holds: shape, steps, checkpoints.",
     "plot": "Draw a run's loss in the terminal, and as PNG with matplotlib.",
+    "where": "Say where an equation is implemented: by name, words or formula, in English or Chinese.",
 }
 
 USAGE = """usage: byhand COMMAND [options]

@@ -1,0 +1,78 @@
+r"""Formulas as token lists, so that `\frac{Q_i\cdot K_j}{\sqrt{C}}`, `Q K^T / √d` and `q @ k.T / sqrt(D)` compare.
+
+Layout, brackets, running indices and ways of writing a product or a quotient are dropped; names of functions, letters
+and word-like subscripts stay.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+_SIGNS = {
+    "√": " sqrt ", "Σ": " sum ", "∑": " sum ", "∂": " d ", "×": " ", "·": " ", "⊙": " ", "@": " ", "*": " ",
+    "←": " = ", "−": "-", "∞": " inf ", "ᵀ": "^T", "≤": " <= ", "²": "^2", "³": "^3", "ℓ": " ell ",
+    "α": " alpha ", "β": " beta ", "ε": " epsilon ", "ϵ": " epsilon ", "θ": " theta ", "λ": " lambda ",
+    "μ": " mu ", "σ": " sigma ", "τ": " tau ", "π": " pi ", "γ": " gamma ",
+    "₀": "_0", "₁": "_1", "₂": "_2", "₃": "_3",
+}  # fmt: skip
+_COMMANDS = {"leftarrow": "=", "partial": "d", "infty": "inf", "top": "T", "varepsilon": "epsilon", "le": "<="}
+_LAYOUT = re.compile(
+    "left|right|quad|qquad|cdot|times|odot|mathrm|text|mathcal|mathbf|operatorname|[td]?frac|begin|end|cases|aligned|"
+    "[bB]igg?"
+)
+_ALIASES = {"eps": "epsilon", "lr": "alpha", "learningrate": "alpha", "mean": "mu", "avg": "mu", "sumexp": "sum"}
+
+
+def tokens(text: str) -> list[str]:
+    """Return what is left of a formula when only its names, operators and numbers count."""
+    for sign, word in _SIGNS.items():
+        text = text.replace(sign, word)
+    text = re.sub(r"\\[,;!: ]|\\\\|&|\$|~", " ", text)
+    text = re.sub(r"\.T\b", "^T", text)
+    text = re.sub(r"\\([A-Za-z]+)", lambda m: " " + _command(m[1]) + " ", text)
+    text = re.sub(r"sum\s*_\s*(\{[^{}]*\}|\w)\s*\^\s*(\{[^{}]*\}|\w)", "sum ", text)
+    text = re.sub(r"\[\s*[a-z]\s*(,\s*[a-z:]\s*)*\]", " ", text)
+    text = re.sub(r"\^\s*\{\s*(\w+)\s*\}", r"^\1", text)
+    text = re.sub(r"_\s*\{([^{}]*)\}", lambda m: _subscript(m[1]), text)
+    text = re.sub(r"_([A-Za-z0-9]+)", lambda m: _subscript(m[1]), text)
+    found = re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?|[A-Za-z][A-Za-z0-9]*|<=|[=+\-^<>]", text)
+    return [_ALIASES.get(str(t).lower(), str(t)) for t in found]
+
+
+def similarity(query: Sequence[str], formula: Sequence[str]) -> float:
+    """Return how alike two token lists are, from 0 to 1: shared tokens and shared neighbours, case counted half."""
+    exact = _overlap(query, formula)
+    lower = _overlap([t.lower() for t in query], [t.lower() for t in formula])
+    return 0.4 * exact + 0.6 * lower
+
+
+def _overlap(query: Sequence[str], formula: Sequence[str]) -> float:
+    singles = _dice(Counter(query), Counter(formula))
+    pairs = _dice(Counter(pairwise(query)), Counter(pairwise(formula)))
+    whole = 0.5 * singles + 0.5 * pairs if len(query) > 1 else singles
+    if len(query) > 1 and _holds(formula, query):
+        return max(whole, 0.8 + 0.2 * len(query) / len(formula))
+    return whole
+
+
+def _dice(a: Counter, b: Counter) -> float:
+    both = a.total() + b.total()
+    return 2 * (a & b).total() / both if both else 0.0
+
+
+def _holds(formula: Sequence[str], part: Sequence[str]) -> bool:
+    return any(list(formula[i : i + len(part)]) == list(part) for i in range(len(formula) - len(part) + 1))
+
+
+def _command(name: str) -> str:
+    return "" if _LAYOUT.fullmatch(name) else _COMMANDS.get(name, name)
+
+
+def _subscript(text: str) -> str:
+    r"""Glue a word such as `qkv` to its letter; drop running indices such as `b,i,:` or `t-1`."""
+    word = re.sub(r"[^A-Za-z0-9]", "", text)
+    running = re.fullmatch(r"[\s\d:,+\-a-zA-Z]*", text) and all(
+        len(part.strip()) <= 1 for part in re.split(r"[,+\-:]", text)
+    )
+    return " " if running and not re.fullmatch(r"[A-Z]", text.strip()) else word.lower() + " "

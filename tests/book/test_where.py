@@ -1,0 +1,148 @@
+"""The index: every pointer opens the code that it names, every equation is in it, and searching is forgiving."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from byhand.book import source
+from byhand.book.flow import ORDER
+from byhand.book.glossary import CONCEPTS
+from byhand.book.index import entries
+from byhand.book.notations import NOTATIONS
+from byhand.book.search import nearest, search
+from byhand.engine import registry
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def line_at(pointer: str) -> str:
+    path, line = pointer.rsplit(":", 1)
+    return (ROOT / path).read_text(encoding="utf-8").splitlines()[int(line) - 1]
+
+
+def test_every_equation_is_in_the_flow_once():
+    assert sorted(ORDER) == sorted(registry)
+
+
+@pytest.mark.parametrize("name", sorted(registry))
+def test_pointers_open_the_code_they_name(name):
+    entry = entries()[name]
+    assert line_at(entry.forward).startswith(("def forward(", "def compose("))
+    assert line_at(entry.derivative).startswith(("def vjp(", "def walk_back("))
+    assert Path(entry.forward.rsplit(":", 1)[0]).stem == name
+    assert entry.uses or name == "reshape", "an equation that nothing applies"
+    for where, _ in entry.uses:
+        assert name in line_at(where)
+    if entry.test:
+        assert line_at(entry.test).lstrip().startswith("def test")
+    if entry.worked:
+        assert line_at(entry.worked).startswith("worked")
+
+
+def test_places_point_to_their_definitions():
+    for name, entry in entries().items():
+        if not entry.latex:
+            assert entry.forward, f"{name} points nowhere"
+            assert line_at(entry.forward).lstrip().startswith(("def ", "class "))
+
+
+def test_glossary_and_notations_name_entries_that_exist():
+    named = {name for concept in CONCEPTS for name in concept.entries} | set(NOTATIONS)
+    assert named <= set(entries())
+
+
+def test_a_concept_is_found_by_each_of_its_names():
+    for concept in CONCEPTS:
+        for words in (concept.en, concept.zh, *concept.also):
+            found = [m.entry.name for m in search(words)]
+            assert set(found) & set(concept.entries), words
+
+
+@pytest.mark.parametrize("name", sorted(registry))
+def test_every_equation_is_found_by_title_and_formula(name):
+    entry = entries()[name]
+    for query in (name, entry.title, entry.title_zh, entry.latex):
+        assert search(query)[0].entry.name == name, query
+    assert name in [m.entry.name for m in search(entry.latex_derivative)[:3]]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("sofmax", "softmax"),
+        ("layernrom", "layer_norm"),
+        ("cross entorpy", "cross_entropy"),
+        ("attension", "causal_self_attention"),
+        ("Causal Masks", "causal_softmax"),
+        ("where is the causal mask", "causal_softmax"),
+        ("nn::layernorm_lastdm", "layer_norm"),
+        ("blocks.3.attn.scores", "attention_scores"),
+        ("blocks.0.attn.weights", "causal_softmax"),
+        ("q @ k.T / sqrt(D)", "attention_scores"),
+        ("层归一化的梯度", "layer_norm"),
+    ],
+)
+def test_near_misses(query, expected):
+    assert search(query)[0].entry.name == expected
+
+
+@pytest.mark.parametrize("query", ["", "   ", "xyzzy plugh", "?!", "\\", "((((", "😀", "_" * 500, "$$"])
+def test_nonsense_finds_nothing(query):
+    assert search(query) == []
+
+
+def test_nothing_near_still_names_something():
+    assert "softmax" in nearest("sftmxx")
+
+
+def test_json_is_complete():
+    wanted = {
+        "name", "title", "latex", "symbols", "forward", "derivative", "wired_at", "test", "worked", "page_en",
+        "page_zh", "kernels", "seed_names", "source",
+    }  # fmt: skip
+    assert wanted <= set(entries()["softmax"].as_json())
+
+
+def test_an_installed_package_answers_too(tmp_path):
+    """Copy the package alone, as a wheel would hold it: code has lines, tests and pages are named."""
+    import shutil
+
+    shutil.copytree(source.PACKAGE, tmp_path / "byhand", ignore=shutil.ignore_patterns("__pycache__"))
+    done = subprocess.run(
+        [sys.executable, "-m", "byhand", "where", "softmax", "--json"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path), "PATH": "", "SYSTEMROOT": ""},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
+    import json
+
+    entry = json.loads(done.stdout)[0]
+    assert entry["relative_to"] == "installed package"
+    assert entry["forward"].startswith("byhand/equations/softmax.py:")
+    assert entry["test"] == "tests/equations/test_softmax.py"
+
+
+def test_answers_within_half_a_second_and_without_numpy():
+    code = (
+        "import sys, time\nfrom byhand.cli.main import main\nmain(['where', 'causal mask'])\n"
+        "assert 'numpy' not in sys.modules, 'where imports NumPy'\n"
+        "print(time.process_time(), file=sys.stderr)"  # of the whole process, whatever else the machine does
+    )
+    run = [sys.executable, "-c", code]
+    seconds = [
+        float(subprocess.run(run, check=True, capture_output=True, text=True, cwd=ROOT / "src").stderr)
+        for _ in range(2)
+    ]
+    assert min(seconds) < 0.5
+
+
+def test_sections_come_from_the_docstring():
+    path = source.PACKAGE / "equations" / "softmax.py"
+    assert "Equation" in ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert source.sections(path)["Equation"].startswith("p_i = exp(x_i - m)")
