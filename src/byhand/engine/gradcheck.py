@@ -7,6 +7,7 @@ Source      Griewank & Walther, Evaluating Derivatives, 2nd ed., chapter 1
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,8 @@ def gradcheck(
 
     function takes tensors and returns a tensor (or several); d holds the cotangent of each result. The error of
     one input is max|analytic - numeric| / max(max|analytic|, max|numeric|, max|d|): relative to the largest
-    derivative, and to the cotangent where the derivative vanishes.
+    derivative, and to the cotangent where the derivative vanishes. A derivative that is NaN or infinite is an
+    infinite error.
     """
     leaves = [Tensor(x, requires_grad=_is_float(x)) for x in inputs]
     results = _as_tuple(function(*leaves))
@@ -39,7 +41,8 @@ def gradcheck(
         if numeric.size == 0:
             continue
         scale = max(float(xp.max(xp.abs(a))) for a in (analytic, numeric, *(c for c in cotangents if c.size)))
-        worst = max(worst, float(xp.max(xp.abs(analytic - numeric))) / max(scale, 1e-300))
+        error = float(xp.max(xp.abs(analytic - numeric))) / max(scale, 1e-300)
+        worst = max(worst, math.inf if math.isnan(error) else error)
     return worst
 
 
