@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byhand.engine.arrays import scatter_add_rows, sum_to_shape
@@ -18,6 +18,7 @@ def test_an_element_is_found_again(data):
         assert small[broadcast_index(index, small.shape)] == large[index]
 
 
+@settings(max_examples=200)
 @given(st.data())
 def test_sum_to_shape_undoes_broadcasting(data):
     shape = data.draw(shapes())

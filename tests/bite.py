@@ -1,0 +1,233 @@
+"""Break every derivative in turn and see which test notices: `python tests/bite.py [EQUATION ...]`.
+
+A mutant is one edit of a `vjp`: + for -, * for /, a minus dropped, a constant or an axis changed, a transpose left
+out, a comparison moved, one gradient replaced by zeros. Each mutant takes the place of the derivative in this
+process, and the equation's own test file runs against it until a test fails. `--half forward` and `--half terms`
+break those instead. Prints a Markdown table; exits with 1 if a mutant survives that is not known to be equivalent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import copy
+import inspect
+import io
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+
+import byhand.equations  # noqa: E402, F401
+from byhand.engine import Composite, registry  # noqa: E402
+from byhand.engine.arrays import scatter_add_rows, sum_to_shape  # noqa: E402
+from byhand.engine.backward import backward, walk_back  # noqa: E402
+
+Edit = Callable[[Any], ast.AST]
+
+SWAPS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
+COMPARISONS = {ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Eq: ast.NotEq}
+TRANSPOSES = ("transpose", "matrix_transpose")
+
+# The functions of the engine that every gradient passes through, and where their tests are.
+ENGINE = {
+    "sum_to_shape": (sum_to_shape, "equations/test_broadcast.py"),
+    "scatter_add_rows": (scatter_add_rows, "equations/test_broadcast.py"),
+    "walk_back": (walk_back, "engine/test_backward.py"),
+    "backward": (backward, "engine/test_backward.py"),
+}
+
+# Mutants that compute the same numbers, and why.
+EQUIVALENT = {
+    (
+        "causal_self_attention",
+        "d_x → d_x * 0",
+    ): "Only a linear layer without bias returns here; attention's have one.",
+    ("causal_self_attention", "d_weight → d_weight * 0"): "As above.",
+    (
+        "scatter_add_rows",
+        "result.at[index].add(rows) → tuple((g * 0 for g in result.at[index].add(rows)))",
+    ): "Only JAX arrays take this way.",
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One edit of one function."""
+
+    function: FunctionType
+    line: int
+    edit: str
+    code: Any
+
+
+def edits(node: ast.AST, parent: ast.AST | None) -> Iterator[Edit]:
+    """Yield every way to break one node of the syntax tree."""
+    match node:
+        case ast.BinOp(op=op) if type(op) in SWAPS:
+            yield lambda n: ast.BinOp(n.left, SWAPS[type(n.op)](), n.right)
+        case ast.UnaryOp(op=ast.USub()) if not isinstance(node.operand, ast.Constant):
+            yield lambda n: n.operand
+        case ast.Constant(value=float()):
+            yield lambda n: ast.Constant(n.value + 0.25)
+        case ast.keyword(arg="axis", value=ast.Constant() | ast.UnaryOp()):
+            yield lambda n: ast.keyword("axis", ast.Constant(0 if ast.literal_eval(n.value) else -1))
+        case ast.Tuple(elts=axes) if len(axes) > 2 and all(isinstance(a, ast.Constant) for a in axes):
+            yield lambda n: ast.Tuple([ast.Constant(i) for i in range(len(n.elts))], ast.Load())
+        case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
+            yield lambda n: ast.Compare(n.left, [COMPARISONS[type(n.ops[0])]()], n.comparators)
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[_]) if name in TRANSPOSES:
+            yield lambda n: n.args[0]
+        case ast.Attribute(attr="T"):
+            yield lambda n: n.value
+    if returned(node, parent) and not (isinstance(node, ast.Constant) and node.value is None):
+        yield zeros if isinstance(parent, ast.Tuple) else zeros_each
+
+
+def returned(node: ast.AST, parent: ast.AST | None) -> bool:
+    """Say whether a node is one gradient in a returned tuple, or a returned call that makes them all."""
+    return getattr(node, "is_gradient", False) and (isinstance(parent, ast.Tuple) or isinstance(node, ast.Call))
+
+
+def mark_gradients(tree: ast.AST) -> None:
+    """Mark the expressions that a function returns, and the elements of tuples among them."""
+    waiting = [n.value for n in ast.walk(tree) if isinstance(n, ast.Return) and n.value is not None]
+    for node in waiting:
+        node.is_gradient = True  # pyright: ignore[reportAttributeAccessIssue]
+        waiting += node.elts if isinstance(node, ast.Tuple) else []
+        waiting += [node.body, node.orelse] if isinstance(node, ast.IfExp) else []
+
+
+def zeros(n: Any) -> ast.AST:
+    """Replace one gradient by zeros of its shape and type."""
+    return ast.BinOp(n, ast.Mult(), ast.Constant(0))
+
+
+def zeros_each(n: Any) -> ast.AST:
+    """Replace every gradient of a returned tuple by zeros."""
+    return ast.parse(f"tuple(g * 0 for g in {ast.unparse(n)})", mode="eval").body
+
+
+def mutants(function: FunctionType) -> Iterator[Mutant]:
+    """Yield every mutant of a function."""
+    lines, first = inspect.getsourcelines(function)
+    tree = ast.parse("".join(lines))
+    ast.increment_lineno(tree, first - 1)
+    mark_gradients(tree)
+    parents = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    signature = {id(node) for node in ast.walk(tree.body[0].args)}  # pyright: ignore[reportAttributeAccessIssue]
+    for i, node in enumerate(ast.walk(tree)):
+        if id(node) in signature:
+            continue  # defaults belong to the function, not to its code
+        for edit in edits(node, parents.get(id(node))):
+            broken = replaced(tree, i, edit)
+            before, after = (ast.unparse(n).replace("\n", " ") for n in (node, edit(copy.deepcopy(node))))
+            space: dict[str, Any] = {}
+            exec(compile(broken, inspect.getsourcefile(function) or "", "exec"), function.__globals__, space)
+            line = getattr(node, "lineno", None) or node.value.lineno  # pyright: ignore[reportAttributeAccessIssue]
+            yield Mutant(function, line, f"{before} → {after}", space[function.__name__].__code__)
+
+
+def replaced(tree: ast.AST, index: int, edit: Edit) -> ast.AST:
+    """Return a copy of the tree in which the node that `ast.walk` meets as number `index` is edited."""
+    tree = copy.deepcopy(tree)
+    target = list(ast.walk(tree))[index]
+
+    class Replace(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> ast.AST:
+            return edit(node) if node is target else self.generic_visit(node)
+
+    return ast.fix_missing_locations(Replace().visit(tree))
+
+
+class FirstFailure:
+    """A pytest plugin that remembers the first test that failed."""
+
+    test = ""
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Keep the name of the first failure."""
+        if report.failed and not self.test:
+            self.test = report.nodeid.partition("::")[2].partition("[")[0]
+
+
+def first_failure(test_file: str) -> str:
+    """Run a test file as it is; return its first failing test, or nothing."""
+    plugin = FirstFailure()
+    options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=bite", f"--rootdir={ROOT}"]
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+        np.errstate(all="ignore"),
+    ):
+        code = pytest.main([str(ROOT / "tests" / test_file), *options], plugins=[plugin])
+    return plugin.test or ("" if code == pytest.ExitCode.OK else f"pytest: {code!r}")
+
+
+def catch(mutant: Mutant, test_file: str) -> str:
+    """Run a test file with the mutant in the function's place; return the test that failed."""
+    original = mutant.function.__code__
+    mutant.function.__code__ = mutant.code
+    try:
+        return first_failure(test_file)
+    finally:
+        mutant.function.__code__ = original
+
+
+def targets(names: list[str], half: str) -> Iterator[tuple[str, list[FunctionType], str]]:
+    """Yield what to break and the test file that must notice. A composite's derivative is that of its parts."""
+    for name, equation in registry.items():
+        if names and name not in names:
+            continue
+        if isinstance(equation, Composite):
+            used = [registry[n] for n in equation.compose.__code__.co_names if n in registry]
+            yield name, [e.vjp for e in used] if half == "vjp" else [], f"equations/test_{name}.py"
+        else:
+            yield name, [getattr(equation, half)], f"equations/test_{name}.py"
+    for name, (function, test_file) in ENGINE.items():
+        if half == "vjp" and (not names or name in names):
+            yield name, [function], test_file
+
+
+def main() -> int:
+    """Print the table and the survivors."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="EQUATION")
+    parser.add_argument("--half", choices=("vjp", "forward", "terms"), default="vjp")
+    options = parser.parse_args()
+    print("| what was broken | mutants | killed | equivalent | caught first by |\n|---|--:|--:|--:|---|")
+    sums: Counter[str] = Counter()
+    survivors: list[str] = []
+    for name, functions, test_file in targets(options.names, options.half):
+        if failed := first_failure(test_file):
+            sys.exit(f"{test_file} fails without a mutant: {failed}")
+        caught: Counter[str] = Counter()
+        for mutant in (m for f in functions for m in mutants(f)):
+            caught[test := catch(mutant, test_file)] += 1
+            if not test:
+                where = f"{Path(mutant.code.co_filename).relative_to(ROOT).as_posix()}:{mutant.line}"
+                why = EQUIVALENT.get((name, mutant.edit), "")
+                caught["equivalent"] += bool(why)
+                survivors.append(f"- {name}, `{where}`: `{mutant.edit}`. {why or 'SURVIVED: no test noticed'}")
+        equivalent, alive = caught.pop("equivalent", 0), caught.pop("", 0)
+        killed = caught.total()
+        tests = ", ".join(f"{test} ({n})" for test, n in caught.most_common())
+        print(f"| {name} | {killed + alive} | {killed} | {equivalent} | {tests} |", flush=True)
+        sums.update(mutants=killed + alive, killed=killed, equivalent=equivalent)
+    print(f"| **all** | {sums['mutants']} | {sums['killed']} | {sums['equivalent']} | |")
+    print("\n" + "\n".join(survivors or ["No mutant survived."]))
+    return int(sums["mutants"] != sums["killed"] + sums["equivalent"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

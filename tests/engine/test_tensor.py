@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from byhand.engine import Equation, Tensor, registry
+from byhand.equations import add
+from byhand.errors import ShapeError
+
+
+def test_operators_are_equations():
+    x = Tensor(np.array([[1.0, 2.0]]), requires_grad=True)
+    used = {
+        "add": (x + 1.0, 1.0 + x, x + x),
+        "mul": (x * 2.0, 2.0 * x, -x, x / 2.0),
+        "matmul": (x @ np.ones((2, 3)),),
+        "reshape": (x.reshape(2, 1), x.reshape(-1)),
+    }
+    for name, results in used.items():
+        assert all(y.node.equation is registry[name] for y in results)
+
+
+def test_operators_compute_what_they_say():
+    x = Tensor(np.array([1.0, 4.0]))
+    assert (x - 1.0).data.tolist() == [0, 3]
+    assert (1.0 - x).data.tolist() == [0, -3]
+    assert (x - x).data.tolist() == [0, 0]
+    assert (x / 2).data.tolist() == [0.5, 2]
+    assert (-x).data.tolist() == [-1, -4]
+    assert (x * x + 2 * x).data.tolist() == [3, 24]
+
+
+def test_no_equation_divides_by_a_tensor():
+    x = Tensor(np.ones(2))
+    with pytest.raises(TypeError):
+        x / x
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_python_numbers_take_the_tensors_precision(dtype):
+    x = Tensor(np.ones(2, dtype))
+    for y in (x + 1, x * 2.5, 1 - x, x / 3, -x):
+        assert y.dtype == dtype
+
+
+def test_lists_and_numbers_become_arrays():
+    assert Tensor([1.0, 2.0]).shape == (2,)
+    assert Tensor(3.0).item() == 3.0
+    assert Tensor([[1, 2]]).ndim == 2
+
+
+def test_a_tensor_says_what_it_is():
+    assert repr(Tensor(np.ones((2, 3)), name="wte")) == "Tensor(wte: (2, 3) float64)"
+    assert repr(Tensor(np.float32(1))) == "Tensor(() float32)"
+
+
+def test_wrong_shapes_are_one_line():
+    with pytest.raises(ShapeError) as error:
+        Tensor(np.ones(2)) + Tensor(np.ones(3))
+    assert "\n" not in str(error.value)
+
+
+def test_a_name_is_given_to_one_equation_only():
+    fields = {f: getattr(add, f) for f in Equation.__dataclass_fields__}
+    with pytest.raises(ValueError, match="two equations are called 'add'"):
+        Equation(**fields)
+    assert registry["add"] is add
