@@ -1,0 +1,209 @@
+"""The kinds of generated block. Each is a function (page, language, *arguments) -> Markdown.
+
+Formulas come from the equations, shapes and meanings from their symbols, places in code from the source.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from os.path import relpath
+from pathlib import Path
+
+import byhand.equations  # noqa: F401 - fills the registry
+from byhand.book import chinese, flow, index, source
+from byhand.engine.equation import Composite, Equation, registry
+
+Block = Callable[..., str]
+BLOCKS: dict[str, Block] = {}
+ONE_LINE = 70  # LaTeX longer than this is broken at its \quad
+
+
+def block(function: Block) -> Block:
+    """Make a function a kind of block, by its name."""
+    BLOCKS[function.__name__] = function
+    return function
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Return a Markdown table."""
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def say(lang: str, en: str, zh: str) -> str:
+    """Return the words of the page's language."""
+    return zh if lang == "zh" else en
+
+
+def display(latex: str) -> str:
+    """Return a displayed formula in the form that GitHub renders without touching a backslash or underscore."""
+    parts = latex.split(r", \quad ")
+    if len(latex) > ONE_LINE and len(parts) > 1:
+        lines = " \\\\[4pt]\n".join(f"& {part}" for part in parts)
+        latex = f"\\begin{{aligned}}\n{lines}\n\\end{{aligned}}"
+    return f"```math\n{latex}\n```"
+
+
+def inline(latex: str) -> str:
+    """Return a formula inside a line, in the form that GitHub renders without touching it."""
+    return f"$`{latex}`$"
+
+
+def link(page: Path, place: str | None) -> str:
+    """Return `path:line` as a link from a page to that line; nothing for a place that does not exist."""
+    if place is None:
+        return ""
+    path, _, line = place.rpartition(":")
+    root = source.repository() or Path()
+    target = relpath(root / path, page.parent).replace("\\", "/")
+    return f"[{place}]({target}#L{line})"
+
+
+@block
+def title(page: Path, lang: str, stem: str) -> str:
+    """The way to the other language, and the heading of an equation's page."""
+    other = f"[English]({stem}.md)" if lang == "zh" else f"[简体中文]({stem}.zh-CN.md)"
+    return f"{other}\n\n# {chinese.title(registry[stem], lang)}"
+
+
+@block
+def reference(page: Path, lang: str, stem: str) -> str:
+    """An equation: formula, derivative, symbols with shapes, settings, places in code, source."""
+    equation = registry[stem]
+    words = WORDS[lang]
+    parts = [
+        display(equation.latex),
+        words["calculus"],
+        display(equation.derivative),
+        _symbols(equation, lang),
+        _settings(equation, lang),
+        _places(page, equation, lang),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _symbols(equation: Equation | Composite, lang: str) -> str:
+    rows = [
+        (inline(s.latex), f"`{s.name}`", f"`{s.shape}`", chinese.meaning(equation, s, lang))
+        for s in (*equation.inputs, equation.result)
+    ]
+    return table(WORDS[lang]["symbols"], rows)
+
+
+def _settings(equation: Equation | Composite, lang: str) -> str:
+    code = equation.compose if isinstance(equation, Composite) else equation.forward
+    shown = [
+        f"`{p.name}`" if p.default is p.empty else f"`{p.name}={p.default!r}`"
+        for p in inspect.signature(code).parameters.values()
+        if p.kind is p.KEYWORD_ONLY
+    ]
+    return f"{WORDS[lang]['settings']}{WORDS[lang]['comma'].join(shown)}" if shown else ""
+
+
+def _places(page: Path, equation: Equation | Composite, lang: str) -> str:
+    words, entry = WORDS[lang], index.entries()[equation.name]
+    file = source.PACKAGE / "equations" / f"{entry.name}.py"
+    rows = [
+        (words["forward"], link(page, entry.forward)),
+        (words["derivative"], link(page, entry.derivative)),
+        (words["terms"], link(page, source.definition(file, "terms"))),
+        (words["wired"], "<br>".join(link(page, place) for place, _ in entry.uses)),
+        (words["test"], link(page, entry.test)),
+        (words["worked"], link(page, entry.worked)),
+        *((f"{words['kernel']} {runtime}", link(page, place)) for runtime, place in entry.kernels.items()),
+        (words["seed"], ", ".join(f"`{name}`" for name in entry.seed_names)),
+        (words["source"], entry.source),
+    ]
+    return table(words["places"], [row for row in rows if row[1]])
+
+
+@block
+def equations(page: Path, lang: str) -> str:
+    """Every equation, grouped as data flows: its page, its formula, its forward and its derivative."""
+    parts = []
+    for group in flow.GROUPS:
+        rows = []
+        for stem in group.members:
+            rows.append(
+                (
+                    link_equation(page, stem, lang),
+                    inline(registry[stem].latex.split(r", \quad ")[0]),
+                    link(page, index.entries()[stem].forward),
+                    ", ".join(f"`{name}`" for name in registry[stem].seed_names) or "—",
+                )
+            )
+        parts.append(f"### {group.zh if lang == 'zh' else group.en}\n\n{table(WORDS[lang]['map'], rows)}")
+    return "\n\n".join(parts)
+
+
+@block
+def contents(page: Path, lang: str) -> str:
+    """Links to every equation's page, one line for each group."""
+    lines = []
+    for group in flow.GROUPS:
+        links = [link_equation(page, stem, lang) for stem in group.members]
+        name, colon = (group.zh, "：") if lang == "zh" else (group.en, ": ")
+        lines.append(f"- {name}{colon}{' · '.join(links)}")
+    return "\n".join(lines)
+
+
+def link_equation(page: Path, stem: str, lang: str) -> str:
+    """Return an equation's title as a link from a page to the equation's own."""
+    folder = (source.repository() or Path()) / "docs" / "equations"
+    suffix = ".zh-CN.md" if lang == "zh" else ".md"
+    target = relpath(folder / f"{stem}{suffix}", page.parent).replace("\\", "/")
+    return f"[{chinese.title(registry[stem], lang)}]({target})"
+
+
+@block
+def formula(page: Path, lang: str, *stems: str) -> str:
+    """The formulas of some equations, one below the other."""
+    return "\n\n".join(display(registry[stem].latex) for stem in stems)
+
+
+@block
+def derivative(page: Path, lang: str, *stems: str) -> str:
+    """The derivatives of some equations, one below the other."""
+    return "\n\n".join(display(registry[stem].derivative) for stem in stems)
+
+
+WORDS = {
+    "en": {
+        "calculus": r"Its derivative, where $`\partial x`$ stands for the derivative of the loss by $`x`$:",
+        "symbols": ("Symbol", "In code", "Shape", "Meaning"),
+        "settings": "Settings: ",
+        "comma": ", ",
+        "places": ("", "Where"),
+        "forward": "forward",
+        "derivative": "derivative",
+        "terms": "one element as numbers",
+        "wired": "used by the model",
+        "test": "test",
+        "worked": "worked by hand",
+        "kernel": "kernel of runtime",
+        "seed": "in the seed program",
+        "source": "source",
+        "map": ("Equation", "Formula", "Code", "In the seed program"),
+        "code": ("", "Name", "Where"),
+    },
+    "zh": {
+        "calculus": r"它的导数，其中 $`\partial x`$ 表示损失对 $`x`$ 的导数：",
+        "symbols": ("符号", "代码中", "形状", "含义"),
+        "settings": "设置：",
+        "comma": "、",
+        "places": ("", "位置"),
+        "forward": "前向",
+        "derivative": "导数",
+        "terms": "单个元素的算式",
+        "wired": "在模型中的使用处",
+        "test": "测试",
+        "worked": "手算例子",
+        "kernel": "运行时内核",
+        "seed": "在种子程序中",
+        "source": "出处",
+        "map": ("公式", "表达式", "代码", "在种子程序中"),
+        "code": ("", "名称", "位置"),
+    },
+}

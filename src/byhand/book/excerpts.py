@@ -1,0 +1,71 @@
+"""Generated excerpts of the source: places, definitions, and breakpoints for a debugger."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+from byhand.book import source
+from byhand.book.blocks import WORDS, block, link, say, table
+from byhand.book.places import PLACES
+
+
+@block
+def code(page: Path, lang: str, *definitions: str) -> str:
+    """Places in code, in the order given; each is written `engine/backward.py:walk_back`."""
+    rows = []
+    for number, given in enumerate(definitions, 1):
+        path, name = located(given)
+        rows.append((number, f"`{name}`", link(page, source.definition(path, name))))
+    return table(WORDS[lang]["code"], rows)
+
+
+@block
+def places(page: Path, lang: str) -> str:
+    """The code around the equations: what wires, records, trains and stores, with the seed program's names."""
+    rows = []
+    for place in PLACES:
+        where = source.definition(source.PACKAGE / place.path, place.definition)
+        seeds = ", ".join(f"`{name}`" for name in place.seed_names) or "—"
+        rows.append((say(lang, place.title, place.title_zh), f"`{place.definition}`", link(page, where), seeds))
+    head = say(lang, "What|Name|Where|In the seed program", "内容|名称|位置|在种子程序中")
+    return table(head.split("|"), rows)
+
+
+@block
+def breakpoints(page: Path, lang: str, *definitions: str) -> str:
+    """Commands for Python's debugger that stop in each definition, at the first line that it runs."""
+    lines = []
+    for given in definitions:
+        path, name = located(given)
+        body = definition(path, name).body
+        first = body[1] if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else body[0]
+        lines.append(f"break {source.shown(path)}:{first.lineno}")
+    return "\n".join(["```text", *lines, "```"])
+
+
+@block
+def snippet(page: Path, lang: str, given: str) -> str:
+    """The source of one definition, with its place."""
+    path, name = located(given)
+    node = definition(path, name)
+    lines = path.read_text(encoding="utf-8").splitlines()[node.lineno - 1 : node.end_lineno]
+    return "\n".join([link(page, source.definition(path, name)), "", "```python", *lines, "```"])
+
+
+def located(given: str) -> tuple[Path, str]:
+    """Return the file and the name in `engine/backward.py:walk_back`; LookupError if they are not there any more."""
+    file, _, name = given.partition(":")
+    path = source.PACKAGE / file
+    if source.definition(path, name) is None:
+        raise LookupError(f"there is no {name} in {file}; the page names something that has moved")
+    return path, name
+
+
+def definition(path: Path, name: str) -> Any:
+    """Return the syntax tree of a function or class such as `TinyGPT.loss`."""
+    node: Any = source.tree(path)
+    for part in name.split("."):
+        node = next(n for n in node.body if getattr(n, "name", "") == part)
+    return node
