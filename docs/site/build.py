@@ -1,0 +1,153 @@
+"""Builds the site from the pages of docs/: `python docs/site/build.py [FOLDER]`, by default build/site.
+
+The pages are written for GitHub. They are copied once for each language with their links and formulas in Sphinx's
+form, and Sphinx builds `en/` and `zh-CN/` of them; `source/` holds every file that a page points into, line by line.
+Needs the dependency group `docs`. What comes out is static and loads nothing from elsewhere.
+"""
+
+import importlib.util
+import re
+import shutil
+import sys
+from os.path import relpath
+from pathlib import Path
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_for_filename
+from pygments.util import ClassNotFound
+from sphinx.cmd.build import main as sphinx
+
+SITE = Path(__file__).resolve().parent
+ROOT = SITE.parents[1]
+LANGUAGES = {"en": "en", "zh-CN": "zh_CN"}  # folder of the site: Sphinx's name of the language
+FENCE = re.compile(r"(^```.*?^```)", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\[([^\[\]\n]*)\]\(([^)\s]+)\)")
+CHOICE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>byhand</title>
+<script>location.replace(navigator.language.startsWith("zh") ? "zh-CN/index.html" : "en/index.html")</script>
+<p><a href="en/index.html">English</a> · <a href="zh-CN/index.html" lang="zh-CN">简体中文</a></p></html>
+"""
+
+
+class Site:
+    """The pages by language, where each goes, and the source files that they point into."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.sources: set[Path] = set()
+        found = [ROOT / "README.md", ROOT / "README.zh-CN.md", *(ROOT / "docs").rglob("*.md")]
+        self.pages = {page: _destination(page) for page in sorted(found) if page.is_file()}
+
+    def build(self) -> int:
+        """Write the whole site; return 0 if Sphinx has no complaint."""
+        shutil.rmtree(self.out, ignore_errors=True)
+        staging = self.out.with_name(self.out.name + "-pages")
+        shutil.rmtree(staging, ignore_errors=True)
+        for page, target in self.pages.items():
+            path = staging / target
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self.staged(page), encoding="utf-8")
+        for folder, language in LANGUAGES.items():
+            flags = ["-q", "-W", "--keep-going", "-c", str(SITE), "-D", f"language={language}"]
+            code = sphinx([*flags, str(staging / folder), str(self.out / folder)])
+            if code:
+                return code
+            _copy_mathjax(self.out / folder / "_static")
+        for file in sorted(self.sources):
+            self.write_source(file)
+        (self.out / "index.html").write_text(CHOICE, encoding="utf-8")
+        return 0
+
+    def staged(self, page: Path) -> str:
+        """Return a page as Sphinx reads it."""
+        parts = FENCE.split(page.read_text(encoding="utf-8"))
+        for i, part in enumerate(parts):
+            if part.startswith("```"):
+                parts[i] = re.sub(r"\A```math\n", "```{math}\n", part)
+            else:
+                part = LINK.sub(lambda m: self.link(page, m[1], m[2]), part)
+                parts[i] = re.sub(r"\$`(.*?)`\$", r"{math}`\1`", part, flags=re.DOTALL)
+        text = "".join(parts)
+        return text + self.contents(page) if page.name.startswith("index.") else text
+
+    def link(self, page: Path, shown: str, target: str) -> str:
+        """Return a link of a page as it has to read on the site."""
+        path, hash_, anchor = target.partition("#")
+        if not path or "://" in target:
+            return f"[{shown}]({target})"
+        file = (page.parent / path).resolve()
+        here = self.pages[page]
+        if file in self.pages:
+            there = self.pages[file]
+            if there.parts[0] == here.parts[0]:
+                return f"[{shown}]({_relative(there, here)}{hash_}{anchor})"
+            return f'<a href="{_relative(there.with_suffix(".html"), here)}{hash_}{anchor}">{shown}</a>'
+        if not file.is_file():
+            raise FileNotFoundError(f"{page} links to {target}, which is not there")
+        self.sources.add(file)
+        there = Path("source", f"{file.relative_to(ROOT).as_posix()}.html")
+        line = f"#L-{anchor[1:]}" if anchor else ""
+        return f'<a href="{_relative(there, here)}{line}">{shown}</a>'
+
+    def contents(self, index: Path) -> str:
+        """Return the tables of contents that the index's own lists of links amount to, one for each heading."""
+        trees = []
+        text = FENCE.sub("", index.read_text(encoding="utf-8"))
+        for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+            caption, _, body = section.partition("\n")
+            files = [(index.parent / path).resolve() for _, path in LINK.findall(body)]
+            here = self.pages[index]
+            targets = [self.pages[f] for f in files if f in self.pages]
+            entries = [_relative(t, here).removesuffix(".md") for t in targets if t.parts[0] == here.parts[0]]
+            if entries:
+                trees.append("\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *entries, "```"]))
+        return "\n\n" + "\n\n".join(trees) + "\n"
+
+    def write_source(self, file: Path) -> None:
+        """Write a file of the repository as a page whose lines can be pointed at."""
+        name = file.relative_to(ROOT).as_posix()
+        try:
+            lexer = get_lexer_for_filename(name)
+        except ClassNotFound:
+            lexer = get_lexer_for_filename("plain.txt")
+        formatter = HtmlFormatter(linenos="inline", lineanchors="L", anchorlinenos=True)
+        light, dark = (HtmlFormatter(style=s).get_style_defs(".highlight") for s in ("friendly", "github-dark"))
+        style = (SITE / "source.css").read_text(encoding="utf-8")
+        body = highlight(file.read_text(encoding="utf-8"), lexer, formatter)
+        path = self.out / "source" / f"{name}.html"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{name}</title>\n'
+            f'<meta name="viewport" content="width=device-width"><style>\n{light}\n'
+            f"@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n{style}</style>\n"
+            f"<h1>{name}</h1>\n{body}</html>\n",
+            encoding="utf-8",
+        )
+
+
+def _destination(page: Path) -> Path:
+    """Return where a page goes in the staging folder: its language, then its path without the language's suffix."""
+    path = page.relative_to(ROOT / "docs") if page.is_relative_to(ROOT / "docs") else page.relative_to(ROOT)
+    language = "zh-CN" if page.name.endswith(".zh-CN.md") else "en"
+    return Path(language) / path.with_name(path.name.replace(".zh-CN.md", ".md"))
+
+
+def _relative(there: Path, here: Path) -> str:
+    return relpath(there, here.parent).replace("\\", "/")
+
+
+def _copy_mathjax(static: Path) -> None:
+    """Copy MathJax out of the package that bundles it: the renderer, and what it loads for screen readers."""
+    spec = importlib.util.find_spec("sphinx-mathjax-offline")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("sphinx-mathjax-offline is not installed; install the dependency group docs")
+    bundled = Path(spec.origin).parent / "static" / "mathjax"
+    (static / "mathjax" / "a11y").mkdir(parents=True)
+    for name in ("tex-svg.js", "a11y/assistive-mml.js"):
+        shutil.copyfile(bundled / name, static / "mathjax" / name)
+
+
+if __name__ == "__main__":
+    destination = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build" / "site").resolve()
+    raise SystemExit(Site(destination).build())

@@ -1,0 +1,54 @@
+"""Sphinx's settings for both languages; `build.py` sets `language` for each."""
+
+import re
+from itertools import pairwise
+
+from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
+
+project = "byhand"
+extensions = ["myst_parser", "sphinx.ext.mathjax"]
+source_suffix = {".md": "markdown"}
+root_doc = "index"
+myst_heading_anchors = 3
+html_theme = "furo"
+html_title = "byhand"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_search_language = "pairs"
+mathjax_path = "mathjax/tex-svg.js"
+suppress_warnings = ["myst.header", "toc.not_included"]
+
+CHINESE = "\u3400-\u9fff"
+
+
+class SearchPairs(SearchEnglish):
+    """English words by their stems, and Chinese by each pair of neighbouring characters.
+
+    Chinese has no spaces, and a dictionary would have to cut the page and the question alike. Pairs need no
+    dictionary, and the same few lines cut both.
+    """
+
+    lang = "pairs"
+    language_name = "English and Chinese"
+    js_splitter_code = r"""
+var splitQuery = (query) =>
+  (query.match(/[\u3400-\u9fff]+|(?:(?![\u3400-\u9fff])[\p{Letter}\p{Number}_])+/gu) || []).flatMap((run) =>
+    /^[\u3400-\u9fff]{2}/.test(run) ? [...run].slice(1).map((c, i) => run[i] + c) : [run]
+  );
+"""
+
+    def split(self, input: str) -> list[str]:
+        """Cut a text into words and pairs."""
+        terms: list[str] = []
+        for run in re.findall(rf"[{CHINESE}]+|[^\W{CHINESE}]+", input):
+            chinese = re.match(rf"[{CHINESE}]{{2}}", run)
+            terms += [a + b for a, b in pairwise(run)] if chinese else [run]
+        return terms
+
+
+def setup(app: Sphinx) -> None:
+    """Make the search language known."""
+    app.add_search_language(SearchPairs)
