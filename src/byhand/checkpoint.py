@@ -31,6 +31,7 @@ from byhand.model import TinyGPT
 MODEL, CONFIG, OPTIMIZER, STATE = "model.safetensors", "config.json", "optimizer.safetensors", "trainer_state.json"
 FILES = (MODEL, CONFIG, OPTIMIZER, STATE)
 MANIFEST, LATEST, TEMPORARY = "manifest.json", "latest", ".writing-"
+FORMAT = {"format": "byhand-checkpoint", "version": 1}
 
 
 @dataclass
@@ -72,7 +73,7 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
         STATE: _json(checkpoint.state),
     }
     manifest = {name: {"bytes": len(c), "sha256": sha256(c).hexdigest()} for name, c in contents.items()}
-    contents[MANIFEST] = _json({"format": "byhand-checkpoint", "version": 1, "files": manifest})
+    contents[MANIFEST] = _json({**FORMAT, "files": manifest})
     temporary = run / f"{TEMPORARY}{final.name}"
     try:
         run.mkdir(parents=True, exist_ok=True)
@@ -132,11 +133,10 @@ def load_model(run: str | Path) -> TinyGPT:
 def defect(checkpoint: Path) -> str:
     """Return what is wrong with a checkpoint directory, as the end of a sentence; empty if it verifies."""
     try:
-        manifest = json.loads((checkpoint / MANIFEST).read_bytes())
-        entries = manifest["files"]
-        missing = [name for name in FILES if name not in entries]
-        if missing:
-            return f"has a manifest without {missing[0]}"
+        written = (checkpoint / MANIFEST).read_bytes()
+        entries = json.loads(written)["files"]
+        if written != _json({**FORMAT, "files": entries}) or set(entries) != set(FILES):
+            return f"is damaged: {MANIFEST} is not as it was written"
         for name, entry in entries.items():
             content = (checkpoint / name).read_bytes()
             if len(content) != entry["bytes"]:

@@ -1,0 +1,46 @@
+"""The command line as a process, the way a user starts it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TINY = [
+    *("--preset", "tiny", "--seq-len", "16", "--d-model", "16", "--batch-size", "2", "--warmup-steps", "3"),
+    *("--steps", "6", "--eval-interval", "3", "--eval-windows", "4", "--save-interval", "2"),
+]
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """Without colour, with one BLAS thread, with whatever the test adds."""
+    return {**os.environ, "NO_COLOR": "1", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100", **extra}
+
+
+def byhand(
+    *arguments: object, cwd: Path | None = None, stdin: bytes = b"", **extra: str
+) -> subprocess.CompletedProcess[bytes]:
+    """Run `byhand` to its end."""
+    command = [sys.executable, "-m", "byhand", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=cwd, input=stdin, env=environment(**extra), capture_output=True, timeout=120, check=False
+    )
+
+
+def error_line(done: subprocess.CompletedProcess[bytes]) -> str:
+    """Return the error of a run that failed as it should: exit code 2, one line, no traceback."""
+    said = done.stderr.decode()
+    assert done.returncode == 2, f"exit code {done.returncode}: {said}"
+    assert "Traceback" not in said
+    errors = [line for line in said.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1, said
+    assert said.rstrip().endswith(errors[0]), f"more was said after the error: {said}"
+    return errors[0]
+
+
+def write_text(path: Path, size: int = 4000) -> Path:
+    """A text that a small model can learn something of."""
+    line = b"the quick brown fox jumps over the lazy dog; %d\n"
+    path.write_bytes(b"".join(line % (i * i) for i in range(size // 40))[:size])
+    return path

@@ -1,0 +1,156 @@
+"""A checkpoint is whole or absent, and nothing is read without a manifest that verifies."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from byhand import checkpoint
+from byhand.checkpoint import FILES, MANIFEST, Checkpoint
+from byhand.config import ModelConfig, TrainConfig
+from byhand.errors import CheckpointError
+from byhand.model import TinyGPT
+
+CONFIG = TrainConfig(model=ModelConfig(vocab_size=11, seq_len=8, d_model=4, n_heads=2))
+
+
+def example(step: int = 1, config: TrainConfig = CONFIG) -> Checkpoint:
+    parameters = {n: p.data for n, p in TinyGPT(config.model, seed=step).parameters().items()}
+    moments = {n: np.full_like(p, step) for n, p in parameters.items()}
+    return Checkpoint(config, parameters, moments, {n: 2 * a for n, a in moments.items()}, {"step": step})
+
+
+def test_what_was_saved_comes_back(tmp_path):
+    saved = example(7)
+    path = checkpoint.save(tmp_path, saved)
+    assert path.name == "step-00000007"
+    assert (tmp_path / "latest").read_text() == "step-00000007\n"
+    loaded = checkpoint.load(tmp_path)
+    assert (loaded.config, loaded.state, loaded.path) == (saved.config, saved.state, path)
+    for before, after in ((saved.parameters, loaded.parameters), (saved.m, loaded.m), (saved.v, loaded.v)):
+        assert before.keys() == after.keys()
+        for name in before:
+            np.testing.assert_array_equal(before[name], after[name])
+            assert before[name].dtype == after[name].dtype
+
+
+def test_transposed_views_are_stored_as_they_read(tmp_path):
+    saved = example()
+    wte = np.asfortranarray(saved.parameters["wte"])
+    assert not wte.flags.c_contiguous
+    saved.parameters = {**saved.parameters, "wte": wte}
+    checkpoint.save(tmp_path, saved)
+    np.testing.assert_array_equal(checkpoint.load(tmp_path).parameters["wte"], wte)
+
+
+def test_older_checkpoints_go_only_after_a_newer_one_is_safe(tmp_path):
+    for step in range(1, 6):
+        checkpoint.save(tmp_path, example(step), keep=2)
+    assert sorted(p.name for p in tmp_path.glob("step-*")) == ["step-00000004", "step-00000005"]
+
+
+def test_saving_after_falling_back_keeps_the_new_one(tmp_path):
+    """A damaged newer checkpoint must not push out the one just written."""
+    for step in (1, 9):
+        checkpoint.save(tmp_path, example(step))
+    (tmp_path / "step-00000009" / FILES[0]).write_bytes(b"")
+    checkpoint.save(tmp_path, example(2), keep=1)
+    assert checkpoint.load(tmp_path).step == 2
+
+
+def test_a_damaged_checkpoint_of_the_same_step_is_written_anew(tmp_path):
+    path = checkpoint.save(tmp_path, example(3))
+    (path / FILES[0]).write_bytes(b"short")
+    checkpoint.save(tmp_path, example(3))
+    assert not checkpoint.defect(path)
+
+
+def damage(path: Path, kind: str) -> None:
+    name, _, what = kind.partition(":")
+    content = (path / name).read_bytes()
+    if what == "missing":
+        (path / name).unlink()
+    elif what == "truncated":
+        (path / name).write_bytes(content[:-1])
+    elif what == "empty":
+        (path / name).write_bytes(b"")
+    elif what == "altered":
+        (path / name).write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+
+
+KINDS = [f"{n}:{w}" for n in (*FILES, MANIFEST) for w in ("missing", "truncated", "empty", "altered")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damage_is_found_and_the_older_checkpoint_is_used(tmp_path, kind):
+    checkpoint.save(tmp_path, example(1))
+    newest = checkpoint.save(tmp_path, example(2))
+    damage(newest, kind)
+    loaded = checkpoint.load(tmp_path)
+    assert loaded.step == 1
+    assert len(loaded.warnings) == 1
+    assert "step-00000002" in loaded.warnings[0]
+    with pytest.raises(CheckpointError, match="step-00000002"):
+        checkpoint.load(newest)
+
+
+@given(st.integers(0, 4), st.integers(0, 10**9), st.integers(1, 255))
+def test_any_changed_byte_is_found(tmp_path_factory, which, where, change):
+    """Every byte of every file matters, the manifest's own too."""
+    run = tmp_path_factory.mktemp("run")
+    path = checkpoint.save(run, example())
+    file = path / (*FILES, MANIFEST)[which]
+    content = bytearray(file.read_bytes())
+    content[where % len(content)] ^= change
+    file.write_bytes(content)
+    assert checkpoint.defect(path)
+    shutil.rmtree(run)
+
+
+def test_no_checkpoint_no_run_and_all_damaged_are_told_apart(tmp_path):
+    with pytest.raises(CheckpointError, match="there is no run"):
+        checkpoint.load(tmp_path / "missing")
+    with pytest.raises(CheckpointError, match="holds no checkpoint"):
+        checkpoint.load(tmp_path)
+    path = checkpoint.save(tmp_path, example())
+    damage(path, f"{FILES[0]}:missing")
+    with pytest.raises(CheckpointError, match=r"model.safetensors is missing, and there is no whole one"):
+        checkpoint.load(tmp_path)
+
+
+def test_weights_of_another_shape_are_refused(tmp_path):
+    other = TrainConfig(model=ModelConfig(vocab_size=11, seq_len=8, d_model=8, n_heads=2))
+    wrong = example(1)
+    wrong.config = other
+    checkpoint.save(tmp_path, wrong)
+    with pytest.raises(CheckpointError, match=r"wte has shape \(11, 4\), but the config says \(11, 8\)"):
+        checkpoint.load_model(tmp_path)
+
+
+def test_what_a_kill_left_behind_is_cleared_away(tmp_path):
+    left = tmp_path / f"{checkpoint.TEMPORARY}step-00000001"
+    left.mkdir()
+    (left / FILES[0]).write_bytes(b"half")
+    checkpoint.save(tmp_path, example())
+    assert not left.exists()
+    assert checkpoint.load(tmp_path).step == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit on the size of files")
+def test_a_full_disk_leaves_the_old_checkpoint_whole(tmp_path, monkeypatch):
+    checkpoint.save(tmp_path, example(1))
+
+    def full(path: Path, content: bytes) -> None:
+        path.write_bytes(content[: len(content) // 2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "_write_synced", full)
+    with pytest.raises(CheckpointError, match=r"No space left on device; step-00000001 is still whole"):
+        checkpoint.save(tmp_path, example(2))
+    monkeypatch.undo()
+    assert checkpoint.load(tmp_path).step == 1
+    assert not list(tmp_path.glob(f"{checkpoint.TEMPORARY}*"))

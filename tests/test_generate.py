@@ -1,0 +1,140 @@
+"""Generation: the cache changes nothing but the cost, and sampling draws what it says."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from byhand.config import ModelConfig
+from byhand.engine import no_grad
+from byhand.errors import ConfigError
+from byhand.generate import KVCache, Sampling, draw, generate
+from byhand.model import TinyGPT
+
+SETTINGS = [
+    {},
+    {"n_heads": 2, "norm_affine": True},
+    {"norm_position": "post", "activation": "relu", "n_heads": 4},
+    {"tied_embeddings": True, "lm_head_bias": False, "n_layers": 3},
+]
+
+
+def model(dtype: str = "float64", **settings) -> TinyGPT:
+    """A model whose weights are large enough for its choices to differ."""
+    config = ModelConfig(**{"vocab_size": 17, "seq_len": 12, "d_model": 8, "n_layers": 2, **settings})
+    made = TinyGPT(config, seed=3, dtype=dtype)
+    for name, p in made.parameters().items():
+        p.data = p.data * (60 if name == "wpe" else 12)
+    return made
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("chunks", [[12], [1] * 12, [5, 1, 1, 5], [3, 9]])
+def test_logits_with_a_cache_are_those_of_the_whole_context(settings, chunks):
+    gpt, rng = model(**settings), np.random.default_rng(0)
+    tokens = rng.integers(0, 17, (3, 12))
+    cache = KVCache(gpt.config, 3, gpt.dtype)
+    with no_grad():
+        whole = gpt.forward_logits(tokens).data
+        start = 0
+        for n in chunks:
+            part = gpt.forward_logits(tokens[:, start : start + n], cache).data
+            np.testing.assert_allclose(part, whole[:, start : start + n], rtol=0, atol=1e-12)
+            start += n
+    assert cache.length == 12
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("length", [0, 1, 12, 120])
+def test_greedy_text_is_the_same_with_and_without_a_cache(settings, length, dtype):
+    """Also past the window: 30 tokens are generated, and it holds 12."""
+    gpt = model(dtype, **settings)
+    prompt = np.random.default_rng(length).integers(0, 17, length).tolist()
+    greedy = Sampling(temperature=0)
+    cached = list(generate(gpt, prompt, 30, greedy))
+    assert cached == list(generate(gpt, prompt, 30, greedy, use_cache=False))
+    assert len(cached) == 30
+    assert len(set(cached)) > 1
+
+
+def test_past_the_window_the_context_is_the_last_tokens_at_positions_from_0():
+    gpt = model()
+    prompt = np.random.default_rng(1).integers(0, 17, 40).tolist()
+    tokens = list(prompt)
+    for token in generate(gpt, prompt, 5, Sampling(temperature=0)):
+        with no_grad():
+            logits = gpt.forward_logits([tokens[-12:]]).data[0, -1]
+        assert token == int(np.argmax(logits))
+        tokens.append(token)
+
+
+def test_the_cache_holds_the_model_s_precision():
+    for dtype in ("float32", "float64"):
+        gpt = model(dtype)
+        cache = KVCache(gpt.config, 1, gpt.dtype)
+        with no_grad():
+            assert str(gpt.forward_logits([[1, 2]], cache).dtype) == dtype
+        assert str(cache._store.dtype) == dtype
+
+
+def test_the_same_seed_draws_the_same_text_and_another_another():
+    gpt = model()
+
+    def text(seed: int) -> list[int]:
+        return list(generate(gpt, [1], 20, Sampling(seed=seed)))
+
+    assert text(5) == text(5)
+    assert text(5) != text(6)
+
+
+def test_without_causal_mask_the_whole_context_is_computed_each_time():
+    gpt = model(causal=False)
+    assert len(list(generate(gpt, [1, 2], 5, Sampling(temperature=0)))) == 5
+
+
+@given(st.lists(st.floats(-5, 5), min_size=2, max_size=12), st.floats(0.3, 3), st.integers(0, 2**32))
+def test_draws_follow_the_probabilities(logits, temperature, seed):
+    """The inverse CDF in id order: the drawn id is where the uniform number falls."""
+    z = np.array(logits)
+    p = np.exp(z / temperature - (z / temperature).max())
+    p /= p.sum()
+    u = np.random.default_rng(seed).random()
+    drawn = draw(z, Sampling(temperature), np.random.default_rng(seed))
+    assert p[:drawn].sum() <= u + 1e-9
+    assert u <= p[: drawn + 1].sum() + 1e-9
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_top_k_draws_from_the_k_likeliest_alone(k):
+    z = np.array([0.1, 2.0, 2.0, -1.0, 1.5, 0.3])
+    rng = np.random.default_rng(0)
+    drawn = {draw(z, Sampling(2.0, top_k=k), rng) for _ in range(400)}
+    assert drawn == set([1, 2, 4, 5, 0][:k])
+
+
+def test_top_p_keeps_the_fewest_that_reach_p():
+    z = np.log(np.array([0.5, 0.3, 0.15, 0.05]))
+    rng = np.random.default_rng(0)
+    assert {draw(z, Sampling(top_p=0.7), rng) for _ in range(300)} == {0, 1}
+    assert {draw(z, Sampling(top_p=0.01), rng) for _ in range(50)} == {0}
+    assert {draw(z, Sampling(top_p=1.0), rng) for _ in range(600)} == {0, 1, 2, 3}
+
+
+def test_greedy_takes_the_smallest_of_equal_ids():
+    assert draw(np.array([0.0, 3.0, 3.0]), Sampling(temperature=0), np.random.default_rng(0)) == 1
+
+
+def test_only_allowed_ids_are_drawn():
+    allowed = np.array([False, True, False, True])
+    rng = np.random.default_rng(0)
+    assert {draw(np.zeros(4), Sampling(top_k=3), rng, allowed) for _ in range(100)} == {1, 3}
+    assert draw(np.array([9.0, 0, 0, 1]), Sampling(temperature=0), rng, allowed) == 3
+
+
+@pytest.mark.parametrize(
+    "settings", [{"temperature": -1}, {"temperature": float("nan")}, {"top_k": 0}, {"top_p": 0}, {"top_p": 1.1}]
+)
+def test_settings_that_cannot_work_are_refused(settings):
+    with pytest.raises(ConfigError):
+        Sampling(**settings)

@@ -1,0 +1,147 @@
+"""Training: what an update does, and that where a run stops changes nothing."""
+
+import itertools
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from byhand import checkpoint
+from byhand.config import ModelConfig, OptimConfig, TrainConfig
+from byhand.data import ByteDataset
+from byhand.errors import CheckpointError, NonFiniteError
+from byhand.train import Trainer, require_same_text, training
+
+TEXT = np.frombuffer(b"".join(b"line %d of a text; " % (i * i) for i in range(200)), dtype=np.uint8)
+CONFIG = TrainConfig(
+    model=ModelConfig(seq_len=8, d_model=8, n_layers=2, n_heads=2),
+    optim=OptimConfig(lr=1e-2, warmup_steps=5),
+    steps=20,
+    batch_size=3,
+    grad_accum=2,
+    eval_interval=7,
+    eval_windows=5,
+    save_interval=4,
+)
+
+
+def trainer(config: TrainConfig = CONFIG, start: checkpoint.Checkpoint | None = None) -> Trainer:
+    train, val = ByteDataset(TEXT).split(0.1, config.model.seq_len)
+    return Trainer(config, train, val, start)
+
+
+def digest(run: Path) -> str:
+    """SHA-256 of the last weights and moments."""
+    path = checkpoint.load(run).path
+    assert path is not None
+    return sha256((path / checkpoint.MODEL).read_bytes() + (path / checkpoint.OPTIMIZER).read_bytes()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    run = tmp_path_factory.mktemp("whole")
+    records = list(training(trainer(), run))
+    return digest(run), records
+
+
+@pytest.mark.parametrize("stop", range(21))
+def test_a_run_stopped_anywhere_and_resumed_ends_with_the_same_bits(tmp_path, uninterrupted, stop):
+    """Warm-up ends at 5, evaluations are at 7 and 14, every update accumulates two batches."""
+    expected, records = uninterrupted
+    first = trainer()
+    before = list(itertools.islice(training(first, tmp_path), stop))
+    first.save(tmp_path)
+    del first
+    second = trainer(start=checkpoint.load(tmp_path))
+    after = list(training(second, tmp_path))
+    if stop < CONFIG.steps:
+        assert digest(tmp_path) == expected
+
+    def facts(progress):
+        return (progress.step, progress.loss, progress.lr, progress.grad_norm, progress.tokens, progress.val_loss)
+
+    assert [facts(p) for p in before + after] == [facts(p) for p in records]
+
+
+def test_evaluations_and_saves_are_where_the_settings_say(uninterrupted):
+    _, records = uninterrupted
+    assert [p.step for p in records] == list(range(1, 21))
+    assert [p.step for p in records if p.val_loss is not None] == [7, 14, 20]
+    assert [p.step for p in records if p.saved] == [4, 8, 12, 16, 20]
+
+
+def test_it_learns(uninterrupted):
+    _, records = uninterrupted
+    assert records[-1].val_loss < records[0].loss - 1
+
+
+def test_accumulated_micro_batches_are_one_large_batch():
+    """In float64 the mean of two micro-batches' gradients is the gradient of both together."""
+    config = replace(CONFIG, dtype="float64")
+    accumulated = trainer(config)
+    accumulated.update()
+    whole = trainer(replace(config, grad_accum=1, batch_size=6))
+    batches = [ByteDataset(TEXT).split(0.1, 8)[0].sample_batch(3, 8, g) for g in _generators(2)]
+    whole.train = _Fixed(*(np.concatenate(part) for part in zip(*batches, strict=True)))
+    whole.update()
+    for name, p in accumulated.model.parameters().items():
+        np.testing.assert_allclose(p.data, whole.model.parameters()[name].data, rtol=0, atol=1e-12, err_msg=name)
+
+
+def _generators(count):
+    from byhand.data import batch_generator
+
+    return [batch_generator(CONFIG.seed, i) for i in range(count)]
+
+
+class _Fixed:
+    """A data set with one batch."""
+
+    def __init__(self, tokens, targets):
+        self.batch = tokens, targets
+
+    def sample_batch(self, batch_size, seq_len, rng):
+        return self.batch
+
+
+@pytest.mark.parametrize("name", ["wpe", "blocks.1.attn.w_qkv", "lm_head.b"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_parameter_that_is_not_finite_is_named_before_anything_is_updated(name, bad):
+    run = trainer()
+    run.update()
+    parameter = run.model.parameters()[name]
+    broken = parameter.data.copy()
+    broken.flat[1] = bad
+    parameter.data = broken
+    before = {n: p.data.copy() for n, p in run.model.parameters().items()}
+    with pytest.raises(NonFiniteError, match=rf"step 2: {name} is not finite"):
+        run.update()
+    assert run.step == 1
+    assert run.optimizer.t == 1
+    for n, p in run.model.parameters().items():
+        np.testing.assert_array_equal(p.data, before[n])
+
+
+def test_a_loss_that_overflows_names_the_first_activation():
+    run = trainer()
+    w_fc = run.model.parameters()["blocks.1.mlp.w_fc"]
+    w_fc.data = np.full_like(w_fc.data, 3e38) * np.sign(w_fc.data)
+    with pytest.raises(NonFiniteError, match=r"step 1: blocks\.1\.mlp\.pre is not finite"):
+        run.update()
+
+
+def test_another_text_is_refused():
+    start = checkpoint.Checkpoint(CONFIG, {}, {}, {}, {"text": {"path": "a", "bytes": 3, "sha256": "abc"}})
+    require_same_text(start, {"path": "elsewhere", "sha256": "abc"})
+    with pytest.raises(CheckpointError, match="the text changed since the run began"):
+        require_same_text(start, {"path": "a", "sha256": "abd"})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_everything_has_the_precision_that_was_asked_for(dtype):
+    run = trainer(replace(CONFIG, dtype=dtype))
+    run.update()
+    arrays = {n: p.data for n, p in run.model.parameters().items()} | run.optimizer.m | run.optimizer.v
+    assert {str(a.dtype) for a in arrays.values()} == {dtype}
