@@ -81,13 +81,13 @@ def generate(
     sampling = sampling or Sampling()
     rng = np.random.default_rng(sampling.seed)
     tokens = [int(t) for t in prompt] or [min(START, model.config.vocab_size - 1)]
-    for logits in _next_logits(model, tokens, max_new_tokens, use_cache):
+    for logits in next_logits(model, tokens, max_new_tokens, use_cache):
         token = draw(logits, sampling, rng, allowed)
         tokens.append(token)
         yield token
 
 
-def _next_logits(model: TinyGPT, tokens: list[int], count: int, use_cache: bool) -> Iterator[np.ndarray]:
+def next_logits(model: TinyGPT, tokens: list[int], count: int, use_cache: bool = True) -> Iterator[np.ndarray]:
     """Yield `count` times the logits (V,) of what comes after `tokens`, which grows between two of them."""
     window = model.config.seq_len
     cache = KVCache(model.config, 1, model.dtype) if use_cache and model.config.causal else None
