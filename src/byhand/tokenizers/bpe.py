@@ -1,0 +1,148 @@
+"""Byte-pair encoding in the form of GPT-2: vocab.json and merges.txt, read from files.
+
+Text is cut into words (contractions, letters, digits, other signs, spaces; a space belongs to the word after it).
+A word starts as its UTF-8 bytes; of all neighbours, the pair that stands first in merges.txt is joined, everywhere
+in the word, until no pair is listed. The files write each byte as one visible character.
+
+Source      Sennrich, Haddow & Birch 2016, arXiv:1508.07909; Radford et al. 2019, section 2.2
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+
+from byhand.errors import DataError
+from byhand.tokenizers.byte import utf8
+
+WORD = re.compile(
+    r"'(?:s|t|re|ve|m|ll|d)| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+",
+    re.ASCII,
+)
+
+
+class BytePairTokenizer:
+    """Token ids by a vocabulary and its merges.
+
+    vocabulary  symbol to id; a symbol writes each byte as one visible character (`visible_bytes`)
+    merges      pairs of symbols, the first to be joined first; every joined pair must be a symbol too
+    """
+
+    def __init__(self, vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> None:
+        self.vocabulary = vocabulary
+        self.ranks: dict[tuple[str, str], int] = {}
+        for rank, pair in enumerate(merges):
+            if (joined := "".join(pair)) not in vocabulary:
+                raise DataError(
+                    f"merge {rank + 1} makes {joined!r}, which the vocabulary lacks. Use files of one set."
+                )
+            self.ranks.setdefault(pair, rank)
+        self._visible = visible_bytes()
+        byte_of = {sign: byte for byte, sign in enumerate(self._visible)}
+        self._bytes: dict[int, bytes] = {}
+        for symbol, token in vocabulary.items():
+            if token in self._bytes:
+                raise DataError(f"the vocabulary has two symbols with the id {token}. Use another vocab.json.")
+            known = all(sign in byte_of for sign in symbol)  # a special token is its own text
+            self._bytes[token] = bytes(map(byte_of.__getitem__, symbol)) if known else utf8(symbol)
+        self._words: dict[str, list[int]] = {}
+
+    @classmethod
+    def from_files(cls, vocab: Path, merges: Path) -> BytePairTokenizer:
+        """Read vocab.json (symbol to id) and merges.txt (two symbols a line, `#version` first)."""
+        content = _text(vocab)
+        try:
+            vocabulary = json.loads(content)
+        except (ValueError, RecursionError):
+            raise DataError(f"{vocab} is not JSON. Use the vocab.json of the tokenizer.") from None
+        if not isinstance(vocabulary, dict) or any(type(i) is not int or i < 0 for i in vocabulary.values()):
+            raise DataError(
+                f"{vocab} must be one JSON object of symbols and their ids. Use the tokenizer's vocab.json."
+            )
+        pairs: list[tuple[str, str]] = []
+        for number, line in enumerate(_text(merges).split("\n"), 1):
+            if not line.strip() or (number == 1 and line.startswith("#version")):
+                continue
+            left, _, right = line.rstrip("\r").partition(" ")
+            if not left or not right or " " in right:
+                raise DataError(
+                    f"{merges}, line {number}: {line!r} is not a pair of symbols. Use the merges.txt of {vocab}."
+                )
+            pairs.append((left, right))
+        return cls(vocabulary, pairs)
+
+    def __contains__(self, token: int) -> bool:
+        return token in self._bytes
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a text. DataError if the vocabulary lacks a byte of it."""
+        return [token for word in words(text) for token in self._encode_word(word)]
+
+    def decode(self, tokens: Iterable[int]) -> bytes:
+        """Return the bytes of ids. DataError if the vocabulary lacks an id."""
+        try:
+            return b"".join(self._bytes[token] for token in tokens)
+        except KeyError as error:
+            raise DataError(f"the vocabulary has no token with the id {error.args[0]}.") from None
+
+    def _encode_word(self, word: str) -> list[int]:
+        if word not in self._words:
+            symbols = self._merged([self._visible[byte] for byte in utf8(word)])
+            if missing := [s for s in symbols if s not in self.vocabulary]:
+                raise DataError(f"the vocabulary has no token for {missing[0]!r}, which the text {word!r} needs.")
+            self._words[word] = [self.vocabulary[s] for s in symbols]
+        return self._words[word]
+
+    def _merged(self, symbols: list[str]) -> list[str]:
+        """Join pairs, the earliest merge first, until none is listed."""
+        while len(symbols) > 1:
+            pairs = set(itertools.pairwise(symbols))
+            first = min(pairs, key=lambda pair: self.ranks.get(pair, len(self.ranks)))
+            if first not in self.ranks:
+                break
+            joined: list[str] = []
+            i = 0
+            while i < len(symbols):
+                both = tuple(symbols[i : i + 2]) == first
+                joined.append("".join(first) if both else symbols[i])
+                i += 1 + both
+            symbols = joined
+        return symbols
+
+
+def words(text: str) -> list[str]:
+    """Cut a text into GPT-2's words; joined, they are the text."""
+    # `re` knows no Unicode classes, so each sign is first replaced by an ASCII one of its kind.
+    kinds = "".join(map(_kind, text))
+    return [text[match.start() : match.end()] for match in WORD.finditer(kinds)]
+
+
+def _kind(sign: str) -> str:
+    if sign.isascii():
+        return sign
+    category = unicodedata.category(sign)[0]
+    if category == "L":
+        return "A"
+    if category == "N":
+        return "0"
+    return "\t" if sign.isspace() else "!"
+
+
+def visible_bytes() -> list[str]:
+    """Return for each byte the character that writes it: itself if it is a visible Latin-1 sign, else from 256 on."""
+    plain = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
+    others = iter(range(256, 512))
+    return [chr(byte) if byte in plain else chr(next(others)) for byte in range(256)]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}. Check the path and its permissions.") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8 text. Use the file of the tokenizer.") from None
