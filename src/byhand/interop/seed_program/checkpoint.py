@@ -1,0 +1,248 @@
+"""The seed program's checkpoint: PREFIX.json with the settings, PREFIX.bin with the arrays, float32, little-endian.
+
+    PREFIX.bin   "BGPTCKPT", u32 version, u32 has-optimizer, u64 step, u32 number of arrays,
+                 each array as u64 count and data, in the order of `parameter_shapes`;
+                 with optimizer: u64 t, then m and v of each array in that order, without counts
+
+A loaded file that is saved again is the same to the byte. The format has no checksum: sizes, shapes and steps must
+agree, and every number must be finite. Each file is written beside its place and renamed, the JSON last.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byhand.config import ModelConfig
+from byhand.errors import ByhandError, CheckpointError
+from byhand.interop.seed_program.parameters import require_seed_model
+from byhand.model import TinyGPT, parameter_shapes
+from byhand.optim import AdamW
+
+FORMAT, VERSION, MAGIC = "build-llm-using-cpp-checkpoint", 1, b"BGPTCKPT"
+HEADER = struct.Struct("<8sIIQI")
+WRITING = ".writing"
+SHAPE = ("vocab_size", "seq_len", "d_model", "n_layers")
+SETTINGS = ("lr", "beta1", "beta2", "eps", "weight_decay")
+LARGEST = float(np.finfo(np.float32).max)
+BESIDES_BLOCKS, IN_BLOCK = 4, 8  # arrays: two tables and the LM head; a block
+
+
+@dataclass
+class SeedCheckpoint:
+    """A model and its optimizer, as the seed program leaves them.
+
+    step           updates made before it was saved
+    has_optimizer  whether the optimizer's t, m and v were saved; without them it starts afresh
+    """
+
+    model: TinyGPT
+    optimizer: AdamW
+    step: int
+    has_optimizer: bool = True
+
+
+def prepare(prefix: str) -> None:
+    """Make the folder of a checkpoint to come, so that a run that cannot save learns it before it trains."""
+    folder = Path(prefix).parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CheckpointError(f"cannot make the folder {folder}: {error.strerror}. Use another --save.") from None
+    if Path(prefix).name in ("", "..") or not os.access(folder, os.W_OK):
+        raise CheckpointError(f"cannot save as {prefix!r}. Use a --save PREFIX in a folder that you may write to.")
+
+
+def save(prefix: str, checkpoint: SeedCheckpoint) -> None:
+    """Write PREFIX.json and PREFIX.bin.
+
+    Raises ConfigError if the model has a setting that the seed program does not know, CheckpointError if it is
+    float64 or the files cannot be written; files that were there before then stay as they were.
+    """
+    require_seed_model(checkpoint.model.config)
+    if str(checkpoint.model.dtype) != "float32":
+        raise CheckpointError(f"the model is {checkpoint.model.dtype}, but the seed program's files hold float32.")
+    contents = {f"{prefix}.bin": b"".join(_binary(checkpoint)), f"{prefix}.json": _settings_text(checkpoint).encode()}
+    staged = [path + WRITING for path in contents]
+    try:
+        for place, content in zip(staged, contents.values(), strict=True):
+            with open(place, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        for place, path in zip(staged, contents, strict=True):
+            os.replace(place, path)
+    except OSError as error:
+        for place in staged:
+            Path(place).unlink(missing_ok=True)
+        raise CheckpointError(
+            f"cannot write checkpoint {prefix}: {error.strerror}. Check its folder and the free space."
+        ) from None
+
+
+def load(prefix: str) -> SeedCheckpoint:
+    """Read PREFIX.json and PREFIX.bin. Raises CheckpointError if they are missing, damaged or not a pair."""
+    settings = _settings(prefix)
+    try:
+        content = Path(f"{prefix}.bin").read_bytes()
+    except OSError as error:
+        raise CheckpointError(
+            f"cannot read {prefix}.bin: {error.strerror}. --load takes the path without .bin."
+        ) from None
+    reader = _Reader(f"{prefix}.bin", content)
+    has_optimizer, step = reader.header(settings)
+    try:
+        config = ModelConfig(**{key: settings[key] for key in SHAPE})
+    except ByhandError as error:
+        raise CheckpointError(f"{prefix}.json: {error}") from None
+    shapes = parameter_shapes(config)
+    arrays = {name: reader.counted_array(name, shape) for name, shape in shapes.items()}
+    optimizer = AdamW(
+        settings["lr"], (settings["beta1"], settings["beta2"]), settings["eps"], settings["weight_decay"]
+    )
+    if has_optimizer:
+        optimizer.t = reader.integer()
+        for name, shape in shapes.items():
+            optimizer.m[name] = reader.array(f"m of {name}", shape)
+            optimizer.v[name] = reader.array(f"v of {name}", shape)
+            if (optimizer.v[name] < 0).any():
+                raise CheckpointError(f"{prefix}.bin is damaged: v of {name} is negative. Use another copy.")
+    reader.end()
+    return SeedCheckpoint(TinyGPT(config, arrays=arrays), optimizer, step, has_optimizer)
+
+
+def single(value: float) -> float:
+    """Return the float32 number nearest to `value`: the precision of the seed program's settings."""
+    return float(np.float32(value))
+
+
+def _binary(checkpoint: SeedCheckpoint) -> Iterator[bytes]:
+    optimizer, parameters = checkpoint.optimizer, checkpoint.model.parameters()
+    yield HEADER.pack(MAGIC, VERSION, checkpoint.has_optimizer, checkpoint.step, len(parameters))
+    for parameter in parameters.values():
+        yield struct.pack("<Q", parameter.data.size)
+        yield _bytes(parameter.data)
+    if checkpoint.has_optimizer:
+        yield struct.pack("<Q", optimizer.t)
+        for name, parameter in parameters.items():
+            for moments in (optimizer.m, optimizer.v):  # an optimizer that made no step yet has none: zeros
+                yield _bytes(moments.get(name, np.zeros_like(parameter.data)))
+
+
+def _bytes(array: np.ndarray) -> bytes:
+    return array.astype("<f4").tobytes()
+
+
+def _settings_text(checkpoint: SeedCheckpoint) -> str:
+    """Return the JSON as the seed program lays it out: numbers with twelve decimals, in their float32 value."""
+    config, optimizer = checkpoint.model.config, checkpoint.optimizer
+    numbers = (optimizer.lr, *optimizer.betas, optimizer.eps, optimizer.weight_decay)
+    entries = {
+        "format": json.dumps(FORMAT),
+        "version": VERSION,
+        **{key: getattr(config, key) for key in SHAPE},
+        **{key: f"{single(number):.12e}" for key, number in zip(SETTINGS, numbers, strict=True)},
+        "step": checkpoint.step,
+        "has_optim_state": json.dumps(checkpoint.has_optimizer),
+    }
+    return "{\n" + ",\n".join(f'  "{key}": {value}' for key, value in entries.items()) + "\n}\n"
+
+
+def _settings(prefix: str) -> dict[str, Any]:
+    """Read PREFIX.json and hold every entry against the kind of value that it must have."""
+    path = f"{prefix}.json"
+    try:
+        settings = json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise CheckpointError(f"cannot read {path}: {error.strerror}. --load takes the path without .json.") from None
+    except (ValueError, RecursionError):
+        raise CheckpointError(f"{path} is damaged: it is not JSON. Use another copy.") from None
+    if not isinstance(settings, dict) or settings.get("format") != FORMAT:
+        raise CheckpointError(f"{path} is no checkpoint of the seed program: its format is not {FORMAT!r}.")
+    if settings.get("version") != VERSION:
+        raise CheckpointError(f"{path} has version {settings.get('version')!r}, but only {VERSION} is known.")
+    kinds = dict.fromkeys((*SHAPE, "step"), int) | dict.fromkeys(SETTINGS, float) | {"has_optim_state": bool}
+    for key, kind in kinds.items():
+        value: Any = settings.get(key)
+        fits = type(value) in (int, float) and value < LARGEST if kind is float else type(value) is kind
+        if not fits or value < 0:
+            raise CheckpointError(f"{path} is damaged: {key} is {value!r}. Use another copy.")
+        settings[key] = single(value) if kind is float else value
+    return settings
+
+
+class _Reader:
+    """PREFIX.bin, read from front to end; whatever does not fit is a CheckpointError that names the place."""
+
+    def __init__(self, path: str, content: bytes) -> None:
+        self.path = path
+        self.content = content
+        self.place = 0
+
+    def header(self, settings: dict[str, Any]) -> tuple[bool, int]:
+        """Return (has optimizer, step), which PREFIX.json must confirm."""
+        if self.content[: len(MAGIC)] != MAGIC:
+            raise CheckpointError(
+                f"{self.path} is no checkpoint of the seed program: it does not begin with BGPTCKPT."
+            )
+        _, version, has_optimizer, step, n_arrays = HEADER.unpack(self._take(HEADER.size, "the header"))
+        if version != VERSION:
+            raise CheckpointError(f"{self.path} has version {version}, but only {VERSION} is known.")
+        expected = BESIDES_BLOCKS + IN_BLOCK * settings["n_layers"]
+        for what, here, there in (
+            ("arrays", n_arrays, expected),
+            ("step", step, settings["step"]),
+            ("has_optim_state", has_optimizer, int(settings["has_optim_state"])),
+        ):
+            if here != there:
+                raise CheckpointError(
+                    f"{self.path} and its .json are not one checkpoint: {what} {here} and {there}. Use another copy, "
+                    f"or after a save that was cut short rename .json{WRITING} to .json."
+                )
+        if n_arrays * 8 > len(self.content):
+            raise self._truncated("the arrays")
+        return bool(has_optimizer), step
+
+    def counted_array(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        """Read an array that is preceded by its number of elements."""
+        count, expected = self.integer(), int(np.prod(shape, dtype=object))
+        if count != expected:
+            raise CheckpointError(
+                f"{self.path}: {name} has {count} numbers, but the .json says {expected}. Use another copy."
+            )
+        return self.array(name, shape)
+
+    def array(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        """Read the numbers of one array."""
+        data = np.frombuffer(self._take(4 * int(np.prod(shape, dtype=object)), name), "<f4")
+        if not np.isfinite(data).all():
+            raise CheckpointError(f"{self.path} is damaged: {name} holds NaN or infinity. Use another copy.")
+        return data.astype(np.float32).reshape(shape)
+
+    def integer(self) -> int:
+        """Read a u64."""
+        return int.from_bytes(self._take(8, "a count"), "little")
+
+    def end(self) -> None:
+        """Raise CheckpointError if bytes are left."""
+        left = len(self.content) - self.place
+        if left:
+            raise CheckpointError(f"{self.path} is damaged: {left} bytes follow its end. Use another copy.")
+
+    def _take(self, size: int, what: str) -> bytes:
+        if self.place + size > len(self.content):
+            raise self._truncated(what)
+        self.place += size
+        return self.content[self.place - size : self.place]
+
+    def _truncated(self, what: str) -> CheckpointError:
+        return CheckpointError(
+            f"{self.path} is truncated: it ends at {len(self.content)} bytes, within {what}. Use another copy."
+        )

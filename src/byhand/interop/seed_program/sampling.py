@@ -1,0 +1,44 @@
+"""How the seed program draws text: one uniform number a token, and the inverse CDF in float32."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from byhand.engine import no_grad
+from byhand.equations import softmax, temperature
+from byhand.interop.seed_program.random import XorShift64Star
+
+TEXT = 0xABCDEF123456  # keeps the generator of text apart from the others
+
+
+def text_generator(seed: int) -> XorShift64Star:
+    """Return the generator that text is drawn with."""
+    return XorShift64Star(seed ^ TEXT)
+
+
+def draw(logits: np.ndarray, rng: XorShift64Star, tau: float, k: int, allowed: np.ndarray) -> int:
+    """Return one token id drawn from logits (V,).
+
+    tau      divides the logits; 0 takes the likeliest id (of equals, the smallest) and draws no number
+    k        draw among the k likeliest, ranked from the likeliest on; 0: among all, in the order of their ids
+    allowed  booleans (V,): ids that may be drawn, at least one
+    """
+    ids = np.flatnonzero(allowed)
+    if k or not tau:
+        ids = ids[np.argsort(-logits[ids], stable=True)]
+    if not tau:
+        return int(ids[0])
+    if k:
+        ids = ids[:k]
+    with no_grad():
+        cumulative = np.cumsum(softmax(temperature(logits[ids], tau=tau)).data, dtype=np.float32)
+    # Rounding may leave the sum below the number drawn: then the last id that has a weight is taken.
+    last = np.searchsorted(cumulative, cumulative[-1])
+    return int(ids[min(np.searchsorted(cumulative, rng.uniform(1)[0], side="right"), last)])
+
+
+def likeliest(logits: np.ndarray, count: int) -> list[tuple[int, float]]:
+    """Return the `count` likeliest ids and their probabilities, from the likeliest on; equals by smaller id."""
+    with no_grad():
+        p = softmax(logits).data
+    return [(int(i), float(p[i])) for i in np.argsort(-p, stable=True)[:count]]

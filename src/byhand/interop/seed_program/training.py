@@ -1,0 +1,63 @@
+"""The seed program's training loop: its batches, its AdamW, and the lines it prints."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from byhand.config import ModelConfig
+from byhand.data import ByteDataset
+from byhand.errors import DataError, NonFiniteError
+from byhand.interop.seed_program.checkpoint import SeedCheckpoint, single
+from byhand.interop.seed_program.parameters import initial_parameters
+from byhand.interop.seed_program.random import XorShift64Star
+from byhand.model import TinyGPT
+from byhand.optim import AdamW
+
+BATCHES = 0xDEADBEEF  # keeps the generator of batches apart from those of parameters
+SHORTEST_TEXT = 1024
+LINE_INTERVAL = 10
+
+
+def start(config: ModelConfig, lr: float, seed: int) -> SeedCheckpoint:
+    """Return the untrained model and its optimizer; every setting in the precision of the seed program, float32."""
+    model = TinyGPT(config, arrays=initial_parameters(config, seed))
+    return SeedCheckpoint(model, AdamW(single(lr), (single(0.9), single(0.999)), single(1e-8), single(0.01)), step=0)
+
+
+def require_text(text: ByteDataset, seq_len: int) -> None:
+    """Raise DataError for a text that the seed program refuses, or that holds no window with its targets."""
+    needed = max(SHORTEST_TEXT, seq_len + 1)
+    if len(text) < needed:
+        shorter = f" or --seq {len(text) - 1}" if len(text) >= SHORTEST_TEXT else ""
+        raise DataError(
+            f"{text.name} holds {len(text)} bytes, but at least {needed} are needed. Use a longer text{shorter}."
+        )
+
+
+def train(checkpoint: SeedCheckpoint, text: ByteDataset, steps: int, batch_size: int, seed: int) -> Iterator[str]:
+    """Make `steps` updates, moving the checkpoint's step on; yield the line of the first step and of each tenth.
+
+    The loss in a line is the one before that step's update, in nats; the time is counted from the call, in seconds.
+    Batches are drawn from the beginning of the seed's stream, also after a load. Raises NonFiniteError before the
+    update that a loss of NaN or infinity would spoil.
+    """
+    model, optimizer = checkpoint.model, checkpoint.optimizer
+    rng = XorShift64Star(seed ^ BATCHES)
+    begun = time.perf_counter()
+    for done in range(1, steps + 1):
+        model.zero_grad()
+        with np.errstate(all="ignore"):  # what is not finite is found in the loss
+            loss = model.loss(*text.sample_batch(batch_size, model.config.seq_len, rng))
+            if not math.isfinite(loss.item()):
+                raise NonFiniteError(f"the loss became {loss.item()} at step {checkpoint.step + 1}. Lower --lr.")
+            loss.backward()
+            optimizer.step(model.parameters())
+        checkpoint.step += 1
+        if done == 1 or done % LINE_INTERVAL == 0:
+            elapsed = time.perf_counter() - begun
+            # C++ streams print six significant digits without trailing zeros: that is Python's `g`.
+            yield f"step {checkpoint.step}  ({done}/{steps})  loss={loss.item():g}  time={elapsed:g}s"
