@@ -1,0 +1,137 @@
+"""What `train_gpt` does: load or start, train, save, check predictions, continue a prompt."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from byhand.cli.train_gpt_flags import Flags, overruled, parse_flags
+from byhand.config import ModelConfig
+from byhand.data import ByteDataset, map_file
+from byhand.errors import DataError
+from byhand.generate import START, next_logits
+from byhand.interop.seed_program import checkpoint as files
+from byhand.interop.seed_program.checkpoint import SeedCheckpoint
+from byhand.interop.seed_program.inspection import check_places, checks, escaped, next_tokens
+from byhand.interop.seed_program.sampling import draw, text_generator
+from byhand.interop.seed_program.training import require_text, start, train
+from byhand.model import TinyGPT
+from byhand.runtimes.numpy import keep_pages
+from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.byte import ByteTokenizer
+
+KEPT = b"\n\t"  # control bytes that are text: --ascii-only draws them, --escape-bytes leaves them
+
+
+def main(arguments: list[str]) -> int:
+    """Run the seed program with these arguments."""
+    flags = parse_flags(arguments)
+    keep_pages()
+    text = None if flags.data is None else ByteDataset(map_file(flags.data), f"--data {flags.data}")
+    checkpoint = _checkpoint(flags, arguments)
+    model = checkpoint.model
+    tokenizer = _tokenizer(flags)
+    prompt = _prompt(flags, tokenizer, model)
+    allowed = _allowed(flags, tokenizer, model)
+    context = flags.sanity_ctx or model.config.seq_len
+    places: list[int] = []
+    if flags.save is not None:
+        files.prepare(flags.save)
+    if text is not None:
+        require_text(text, model.config.seq_len)
+        if flags.checks:
+            places = check_places(text, flags.checks, context, model.config.seq_len, flags.sanity_offset, flags.seed)
+        for line in train(checkpoint, text, flags.steps, flags.batch, flags.seed):
+            print(line, flush=True)
+    if flags.save is not None:
+        files.save(flags.save, checkpoint)
+        with_state = " (with optimizer state)" if checkpoint.has_optimizer else ""
+        print(f"saved checkpoint '{flags.save}' at step {checkpoint.step}{with_state}")
+    if text is not None:
+        for line in checks(model, text, places, context, flags.sanity_top, flags.sanity_preview):
+            print(line)
+    if flags.new_tokens or flags.print_next_top:
+        _continue(flags, model, tokenizer, prompt, allowed)
+    return 0
+
+
+def _checkpoint(flags: Flags, arguments: list[str]) -> SeedCheckpoint:
+    """Return the loaded checkpoint, or an untrained one of the flags' shape."""
+    if flags.load is None:
+        config = ModelConfig(seq_len=flags.seq, d_model=flags.dmodel, n_layers=flags.layers)
+        checkpoint = start(config, flags.lr, flags.seed)
+    else:
+        checkpoint = files.load(flags.load)
+        if ignored := overruled(arguments):
+            print(f"note: {', '.join(ignored)}: the loaded checkpoint's own values are used", file=sys.stderr)
+    checkpoint.has_optimizer = bool(flags.save_opt)
+    return checkpoint
+
+
+def _tokenizer(flags: Flags) -> ByteTokenizer | BytePairTokenizer:
+    if flags.bpe_vocab is None or flags.bpe_merges is None:
+        return ByteTokenizer()
+    return BytePairTokenizer.from_files(flags.bpe_vocab, flags.bpe_merges)
+
+
+def _prompt(flags: Flags, tokenizer: ByteTokenizer | BytePairTokenizer, model: TinyGPT) -> list[int]:
+    """Return the prompt's ids, which the model must know."""
+    tokens = tokenizer.encode(flags.prompt or "")
+    vocab_size = model.config.vocab_size
+    if tokens and max(tokens) >= vocab_size:
+        raise DataError(
+            f"--prompt holds the token {max(tokens)}, but the model's ids go from 0 to {vocab_size - 1}. "
+            f"Use --tokenizer byte, or a vocabulary of at most {vocab_size} tokens."
+        )
+    return tokens
+
+
+def _allowed(flags: Flags, tokenizer: ByteTokenizer | BytePairTokenizer, model: TinyGPT) -> np.ndarray:
+    """Return booleans (V,): which ids have a text, and with --ascii-only one in plain ASCII."""
+    plain = {*range(32, 127), *KEPT}
+    allowed = [
+        i in tokenizer and (not flags.ascii_only or plain.issuperset(tokenizer.decode([i])))
+        for i in range(model.config.vocab_size)
+    ]
+    if not any(allowed):
+        raise DataError(
+            "no token of the model has a text that may be printed. Leave out --ascii-only or --tokenizer."
+        )
+    return np.array(allowed)
+
+
+def _continue(
+    flags: Flags,
+    model: TinyGPT,
+    tokenizer: ByteTokenizer | BytePairTokenizer,
+    prompt: list[int],
+    allowed: np.ndarray,
+) -> None:
+    """Print the prompt and its continuation, each token as it is drawn; and the next-token lists asked for."""
+    rng = text_generator(flags.seed)
+    tokens = [*prompt] or [min(START, model.config.vocab_size - 1)]
+    top = flags.print_next_top or (10 if flags.print_next_top_each_step else 0)
+    text_of = {i: tokenizer.decode([i]) for i in np.flatnonzero(allowed).tolist()}
+    written = tokenizer.decode(prompt)
+    for number, logits in enumerate(next_logits(model, tokens, max(flags.new_tokens, 1))):
+        if top and (number == 0 or flags.print_next_top_each_step):
+            for line in next_tokens(logits, top, lambda i: tokenizer.decode([i]) if i in tokenizer else b""):
+                print(line)
+        if number == flags.new_tokens:
+            return
+        tokens.append(draw(logits, rng, flags.temp, flags.topk, allowed))
+        written += text_of[tokens[-1]]
+        if not flags.print_next_top_each_step:
+            _write(written, flags)
+            written = b""
+    _write(written + b"\n", flags)
+
+
+def _write(content: bytes, flags: Flags) -> None:
+    """Put bytes on standard output at once, unchanged or escaped."""
+    if flags.escape_bytes:
+        content = escaped(content, KEPT + b"'").encode()
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
