@@ -79,14 +79,16 @@ def same(actual: Any, expected: Any) -> None:
 
 
 def check_terms(equation: Equation, case: Case, sources: bool = True) -> None:
-    """The terms of an element add up to it, and name the very inputs that it is made of."""
+    """The terms of an element of each result add up to it, and name the very inputs that it is made of."""
     rng = np.random.default_rng(len(case.inputs))
     for dtype, precision in PRECISION.items():
         inputs = case.cast(dtype).inputs
-        result = as_tuple(equation.forward(*inputs, **case.static)[0])[0]
-        for _ in range(3):
+        results = as_tuple(equation.forward(*inputs, **case.static)[0])
+        for turn in range(max(3, 2 * len(results))):
+            part = turn % len(results)
+            result, asked = results[part], {"which": part} if len(results) > 1 else {}
             index = tuple(int(rng.integers(n)) for n in result.shape)
-            tree = equation.terms(index, inputs, result, **case.static)
+            tree = equation.terms(index, inputs, result, **case.static, **asked)
             error = 0.0 if tree.value == result[index] else abs(tree.value - float(result[index]))
             assert error <= precision * size(tree), f"{equation.name}{index}: {tree.value} for {result[index]}"
             for term in leaves(tree):
@@ -95,11 +97,11 @@ def check_terms(equation: Equation, case: Case, sources: bool = True) -> None:
                     assert term.value == inputs[which][place]
             named = {term.source for term in leaves(tree)} - {None}
             if sources and named and dtype is np.float64:  # a masked weight is made of nothing
-                assert_uses(equation, inputs, case.static, index, named, rng)
+                assert_uses(equation, inputs, case.static, part, index, named, rng)
 
 
 def assert_uses(
-    equation: Equation, inputs: Any, static: Any, index: Any, named: set[Any], rng: np.random.Generator
+    equation: Equation, inputs: Any, static: Any, part: int, index: Any, named: set[Any], rng: np.random.Generator
 ) -> None:
     """Poison inputs with NaN, one element at a time: the result is poisoned exactly where the element is named."""
     places = [
@@ -112,7 +114,7 @@ def assert_uses(
         which, place = places[k]
         poisoned = [x.copy() for x in inputs]
         poisoned[which][place] = np.nan
-        result = as_tuple(equation.forward(*poisoned, **static)[0])[0]
+        result = as_tuple(equation.forward(*poisoned, **static)[0])[part]
         used = bool(np.isnan(result[index]))
         assert used == ((which, place) in named), f"{equation.name}{index} and input {which}{place}: {used}"
 

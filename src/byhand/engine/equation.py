@@ -2,7 +2,8 @@
 
     forward(*arrays, **static) -> (result, saved)      result an array, or a tuple of arrays
     vjp(saved, d_result, **static) -> one gradient for each input, None for integers
-    terms(index, inputs, result, **static) -> Term     the arithmetic of one element of the (first) result
+    terms(index, inputs, result, **static) -> Term     the arithmetic of one element; where there are several
+                                                       results, of the first, or of the one that `which=` says
 
 `saved` holds arrays only and, with the static settings, is all that one half tells the other.
 """

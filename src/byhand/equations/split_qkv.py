@@ -30,11 +30,11 @@ def vjp(saved, d_qkv, *, n_heads):
     return (packed.reshape((b, t, 3 * n_heads * d)),)
 
 
-def terms(index, inputs, result, *, n_heads):
-    """One number of the queries, read from its column."""
+def terms(index, inputs, result, *, n_heads, which=0):
+    """One number of the queries (which = 0), keys (1) or values (2), read from its column."""
     b, h, t, d = index
-    head_width = inputs[0].shape[-1] // 3 // n_heads
-    return total([element(inputs, 0, (b, t, h * head_width + d), "x")])
+    width = inputs[0].shape[-1] // 3
+    return total([element(inputs, 0, (b, t, which * width + h * (width // n_heads) + d), "x")])
 
 
 split_qkv = Equation(
