@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from byhand.book import pages, source
+from byhand.book import index, pages, source
 from byhand.book.excerpts import located
 from byhand.engine.equation import Composite, registry
 
@@ -46,7 +46,16 @@ def test_blocks_are_fresh(page):
 def test_a_stem_has_its_pages(stem):
     for suffix in (".md", ".zh-CN.md"):
         page = ROOT / "docs" / "equations" / f"{stem}{suffix}"
-        assert f"<!-- generated: reference {stem} -->" in text(page)
+        for block in ("title", "reference", "worked"):
+            assert f"<!-- generated: {block} {stem} -->" in text(page)
+
+
+@pytest.mark.parametrize("stem", registry)
+def test_a_stem_has_its_five_places(stem):
+    entry = index.entries()[stem]
+    places = (entry.forward, entry.worked, entry.test, entry.page_en, entry.page_zh)
+    assert all(places), f"{stem} lacks one of: equation, worked numbers, test, English page, Chinese page"
+    assert [place.rpartition("/")[2].split(".")[0].removeprefix("test_") for place in places] == [stem] * 5
 
 
 def test_no_equation_page_is_left_over():

@@ -76,7 +76,7 @@ def test_no_worked_file_is_left_over():
         ("3/4", 0.75, r"\frac{3}{4}"),
         (-2, -2.0, "-2"),
         ("1/(1+exp(-1))", 1 / (1 + math.exp(-1)), r"\frac{1}{1 + e^{-1}}"),
-        ("-(1-sqrt(2))/2", (math.sqrt(2) - 1) / 2, r"\frac{-\left(1 - \sqrt{2}\right)}{2}"),
+        ("-(1-sqrt(2))/2", (math.sqrt(2) - 1) / 2, r"-\frac{1 - \sqrt{2}}{2}"),
         ("log(8/5)", math.log(1.6), r"\log\left(\frac{8}{5}\right)"),
         ("2*(1+3)**2", 32.0, r"2 \cdot \left(1 + 3\right)^{2}"),
         ("-inf", -math.inf, r"-\infty"),

@@ -6,7 +6,7 @@ Formulas come from the equations, shapes and meanings from their symbols, places
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from os.path import relpath
 from pathlib import Path
 
@@ -40,10 +40,15 @@ def say(lang: str, en: str, zh: str) -> str:
 def display(latex: str) -> str:
     """Return a displayed formula in the form that GitHub renders without touching a backslash or underscore."""
     parts = latex.split(r", \quad ")
-    if len(latex) > ONE_LINE and len(parts) > 1:
-        lines = " \\\\[4pt]\n".join(f"& {part}" for part in parts)
-        latex = f"\\begin{{aligned}}\n{lines}\n\\end{{aligned}}"
-    return f"```math\n{latex}\n```"
+    return display_lines(parts) if len(latex) > ONE_LINE else display_lines([latex])
+
+
+def display_lines(lines: Sequence[str]) -> str:
+    """Return formulas one below the other."""
+    if len(lines) == 1:
+        return f"```math\n{lines[0]}\n```"
+    body = " \\\\[4pt]\n".join(f"& {line}" for line in lines)
+    return f"```math\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n```"
 
 
 def inline(latex: str) -> str:

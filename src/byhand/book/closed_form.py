@@ -74,6 +74,8 @@ def _latex(node: ast.expr, tightness: int) -> str:
             return rf"\{'infty' if name == 'inf' else name}"
         case ast.UnaryOp(operand=inner):
             return _wrap(f"-{_latex(inner, 2)}", tightness > 1)
+        case ast.BinOp(op=ast.Div(), left=ast.UnaryOp(operand=left), right=right):
+            return _wrap(rf"-\frac{{{_latex(left, 0)}}}{{{_latex(right, 0)}}}", tightness > 1)
         case ast.BinOp(op=ast.Div(), left=left, right=right):
             return rf"\frac{{{_latex(left, 0)}}}{{{_latex(right, 0)}}}"
         case ast.BinOp(op=ast.Pow(), left=left, right=right):

@@ -14,6 +14,6 @@ worked = Worked(
     },
     note={
         "en": "The mean is 8 and the standard deviation 5. Shifting x changes nothing, so its gradient sums to 0.",
-        "zh": "均值为 8，标准差为 5。x 的梯度之和为零：把 x 整体平移不会改变结果。",
+        "zh": "均值为 8，标准差为 5。把 x 整体平移不会改变结果，所以它的梯度之和为 0。",
     },
 )
