@@ -1,0 +1,93 @@
+"""Arena: the one flat float32 memory of a run.
+
+    parameters | first moments | second moments | gradients of each share | workspace of the plans
+
+Parameters that decay come first, so that the update is at most two ranges for each thread. A model's arrays become
+views of the arena: what a step changes is at once what evaluation, sampling and checkpoints see.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from byhand.engine import Tensor
+from byhand.runtimes.loops.layout import padded
+
+CACHE_LINE = 64  # bytes
+
+
+class Arena:
+    """The memory, where each parameter lies in its regions, and the views that hand them out by name."""
+
+    def __init__(self, parameters: Mapping[str, Tensor], shares: int) -> None:
+        self.parameters = dict(parameters)
+        self.shares = shares
+        self.place: dict[str, int] = {}
+        end = 0
+        for name in sorted(self.parameters, key=lambda n: self.parameters[n].ndim < 2):  # stable: matrices first
+            self.place[name] = end
+            end += padded(math.prod(self.parameters[name].shape))
+            if self.parameters[name].ndim >= 2:
+                self.matrices_end = end
+        self.region = end  # elements in a region that holds one number for each parameter
+        self.first_moments, self.second_moments = end, 2 * end
+        self.gradients = 3 * end
+        self.workspace = (3 + shares) * end
+        self.memory = _aligned(self.workspace)
+        self.words = self.memory.view(np.int32)
+        self._views = self._make_views()
+        self._moments: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        self.adopt(*self._moments)
+
+    def reserve(self, workspace: int) -> None:
+        """Make the workspace at least this large; parameters and moments move, and the views with them."""
+        if self.workspace + workspace > self.memory.size:
+            memory = _aligned(self.workspace + workspace)
+            memory[: self.workspace] = self.memory[: self.workspace]
+            self.memory, self.words = memory, memory.view(np.int32)
+            self._views = self._make_views()
+            self.adopt(*self._moments)
+
+    def adopt(self, m: dict[str, Any], v: dict[str, Any]) -> None:
+        """Take over arrays that were exchanged from outside, so that model and optimizer hold views of the arena."""
+        self._moments = (m, v)
+        for name, (theta, first, second) in self._views.items():
+            tensor = self.parameters[name]
+            if tensor.data is not theta:
+                theta[...] = tensor.data
+                tensor.data = theta
+            for moments, view in ((m, first), (v, second)):
+                if moments.get(name) is not view:
+                    view[...] = moments.get(name, 0)
+                    moments[name] = view
+
+    def gradient(self, name: str, share: int = 0) -> np.ndarray:
+        """Return a parameter's gradient; share 0 holds the sum over all shares after a step."""
+        return self.view(self.gradients + share * self.region + self.place[name], self.parameters[name].shape)
+
+    def view(self, start: int, shape: tuple[int, ...]) -> np.ndarray:
+        """Return the float32 array of this shape at an offset."""
+        return self.memory[start : start + math.prod(shape)].reshape(shape)
+
+    def _make_views(self) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        regions = (0, self.first_moments, self.second_moments)
+        return {
+            name: (
+                self.view(place, shape),
+                self.view(regions[1] + place, shape),
+                self.view(regions[2] + place, shape),
+            )
+            for name, place in self.place.items()
+            for shape in [tuple(self.parameters[name].shape)]
+        }
+
+
+def _aligned(size: int) -> np.ndarray:
+    """Return zeros that begin on a cache line."""
+    spare = np.zeros(size + CACHE_LINE // 4, np.float32)
+    start = -spare.ctypes.data % CACHE_LINE // 4
+    return spare[start : start + size]

@@ -1,0 +1,90 @@
+"""Which BLAS multiplies: MKL where it is installed, else the one that SciPy brings; and its threads.
+
+Kernels call SGEMM by its address. Shares of the batch run side by side, so inside a share BLAS has one thread,
+except where there are fewer shares than cores (batch 1).
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib.metadata
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from byhand.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Blas:
+    """A library of matrix products: its name, the address of its SGEMM, and how to set its number of threads."""
+
+    name: str
+    sgemm: int
+    set_threads: Callable[[int], None]
+
+
+@cache
+def find_blas(name: str = "auto") -> Blas:
+    """Return "mkl" or "scipy", or with "auto" the first of these that is there. ConfigError if it is not."""
+    if name not in ("auto", "mkl", "scipy"):
+        raise ConfigError(f"BLAS {name!r} is not known. Use auto, mkl or scipy.")
+    if name != "scipy":
+        path = _mkl_path()
+        if path is not None:
+            return _mkl(path)
+        if name == "mkl":
+            raise ConfigError("MKL is not installed. Use pip install byhand[mkl], or --blas scipy.")
+    return _scipy()
+
+
+def _mkl_path() -> Path | None:
+    """Find the one library of the `mkl` wheel that holds everything."""
+    try:
+        files = importlib.metadata.files("mkl") or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    stems = ("libmkl_rt.so", "libmkl_rt.dylib", "mkl_rt.")
+    found = [f for f in files if f.name.startswith(stems) and not f.name.endswith(".lib")]
+    return Path(str(found[0].locate())).resolve() if found else None
+
+
+def _mkl(path: Path) -> Blas:
+    library = ctypes.CDLL(str(path))
+    with contextlib.suppress(AttributeError):
+        library.MKL_Set_Threading_Layer(1)  # sequential: no OpenMP to load, and no threads inside a share
+    return Blas(f"MKL ({path.name})", _address(library.sgemm_), lambda n: None)
+
+
+def _scipy() -> Blas:
+    import scipy
+    from numba.extending import get_cython_function_address
+
+    address = get_cython_function_address("scipy.linalg.cython_blas", "sgemm")
+    set_threads = _openblas_threads(Path(scipy.__file__).parent)
+    name = "Accelerate or other (SciPy's)" if set_threads is None else f"OpenBLAS (SciPy {scipy.__version__})"
+    return Blas(name, address, set_threads or (lambda n: None))
+
+
+def _openblas_threads(scipy_folder: Path) -> Callable[[int], None] | None:
+    """Return the function that sets the threads of the OpenBLAS that SciPy's wheel carries; None for another BLAS."""
+    folders = [scipy_folder.parent / "scipy.libs", scipy_folder / ".dylibs"]
+    for path in (p for folder in folders if folder.is_dir() for p in folder.iterdir() if "openblas" in p.name):
+        if path.suffix == ".a":
+            continue
+        library = ctypes.CDLL(str(path))  # already loaded by SciPy: this only finds it again
+        for symbol in ("scipy_openblas_set_num_threads", "openblas_set_num_threads"):
+            with contextlib.suppress(AttributeError):
+                return getattr(library, symbol)
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError, AttributeError):  # a distribution's SciPy
+            return ctypes.CDLL("libopenblas.so.0").openblas_set_num_threads
+    return None
+
+
+def _address(function: object) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,228 @@
+"""Draft: the list of kernel calls that a graph becomes, on buffers that have no place yet.
+
+Rules (beside the kernels) read a group of applications and emit calls: the groups forward in the graph's order,
+then backward in reverse. A cotangent is written by the first of its uses and added to by the others; a parameter's
+lies in the gradient area, so that micro-batches and shared parameters add up in the same place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from byhand.engine import Node, Tensor
+from byhand.runtimes.loops.record import Graph, key
+
+
+@dataclass(eq=False)
+class Buffer:
+    """An array of a plan: its name, its shape, and where it lives.
+
+    kind    value (a share's own, placed by lifetime), input (a share's own, filled before each step), constant,
+            parameter, or gradient (a share's own, as large as the parameters)
+    offset  first element in its region; -1 before layout
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    kind: str
+    dtype: str = "float32"
+    offset: int = -1
+    first: int = -1
+    last: int = -1
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class At:
+    """A place inside a buffer, in elements from its start."""
+
+    buffer: Buffer
+    start: int
+
+
+@dataclass(frozen=True)
+class Late:
+    """A number that is known only when a table is made for one share and one micro-batch."""
+
+    name: str
+
+
+ADDS = Late("adds")  # 0 in the first micro-batch of a step, 1 in the others
+LOSS_SLOT = Late("loss slot")  # where this share adds its loss
+
+Operand = Buffer | At | Late | int
+
+
+@dataclass(eq=False)
+class Call:
+    """One kernel call: its operands by the names of the kernel's arguments, and what it is there for."""
+
+    kernel: str
+    node: Node | None
+    flops: int
+    operands: dict[str, Operand]
+    buffers: tuple[Buffer, ...]
+    run: Callable[[Any], None] | None = None  # Python instead of a kernel: the reference halves
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all arrays that the call reads or writes, each counted once."""
+        return 4 * sum(b.size for b in self.buffers)
+
+
+class Rule(Protocol):
+    """How a group of applications becomes kernel calls; each kernel file that serves an equation has one."""
+
+    def forward(self, draft: Draft, group: Group) -> None:
+        """Emit the forward calls."""
+        ...
+
+    def backward(self, draft: Draft, group: Group) -> None:
+        """Emit the backward calls."""
+        ...
+
+
+@dataclass(frozen=True)
+class Group:
+    """Applications that one rule handles together, in the graph's order."""
+
+    rule: str
+    nodes: tuple[Node, ...]
+    forward: Callable[[Draft, Group], None]
+    backward: Callable[[Draft, Group], None]
+
+
+@dataclass
+class Draft:
+    """Calls and buffers so far, and the questions that rules ask."""
+
+    graph: Graph
+    parameters: dict[str, Tensor]
+    calls: list[Call] = field(default_factory=list)
+    constants: dict[float, Buffer] = field(default_factory=dict)
+    inputs: dict[str, Buffer] = field(default_factory=dict)
+    parameter_buffers: dict[str, Buffer] = field(default_factory=dict)
+    gradient_buffers: dict[str, Buffer] = field(default_factory=dict)
+    array_constants: list[tuple[Buffer, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._names = {id(t): name for name, t in self.parameters.items()}
+        self._made: dict[Any, Buffer] = {}
+        self._cotangents: dict[Any, Buffer] = {}
+        self._written: set[str] = set()
+        for name, t in self.parameters.items():
+            self.parameter_buffers[name] = Buffer(name, tuple(t.shape), "parameter")
+            self.gradient_buffers[name] = Buffer(f"d_{name}", tuple(t.shape), "gradient")
+
+    def value(self, tensor: Tensor) -> Buffer:
+        """Return the buffer of a tensor: a parameter, an input, a constant, or what a call before has made."""
+        if id(tensor) in self._names:
+            return self.parameter_buffers[self._names[id(tensor)]]
+        if tensor.node is not None:
+            return self.result(tensor.node, tensor.index)
+        name = self.graph.input_name(tensor)
+        if name:
+            return self.inputs.setdefault(name, Buffer(name, tuple(tensor.shape), "input", "int32"))
+        if key(tensor) not in self._made:
+            self._made[key(tensor)] = Buffer(tensor.name or "constant", tuple(tensor.shape), "constant")
+            self.array_constants.append((self._made[key(tensor)], tensor.data))
+        return self._made[key(tensor)]
+
+    def result(self, node: Node, index: int = 0) -> Buffer:
+        """Return the buffer of a node's result."""
+        name = node.name if len(node.results) == 1 else f"{node.name}.{index}"
+        return self._buffer((id(node), index), name, node.results[index][0])
+
+    def saved(self, node: Node, what: str, shape: tuple[int, ...]) -> Buffer:
+        """Return the buffer in which a forward call leaves something for the backward call."""
+        return self._buffer((id(node), what), f"{node.name}:{what}", shape)
+
+    def scratch(self, node: Node, what: str, shape: tuple[int, ...]) -> Buffer:
+        """Return a buffer for one call."""
+        return Buffer(f"{node.name}:{what}", shape, "value")
+
+    def constant(self, value: float) -> Buffer:
+        """Return the buffer that holds this number."""
+        return self.constants.setdefault(value, Buffer(repr(value), (1,), "constant"))
+
+    def _buffer(self, which: Any, name: str, shape: tuple[int, ...]) -> Buffer:
+        return self._made.setdefault(which, Buffer(name, tuple(shape), "value"))
+
+    def wants(self, tensor: Tensor) -> bool:
+        """Return whether anybody needs the tensor's gradient."""
+        return tensor.requires_grad
+
+    def cotangent(self, node: Node, index: int = 0) -> Buffer:
+        """Take the finished cotangent of a node's result; zeros if nothing reached it."""
+        which = (id(node), index)
+        if which in self._cotangents:
+            return self._cotangents.pop(which)
+        zeros = self.scratch(node, "d", node.results[index][0])
+        self.emit("zero", node, 0, y=zeros, n=zeros.size)
+        return zeros
+
+    def gradient(self, tensor: Tensor) -> tuple[Buffer, Operand]:
+        """Return where to put a contribution to the tensor's cotangent, and whether to add to what is there."""
+        if id(tensor) in self._names:
+            name = self._names[id(tensor)]
+            adds: Operand = 1 if name in self._written else ADDS
+            self._written.add(name)
+            return self.gradient_buffers[name], adds
+        if key(tensor) in self._cotangents:
+            return self._cotangents[key(tensor)], 1
+        self._cotangents[key(tensor)] = self.fresh_gradient(tensor)
+        return self._cotangents[key(tensor)], 0
+
+    def fresh_gradient(self, tensor: Tensor) -> Buffer:
+        """Return a buffer for a contribution that has to be written whole; `join` it afterwards."""
+        return Buffer(f"d_{tensor.name}", tuple(tensor.shape), "value")
+
+    def join(self, tensor: Tensor, contribution: Buffer, node: Node) -> None:
+        """Make the buffer the tensor's cotangent, or add it to the one that is there; the buffer is used up."""
+        if id(tensor) not in self._names and key(tensor) not in self._cotangents:
+            self._cotangents[key(tensor)] = contribution
+            return
+        target, adds = self.gradient(tensor)
+        if adds is ADDS:
+            self.emit("zero_unless", node, 0, y=target, n=target.size, adds=adds)
+        self.emit("accumulate", node, target.size, x=contribution, y=target, n=target.size)
+
+    def emit(self, kernel: str, node: Node | None, flops: int, **operands: Operand) -> None:
+        """Append a call."""
+        buffers = {id(b): b for o in operands.values() if (b := _buffer_of(o)) is not None}
+        self.calls.append(Call(kernel, node, flops, operands, tuple(buffers.values())))
+
+    def emit_reference(self, node: Node, buffers: list[Buffer], run: Callable[[Any], None]) -> None:
+        """Append a step in Python."""
+        self.calls.append(Call("reference", node, 0, {}, tuple({id(b): b for b in buffers}.values()), run))
+
+    def gemm(
+        self,
+        node: Node,
+        a: Buffer,
+        b: Buffer,
+        c: Buffer,
+        inner: int,
+        ta: bool = False,
+        tb: bool = False,
+        adds: Operand = 0,
+    ) -> None:
+        """C = op(A) op(B) (+ C) over the rows of each buffer; `inner` is the length that is summed over."""
+        m, n = math.prod(c.shape[:-1]), c.shape[-1]
+        self.emit(
+            "gemm", node, 2 * m * n * inner, a=a, b=b, c=c, m=m, n=n, k=inner, lda=a.shape[-1], ldb=b.shape[-1],
+            ldc=n, ta=int(ta), tb=int(tb), adds=adds,
+        )  # fmt: skip
+
+
+def _buffer_of(operand: Operand) -> Buffer | None:
+    if isinstance(operand, At):
+        return operand.buffer
+    return operand if isinstance(operand, Buffer) else None

@@ -1,0 +1,92 @@
+"""Groups: which neighbouring applications become one, and why it pays.
+
+Each fusion names the equations, last one first to be looked for, the reason, and what it was measured to give.
+An equation that no rule takes goes to the reference halves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from byhand.runtimes.loops import reference
+from byhand.runtimes.loops.draft import Group
+from byhand.runtimes.loops.kernels import (
+    causal_self_attention,
+    cross_entropy,
+    embedding,
+    gelu,
+    layer_norm,
+    linear,
+    relu,
+)
+from byhand.runtimes.loops.record import Graph
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """A rule: applications that end in `last` and match become one group."""
+
+    name: str
+    last: str
+    match: Callable[[Any, Graph], tuple[Any, ...] | None]
+    forward: Callable[..., None]
+    backward: Callable[..., None]
+    reason: str
+
+
+LOSS_RULE = "cross-entropy with its derivative"
+
+FUSIONS = (
+    Fusion(
+        "attention", "merge_heads",
+        causal_self_attention.match, causal_self_attention.forward, causal_self_attention.backward,
+        "a head's scores stay in the second cache between the products and the softmax; masked blocks are skipped; "
+        "splitting and merging heads moves nothing",
+    ),
+    Fusion(
+        "linear + residual", "residual", linear.match_residual, linear.forward_residual, linear.backward_residual,
+        "the product is added to the stream by BLAS (beta = 1), and the stream's cotangent is shared, not copied",
+    ),
+    Fusion(
+        "linear + gelu", "gelu", gelu.match, gelu.forward, gelu.backward,
+        "bias, gate and derivative in one pass over the widest array; going back is one product, not another exp",
+    ),
+    Fusion(
+        "linear + relu", "relu", relu.match, relu.forward, relu.backward,
+        "bias and cut in one pass, in place",
+    ),
+    Fusion(
+        "embeddings", "add_positional", embedding.match, embedding.forward, embedding.backward,
+        "token and position rows are read once and written once",
+    ),
+    Fusion(
+        LOSS_RULE, "cross_entropy",
+        cross_entropy.match, cross_entropy.forward, cross_entropy.backward,
+        "probabilities get no array of their own: the logits become their cotangent in the same pass",
+    ),
+    Fusion("layer_norm", "layer_norm", layer_norm.match, layer_norm.forward, layer_norm.backward, ""),
+    Fusion("linear", "linear", linear.match, linear.forward, linear.backward, ""),
+)  # fmt: skip
+
+
+def groups_of(graph: Graph) -> list[Group]:
+    """Split the graph into groups, in the order in which they run forward."""
+    groups: list[Group] = []
+    taken: set[int] = set()
+    for node in reversed(graph.nodes):
+        if id(node) not in taken:
+            group = _group_at(node, graph)
+            taken |= {id(n) for n in group.nodes}
+            groups.append(group)
+    return groups[::-1]
+
+
+def _group_at(node: Any, graph: Graph) -> Group:
+    for fusion in FUSIONS:
+        if fusion.last == node.equation.name:
+            nodes = fusion.match(node, graph)
+            if nodes:
+                return Group(fusion.name, nodes, fusion.forward, fusion.backward)
+    return Group("reference", (node,), reference.forward, reference.backward)

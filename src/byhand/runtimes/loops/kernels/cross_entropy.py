@@ -1,0 +1,68 @@
+"""Kernels of `cross_entropy`, the end of the graph: loss and derivative in one pass over the logits.
+
+Probabilities never get an array of their own: (p - onehot) / N takes the place of the logits.
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from byhand.runtimes.loops.draft import LOSS_SLOT, Draft, Group
+from byhand.runtimes.loops.kernels.exponential import exp
+from byhand.runtimes.loops.native import compiled
+
+F = np.float32
+
+
+@compiled
+def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot):
+    """Add the rows' losses to controls[slot]; logits become (p - onehot) * controls[0], the weight of a row."""
+    weight = controls[0]
+    total = 0.0
+    for i in range(rows):
+        z = logits + i * vocab
+        m = memory[z]
+        for v in range(1, vocab):
+            m = max(m, memory[z + v])
+        target = z + words[targets + i]
+        shifted = memory[target] - m
+        sum_e = F(0)
+        for v in range(vocab):
+            e = exp(memory[z + v] - m)
+            memory[z + v] = e
+            sum_e += e
+        total += math.log(sum_e) - shifted
+        share = F(weight) / sum_e
+        for v in range(vocab):
+            memory[z + v] *= share
+        memory[target] -= F(weight)
+    controls[slot] += total * weight
+
+
+def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """cross_entropy at the root of the graph, of logits that nobody else reads."""
+    logits = node.inputs[0]
+    end = graph.is_root(node) and graph.is_input(node.inputs[1])
+    return (node,) if end and logits.node is not None and graph.uses(logits) == 1 else None
+
+
+def forward(draft: Draft, group: Group) -> None:
+    """Loss and cotangent of the logits at once."""
+    (node,) = group.nodes
+    logits, targets = node.inputs
+    rows, vocab = math.prod(logits.shape[:-1]), logits.shape[-1]
+    z = draft.value(logits)
+    draft.emit(
+        "cross_entropy", node, 20 * rows * vocab, logits=z, targets=draft.value(targets), rows=rows, vocab=vocab,
+        slot=LOSS_SLOT,
+    )  # fmt: skip
+
+
+def backward(draft: Draft, group: Group) -> None:
+    """What the forward call left in the logits' place is their cotangent."""
+    logits = group.nodes[0].inputs[0]
+    draft.join(logits, draft.value(logits), group.nodes[0])

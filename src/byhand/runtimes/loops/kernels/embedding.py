@@ -1,0 +1,87 @@
+"""Kernels of `embedding` followed by `add_positional`: look both rows up in one pass."""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byhand.runtimes.loops.draft import At, Draft, Group
+from byhand.runtimes.loops.native import compiled
+
+
+@compiled
+def embed(memory, words, table, positions, tokens, out, batch, steps, width):
+    """out[b,t,:] = table[tokens[b,t],:] + positions[t,:]."""
+    for b in range(batch):
+        for t in range(steps):
+            row = b * steps + t
+            e = table + words[tokens + row] * width
+            p = positions + t * width
+            o = out + row * width
+            for c in range(width):
+                memory[o + c] = memory[e + c] + memory[p + c]
+
+
+@compiled
+def embed_back(memory, words, d_out, tokens, d_table, batch, steps, width, vocab, adds):
+    """d_table[tokens[b,t],:] += d_out[b,t,:], rows in their order."""
+    if not adds:
+        memory[d_table : d_table + vocab * width] = np.float32(0)
+    for row in range(batch * steps):
+        e = d_table + words[tokens + row] * width
+        o = d_out + row * width
+        for c in range(width):
+            memory[e + c] += memory[o + c]
+
+
+@compiled
+def positions_back(memory, d_out, d_positions, batch, steps, width, start, rows, adds):
+    """d_positions[start + t,:] += sum over b of d_out[b,t,:]."""
+    if not adds:
+        memory[d_positions : d_positions + rows * width] = np.float32(0)
+    n = steps * width
+    p = d_positions + start * width
+    for b in range(batch):
+        o = d_out + b * n
+        for i in range(n):
+            memory[p + i] += memory[o + i]
+
+
+def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """embedding -> add_positional."""
+    first = graph.only(node.inputs[0], "embedding")
+    tokens = first and first.inputs[1].data
+    return (first, node) if first and tokens.ndim == 2 and graph.is_input(first.inputs[1]) else None
+
+
+def forward(draft: Draft, group: Group) -> None:
+    """One call for both look-ups."""
+    first, last = group.nodes
+    table, tokens = first.inputs
+    batch, steps, width = last.results[0][0]
+    start = last.static.get("start", 0)
+    draft.emit(
+        "embed", last, 2 * batch * steps * width,
+        table=draft.value(table), positions=At(draft.value(last.inputs[1]), start * width),
+        tokens=draft.value(tokens), out=draft.result(last), batch=batch, steps=steps, width=width,
+    )  # fmt: skip
+
+
+def backward(draft: Draft, group: Group) -> None:
+    """Scatter to the token's row, sum over the batch to the position's."""
+    first, last = group.nodes
+    table, tokens = first.inputs
+    batch, steps, width = last.results[0][0]
+    d_out = draft.cotangent(last)
+    d_table, adds = draft.gradient(table)
+    draft.emit(
+        "embed_back", first, batch * steps * width, d_out=d_out, tokens=draft.value(tokens), d_table=d_table,
+        batch=batch, steps=steps, width=width, vocab=table.shape[0], adds=adds,
+    )  # fmt: skip
+    d_positions, adds = draft.gradient(last.inputs[1])
+    draft.emit(
+        "positions_back", last, batch * steps * width, d_out=d_out, d_positions=d_positions, batch=batch, steps=steps,
+        width=width, start=last.static.get("start", 0), rows=last.inputs[1].shape[0], adds=adds,
+    )  # fmt: skip

@@ -1,0 +1,125 @@
+"""Kernels of `layer_norm`, with and without gain and bias."""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from byhand.runtimes.loops.draft import Draft, Group
+from byhand.runtimes.loops.native import compiled
+
+F = np.float32
+
+
+@compiled
+def normalise(memory, x, xhat, rstd, eps, rows, width):
+    """xhat = (x - mean) * rstd, a row at a time: three passes over a row that stays in the first cache."""
+    inverse = F(1.0) / F(width)
+    for i in range(rows):
+        a, o = x + i * width, xhat + i * width
+        mean = F(0)
+        for c in range(width):
+            mean += memory[a + c]
+        mean *= inverse
+        variance = F(0)
+        for c in range(width):
+            d = memory[a + c] - mean
+            variance += d * d
+        r = F(1.0) / np.sqrt(variance * inverse + memory[eps])
+        memory[rstd + i] = r
+        for c in range(width):
+            memory[o + c] = (memory[a + c] - mean) * r
+
+
+@compiled
+def scale_shift(memory, xhat, gain, bias, y, rows, width):
+    """y = gain * xhat + bias."""
+    for i in range(rows):
+        a, o = xhat + i * width, y + i * width
+        for c in range(width):
+            memory[o + c] = memory[gain + c] * memory[a + c] + memory[bias + c]
+
+
+@compiled
+def scale_shift_back(memory, d_y, xhat, gain, d_gain, d_bias, rows, width, adds):
+    """d_gain and d_bias are sums over rows; d_y becomes h = gain * d_y in its place."""
+    if not adds:
+        memory[d_gain : d_gain + width] = F(0)
+        memory[d_bias : d_bias + width] = F(0)
+    for i in range(rows):
+        d, a = d_y + i * width, xhat + i * width
+        for c in range(width):
+            memory[d_gain + c] += memory[d + c] * memory[a + c]
+        for c in range(width):
+            memory[d_bias + c] += memory[d + c]
+        for c in range(width):
+            memory[d + c] *= memory[gain + c]
+
+
+@compiled
+def normalise_back(memory, h, xhat, rstd, d_x, rows, width, adds):
+    """d_x = rstd * (h - avg(h) - xhat * avg(h * xhat)), added to what the residual stream brought."""
+    inverse = F(1.0) / F(width)
+    for i in range(rows):
+        d, a, o = h + i * width, xhat + i * width, d_x + i * width
+        mean, mean_x = F(0), F(0)
+        for c in range(width):
+            mean += memory[d + c]
+            mean_x += memory[d + c] * memory[a + c]
+        mean *= inverse
+        mean_x *= inverse
+        r = memory[rstd + i]
+        if adds:
+            for c in range(width):
+                memory[o + c] += r * (memory[d + c] - mean - memory[a + c] * mean_x)
+        else:
+            for c in range(width):
+                memory[o + c] = r * (memory[d + c] - mean - memory[a + c] * mean_x)
+
+
+def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """layer_norm alone."""
+    return (node,)
+
+
+def forward(draft: Draft, group: Group) -> None:
+    """Normalise; scale and shift where there is a gain."""
+    (node,) = group.nodes
+    x, *affine = node.inputs
+    rows, width = math.prod(x.shape[:-1]), x.shape[-1]
+    rstd = draft.saved(node, "rstd", (rows,))
+    xhat = draft.saved(node, "xhat", x.shape) if affine else draft.result(node)
+    draft.emit(
+        "normalise", node, 8 * rows * width, x=draft.value(x), xhat=xhat, rstd=rstd,
+        eps=draft.constant(node.static.get("eps", 1e-5)), rows=rows, width=width,
+    )  # fmt: skip
+    if affine:
+        gain, bias = map(draft.value, affine)
+        draft.emit(
+            "scale_shift", node, 2 * rows * width, xhat=xhat, gain=gain, bias=bias, y=draft.result(node),
+            rows=rows, width=width,
+        )  # fmt: skip
+
+
+def backward(draft: Draft, group: Group) -> None:
+    """Gain and bias first, then the mean and the variance."""
+    (node,) = group.nodes
+    x, *affine = node.inputs
+    rows, width = math.prod(x.shape[:-1]), x.shape[-1]
+    d_y = draft.cotangent(node)
+    xhat = draft.saved(node, "xhat", x.shape) if affine else draft.result(node)
+    if affine:
+        d_gain, adds = draft.gradient(affine[0])
+        d_bias, _ = draft.gradient(affine[1])
+        draft.emit(
+            "scale_shift_back", node, 5 * rows * width, d_y=d_y, xhat=xhat, gain=draft.value(affine[0]),
+            d_gain=d_gain, d_bias=d_bias, rows=rows, width=width, adds=adds,
+        )  # fmt: skip
+    d_x, adds = draft.gradient(x)
+    draft.emit(
+        "normalise_back", node, 9 * rows * width, h=d_y, xhat=xhat, rstd=draft.saved(node, "rstd", (rows,)), d_x=d_x,
+        rows=rows, width=width, adds=adds,
+    )  # fmt: skip

@@ -1,0 +1,152 @@
+"""Kernels of `linear`: a matrix product by BLAS, with the bias (and the residual stream) put in beforehand.
+
+BLAS computes C = A B + beta C. With beta = 1 whatever stands in C is added at no cost: the bias, or the residual
+stream plus the bias, written there by a loop that would otherwise come after and read everything again.
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from byhand.runtimes.loops.draft import Buffer, Draft, Group
+from byhand.runtimes.loops.native import compiled, sgemm
+
+F = np.float32
+
+
+@compiled
+def gemm(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
+    """C = op(A) op(B), added to C if `adds`."""
+    sgemm(blas[0], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, F(1.0), F(1.0) if adds else F(0.0))
+
+
+@compiled
+def fill_bias(memory, y, bias, rows, width):
+    """y[i,:] = bias."""
+    for i in range(rows):
+        o = y + i * width
+        for c in range(width):
+            memory[o + c] = memory[bias + c]
+
+
+@compiled
+def fill_residual(memory, y, x, bias, rows, width):
+    """y[i,:] = x[i,:] + bias."""
+    for i in range(rows):
+        o, a = y + i * width, x + i * width
+        for c in range(width):
+            memory[o + c] = memory[a + c] + memory[bias + c]
+
+
+@compiled
+def column_sum(memory, d, out, rows, width, adds):
+    """out = sum over rows of d."""
+    if not adds:
+        memory[out : out + width] = F(0)
+    for i in range(rows):
+        a = d + i * width
+        for c in range(width):
+            memory[out + c] += memory[a + c]
+
+
+def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """linear, with the transposition of its weight where the weight is another array's transpose."""
+    return (*_transposed(node, graph), node)
+
+
+def match_residual(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """linear -> residual: the stream is added inside the product."""
+    inner = graph.only(node.inputs[1], "linear")
+    return (*_transposed(inner, graph), inner, node) if inner else None
+
+
+def _transposed(node: Any, graph: Any) -> tuple[Any, ...]:
+    source = graph.only(node.inputs[1], "transpose")
+    return (source,) if source and source.inputs[0].ndim == 2 and source.inputs[0].node is None else ()
+
+
+def linear_node(group: Group) -> Any:
+    """Return the group's application of `linear`."""
+    return next(node for node in group.nodes if node.equation.name == "linear")
+
+
+def weight_of(group: Group) -> tuple[Any, bool]:
+    """Return the tensor that holds the weight's numbers, and whether they are stored as [out, in]."""
+    for node in group.nodes:
+        if node.equation.name == "transpose":
+            return node.inputs[0], True
+    return linear_node(group).inputs[1], False
+
+
+def product(draft: Draft, group: Group, y: Buffer, adds: Any) -> None:
+    """y = x W (+ y)."""
+    node = linear_node(group)
+    weight, stored_transposed = weight_of(group)
+    x = node.inputs[0]
+    draft.gemm(node, draft.value(x), draft.value(weight), y, inner=x.shape[-1], tb=stored_transposed, adds=adds)
+
+
+def product_back(draft: Draft, group: Group, d_y: Buffer) -> None:
+    """d_W = x^T d_y (or its transpose, as the weight is stored), d_x = d_y W^T."""
+    node = linear_node(group)
+    weight, stored_transposed = weight_of(group)
+    x = node.inputs[0]
+    rows, width = math.prod(x.shape[:-1]), d_y.shape[-1]
+    d_weight, adds = draft.gradient(weight)
+    left, right = (d_y, draft.value(x)) if stored_transposed else (draft.value(x), d_y)
+    draft.gemm(node, left, right, d_weight, inner=rows, ta=True, adds=adds)
+    if draft.wants(x):
+        d_x, adds = draft.gradient(x)
+        draft.gemm(node, d_y, draft.value(weight), d_x, inner=width, tb=not stored_transposed, adds=adds)
+
+
+def bias_back(draft: Draft, group: Group, d_y: Buffer) -> None:
+    """d_b = sum over rows of d_y."""
+    node = linear_node(group)
+    if len(node.inputs) > 2:
+        rows, width = math.prod(d_y.shape[:-1]), d_y.shape[-1]
+        out, adds = draft.gradient(node.inputs[2])
+        draft.emit("column_sum", node, rows * width, d=d_y, out=out, rows=rows, width=width, adds=adds)
+
+
+def forward(draft: Draft, group: Group) -> None:
+    """Bias in, then the product on top."""
+    node = linear_node(group)
+    y = draft.result(node)
+    rows, width = math.prod(y.shape[:-1]), y.shape[-1]
+    biased = len(node.inputs) > 2
+    if biased:
+        draft.emit("fill_bias", node, 0, y=y, bias=draft.value(node.inputs[2]), rows=rows, width=width)
+    product(draft, group, y, int(biased))
+
+
+def backward(draft: Draft, group: Group) -> None:
+    """Bias, weight, input."""
+    d_y = draft.cotangent(linear_node(group))
+    bias_back(draft, group, d_y)
+    product_back(draft, group, d_y)
+
+
+def forward_residual(draft: Draft, group: Group) -> None:
+    """Stream and bias in, then the product on top."""
+    node, last = linear_node(group), group.nodes[-1]
+    y, x = draft.result(last), draft.value(last.inputs[0])
+    rows, width = math.prod(y.shape[:-1]), y.shape[-1]
+    if len(node.inputs) > 2:
+        bias = draft.value(node.inputs[2])
+        draft.emit("fill_residual", last, rows * width, y=y, x=x, bias=bias, rows=rows, width=width)
+    else:
+        draft.emit("copy", last, 0, x=x, y=y, n=rows * width)
+    product(draft, group, y, 1)
+
+
+def backward_residual(draft: Draft, group: Group) -> None:
+    """The sublayer reads the stream's cotangent where it lies; then it is the stream's own."""
+    d_y = draft.cotangent(group.nodes[-1])
+    bias_back(draft, group, d_y)
+    product_back(draft, group, d_y)
+    draft.join(group.nodes[-1].inputs[0], d_y, group.nodes[-1])

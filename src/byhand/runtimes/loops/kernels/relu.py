@@ -1,0 +1,51 @@
+"""Kernels of `relu` after `linear`: the bias and the cut in one pass, in place."""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from byhand.runtimes.loops.draft import Draft, Group
+from byhand.runtimes.loops.kernels import linear
+from byhand.runtimes.loops.kernels.gelu import match as match
+from byhand.runtimes.loops.native import compiled
+
+F = np.float32
+
+
+@compiled
+def bias_relu(memory, x, bias, rows, width):
+    """x = max(x + bias, 0); NaN stays NaN."""
+    for i in range(rows):
+        a = x + i * width
+        for c in range(width):
+            v = memory[a + c] + memory[bias + c]
+            memory[a + c] = F(0) if v <= F(0) else v
+
+
+@compiled
+def relu_back(memory, d, y, n):
+    """d = 0 where y is 0."""
+    for i in range(n):
+        memory[d + i] = memory[d + i] if memory[y + i] > F(0) else F(0)
+
+
+def forward(draft: Draft, group: Group) -> None:
+    """Product, then bias and cut."""
+    inner, last = group.nodes
+    y = draft.result(last)
+    linear.product(draft, group, y, 0)
+    rows, width = math.prod(y.shape[:-1]), y.shape[-1]
+    bias = draft.value(inner.inputs[2])
+    draft.emit("bias_relu", last, 2 * rows * width, x=y, bias=bias, rows=rows, width=width)
+
+
+def backward(draft: Draft, group: Group) -> None:
+    """Cut, then the linear layer's own."""
+    d = draft.cotangent(group.nodes[-1])
+    n = math.prod(d.shape)
+    draft.emit("relu_back", group.nodes[-1], n, d=d, y=draft.result(group.nodes[-1]), n=n)
+    linear.bias_back(draft, group, d)
+    linear.product_back(draft, group, d)

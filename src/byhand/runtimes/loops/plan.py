@@ -1,0 +1,207 @@
+"""Plan: one step as tables of integers, one table for each share of the batch.
+
+A share's table is its draft with every buffer's place filled in; where the draft has steps in Python (equations
+without a kernel) the table is cut into segments around them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from byhand.engine import Tensor
+from byhand.errors import ConfigError
+from byhand.runtimes.loops.arena import Arena
+from byhand.runtimes.loops.draft import At, Buffer, Call, Draft, Late, Operand
+from byhand.runtimes.loops.groups import LOSS_RULE, groups_of
+from byhand.runtimes.loops.layout import ALIGN, place_by_lifetime, place_in_order
+from byhand.runtimes.loops.record import record
+from byhand.runtimes.loops.replay import FIELDS, OPCODES, WIDTH
+
+# Slots of the controls, as kernels.adamw lists them; from CONTROLS on two for each share: loss, sum of squares.
+WEIGHT, RATE, BETA1, BETA2, EPS, CORRECTION1, CORRECTION2, MAX_NORM, NORM, MATRIX_DECAY, VECTOR_DECAY, CONTROLS = (
+    range(12)
+)
+
+
+@dataclass
+class Share:
+    """One thread's part of a plan: how many rows of the batch, where its memory begins, what it runs."""
+
+    number: int
+    batch: int
+    calls: list[Call]
+    inputs: dict[str, Buffer]
+    arena: Arena
+    constants: int
+    values: int
+    saved: dict[int, Any] = field(default_factory=dict)
+    micro_batch: int = 0
+    tables: list[np.ndarray] = field(default_factory=list)  # for the first micro-batch, and for the others
+
+    def address(self, buffer: Buffer) -> int:
+        """Return the offset of a buffer's first element in the arena."""
+        start = {
+            "parameter": 0,
+            "gradient": self.arena.gradients + self.number * self.arena.region,
+            "constant": self.constants,
+        }.get(buffer.kind, self.values)
+        return start + buffer.offset
+
+    def array(self, buffer: Buffer) -> np.ndarray:
+        """Return the buffer's numbers, in place."""
+        start = self.address(buffer)
+        memory = self.arena.words if buffer.dtype == "int32" else self.arena.memory
+        return memory[start : start + buffer.size].reshape(buffer.shape)
+
+    def row(self, call: Call, micro_batch: int) -> list[int]:
+        """Return the call as numbers."""
+        if call.run is not None:
+            return [-1] + [0] * (WIDTH - 1)
+        numbers = [self._number(call.operands[name], micro_batch) for name in FIELDS[call.kernel]]
+        return [OPCODES[call.kernel], *numbers] + [0] * (WIDTH - 1 - len(numbers))
+
+    def _number(self, operand: Operand, micro_batch: int) -> int:
+        if isinstance(operand, Buffer):
+            return self.address(operand)
+        if isinstance(operand, At):
+            return self.address(operand.buffer) + operand.start
+        if isinstance(operand, Late):
+            return {"adds": int(micro_batch > 0), "loss slot": CONTROLS + 2 * self.number}[operand.name]
+        return int(operand)
+
+
+@dataclass
+class Plan:
+    """A step for one shape: its shares, and how much workspace they need.
+
+    constants   offset and value of each constant, see `write_constants`
+    """
+
+    name: str
+    arena: Arena
+    shares: list[Share]
+    workspace: int
+    constants: list[tuple[int, Any]]
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls of the first share."""
+        return self.shares[0].calls
+
+    def write_constants(self) -> None:
+        """Put the constants into the arena; needed whenever another plan has used the workspace."""
+        for place, value in self.constants:
+            flat = np.ravel(value)
+            self.arena.memory[place : place + flat.size] = flat
+
+    def segments(self, share: Share, update: bool) -> Iterator[tuple[int, int] | Callable[[Any], None]]:
+        """Yield what a share runs in turn: stretches of its table, and steps in Python between them.
+
+        Without `update` it stops at the first barrier: what follows is for the last micro-batch of a step.
+        """
+        calls = share.calls
+        stop = len(calls) if update else next((i for i, c in enumerate(calls) if c.kernel == "barrier"), len(calls))
+        first = 0
+        for i, call in enumerate(calls[:stop]):
+            if call.run is not None:
+                if first < i:
+                    yield first, i
+                yield call.run
+                first = i + 1
+        if first < stop:
+            yield first, stop
+
+
+def split(batch: int, shares: int) -> list[int]:
+    """Return how many rows each share takes: as equal as possible, none empty."""
+    shares = min(shares, batch)
+    return [batch // shares + (i < batch % shares) for i in range(shares)]
+
+
+def make_plan(
+    name: str,
+    compute: Callable[..., Tensor],
+    inputs: dict[str, tuple[int, ...]],
+    arena: Arena,
+    backward: bool,
+) -> Plan:
+    """Record compute(**inputs) for each size of share, and turn it into a plan.
+
+    inputs give the whole batch's shapes, batch first. With `backward` the plan ends with the AdamW update.
+    """
+    sizes = split(next(iter(inputs.values()))[0], arena.shares)
+    drafts = {}
+    for size in dict.fromkeys(sizes):
+        arrays = {k: np.zeros((size, *shape[1:]), np.int64) for k, shape in inputs.items()}
+        drafts[size] = _draft(compute, arrays, arena, backward)
+    constants: list[tuple[int, Any]] = []
+    end, stride = 0, 0
+    for draft in drafts.values():
+        buffers = [*draft.constants.values(), *(b for b, _ in draft.array_constants)]
+        end = place_in_order(buffers, end)
+        constants += [(arena.workspace + b.offset, value) for value, b in draft.constants.items()]
+        constants += [(arena.workspace + b.offset, value) for b, value in draft.array_constants]
+    for draft in drafts.values():
+        stride = max(stride, place_by_lifetime(draft.calls, place_in_order(draft.inputs.values())))
+    shares = []
+    for number, size in enumerate(sizes):
+        values = arena.workspace + end + number * stride
+        update = _update_calls(arena, number, len(sizes)) if backward else []
+        calls = drafts[size].calls + update
+        shares.append(Share(number, size, calls, drafts[size].inputs, arena, arena.workspace, values))
+    workspace = end + len(sizes) * stride
+    arena.reserve(workspace)
+    for share in shares:
+        for micro_batch in range(2 if backward else 1):
+            rows = [share.row(call, micro_batch) for call in share.calls]
+            share.tables.append(np.array(rows, np.int64).reshape(-1, WIDTH))
+    return Plan(name, arena, shares, workspace, constants)
+
+
+def _draft(compute: Callable[..., Tensor], arrays: dict[str, Any], arena: Arena, backward: bool) -> Draft:
+    draft = Draft(record(compute, **arrays), arena.parameters)
+    groups = groups_of(draft.graph)
+    if groups[-1].rule != LOSS_RULE:
+        end = groups[-1].nodes[-1].equation.name
+        raise ConfigError(f"a plan must end in cross_entropy of logits, not in {end}. Use the numpy runtime.")
+    for group in groups:
+        group.forward(draft, group)
+    for group in reversed(groups) if backward else ():
+        group.backward(draft, group)
+    for name, buffer in [*draft.parameter_buffers.items(), *draft.gradient_buffers.items()]:
+        buffer.offset = arena.place[name]
+    return draft
+
+
+def _update_calls(arena: Arena, number: int, shares: int) -> list[Call]:
+    """Return the calls that sum, measure and apply the gradients of this thread's range of the parameters."""
+    size = math.ceil(arena.region / shares / ALIGN) * ALIGN
+    first, last = min(number * size, arena.region), min((number + 1) * size, arena.region)
+    calls: list[Call] = []
+
+    def emit(kernel: str, flops: int, **operands: Operand) -> None:
+        calls.append(Call(kernel, None, flops, operands, ()))
+
+    emit("barrier", 0, place=1, shares=shares)
+    emit(
+        "sum_shares", (shares + 1) * (last - first), gradient=arena.gradients + first, stride=arena.region,
+        shares=shares, n=last - first, slot=CONTROLS + 2 * number + 1,
+    )  # fmt: skip
+    emit("barrier", 0, place=2, shares=shares)
+    ranges = (
+        (first, min(last, arena.matrices_end), MATRIX_DECAY),
+        (max(first, arena.matrices_end), last, VECTOR_DECAY),
+    )
+    for start, stop, decay in ranges:
+        if start < stop:
+            emit(
+                "adamw", 14 * (stop - start), theta=start, gradient=arena.gradients + start,
+                m=arena.first_moments + start, v=arena.second_moments + start, n=stop - start, decay=decay,
+                slot=CONTROLS + 1, shares=shares,
+            )  # fmt: skip
+    return calls

@@ -1,0 +1,53 @@
+"""Record: run the ordinary model code once and keep the applications, with who reads what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from byhand.engine import Node, Record, Tensor, interpreting
+from byhand.engine.backward import applications
+
+
+class Graph:
+    """The applications behind one result, each after those it needs, and the arrays that are new in every step."""
+
+    def __init__(self, root: Tensor, inputs: dict[str, Any]) -> None:
+        self.root = root
+        self.nodes: list[Node] = applications(root)
+        self.inputs = inputs
+        self._uses = Counter(key(t) for node in self.nodes for t in node.inputs)
+        self._uses[key(root)] += 1
+
+    def uses(self, tensor: Tensor) -> int:
+        """Return how many applications read this tensor (the root counts as read once more)."""
+        return self._uses[key(tensor)]
+
+    def only(self, tensor: Tensor, *names: str) -> Node | None:
+        """Return the application of one of these equations that made the tensor, if nobody else reads the tensor."""
+        node = tensor.node
+        return node if node is not None and node.equation.name in names and self.uses(tensor) == 1 else None
+
+    def is_input(self, tensor: Tensor) -> bool:
+        """Return whether the tensor holds one of the arrays that are new in every step."""
+        return self.input_name(tensor) != ""
+
+    def input_name(self, tensor: Tensor) -> str:
+        """Return the name of the step's array that the tensor holds, or "" for another."""
+        return next((name for name, array in self.inputs.items() if tensor.data is array), "")
+
+    def is_root(self, node: Node) -> bool:
+        """Return whether this application made the result."""
+        return self.root.node is node
+
+
+def key(tensor: Tensor) -> tuple[int, int]:
+    """Return what tells one array of the graph from another."""
+    return (id(tensor), -1) if tensor.node is None else (id(tensor.node), tensor.index)
+
+
+def record(compute: Callable[..., Tensor], **inputs: Any) -> Graph:
+    """Run compute(*inputs) once, recording; only shapes matter, the numbers are thrown away."""
+    with interpreting(Record()):
+        return Graph(compute(*inputs.values()), inputs)

@@ -1,0 +1,104 @@
+"""Replay: the one compiled loop that walks a plan's table; nothing of Python runs between its kernels.
+
+Compiled once for all shapes and all models: a row is a kernel's number and its arguments.
+
+    memory    the arena, float32        words   the same bytes as int32
+    controls  float64: learning rate and the like in, losses and norms out (see `kernels.adamw`)
+    signals   int64: counters of the barriers
+    blas      int64: addresses of SGEMM and of the system's yield
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import inspect
+
+from byhand.runtimes.loops.kernels.adamw import adamw, sum_shares
+from byhand.runtimes.loops.kernels.causal_self_attention import attention, attention_back
+from byhand.runtimes.loops.kernels.cross_entropy import cross_entropy
+from byhand.runtimes.loops.kernels.embedding import embed, embed_back, positions_back
+from byhand.runtimes.loops.kernels.gelu import bias_gelu, times_slope
+from byhand.runtimes.loops.kernels.layer_norm import normalise, normalise_back, scale_shift, scale_shift_back
+from byhand.runtimes.loops.kernels.linear import column_sum, fill_bias, fill_residual, gemm
+from byhand.runtimes.loops.kernels.relu import bias_relu, relu_back
+from byhand.runtimes.loops.kernels.residual import accumulate, copy, zero, zero_unless
+from byhand.runtimes.loops.native import barrier, compiled
+
+RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")
+
+# fmt: off
+KERNELS = (
+    gemm, fill_bias, fill_residual, column_sum, normalise, normalise_back, scale_shift, scale_shift_back, bias_gelu,
+    times_slope, bias_relu, relu_back, attention, attention_back, embed, embed_back, positions_back, cross_entropy,
+    copy, accumulate, zero, zero_unless, sum_shares, adamw, barrier,
+)
+# fmt: on
+OPCODES = {kernel.__name__: i for i, kernel in enumerate(KERNELS)}
+FIELDS = {
+    kernel.__name__: [p for p in inspect.signature(kernel.py_func).parameters if p not in RESOURCES]
+    for kernel in KERNELS
+}
+WIDTH = 1 + max(map(len, FIELDS.values()))
+(GEMM, FILL_BIAS, FILL_RESIDUAL, COLUMN_SUM, NORMALISE, NORMALISE_BACK, SCALE_SHIFT, SCALE_SHIFT_BACK, BIAS_GELU,
+ TIMES_SLOPE, BIAS_RELU, RELU_BACK, ATTENTION, ATTENTION_BACK, EMBED, EMBED_BACK, POSITIONS_BACK, CROSS_ENTROPY,
+ COPY, ACCUMULATE, ZERO, ZERO_UNLESS, SUM_SHARES, ADAMW, BARRIER) = range(len(KERNELS))  # fmt: skip
+
+
+# fmt: off
+@compiled
+def replay(table, first, last, memory, words, controls, signals, blas):
+    """Run rows first .. last of the table."""
+    for i in range(first, last):
+        r = table[i]
+        op = r[0]
+        if op == GEMM:
+            gemm(memory, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
+        elif op == FILL_BIAS:
+            fill_bias(memory, r[1], r[2], r[3], r[4])
+        elif op == FILL_RESIDUAL:
+            fill_residual(memory, r[1], r[2], r[3], r[4], r[5])
+        elif op == COLUMN_SUM:
+            column_sum(memory, r[1], r[2], r[3], r[4], r[5])
+        elif op == NORMALISE:
+            normalise(memory, r[1], r[2], r[3], r[4], r[5], r[6])
+        elif op == NORMALISE_BACK:
+            normalise_back(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
+        elif op == SCALE_SHIFT:
+            scale_shift(memory, r[1], r[2], r[3], r[4], r[5], r[6])
+        elif op == SCALE_SHIFT_BACK:
+            scale_shift_back(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
+        elif op == BIAS_GELU:
+            bias_gelu(memory, r[1], r[2], r[3], r[4], r[5])
+        elif op == TIMES_SLOPE:
+            times_slope(memory, r[1], r[2], r[3])
+        elif op == BIAS_RELU:
+            bias_relu(memory, r[1], r[2], r[3], r[4])
+        elif op == RELU_BACK:
+            relu_back(memory, r[1], r[2], r[3])
+        elif op == ATTENTION:
+            attention(memory, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
+        elif op == ATTENTION_BACK:
+            attention_back(memory, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10])
+        elif op == EMBED:
+            embed(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
+        elif op == EMBED_BACK:
+            embed_back(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
+        elif op == POSITIONS_BACK:
+            positions_back(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
+        elif op == CROSS_ENTROPY:
+            cross_entropy(memory, words, controls, r[1], r[2], r[3], r[4], r[5])
+        elif op == COPY:
+            copy(memory, r[1], r[2], r[3])
+        elif op == ACCUMULATE:
+            accumulate(memory, r[1], r[2], r[3])
+        elif op == ZERO:
+            zero(memory, r[1], r[2])
+        elif op == ZERO_UNLESS:
+            zero_unless(memory, r[1], r[2], r[3])
+        elif op == SUM_SHARES:
+            sum_shares(memory, controls, r[1], r[2], r[3], r[4], r[5])
+        elif op == ADAMW:
+            adamw(memory, controls, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
+        elif op == BARRIER:
+            barrier(signals, r[1], r[2], blas[1])
+# fmt: on

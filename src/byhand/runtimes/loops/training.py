@@ -1,0 +1,172 @@
+"""Training by plan: a model and an optimizer whose steps and losses are replayed.
+
+The plans are made when a shape is met first. Model and optimizer stay ordinary objects: their arrays are views of
+the arena, under the same names.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from byhand.engine import Tensor
+from byhand.errors import ConfigError
+from byhand.runtimes.loops import plan as layout
+from byhand.runtimes.loops.arena import Arena
+from byhand.runtimes.loops.blas import find_blas
+from byhand.runtimes.loops.native import yield_address
+from byhand.runtimes.loops.plan import Plan, Share, make_plan
+from byhand.runtimes.loops.replay import replay
+from byhand.runtimes.loops.team import Team
+
+
+class Model(Protocol):
+    """What a plan is recorded from."""
+
+    def parameters(self) -> dict[str, Tensor]:
+        """Return the parameters by name."""
+        ...
+
+    def loss(self, tokens: Any, targets: Any) -> Tensor:
+        """Return the mean loss of a batch."""
+        ...
+
+
+class Optimizer(Protocol):
+    """AdamW's settings and moments, as `byhand.optim.AdamW` has them."""
+
+    lr: float
+    betas: tuple[float, float]
+    eps: float
+    weight_decay: float
+    decay: str
+    t: int
+    m: dict[str, Any]
+    v: dict[str, Any]
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class LoopsRuntime:
+    """Steps and losses of one model, replayed.
+
+    model      float32; its arrays move into the arena
+    optimizer  AdamW; without one there is only `loss`
+    threads    shares of the batch, all cores if not given
+    blas       "auto", "mkl" or "scipy"
+    """
+
+    def __init__(
+        self, model: Model, optimizer: Optimizer | None = None, threads: int | None = None, blas: str = "auto"
+    ) -> None:
+        if any(str(p.dtype) != "float32" for p in model.parameters().values()):
+            raise ConfigError("the loops runtime computes in float32. Use --runtime numpy for float64.")
+        if threads is not None and threads < 1:
+            raise ConfigError(f"threads is {threads}, but must be at least 1.")
+        self.model = model
+        self.optimizer = optimizer
+        self.threads = threads or cores()
+        self.blas = find_blas(blas)
+        self.arena = Arena(model.parameters(), self.threads)
+        self._no_moments: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        self._team = Team(self.threads)
+        self._native = np.array([self.blas.sgemm, yield_address()], np.int64)
+        self._signals = np.zeros(8, np.int64)
+        self._controls = np.zeros(layout.CONTROLS + 2 * self.threads, np.float64)
+        self._plans: dict[tuple[Any, ...], Plan] = {}
+        self._active: Plan | None = None
+
+    def step(self, batches: Sequence[tuple[Any, Any]], max_norm: float = 0.0) -> tuple[float, float]:
+        """Make one update from micro-batches (tokens, targets), each (B, T); return mean loss and gradient norm.
+
+        The update is the optimizer's with its current lr, after clipping to `max_norm` (0: never). If loss or norm
+        is not finite nothing is updated.
+        """
+        optimizer = self.optimizer
+        if optimizer is None:
+            raise ConfigError("this runtime was made without an optimizer, so it cannot make a step.")
+        self._adopt()
+        optimizer.t += 1
+        c = self._controls
+        c[:] = 0
+        c[layout.RATE], c[layout.EPS], c[layout.MAX_NORM] = optimizer.lr, optimizer.eps, max_norm
+        c[layout.BETA1], c[layout.BETA2] = optimizer.betas
+        c[layout.CORRECTION1], c[layout.CORRECTION2] = (1 / (1 - b**optimizer.t) for b in optimizer.betas)
+        c[layout.MATRIX_DECAY] = optimizer.weight_decay
+        c[layout.VECTOR_DECAY] = optimizer.weight_decay if optimizer.decay == "all" else 0.0
+        c[layout.WEIGHT] = 1 / sum(np.size(tokens) for tokens, _ in batches)
+        for i, (tokens, targets) in enumerate(batches):
+            plan = self.plan("train", np.shape(tokens))
+            self._replay(plan, tokens, targets, micro_batch=i, update=i == len(batches) - 1)
+        norm = float(c[layout.NORM])
+        if not math.isfinite(norm):
+            optimizer.t -= 1
+        return self._loss(), norm
+
+    def loss(self, tokens: Any, targets: Any) -> float:
+        """Return the mean loss of a batch; nothing is kept for a gradient."""
+        self._adopt()
+        self._controls[:] = 0
+        self._controls[layout.WEIGHT] = 1 / np.size(tokens)
+        self._replay(self.plan("loss", np.shape(tokens)), tokens, targets)
+        return self._loss()
+
+    def gradients(self) -> dict[str, np.ndarray]:
+        """Return the last step's gradients by name, before clipping: views that the next step overwrites."""
+        return {name: self.arena.gradient(name) for name in self.arena.place}
+
+    def plan(self, kind: str, shape: tuple[int, ...]) -> Plan:
+        """Return the plan of a "train" step or a "loss" for tokens of this shape (B, T); made once."""
+        if (kind, shape) not in self._plans:
+            inputs = {"tokens": shape, "targets": shape}
+            made = make_plan(f"{kind} {shape}", self.model.loss, inputs, self.arena, backward=kind == "train")
+            self._plans[kind, shape] = made
+        return self._plans[kind, shape]
+
+    def _adopt(self) -> None:
+        """Take over what was exchanged since the last step: a checkpoint that was loaded, say."""
+        moments = (self.optimizer.m, self.optimizer.v) if self.optimizer else self._no_moments
+        self.arena.adopt(*moments)
+
+    def _loss(self) -> float:
+        return float(math.fsum(self._controls[layout.CONTROLS :: 2]))
+
+    def _replay(self, plan: Plan, tokens: Any, targets: Any, micro_batch: int = 0, update: bool = False) -> None:
+        if plan is not self._active:
+            plan.write_constants()
+            self.blas.set_threads(max(1, self.threads // len(plan.shares)))
+            self._active = plan
+        first = 0
+        for share in plan.shares:
+            last = first + share.batch
+            for name, array in (("tokens", tokens), ("targets", targets)):
+                share.array(share.inputs[name])[...] = array[first:last]
+            share.micro_batch = micro_batch
+            first = last
+        self._signals[:] = 0
+
+        def work(i: int) -> None:
+            if i < len(plan.shares):
+                self._run(plan, plan.shares[i], update)
+
+        self._team.run(work)
+
+    def _run(self, plan: Plan, share: Share, update: bool) -> None:
+        table = share.tables[min(share.micro_batch, len(share.tables) - 1)]
+        memory, words = self.arena.memory, self.arena.words
+        try:
+            for part in plan.segments(share, update):
+                if isinstance(part, tuple):
+                    replay(table, *part, memory, words, self._controls, self._signals, self._native)
+                else:
+                    part(share)
+        except BaseException:
+            self._signals[0] = 1  # the others must not wait for this share
+            raise

@@ -1,0 +1,134 @@
+"""The plan itself: what it records, fuses and places, and that a replayed step is the reference's."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import byhand as bh
+
+if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
+    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
+
+from byhand.errors import ConfigError
+from byhand.runtimes.loops import groups
+from byhand.runtimes.loops.layout import place_by_lifetime
+from byhand.runtimes.loops.training import LoopsRuntime
+
+FAMILY = {
+    "default": {},
+    "one head": {"n_heads": 1},
+    "affine": {"norm_affine": True},
+    "post-norm": {"norm_position": "post"},
+    "post-norm, affine, relu": {"norm_position": "post", "norm_affine": True, "activation": "relu"},
+    "tied, no head bias": {"tied_embeddings": True, "lm_head_bias": False},
+    "tied with head bias": {"tied_embeddings": True},
+    "not causal, narrow": {"causal": False, "d_ff": 5},
+}
+
+
+def two_models(seed=0, **settings):
+    """Return twins with every parameter, biases too, away from zero."""
+    config = bh.ModelConfig(
+        **{"vocab_size": 19, "seq_len": 9, "d_model": 12, "n_layers": 2, "n_heads": 3, **settings}
+    )
+    models = bh.TinyGPT(config, seed=seed), bh.TinyGPT(config, seed=seed)
+    rng = np.random.default_rng(seed)
+    for name, p in models[0].parameters().items():
+        p.data = (p.data + 0.2 * rng.standard_normal(p.shape)).astype(np.float32)
+        models[1].parameters()[name].data = p.data.copy()
+    return models
+
+
+def batch(config, rows, steps, seed=0):
+    rng = np.random.default_rng(seed)
+    return tuple(rng.integers(0, config.vocab_size, (rows, steps)) for _ in range(2))
+
+
+def assert_step_equal(fast, slow, tokens, targets, threads=2, kernels_only=True):
+    """Hold a replayed step's loss and gradients against the tape's."""
+    runtime = LoopsRuntime(fast, bh.AdamW(lr=0.0, weight_decay=0.0), threads=threads)
+    loss, norm = runtime.step([(tokens, targets)])
+    expected = slow.loss(tokens, targets)
+    expected.backward()
+    assert loss == pytest.approx(expected.item(), rel=1e-5)
+    gradients = runtime.gradients()
+    largest = max(float(np.abs(p.grad).max()) for p in slow.parameters().values())
+    for name, p in slow.parameters().items():
+        error = np.abs(gradients[name] - p.grad).max()
+        assert error <= 1e-4 * max(np.abs(p.grad).max(), 1e-3 * largest), name
+    assert norm == pytest.approx(np.sqrt(sum(float((p.grad**2).sum()) for p in slow.parameters().values())), rel=1e-4)
+    kernels = {call.kernel for call in runtime.plan("train", tokens.shape).calls}
+    assert ("reference" not in kernels) == kernels_only
+    return runtime
+
+
+@pytest.mark.parametrize("family", FAMILY)
+def test_every_setting_has_kernels_and_the_tapes_gradients(family):
+    fast, slow = two_models(**FAMILY[family])
+    assert_step_equal(fast, slow, *batch(fast.config, 3, 9))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    rows=st.integers(1, 4),
+    steps=st.integers(1, 9),
+    heads=st.integers(1, 3),
+    head_width=st.integers(3, 6),  # LN of two numbers is +-1: its derivative is rounding (see the book)
+    threads=st.integers(1, 3),
+    vocab=st.integers(1, 19),
+    seed=st.integers(0, 1000),
+)
+def test_gradients_on_any_shape(rows, steps, heads, head_width, threads, vocab, seed):
+    fast, slow = two_models(seed, d_model=heads * head_width, n_heads=heads, vocab_size=vocab)
+    assert_step_equal(fast, slow, *batch(fast.config, rows, steps, seed), threads=threads)
+
+
+@pytest.mark.parametrize("steps", [63, 64, 65, 130])
+@pytest.mark.parametrize("causal", [True, False])
+def test_attention_in_blocks(steps, causal):
+    fast, slow = two_models(seq_len=130, causal=causal, n_layers=1)
+    assert_step_equal(fast, slow, *batch(fast.config, 2, steps))
+
+
+@pytest.mark.parametrize("without", [fusion.name for fusion in groups.FUSIONS])
+def test_an_equation_without_a_kernel_runs_its_reference_halves(without, monkeypatch):
+    """Take one rule away: its equations go through the fallback (or a plainer rule), with the same numbers."""
+    rest = tuple(f for f in groups.FUSIONS if f.name != without)
+    monkeypatch.setattr(groups, "FUSIONS", rest)
+    config = {"activation": "relu"} if "relu" in without else {}
+    fast, slow = two_models(norm_affine=True, **config)
+    if without == "cross-entropy with its derivative":
+        with pytest.raises(ConfigError, match="cross_entropy"):
+            assert_step_equal(fast, slow, *batch(fast.config, 3, 9))
+        return
+    assert_step_equal(fast, slow, *batch(fast.config, 3, 9), kernels_only=False)
+
+
+def test_loss_without_gradient():
+    fast, slow = two_models()
+    tokens, targets = batch(fast.config, 5, 7)
+    assert LoopsRuntime(fast, threads=2).loss(tokens, targets) == pytest.approx(
+        slow.loss(tokens, targets).item(), rel=1e-5
+    )
+
+
+def test_buffers_that_live_together_do_not_overlap():
+    fast, _ = two_models()
+    calls = LoopsRuntime(fast, bh.AdamW(), threads=1).plan("train", (4, 9)).calls
+    end = place_by_lifetime(calls)
+    values = list({id(b): b for c in calls for b in c.buffers if b.kind == "value"}.values())
+    for i, a in enumerate(values):
+        for b in values[:i]:
+            together = a.first <= b.last and b.first <= a.last
+            apart = a.offset + a.size <= b.offset or b.offset + b.size <= a.offset
+            assert apart or not together, (a.name, b.name)
+    assert end < sum(b.size for b in values), "nothing was reused"
+
+
+def test_float64_is_refused_with_a_way_out():
+    model = bh.TinyGPT(bh.ModelConfig(), dtype="float64")
+    with pytest.raises(ConfigError, match="--runtime numpy"):
+        LoopsRuntime(model)
