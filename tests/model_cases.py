@@ -1,0 +1,85 @@
+"""Models of every setting, with parameters and tokens by formula: the same numbers on every machine."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from byhand.config import ModelConfig
+from byhand.model import parameter_shapes
+
+VOCAB_SIZE, SEQ_LEN, WIDTH, LAYERS = 7, 5, 4, 2
+STEPS = 10
+ADAMW: dict[str, Any] = {"lr": 0.02, "betas": (0.9, 0.99), "eps": 1e-8, "weight_decay": 0.1}
+
+
+def every_setting() -> list[ModelConfig]:
+    """Return one small model for each combination of settings."""
+    choices = itertools.product(
+        ("pre", "post"), (False, True), ("gelu", "relu"), (True, False), (True, False), (False, True), (1, 2)
+    )
+    return [
+        ModelConfig(
+            vocab_size=VOCAB_SIZE,
+            seq_len=SEQ_LEN,
+            d_model=WIDTH,
+            n_layers=LAYERS,
+            norm_position=position,
+            norm_affine=affine,
+            activation=activation,
+            causal=causal,
+            lm_head_bias=bias,
+            tied_embeddings=tied,
+            n_heads=heads,
+        )
+        for position, affine, activation, causal, bias, tied, heads in choices
+    ]
+
+
+def setting_name(config: ModelConfig) -> str:
+    """Return a short name of the settings, such as `pre-plain-gelu-causal-bias-untied-h1`."""
+    return "-".join(
+        (
+            config.norm_position,
+            "affine" if config.norm_affine else "plain",
+            config.activation,
+            "causal" if config.causal else "open",
+            "bias" if config.lm_head_bias else "nobias",
+            "tied" if config.tied_embeddings else "untied",
+            f"h{config.n_heads}",
+        )
+    )
+
+
+def parameters(config: ModelConfig, dtype: Any = np.float64) -> dict[str, np.ndarray]:
+    """Return every parameter as half the sine of running numbers; gains lie around 1, nothing is 0."""
+    arrays, first = {}, 1
+    for name, shape in parameter_shapes(config).items():
+        size = math.prod(shape)
+        values = [0.5 * math.sin(1.3 * n + 0.001 * n * n) for n in range(first, first + size)]
+        arrays[name] = np.array(values, dtype).reshape(shape) + dtype(name.endswith(".gain"))
+        first += size
+    return arrays
+
+
+def batch(config: ModelConfig, rows: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Return tokens and targets (B, T), each the token after; some repeat, and one never comes."""
+    n = np.arange(rows * (config.seq_len + 1)).reshape(rows, -1)
+    text = (n * n + n // 3) % (config.vocab_size - 1)
+    return text[:, :-1], text[:, 1:]
+
+
+def stored_settings() -> list[ModelConfig]:
+    """Return the settings whose numbers are stored in `fixtures`: the seeds', document 004's, GPT-2's, and others."""
+    names = {
+        "pre-plain-gelu-causal-bias-untied-h1",
+        "pre-plain-gelu-causal-bias-untied-h2",
+        "pre-affine-gelu-causal-nobias-tied-h2",
+        "pre-affine-relu-open-bias-tied-h1",
+        "post-plain-relu-open-bias-untied-h2",
+        "post-affine-gelu-causal-nobias-untied-h2",
+    }
+    return [config for config in every_setting() if setting_name(config) in names]
