@@ -55,7 +55,13 @@ def test_greedy_text_is_the_same_with_and_without_a_cache(settings, length, dtyp
     cached = list(generate(gpt, prompt, 30, greedy))
     assert cached == list(generate(gpt, prompt, 30, greedy, use_cache=False))
     assert len(cached) == 30
-    assert len(set(cached)) > 1
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_the_models_of_these_tests_do_not_say_the_same_whatever_they_are_told(settings):
+    gpt = model(**settings)
+    told = [list(generate(gpt, [t], 8, Sampling(temperature=0))) for t in range(17)]
+    assert len({tuple(text) for text in told}) >= 3
 
 
 def test_past_the_window_the_context_is_the_last_tokens_at_positions_from_0():

@@ -88,7 +88,7 @@ class DataConfig:
 class OptimConfig:
     """AdamW and its schedule: linear warm-up to lr, then a cosine down to min_lr at the last step."""
 
-    lr: float = 1e-3
+    lr: float = 3e-3
     """Highest learning rate."""
     min_lr: float | None = None
     """Learning rate at the last step; lr / 10 if not given."""

@@ -15,7 +15,7 @@ PRESETS = {
     "nano": TrainConfig(model=ModelConfig(seq_len=64, d_model=128, n_layers=4, n_heads=4), batch_size=12, steps=2000),
     "small": TrainConfig(
         model=ModelConfig(seq_len=256, d_model=384, n_layers=6, n_heads=6),
-        optim=OptimConfig(lr=6e-4),
+        optim=OptimConfig(lr=1e-3),
         batch_size=8,
         steps=5000,
     ),

@@ -160,10 +160,11 @@ def _free_folder(parent: Path) -> Path:
 
 
 def _early(arguments: list[str], flag: str) -> str | None:
-    """Return a flag's value before the others are parsed, since it decides their defaults."""
-    for i, argument in enumerate(arguments):
-        if argument == flag and i + 1 < len(arguments):
-            return arguments[i + 1]
-        if argument.startswith(f"{flag}="):
-            return argument.partition("=")[2]
-    return None
+    """Return a flag's (last) value before the others are parsed, since it decides their defaults."""
+    value = None
+    for argument, following in zip(arguments, [*arguments[1:], None], strict=True):
+        if argument == flag:
+            value = following
+        elif argument.startswith(f"{flag}="):
+            value = argument.partition("=")[2]
+    return value

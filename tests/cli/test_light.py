@@ -1,0 +1,51 @@
+"""`byhand --help` answers at once, and importing byhand imports next to nothing."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from byhand.cli.main import COMMANDS
+from cli.process import byhand
+
+HEAVY = {"numpy", "jax", "torch", "numba", "scipy", "tyro", "rich", "safetensors", "matplotlib"}
+LOADED = "print(sorted({m.partition('.')[0] for m in __import__('sys').modules}))"
+
+
+@pytest.mark.parametrize("code", ["import byhand", "from byhand.cli.main import main; main(['--help'])"])
+def test_nothing_heavy_is_imported(code):
+    done = subprocess.run([sys.executable, "-c", f"{code}\n{LOADED}"], capture_output=True, check=True, text=True)
+    loaded = set(eval_list(done.stdout.splitlines()[-1]))
+    assert "byhand" in loaded
+    assert not loaded & HEAVY
+
+
+def eval_list(line: str) -> list[str]:
+    import ast
+
+    return ast.literal_eval(line)
+
+
+def test_help_answers_in_less_than_three_tenths_of_a_second():
+    """The best of five, since the machine may be busy."""
+    times = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        done = byhand("--help")
+        times.append(time.perf_counter() - begun)
+        assert done.returncode == 0
+    assert min(times) < 0.3
+
+
+def test_help_lists_every_command_and_each_has_its_own():
+    said = byhand("--help").stdout.decode()
+    for name in COMMANDS:
+        assert f"\n  {name} " in said
+        assert byhand(name, "--help").returncode == 0, name
+
+
+def test_version():
+    import byhand as package
+
+    assert byhand("--version").stdout.decode().split() == ["byhand", package.__version__]

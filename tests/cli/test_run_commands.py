@@ -1,0 +1,119 @@
+"""`sample`, `eval`, `info` and `plot` on one trained run."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from cli.process import TINY, byhand, environment, error_line, write_text
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    text = write_text(folder / "text.txt")
+    done = byhand("train", *TINY, "--data", text, "--out", "run", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "run"
+
+
+def sample(run, *arguments, **extra):
+    done = byhand("sample", run, *arguments, **extra)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
+def test_a_sample_continues_its_prompt_and_repeats_with_its_seed(run):
+    text = sample(run, "--prompt", "the quick", "--max-new-tokens", 50)
+    assert text.startswith("the quick")
+    assert text == sample(run, "--prompt", "the quick", "--max-new-tokens", 50)
+    assert text != sample(run, "--prompt", "the quick", "--max-new-tokens", 50, "--seed", 2)
+
+
+@pytest.mark.parametrize("length", [0, 1, 16, 160])
+def test_prompts_of_any_length_and_no_difference_without_the_cache(run, length):
+    prompt = ("the quick brown fox " * 8)[:length]
+    arguments = ["--prompt", prompt, "--max-new-tokens", 40, "--temperature", 0]
+    with_cache = sample(run, *arguments, "--json")
+    assert with_cache == sample(run, *arguments, "--no-cache", "--json")
+    assert json.loads(with_cache)["prompt"] == prompt
+
+
+def test_ascii_only(run):
+    text = sample(run, "--max-new-tokens", 300, "--temperature", 3, "--ascii-only")
+    assert all(c in "\t\n" or " " <= c <= "~" for c in text)
+    assert len(text.rstrip("\n")) >= 250
+
+
+def test_split_characters_are_held_back_and_broken_ones_shown(run):
+    text = sample(run, "--prompt", "é€😀", "--max-new-tokens", 200, "--temperature", 5)
+    assert text.startswith("é€😀")
+    assert "\ufffd" in text  # bytes drawn at random are seldom UTF-8
+    assert sample(run, "--prompt", "-", "--max-new-tokens", 0, stdin="né".encode()) == "né\n"
+
+
+def test_bytes_are_streamed_as_they_come(run):
+    command = [sys.executable, "-m", "byhand", "sample", str(run), "--ascii-only", "--max-new-tokens", "100000000"]
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert len(process.stdout.read(300)) == 300
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_a_closed_pipe_is_no_error(run):
+    command = f"{sys.executable} -m byhand sample {run} --ascii-only --max-new-tokens 5000 | head -c 10"
+    done = subprocess.run(["sh", "-c", command], env=environment(), capture_output=True, timeout=60, check=False)
+    assert done.stderr == b""
+
+
+def test_eval_in_words_and_json(run):
+    text = run.parent / "text.txt"
+    said = byhand("eval", run, "--data", text)
+    assert b"nats per byte" in said.stdout
+    result = json.loads(byhand("eval", run, "--data", text, "--json").stdout)
+    assert result["tokens"] == text.stat().st_size - 1
+    assert result["bpb"] == pytest.approx(result["loss"] / 0.6931471805599453)
+    closer = json.loads(byhand("eval", run, "--data", text, "--json", "--stride", 1).stdout)
+    assert (closer["stride"], closer["tokens"]) == (1, result["tokens"])
+
+
+def test_info_names_the_checkpoints(run):
+    said = byhand("info", run).stdout.decode()
+    assert "step-00000006    whole" in said
+    facts = json.loads(byhand("info", run, "--json").stdout)
+    assert facts["step"] == "6 of 6"
+    assert facts["model"]["d_model"] == 16
+    one = json.loads(byhand("info", run / "step-00000004", "--json").stdout)
+    assert one["step"] == "4 of 6"
+
+
+def test_plot_draws_in_the_terminal_and_writes_a_png(run):
+    done = byhand("plot", run)
+    assert done.returncode == 0, done.stderr
+    assert "loss in nats per byte" in done.stdout.decode()
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    assert (run / "loss.png").read_bytes().startswith(b"\x89PNG")
+
+
+BAD = [
+    (["sample", "missing"], "there is no run missing"),
+    (["sample", "RUN", "--top-k", "0"], "top_k is 0"),
+    (["sample", "RUN", "--temperature", "-1"], "temperature is -1"),
+    (["sample", "RUN", "--max-new-tokens", "-1"], "max_new_tokens is -1"),
+    (["sample"], "run"),
+    (["eval", "RUN", "--data", "missing"], "there is no file or folder missing"),
+    (["eval", "RUN"], "--data"),
+    (["eval", "RUN", "--data", "RUN/latest", "--stride", "99"], "stride is 99"),
+    (["info", "missing"], "there is no run missing"),
+    (["plot", "missing"], "there is no run missing"),
+    (["trian"], "Did you mean train"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), BAD, ids=[" ".join(a) for a, _ in BAD])
+def test_bad_input_is_one_line(run, arguments, expected):
+    line = error_line(byhand(*(a.replace("RUN", str(run)) for a in arguments)))
+    assert expected in line
