@@ -71,13 +71,15 @@ def test_the_golden_run_line_by_line(train_gpt, tmp_path):
     prefix = tmp_path / "seed_a"
     code, out, _ = train_gpt("--data", TEXT, *FLAGS, "--steps", 60, "--save", prefix, "--save-opt", 1, *sanity)
     lines = out.decode().splitlines()
-    log = RUN.with_suffix(".train.log").read_text().replace("/tmp/golden/seed_a", str(prefix)).splitlines()
+    log = RUN.with_suffix(".train.log").read_text().splitlines()
 
-    def without_time(line):
-        return re.sub(r"time=\S+s", "", line)
+    def without_time_and_path(line):
+        return re.sub(r"time=\S+s|'.*'", "", line)
 
     assert code == 0
-    assert [without_time(line) for line in lines[: len(log)]] == [without_time(line) for line in log]
+    assert [without_time_and_path(line) for line in lines[: len(log)]] == [
+        without_time_and_path(line) for line in log
+    ]
     assert (tmp_path / "seed_a.json").read_bytes() == RUN.with_suffix(".json").read_bytes()
     again = train_gpt("--data", TEXT, "--load", RUN, "--steps", 0, *sanity)[1].decode().splitlines()
 

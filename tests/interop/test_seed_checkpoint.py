@@ -148,6 +148,14 @@ def test_altered_binary(saved, place, piece, words):
     assert words in damaged(saved[1], 1, lambda c: overwrite(c, place, piece))
 
 
+def test_a_forged_number_of_blocks_builds_nothing(saved):
+    _, prefix = saved
+    settings = parts(prefix)[0]
+    settings.write_bytes(settings.read_bytes().replace(b'"n_layers": 2', b'"n_layers": 100000'))
+    n_arrays = struct.pack("<I", 4 + 8 * 100000)
+    assert "within the arrays" in damaged(prefix, 1, lambda c: overwrite(c, 24, n_arrays))
+
+
 def test_bytes_after_the_end(saved):
     assert "3 bytes follow" in damaged(saved[1], 1, lambda c: c + b"abc")
 

@@ -49,7 +49,8 @@ def test_temperature_divides_the_logits():
 
 
 def test_temperature_zero_takes_the_likeliest_and_draws_no_number():
-    assert draw(LOGITS, Fixed(), 0.0, 0, ALL) == 3
+    assert draw(LOGITS, Fixed(), 0.0, 0, ALL) == draw(LOGITS, Fixed(), 1e-300, 0, ALL) == 3
+    assert draw(LOGITS, Fixed(0.5), 1e-29, 0, ALL) == 3
     assert draw(np.array([1, 5, 5], np.float32), Fixed(), 0.0, 0, np.ones(3, bool)) == 1
 
 
@@ -60,9 +61,16 @@ def test_only_allowed_ids_are_drawn():
     assert draw(LOGITS, Fixed(0.99), 1.0, 3, allowed) == 0
 
 
+def test_a_number_on_the_border_belongs_to_the_next_token():
+    assert draw(np.zeros(2, np.float32), Fixed(0.5), 1.0, 0, np.ones(2, bool)) == 1
+
+
 def test_rounding_never_gives_a_token_without_weight():
-    logits = np.array([0, 0, 0, -1000], np.float32)
-    assert draw(logits, Fixed(np.nextafter(np.float32(1), np.float32(0))), 1.0, 0, ALL) == 2
+    largest = 1 - 2.0**-24
+    for count in range(2, 40):  # for some of these, `count` equal float32 weights add up to less than `largest`
+        logits = np.zeros(count + 2, np.float32)
+        logits[-2:] = -1000
+        assert draw(logits, Fixed(largest), 1.0, 0, np.ones(count + 2, bool)) == count - 1
 
 
 def test_text_has_its_own_generator():

@@ -28,6 +28,12 @@ def test_merges_apply_in_their_order():
     assert tokenizer().encode("") == []
 
 
+def test_the_earlier_merge_wins_over_the_one_further_left():
+    ids = {"a": 0, "b": 1, "ab": 2, "aa": 3}
+    assert BytePairTokenizer(ids, [("a", "b"), ("a", "a")]).encode("aab") == [0, 2]
+    assert BytePairTokenizer(ids, [("a", "a"), ("a", "b")]).encode("aab") == [3, 1]
+
+
 def test_a_repeated_pair_is_joined_from_the_left():
     ids = vocabulary()
     assert tokenizer().encode("aaa") == [ids["aa"], ids["a"]]

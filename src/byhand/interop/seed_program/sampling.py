@@ -9,6 +9,7 @@ from byhand.equations import softmax, temperature
 from byhand.interop.seed_program.random import XorShift64Star
 
 TEXT = 0xABCDEF123456  # keeps the generator of text apart from the others
+COLDEST = 1e-30
 
 
 def text_generator(seed: int) -> XorShift64Star:
@@ -19,14 +20,16 @@ def text_generator(seed: int) -> XorShift64Star:
 def draw(logits: np.ndarray, rng: XorShift64Star, tau: float, k: int, allowed: np.ndarray) -> int:
     """Return one token id drawn from logits (V,).
 
-    tau      divides the logits; 0 takes the likeliest id (of equals, the smallest) and draws no number
+    tau      divides the logits; 0 (or so little that float32 overflows) takes the likeliest id, of equals the
+             smallest, and draws no number
     k        draw among the k likeliest, ranked from the likeliest on; 0: among all, in the order of their ids
     allowed  booleans (V,): ids that may be drawn, at least one
     """
     ids = np.flatnonzero(allowed)
-    if k or not tau:
+    greedy = tau < COLDEST
+    if k or greedy:
         ids = ids[np.argsort(-logits[ids], stable=True)]
-    if not tau:
+    if greedy:
         return int(ids[0])
     if k:
         ids = ids[:k]
