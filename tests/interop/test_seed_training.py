@@ -14,8 +14,9 @@ from interop import seed_from_facts as facts
 from interop.golden import RUN, TEXT, golden
 
 SYNTHETIC = bytes((i * i * 7 + i // 3) % 96 + 32 for i in range(2000))
-SHAPE = {"batch": 3, "t": 8, "c": 12, "layers": 2, "lr": 0.01, "seed": 5}
-PRINTED = {1: "5.88506", 10: "5.64165"}  # by seed_from_facts, on the synthetic text
+SHAPE = {"batch": 3, "t": 8, "c": 12, "layers": 2, "lr": 0.01, "seed": 57}
+# By seed_from_facts, on the synthetic text; all far enough from a half that no processor rounds them otherwise.
+PRINTED = {1: "6.4158", 10: "5.65653", 20: "4.83173"}
 
 
 def dataset(content: bytes) -> ByteDataset:
@@ -23,7 +24,7 @@ def dataset(content: bytes) -> ByteDataset:
 
 
 def small():
-    return start(ModelConfig(seq_len=8, d_model=12, n_layers=2), 0.01, 5)
+    return start(ModelConfig(seq_len=8, d_model=12, n_layers=2), 0.01, 57)
 
 
 def losses(lines):
@@ -38,11 +39,11 @@ def key_bias(name, array):
 
 def test_losses_and_weights_are_those_of_the_facts():
     checkpoint = small()
-    lines = list(train(checkpoint, dataset(SYNTHETIC), 12, 3, 5))
-    expected, weights = facts.run(SYNTHETIC, 12, **SHAPE)
+    lines = list(train(checkpoint, dataset(SYNTHETIC), 20, 3, 57))
+    expected, weights = facts.run(SYNTHETIC, 20, **SHAPE)
     assert [f"{expected[n - 1]:g}" for n in PRINTED] == list(PRINTED.values())
     assert losses(lines) == PRINTED
-    assert checkpoint.step == checkpoint.optimizer.t == 12
+    assert checkpoint.step == checkpoint.optimizer.t == 20
     for name, parameter in checkpoint.model.parameters().items():
         assert parameter.dtype == np.float32
         np.testing.assert_allclose(
