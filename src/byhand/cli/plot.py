@@ -60,7 +60,16 @@ def _terminal(curves: dict[str, tuple[list[float], list[float]]], title: str) ->
     width = max(40, min(100, shutil.get_terminal_size().columns - 12))
     xs, ys = [c[0] for c in curves.values()], [c[1] for c in curves.values()]
     return plot_to_string(
-        ys=ys, xs=xs, lines=True, width=width, height=16, title=title, legend_labels=list(curves), color=False
+        ys=ys,
+        xs=xs,
+        lines=["train" in name for name in curves],  # evaluations are few: points, which stay apart without colour
+        character_set="ascii",
+        force_ascii_characters=["+", "o"],
+        width=width,
+        height=16,
+        title=title,
+        legend_labels=list(curves),
+        color=False,
     )
 
 
