@@ -25,10 +25,12 @@ _HOME = {
     "ByteDataset": "byhand.data",
     "generate": "byhand.generate",
     "load_model": "byhand.checkpoint",
+    "explain": "byhand.book.explain",
 }
 __all__ = ["__version__", *sorted(_HOME)]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
+    from byhand.book.explain import explain as explain
     from byhand.checkpoint import load_model as load_model
     from byhand.config import DataConfig as DataConfig
     from byhand.config import ModelConfig as ModelConfig

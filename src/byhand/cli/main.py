@@ -18,6 +18,7 @@ COMMANDS = {
     "info": "Say what a run holds: shape, steps, checkpoints.",
     "plot": "Draw a run's loss in the terminal, and as PNG with matplotlib.",
     "where": "Say where an equation is implemented: by name, words or formula, in English or Chinese.",
+    "explain": "Explain one number of a model: its equation, its terms, and what it was made from.",
 }
 
 USAGE = """usage: byhand COMMAND [options]

@@ -1,0 +1,157 @@
+"""Terms as text: a tree of labelled numbers becomes the line that a person would write on paper.
+
+Labelled parts (mean, var, m, u) are written as their value and defined on a line of their own; long sums are
+written as their value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from byhand.engine.terms import Term, product
+
+LONG = 8  # a sum of more parts gets its own place
+SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # how tightly a piece of text holds together
+
+Leaf = Callable[[Term], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What a label stands for: its arithmetic with numbers, and its value."""
+
+    label: str
+    expression: str
+    term: Term
+
+
+def decimal(value: float, digits: int = 6) -> str:
+    """Return a number as people write it: six significant digits, no trailing zeros, a real minus sign."""
+    if value == 0:
+        return "0"
+    text = f"{value:.{digits}g}"
+    if "e" in text:
+        mantissa, _, exponent = text.partition("e")
+        text = f"{mantissa}e{int(exponent)}"
+    return text.replace("-", "−").replace("inf", "∞")
+
+
+def number(term: Term) -> str:
+    """Write a leaf as its number."""
+    return decimal(term.value)
+
+
+def letter(term: Term) -> str:
+    """Write a leaf as its letter, or as its number where it has none."""
+    return term.label or decimal(term.value)
+
+
+def expression(term: Term, leaf: Leaf = number, long: int = LONG) -> str:
+    """Return the arithmetic of a term on one line, its labelled parts and long sums as values."""
+    return _write(term, leaf, long, top=True)[0]
+
+
+def definitions(term: Term, leaf: Leaf = number, long: int = LONG) -> list[Line]:
+    """Return a line for every labelled part below a term, the innermost first, each once."""
+    found: dict[tuple[str, float], Line] = {}
+
+    def visit(part: Term, top: bool) -> None:
+        for inner in part.parts:
+            visit(inner, False)
+        if not top and part.parts and part.label:
+            found.setdefault((part.label, part.value), Line(part.label, expression(part, leaf, long), part))
+
+    visit(term, True)
+    return list(found.values())
+
+
+def addends(term: Term) -> list[Term]:
+    """Return the terms that add up to a term: a sum's parts, also above a quotient line or beside other factors.
+
+    What is no sum in any sense is its own only term.
+    """
+    if term.op == "sum":
+        return list(term.parts)
+    if term.op == "ratio" and term.parts[0].op == "sum" and term.parts[1].value:
+        below = term.parts[1]
+        return [Term("", part.value / below.value, "ratio", (part, below)) for part in term.parts[0].parts]
+    sums = [k for k, part in enumerate(term.parts) if part.op == "sum" and not part.label]
+    if term.op == "product" and len(sums) == 1:
+        before, after = term.parts[: sums[0]], term.parts[sums[0] + 1 :]
+        return [product((*before, part, *after)) for part in term.parts[sums[0]].parts]
+    return [term]
+
+
+def leaves(term: Term) -> list[Term]:
+    """Return the numbers that a term is made of, in the order in which they are written."""
+    return [term] if not term.parts else [leaf for part in term.parts for leaf in leaves(part)]
+
+
+def _is_long(term: Term, long: int) -> bool:
+    return term.op in ("sum", "max") and len(term.parts) > long
+
+
+def _write(term: Term, leaf: Leaf, long: int, top: bool = False) -> tuple[str, int]:
+    if not term.parts:
+        text = leaf(term)
+        return text, PRODUCT if text.startswith("−") or "/" in text or " " in text else ATOM
+    if not top and (term.label or _is_long(term, long)):
+        text = term.label if leaf is letter and term.label else decimal(term.value)
+        return text, PRODUCT if text.startswith("−") else ATOM
+    if _is_long(term, long):
+        return f"{'sum' if term.op == 'sum' else 'max'} of {len(term.parts)} numbers", ATOM
+    parts = [_write(part, leaf, long) for part in term.parts]
+    return _OPERATIONS.get(term.op, _function)(term, parts)
+
+
+def _sum(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
+    text = ""
+    for part, (written, tight) in zip(term.parts, parts, strict=True):
+        if part.op == "negative":
+            inner = written.removeprefix("−")
+            text += f" − {inner}" if text else written
+        else:
+            written = f"({written})" if tight < PRODUCT or (text and written.startswith("−")) else written
+            text += f" + {written}" if text else written
+    return text or "0", SUM if len(parts) > 1 else parts[0][1] if parts else ATOM
+
+
+def _product(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
+    written = [
+        f"({text})" if tight < PRODUCT or (i and text.startswith("−")) else text
+        for i, (text, tight) in enumerate(parts)
+    ]
+    return " × ".join(written), PRODUCT
+
+
+def _ratio(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
+    (above, tight_above), (below, tight_below) = parts
+    above = f"({above})" if tight_above < PRODUCT else above
+    below = f"({below})" if tight_below < POWER else below
+    return f"{above} / {below}", PRODUCT
+
+
+def _negative(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
+    text, tight = parts[0]
+    return f"−({text})" if tight < ATOM else f"−{text}", PRODUCT
+
+
+def _function(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
+    inside = ", ".join(text for text, _ in parts)
+    match term.op:
+        case "exp":
+            return f"exp({inside})", ATOM
+        case "log":
+            return f"ln({inside})", ATOM
+        case "sqrt":
+            return f"√{inside}" if parts[0][1] == ATOM else f"√({inside})", ATOM
+        case "square":
+            return f"{inside}²" if parts[0][1] == ATOM else f"({inside})²", POWER
+        case "positive":
+            return f"max({inside}, 0)", ATOM
+        case _:
+            return f"{term.op}({inside})", ATOM
+
+
+_OPERATIONS = {"sum": _sum, "product": _product, "ratio": _ratio, "negative": _negative}

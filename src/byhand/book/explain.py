@@ -1,0 +1,485 @@
+"""Where a number of a real model comes from: the equation, its arithmetic with the numbers put in, and its inputs.
+
+Values are explained by the equations' `terms`. A gradient is explained by the equations' derivatives: a vjp is linear
+in the cotangent, so one element of a result at a time gives that element's share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from byhand.book import arithmetic
+from byhand.book.index import entries
+from byhand.book.watch import Application, Nudge, Watched, collect, moved, watch
+from byhand.engine import Equation, Step, Tensor, interpreting, no_grad, walk_back
+from byhand.engine.arrays import namespace
+from byhand.engine.terms import Index, Term
+from byhand.equations import adamw
+from byhand.errors import ByhandError
+from byhand.model import TinyGPT
+from byhand.optim import AdamW
+
+STEP = 1e-6  # of a central difference, in float64, relative to max(1, |x|)
+UPDATE = ("theta", "m", "v")  # the results of the adamw equation
+
+
+class ExplainError(ByhandError, LookupError):
+    """There is no such tensor or element, or it has no gradient."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One term of the sum that makes a value: its arithmetic and what it adds."""
+
+    expression: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Source:
+    """An element that a value was made from; `letter` is what the equation calls its tensor."""
+
+    name: str
+    index: Index
+    value: float
+    letter: str = ""
+    grad: bool = False
+
+    @property
+    def target(self) -> str:
+        """The element as `explain` takes it."""
+        return written(self.name, self.index, self.grad)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One value and the arithmetic behind it.
+
+    terms       what adds up to the value, largest first; a single one where the equation is no sum
+    expression  the whole arithmetic on one line, and `definitions` of its labelled parts
+    sources     the elements it was made from, each explainable in turn
+    children    their explanations, as deep as was asked
+    difference  the central difference beside a gradient
+    """
+
+    name: str
+    index: Index
+    value: float
+    grad: bool = False
+    equation: str = ""
+    formula: str = ""
+    latex: str = ""
+    where: str = ""
+    expression: str = ""
+    definitions: tuple[arithmetic.Line, ...] = ()
+    terms: tuple[Part, ...] = ()
+    total: float = math.nan
+    sources: tuple[Source, ...] = ()
+    children: tuple[Explanation, ...] = ()
+    difference: float | None = None
+    note: str = ""
+    scale: float = field(default=0.0, repr=False)
+
+    @property
+    def target(self) -> str:
+        """The element as `explain` takes it."""
+        return written(self.name, self.index, self.grad)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        plain: dict[str, Any] = {
+            "target": self.target,
+            "value": self.value,
+            "equation": self.equation,
+            "formula": self.formula,
+            "latex": self.latex,
+            "where": self.where,
+            "expression": self.expression,
+            "definitions": [
+                {"label": d.label, "expression": d.expression, "value": d.term.value} for d in self.definitions
+            ],
+            "terms": [{"expression": t.expression, "value": t.value} for t in self.terms],
+            "sum_of_terms": None if math.isnan(self.total) else self.total,
+            "inputs": [{"target": s.target, "letter": s.letter, "value": s.value} for s in self.sources],
+        }
+        if self.grad:
+            plain["central_difference"] = self.difference
+        if self.note:
+            plain["note"] = self.note
+        if self.children:
+            plain["children"] = [child.as_json() for child in self.children]
+        return plain
+
+
+def explain(
+    model: TinyGPT,
+    tokens: Any,
+    targets: Any,
+    name: str,
+    index: Sequence[int] = (),
+    grad: bool = False,
+    depth: int = 1,
+    optimizer: AdamW | None = None,
+    max_grad_norm: float = 0.0,
+    width: int = 8,
+) -> Explanation:
+    """Explain one element of a parameter, activation, the logits, the loss, or of an update.
+
+    tokens, targets  (B, T) token ids; targets may be None where neither the loss nor a gradient is asked for
+    name, index      as in `blocks.1.attn.weights` and (0, 0, 2, 1); `PARAMETER.m`, `.v`, `.theta` and `.update` are
+                     what one step of the optimizer makes of a parameter
+    grad             explain d loss / d element instead, with a central difference in float64 beside it
+    depth            how far to go on into the inputs; `width` of them at each level
+    optimizer        its settings and moments, for updates; a fresh AdamW without it
+    max_grad_norm    clip gradients to this global norm before the update, as training does; 0 does not
+
+    Raises ExplainError if there is no such element, or it has no gradient.
+    """
+    explainer = Explainer(model, tokens, targets, optimizer, max_grad_norm)
+    return explainer.explain(name, tuple(index), grad, depth, width)
+
+
+class Explainer:
+    """One forward pass of a model, and what lies behind it once it is asked for: gradients, and an update."""
+
+    def __init__(
+        self,
+        model: TinyGPT,
+        tokens: Any,
+        targets: Any = None,
+        optimizer: AdamW | None = None,
+        max_grad_norm: float = 0.0,
+    ) -> None:
+        self.model = model
+        self.optimizer = optimizer or AdamW()
+        self.max_grad_norm = max_grad_norm
+        self.compute: Callable[[TinyGPT], Tensor] = (
+            (lambda m: m.forward_logits(tokens)) if targets is None else (lambda m: m.loss(tokens, targets))
+        )
+        self.has_loss = targets is not None
+        self.result, self.watched = watch(lambda: self.compute(model))
+        self._steps: list[Step] | None = None
+        self._gradients: dict[str, Any] | None = None
+
+    def names(self) -> list[str]:
+        """Return everything that can be explained, in the order in which it is computed; updates last."""
+        updates = [f"{p}.{part}" for p in self.model.parameters() for part in (*UPDATE, "update")]
+        return [*self.model.parameters(), *self.watched.made, *(updates if self.has_loss else [])]
+
+    def explain(self, name: str, index: Index, grad: bool = False, depth: int = 1, width: int = 8) -> Explanation:
+        """Explain one element, its inputs too if depth is above 1."""
+        explanation = self._gradient(name, index, first=True) if grad else self._value(name, index)
+        return self._deepen(explanation, depth, width)
+
+    def _deepen(self, explanation: Explanation, depth: int, width: int) -> Explanation:
+        if depth <= 1:
+            return explanation
+        children = []
+        for source in explanation.sources[:width]:
+            if source.grad or source.name in self.watched.made or self._parameter_of(source.name):
+                child = (
+                    self._gradient(source.name, source.index)
+                    if source.grad
+                    else self._value(source.name, source.index)
+                )
+                children.append(self._deepen(child, depth - 1, width))
+        return replace(explanation, children=tuple(children))
+
+    # Values
+
+    def _value(self, name: str, index: Index) -> Explanation:
+        parameter = self._parameter_of(name)
+        if parameter:
+            return self._update(name, parameter, index)
+        if name in self.watched.leaves:
+            tensor = self.watched.leaves[name]
+            _check_index(name, index, tensor.shape)
+            note = "a parameter: training made it. With --grad: why it moves; NAME.update: how far one step moves it."
+            if not tensor.requires_grad:
+                note = "given: part of the input."
+            return Explanation(name, index, float(tensor.data[index]), note=note)
+        if name not in self.watched.made:
+            raise self._unknown(name)
+        application, which = self.watched.made[name]
+        return _explained(name, index, application, which, self.watched)
+
+    def _parameter_of(self, name: str) -> str:
+        """Return the parameter whose update `name` is part of, or nothing."""
+        parameter, _, part = name.rpartition(".")
+        known = part in (*UPDATE, "update") and parameter in self.model.parameters()
+        return parameter if known and name not in self.watched.leaves else ""
+
+    def _update(self, name: str, parameter: str, index: Index) -> Explanation:
+        """Explain m, v, the new parameter (theta) or the update itself, for one step from here."""
+        if not self.has_loss:
+            raise ExplainError(f"{name} needs a loss. Give targets.")
+        optimizer, tensor = self.optimizer, self.model.parameters()[parameter]
+        _check_index(name, index, tensor.shape)
+        xp = namespace(tensor.data)
+        decayed = optimizer.decay == "all" or tensor.ndim >= 2
+        static = {
+            "beta1": optimizer.betas[0],
+            "beta2": optimizer.betas[1],
+            "eps": optimizer.eps,
+            "weight_decay": optimizer.weight_decay if decayed else 0.0,
+        }
+        moments = [part.get(parameter, xp.zeros_like(tensor.data)) for part in (optimizer.m, optimizer.v)]
+        gradient = self._clipped(parameter)
+        results, _ = adamw.forward(tensor.data, gradient, *moments, optimizer.lr, optimizer.t + 1, **static)
+        inputs = (
+            tensor,
+            Tensor(gradient, name=parameter),
+            *(Tensor(x, name=f"{parameter}.{k} before") for x, k in zip(moments, "mv", strict=True)),
+            Tensor(optimizer.lr, name="lr"),
+            Tensor(optimizer.t + 1, name="t"),
+        )
+        application = Application(
+            0,
+            f"{parameter}.adamw",
+            adamw,
+            inputs,
+            static,
+            tuple(Tensor(r, name=n) for r, n in zip(results, UPDATE, strict=True)),
+        )
+        watched = collect((application,))
+        part = name.rpartition(".")[2]
+        if part != "update":
+            explanation = _explained(name, index, application, UPDATE.index(part), watched)
+        else:
+            whole = adamw.terms(index, tuple(t.data for t in inputs), results[0], **static)
+            before = [xp.asarray(t.data, dtype=xp.float64) for t in inputs[:4]]  # a difference of close numbers
+            after = adamw.forward(*before, optimizer.lr, optimizer.t + 1, **static)[0][0]
+            moved_by = float(after[index] - before[0][index])
+            explanation = _from_term(name, index, moved_by, whole.parts[1], application, watched)
+        sources = tuple(
+            Source(parameter, s.index, s.value, s.letter, grad=True) if s.letter == "g" else s
+            for s in explanation.sources
+        )
+        norm = f"; gradients are clipped from {arithmetic.decimal(self._norm)}" if self._is_clipped() else ""
+        note = f"step {optimizer.t + 1} with lr {arithmetic.decimal(optimizer.lr)}{norm}."
+        return replace(explanation, sources=sources, note=note)
+
+    # Gradients
+
+    def _walk(self) -> list[Step]:
+        """Walk back once, and keep the gradient of every named tensor."""
+        if not self.has_loss:
+            raise ExplainError("a gradient needs a loss. Give targets.")
+        if self._steps is None:
+            xp = namespace(self.result.data)
+            one = xp.asarray(1.0, dtype=self.result.dtype)
+            self._steps = list(walk_back(self.result, one))
+            gradients = {self.watched.name(self.result): one}
+            for step in self._steps:
+                for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
+                    if d is not None:
+                        name = self.watched.name(tensor)
+                        gradients[name] = gradients[name] + d if name in gradients else d
+            self._gradients = gradients
+        return self._steps
+
+    def gradients(self) -> dict[str, Any]:
+        """Return d loss / d tensor for every named tensor that the loss depends on."""
+        self._walk()
+        return self._gradients or {}
+
+    @property
+    def _norm(self) -> float:
+        squares = (self.gradients().get(name) for name in self.model.parameters())
+        return math.sqrt(math.fsum(float((d * d).sum()) for d in squares if d is not None))
+
+    def _is_clipped(self) -> bool:
+        return bool(self.max_grad_norm) and self._norm > self.max_grad_norm
+
+    def _clipped(self, parameter: str) -> Any:
+        tensor = self.model.parameters()[parameter]
+        gradient = self.gradients().get(parameter, namespace(tensor.data).zeros_like(tensor.data))
+        return gradient * (self.max_grad_norm / self._norm) if self._is_clipped() else gradient
+
+    def _gradient(self, name: str, index: Index, first: bool = False) -> Explanation:
+        """Explain d loss / d element: each use of the tensor, each element of the use's result that it reaches."""
+        if name not in self.watched.leaves and name not in self.watched.made:
+            if self._parameter_of(name):
+                raise ExplainError(
+                    f"{name} comes after the loss and has no gradient. Ask for {self._parameter_of(name)}."
+                )
+            raise self._unknown(name)
+        tensor = self.watched.tensor(name)
+        _check_index(name, index, tensor.shape)
+        gradients = self.gradients()
+        if name not in gradients:
+            given = "given, not learned" if not tensor.requires_grad else "not used by the loss"
+            raise ExplainError(f"{name} has no gradient: it is {given}. Ask for a parameter or an activation.")
+        value = float(gradients[name][index])
+        difference = self.central_difference(name, index) if first else None
+        if name == self.watched.name(self.result):
+            return Explanation(
+                name, index, value, True, note="the loss itself: its gradient is 1.", difference=difference
+            )
+        shares = [share for step in self._walk() for share in _shares(step, tensor, index, self.watched)]
+        shares.sort(key=lambda s: -abs(s[1].value))
+        equations = [s.node.equation for s in self._walk() if any(t is tensor for t in s.node.inputs)]
+        found = entries()
+        return Explanation(
+            name,
+            index,
+            value,
+            True,
+            equation=", ".join(dict.fromkeys(e.name for e in equations)),
+            formula="\n".join(dict.fromkeys(found[e.name].plain_derivative for e in equations)),
+            latex=r" \quad ".join(dict.fromkeys(e.derivative for e in equations)),
+            where=", ".join(dict.fromkeys(str(found[e.name].derivative) for e in equations)),
+            expression="sum over what it reaches of (cotangent × slope)",
+            terms=tuple(part for _, part in shares),
+            total=math.fsum(part.value for _, part in shares),
+            scale=math.fsum(abs(part.value) for _, part in shares),
+            sources=tuple(source for source, _ in shares),
+            difference=difference,
+        )
+
+    def central_difference(self, name: str, index: Index) -> float:
+        """Return (loss(x + h) - loss(x - h)) / 2h for one element, computed in float64 on the spot."""
+        arrays = {
+            k: namespace(p.data).asarray(p.data, dtype=_double(p.data)) for k, p in self.model.parameters().items()
+        }
+        value = float(self.watched.tensor(name).data[index])
+        h = STEP * max(1.0, abs(value))
+
+        def loss(step: float) -> float:
+            if name in arrays:
+                model = TinyGPT(self.model.config, arrays=arrays | {name: moved(arrays[name], index, step)})
+                with no_grad():
+                    return self.compute(model).item()
+            application, which = self.watched.made[name]
+            with interpreting(Nudge(application.number, which, index, step)):
+                return self.compute(TinyGPT(self.model.config, arrays=arrays)).item()
+
+        return (loss(h) - loss(-h)) / (2 * h)
+
+    def _unknown(self, name: str) -> ExplainError:
+        near = get_close_matches(name, self.names(), n=3, cutoff=0.4)
+        hint = f"Nearest: {', '.join(near)}." if near else "Use a name such as blocks.0.attn.weights, logits or loss."
+        if name == "loss" and not self.has_loss:
+            hint = "Give targets, or a prompt of at least two bytes."
+        return ExplainError(f"nothing is called {name!r} in this model. {hint}")
+
+
+def _explained(name: str, index: Index, application: Application, which: int, watched: Watched) -> Explanation:
+    result = application.results[which].data
+    _check_index(name, index, result.shape)
+    asked = {"which": which} if len(application.results) > 1 else {}
+    inputs = tuple(t.data for t in application.inputs)
+    term = application.equation.terms(index, inputs, result, **application.static, **asked)
+    return _from_term(name, index, float(result[index]), term, application, watched)
+
+
+def _from_term(
+    name: str, index: Index, value: float, term: Term, application: Application, watched: Watched
+) -> Explanation:
+    entry = entries()[application.equation.name]
+    parts = sorted(arithmetic.addends(term), key=lambda t: -abs(t.value))
+    sources: dict[tuple[int, Index], Source] = {}
+    for part in parts:
+        for leaf in arithmetic.leaves(part):
+            if leaf.source is not None and leaf.source not in sources:
+                which, place = leaf.source
+                tensor = application.inputs[which]
+                sources[leaf.source] = Source(watched.name(tensor), place, leaf.value, leaf.label.partition("[")[0])
+    return Explanation(
+        name,
+        index,
+        value,
+        equation=application.equation.name,
+        formula=entry.plain,
+        latex=entry.latex,
+        where=str(entry.forward),
+        expression=arithmetic.expression(term),
+        definitions=tuple(arithmetic.definitions(term)),
+        terms=tuple(Part(_both(t), t.value) for t in parts),
+        total=term.value,
+        scale=math.fsum(abs(t.value) for t in parts),
+        sources=tuple(sources.values()),
+    )
+
+
+def _both(term: Term) -> str:
+    """Write a term in letters and in numbers."""
+    letters, numbers = arithmetic.expression(term, arithmetic.letter), arithmetic.expression(term)
+    return letters if letters == numbers else f"{letters} = {numbers}"
+
+
+def _shares(step: Step, tensor: Tensor, index: Index, watched: Watched) -> Iterator[tuple[Source, Part]]:
+    """Yield, for one use of a tensor, what each element of the use's results adds to the gradient of one element."""
+    node = step.node
+    slots = [k for k, t in enumerate(node.inputs) if t is tensor]
+    if not slots:
+        return
+    names = [watched.name(t) for t in _results(node, watched)]
+    reached = _reached(node.equation, node, slots, index)
+    for which, (name, d) in enumerate(zip(names, step.d_results, strict=True)):
+        xp = namespace(d)
+        for place in reached[which]:
+            if not d[place]:
+                continue
+            alone = [xp.zeros_like(x) for x in step.d_results]
+            alone[which][place] = 1.0
+            slopes = node.equation.vjp(node.saved, alone[0] if len(alone) == 1 else tuple(alone), **node.static)
+            slope = math.fsum(float(slopes[k][index]) for k in slots)
+            cotangent = float(d[place])
+            target = written(name, place, True)
+            text = f"{target} × slope = {arithmetic.decimal(cotangent)} × {arithmetic.decimal(slope)}"
+            yield Source(name, place, cotangent, "d", grad=True), Part(text, cotangent * slope)
+
+
+def _results(node: Any, watched: Watched) -> tuple[Tensor, ...]:
+    return next(a.results for a in watched.applications if a.results[0].node is node)
+
+
+def _reached(equation: Equation, node: Any, slots: list[int], index: Index) -> list[list[Index]]:
+    """Return which elements of each result change when the element does: only their shares can differ from zero."""
+    arrays = [t.data for t in node.inputs]
+    arrays = [namespace(x).asarray(x, dtype=_double(x)) if _is_real(x) else x for x in arrays]
+
+    def results(step: float) -> tuple[Any, ...]:
+        changed = [moved(x, index, step) if k in slots else x for k, x in enumerate(arrays)]
+        result, _ = equation.forward(*changed, **node.static)
+        return result if isinstance(result, tuple) else (result,)
+
+    with np.errstate(all="ignore"):  # a second moment below zero, say: only whether results change counts
+        base, *others = results(0.0), results(1.0), results(-1.0)
+    places = []
+    for which, result in enumerate(base):
+        xp = namespace(result)
+        changed = (others[0][which] != result) | (others[1][which] != result)
+        places.append(
+            [()] if result.ndim == 0 else [tuple(map(int, p)) for p in zip(*xp.nonzero(changed), strict=True)]
+        )
+    return places
+
+
+def _is_real(x: Any) -> bool:
+    return namespace(x).isdtype(x.dtype, "real floating")
+
+
+def _double(x: Any) -> Any:
+    return namespace(x).float64
+
+
+def _check_index(name: str, index: Index, shape: tuple[int, ...]) -> None:
+    if len(index) != len(shape) or any(not 0 <= i < n for i, n in zip(index, shape, strict=True)):
+        example = f"{name}[{','.join(str(n - 1) for n in shape)}]" if shape else name
+        raise ExplainError(
+            f"{written(name, index)} does not exist: {name} has shape {shape}. The last one is {example}."
+        )
+
+
+def written(name: str, index: Index, grad: bool = False) -> str:
+    """Return an element as it is asked for: `logits[0,2,65]`, or with a d before it for its gradient."""
+    place = f"[{','.join(map(str, index))}]" if index else ""
+    return f"{'d ' if grad else ''}{name}{place}"

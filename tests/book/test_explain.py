@@ -1,0 +1,210 @@
+"""explain: the terms add up to the value, gradients to what the graph and central differences say."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import byhand as bh
+from byhand.book import arithmetic
+from byhand.book.example import array, load, several
+from byhand.book.explain import Explainer, ExplainError, _shares, explain
+from byhand.book.explain_text import text
+from byhand.book.watch import watch
+from byhand.engine import Composite, Tensor, registry, walk_back
+
+SHAPE = {"vocab_size": 7, "seq_len": 4, "d_model": 4, "n_layers": 2, "n_heads": 2}
+CONFIGS = {
+    "seed": bh.ModelConfig(**SHAPE),
+    "post-norm": bh.ModelConfig(**SHAPE, norm_position="post", activation="relu"),
+    "gpt2": bh.ModelConfig(**SHAPE, norm_affine=True, tied_embeddings=True, lm_head_bias=False),
+    "bidirectional": bh.ModelConfig(**SHAPE, causal=False),
+}
+PRECISION = {"float32": 1e-6, "float64": 1e-12}
+TOKENS, TARGETS = [[2, 1, 3], [3, 3, 0]], [[1, 3, 0], [3, 0, 6]]
+
+
+def model_of(config, dtype="float64"):
+    """A model whose weights are large enough for every part to matter."""
+    drawn = bh.TinyGPT(config, seed=5, dtype="float64")
+    rng = np.random.default_rng(1)
+    arrays = {n: (rng.standard_normal(p.shape) * 0.7).astype(dtype) for n, p in drawn.parameters().items()}
+    return bh.TinyGPT(config, arrays=arrays)
+
+
+@pytest.fixture(scope="module", params=CONFIGS)
+def config(request):
+    return CONFIGS[request.param]
+
+
+@pytest.mark.parametrize("dtype", PRECISION)
+def test_terms_add_up_to_the_value(config, dtype):
+    explainer = Explainer(model_of(config, dtype), TOKENS, TARGETS)
+    rng = np.random.default_rng(2)
+    for name in explainer.watched.made:
+        shape = explainer.watched.tensor(name).shape
+        for _ in range(3):
+            index = tuple(int(rng.integers(n)) for n in shape)
+            e = explainer.explain(name, index)
+            assert e.value == float(explainer.watched.tensor(name).data[index])
+            assert abs(e.total - e.value) <= PRECISION[dtype] * max(e.scale, abs(e.value)), e.target
+            assert math.fsum(t.value for t in e.terms) == pytest.approx(e.total, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("dtype", PRECISION)
+def test_shares_add_up_to_the_gradient(config, dtype):
+    model = model_of(config, dtype)
+    explainer = Explainer(model, TOKENS, TARGETS)
+    rng = np.random.default_rng(3)
+    model.loss(TOKENS, TARGETS).backward()
+    for name, gradient in explainer.gradients().items():
+        index = tuple(int(rng.integers(n)) for n in gradient.shape)
+        e = explainer.explain(name, index, grad=True)
+        if name in model.parameters():
+            assert e.value == float(model.parameters()[name].grad[index])
+        if e.equation:
+            assert abs(e.total - e.value) <= PRECISION[dtype] * max(e.scale, 1e-3), e.target
+        assert e.difference == pytest.approx(e.value, rel=1e-5, abs=1e-6 if dtype == "float32" else 1e-8), e.target
+
+
+@pytest.mark.parametrize("stem", [s for s, e in registry.items() if not isinstance(e, Composite)])
+def test_shares_of_every_equation(stem):
+    """Element by element, the vjp's shares of the worked example add up to its worked gradients."""
+    worked = load(stem)
+    inputs = {
+        n: Tensor(array(x, n in ("tokens", "targets")), requires_grad=n not in ("tokens", "targets", "t"), name=n)
+        for n, x in worked.inputs.items()
+    }
+    cotangents = [array(d) for d in several(worked.d_result)]
+
+    def loss():
+        results = several(registry[stem](*inputs.values(), **worked.static))
+        finite = [np.where(np.isfinite(r.data), d, 0) for r, d in zip(results, cotangents, strict=True)]
+        return sum(
+            (r * Tensor(d)).reshape(1, -1) @ Tensor(np.ones((r.data.size, 1)))
+            for r, d in zip(results, finite, strict=True)
+            if r.data.size
+        )
+
+    with np.errstate(invalid="ignore"):
+        result, watched = watch(loss)
+    steps = list(walk_back(result, np.ones((1, 1))))
+    assert set(worked.gradients) <= set(watched.leaves)
+    for name, gradient in worked.gradients.items():
+        if stem in ("top_k", "top_p"):
+            continue  # what is dropped is -inf, which no product carries on: their derivative is tested beside them
+        for index, expected in np.ndenumerate(array(gradient)):
+            shares = [p.value for s in steps for _, p in _shares(s, inputs[name], index, watched)]
+            assert math.fsum(shares) == pytest.approx(expected, rel=1e-12, abs=1e-12), (name, index)
+
+
+def test_an_update_is_what_the_optimizer_does():
+    model = model_of(CONFIGS["seed"], "float32")
+    optimizer = bh.AdamW(lr=0.01, weight_decay=0.1)
+    for _ in range(2):
+        model.zero_grad()
+        model.loss(TOKENS, TARGETS).backward()
+        optimizer.step(model.parameters())
+    before = {n: p.data.copy() for n, p in model.parameters().items()}
+    name, index = "blocks.0.attn.w_qkv", (1, 3)
+    explained = {
+        part: explain(model, TOKENS, TARGETS, f"{name}.{part}", index, optimizer=optimizer)
+        for part in ("theta", "m", "v", "update")
+    }
+    model.zero_grad()
+    model.loss(TOKENS, TARGETS).backward()
+    optimizer.step(model.parameters())
+    assert explained["theta"].value == float(model.parameters()[name].data[index])
+    assert explained["m"].value == float(optimizer.m[name][index])
+    assert explained["v"].value == float(optimizer.v[name][index])
+    moved = float(model.parameters()[name].data[index]) - float(before[name][index])
+    assert explained["update"].value == pytest.approx(moved, rel=1e-3)
+    for e in explained.values():
+        assert e.total == pytest.approx(e.value, rel=1e-6)
+    assert "step 3" in explained["m"].note
+
+
+def test_clipping_is_said_and_done():
+    model = model_of(CONFIGS["seed"])
+    e = explain(model, TOKENS, TARGETS, "wte.m", (2, 0), max_grad_norm=0.01)
+    free = explain(model, TOKENS, TARGETS, "wte.m", (2, 0))
+    assert "clipped" in e.note
+    assert abs(e.value) < abs(free.value)
+
+
+def test_depth_follows_the_inputs():
+    model = model_of(CONFIGS["seed"])
+    e = explain(model, TOKENS, TARGETS, "blocks.0.attn.weights", (0, 0, 2, 1), depth=3, width=2)
+    assert [c.name for c in e.children] == ["blocks.0.attn.scores"] * 2
+    assert {g.name for c in e.children for g in c.children} == {"blocks.0.attn.q", "blocks.0.attn.k"}
+    g = explain(model, TOKENS, TARGETS, "lm_head.w", (0, 1), grad=True, depth=2, width=2)
+    assert all(c.grad and c.name == "logits" for c in g.children)
+
+
+def test_text_in_both_languages():
+    e = explain(model_of(CONFIGS["seed"]), TOKENS, TARGETS, "logits", (0, 1, 2), depth=2)
+    assert "terms, largest first" in text(e)
+    assert "equations/linear.py:" in text(e)
+    assert "线性层" in text(e, "zh")
+    gradient = text(explain(model_of(CONFIGS["seed"]), TOKENS, TARGETS, "wte", (2, 1), grad=True))
+    assert gradient.startswith("∂loss/∂wte[2,1] = ")
+    assert "central difference" in gradient
+
+
+def test_the_rest_is_summed_on_one_line():
+    e = explain(model_of(CONFIGS["seed"]), TOKENS, TARGETS, "logits", (0, 1, 2))
+    shown = text(e, shown=2)
+    assert f"the rest, {len(e.terms) - 2} terms" in shown
+    numbers = [float(line.split()[0].replace("−", "-")) for line in shown.splitlines() if "  sum" in line]
+    assert numbers == [pytest.approx(e.value, rel=1e-6)]
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "grad", "said"),
+    [
+        ("blocks.0.attn.wieghts", (0, 0, 1, 1), False, "Nearest: blocks.0.attn.weights"),
+        ("logits", (0, 1), False, r"logits has shape \(2, 3, 7\)"),
+        ("logits", (0, 1, 7), False, r"The last one is logits\[1,2,6\]"),
+        ("logits", (0, 1, -1), False, "does not exist"),
+        ("tokens", (0, 1), True, "given, not learned"),
+        ("wte.m", (0, 1), True, "comes after the loss"),
+        ("", (), False, "nothing is called ''"),
+    ],
+)
+def test_wrong_targets(name, index, grad, said):
+    with pytest.raises(ExplainError, match=said):
+        explain(model_of(CONFIGS["seed"]), TOKENS, TARGETS, name, index, grad=grad)
+
+
+def test_without_targets_there_is_no_loss():
+    model = model_of(CONFIGS["seed"])
+    assert explain(model, TOKENS, None, "logits", (0, 0, 0)).terms
+    for name, index in (("loss", ()), ("wte.m", (0, 0))):
+        with pytest.raises(ExplainError):
+            explain(model, TOKENS, None, name, index)
+    with pytest.raises(ExplainError, match="needs a loss"):
+        explain(model, TOKENS, None, "wte", (0, 0), grad=True)
+
+
+def test_nothing_is_left_behind():
+    """Explaining changes neither parameters nor gradients."""
+    model = model_of(CONFIGS["seed"])
+    before = {n: p.data.copy() for n, p in model.parameters().items()}
+    explain(model, TOKENS, TARGETS, "wte", (2, 1), grad=True)
+    explain(model, TOKENS, TARGETS, "wte.update", (2, 1))
+    for name, p in model.parameters().items():
+        assert p.grad is None
+        assert np.array_equal(p.data, before[name])
+
+
+def test_arithmetic_reads_like_paper():
+    x = Tensor(np.array([[1.0, 3.0]]))
+    norm = registry["layer_norm"]
+    result = norm.forward(x.data, eps=0.0)[0]
+    term = norm.terms((0, 1), (x.data,), result, eps=0.0)
+    assert arithmetic.expression(term) == "(3 − 2) / √(1 + 0)"
+    lines = {d.label: d.expression for d in arithmetic.definitions(term)}
+    assert lines == {"mean": "(1 + 3) / 2", "var": "((1 − 2)² + (3 − 2)²) / 2"}
+    negative = replace(term, parts=(term.parts[0], term.parts[1]))
+    assert arithmetic.expression(negative, arithmetic.letter) == "(x[0,1] − mean) / √(var + eps)"
