@@ -18,13 +18,20 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 BYHAND = VENV / ("Scripts/byhand.exe" if os.name == "nt" else "bin/byhand")
-GROUPS = ("run", "test", "lint")  # each has requirements/GROUP.txt, and needs the ones before it
+WANTED = {  # what is in requirements/GROUP.txt; each group needs the ones before it
+    "run": ["--extra", "plot"],
+    "fast": ["--extra", "fast"],
+    "test": ["--group", "test"],
+    "lint": ["--group", "lint"],
+}
+OPTIONAL = ("fast",)  # left out, with a line, where a platform has no wheels
 FIRST_RUN = ["--preset", "nano", "--steps", "1000", "--data", "python-stdlib"]
 
 
@@ -43,7 +50,7 @@ def main() -> int:
 
 def run(arguments: list[str]) -> int:
     """Train a small model on text that is on every machine with Python, then show what it writes."""
-    prepare("run")
+    prepare("fast")
     if "--resume" in arguments or "--help" in arguments:
         return call("-m", "byhand", "train", *arguments)
     folder = option(arguments, "--out") or free_folder()
@@ -98,27 +105,38 @@ def oracle(arguments: list[str]) -> int:
 
 def lock(arguments: list[str]) -> int:
     """Write requirements/*.txt anew: one resolution for all supported Pythons and platforms."""
-    for group, wanted in (("run", ["--extra", "plot"]), ("test", ["--group", "test"]), ("lint", ["--group", "lint"])):
-        command = ["uv", "pip", "compile", "pyproject.toml", "--universal", "--generate-hashes", "--no-header"]
-        command += ["--no-annotate", "--python-version", "3.11", "-q", *wanted, "-o", f"requirements/{group}.txt"]
-        subprocess.run([*command, *arguments], check=True, stdout=subprocess.DEVNULL)
+    with tempfile.TemporaryDirectory() as folder:
+        constraints = Path(folder) / "all.txt"  # one version of each package, whatever the group
+        compile_requirements(["--extra", "plot", "--extra", "fast", "--group", "test", "--group", "lint"], constraints)
+        for group, wanted in WANTED.items():
+            compile_requirements([*wanted, "-c", str(constraints)], ROOT / "requirements" / f"{group}.txt")
     return 0
+
+
+def compile_requirements(wanted: list[str], output: Path) -> None:
+    """Resolve what is wanted for all supported Pythons and platforms at once, with hashes."""
+    command = ["uv", "pip", "compile", "pyproject.toml", "--universal", "--generate-hashes", "--no-header"]
+    command += ["--no-annotate", "--python-version", "3.11", "-q", *wanted, "-o", str(output)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def prepare(group: str) -> None:
     """Make the environment hold what this group needs, unless it already does."""
-    needed = GROUPS[: GROUPS.index(group) + 1]
     if not PYTHON.exists():
         make_environment()
-    for name in needed:
+    for name in [*WANTED][: [*WANTED].index(group) + 1]:
         stamp = VENV / f"byhand-{name}.stamp"
         wanted = fingerprint(name)
         if stamp.exists() and stamp.read_text() == wanted:
             continue
         print(f"installing what `dev.py {name}` needs into {VENV.name}, once", file=sys.stderr, flush=True)
-        install("--require-hashes", "-r", f"requirements/{name}.txt")
-        if name == "run":
-            install("--no-deps", "-e", ".")
+        wheels = ["--only-binary", ":all:"] if name in OPTIONAL else []
+        if not install(*wheels, "--require-hashes", "-r", f"requirements/{name}.txt"):
+            if name not in OPTIONAL:
+                sys.exit("error: installing failed; see above. Check the network and run the same command again.")
+            print(f"there are no wheels of {name} for this platform; going on without", file=sys.stderr)
+        if name == "run" and not install("--no-deps", "-e", "."):
+            sys.exit("error: installing byhand failed; see above.")
         stamp.write_text(wanted)
 
 
@@ -134,14 +152,12 @@ def make_environment() -> None:
         sys.exit("error: this Python cannot make environments. Install python3-venv, or uv, and try again.")
 
 
-def install(*arguments: str) -> None:
-    """Install into .venv; a failure ends the command with the installer's own words."""
+def install(*arguments: str) -> bool:
+    """Install into .venv; False if that failed, for which the installer has its own words."""
     uv = shutil.which("uv")
     installer = [uv, "pip", "install", "--python", str(PYTHON)] if uv else [str(PYTHON), "-m", "pip", "install"]
     quiet = ["-q"] if uv else ["-q", "--disable-pip-version-check"]
-    done = subprocess.run([*installer, *quiet, *arguments], check=False)
-    if done.returncode:
-        sys.exit("error: installing failed; see above. Check the network and run the same command again.")
+    return subprocess.run([*installer, *quiet, *arguments], check=False).returncode == 0
 
 
 def fingerprint(group: str) -> str:
