@@ -172,6 +172,8 @@ def to_dict(config: Any) -> dict[str, Any]:
 def from_dict(cls: type[Any], values: dict[str, Any], where: str = "config") -> Any:
     """Make a config of nested plain values; unknown keys are an error, missing ones take the default."""
     nested = {"model": ModelConfig, "data": DataConfig, "optim": OptimConfig} if cls is TrainConfig else {}
+    if not isinstance(values, dict):
+        raise ConfigError(f"{where} is {values!r}, but must be a table of settings.")
     known = {f.name for f in fields(cls)}
     unknown = sorted(set(values) - known)
     if unknown:
