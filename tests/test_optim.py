@@ -1,0 +1,159 @@
+import math
+
+import numpy as np
+import pytest
+
+from byhand.config import OptimConfig
+from byhand.engine import Tensor
+from byhand.errors import ShapeError
+from byhand.optim import AdamW, clip_gradients, gradient_norm, learning_rate
+
+
+def parameters(dtype=np.float64):
+    rng = np.random.default_rng(0)
+    tensors = {
+        "w": Tensor(rng.standard_normal((2, 3)).astype(dtype)),
+        "b": Tensor(rng.standard_normal(3).astype(dtype)),
+    }
+    return tensors
+
+
+def by_loop(values, gradients, lrs, betas, eps, weight_decay):
+    """One number at a time, one step at a time."""
+    results = []
+    for value, its_gradients in zip(values, gradients, strict=True):
+        m = v = 0.0
+        for t, (g, lr) in enumerate(zip(its_gradients, lrs, strict=True), start=1):
+            m = betas[0] * m + (1 - betas[0]) * g
+            v = betas[1] * v + (1 - betas[1]) * g**2
+            step = m / (1 - betas[0] ** t) / (math.sqrt(v / (1 - betas[1] ** t)) + eps)
+            value = value - lr * weight_decay * value - lr * step
+        results.append((value, m, v))
+    return results
+
+
+@pytest.mark.parametrize("decay", ["all", "matrices"])
+def test_five_steps_against_a_loop(decay):
+    rng = np.random.default_rng(1)
+    p = parameters()
+    start = {name: t.data.copy() for name, t in p.items()}
+    gradients = [{name: rng.standard_normal(t.shape) for name, t in p.items()} for _ in range(5)]
+    lrs = [0.1, 0.05, 0.1, 0.01, 0.2]
+    optimizer = AdamW(betas=(0.8, 0.9), eps=1e-3, weight_decay=0.3, decay=decay)
+    for lr, step in zip(lrs, gradients, strict=True):
+        optimizer.lr = lr
+        for name, g in step.items():
+            p[name].grad = g
+        optimizer.step(p)
+    assert optimizer.t == 5
+    for name, t in p.items():
+        weight_decay = 0.3 if decay == "all" or t.ndim >= 2 else 0.0
+        flat = np.stack([g[name].ravel() for g in gradients], axis=1)
+        expected = by_loop(start[name].ravel(), flat, lrs, (0.8, 0.9), 1e-3, weight_decay)
+        actual = np.stack([t.data.ravel(), optimizer.m[name].ravel(), optimizer.v[name].ravel()], axis=1)
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
+
+
+def test_arrays_are_replaced_not_written_into():
+    p = parameters()
+    before, copies = {n: t.data for n, t in p.items()}, {n: t.data.copy() for n, t in p.items()}
+    for t in p.values():
+        t.grad = np.ones(t.shape)
+    AdamW().step(p)
+    for name, t in p.items():
+        assert t.data is not before[name]
+        np.testing.assert_array_equal(before[name], copies[name])
+        np.testing.assert_array_equal(t.grad, 1)
+
+
+def test_a_parameter_without_gradient_stays():
+    p = parameters()
+    p["w"].grad = np.ones((2, 3))
+    before = p["b"].data.copy()
+    optimizer = AdamW(weight_decay=0.5)
+    optimizer.step(p)
+    np.testing.assert_array_equal(p["b"].data, before)
+    assert set(optimizer.m) == set(optimizer.v) == {"w"}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_everything_keeps_the_parameters_precision(dtype):
+    p, optimizer = parameters(dtype), AdamW()
+    for _ in range(2):
+        for t in p.values():
+            t.grad = np.ones(t.shape, dtype)
+        optimizer.step(p)
+    arrays = [*(t.data for t in p.values()), *optimizer.m.values(), *optimizer.v.values()]
+    assert {a.dtype for a in arrays} == {np.dtype(dtype)}
+
+
+@pytest.mark.parametrize("gradient", [np.ones((3, 2)), np.ones((2, 3), np.float32)])
+def test_a_gradient_of_another_shape_or_type(gradient):
+    p = parameters()
+    p["w"].grad = gradient
+    with pytest.raises(ShapeError, match=r"the gradient of w is .* not \(2, 3\) float64"):
+        AdamW().step(p)
+
+
+class TestSchedule:
+    config = OptimConfig(lr=1.0, min_lr=0.2, warmup_steps=4)
+
+    def test_warm_up_is_a_line_that_starts_above_zero(self):
+        assert [learning_rate(self.config, step, 13) for step in range(4)] == [0.25, 0.5, 0.75, 1.0]
+
+    def test_a_cosine_falls_from_lr_to_min_lr_at_the_last_step(self):
+        rates = [learning_rate(self.config, step, 13) for step in range(4, 13)]
+        assert rates == pytest.approx([0.6 + 0.4 * math.cos(math.pi * k / 8) for k in range(9)], rel=1e-15)
+        assert (rates[0], rates[-1]) == (1.0, pytest.approx(0.2, rel=1e-15))
+
+    def test_it_stays_there_afterwards(self):
+        assert learning_rate(self.config, 99, 13) == pytest.approx(0.2, rel=1e-15)
+
+    def test_without_warm_up_the_first_step_has_lr(self):
+        assert learning_rate(OptimConfig(lr=0.5, warmup_steps=0), 0, 10) == 0.5
+
+    def test_min_lr_is_a_tenth_by_default(self):
+        assert learning_rate(OptimConfig(lr=0.5, warmup_steps=0), 9, 10) == pytest.approx(0.05)
+
+    @pytest.mark.parametrize("steps", [1, 2, 4, 5])
+    def test_runs_shorter_than_the_warm_up_have_a_rate_too(self, steps):
+        rates = [learning_rate(self.config, step, steps) for step in range(steps)]
+        assert all(0 < rate <= 1 for rate in rates)
+
+
+class TestClipping:
+    def gradients(self, scale=1.0):
+        p = parameters()
+        p["w"].grad = np.full((2, 3), 2.0 * scale)
+        p["b"].grad = np.array([3.0, 0.0, -4.0]) * scale
+        return p  # 6 * 4 + 9 + 16 = 49
+
+    def test_norm(self):
+        assert gradient_norm(self.gradients()) == 7.0
+        assert gradient_norm(parameters()) == 0.0
+
+    @pytest.mark.parametrize("bad", [math.nan, math.inf])
+    def test_the_norm_of_a_gradient_that_is_no_number(self, bad):
+        p = self.gradients()
+        p["b"].grad = np.array([1.0, bad, 1.0])
+        assert gradient_norm(p) == math.inf
+
+    def test_long_gradients_are_scaled_to_the_limit(self):
+        p = self.gradients()
+        clip_gradients(p, gradient_norm(p), 3.5)
+        np.testing.assert_allclose(p["w"].grad, 1.0)
+        np.testing.assert_allclose(p["b"].grad, [1.5, 0, -2])
+        assert gradient_norm(p) == pytest.approx(3.5)
+
+    @pytest.mark.parametrize("limit", [0.0, 7.0, 100.0])
+    def test_short_ones_stay_and_zero_switches_off(self, limit):
+        p = self.gradients()
+        clip_gradients(p, gradient_norm(p), limit)
+        assert gradient_norm(p) == 7.0
+
+    def test_parameters_without_gradient_are_passed_over(self):
+        p = self.gradients()
+        p["b"].grad = None
+        clip_gradients(p, gradient_norm(p), 1.0)
+        assert p["b"].grad is None
+        assert gradient_norm(p) == pytest.approx(1.0)
