@@ -4,6 +4,7 @@ Exit codes: 0 done; 1 a question answered with no; 2 bad input; 130 interrupted.
 so that `byhand --help` answers at once.
 """
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -36,6 +37,7 @@ options:
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    speak_utf8()
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         width = max(map(len, COMMANDS))
@@ -54,6 +56,13 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     debug = "--debug" in rest
     return run(f"byhand.cli.{name}", [a for a in rest if a != "--debug"], debug)
+
+
+def speak_utf8() -> None:
+    """Write UTF-8 whatever the locale says, so that Chinese and sampled bytes never end a command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
 
 
 def run(module: str, arguments: list[str], debug: bool = False) -> int:
