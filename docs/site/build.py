@@ -21,8 +21,11 @@ from sphinx.cmd.build import main as sphinx
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
 LANGUAGES = {"en": "en", "zh-CN": "zh_CN"}  # folder of the site: Sphinx's name of the language
-FENCE = re.compile(r"(^```.*?^```)", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"(^ *```.*?^ *```)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[([^\[\]\n]*)\]\(([^)\s]+)\)")
+GAP = re.compile(
+    r"(?<=[，。、；：（“]) (?=\$`)|(?<=`\$) (?=[，。、；：）”])"
+)  # GitHub needs these spaces, readers do not
 CHOICE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>byhand</title>
 <script>location.replace(navigator.language.startsWith("zh") ? "zh-CN/index.html" : "en/index.html")</script>
@@ -63,9 +66,10 @@ class Site:
         """Return a page as Sphinx reads it."""
         parts = FENCE.split(page.read_text(encoding="utf-8"))
         for i, part in enumerate(parts):
-            if part.startswith("```"):
-                parts[i] = re.sub(r"\A```math\n", "```{math}\n", part)
+            if part.lstrip(" ").startswith("```"):
+                parts[i] = re.sub(r"\A( *)```math\n", r"\1```{math}\n", part)
             else:
+                part = GAP.sub("", part)
                 part = LINK.sub(lambda m: self.link(page, m[1], m[2]), part)
                 parts[i] = re.sub(r"\$`(.*?)`\$", r"{math}`\1`", part, flags=re.DOTALL)
         text = "".join(parts)

@@ -17,6 +17,7 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 html_search_language = "pairs"
 mathjax_path = "mathjax/tex-svg.js"
 suppress_warnings = ["myst.header", "toc.not_included"]

@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = pages.pages()
 ENGLISH = [page for page in PAGES if pages.language(page) == "en"]
 GENERATED = re.compile(r"<!-- generated: .*?<!-- end -->", re.DOTALL)
-FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
-MATH = re.compile(r"^```math\n(.*?)^```|\$`(.*?)`\$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
+MATH = re.compile(r"^ *```math\n(.*?)^ *```|\$`(.*?)`\$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[([^\[\]\n]*)\]\(([^)\s]+)\)")
 NUMBER = re.compile(r"(?<![\w.-])[\d][\d.,]*")
 
@@ -101,6 +101,23 @@ def test_links_lead_somewhere(page):
             assert shown == f"{file.relative_to(ROOT).as_posix()}:{anchor[1:]}"
         elif anchor:
             assert anchor in slugs(file), f"{target}: no such heading"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_formulas_are_in_the_form_that_github_renders(page):
+    """It takes $`x`$ only beside spaces or ASCII signs, on one line; a < without spaces is taken for HTML."""
+    prose = FENCE.sub("", text(page))
+    assert not re.findall(r"[^\s|(]\$`|`\$[^\s|,.;:)]", prose)
+    assert "$" not in re.sub(r"\$`[^`\n]*`\$", "", prose), "single dollars let Markdown eat underscores"
+    for formula in (a or b for a, b in MATH.findall(text(page))):
+        assert not re.search(r"\S<|<\S|operatorname|\$", formula)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if pages.language(p) == "zh"], ids=name)
+def test_no_chinese_sentence_is_broken_in_two(page):
+    """A line break inside a paragraph is shown as a space, which Chinese does not have."""
+    broken = re.findall(r"[\u3000-\u9fff，。：；]\n {0,3}[\u3000-\u9fff（]", FENCE.sub("", text(page)))
+    assert not broken
 
 
 def slugs(page: Path) -> list[str]:

@@ -194,7 +194,7 @@ WORDS = {
         "code": ("", "Name", "Where"),
     },
     "zh": {
-        "calculus": r"它的导数，其中 $`\partial x`$ 表示损失对 $`x`$ 的导数：",
+        "calculus": r"它的导数，损失对 $`x`$ 的导数记作 $`\partial x`$ ：",
         "symbols": ("符号", "代码中", "形状", "含义"),
         "settings": "设置：",
         "comma": "、",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
-from byhand.book import source
-from byhand.book.blocks import WORDS, block, link, say, table
+from byhand.book import index, source
+from byhand.book.blocks import WORDS, block, link, link_equation, say, table
+from byhand.book.glossary import CONCEPTS
 from byhand.book.places import PLACES
+from byhand.engine.equation import registry
 
 
 @block
@@ -34,6 +37,20 @@ def places(page: Path, lang: str) -> str:
 
 
 @block
+def glossary(page: Path, lang: str) -> str:
+    """Every term with its translation, its other names, and the page or the code that it leads to."""
+    rows = []
+    for concept in CONCEPTS:
+        first = concept.entries[0]
+        where = link_equation(page, first, lang) if first in registry else link(page, index.entries()[first].forward)
+        others = "；".join(concept.also) if lang == "zh" else "; ".join(concept.also)
+        terms = (concept.zh, concept.en) if lang == "zh" else (concept.en, concept.zh)
+        rows.append((*terms, others.replace("|", "\\|"), where))
+    head = say(lang, "English|Chinese|Also|Where", "中文|英文|又称|位置")
+    return table(head.split("|"), rows)
+
+
+@block
 def breakpoints(page: Path, lang: str, *definitions: str) -> str:
     """Commands for Python's debugger that stop in each definition, at the first line that it runs."""
     lines = []
@@ -51,7 +68,8 @@ def snippet(page: Path, lang: str, given: str) -> str:
     path, name = located(given)
     node = definition(path, name)
     lines = path.read_text(encoding="utf-8").splitlines()[node.lineno - 1 : node.end_lineno]
-    return "\n".join([link(page, source.definition(path, name)), "", "```python", *lines, "```"])
+    text = dedent("\n".join(lines))
+    return f"{link(page, source.definition(path, name))}\n\n```python\n{text}\n```"
 
 
 def located(given: str) -> tuple[Path, str]:

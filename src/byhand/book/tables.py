@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from byhand.book import chinese, source
-from byhand.book.blocks import block, inline, link_equation, say, table
+from byhand.book.blocks import block, display_lines, inline, link_equation, say, table
 from byhand.config import ModelConfig
 from byhand.engine import Tensor, no_grad
 from byhand.engine.backward import applications
 from byhand.engine.interpreter import Evaluate, interpreting
-from byhand.equations import attention_scores, softmax, split_qkv, temperature, top_k, top_p
+from byhand.equations import attention_scores, causal_softmax, softmax, split_qkv, temperature, top_k, top_p
 from byhand.generate import KVCache
 from byhand.model import TinyGPT, parameter_shapes
 
@@ -119,8 +119,8 @@ def graph(page: Path, lang: str) -> str:
     for number, node in enumerate(applications(loss), 1):
         symbols = zip(node.inputs, node.equation.inputs, strict=False)
         inputs = ", ".join(f"`{tensor.name or symbol.name}`" for tensor, symbol in symbols)
-        shape = list(node.results[0][0])
-        shown = f"{len(node.results)} × {shape}" if len(node.results) > 1 else str(shape)
+        shape = f"[{','.join(map(str, node.results[0][0]))}]"
+        shown = f"{len(node.results)} × {shape}" if len(node.results) > 1 else shape
         rows.append((number, link_equation(page, node.equation.name, lang), inputs, f"`{node.name}`", shown))
     return table(say(lang, "|Equation|Inputs|Result|Shape", "|公式|输入|结果|形状").split("|"), rows)
 
@@ -184,6 +184,30 @@ def packed_example() -> np.ndarray:
     """Return a packed projection (1, 3, 12) of small whole numbers."""
     size = 3 * EXAMPLE.seq_len * EXAMPLE.d_model
     return ((np.arange(size) * 7) % 5 - 2.0).reshape(1, EXAMPLE.seq_len, 3 * EXAMPLE.d_model)
+
+
+@block
+def heads(page: Path, lang: str) -> str:
+    """The attention weights of one packed projection, read as one head and as two."""
+    parts = []
+    for count in (1, 2):
+        q, k, _ = split_qkv.forward(packed_example(), n_heads=count)[0]
+        scores = attention_scores.forward(q, k)[0]
+        weights = causal_softmax.forward(scores)[0]
+        lines = []
+        for h in range(count):
+            product = _matrix([[f"{x:g}" for x in row] for row in q[0, h] @ k[0, h].T])
+            shown = _matrix([list(map(decimals, row)) for row in weights[0, h]])
+            lines.append(rf"Q_{h} K_{h}^{{\top}} = {product}, \; P_{h} = {shown}")
+        words = say(
+            lang, f"Heads: {count}. Width of a head: {q.shape[-1]}.", f"头数：{count}。每个头的宽度：{q.shape[-1]}。"
+        )
+        parts.append(f"{words}\n\n{display_lines(lines)}")
+    return "\n\n".join(parts)
+
+
+def _matrix(rows: list[list[str]]) -> str:
+    return r"\begin{bmatrix}" + r" \\ ".join(" & ".join(row) for row in rows) + r"\end{bmatrix}"
 
 
 @block

@@ -1,0 +1,78 @@
+"""What the guides say and no block makes: their loop runs, their breakpoints stop, both ways of decoding agree."""
+
+import dis
+import re
+from importlib import import_module
+from pathlib import Path
+from types import CodeType
+
+import numpy as np
+import pytest
+
+from byhand.book import tables
+from byhand.equations import attention_scores, split_qkv
+
+GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
+SUFFIXES = ("md", "zh-CN.md")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_loop_of_the_attention_guide_computes_the_scores(suffix):
+    page = (GUIDES / f"attention-index.{suffix}").read_text(encoding="utf-8")
+    loop = next(code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "def scores" in code)
+    names: dict = {}
+    exec(loop, names)
+    b, t, h, d = 2, 3, 2, 5
+    packed = np.random.default_rng(3).standard_normal((b, t, 3 * h * d))
+    q, k, _ = split_qkv.forward(packed, n_heads=h)[0]
+    flat = names["scores"](packed.ravel().tolist(), b, t, h, d)
+    np.testing.assert_allclose(flat, attention_scores.forward(q, k)[0].ravel(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_breakpoints_are_lines_that_run(suffix):
+    page = (GUIDES / f"reading-order.{suffix}").read_text(encoding="utf-8")
+    found = re.findall(r"^break src/(\S+)\.py:(\d+)$", page, re.MULTILINE)
+    assert len(found) >= 5
+    for path, line in found:
+        module = import_module(path.replace("/", "."))
+        code = compile(Path(module.__file__ or "").read_text(encoding="utf-8"), path, "exec")
+        assert int(line) in set(lines_of_functions(code)), f"{path}.py:{line} is not inside a function"
+
+
+def lines_of_functions(code: CodeType, inside: bool = False):
+    """Yield every line at which a statement of some function begins."""
+    if inside:
+        yield from (line for _, line in dis.findlinestarts(code) if line is not None)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from lines_of_functions(constant, inside or bool(constant.co_flags & 0x1))
+
+
+def test_decoding_with_a_cache_gives_the_same_logits():
+    for _, whole, cached in tables.cached_logits():
+        np.testing.assert_allclose(cached, whole, rtol=1e-12, atol=1e-14)
+
+
+def test_counted_work_of_the_cache_is_what_the_guide_says():
+    model, cache = tables.TinyGPT(tables.EXAMPLE, dtype="float64"), None
+    heads = tables.EXAMPLE.n_heads
+    for n in (1, 2, 3):
+        assert tables._work(model, tables.TOKENS[0][:n], cache) == (n, heads * n * n)
+
+
+def test_the_offsets_in_the_tables_are_those_of_memory():
+    array = np.arange(2 * 2 * 3 * 3).reshape(2, 2, 3, 3)
+    assert tables._offset((1, 0, 2, 1), array.shape) == array[1, 0, 2, 1]
+    worked = tables._horner((1, 0, 2, 1), array.shape).replace("×", "*")
+    assert eval(worked) == array[1, 0, 2, 1]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_index_lists_every_guide_by_its_title(suffix):
+    index = (GUIDES.parent / f"index.{suffix}").read_text(encoding="utf-8")
+    guides = [page for page in GUIDES.glob("*.md") if page.name.split(".", 1)[1] == suffix]
+    for page in guides:
+        title = re.search(r"^# (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert title is not None
+        assert f"- [{title[1]}](guides/{page.name})" in index
