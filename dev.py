@@ -4,6 +4,7 @@
     python3 dev.py run [flags of byhand train]   train a small GPT for about a minute, and sample from it
     python3 dev.py test [arguments of pytest]    run the whole test suite
     python3 dev.py check                         lint, format, types, import layers
+    python3 dev.py docs                          bring generated pages up to date, and build the site
     python3 dev.py oracle                        compare with PyTorch (installs its CPU build)
     python3 dev.py lock                          compute the pinned requirements anew (needs uv)
 
@@ -30,6 +31,7 @@ WANTED = {  # what is in requirements/GROUP.txt; each group needs the ones befor
     "fast": ["--extra", "fast"],
     "test": ["--group", "test"],
     "lint": ["--group", "lint"],
+    "docs": ["--group", "docs"],
 }
 OPTIONAL = ("fast",)  # left out, with a line, where a platform has no wheels
 FIRST_RUN = ["--preset", "nano", "--steps", "1000", "--data", "python-stdlib"]
@@ -40,7 +42,7 @@ def main() -> int:
     if sys.version_info < (3, 11):  # noqa: UP036 (a checkout can meet any Python)
         print(f"error: this is Python {sys.version.split()[0]}, but byhand needs 3.11 or newer.", file=sys.stderr)
         return 2
-    commands = {"run": run, "test": test, "check": check, "oracle": oracle, "lock": lock}
+    commands = {"run": run, "test": test, "check": check, "docs": docs, "oracle": oracle, "lock": lock}
     if len(sys.argv) < 2 or sys.argv[1] not in commands:
         print(__doc__)
         return 0 if sys.argv[1:] in ([], ["-h"], ["--help"]) else 2
@@ -94,6 +96,12 @@ def check(arguments: list[str]) -> int:
     return 0
 
 
+def docs(arguments: list[str]) -> int:
+    """Write what is stale in docs/, then the site into build/site (or another folder)."""
+    prepare("docs")
+    return call("-m", "byhand.book.pages") or call("docs/site/build.py", *arguments)
+
+
 def oracle(arguments: list[str]) -> int:
     """Run the comparisons with PyTorch; 2.13.0 is pinned, since a newer one may bring gigabytes of CUDA."""
     prepare("test")
@@ -107,7 +115,7 @@ def lock(arguments: list[str]) -> int:
     """Write requirements/*.txt anew: one resolution for all supported Pythons and platforms."""
     with tempfile.TemporaryDirectory() as folder:
         constraints = Path(folder) / "all.txt"  # one version of each package, whatever the group
-        compile_requirements(["--extra", "plot", "--extra", "fast", "--group", "test", "--group", "lint"], constraints)
+        compile_requirements([word for wanted in WANTED.values() for word in wanted], constraints)
         for group, wanted in WANTED.items():
             compile_requirements([*wanted, "-c", str(constraints)], ROOT / "requirements" / f"{group}.txt")
     return 0

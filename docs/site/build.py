@@ -9,8 +9,10 @@ import importlib.util
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from os.path import relpath
 from pathlib import Path
+from urllib.parse import unquote
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -52,6 +54,7 @@ class Site:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(self.staged(page), encoding="utf-8")
         for folder, language in LANGUAGES.items():
+            shutil.copytree(SITE / "locale", staging / folder / "locale")
             flags = ["-q", "-W", "--keep-going", "-c", str(SITE), "-D", f"language={language}"]
             code = sphinx([*flags, str(staging / folder), str(self.out / folder)])
             if code:
@@ -60,7 +63,29 @@ class Site:
         for file in sorted(self.sources):
             self.write_source(file)
         (self.out / "index.html").write_text(CHOICE, encoding="utf-8")
-        return 0
+        wrong = list(self.wrong_links())
+        print("\n".join(wrong) or f"{self.out}: whole, {len(self.pages)} pages, {len(self.sources)} source files")
+        return 1 if wrong else 0
+
+    def wrong_links(self) -> Iterator[str]:
+        """Yield every address in the site that leads nowhere, or that loads something from elsewhere."""
+        anchors: dict[Path, set[str]] = {}
+        for page in sorted(self.out.rglob("*.html")):
+            text = page.read_text(encoding="utf-8")
+            for tag, address in re.findall(r'<(\w+)[^>]*? (?:href|src)="([^"]+)"', text):
+                if address.startswith(("http:", "https:", "//")):
+                    if tag != "a":
+                        yield f"{page}: loads {address}"
+                    continue
+                path, _, anchor = unquote(address).partition("#")
+                file = (page.parent / path.partition("?")[0]).resolve() if path else page
+                if file not in anchors:
+                    found = file.is_file() and file.suffix == ".html"
+                    anchors[file] = (
+                        set(re.findall(r' (?:id|name)="([^"]+)"', file.read_text("utf-8"))) if found else set()
+                    )
+                if not file.exists() or (anchor and anchor not in anchors[file]):
+                    yield f"{page}: {address} leads nowhere"
 
     def staged(self, page: Path) -> str:
         """Return a page as Sphinx reads it."""

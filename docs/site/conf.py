@@ -11,6 +11,8 @@ extensions = ["myst_parser", "sphinx.ext.mathjax"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 myst_heading_anchors = 3
+locale_dirs = ["locale"]
+gettext_auto_build = True
 html_theme = "furo"
 html_title = "byhand"
 html_static_path = ["static"]
@@ -33,7 +35,7 @@ class SearchPairs(SearchEnglish):
     """
 
     lang = "pairs"
-    language_name = "English and Chinese"
+    language_name = "English"  # Sphinx names the stemmer in the page by it
     js_splitter_code = r"""
 var splitQuery = (query) =>
   (query.match(/[\u3400-\u9fff]+|(?:(?![\u3400-\u9fff])[\p{Letter}\p{Number}_])+/gu) || []).flatMap((run) =>
