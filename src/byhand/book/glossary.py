@@ -251,6 +251,7 @@ CONCEPTS = (
     Concept("temperature", "温度", ("temperature",), ("divide logits by temp", "温度系数", "temp", "tau")),
     Concept("top-k sampling", "top-k 采样", ("top_k",), ("top k logits", "keep the largest logits", "前 k 个")),
     Concept("nucleus sampling", "核采样", ("top_p",), ("top-p sampling", "top-p 采样")),
+    Concept("prefill", "预填充", ("generate",), ("first pass over the prompt", "提示词", "prompt")),
     Concept("KV cache", "键值缓存", ("kv_cache", "generate"), ("key-value cache", "KV 缓存", "incremental decoding")),
     # Arrays
     Concept("broadcasting", "广播", ("add", "mul"), ("broadcast", "广播机制")),
