@@ -165,7 +165,7 @@ class Draft:
         if which in self._cotangents:
             return self._cotangents.pop(which)
         zeros = self.scratch(node, "d", node.results[index][0])
-        self.emit("zero", node, 0, y=zeros, n=zeros.size)
+        self.emit("zero", node, 0, y=zeros, n=zeros.size, unless=0)
         return zeros
 
     def gradient(self, tensor: Tensor) -> tuple[Buffer, Operand]:
@@ -191,7 +191,7 @@ class Draft:
             return
         target, adds = self.gradient(tensor)
         if adds is ADDS:
-            self.emit("zero_unless", node, 0, y=target, n=target.size, adds=adds)
+            self.emit("zero", node, 0, y=target, n=target.size, unless=adds)
         self.emit("accumulate", node, target.size, x=contribution, y=target, n=target.size)
 
     def emit(self, kernel: str, node: Node | None, flops: int, **operands: Operand) -> None:

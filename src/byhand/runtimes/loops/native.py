@@ -178,3 +178,15 @@ def barrier(signals, place, shares, yield_to):
         spins += 1
         if spins > 2000:  # somebody else needs this core
             _call(yield_to)
+
+
+@compiled
+def vector(memory, start, n):
+    """Return n numbers from `start` on. Loops index such views: there the compiler knows that no index wraps."""
+    return memory[start : start + n]
+
+
+@compiled
+def matrix(memory, start, rows, width):
+    """Return the rows (rows, width) from `start` on."""
+    return memory[start : start + rows * width].reshape((rows, width))

@@ -21,7 +21,7 @@ from byhand.runtimes.loops.kernels.gelu import bias_gelu, times_slope
 from byhand.runtimes.loops.kernels.layer_norm import normalise, normalise_back, scale_shift, scale_shift_back
 from byhand.runtimes.loops.kernels.linear import column_sum, fill_bias, fill_residual, gemm
 from byhand.runtimes.loops.kernels.relu import bias_relu, relu_back
-from byhand.runtimes.loops.kernels.residual import accumulate, copy, zero, zero_unless
+from byhand.runtimes.loops.kernels.residual import accumulate, copy, zero
 from byhand.runtimes.loops.native import barrier, compiled
 
 RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")
@@ -30,7 +30,7 @@ RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")
 KERNELS = (
     gemm, fill_bias, fill_residual, column_sum, normalise, normalise_back, scale_shift, scale_shift_back, bias_gelu,
     times_slope, bias_relu, relu_back, attention, attention_back, embed, embed_back, positions_back, cross_entropy,
-    copy, accumulate, zero, zero_unless, sum_shares, adamw, barrier,
+    copy, accumulate, zero, sum_shares, adamw, barrier,
 )
 # fmt: on
 OPCODES = {kernel.__name__: i for i, kernel in enumerate(KERNELS)}
@@ -41,7 +41,7 @@ FIELDS = {
 WIDTH = 1 + max(map(len, FIELDS.values()))
 (GEMM, FILL_BIAS, FILL_RESIDUAL, COLUMN_SUM, NORMALISE, NORMALISE_BACK, SCALE_SHIFT, SCALE_SHIFT_BACK, BIAS_GELU,
  TIMES_SLOPE, BIAS_RELU, RELU_BACK, ATTENTION, ATTENTION_BACK, EMBED, EMBED_BACK, POSITIONS_BACK, CROSS_ENTROPY,
- COPY, ACCUMULATE, ZERO, ZERO_UNLESS, SUM_SHARES, ADAMW, BARRIER) = range(len(KERNELS))  # fmt: skip
+ COPY, ACCUMULATE, ZERO, SUM_SHARES, ADAMW, BARRIER) = range(len(KERNELS))  # fmt: skip
 
 
 # fmt: off
@@ -82,7 +82,7 @@ def replay(table, first, last, memory, words, controls, signals, blas):
         elif op == EMBED:
             embed(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
         elif op == EMBED_BACK:
-            embed_back(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
+            embed_back(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
         elif op == POSITIONS_BACK:
             positions_back(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
         elif op == CROSS_ENTROPY:
@@ -92,9 +92,7 @@ def replay(table, first, last, memory, words, controls, signals, blas):
         elif op == ACCUMULATE:
             accumulate(memory, r[1], r[2], r[3])
         elif op == ZERO:
-            zero(memory, r[1], r[2])
-        elif op == ZERO_UNLESS:
-            zero_unless(memory, r[1], r[2], r[3])
+            zero(memory, r[1], r[2], r[3])
         elif op == SUM_SHARES:
             sum_shares(memory, controls, r[1], r[2], r[3], r[4], r[5])
         elif op == ADAMW:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from time import perf_counter_ns
 from typing import Any, Protocol
 
 import numpy as np
@@ -82,6 +83,7 @@ class LoopsRuntime:
         self._controls = np.zeros(layout.CONTROLS + 2 * self.threads, np.float64)
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._active: Plan | None = None
+        self.times: list[int] | None = None  # a list: the first share runs call by call and adds each one's ns
 
     def step(self, batches: Sequence[tuple[Any, Any]], max_norm: float = 0.0) -> tuple[float, float]:
         """Make one update from micro-batches (tokens, targets), each (B, T); return mean loss and gradient norm.
@@ -160,11 +162,18 @@ class LoopsRuntime:
 
     def _run(self, plan: Plan, share: Share, update: bool) -> None:
         table = share.tables[min(share.micro_batch, len(share.tables) - 1)]
-        memory, words = self.arena.memory, self.arena.words
+        resources = (self.arena.memory, self.arena.words, self._controls, self._signals, self._native)
+        timed = self.times if share.number == 0 else None
         try:
             for part in plan.segments(share, update):
-                if isinstance(part, tuple):
-                    replay(table, *part, memory, words, self._controls, self._signals, self._native)
+                if timed is not None:
+                    first, last = part if isinstance(part, tuple) else (0, 1)
+                    for i in range(first, last):
+                        begun = perf_counter_ns()
+                        replay(table, i, i + 1, *resources) if isinstance(part, tuple) else part(share)
+                        timed.append(perf_counter_ns() - begun)
+                elif isinstance(part, tuple):
+                    replay(table, *part, *resources)
                 else:
                     part(share)
         except BaseException:

@@ -10,9 +10,10 @@ import math
 
 import numpy as np
 
-from byhand.runtimes.loops.native import compiled
+from byhand.runtimes.loops.native import compiled, vector
 
 F = np.float32
+BLOCK = 1024
 
 
 @compiled
@@ -22,15 +23,16 @@ def sum_shares(memory, controls, gradient, stride, shares, n, slot):
     Squares are added in float64 over blocks of float32, so that the norm of millions of numbers stays exact enough.
     """
     total = 0.0
-    for start in range(0, n, 1024):
-        stop = min(start + 1024, n)
+    for start in range(0, n, BLOCK):
+        width = min(BLOCK, n - start)
+        g = vector(memory, gradient + start, width)
         for k in range(1, shares):
-            other = gradient + k * stride
-            for i in range(start, stop):
-                memory[gradient + i] += memory[other + i]
+            other = vector(memory, gradient + start + k * stride, width)
+            for i in range(width):
+                g[i] += other[i]
         squares = F(0)
-        for i in range(start, stop):
-            squares += memory[gradient + i] * memory[gradient + i]
+        for i in range(width):
+            squares += g[i] * g[i]
         total += squares
     controls[slot] += total
 
@@ -51,11 +53,12 @@ def adamw(memory, controls, theta, gradient, m, v, n, decay, slot, shares):
     one1, one2 = F(1.0 - controls[2]), F(1.0 - controls[3])
     wd = F(controls[decay])
     correct1, correct2 = F(controls[5]), F(controls[6])
+    p, g = vector(memory, theta, n), vector(memory, gradient, n)
+    first, second = vector(memory, m, n), vector(memory, v, n)
     for i in range(n):
-        g = memory[gradient + i] * clip
-        mean = beta1 * memory[m + i] + one1 * g
-        square = beta2 * memory[v + i] + one2 * (g * g)
-        memory[m + i] = mean
-        memory[v + i] = square
-        direction = mean * correct1 / (np.sqrt(square * correct2) + eps)
-        memory[theta + i] -= lr * (direction + wd * memory[theta + i])
+        d = g[i] * clip
+        mean = beta1 * first[i] + one1 * d
+        square = beta2 * second[i] + one2 * (d * d)
+        first[i] = mean
+        second[i] = square
+        p[i] -= lr * (mean * correct1 / (np.sqrt(square * correct2) + eps) + wd * p[i])

@@ -15,46 +15,44 @@ import numpy as np
 
 from byhand.runtimes.loops.draft import Draft, Group
 from byhand.runtimes.loops.kernels.exponential import exp
-from byhand.runtimes.loops.native import compiled, sgemm
+from byhand.runtimes.loops.native import compiled, sgemm, vector
 
 F = np.float32
 BLOCK = 64  # queries in a block: smaller skips more of the masked half, but makes slower products
 
 
 @compiled
-def softmax_rows(memory, p, first, rows, stride, keys, causal):
+def softmax_rows(memory, scores, first, rows, stride, keys, causal):
     """Softmax in place; row i sees keys up to first + i, the rest of the block's keys get weight 0."""
     for i in range(rows):
-        o = p + i * stride
+        p = vector(memory, scores + i * stride, keys)
         visible = first + i + 1 if causal else keys
-        m = memory[o]
-        for s in range(1, visible):
-            m = max(m, memory[o + s])
+        m = p[0]
+        for s in range(visible):
+            m = max(m, p[s])
         z = F(0)
         for s in range(visible):
-            e = exp(memory[o + s] - m)
-            memory[o + s] = e
+            e = exp(p[s] - m)
+            p[s] = e
             z += e
         z = F(1.0) / z
         for s in range(visible):
-            memory[o + s] *= z
-        for s in range(visible, keys):
-            memory[o + s] = F(0)
+            p[s] *= z
+        p[visible:] = F(0)
 
 
 @compiled
-def softmax_rows_back(memory, d, d_stride, p, first, rows, stride, keys, causal):
+def softmax_rows_back(memory, d_weights, weights, first, rows, stride, keys, causal):
     """d = p (d - sum of d p), in place; 0 where masked."""
     for i in range(rows):
-        a, o = d + i * d_stride, p + i * stride
+        d, p = vector(memory, d_weights + i * keys, keys), vector(memory, weights + i * stride, keys)
         visible = first + i + 1 if causal else keys
         dot = F(0)
         for s in range(visible):
-            dot += memory[a + s] * memory[o + s]
+            dot += d[s] * p[s]
         for s in range(visible):
-            memory[a + s] = memory[o + s] * (memory[a + s] - dot)
-        for s in range(visible, keys):
-            memory[a + s] = F(0)
+            d[s] = p[s] * (d[s] - dot)
+        d[visible:] = F(0)
 
 
 @compiled
@@ -99,7 +97,7 @@ def attention_back(memory, blas, d_out, qkv, weights, scores, d_qkv, batch, head
                       F(1.0), adds)  # fmt: skip
                 sgemm(blas[0], memory, d_block, q + 2 * c, scores, rows, keys, width, c, row, keys, 0, 1,
                       F(1.0), F(0.0))  # fmt: skip
-                softmax_rows_back(memory, scores, keys, block, first, rows, steps, keys, causal)
+                softmax_rows_back(memory, scores, block, first, rows, steps, keys, causal)
                 sgemm(blas[0], memory, scores, q + c, d_q + first * row, rows, width, keys, keys, row, row, 0, 0,
                       scale, F(0.0))  # fmt: skip
                 sgemm(blas[0], memory, scores, q + first * row, d_q + c, keys, width, rows, keys, row, row, 1, 0,

@@ -13,7 +13,7 @@ import numpy as np
 
 from byhand.runtimes.loops.draft import LOSS_SLOT, Draft, Group
 from byhand.runtimes.loops.kernels.exponential import exp
-from byhand.runtimes.loops.native import compiled
+from byhand.runtimes.loops.native import compiled, vector
 
 F = np.float32
 
@@ -21,26 +21,25 @@ F = np.float32
 @compiled
 def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot):
     """Add the rows' losses to controls[slot]; logits become (p - onehot) * controls[0], the weight of a row."""
-    weight = controls[0]
+    weight = F(controls[0])
     total = 0.0
     for i in range(rows):
-        z = logits + i * vocab
-        m = memory[z]
-        for v in range(1, vocab):
-            m = max(m, memory[z + v])
-        target = z + words[targets + i]
-        shifted = memory[target] - m
+        z, target = vector(memory, logits + i * vocab, vocab), words[targets + i]
+        m = z[0]
+        for v in range(vocab):
+            m = max(m, z[v])
+        shifted = z[target] - m
         sum_e = F(0)
         for v in range(vocab):
-            e = exp(memory[z + v] - m)
-            memory[z + v] = e
+            e = exp(z[v] - m)
+            z[v] = e
             sum_e += e
         total += math.log(sum_e) - shifted
-        share = F(weight) / sum_e
+        share = weight / sum_e
         for v in range(vocab):
-            memory[z + v] *= share
-        memory[target] -= F(weight)
-    controls[slot] += total * weight
+            z[v] *= share
+        z[target] -= weight
+    controls[slot] += total * controls[0]
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:

@@ -8,45 +8,42 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.draft import At, Draft, Group
-from byhand.runtimes.loops.native import compiled
+from byhand.runtimes.loops.native import compiled, matrix, vector
 
 
 @compiled
 def embed(memory, words, table, positions, tokens, out, batch, steps, width):
     """out[b,t,:] = table[tokens[b,t],:] + positions[t,:]."""
-    for b in range(batch):
-        for t in range(steps):
-            row = b * steps + t
-            e = table + words[tokens + row] * width
-            p = positions + t * width
-            o = out + row * width
-            for c in range(width):
-                memory[o + c] = memory[e + c] + memory[p + c]
+    p, o = matrix(memory, positions, steps, width), matrix(memory, out, batch * steps, width)
+    for i in range(batch * steps):
+        e = vector(memory, table + words[tokens + i] * width, width)
+        t = i % steps
+        for c in range(width):
+            o[i, c] = e[c] + p[t, c]
 
 
 @compiled
-def embed_back(memory, words, d_out, tokens, d_table, batch, steps, width, vocab, adds):
-    """d_table[tokens[b,t],:] += d_out[b,t,:], rows in their order."""
+def embed_back(memory, words, d_out, tokens, d_table, rows, width, vocab, adds):
+    """d_table[tokens[i],:] += d_out[i,:], rows in their order."""
     if not adds:
-        memory[d_table : d_table + vocab * width] = np.float32(0)
-    for row in range(batch * steps):
-        e = d_table + words[tokens + row] * width
-        o = d_out + row * width
+        vector(memory, d_table, vocab * width)[:] = np.float32(0)
+    d = matrix(memory, d_out, rows, width)
+    for i in range(rows):
+        e = vector(memory, d_table + words[tokens + i] * width, width)
         for c in range(width):
-            memory[e + c] += memory[o + c]
+            e[c] += d[i, c]
 
 
 @compiled
 def positions_back(memory, d_out, d_positions, batch, steps, width, start, rows, adds):
     """d_positions[start + t,:] += sum over b of d_out[b,t,:]."""
     if not adds:
-        memory[d_positions : d_positions + rows * width] = np.float32(0)
+        vector(memory, d_positions, rows * width)[:] = np.float32(0)
     n = steps * width
-    p = d_positions + start * width
+    d, p = matrix(memory, d_out, batch, n), vector(memory, d_positions + start * width, n)
     for b in range(batch):
-        o = d_out + b * n
         for i in range(n):
-            memory[p + i] += memory[o + i]
+            p[i] += d[b, i]
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
@@ -78,7 +75,7 @@ def backward(draft: Draft, group: Group) -> None:
     d_table, adds = draft.gradient(table)
     draft.emit(
         "embed_back", first, batch * steps * width, d_out=d_out, tokens=draft.value(tokens), d_table=d_table,
-        batch=batch, steps=steps, width=width, vocab=table.shape[0], adds=adds,
+        rows=batch * steps, width=width, vocab=table.shape[0], adds=adds,
     )  # fmt: skip
     d_positions, adds = draft.gradient(last.inputs[1])
     draft.emit(

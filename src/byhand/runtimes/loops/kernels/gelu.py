@@ -15,7 +15,7 @@ import numpy as np
 from byhand.runtimes.loops.draft import Draft, Group
 from byhand.runtimes.loops.kernels import linear
 from byhand.runtimes.loops.kernels.exponential import exp
-from byhand.runtimes.loops.native import compiled
+from byhand.runtimes.loops.native import compiled, matrix, vector
 
 F = np.float32
 TWO_K = F(2 * math.sqrt(2 / math.pi))
@@ -25,22 +25,23 @@ CUBIC = F(0.044715)
 @compiled
 def bias_gelu(memory, x, bias, y, rows, width):
     """y = gelu(x + bias); x becomes the slope there."""
+    a, o, b = matrix(memory, x, rows, width), matrix(memory, y, rows, width), vector(memory, bias, width)
     for i in range(rows):
-        a, o = x + i * width, y + i * width
         for c in range(width):
-            v = memory[a + c] + memory[bias + c]
+            v = a[i, c] + b[c]
             square = CUBIC * v * v
             s = F(1.0) / (F(1.0) + exp(-TWO_K * v * (F(1.0) + square)))
             g = v * s
-            memory[o + c] = g
-            memory[a + c] = s + (g - g * s) * TWO_K * (F(1.0) + F(3.0) * square)
+            o[i, c] = g
+            a[i, c] = s + (g - g * s) * TWO_K * (F(1.0) + F(3.0) * square)
 
 
 @compiled
 def times_slope(memory, d, slope, n):
     """d *= slope."""
+    a, b = vector(memory, d, n), vector(memory, slope, n)
     for i in range(n):
-        memory[d + i] *= memory[slope + i]
+        a[i] *= b[i]
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:

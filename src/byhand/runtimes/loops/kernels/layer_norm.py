@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.draft import Draft, Group
-from byhand.runtimes.loops.native import compiled
+from byhand.runtimes.loops.native import compiled, matrix, vector
 
 F = np.float32
 
@@ -17,67 +17,68 @@ F = np.float32
 @compiled
 def normalise(memory, x, xhat, rstd, eps, rows, width):
     """xhat = (x - mean) * rstd, a row at a time: three passes over a row that stays in the first cache."""
+    a, o, r = matrix(memory, x, rows, width), matrix(memory, xhat, rows, width), vector(memory, rstd, rows)
     inverse = F(1.0) / F(width)
     for i in range(rows):
-        a, o = x + i * width, xhat + i * width
         mean = F(0)
         for c in range(width):
-            mean += memory[a + c]
+            mean += a[i, c]
         mean *= inverse
         variance = F(0)
         for c in range(width):
-            d = memory[a + c] - mean
+            d = a[i, c] - mean
             variance += d * d
-        r = F(1.0) / np.sqrt(variance * inverse + memory[eps])
-        memory[rstd + i] = r
+        r[i] = F(1.0) / np.sqrt(variance * inverse + memory[eps])
         for c in range(width):
-            memory[o + c] = (memory[a + c] - mean) * r
+            o[i, c] = (a[i, c] - mean) * r[i]
 
 
 @compiled
 def scale_shift(memory, xhat, gain, bias, y, rows, width):
     """y = gain * xhat + bias."""
+    a, o = matrix(memory, xhat, rows, width), matrix(memory, y, rows, width)
+    g, b = vector(memory, gain, width), vector(memory, bias, width)
     for i in range(rows):
-        a, o = xhat + i * width, y + i * width
         for c in range(width):
-            memory[o + c] = memory[gain + c] * memory[a + c] + memory[bias + c]
+            o[i, c] = g[c] * a[i, c] + b[c]
 
 
 @compiled
 def scale_shift_back(memory, d_y, xhat, gain, d_gain, d_bias, rows, width, adds):
     """d_gain and d_bias are sums over rows; d_y becomes h = gain * d_y in its place."""
+    d, a, g = matrix(memory, d_y, rows, width), matrix(memory, xhat, rows, width), vector(memory, gain, width)
+    sum_gain, sum_bias = vector(memory, d_gain, width), vector(memory, d_bias, width)
     if not adds:
-        memory[d_gain : d_gain + width] = F(0)
-        memory[d_bias : d_bias + width] = F(0)
+        sum_gain[:] = F(0)
+        sum_bias[:] = F(0)
     for i in range(rows):
-        d, a = d_y + i * width, xhat + i * width
         for c in range(width):
-            memory[d_gain + c] += memory[d + c] * memory[a + c]
+            sum_gain[c] += d[i, c] * a[i, c]
         for c in range(width):
-            memory[d_bias + c] += memory[d + c]
+            sum_bias[c] += d[i, c]
         for c in range(width):
-            memory[d + c] *= memory[gain + c]
+            d[i, c] *= g[c]
 
 
 @compiled
 def normalise_back(memory, h, xhat, rstd, d_x, rows, width, adds):
     """d_x = rstd * (h - avg(h) - xhat * avg(h * xhat)), added to what the residual stream brought."""
+    d, a, o = matrix(memory, h, rows, width), matrix(memory, xhat, rows, width), matrix(memory, d_x, rows, width)
+    r = vector(memory, rstd, rows)
     inverse = F(1.0) / F(width)
     for i in range(rows):
-        d, a, o = h + i * width, xhat + i * width, d_x + i * width
         mean, mean_x = F(0), F(0)
         for c in range(width):
-            mean += memory[d + c]
-            mean_x += memory[d + c] * memory[a + c]
+            mean += d[i, c]
+            mean_x += d[i, c] * a[i, c]
         mean *= inverse
         mean_x *= inverse
-        r = memory[rstd + i]
         if adds:
             for c in range(width):
-                memory[o + c] += r * (memory[d + c] - mean - memory[a + c] * mean_x)
+                o[i, c] += r[i] * (d[i, c] - mean - a[i, c] * mean_x)
         else:
             for c in range(width):
-                memory[o + c] = r * (memory[d + c] - mean - memory[a + c] * mean_x)
+                o[i, c] = r[i] * (d[i, c] - mean - a[i, c] * mean_x)
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.draft import Buffer, Draft, Group
-from byhand.runtimes.loops.native import compiled, sgemm
+from byhand.runtimes.loops.native import compiled, matrix, sgemm, vector
 
 F = np.float32
 
@@ -27,30 +27,34 @@ def gemm(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
 @compiled
 def fill_bias(memory, y, bias, rows, width):
     """y[i,:] = bias."""
+    o, b = matrix(memory, y, rows, width), vector(memory, bias, width)
     for i in range(rows):
-        o = y + i * width
         for c in range(width):
-            memory[o + c] = memory[bias + c]
+            o[i, c] = b[c]
 
 
 @compiled
 def fill_residual(memory, y, x, bias, rows, width):
     """y[i,:] = x[i,:] + bias."""
+    o, a, b = matrix(memory, y, rows, width), matrix(memory, x, rows, width), vector(memory, bias, width)
     for i in range(rows):
-        o, a = y + i * width, x + i * width
         for c in range(width):
-            memory[o + c] = memory[a + c] + memory[bias + c]
+            o[i, c] = a[i, c] + b[c]
 
 
 @compiled
 def column_sum(memory, d, out, rows, width, adds):
-    """out = sum over rows of d."""
+    """out = sum over rows of d, four rows at a time."""
+    a, o = matrix(memory, d, rows, width), vector(memory, out, width)
     if not adds:
-        memory[out : out + width] = F(0)
-    for i in range(rows):
-        a = d + i * width
+        o[:] = F(0)
+    fours = rows // 4 * 4
+    for i in range(0, fours, 4):
         for c in range(width):
-            memory[out + c] += memory[a + c]
+            o[c] += (a[i, c] + a[i + 1, c]) + (a[i + 2, c] + a[i + 3, c])
+    for i in range(fours, rows):
+        for c in range(width):
+            o[c] += a[i, c]
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:

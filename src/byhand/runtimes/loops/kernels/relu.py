@@ -10,7 +10,7 @@ import numpy as np
 from byhand.runtimes.loops.draft import Draft, Group
 from byhand.runtimes.loops.kernels import linear
 from byhand.runtimes.loops.kernels.gelu import match as match
-from byhand.runtimes.loops.native import compiled
+from byhand.runtimes.loops.native import compiled, matrix, vector
 
 F = np.float32
 
@@ -18,18 +18,19 @@ F = np.float32
 @compiled
 def bias_relu(memory, x, bias, rows, width):
     """x = max(x + bias, 0); NaN stays NaN."""
+    a, b = matrix(memory, x, rows, width), vector(memory, bias, width)
     for i in range(rows):
-        a = x + i * width
         for c in range(width):
-            v = memory[a + c] + memory[bias + c]
-            memory[a + c] = F(0) if v <= F(0) else v
+            v = a[i, c] + b[c]
+            a[i, c] = F(0) if v <= F(0) else v
 
 
 @compiled
 def relu_back(memory, d, y, n):
     """d = 0 where y is 0."""
+    a, b = vector(memory, d, n), vector(memory, y, n)
     for i in range(n):
-        memory[d + i] = memory[d + i] if memory[y + i] > F(0) else F(0)
+        a[i] = a[i] if b[i] > F(0) else F(0)
 
 
 def forward(draft: Draft, group: Group) -> None:

@@ -3,32 +3,25 @@
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.native import compiled
+from byhand.runtimes.loops.native import compiled, vector
 
 
 @compiled
 def copy(memory, x, y, n):
     """y = x."""
-    for i in range(n):
-        memory[y + i] = memory[x + i]
+    vector(memory, y, n)[:] = vector(memory, x, n)
 
 
 @compiled
 def accumulate(memory, x, y, n):
     """y += x."""
+    a, o = vector(memory, x, n), vector(memory, y, n)
     for i in range(n):
-        memory[y + i] += memory[x + i]
+        o[i] += a[i]
 
 
 @compiled
-def zero(memory, y, n):
-    """y = 0."""
-    for i in range(n):
-        memory[y + i] = np.float32(0)
-
-
-@compiled
-def zero_unless(memory, y, n, adds):
-    """y = 0 in the first micro-batch of a step."""
-    if not adds:
-        memory[y : y + n] = np.float32(0)
+def zero(memory, y, n, unless):
+    """y = 0; not where `unless` says that a micro-batch before has written there."""
+    if not unless:
+        vector(memory, y, n)[:] = np.float32(0)
