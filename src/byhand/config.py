@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from byhand.errors import ConfigError
 
 Dtype = Literal["float32", "float64"]
+Runtime = Literal["auto", "loops", "numpy"]
 
 
 @dataclass(frozen=True)
@@ -149,11 +150,15 @@ class TrainConfig:
     """Decides the initial weights and the order of the data."""
     dtype: Dtype = "float32"
     """Type of every weight, activation, gradient and moment."""
+    runtime: Runtime = "auto"
+    """numpy: the tape, equation by equation. loops: the same graph compiled. auto: loops where Numba is installed."""
+    threads: int = 0
+    """Threads of the loops runtime, each with a share of the batch; 0: all cores."""
 
     def __post_init__(self) -> None:
         _check_types(self)
         _at_least(self, 1, "steps", "batch_size", "grad_accum", "eval_windows", "keep")
-        _at_least(self, 0, "eval_interval", "save_interval", "seed")
+        _at_least(self, 0, "eval_interval", "save_interval", "seed", "threads")
 
     @property
     def tokens_per_step(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,12 @@ from byhand import checkpoint
 from byhand.checkpoint import Checkpoint
 from byhand.config import TrainConfig
 from byhand.data import ByteDataset, batch_generator
-from byhand.engine import Tensor, no_grad, walk_back
+from byhand.engine import Tensor, walk_back
 from byhand.engine.backward import applications
 from byhand.errors import CheckpointError, NonFiniteError
 from byhand.model import TinyGPT
-from byhand.optim import AdamW, clip_gradients, gradient_norm, learning_rate
+from byhand.optim import AdamW, learning_rate
+from byhand.steps import Batch, make_steps, resolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Trainer:
         start: Checkpoint | None = None,
         text: dict[str, Any] | None = None,
     ) -> None:
-        self.config = config
+        self.config = config = resolved(config)
         self.train = train
         self.text = text or {}
         self.step = 0
@@ -72,6 +73,7 @@ class Trainer:
             self.model = start.model()
             self.step = self.optimizer.t = start.step
             self.optimizer.m, self.optimizer.v = dict(start.m), dict(start.v)
+        self.steps = make_steps(config, self.model, self.optimizer)
         self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
 
     def update(self) -> Progress:
@@ -80,41 +82,30 @@ class Trainer:
         Raises NonFiniteError before the update if a loss or gradient is NaN or infinite.
         """
         config, begun = self.config, time.perf_counter()
-        lr = learning_rate(config.optim, self.step, config.steps)
-        self.model.zero_grad()
-        parameters = self.model.parameters()
+        first = self.step * config.grad_accum
+        batches = [self._micro_batch(first + i) for i in range(config.grad_accum)]
+        lr = self.optimizer.lr = learning_rate(config.optim, self.step, config.steps)
         with np.errstate(all="ignore"):  # what is not finite is found and named
-            losses = [self._micro_batch(self.step * config.grad_accum + i) for i in range(config.grad_accum)]
-            norm = gradient_norm(parameters)
-            clip_gradients(parameters, norm, config.optim.grad_clip)
-            self.optimizer.lr = lr
-            self.optimizer.step(parameters)
+            loss, norm = self.steps.step(batches, config.optim.grad_clip)
+            if not (math.isfinite(loss) and math.isfinite(norm)):
+                self._refuse(batches)
         self.step += 1
         rate = config.tokens_per_step / (time.perf_counter() - begun)
-        tokens = self.step * config.tokens_per_step
-        return Progress(self.step, config.steps, math.fsum(losses) / len(losses), lr, norm, tokens, rate)
+        return Progress(self.step, config.steps, loss, lr, norm, self.step * config.tokens_per_step, rate)
 
-    def _micro_batch(self, number: int) -> float:
-        """Add the gradient of one micro-batch, its share of the mean; return its loss."""
+    def _micro_batch(self, number: int) -> Batch:
         config = self.config
         rng = batch_generator(config.seed, number)
-        tokens, targets = self.train.sample_batch(config.batch_size, config.model.seq_len, rng)
-        loss = self.model.loss(tokens, targets)
-        if math.isfinite(loss.item()):
-            loss.backward(1.0 / config.grad_accum)
-        if not (math.isfinite(loss.item()) and math.isfinite(gradient_norm(self.model.parameters()))):
-            self._refuse(loss)
-        return loss.item()
+        return self.train.sample_batch(config.batch_size, config.model.seq_len, rng)
 
     def evaluate(self) -> float:
         """Return the mean loss in nats over the fixed validation windows."""
         tokens, targets = self.val_windows
         size = max(1, 2048 // self.config.model.seq_len)
-        with no_grad():
-            sums = [
-                self.model.loss(tokens[i : i + size], targets[i : i + size]).item() * len(tokens[i : i + size])
-                for i in range(0, len(tokens), size)
-            ]
+        sums = [
+            self.steps.loss(tokens[i : i + size], targets[i : i + size]) * len(tokens[i : i + size])
+            for i in range(0, len(tokens), size)
+        ]
         return math.fsum(sums) / len(tokens)
 
     def checkpoint(self) -> Checkpoint:
@@ -134,9 +125,10 @@ class Trainer:
         """Write a checkpoint of this step into the run folder."""
         return checkpoint.save(run, self.checkpoint(), self.config.keep)
 
-    def _refuse(self, loss: Tensor) -> None:
-        """Raise NonFiniteError that names the step and the first array that is not finite."""
-        name = first_non_finite(loss)
+    def _refuse(self, batches: Sequence[Batch]) -> None:
+        """Raise NonFiniteError that names the step and the first array that is not finite, found with the tape."""
+        names = (first_non_finite(self.model.loss(*batch)) for batch in batches)
+        name = next((name for name in names if name), "the norm of the gradient")
         raise NonFiniteError(
             f"step {self.step + 1}: {name} is not finite; nothing was updated or saved since. "
             f"Lower --lr (now {self.config.optim.lr:g}) or set --grad-clip 1, and resume from the last checkpoint."
@@ -165,7 +157,10 @@ def require_same_text(start: Checkpoint, text: dict[str, Any]) -> None:
 
 
 def first_non_finite(loss: Tensor) -> str:
-    """Return the name of the first array that is not finite, in the order of the forward pass, then the backward."""
+    """Return the name of the first array that is not finite, in the order of the forward pass, then the backward.
+
+    "" if all are finite.
+    """
     for node in applications(loss):
         for tensor in node.inputs:
             if tensor.requires_grad and not np.isfinite(tensor.data).all():
@@ -176,7 +171,7 @@ def first_non_finite(loss: Tensor) -> str:
         for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
             if d is not None and not np.isfinite(d).all():
                 return f"the gradient of {tensor.name or step.node.equation.name}"
-    return "the norm of the gradient"
+    return ""
 
 
 def _due(step: int, interval: int) -> bool:

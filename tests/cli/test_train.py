@@ -96,8 +96,9 @@ def test_the_second_signal_stops_at_once(tmp_path, text):
     """A step that takes long is not waited for."""
     slow = ["--batch-size", "4000", "--d-model", "64", "--n-layers", "4", "--eval-windows", "1"]
     process = start(tmp_path / "run", text, *slow)
-    while not (tmp_path / "run" / "lock").exists():
-        time.sleep(0.01)
+    assert process.stderr is not None
+    while b"runtime" not in process.stderr.readline():  # the last line before the first step
+        pass
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     time.sleep(0.3)

@@ -10,6 +10,7 @@ import byhand as bh
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
+from byhand.errors import ByhandError
 from byhand.optim import clip_gradients, gradient_norm
 from byhand.runtimes.loops.team import Team
 from byhand.runtimes.loops.training import LoopsRuntime
@@ -136,6 +137,24 @@ def test_a_second_shape_does_not_disturb_the_first():
         assert runtime.loss(*large) == pytest.approx(model.loss(*large).item(), rel=1e-5)
     *_, expected = train_by_plan(6)
     assert curve == expected
+
+
+@pytest.mark.parametrize(
+    ("tokens", "targets", "words"),
+    [
+        ([[23, 0]], [[0, 0]], "tokens hold the id 23"),
+        ([[0, 0]], [[0, -1]], "targets hold the id -1"),
+        ([[0, 0]], [[0]], "do not match"),
+        ([[0] * 17], [[0] * 17], "seq_len is 16"),
+    ],
+)
+def test_tokens_that_would_read_past_the_tables_are_refused(tokens, targets, words):
+    runtime = LoopsRuntime(bh.TinyGPT(CONFIG), bh.AdamW())
+    with pytest.raises(ByhandError, match=words):
+        runtime.step([(np.array(tokens), np.array(targets))])
+    assert runtime.optimizer.t == 0
+    with pytest.raises(ByhandError, match=words):
+        runtime.loss(np.array(tokens), np.array(targets))
 
 
 def test_an_error_in_one_thread_ends_the_others_and_reaches_the_caller():

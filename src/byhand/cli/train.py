@@ -19,6 +19,7 @@ from byhand.config import TrainConfig
 from byhand.data import ByteDataset, map_file
 from byhand.errors import CheckpointError, ConfigError, DataError
 from byhand.run_lock import locked
+from byhand.runtimes import loops
 from byhand.runtimes.numpy import keep_pages
 from byhand.texts import Text, open_text
 from byhand.train import Trainer, require_same_text, training
@@ -125,10 +126,19 @@ def _say_what_begins(trainer: Trainer, text: Text, run: Path) -> None:
     print(
         f"{run}: {count:,} parameters ({m.n_layers} layers, {m.n_heads} heads, width {m.d_model}, "
         f"context {m.seq_len}, {config.dtype}) on {text.name} ({len(text.tokens):,} bytes), "
-        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens",
+        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens\n{_runtime(config)}",
         file=sys.stderr,
         flush=True,
     )
+
+
+def _runtime(config: TrainConfig) -> str:
+    """Say in a line which runtime computes, and how to get the faster one where it could be had."""
+    if config.runtime == "loops":
+        return f"runtime loops: the graph compiled, {config.threads} threads"
+    if config.dtype == "float32" and loops.missing():
+        return "runtime numpy: equation by equation (pip install 'byhand[fast]' for the compiled one)"
+    return "runtime numpy: equation by equation"
 
 
 def _stored(text: Text, run: Path) -> Text:

@@ -12,6 +12,7 @@ Nothing here knows the model: an equation without a kernel runs its reference ha
 and SciPy (`pip install byhand[fast]`).
 """
 
+import os
 from importlib.util import find_spec
 
 NEEDS = ("numba", "scipy")
@@ -20,3 +21,8 @@ NEEDS = ("numba", "scipy")
 def missing() -> list[str]:
     """Return the packages that this runtime needs and cannot find (none of them is imported)."""
     return [package for package in NEEDS if find_spec(package) is None]
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

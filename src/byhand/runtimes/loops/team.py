@@ -6,17 +6,20 @@ import queue
 import threading
 from collections.abc import Callable
 
+Inbox = queue.SimpleQueue[Callable[[int], None] | None]
+Outcomes = queue.SimpleQueue[BaseException | None]
+
 
 class Team:
     """Threads that wait for work. `run(work)` calls work(0), work(1), ... side by side and returns when all have."""
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._inboxes: list[queue.SimpleQueue[Callable[[int], None] | None]] = []
-        self._done: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        self._inboxes: list[Inbox] = []
+        self._done: Outcomes = queue.SimpleQueue()
         for i in range(1, size):
-            inbox: queue.SimpleQueue[Callable[[int], None] | None] = queue.SimpleQueue()
-            threading.Thread(target=self._serve, args=(i, inbox), name=f"byhand-{i}", daemon=True).start()
+            inbox: Inbox = queue.SimpleQueue()
+            threading.Thread(target=_serve, args=(i, inbox, self._done), name=f"byhand-{i}", daemon=True).start()
             self._inboxes.append(inbox)
 
     def run(self, work: Callable[[int], None]) -> None:
@@ -35,9 +38,12 @@ class Team:
             inbox.put(None)
         self._inboxes = []
 
-    def _serve(self, i: int, inbox: queue.SimpleQueue[Callable[[int], None] | None]) -> None:
-        while (work := inbox.get()) is not None:
-            self._done.put(_outcome(work, i))
+
+def _serve(i: int, inbox: Inbox, done: Outcomes) -> None:
+    while (work := inbox.get()) is not None:
+        outcome = _outcome(work, i)
+        del work  # it holds the arena, which may be dropped while this thread waits
+        done.put(outcome)
 
 
 def _outcome(work: Callable[[int], None], i: int) -> BaseException | None:

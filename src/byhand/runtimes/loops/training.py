@@ -7,7 +7,7 @@ the arena, under the same names.
 from __future__ import annotations
 
 import math
-import os
+import weakref
 from collections.abc import Sequence
 from time import perf_counter_ns
 from typing import Any, Protocol
@@ -15,7 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from byhand.engine import Tensor
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, ShapeError
+from byhand.runtimes.loops import cores
 from byhand.runtimes.loops import plan as layout
 from byhand.runtimes.loops.arena import Arena
 from byhand.runtimes.loops.blas import find_blas
@@ -23,10 +24,13 @@ from byhand.runtimes.loops.native import yield_address
 from byhand.runtimes.loops.plan import Plan, Share, make_plan
 from byhand.runtimes.loops.replay import replay
 from byhand.runtimes.loops.team import Team
+from byhand.runtimes.numpy import token_array
 
 
 class Model(Protocol):
     """What a plan is recorded from."""
+
+    config: Any
 
     def parameters(self) -> dict[str, Tensor]:
         """Return the parameters by name."""
@@ -48,11 +52,6 @@ class Optimizer(Protocol):
     t: int
     m: dict[str, Any]
     v: dict[str, Any]
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class LoopsRuntime:
@@ -78,6 +77,7 @@ class LoopsRuntime:
         self.arena = Arena(model.parameters(), self.threads)
         self._no_moments: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
         self._team = Team(self.threads)
+        weakref.finalize(self, self._team.close)
         self._native = np.array([self.blas.sgemm, yield_address()], np.int64)
         self._signals = np.zeros(8, np.int64)
         self._controls = np.zeros(layout.CONTROLS + 2 * self.threads, np.float64)
@@ -94,6 +94,8 @@ class LoopsRuntime:
         optimizer = self.optimizer
         if optimizer is None:
             raise ConfigError("this runtime was made without an optimizer, so it cannot make a step.")
+        checked = [self._checked(*batch) for batch in batches]
+        plans = [self.plan("train", tokens.shape) for tokens, _ in checked]
         self._adopt()
         optimizer.t += 1
         c = self._controls
@@ -103,9 +105,8 @@ class LoopsRuntime:
         c[layout.CORRECTION1], c[layout.CORRECTION2] = (1 / (1 - b**optimizer.t) for b in optimizer.betas)
         c[layout.MATRIX_DECAY] = optimizer.weight_decay
         c[layout.VECTOR_DECAY] = optimizer.weight_decay if optimizer.decay == "all" else 0.0
-        c[layout.WEIGHT] = 1 / sum(np.size(tokens) for tokens, _ in batches)
-        for i, (tokens, targets) in enumerate(batches):
-            plan = self.plan("train", np.shape(tokens))
+        c[layout.WEIGHT] = 1 / sum(tokens.size for tokens, _ in checked)
+        for i, (plan, (tokens, targets)) in enumerate(zip(plans, checked, strict=True)):
             self._replay(plan, tokens, targets, micro_batch=i, update=i == len(batches) - 1)
         norm = float(c[layout.NORM])
         if not math.isfinite(norm):
@@ -114,10 +115,11 @@ class LoopsRuntime:
 
     def loss(self, tokens: Any, targets: Any) -> float:
         """Return the mean loss of a batch; nothing is kept for a gradient."""
+        tokens, targets = self._checked(tokens, targets)
         self._adopt()
         self._controls[:] = 0
-        self._controls[layout.WEIGHT] = 1 / np.size(tokens)
-        self._replay(self.plan("loss", np.shape(tokens)), tokens, targets)
+        self._controls[layout.WEIGHT] = 1 / tokens.size
+        self._replay(self.plan("loss", tokens.shape), tokens, targets)
         return self._loss()
 
     def gradients(self) -> dict[str, np.ndarray]:
@@ -131,6 +133,14 @@ class LoopsRuntime:
             made = make_plan(f"{kind} {shape}", self.model.loss, inputs, self.arena, backward=kind == "train")
             self._plans[kind, shape] = made
         return self._plans[kind, shape]
+
+    def _checked(self, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the batch as integer arrays whose ids are rows of the tables: loops would read past them."""
+        vocab = self.model.config.vocab_size
+        tokens, targets = token_array(tokens, vocab), token_array(targets, vocab, "targets")
+        if tokens.shape != targets.shape:
+            raise ShapeError(f"targets {targets.shape} do not match tokens {tokens.shape}.")
+        return tokens, targets
 
     def _adopt(self) -> None:
         """Take over what was exchanged since the last step: a checkpoint that was loaded, say."""

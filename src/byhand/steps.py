@@ -1,0 +1,94 @@
+"""Steps: the one seam between training and the runtime that computes it.
+
+A runtime makes an update from micro-batches and measures a loss; model and optimizer stay ordinary objects, whose
+arrays go by the same names whichever runtime has changed them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from byhand.config import TrainConfig
+from byhand.engine import no_grad
+from byhand.errors import ConfigError
+from byhand.model import TinyGPT
+from byhand.optim import AdamW, clip_gradients, gradient_norm
+from byhand.runtimes import loops
+
+Batch = tuple[Any, Any]  # tokens and targets, each (B, T)
+
+
+class Steps(Protocol):
+    """A way to compute a training run."""
+
+    def step(self, batches: Sequence[Batch], max_norm: float) -> tuple[float, float]:
+        """Make one update from the mean gradient of micro-batches, clipped to max_norm (0: never).
+
+        Returns the mean loss in nats and the gradient's norm before clipping. If one of them is not finite nothing
+        was updated.
+        """
+        ...
+
+    def loss(self, tokens: Any, targets: Any) -> float:
+        """Return the mean loss of a batch in nats."""
+        ...
+
+
+class TapeSteps:
+    """The reference: record the graph with NumPy, walk back, apply AdamW."""
+
+    def __init__(self, model: TinyGPT, optimizer: AdamW) -> None:
+        self.model = model
+        self.optimizer = optimizer
+
+    def step(self, batches: Sequence[Batch], max_norm: float) -> tuple[float, float]:
+        """Make one update; see `Steps`."""
+        parameters = self.model.parameters()
+        self.model.zero_grad()
+        losses = []
+        for tokens, targets in batches:
+            loss = self.model.loss(tokens, targets)
+            losses.append(loss.item())
+            if not math.isfinite(losses[-1]):
+                return losses[-1], math.nan
+            loss.backward(1.0 / len(batches))
+        norm = gradient_norm(parameters)
+        if math.isfinite(norm):
+            clip_gradients(parameters, norm, max_norm)
+            self.optimizer.step(parameters)
+        return math.fsum(losses) / len(losses), norm
+
+    def loss(self, tokens: Any, targets: Any) -> float:
+        """Return the mean loss of a batch without recording."""
+        with no_grad():
+            return self.model.loss(tokens, targets).item()
+
+
+def resolved(config: TrainConfig) -> TrainConfig:
+    """Return the config with the runtime and threads that it will have on this machine.
+
+    ConfigError if it asks for a runtime that cannot run here.
+    """
+    missing = loops.missing()
+    if config.runtime == "loops" and missing:
+        raise ConfigError(
+            f"the loops runtime needs {' and '.join(missing)}. Use pip install 'byhand[fast]', or --runtime numpy."
+        )
+    if config.runtime == "loops" and config.dtype != "float32":
+        raise ConfigError(f"the loops runtime computes in float32, not {config.dtype}. Use --runtime numpy.")
+    fast = config.runtime != "numpy" and not missing and config.dtype == "float32"
+    if not fast:
+        return replace(config, runtime="numpy")
+    return replace(config, runtime="loops", threads=config.threads or loops.cores())
+
+
+def make_steps(config: TrainConfig, model: TinyGPT, optimizer: AdamW) -> Steps:
+    """Return the steps of a resolved config."""
+    if config.runtime != "loops":
+        return TapeSteps(model, optimizer)
+    from byhand.runtimes.loops.training import LoopsRuntime
+
+    return LoopsRuntime(model, optimizer, config.threads)
