@@ -4,6 +4,7 @@ A mutant is one edit of a `vjp`: + for -, * for /, a minus dropped, a constant o
 out, a comparison moved, one gradient replaced by zeros. Each mutant takes the place of the derivative in this
 process, and the equation's own test file runs against it until a test fails. `--half forward` and `--half terms`
 break those instead. Prints a Markdown table; exits with 1 if a mutant survives that is not known to be equivalent.
+`--write docs/tests-that-bite.md` puts the table into that page.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
-import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 import byhand.equations  # noqa: E402, F401
 from byhand.engine import Composite, registry  # noqa: E402
 from byhand.engine.arrays import scatter_add_rows, sum_to_shape  # noqa: E402
 from byhand.engine.backward import backward, walk_back  # noqa: E402
+
+MARKER = "<!-- tests/bite.py -->"
 
 Edit = Callable[[Any], ast.AST]
 
@@ -47,17 +49,26 @@ ENGINE = {
     "backward": (backward, "engine/test_backward.py"),
 }
 
+SHAPE = "the derivative asks only for the shape of what is saved"
 # Mutants that compute the same numbers, and why.
 EQUIVALENT = {
-    (
-        "causal_self_attention",
-        "d_x → d_x * 0",
-    ): "Only a linear layer without bias returns here; attention's have one.",
-    ("causal_self_attention", "d_weight → d_weight * 0"): "As above.",
+    ("causal_self_attention", "d_x → d_x * 0"): "only a layer without bias returns here; attention's have one",
+    ("causal_self_attention", "d_weight → d_weight * 0"): "as above",
+    ("split_qkv", "d_qkv[0] → d_qkv[1]"): "asks for the namespace or the shape, which all three share",
+    ("causal_self_attention", "d_qkv[0] → d_qkv[1]"): "as in split_qkv",
     (
         "scatter_add_rows",
         "result.at[index].add(rows) → tuple((g * 0 for g in result.at[index].add(rows)))",
-    ): "Only JAX arrays take this way.",
+    ): "only JAX arrays take this way",
+    ("attention_scores", "inputs[0] → inputs[1]"): "asks for the head width, which queries and keys share",
+    ("reshape", "offset = 0 → offset = 1"): "adds a multiple of the size, which the last division drops",
+    ("relu", "x <= 0 → x < 0"): "both give zero at zero",
+    ("add", "a → a * 0"): SHAPE,
+    ("add", "b → b * 0"): SHAPE,
+    ("add_positional", "table → table * 0"): SHAPE,
+    ("merge_heads", "x → x * 0"): SHAPE,
+    ("embedding", "table → table * 0"): SHAPE,
+    ("reshape", "x → x * 0"): SHAPE,
 }
 
 
@@ -80,9 +91,11 @@ def edits(node: ast.AST, parent: ast.AST | None) -> Iterator[Edit]:
             yield lambda n: n.operand
         case ast.Constant(value=float()):
             yield lambda n: ast.Constant(n.value + 0.25)
+        case ast.Constant(value=int()) if not isinstance(node.value, bool) and not isinstance(parent, ast.UnaryOp):
+            yield lambda n: ast.Constant(n.value + 1)
         case ast.keyword(arg="axis", value=ast.Constant() | ast.UnaryOp()):
             yield lambda n: ast.keyword("axis", ast.Constant(0 if ast.literal_eval(n.value) else -1))
-        case ast.Tuple(elts=axes) if len(axes) > 2 and all(isinstance(a, ast.Constant) for a in axes):
+        case ast.Tuple(elts=axes) if len(axes) > 2 and all(isinstance(getattr(a, "value", None), int) for a in axes):
             yield lambda n: ast.Tuple([ast.Constant(i) for i in range(len(n.elts))], ast.Load())
         case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
             yield lambda n: ast.Compare(n.left, [COMPARISONS[type(n.ops[0])]()], n.comparators)
@@ -90,7 +103,10 @@ def edits(node: ast.AST, parent: ast.AST | None) -> Iterator[Edit]:
             yield lambda n: n.args[0]
         case ast.Attribute(attr="T"):
             yield lambda n: n.value
-    if returned(node, parent) and not (isinstance(node, ast.Constant) and node.value is None):
+    nothing = (isinstance(node, ast.Constant) and node.value is None) or (
+        isinstance(node, ast.Tuple) and not node.elts
+    )
+    if returned(node, parent) and not nothing:
         yield zeros if isinstance(parent, ast.Tuple) else zeros_each
 
 
@@ -131,7 +147,9 @@ def mutants(function: FunctionType) -> Iterator[Mutant]:
             continue  # defaults belong to the function, not to its code
         for edit in edits(node, parents.get(id(node))):
             broken = replaced(tree, i, edit)
-            before, after = (ast.unparse(n).replace("\n", " ") for n in (node, edit(copy.deepcopy(node))))
+            shown = parents[id(node)] if isinstance(node, ast.Constant) else node
+            inside = next(k for k, n in enumerate(ast.walk(shown)) if n is node)
+            before, after = (ast.unparse(n).replace("\n", " ") for n in (shown, replaced(shown, inside, edit)))
             space: dict[str, Any] = {}
             exec(compile(broken, inspect.getsourcefile(function) or "", "exec"), function.__globals__, space)
             line = getattr(node, "lineno", None) or node.value.lineno  # pyright: ignore[reportAttributeAccessIssue]
@@ -168,7 +186,6 @@ def first_failure(test_file: str) -> str:
     with (
         contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(io.StringIO()),
-        np.errstate(all="ignore"),
     ):
         code = pytest.main([str(ROOT / "tests" / test_file), *options], plugins=[plugin])
     return plugin.test or ("" if code == pytest.ExitCode.OK else f"pytest: {code!r}")
@@ -199,34 +216,54 @@ def targets(names: list[str], half: str) -> Iterator[tuple[str, list[FunctionTyp
             yield name, [function], test_file
 
 
+def table(names: list[str], half: str) -> Iterator[str]:
+    """Yield the lines of the table, then the survivors; the last line counts those that are not equivalent."""
+    yield "| what was broken | mutants | killed | equivalent | caught first by |"
+    yield "|---|--:|--:|--:|---|"
+    sums: Counter[str] = Counter()
+    survivors: list[str] = []
+    for name, functions, test_file in targets(names, half):
+        if failed := first_failure(test_file):
+            sys.exit(f"error: {test_file} fails as it is, in {failed}. Repair that first.")
+        caught: Counter[str] = Counter()
+        row: Counter[str] = Counter()
+        for mutant in (m for f in functions for m in mutants(f)):
+            row["mutants"] += 1
+            if test := catch(mutant, test_file):
+                caught[test] += 1
+                continue
+            why = EQUIVALENT.get((name, mutant.edit), "")
+            row["equivalent"] += bool(why)
+            where = Path(mutant.code.co_filename).relative_to(ROOT).as_posix()
+            survivors.append(f"- {name}, `{where}:{mutant.line}`: `{mutant.edit}`: {why or '**no test noticed**'}")
+        row["killed"] = caught.total()
+        tests = ", ".join(f"`{test}` ({n})" for test, n in caught.most_common())
+        if functions:
+            yield f"| {name} | {row['mutants']} | {row['killed']} | {row['equivalent']} | {tests} |"
+        sums.update(row)
+    yield f"| **all** | {sums['mutants']} | {sums['killed']} | {sums['equivalent']} | |"
+    yield ""
+    yield from survivors
+    yield f"\n{sums['mutants'] - sums['killed'] - sums['equivalent']} mutants escaped."
+
+
 def main() -> int:
-    """Print the table and the survivors."""
+    """Print the table, or write it into a page between its two markers."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="EQUATION")
     parser.add_argument("--half", choices=("vjp", "forward", "terms"), default="vjp")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help=f"replace what stands between two {MARKER} lines")
     options = parser.parse_args()
-    print("| what was broken | mutants | killed | equivalent | caught first by |\n|---|--:|--:|--:|---|")
-    sums: Counter[str] = Counter()
-    survivors: list[str] = []
-    for name, functions, test_file in targets(options.names, options.half):
-        if failed := first_failure(test_file):
-            sys.exit(f"{test_file} fails without a mutant: {failed}")
-        caught: Counter[str] = Counter()
-        for mutant in (m for f in functions for m in mutants(f)):
-            caught[test := catch(mutant, test_file)] += 1
-            if not test:
-                where = f"{Path(mutant.code.co_filename).relative_to(ROOT).as_posix()}:{mutant.line}"
-                why = EQUIVALENT.get((name, mutant.edit), "")
-                caught["equivalent"] += bool(why)
-                survivors.append(f"- {name}, `{where}`: `{mutant.edit}`. {why or 'SURVIVED: no test noticed'}")
-        equivalent, alive = caught.pop("equivalent", 0), caught.pop("", 0)
-        killed = caught.total()
-        tests = ", ".join(f"{test} ({n})" for test, n in caught.most_common())
-        print(f"| {name} | {killed + alive} | {killed} | {equivalent} | {tests} |", flush=True)
-        sums.update(mutants=killed + alive, killed=killed, equivalent=equivalent)
-    print(f"| **all** | {sums['mutants']} | {sums['killed']} | {sums['equivalent']} | |")
-    print("\n" + "\n".join(survivors or ["No mutant survived."]))
-    return int(sums["mutants"] != sums["killed"] + sums["equivalent"])
+    sys.stdout.reconfigure(encoding="utf-8")  # pyright: ignore[reportAttributeAccessIssue]
+    lines = []
+    for line in table(options.names, options.half):
+        print(line, flush=True)
+        lines.append(line)
+    if options.write:
+        before, _, after = options.write.read_text(encoding="utf-8").split(MARKER)
+        text = MARKER.join((before, "\n\n" + "\n".join(lines) + "\n\n", after))
+        options.write.write_text(text, encoding="utf-8")
+    return int(lines[-1] != "\n0 mutants escaped.")
 
 
 if __name__ == "__main__":

@@ -164,22 +164,8 @@ class TestForward:
 
     def test_activations_go_by_dotted_names(self):
         loss = bh.TinyGPT(SEEDS).loss(*some_batch(SEEDS))
-        block = [
-            "ln_1",
-            "attn.qkv",
-            "attn.heads",
-            "attn.scores",
-            "attn.weights",
-            "attn.mixed",
-            "attn.merged",
-            "attn.out",
-            "x_mid",
-            "ln_2",
-            "mlp.pre",
-            "mlp.act",
-            "mlp.out",
-            "x_out",
-        ]
+        attention = {f"attn.{part}" for part in ("qkv", "heads", "scores", "weights", "mixed", "merged", "out")}
+        block = attention | {"ln_1", "x_mid", "ln_2", "mlp.pre", "mlp.act", "mlp.out", "x_out"}
         blocks = {f"blocks.{i}.{name}" for i in range(2) for name in block}
         assert {node.name for node in nodes(loss)} == {"tok", "x", "ln_f", "logits", "loss"} | blocks
 
@@ -334,7 +320,7 @@ class TestBadInput:
             model.loss([[0, 1]], [[1]])
 
     def test_precision(self):
-        with pytest.raises(ConfigError, match="dtype is 'float16'. Use float32 or float64"):
+        with pytest.raises(ConfigError, match=r"dtype is 'float16'\. Use float32 or float64"):
             bh.TinyGPT(SEEDS, dtype="float16")
 
     def test_every_message_is_one_line(self):

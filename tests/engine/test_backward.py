@@ -1,13 +1,32 @@
 import numpy as np
 import pytest
 
-from byhand.engine import Tensor, gradcheck, no_grad, walk_back
+from byhand.engine import Equation, Symbol, Tensor, gradcheck, no_grad, registry, walk_back
+from byhand.engine.terms import number
 from byhand.equations import add, embedding, linear, mix, mul, softmax, split_qkv
 from byhand.errors import ShapeError
 
 
 def leaf(*values, dtype=np.float64):
     return Tensor(np.array(values, dtype), requires_grad=True)
+
+
+@pytest.fixture
+def two_results():
+    symbol = Symbol("x", "x", "(...)", "any array")
+    yield Equation(
+        name="two_results",
+        title="Twice and three times",
+        latex="2x, 3x",
+        derivative="2 d_0 + 3 d_1",
+        inputs=(symbol,),
+        result=symbol,
+        source="",
+        forward=lambda x: ((2.0 * x, 3.0 * x), ()),
+        vjp=lambda saved, d: (2.0 * d[0] + 3.0 * d[1],),
+        terms=lambda index, inputs, result: number(0),
+    )
+    registry.pop("two_results")
 
 
 def test_a_tensor_added_to_itself():
@@ -84,6 +103,15 @@ def test_one_output_used_twice_and_another_never():
     q, _, _ = split_qkv(x, n_heads=1)
     (q * q).backward(np.ones(q.shape))
     assert x.grad.tolist() == [[[0, 2, 0, 0, 0, 0]]]
+
+
+def test_an_equation_of_two_results(two_results):
+    x = leaf(1.0, 2.0)
+    double, triple = two_results(x)
+    (double + triple * 10.0).backward(np.array([1.0, -1.0]))
+    assert x.grad.tolist() == [32, -32]
+    triple.backward(np.ones(2))
+    assert x.grad.tolist() == [35, -29]
 
 
 def test_repeated_tokens_add_up():
