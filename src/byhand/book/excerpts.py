@@ -51,6 +51,19 @@ def glossary(page: Path, lang: str) -> str:
 
 
 @block
+def design(page: Path, lang: str) -> str:
+    """Links to the pages about the project itself, by their headings; they are written in English only."""
+    folder = page.parent
+    own = [path for path in sorted(folder.glob("*.md")) if not path.name.startswith("index.")]
+    found = [*own, *sorted((folder / "decisions").glob("*.md"))]
+    lines = []
+    for path in found:
+        heading = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        lines.append(f"- [{heading}]({path.relative_to(folder).as_posix()})")
+    return "\n".join(lines)
+
+
+@block
 def breakpoints(page: Path, lang: str, *definitions: str) -> str:
     """Commands for Python's debugger that stop in each definition, at the first line that it runs."""
     lines = []
