@@ -53,6 +53,8 @@ def __getattr__(name: str) -> object:
     """Import a public name from its home the first time it is asked for."""
     if name not in _HOME:
         raise AttributeError(f"module 'byhand' has no attribute {name!r}")
+    if _HOME[name] == "byhand.engine":
+        import_module("byhand.equations")  # the engine's operators are equations
     value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
