@@ -1,0 +1,31 @@
+import subprocess
+import sys
+
+import pytest
+
+import byhand as bh
+
+
+@pytest.mark.parametrize("name", bh.__all__)
+def test_every_public_name_is_there(name):
+    assert getattr(bh, name) is not None
+    assert name in dir(bh)
+
+
+def test_another_name_is_not():
+    with pytest.raises(AttributeError, match="module 'byhand' has no attribute 'Tensr'"):
+        bh.Tensr  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = bh.Tensor([1.0, 2.0], requires_grad=True); (x * x + x).backward([1.0, 1.0]); print(x.grad.tolist())",
+        "print([round(bh.gradcheck(lambda x: x @ x, bh.Tensor([[3.0]]).data, d=bh.Tensor([[1.0]]).data), 6)])",
+    ],
+)
+def test_tensors_compute_in_a_process_that_imports_nothing_else(code):
+    done = subprocess.run(
+        [sys.executable, "-c", f"import byhand as bh\n{code}"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() in ("[3.0, 5.0]", "[0.0]"), done.stderr
