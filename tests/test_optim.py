@@ -112,6 +112,10 @@ class TestSchedule:
     def test_without_warm_up_the_first_step_has_lr(self):
         assert learning_rate(OptimConfig(lr=0.5, warmup_steps=0), 0, 10) == 0.5
 
+    def test_two_steps_are_the_two_ends(self):
+        config = OptimConfig(lr=1.0, min_lr=0.2, warmup_steps=0)
+        assert [learning_rate(config, step, 2) for step in range(2)] == pytest.approx([1.0, 0.2], rel=1e-15)
+
     def test_min_lr_is_a_tenth_by_default(self):
         assert learning_rate(OptimConfig(lr=0.5, warmup_steps=0), 9, 10) == pytest.approx(0.05)
 

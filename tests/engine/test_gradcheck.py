@@ -52,6 +52,20 @@ def test_a_derivative_that_is_no_number_is_caught(cube, factor):
     assert gradcheck(cube(factor), X, d=D) == np.inf
 
 
+def test_a_wrong_derivative_of_a_single_number_is_caught(cube):
+    wrong = cube(2.0)
+    assert gradcheck(wrong, np.array(0.5), d=np.array(1.0)) > 0.4
+    assert gradcheck(wrong, np.array([0.5]), d=np.array([1.0])) > 0.4
+
+
+def test_the_error_is_relative_also_where_all_is_small(cube):
+    assert gradcheck(cube(2.0), X, d=1e-9 * D) > 0.4
+
+
+def test_an_empty_input_has_no_error(cube):
+    assert gradcheck(cube(2.0), np.ones((0, 3)), d=np.ones((0, 3))) == 0.0
+
+
 def test_several_results_and_integer_inputs():
     x = np.random.default_rng(0).standard_normal((1, 2, 6))
     d = tuple(np.random.default_rng(k).standard_normal((1, 1, 2, 2)) for k in range(3))

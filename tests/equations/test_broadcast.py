@@ -44,6 +44,12 @@ def test_agrees_with_numpy_on_what_broadcasts(one, other):
         require_broadcast("add", a, b)
 
 
+def test_inner_axes_are_exempt():
+    require_broadcast("matmul", np.ones((5, 2, 3)), np.ones((1, 3, 4)), inner=2)
+    with pytest.raises(ShapeError, match="do not broadcast"):
+        require_broadcast("matmul", np.ones((5, 2, 3)), np.ones((2, 3, 4)), inner=2)
+
+
 @given(st.lists(st.integers(0, 4), max_size=12))
 def test_scatter_add_is_a_loop(index):
     rows = np.random.default_rng(0).standard_normal((len(index), 3))
