@@ -9,8 +9,9 @@ import pytest
 import byhand as bh
 from byhand.book import arithmetic
 from byhand.book.example import array, load, several
-from byhand.book.explain import Explainer, ExplainError, _shares, explain
+from byhand.book.explain import Explainer, ExplainError, explain
 from byhand.book.explain_text import text
+from byhand.book.shares import shares
 from byhand.book.watch import watch
 from byhand.engine import Composite, Tensor, registry, walk_back
 
@@ -95,8 +96,8 @@ def test_shares_of_every_equation(stem):
         if stem in ("top_k", "top_p"):
             continue  # what is dropped is -inf, which no product carries on: their derivative is tested beside them
         for index, expected in np.ndenumerate(array(gradient)):
-            shares = [p.value for s in steps for _, p in _shares(s, inputs[name], index, watched)]
-            assert math.fsum(shares) == pytest.approx(expected, rel=1e-12, abs=1e-12), (name, index)
+            found = [share.value for s in steps for share in shares(s, inputs[name], index, watched)]
+            assert math.fsum(found) == pytest.approx(expected, rel=1e-12, abs=1e-12), (name, index)
 
 
 def test_an_update_is_what_the_optimizer_does():

@@ -1,7 +1,7 @@
 """Terms as text: a tree of labelled numbers becomes the line that a person would write on paper.
 
-Labelled parts (mean, var, m, u) are written as their value and defined on a line of their own; long sums are
-written as their value.
+Labelled parts (mean, var, m, u) are written as their value and defined on a line of their own; long sums inside
+others are written as their value, and by their first and last parts where they stand alone.
 """
 
 from __future__ import annotations
@@ -94,26 +94,31 @@ def _is_long(term: Term, long: int) -> bool:
 
 def _write(term: Term, leaf: Leaf, long: int, top: bool = False) -> tuple[str, int]:
     if not term.parts:
-        text = leaf(term)
-        return text, PRODUCT if text.startswith("−") or "/" in text or " " in text else ATOM
+        return _tight(leaf(term))
     if not top and (term.label or _is_long(term, long)):
-        text = term.label if leaf is letter and term.label else decimal(term.value)
-        return text, PRODUCT if text.startswith("−") else ATOM
-    if _is_long(term, long):
-        return f"{'sum' if term.op == 'sum' else 'max'} of {len(term.parts)} numbers", ATOM
+        return _tight(leaf(Term(term.label, term.value)))
     parts = [_write(part, leaf, long) for part in term.parts]
+    if _is_long(term, long):  # only at the top: the first two, and the last
+        ends, skipped = (*term.parts[:2], term.parts[-1]), ("…", ATOM)
+        term = Term(term.label, term.value, term.op, (*ends[:2], Term("", 0.0), ends[2]))
+        parts = [*parts[:2], skipped, parts[-1]]
     return _OPERATIONS.get(term.op, _function)(term, parts)
+
+
+def _tight(text: str) -> tuple[str, int]:
+    """Say how tightly a number's text holds together: `1 + √2` as a sum, `−2` and `1/2` as products."""
+    return text, SUM if " " in text else PRODUCT if text.startswith("−") or "/" in text else ATOM
 
 
 def _sum(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
     text = ""
-    for part, (written, tight) in zip(term.parts, parts, strict=True):
-        if part.op == "negative":
-            inner = written.removeprefix("−")
-            text += f" − {inner}" if text else written
+    for written, tight in parts:
+        if not text:
+            text = written
+        elif written.startswith("−") and tight >= PRODUCT:
+            text += f" − {written.removeprefix('−')}"
         else:
-            written = f"({written})" if tight < PRODUCT or (text and written.startswith("−")) else written
-            text += f" + {written}" if text else written
+            text += f" + ({written})" if tight < PRODUCT and written.startswith("−") else f" + {written}"
     return text or "0", SUM if len(parts) > 1 else parts[0][1] if parts else ATOM
 
 

@@ -7,17 +7,16 @@ in the cotangent, so one element of a result at a time gives that element's shar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
-import numpy as np
-
 from byhand.book import arithmetic
 from byhand.book.index import entries
+from byhand.book.shares import Share, shares
 from byhand.book.watch import Application, Nudge, Watched, collect, moved, watch
-from byhand.engine import Equation, Step, Tensor, interpreting, no_grad, walk_back
+from byhand.engine import Step, Tensor, interpreting, no_grad, walk_back
 from byhand.engine.arrays import namespace
 from byhand.engine.terms import Index, Term
 from byhand.equations import adamw
@@ -322,8 +321,8 @@ class Explainer:
             return Explanation(
                 name, index, value, True, note="the loss itself: its gradient is 1.", difference=difference
             )
-        shares = [share for step in self._walk() for share in _shares(step, tensor, index, self.watched)]
-        shares.sort(key=lambda s: -abs(s[1].value))
+        found_shares = [share for step in self._walk() for share in shares(step, tensor, index, self.watched)]
+        found_shares.sort(key=lambda s: -abs(s.value))
         equations = [s.node.equation for s in self._walk() if any(t is tensor for t in s.node.inputs)]
         found = entries()
         return Explanation(
@@ -336,10 +335,10 @@ class Explainer:
             latex=r" \quad ".join(dict.fromkeys(e.derivative for e in equations)),
             where=", ".join(dict.fromkeys(str(found[e.name].derivative) for e in equations)),
             expression="sum over what it reaches of (cotangent × slope)",
-            terms=tuple(part for _, part in shares),
-            total=math.fsum(part.value for _, part in shares),
-            scale=math.fsum(abs(part.value) for _, part in shares),
-            sources=tuple(source for source, _ in shares),
+            terms=tuple(map(_part, found_shares)),
+            total=math.fsum(share.value for share in found_shares),
+            scale=math.fsum(abs(share.value) for share in found_shares),
+            sources=tuple(map(_source, found_shares)),
             difference=difference,
         )
 
@@ -414,57 +413,14 @@ def _both(term: Term) -> str:
     return letters if letters == numbers else f"{letters} = {numbers}"
 
 
-def _shares(step: Step, tensor: Tensor, index: Index, watched: Watched) -> Iterator[tuple[Source, Part]]:
-    """Yield, for one use of a tensor, what each element of the use's results adds to the gradient of one element."""
-    node = step.node
-    slots = [k for k, t in enumerate(node.inputs) if t is tensor]
-    if not slots:
-        return
-    names = [watched.name(t) for t in _results(node, watched)]
-    reached = _reached(node.equation, node, slots, index)
-    for which, (name, d) in enumerate(zip(names, step.d_results, strict=True)):
-        xp = namespace(d)
-        for place in reached[which]:
-            if not d[place]:
-                continue
-            alone = [xp.zeros_like(x) for x in step.d_results]
-            alone[which][place] = 1.0
-            slopes = node.equation.vjp(node.saved, alone[0] if len(alone) == 1 else tuple(alone), **node.static)
-            slope = math.fsum(float(slopes[k][index]) for k in slots)
-            cotangent = float(d[place])
-            target = written(name, place, True)
-            text = f"{target} × slope = {arithmetic.decimal(cotangent)} × {arithmetic.decimal(slope)}"
-            yield Source(name, place, cotangent, "d", grad=True), Part(text, cotangent * slope)
+def _source(share: Share) -> Source:
+    return Source(share.name, share.index, float(share.cotangent), "d", grad=True)
 
 
-def _results(node: Any, watched: Watched) -> tuple[Tensor, ...]:
-    return next(a.results for a in watched.applications if a.results[0].node is node)
-
-
-def _reached(equation: Equation, node: Any, slots: list[int], index: Index) -> list[list[Index]]:
-    """Return which elements of each result change when the element does: only their shares can differ from zero."""
-    arrays = [t.data for t in node.inputs]
-    arrays = [namespace(x).asarray(x, dtype=_double(x)) if _is_real(x) else x for x in arrays]
-
-    def results(step: float) -> tuple[Any, ...]:
-        changed = [moved(x, index, step) if k in slots else x for k, x in enumerate(arrays)]
-        result, _ = equation.forward(*changed, **node.static)
-        return result if isinstance(result, tuple) else (result,)
-
-    with np.errstate(all="ignore"):  # a second moment below zero, say: only whether results change counts
-        base, *others = results(0.0), results(1.0), results(-1.0)
-    places = []
-    for which, result in enumerate(base):
-        xp = namespace(result)
-        changed = (others[0][which] != result) | (others[1][which] != result)
-        places.append(
-            [()] if result.ndim == 0 else [tuple(map(int, p)) for p in zip(*xp.nonzero(changed), strict=True)]
-        )
-    return places
-
-
-def _is_real(x: Any) -> bool:
-    return namespace(x).isdtype(x.dtype, "real floating")
+def _part(share: Share) -> Part:
+    target = written(share.name, share.index, True)
+    numbers = f"{arithmetic.decimal(float(share.cotangent))} × {arithmetic.decimal(float(share.slope))}"
+    return Part(f"{target} × slope = {numbers}", share.value)
 
 
 def _double(x: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from byhand.engine import Equation, Evaluate, Record, Tensor, interpreting
+from byhand.engine import Equation, Evaluate, Node, Record, Tensor, interpreting
 from byhand.engine.arrays import namespace
 from byhand.engine.interpreter import full_name
 from byhand.engine.terms import Index
@@ -55,6 +55,11 @@ class Watched:
             return self.leaves[name]
         application, which = self.made[name]
         return application.results[which]
+
+    def result_names(self, node: Node) -> tuple[str, ...]:
+        """Return the names of the results of a recorded application."""
+        results = next(a.results for a in self.applications if a.results[0].node is node)
+        return tuple(map(self.name, results))
 
     def name(self, tensor: Tensor) -> str:
         """Return the name of a tensor of this computation."""

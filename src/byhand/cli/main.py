@@ -20,6 +20,7 @@ COMMANDS = {
     "plot": "Draw a run's loss in the terminal, and as PNG with matplotlib.",
     "where": "Say where an equation is implemented: by name, words or formula, in English or Chinese.",
     "explain": "Explain one number of a model: its equation, its terms, and what it was made from.",
+    "work": "Work an example on paper, step by step, or be asked for each number.",
 }
 
 USAGE = """usage: byhand COMMAND [options]

@@ -1,0 +1,89 @@
+"""Three tokens decoded one by one with a KV cache, and all at once without: fewer rows, the same logits."""
+
+import numpy as np
+
+from byhand.book.examples import TITLES, numbers
+from byhand.book.examples.paper_gpt import BYTES, CONFIG, WEIGHTS, model_of
+from byhand.book.index import entries
+from byhand.book.lesson import Lesson, Number, Step, Words, difference, forward_steps, written
+from byhand.book.misconceptions import Mistake
+from byhand.book.watch import watch
+from byhand.engine import scope
+from byhand.generate import KVCache
+
+SHOWN = ("attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "logits")
+
+
+def lesson(exact: bool) -> Lesson:
+    """Decode with the cache, show what each token computes, and hold the logits against the whole pass."""
+    array = numbers(exact)
+    model = model_of(CONFIG, {n: array(w) for n, w in WEIGHTS.items()})
+    tokens = list(BYTES[:-1])
+    whole = model.forward_logits(np.asarray([tokens])).data
+    cache = KVCache(CONFIG, 1, array(0).dtype)
+    steps: list[Step] = []
+    rows = []
+    for t, token in enumerate(tokens):
+
+        def decode(t: int = t, token: int = token):
+            with scope(f"token{t}"):
+                return model.forward_logits(np.asarray([[token]]), cache)
+
+        logits, watched = watch(decode)
+        rows.append(logits.data[0, 0])
+        steps += forward_steps(watched, lambda name: name.endswith(SHOWN))
+    steps += [_counted(len(tokens)), _compared(np.stack(rows), whole[0])]
+    intro = Words(
+        "Keys and values of earlier tokens are kept. A new token computes only its own row of Q, K and V; row t "
+        "of the "
+        "scores needs q of token t and the keys up to t, none of which a later token can change. That is why "
+        "both agree.",
+        "先前词元的键与值被保存下来。新词元只计算自己那一行的 Q、K、V；分数的第 t 行只需要词元 t 的查询与直到 t "
+        "的键，"
+        "后面的词元不会改变它们，所以两种做法结果相同。",
+    )
+    return Lesson("kv-cache", TITLES["kv-cache"], intro, tuple(steps))
+
+
+def _counted(n: int) -> Step:
+    without = n * (n + 1) // 2
+    numbers = (
+        Number(
+            Words("rows without a cache", "没有缓存时的行数"),
+            " + ".join(str(t + 1) for t in range(n)),
+            without,
+            mistakes=(Mistake(n, "counted the last pass only", "只数了最后一遍"),),
+        ),
+        Number(
+            Words("rows with the cache", "有缓存时的行数"),
+            " + ".join("1" for _ in range(n)),
+            n,
+            mistakes=(Mistake(without, "recomputed the earlier rows", "把先前的行又算了一遍"),),
+        ),
+    )
+    return Step(
+        Words("Rows of Q, K and V that are computed", "计算了多少行 Q、K、V"),
+        Words(
+            "without: the whole context for each new token; with: one row for each",
+            "没有缓存：每个新词元都重算整个上下文；有缓存：每个词元只算一行",
+        ),
+        str(entries()["kv_cache"].forward),
+        numbers,
+    )
+
+
+def _compared(cached: np.ndarray, whole: np.ndarray) -> Step:
+    found = tuple(
+        Number(
+            written("Δ logits", (t, v)),
+            difference(cached[t, v], whole[t, v]),
+            round(float(cached[t, v]) - float(whole[t, v]), 12),
+        )
+        for t, v in np.ndindex(*cached.shape)
+    )
+    return Step(
+        Words("The logits agree", "logits 相同"),
+        Words("with the cache − without it", "有缓存的结果 − 没有缓存的结果"),
+        str(entries()["kv_cache"].forward),
+        found,
+    )

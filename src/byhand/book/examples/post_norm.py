@@ -1,0 +1,32 @@
+"""A post-norm block: x = LN(x + attention(x)), then LN(x + MLP(x)), with ReLU, two heads and no mask."""
+
+import numpy as np
+
+from byhand.book.examples import TITLES, numbers
+from byhand.book.examples.paper_gpt import model_of
+from byhand.book.examples.paper_gpt_4 import WEIGHTS
+from byhand.book.lesson import Lesson, Words, backward_steps, forward_steps
+from byhand.book.watch import watch
+from byhand.config import ModelConfig
+
+CONFIG = ModelConfig(
+    vocab_size=4, seq_len=2, d_model=4, n_heads=2, d_ff=4, norm_position="post", activation="relu", causal=False
+)
+TOKENS, TARGETS = [[2, 1]], [[1, 3]]
+
+
+def lesson(exact: bool) -> Lesson:
+    """Two tokens through one block to the loss, and every gradient."""
+    array = numbers(exact)
+    arrays = {n: array(w) for n, w in WEIGHTS.items()}
+    arrays["wpe"] = arrays["wpe"][:2]
+    model = model_of(CONFIG, arrays)
+    loss, watched = watch(lambda: model.loss(np.asarray(TOKENS), np.asarray(TARGETS)))
+    intro = Words(
+        "The sum is normalised after each sublayer instead of before it, both tokens see each other, and ReLU "
+        "cuts the "
+        "hidden columns at zero.",
+        "归一化放在每个子层相加之后，而不是之前；两个词元可以互相看到；ReLU 把隐藏层的负值截为零。",
+    )
+    steps = (*forward_steps(watched), *backward_steps(loss, watched, array(1)))
+    return Lesson("post-norm", TITLES["post-norm"], intro, steps)

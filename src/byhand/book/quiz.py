@@ -1,0 +1,64 @@
+"""Checking an answer: right, wrong, or wrong in a way that is known."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from byhand.book.closed_form import value
+from byhand.book.lesson import Number
+from byhand.book.misconceptions import Mistake
+
+RELATIVE = 5e-3  # paper and pencil: three digits are enough
+ROUNDED = 5.1e-4  # or three decimals
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an answer is: right or not, and the mistake that leads to it if that is known."""
+
+    right: bool
+    mistake: Mistake | None = None
+
+
+def check(number: Number, answer: str) -> Verdict:
+    """Judge an answer such as `0.33`, `1/3` or `sqrt(2)/2`; ByhandError if it is no number."""
+    given = value(tidy(answer))
+    if agrees(given, number.value):
+        return Verdict(True)
+    wrong = [m for m in (*number.mistakes, *_general(number)) if not agrees(number.value, m.value)]
+    near = [m for m in wrong if agrees(given, m.value)]
+    return Verdict(False, min(near, key=lambda m: abs(m.value - given), default=None))
+
+
+def agrees(given: float, right: float) -> bool:
+    """Say whether a number is right to three digits or three decimals; zero only by a number that rounds to it."""
+    if not math.isfinite(right):
+        return given == right
+    if right == 0 or given == 0:
+        return abs(given - right) <= ROUNDED / 10
+    return abs(given - right) <= max(RELATIVE * abs(right), min(ROUNDED, 0.05 * abs(right)))
+
+
+def tidy(answer: str) -> str:
+    """Turn what people write (−, ×, √2, ½, ln, ^, ∞, a comma for a point) into a closed form."""
+    text = answer.strip().replace("−", "-").replace("×", "*").replace("·", "*").replace("^", "**").replace("∞", "inf")
+    text = re.sub(r"(?<=\d),(?=\d)", ".", text)
+    text = re.sub(r"\bln\b", "log", text)
+    text = re.sub(r"√\s*(\d+(?:\.\d+)?)", r"sqrt(\1)", text).replace("√", "sqrt")
+    text = re.sub(r"(?<=\d)\s*(?=sqrt)", "*", text)
+    return re.sub(r"(?<![\w.])e\s*\*\*", "exp(1)**", text)
+
+
+def _general(number: Number) -> tuple[Mistake, ...]:
+    """Return the slips that can happen to any number."""
+    v = number.value
+    found = [Mistake(-v, "the sign is turned round", "正负号反了")]
+    if v:
+        found.append(Mistake(1 / v, "that is the reciprocal", "取成了倒数"))
+    found += [
+        Mistake(v * 10, "the decimal point is one place off", "小数点错了一位"),
+        Mistake(v / 10, "the decimal point is one place off", "小数点错了一位"),
+    ]
+    return tuple(found)

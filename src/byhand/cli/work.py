@@ -1,0 +1,134 @@
+"""`byhand work NAME`: worked examples to do on paper, and a quiz on them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import tyro
+
+from byhand.book.examples import TITLES, make
+from byhand.book.lesson import Lesson, Number, say
+from byhand.book.lesson_text import heading_lines, number_line, result_lines, text
+from byhand.book.quiz import check
+from byhand.cli.arguments import parse
+from byhand.errors import ByhandError
+
+SAID = {
+    "en": {
+        "list": "Worked examples (byhand work NAME; --quiz asks for each number):",
+        "help": "Type each number (0.33, 1/3, sqrt(2)/2). Enter shows it, s skips the step, q ends.",
+        "right": "right",
+        "known": "not quite: you {mistake}",
+        "known_plain": "not quite: {mistake}",
+        "wrong": "not quite",
+        "again": "once more, or Enter to see it",
+        "no_number": "that is no number: write 0.33, 1/3 or sqrt(2)/2",
+        "score": "{right} of {asked} right at the first try.",
+    },
+    "zh": {
+        "list": "手算例题（byhand work 名称；--quiz 逐个提问）：",
+        "help": "逐个输入数字（0.33、1/3、sqrt(2)/2）。回车显示答案，s 跳过这一步，q 结束。",
+        "right": "正确",
+        "known": "不对：你{mistake}",
+        "known_plain": "不对：{mistake}",
+        "wrong": "不对",
+        "again": "再试一次，或按回车看答案",
+        "no_number": "这不是数字：请写 0.33、1/3 或 sqrt(2)/2",
+        "score": "共 {asked} 题，第一次就答对 {right} 题。",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Show a worked example step by step, each number with its arithmetic."""
+
+    name: Annotated[str, tyro.conf.Positional] = ""
+    """Which example; nothing lists them."""
+    quiz: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Ask for each number before showing it, and name the mistake where it is a known one."""
+    exact: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Show fractions and roots where they exist."""
+    lang: Literal["en", "zh"] = "en"
+    """Language."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand work")
+    said = SAID[options.lang]
+    if not options.name:
+        if options.quiz or options.exact:
+            raise ByhandError(f"--quiz and --exact need an example. Use one of {', '.join(TITLES)}.")
+        width = max(map(len, TITLES))
+        print(said["list"])
+        print("\n".join(f"  {name:<{width}}  {words.said(options.lang)}" for name, words in TITLES.items()))
+        return 0
+    lesson = make(options.name, options.exact)
+    if options.quiz:
+        return _quiz(lesson, options.lang)
+    print(text(lesson, options.lang))
+    return 0
+
+
+def _quiz(lesson: Lesson, lang: str) -> int:
+    said = SAID[lang]
+    asked = right = 0
+    print(f"{lesson.title.said(lang)}\n\n{lesson.intro.said(lang)}\n\n{said['help']}")
+    try:
+        for count, step in enumerate(lesson.steps, 1):
+            print("", *heading_lines(count, step, lang), sep="\n")
+            for number in step.numbers:
+                outcome = _ask(number, said, lang)
+                if outcome is None:
+                    break
+                asked += 1
+                right += outcome
+            print(*result_lines(step), sep="\n")
+    except EOFError:
+        print()
+    if asked:
+        print(said["score"].format(right=right, asked=asked))
+    return 0
+
+
+def _ask(number: Number, said: dict[str, str], lang: str) -> bool | None:
+    """Ask for one number until it is right or given up; True if the first try was right, None to skip the step."""
+    first = True
+    while True:
+        answer = _read(
+            f"   {say(number.label, lang)} = {number.letters if first and number.letters else ''}\n   ? "
+        ).strip()
+        if answer == "q":
+            raise EOFError
+        if answer == "s":
+            return None
+        if not answer:
+            print(f"   {number_line(number, lang)}")
+            return False
+        try:
+            verdict = check(number, answer)
+        except ByhandError:
+            print(f"   {said['no_number']}")
+            continue
+        if verdict.right:
+            print(f"   {said['right']}: {number_line(number, lang)}")
+            return first
+        first = False
+        if verdict.mistake:
+            words = verdict.mistake.zh if lang == "zh" else verdict.mistake.en
+            plain = words.startswith(("the ", "that ", "正负", "小数", "取成"))
+            print(f"   {said['known_plain' if plain else 'known'].format(mistake=words)} ({said['again']})")
+        else:
+            print(f"   {said['wrong']} ({said['again']})")
+
+
+def _read(prompt: str) -> str:
+    """Read a line; the prompt goes to standard output also where that is no terminal."""
+    print(prompt, end="", flush=True)
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line

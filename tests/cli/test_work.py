@@ -1,0 +1,71 @@
+"""`byhand work`: reading an example, and being asked."""
+
+import io
+
+import pytest
+
+from byhand.cli.main import main
+
+
+def answer(monkeypatch, *lines):
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+
+def test_list(capsys):
+    assert main(["work"]) == 0
+    said = capsys.readouterr().out
+    assert "paper-gpt" in said
+    assert "kv-cache" in said
+
+
+def test_show(capsys):
+    assert main(["work", "matrix-core", "--exact"]) == 0
+    said = capsys.readouterr().out
+    assert "S[0,0,0,1] = (1 × 1 + 0 × 0) / √2 = √2/2" in said
+    assert "equations/attention_scores.py:" in said
+
+
+def test_show_in_chinese(capsys):
+    assert main(["work", "cross-entropy", "--lang", "zh"]) == 0
+    assert "导数：交叉熵" in capsys.readouterr().out
+
+
+def test_quiz_done_right(monkeypatch, capsys):
+    from byhand.book.examples import make
+
+    numbers = [n for s in make("attention-index").steps for n in s.numbers]
+    answer(monkeypatch, *(f"{n.value:.4g}" for n in numbers))
+    assert main(["work", "attention-index", "--quiz"]) == 0
+    said = capsys.readouterr().out
+    assert f"{len(numbers)} of {len(numbers)} right at the first try." in said
+
+
+def test_quiz_names_the_mistake(monkeypatch, capsys):
+    # matrix-core: skip Q, K and V; then a score without its root of D; then the right one
+    answer(monkeypatch, "s", "s", "s", "0", "1", "0.707", "q")
+    assert main(["work", "matrix-core", "--quiz"]) == 0
+    said = capsys.readouterr().out
+    assert "not quite: you forgot √D" in said
+    assert "1 of 2 right at the first try." in said
+
+
+def test_quiz_in_chinese(monkeypatch, capsys):
+    answer(monkeypatch, "s", "s", "s", "0", "1", "0.707", "q")
+    assert main(["work", "matrix-core", "--quiz", "--lang", "zh"]) == 0
+    assert "不对：你忘了除以 √D" in capsys.readouterr().out
+
+
+def test_quiz_with_nonsense_and_then_nothing(monkeypatch, capsys):
+    answer(monkeypatch, "hello", "", "99")
+    assert main(["work", "gelu", "--quiz"]) == 0
+    said = capsys.readouterr().out
+    assert "that is no number" in said
+    assert "0 of 1 right" in said
+
+
+@pytest.mark.parametrize("arguments", [["matrix-cor"], ["nothing-like-it"], ["--quiz"], ["gelu", "--lang", "de"]])
+def test_wrong_input_is_one_line(arguments, capsys):
+    assert main(["work", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
