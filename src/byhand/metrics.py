@@ -55,6 +55,9 @@ def read(run: Path) -> list[dict[str, Any]]:
 
 def keep_until(run: Path, step: int) -> None:
     """Drop what a run wrote after the step that it is resumed from, so that no update appears twice."""
-    path = run / METRICS
-    kept = [row for row in read(run) if row["step"] <= step]
-    path.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
+    kept = "".join(json.dumps(row) + "\n" for row in read(run) if row["step"] <= step)
+    path, rewritten = run / METRICS, run / f"{METRICS}.rewritten"
+    if path.exists() and path.read_text(encoding="utf-8") == kept:
+        return
+    rewritten.write_text(kept, encoding="utf-8")
+    rewritten.replace(path)

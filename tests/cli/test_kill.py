@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from byhand import checkpoint
+from byhand import checkpoint, metrics
 from cli.process import TINY, byhand, environment, write_text
 
 KILLS = 100
@@ -20,11 +20,23 @@ def test_a_hundred_kills(tmp_path):
     After each kill the newest checkpoint verifies and is never older than one seen before.
     """
     text = write_text(tmp_path / "text.txt")
-    settings = [*TINY, "--steps", "1000000", "--save-interval", "1", "--keep", "1", "--eval-interval", "0"]
+    settings = [
+        *TINY,
+        "--steps",
+        "1000000",
+        "--save-interval",
+        "1",
+        "--keep",
+        "1",
+        "--eval-interval",
+        "0",
+        "--runtime",
+        "numpy",
+    ]
     begin = ["train", *settings, "--data", str(text), "--out", "run"]
     go_on = ["train", "--resume", "run"]
     moments = random.Random(7)
-    run, reached, inside_a_save, damaged = tmp_path / "run", 0, 0, 0
+    run, reached, inside_a_save = tmp_path / "run", 0, 0
     for _ in range(KILLS):
         arguments = go_on if any(run.glob("step-*")) else begin
         process = subprocess.Popen(
@@ -34,24 +46,23 @@ def test_a_hundred_kills(tmp_path):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        before = (run / "metrics.jsonl").stat().st_mtime_ns if (run / "metrics.jsonl").exists() else 0
         deadline = time.monotonic() + 30
-        while not (run / "metrics.jsonl").exists() or (run / "metrics.jsonl").stat().st_mtime_ns == before:
+        while not any(row["step"] > reached for row in metrics.read(run)[-1:]):
             assert process.poll() is None, "the run ended by itself"
             assert time.monotonic() < deadline
-            time.sleep(0.002)
+            time.sleep(0.005)
         time.sleep(moments.random() * 0.1)
         process.kill()
         process.wait()
         inside_a_save += any(run.glob(f"{checkpoint.TEMPORARY}*"))
-        if not reached and not any(run.glob("step-*")):
+        if not any(run.glob("step-*")):
+            assert not reached, "all checkpoints are gone"
             continue
-        damaged += sum(bool(checkpoint.defect(p)) for p in run.glob("step-*"))
         loaded = checkpoint.load(run)
         loaded.model()
         assert loaded.step >= reached
         reached = loaded.step
-    assert reached > KILLS / 2
+    assert reached >= KILLS / 2
     assert inside_a_save > 0, "no kill hit a save: the test proved nothing"
     final = byhand("info", "run", cwd=tmp_path)
     assert final.returncode == 0

@@ -58,18 +58,24 @@ def uses(path: Path, name: str) -> list[tuple[str, str]]:
     """
     if not path.is_file():
         return []
-    found: dict[int, str] = {}
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
-            found.setdefault(node.lineno, "")
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id == name:
-                found[node.lineno] = _result_name(node) or found.get(node.lineno, "")
-            elif (
-                node.func.id == "_operator" and isinstance(node.args[0], ast.Constant) and node.args[0].value == name
-            ):
-                found.setdefault(node.lineno, "")
+    found = _names_used(path).get(name, {})
     return [(f"{shown(path)}:{line}", found[line]) for line in sorted(found)]
+
+
+@cache
+def _names_used(path: Path) -> dict[str, dict[int, str]]:
+    """Return for every name that a file reads or calls its lines, each with the result's name if the call gives one."""
+    found: dict[str, dict[int, str]] = {}
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found.setdefault(node.id, {}).setdefault(node.lineno, "")
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            name, result = node.func.id, _result_name(node)
+            if name == "_operator" and isinstance(node.args[0], ast.Constant):
+                name = str(node.args[0].value)
+            lines = found.setdefault(name, {})
+            lines[node.lineno] = result or lines.get(node.lineno, "")
+    return found
 
 
 def sections(path: Path) -> dict[str, str]:
