@@ -1,10 +1,13 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
 import byhand as bh
-from byhand.optim import AdamW
+from byhand.optim import AdamW, clip_gradients, gradient_norm
 from model_cases import ADAMW, STEPS, batch, every_setting, parameters, setting_name
 from oracle import torch_reference
+from oracle.torch_reference import torch
 
 pytestmark = pytest.mark.oracle
 EXACT = 1e-10
@@ -54,3 +57,53 @@ def test_float32_is_close_to_float64(config):
     for name, p in model.parameters().items():
         assert p.grad.dtype == np.float32
         np.testing.assert_allclose(p.grad, expected[name], rtol=1e-3, atol=1e-5)
+
+
+ODD = bh.ModelConfig(vocab_size=5, seq_len=7, d_model=6, n_layers=3, n_heads=3, d_ff=5, norm_affine=True)
+
+
+@pytest.mark.parametrize("length", [1, 2, 7])
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("position", ["pre", "post"])
+def test_odd_shapes_and_short_windows(position, rows, length):
+    config = dataclasses.replace(ODD, norm_position=position)
+    arrays, (tokens, targets) = parameters(config), batch(config, rows)
+    tokens, targets = tokens[:, :length], targets[:, :length]
+    expected_loss, expected = torch_reference.gradients(arrays, tokens, targets, config)
+    model = bh.TinyGPT(config, arrays=arrays)
+    loss = model.loss(tokens, targets)
+    loss.backward()
+    close(loss.item(), expected_loss)
+    for name, p in model.parameters().items():
+        close(p.grad, expected[name])
+
+
+def test_clipping_and_decay_of_matrices_only():
+    """Torch divides by norm + 1e-6 where we divide by the norm, so the clipped curve agrees to that."""
+    arrays, (tokens, targets) = parameters(ODD), batch(ODD)
+    theirs = torch_reference.as_parameters(arrays)
+    groups = [
+        {"params": [p for p in theirs.values() if p.ndim >= 2], "weight_decay": 0.5},
+        {"params": [p for p in theirs.values() if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    their_optimizer = torch.optim.AdamW(groups, lr=0.02, betas=(0.9, 0.99))
+    model = bh.TinyGPT(ODD, arrays=arrays)
+    optimizer = AdamW(lr=0.02, betas=(0.9, 0.99), weight_decay=0.5, decay="matrices")
+    for _ in range(STEPS):
+        their_optimizer.zero_grad()
+        their_loss = torch_reference.loss(theirs, tokens, targets, ODD)
+        their_loss.backward()
+        their_norm = torch.nn.utils.clip_grad_norm_(theirs.values(), 0.1)
+        their_optimizer.step()
+
+        model.zero_grad()
+        loss = model.loss(tokens, targets)
+        loss.backward()
+        norm = gradient_norm(model.parameters())
+        clip_gradients(model.parameters(), norm, 0.1)
+        optimizer.step(model.parameters())
+        assert loss.item() == pytest.approx(their_loss.item(), rel=1e-6)
+        assert norm == pytest.approx(their_norm.item(), rel=1e-5)
+        assert norm > 0.1
+    for name, p in model.parameters().items():
+        np.testing.assert_allclose(p.data, theirs[name].detach().numpy(), rtol=1e-4, atol=1e-5)
