@@ -96,7 +96,7 @@ class Site:
             else:
                 part = GAP.sub("", part)
                 part = LINK.sub(lambda m: self.link(page, m[1], m[2]), part)
-                parts[i] = re.sub(r"\$`(.*?)`\$", r"{math}`\1`", part, flags=re.DOTALL)
+                parts[i] = re.sub(r"(?<!`` )\$`(.*?)`\$", r"{math}`\1`", part, flags=re.DOTALL)
         text = "".join(parts)
         return text + self.contents(page) if page.name.startswith("index.") else text
 
