@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from byhand.book import tables
+from byhand.book.examples import make
+from byhand.book.step_tables import quiet, split
 from byhand.equations import attention_scores, split_qkv
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
@@ -66,6 +68,29 @@ def test_the_offsets_in_the_tables_are_those_of_memory():
     assert tables._offset((1, 0, 2, 1), array.shape) == array[1, 0, 2, 1]
     worked = tables._horner((1, 0, 2, 1), array.shape).replace("×", "*")
     assert eval(worked) == array[1, 0, 2, 1]
+
+
+@pytest.mark.parametrize("name", ["paper-gpt", "paper-gpt-4"])
+def test_the_update_on_paper_lowers_the_loss(name):
+    losses = [number.value for step in make(name).steps for number in step.numbers if number.label == "loss"]
+    assert len(losses) == 2
+    assert losses[1] < losses[0]
+
+
+def test_a_lesson_is_split_where_it_turns_back():
+    whole = make("matrix-core")
+    parts = split(whole)
+    assert sum(map(len, parts.values())) == len(whole.steps)
+    first_back = whole.steps[parts["backward"][0] - 1]
+    assert first_back.title.en == "Derivative: Cross-entropy"
+    assert all(
+        not whole.steps[n - 1].title.en.startswith("Derivative") for n in (*parts["forward"], *parts["update"])
+    )
+
+
+def test_what_rounding_leaves_of_a_zero_is_not_printed():
+    assert quiet("(−1.11022e−16) × 0.2 + 3e−5") == "0 × 0.2 + 3e−5"
+    assert quiet("−8.73367e−8") == "−8.73e−8"
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
