@@ -23,7 +23,7 @@ _HOME = {
     "TinyGPT": "byhand.model",
     "AdamW": "byhand.optim",
     "ByteDataset": "byhand.data",
-    "generate": "byhand.generate",
+    "generate": "byhand.generation",
     "load_model": "byhand.checkpoint",
     "explain": "byhand.book.explain",
 }
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from byhand.engine import scope as scope
     from byhand.errors import ByhandError as ByhandError
     from byhand.errors import ShapeError as ShapeError
-    from byhand.generate import generate as generate
+    from byhand.generation import generate as generate
     from byhand.model import TinyGPT as TinyGPT
     from byhand.optim import AdamW as AdamW
 

@@ -212,5 +212,6 @@ def _at_least(config: Any, low: int, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
         if value < low:
-            flag = name.replace("_", "-")
-            raise ConfigError(f"{name} is {value}, but must be at least {low}. Use --{flag} {max(low, 1)}.")
+            flag, default = name.replace("_", "-"), type(config).__dataclass_fields__[name].default
+            usual = max(low, 1) if default is None else default
+            raise ConfigError(f"{name} is {value}, but must be at least {low}. Use --{flag} {usual}.")

@@ -17,7 +17,7 @@ from byhand.book.flow import ORDER
 from byhand.book.places import PLACES, Place
 from byhand.engine.equation import Composite, Equation, registry
 
-WIRING = ("model.py", "equations/causal_self_attention.py", "optim.py", "generate.py", "engine/tensor.py")
+WIRING = ("model.py", "equations/causal_self_attention.py", "optim.py", "generation.py", "engine/tensor.py")
 COMPOSITE_DERIVATIVE = ("engine/backward.py", "walk_back")  # a composite's derivative is its parts', walked back
 RUNTIMES = source.PACKAGE / "runtimes"
 

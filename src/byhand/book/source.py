@@ -64,7 +64,7 @@ def uses(path: Path, name: str) -> list[tuple[str, str]]:
 
 @cache
 def _names_used(path: Path) -> dict[str, dict[int, str]]:
-    """Return for every name that a file reads or calls its lines, each with the result's name if the call gives one."""
+    """Return, for every name that a file reads or calls, its lines and the result's name where the call gives one."""
     found: dict[str, dict[int, str]] = {}
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):

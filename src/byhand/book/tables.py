@@ -22,7 +22,7 @@ from byhand.engine import Tensor, no_grad
 from byhand.engine.backward import applications
 from byhand.engine.interpreter import Evaluate, interpreting
 from byhand.equations import attention_scores, causal_softmax, softmax, split_qkv, temperature, top_k, top_p
-from byhand.generate import KVCache
+from byhand.generation import KVCache
 from byhand.model import TinyGPT, parameter_shapes
 
 EXAMPLE = ModelConfig(vocab_size=4, seq_len=3, d_model=4, n_layers=1, n_heads=2)

@@ -15,7 +15,7 @@ import tyro
 from byhand import checkpoint
 from byhand.cli.arguments import parse
 from byhand.errors import ConfigError
-from byhand.generate import Sampling, generate
+from byhand.generation import Sampling, generate
 
 
 @dataclass(frozen=True)

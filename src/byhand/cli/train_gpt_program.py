@@ -10,7 +10,7 @@ from byhand.cli.train_gpt_flags import Flags, overruled, parse_flags
 from byhand.config import ModelConfig
 from byhand.data import ByteDataset, map_file
 from byhand.errors import DataError
-from byhand.generate import START, next_logits
+from byhand.generation import START, next_logits
 from byhand.interop.seed_program import checkpoint as files
 from byhand.interop.seed_program.checkpoint import SeedCheckpoint
 from byhand.interop.seed_program.inspection import check_places, checks, escaped, next_tokens

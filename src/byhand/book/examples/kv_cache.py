@@ -9,7 +9,7 @@ from byhand.book.lesson import Lesson, Number, Step, Words, difference, forward_
 from byhand.book.misconceptions import Mistake
 from byhand.book.watch import watch
 from byhand.engine import scope
-from byhand.generate import KVCache
+from byhand.generation import KVCache
 
 SHOWN = ("attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "logits")
 

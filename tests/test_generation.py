@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from byhand.config import ModelConfig
 from byhand.engine import no_grad
 from byhand.errors import ConfigError
-from byhand.generate import KVCache, Sampling, draw, generate
+from byhand.generation import KVCache, Sampling, draw, generate
 from byhand.model import TinyGPT
 
 SETTINGS = [
