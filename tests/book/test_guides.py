@@ -9,9 +9,10 @@ from types import CodeType
 import numpy as np
 import pytest
 
-from byhand.book import tables
-from byhand.book.examples import make
+from byhand.book import pages, tables
+from byhand.book.examples import TITLES, make
 from byhand.book.step_tables import quiet, split
+from byhand.cli.main import COMMANDS
 from byhand.equations import attention_scores, split_qkv
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
@@ -68,6 +69,15 @@ def test_the_offsets_in_the_tables_are_those_of_memory():
     assert tables._offset((1, 0, 2, 1), array.shape) == array[1, 0, 2, 1]
     worked = tables._horner((1, 0, 2, 1), array.shape).replace("×", "*")
     assert eval(worked) == array[1, 0, 2, 1]
+
+
+def test_every_command_of_the_pages_is_there():
+    for page in pages.pages():
+        text = page.read_text(encoding="utf-8")
+        for command, name in re.findall(r"`byhand (\w+)(?: ([\w-]+))?[^`]*`", text):
+            assert command in COMMANDS, f"{page.name}: byhand {command}"
+            if command == "work":
+                assert name in TITLES or name.isupper(), f"{page.name}: byhand work {name}"
 
 
 @pytest.mark.parametrize("name", ["paper-gpt", "paper-gpt-4"])

@@ -9,6 +9,7 @@ from typing import Any
 from byhand.book import example
 from byhand.book.blocks import block, display_lines, say
 from byhand.book.closed_form import value
+from byhand.book.examples import TITLES
 from byhand.engine.equation import registry
 
 LONG = 250  # LaTeX longer than this is harder to read than the numbers it stands for
@@ -40,7 +41,21 @@ def worked(page: Path, lang: str, stem: str) -> str:
     ]
     colon = say(lang, ":", "：")
     parts = [f"{words}{colon}\n\n{_equalities(lines)}" for words, lines in pairs if lines]
-    return "\n\n".join([*parts, numbers.note[lang]])
+    return "\n\n".join([*parts, numbers.note[lang], *_command(stem, lang)])
+
+
+def _command(stem: str, lang: str) -> list[str]:
+    """Return how to work the equation step by step at the command line, where there is such an example."""
+    name = stem.replace("_", "-")
+    if name not in TITLES:
+        return []
+    return [
+        say(
+            lang,
+            f"Step by step, with a quiz: `byhand work {name} --quiz`",
+            f"逐步演算并带提问：`byhand work {name} --quiz --lang zh`",
+        )
+    ]
 
 
 def _settings(static: dict[str, Any], lang: str) -> str:
