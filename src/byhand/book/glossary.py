@@ -113,6 +113,8 @@ CONCEPTS = (
             "子层",
         ),
     ),
+    Concept("pre-norm", "前置归一化", ("block", "layer_norm"), ("norm before the sublayer", "norm_position")),
+    Concept("post-norm", "后置归一化", ("block", "layer_norm"), ("norm after the sum", "后归一化")),
     Concept(
         "activation function",
         "激活函数",
@@ -208,6 +210,10 @@ CONCEPTS = (
         ("autograd", "自动微分", "chain rule", "链式法则", "reverse mode", "backward pass", "gradient", "梯度"),
     ),
     Concept("computation graph", "计算图", ("node", "backward"), ("backprop graph", "parents", "recorded graph")),
+    Concept(
+        "cotangent", "上游梯度", ("backward",), ("incoming gradient", "gradient of the result", "传回来的梯度", "d_y")
+    ),
+    Concept("gradient accumulation", "梯度累积", ("train",), ("micro-batch", "微批", "grad_accum")),
     Concept(
         "gradient check",
         "梯度检验",

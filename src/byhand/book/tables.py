@@ -135,7 +135,7 @@ def offsets(page: Path, lang: str) -> str:
     ):
         for place in places:
             rows.append((f"[{letters}] = {list(shape)}", list(place), _horner(place, shape), _offset(place, shape)))
-    return table(say(lang, "Array|Element|Worked|Offset", "数组|元素|算式|偏移").split("|"), rows)
+    return table(say(lang, "Array|Element|Worked|Offset", "数组|元素|算式|偏移量").split("|"), rows)
 
 
 def _horner(place: tuple[int, ...], shape: tuple[int, ...]) -> str:
@@ -166,7 +166,7 @@ def score_offsets(page: Path, lang: str) -> str:
     head = say(
         lang,
         "d|q in [B,T,3C]|Offset|Value|k in [B,T,3C]|Offset|Value|Product",
-        "d|q 在 [B,T,3C] 中|偏移|值|k 在 [B,T,3C] 中|偏移|值|乘积",
+        "d|q 在 [B,T,3C] 中|偏移量|值|k 在 [B,T,3C] 中|偏移量|值|乘积",
     )
     q, k, _ = split_qkv.forward(packed, n_heads=heads)[0]
     score = attention_scores.forward(q, k)[0][b, h, t, s]
@@ -175,7 +175,7 @@ def score_offsets(page: Path, lang: str) -> str:
     stored = say(
         lang,
         f"Sum over root of D: {result}. In the [B,H,T,S] scores it is [{b}, {h}, {t}, {s}], at offset {place}.",
-        f"求和，再除以 D 的平方根：{result}。它是 [B,H,T,S] 分数数组的元素 [{b}, {h}, {t}, {s}]，偏移为 {place}。",
+        f"求和，再除以 D 的平方根：{result}。它是 [B,H,T,S] 分数数组的元素 [{b}, {h}, {t}, {s}]，偏移量为 {place}。",
     )
     return f"{table(head.split('|'), rows)}\n\n{stored}"
 

@@ -25,12 +25,12 @@ TITLES = {
         "Stand-alone exercise: from a prediction to new values", "独立练习：从预测到新的值权重"
     ),
     "post-norm": Words(
-        "A post-norm block with ReLU and two heads, without a mask", "后归一化、ReLU、两个头、无掩码的块"
+        "A post-norm block with ReLU and two heads, without a mask", "后置归一化、ReLU、两个头、无掩码的块"
     ),
     "attention-index": Words("One attention score traced to flat offsets", "追踪一个注意力分数的内存偏移量"),
     "memory-layout": Words("Where an element lies in row-major memory", "元素在行主序内存中的位置"),
     "multi-head": Words("The same input through one head and through two", "同一输入经过一个头与两个头"),
-    "kv-cache": Words("Three tokens with and without a KV cache", "三个词元：有与没有 KV 缓存"),
+    "kv-cache": Words("Three tokens with and without a KV cache", "三个词元：有与没有键值缓存"),
     "sampling": Words("Temperature and top-k on four logits", "四个 logits 上的温度与 top-k"),
     "cross-entropy": Words("Cross-entropy and its gradient", "交叉熵及其梯度"),
     "gelu": Words("GELU and its slope", "GELU 及其斜率"),
