@@ -21,6 +21,8 @@ COMMANDS = {
     "where": "Say where an equation is implemented: by name, words or formula, in English or Chinese.",
     "explain": "Explain one number of a model: its equation, its terms, and what it was made from.",
     "work": "Work an example on paper, step by step, or be asked for each number.",
+    "worksheet": "Write a worksheet and its answer key, to print.",
+    "grade": "Grade a filled-in worksheet, step by step.",
 }
 
 USAGE = """usage: byhand COMMAND [options]

@@ -1,0 +1,24 @@
+"""Two rows of logits that are logarithms of small whole numbers, so that every probability is a fraction."""
+
+import numpy as np
+
+from byhand.book.example import array
+from byhand.book.lesson import backward_steps, forward_steps
+from byhand.book.sheets import Exercise, Picker
+from byhand.book.watch import watch
+from byhand.engine import Tensor
+from byhand.equations import cross_entropy, softmax
+
+
+def draw(picker: Picker) -> Exercise:
+    """Draw odds for three tokens in two rows, and the targets."""
+    odds = picker.integers(1, 5, 2, 3)
+    while any(len(set(row)) == 1 for row in odds):
+        odds = picker.integers(1, 5, 2, 3)
+    targets = picker.integers(0, 2, 2)
+    logits = [[f"log({n})" if n > 1 else 0 for n in row] for row in odds]
+    z = Tensor(array(logits), requires_grad=True, name="z")
+    _, first = watch(lambda: softmax(z, name="p"))
+    loss, second = watch(lambda: cross_entropy(z, Tensor(np.asarray(targets)), name="L"))
+    steps = (*forward_steps(first), *forward_steps(second), *backward_steps(loss, second, array(1)))
+    return Exercise((("z", logits), ("y", targets)), steps)

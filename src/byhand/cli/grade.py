@@ -1,0 +1,124 @@
+"""`byhand grade ANSWERS`: credit for each step of a worksheet, and the misconceptions behind what is wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from byhand.book.grading import Answer, Grade, find_sheet, grade, read_answers
+from byhand.book.lesson import say
+from byhand.book.sheets import make
+from byhand.cli.arguments import parse
+from byhand.errors import ByhandError
+
+LARGEST = 1 << 20  # bytes: no filled-in sheet is longer
+SAID = {
+    "en": {
+        "step": "{title}: {right} of {asked}",
+        "wrong": "{number} {label}: {answer}, but it is {expected}{why}",
+        "known": " ({mistake})",
+        "unreadable": " (no number: write 0.33, 1/3 or sqrt(2)/2)",
+        "blank": "{n} not answered",
+        "total": "{right} of {asked} right ({percent} %).",
+        "misconceptions": "Look again at: {names}.",
+        "times": "{name} ({n} times)",
+    },
+    "zh": {
+        "step": "{title}：{asked} 题对 {right} 题",
+        "wrong": "{number} {label}：写的是 {answer}，应为 {expected}{why}",
+        "known": "（{mistake}）",
+        "unreadable": "（不是数字：请写 0.33、1/3 或 sqrt(2)/2）",
+        "blank": "{n} 题未答",
+        "total": "共 {asked} 题，答对 {right} 题（{percent} %）。",
+        "misconceptions": "请再看一看：{names}。",
+        "times": "{name}（{n} 次）",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Grade a filled-in worksheet: the Markdown file itself, or any text with lines such as `1.1 = 0.33`."""
+
+    answers: Annotated[Path, tyro.conf.Positional]
+    """The file; - reads standard input."""
+    topic: str | None = None
+    """Topic of the sheet, where the file does not say it."""
+    seed: int | None = None
+    """Seed of the sheet, where the file does not say it."""
+    lang: Literal["en", "zh"] = "en"
+    """Language."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print JSON."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand grade")
+    text = _read(options.answers)
+    topic, seed = find_sheet(text) or (None, None)
+    topic = options.topic if options.topic is not None else topic
+    seed = options.seed if options.seed is not None else seed
+    if topic is None or seed is None:
+        raise ByhandError(
+            f"{options.answers} does not say which sheet it answers. "
+            "Keep the sheet's comment line, or give --topic and --seed."
+        )
+    answers = read_answers(text)
+    if not answers:
+        raise ByhandError(f"{options.answers} holds no answers. Write lines such as 1.1 = 0.33.")
+    graded = grade(make(topic, seed), answers)
+    if options.json:
+        print(json.dumps(graded.as_json(options.lang), ensure_ascii=False, indent=1))
+    else:
+        print("\n".join(_lines(graded, options.lang)))
+    return 0
+
+
+def _read(path: Path) -> str:
+    try:
+        content = sys.stdin.buffer.read(LARGEST + 1) if str(path) == "-" else path.read_bytes()[: LARGEST + 1]
+    except OSError as error:
+        raise ByhandError(f"cannot read {path}: {error.strerror}. Check the path.") from None
+    if len(content) > LARGEST:
+        raise ByhandError(f"{path} is larger than {LARGEST} bytes. Give a filled-in worksheet.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ByhandError(f"{path} is not UTF-8 text. Save it as UTF-8.") from None
+
+
+def _lines(graded: Grade, lang: str) -> list[str]:
+    said = SAID[lang]
+    lines: list[str] = []
+    for count, step in enumerate(graded.steps, 1):
+        title = f"{count}. {step.title.said(lang)}"
+        lines.append(said["step"].format(title=title, right=step.right, asked=len(step.answers)))
+        lines += [f"   {_wrong(a, said, lang)}" for a in step.answers if a.written and not a.right]
+        blank = sum(not a.written for a in step.answers)
+        if blank:
+            lines.append(f"   {said['blank'].format(n=blank)}")
+    percent = round(100 * graded.right / graded.asked)
+    lines += ["", said["total"].format(right=graded.right, asked=graded.asked, percent=percent)]
+    names = [said["times"].format(name=name, n=n) if n > 1 else name for name, n in graded.misconceptions(lang)]
+    if names:
+        lines.append(said["misconceptions"].format(names="; ".join(names) if lang == "en" else "；".join(names)))
+    return lines
+
+
+def _wrong(answer: Answer, said: dict[str, str], lang: str) -> str:
+    why = said["unreadable"] if not answer.readable else ""
+    if answer.mistake:
+        why = said["known"].format(mistake=answer.mistake.zh if lang == "zh" else answer.mistake.en)
+    return said["wrong"].format(
+        number=answer.number,
+        label=say(answer.question.label, lang),
+        answer=answer.written,
+        expected=answer.question.shown,
+        why=why,
+    )

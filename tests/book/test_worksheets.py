@@ -1,0 +1,171 @@
+"""Worksheets: every seed gives a solvable sheet with clean numbers, and grading knows right from wrong."""
+
+import math
+import re
+
+import pytest
+
+from byhand.book.closed_form import value
+from byhand.book.grading import find_sheet, grade, read_answers
+from byhand.book.lesson import number_text, say
+from byhand.book.misconceptions import Mistake
+from byhand.book.quiz import agrees
+from byhand.book.sheet_html import html
+from byhand.book.sheet_text import BLANK, given, markdown
+from byhand.book.sheets import TOPICS, make
+from byhand.errors import ByhandError
+
+LARGEST = 150  # no number of a sheet is larger
+
+
+def flat(numbers):
+    return [x for part in numbers for x in flat(part)] if isinstance(numbers, list) else [numbers]
+
+
+def check_solvable(topic, seed):
+    """Given numbers are short, everything asked is finite and of a size for paper, and the key earns full credit."""
+    sheet = make(topic, seed)
+    for name, numbers in sheet.exercise.given:
+        assert all(len(given(x)) <= 5 for x in flat(numbers)), name
+    questions = sheet.questions()
+    assert 10 <= len(questions) <= 60
+    for number in questions.values():
+        assert math.isfinite(number.value)
+        assert abs(number.value) <= LARGEST
+    rounded = {n: f"{q.value:.3g}" for n, q in questions.items()}
+    graded = grade(sheet, rounded)
+    assert graded.right == graded.asked == len(questions)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize("seed", range(100))
+def test_a_hundred_seeds_are_solvable(topic, seed):
+    check_solvable(topic, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_thousand_seeds_are_solvable(topic):
+    for seed in range(1000):
+        check_solvable(topic, seed)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_same_seed_same_sheet_and_another_seed_another(topic):
+    assert markdown(make(topic, 7)) == markdown(make(topic, 7))
+    assert markdown(make(topic, 7)) != markdown(make(topic, 8))
+
+
+def test_a_sheet_stays_what_it_is():
+    """Sheets are handed out on paper: what a seed gives must not change from one release to the next."""
+    q = dict(make("attention", 7).exercise.given)["q"]
+    assert q == [[2, 1, -1, 2], [1, -1, 2, 0], [-1, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_markdown_asks_for_everything_and_the_key_answers_it(topic, lang):
+    sheet = make(topic, 3)
+    blank, key = markdown(sheet, lang), markdown(sheet, lang, key=True)
+    assert find_sheet(blank) == (topic, 3)
+    assert blank.count(f"= {BLANK}\n") == len(sheet.questions())
+    graded = grade(sheet, read_answers(key))
+    assert graded.right == graded.asked
+    assert grade(sheet, read_answers(blank)).right == 0
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_html_needs_nothing_else(topic, lang):
+    sheet = make(topic, 3)
+    page = html(sheet, lang)
+    assert page.startswith("<!doctype html>")
+    assert not re.search(r"https?://|<script|<link|src=", page)
+    assert page.count('class="number"') == len(sheet.questions())
+    assert "@media print" in page
+    assert page.count('class="blank"') == len(sheet.questions()) + 1
+    assert 'class="blank"' not in html(sheet, lang, key=True)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_every_wrong_turn_is_named(topic):
+    """A sheet filled in with one kind of mistake throughout is graded as that mistake."""
+    sheet = make(topic, 5)
+    kinds = {m.en for q in sheet.questions().values() for m in q.mistakes}
+    named = set()
+    for kind in kinds:
+        wrong = {
+            n: repr(m.value)
+            for n, q in sheet.questions().items()
+            for m in q.mistakes
+            if m.en == kind and math.isfinite(m.value) and not agrees(m.value, q.value)
+        }
+        found = dict(grade(sheet, wrong).misconceptions())
+        assert bool(found) == bool(wrong), kind
+        named |= set(found)
+    assert len(named) >= min(2, len(kinds))
+
+
+def test_credit_is_per_step():
+    sheet = make("attention", 7)
+    answers = {n: number_text(q.value) for n, q in sheet.questions().items() if n.startswith("1.")}
+    answers["1.1"] = "99"
+    answers["1.2"] = "no idea"
+    graded = grade(sheet, answers)
+    assert [(s.right, len(s.answers)) for s in graded.steps] == [(7, 9), (0, 9), (0, 6)]
+    first, second = graded.steps[0].answers[:2]
+    assert first.readable
+    assert not second.readable
+    assert graded.as_json()["right"] == 7
+
+
+def test_forgetting_the_root_is_named_in_both_languages():
+    sheet = make("attention", 7)
+    wrong = {n: repr(2 * q.value) for n, q in sheet.questions().items() if n.startswith("1.")}
+    graded = grade(sheet, wrong)
+    assert graded.misconceptions()[0][0] == "forgot √D"
+    assert graded.misconceptions("zh")[0][0] == "忘了除以 √D"
+
+
+@pytest.mark.parametrize(
+    ("line", "answers"),
+    [
+        ("1.1 = 0.5", {"1.1": "0.5"}),
+        ("- **2.13** `P[0,0,1,0]` = 1/3", {"2.13": "1/3"}),
+        ("  3.1) x = 2 + 3 = 5", {"3.1": "5"}),
+        ("| 1.2 | y = −0.5 |", {"1.2": "−0.5"}),
+        ("- **1.1** `S` = ____", {"1.1": ""}),
+        ("- **1.1** `S` = __0.25__", {"1.1": "0.25"}),
+        ("nothing here = 3", {}),
+        ("1.1 no equals sign", {}),
+    ],
+)
+def test_answers_are_read_as_people_write_them(line, answers):
+    assert read_answers(line) == answers
+
+
+def test_answers_to_another_sheet_are_refused():
+    with pytest.raises(ByhandError, match=r"have a number 9\.1"):
+        grade(make("adamw", 1), {"9.1": "3"})
+
+
+@pytest.mark.parametrize(
+    ("topic", "seed", "said"), [("atention", 1, "mean attention"), ("full", -1, "0 or more")]
+)
+def test_wrong_topic_or_seed(topic, seed, said):
+    with pytest.raises(ByhandError, match=said):
+        make(topic, seed)
+
+
+def test_mistakes_say_the_same_in_both_languages():
+    made: set[Mistake] = {m for t in TOPICS for q in make(t, 2).questions().values() for m in q.mistakes}
+    for mistake in made:
+        assert re.search(r"[\u4e00-\u9fff]", mistake.zh), mistake.en
+        assert not re.search(r"[\u4e00-\u9fff]", mistake.en)
+
+
+def test_labels_are_text():
+    for topic in TOPICS:
+        for number in make(topic, 2).questions().values():
+            assert "=" not in say(number.label, "en")
+            assert value(repr(number.value)) == number.value

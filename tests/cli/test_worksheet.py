@@ -1,0 +1,93 @@
+"""`byhand worksheet` and `byhand grade`, from printing to marks."""
+
+import json
+
+import pytest
+
+from byhand.book.sheets import make
+from byhand.cli.main import main
+
+
+def filled(path, answers):
+    """Write answers into the blanks of a sheet, as a person would."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for i, line in enumerate(lines):
+        for number, answer in answers.items():
+            if line.startswith(f"- **{number}**"):
+                lines[i] = line.replace("____", answer)
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return str(path)
+
+
+def test_from_sheet_to_marks(tmp_path, capsys):
+    assert main(["worksheet", "--topic", "attention", "--seed", "7", "--out", str(tmp_path)]) == 0
+    written = sorted(p.name for p in tmp_path.iterdir())
+    assert written == [f"attention-7.en{end}" for end in (".html", ".key.html", ".key.md", ".md")]
+    answers = {n: f"{q.value:.4g}" for n, q in make("attention", 7).questions().items()}
+    answers["1.1"] = f"{2 * make('attention', 7).questions()['1.1'].value:.4g}"
+    sheet = filled(tmp_path / "attention-7.en.md", answers)
+    capsys.readouterr()
+    assert main(["grade", sheet]) == 0
+    said = capsys.readouterr().out
+    assert "1. Scaled dot-product scores: 8 of 9" in said
+    assert "forgot √D" in said
+    assert "23 of 24 right" in said
+
+
+def test_chinese(tmp_path, capsys):
+    assert main(["worksheet", "--topic", "adamw", "--lang", "zh", "--out", str(tmp_path)]) == 0
+    sheet = filled(tmp_path / "adamw-1.zh.md", {"1.1": "99"})
+    capsys.readouterr()
+    assert main(["grade", sheet, "--lang", "zh"]) == 0
+    said = capsys.readouterr().out
+    assert "写的是 99" in said
+    assert "答对 0 题" in said
+
+
+def test_plain_answers_with_topic_and_seed(tmp_path, capsys):
+    answers = tmp_path / "answers.txt"
+    answers.write_text("1.1 = 1\n", encoding="utf-8")
+    assert main(["grade", str(answers), "--topic", "backprop", "--seed", "4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["asked"] == 34
+
+
+def test_topics(capsys):
+    assert main(["worksheet"]) == 0
+    assert "cross-entropy" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "words"),
+    [
+        (b"1.1 = 2", [], "does not say which sheet"),
+        (b"", ["--topic", "full", "--seed", "1"], "holds no answers"),
+        (b"\xff\xfe1.1", [], "not UTF-8"),
+        (b"1.1 = 2", ["--topic", "ful", "--seed", "1"], "Did you mean full"),
+        (b"77.1 = 2", ["--topic", "full", "--seed", "1"], "have a number 77.1"),
+        (b"1.1 = 2", ["--topic", "full", "--seed", "-3"], "seed"),
+    ],
+)
+def test_wrong_answers_file(tmp_path, content, arguments, words, capsys):
+    path = tmp_path / "answers.md"
+    path.write_bytes(content)
+    assert main(["grade", str(path), *arguments]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["grade", "nowhere.md"], "cannot read nowhere.md"),
+        (["worksheet", "--topic", "adamv"], "Did you mean adamw"),
+        (["worksheet", "--topic", "adamw", "--seed", "seven"], "seed"),
+        (["worksheet", "--topic", "adamw", "--out", __file__], "cannot write into"),
+    ],
+)
+def test_wrong_input_is_one_line(arguments, words, capsys):
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
