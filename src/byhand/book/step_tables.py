@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 from byhand.book import examples
-from byhand.book.blocks import block, link, link_equation, say, table
+from byhand.book.blocks import block, display_lines, link, link_equation, say, table
+from byhand.book.example import matrix
 from byhand.book.lesson import Lesson, Number, Step
 from byhand.book.lesson import say as said_in
+from byhand.book.tables import LATEX
 from byhand.engine.equation import registry
 
 SMALL = re.compile(r"([−-]?\d+(?:\.\d+)?)e[−-](\d+)")
@@ -32,6 +35,14 @@ def lesson_intro(page: Path, lang: str, name: str) -> str:
         lang, f"Do it yourself: `byhand work {name} --quiz`", f"自己做一遍：`byhand work {name} --quiz --lang zh`"
     )
     return f"{examples.make(name).intro.said(lang)}\n\n{doing}"
+
+
+@block
+def weights(page: Path, lang: str, name: str) -> str:
+    """The weights of a worked example, as matrices."""
+    found = import_module(f"{examples.__name__}.{name.replace('-', '_')}").WEIGHTS
+    lines = [f"{LATEX.get(key.removeprefix('blocks.0.'), key)} = {matrix(value)}" for key, value in found.items()]
+    return display_lines(lines)
 
 
 def split(whole: Lesson) -> dict[str, range]:
