@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,7 @@ CONFIG = TrainConfig(model=ModelConfig(vocab_size=11, seq_len=8, d_model=4, n_he
 def example(step: int = 1, config: TrainConfig = CONFIG) -> Checkpoint:
     parameters = {n: p.data for n, p in TinyGPT(config.model, seed=step).parameters().items()}
     moments = {n: np.full_like(p, step) for n, p in parameters.items()}
-    return Checkpoint(config, parameters, moments, {n: 2 * a for n, a in moments.items()}, {"step": step})
+    return Checkpoint(config, parameters, moments, {n: 2 * a for n, a in moments.items()}, {"step": step, "text": {}})
 
 
 def test_what_was_saved_comes_back(tmp_path):
@@ -118,7 +120,7 @@ def test_no_checkpoint_no_run_and_all_damaged_are_told_apart(tmp_path):
         checkpoint.load(tmp_path)
     path = checkpoint.save(tmp_path, example())
     damage(path, f"{FILES[0]}:missing")
-    with pytest.raises(CheckpointError, match=r"model.safetensors is missing, and there is no whole one"):
+    with pytest.raises(CheckpointError, match=r"model.safetensors is missing. No older one is whole"):
         checkpoint.load(tmp_path)
 
 
@@ -154,3 +156,58 @@ def test_a_full_disk_leaves_the_old_checkpoint_whole(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert checkpoint.load(tmp_path).step == 1
     assert not list(tmp_path.glob(f"{checkpoint.TEMPORARY}*"))
+
+
+def rewrite(path: Path, name: str, content: bytes) -> None:
+    """Put other content into a checkpoint whose manifest then verifies: only its parts can tell that it is wrong."""
+    (path / name).write_bytes(content)
+    files = {n: (path / n).read_bytes() for n in FILES}
+    entries = {n: {"bytes": len(c), "sha256": checkpoint.sha256(c).hexdigest()} for n, c in files.items()}
+    (path / MANIFEST).write_bytes(checkpoint._json({**checkpoint.FORMAT, "files": entries}))
+
+
+def test_parts_that_do_not_belong_together_are_refused(tmp_path):
+    path = checkpoint.save(tmp_path / "a", example(5))
+    other = checkpoint.save(tmp_path / "b", example(6))
+    for name, said in ((checkpoint.STATE, "is not what its name says"), (checkpoint.OPTIMIZER, "moments")):
+        before = (path / name).read_bytes()
+        foreign = b"{}" if name == checkpoint.OPTIMIZER else (other / name).read_bytes()
+        if name == checkpoint.OPTIMIZER:
+            foreign = checkpoint.write_safetensors({"m.wte": np.zeros((11, 4), np.float32)})
+        rewrite(path, name, foreign)
+        with pytest.raises(CheckpointError, match=said):
+            checkpoint.load(path)
+        rewrite(path, name, before)
+    assert checkpoint.load(path).step == 5
+
+
+def test_a_renamed_checkpoint_is_refused_and_a_copy_with_a_name_of_its_own_is_not(tmp_path):
+    path = checkpoint.save(tmp_path, example(5))
+    shutil.copytree(path, tmp_path / "best")
+    assert checkpoint.load(tmp_path / "best").step == 5
+    path.rename(tmp_path / "step-00000099")
+    with pytest.raises(CheckpointError, match="not what its name says"):
+        checkpoint.load(tmp_path)
+
+
+def test_steps_are_ordered_as_numbers(tmp_path):
+    for step in (99_999_999, 100_000_000):
+        checkpoint.save(tmp_path, example(step))
+    assert checkpoint.load(tmp_path).step == 100_000_000
+
+
+def test_a_run_that_saves_and_prunes_can_be_read_at_any_moment(tmp_path):
+    """One process saves with keep=1 as fast as it can; another must always find a whole checkpoint."""
+    checkpoint.save(tmp_path, example(1))
+    code = (
+        "import sys; from pathlib import Path; from dataclasses import replace; from byhand import checkpoint\n"
+        "run = Path(sys.argv[1]); c = checkpoint.load(run)\n"
+        "for step in range(2, 120):\n    checkpoint.save(run, replace(c, state={'step': step, 'text': {}}), keep=1)\n"
+    )
+    writer = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
+    seen = []
+    while writer.poll() is None:
+        seen.append(checkpoint.load(tmp_path).step)
+    assert writer.returncode == 0
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 5

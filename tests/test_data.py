@@ -50,7 +50,7 @@ def test_split_keeps_every_byte_once(fraction):
 
 
 def test_too_short_a_text_says_how_long_it_must_be():
-    with pytest.raises(DataError, match=r"notes holds 40 bytes, but seq_len 64 needs at least 65. .*--seq-len 20"):
+    with pytest.raises(DataError, match=r"notes holds 40 bytes, but seq_len 64 needs at least 65. .*--seq-len 32"):
         ByteDataset(TOKENS[:40], "notes").require(64)
 
 

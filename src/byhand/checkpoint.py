@@ -32,6 +32,7 @@ MODEL, CONFIG, OPTIMIZER, STATE = "model.safetensors", "config.json", "optimizer
 FILES = (MODEL, CONFIG, OPTIMIZER, STATE)
 MANIFEST, LATEST, TEMPORARY = "manifest.json", "latest", ".writing-"
 FORMAT = {"format": "byhand-checkpoint", "version": 1}
+RETRIES = 5
 
 
 @dataclass
@@ -109,20 +110,26 @@ def load(run: Path) -> Checkpoint:
     """
     if not run.exists():
         raise CheckpointError(f"there is no run {run}. Check the path, or start one with `byhand train --out {run}`.")
-    if (run / MANIFEST).exists() or run.name.startswith("step-"):
-        if wrong := defect(run):
-            raise CheckpointError(f"{run} {wrong}. Use another checkpoint of the run.")
-        return _read(run)
+    if is_checkpoint(run):
+        return _read(run, _verified(run))
     warnings: list[str] = []
-    for candidate in _candidates(run):
-        wrong = defect(candidate)
-        if not wrong:
-            checkpoint = _read(candidate)
-            checkpoint.warnings = [f"{w}. Going on from {candidate.name}." for w in warnings]
+    for _ in range(RETRIES):
+        listed = _candidates(run)
+        warnings.clear()
+        for candidate in listed:
+            try:
+                checkpoint = _read(candidate, _verified(candidate))
+            except CheckpointError as error:
+                warnings.append(str(error))
+                continue
+            checkpoint.warnings = [f"{w} Going on from {candidate.name}." for w in warnings]
             return checkpoint
-        warnings.append(f"{candidate} {wrong}")
-    reason = warnings[0] if warnings else f"{run} holds no checkpoint"
-    raise CheckpointError(f"{reason}, and there is no whole one. Start again with `byhand train`.")
+        # A run that trains removes old checkpoints after writing newer ones: then the list has changed meanwhile.
+        if _candidates(run) == listed:
+            break
+    if warnings:
+        raise CheckpointError(f"{warnings[0]} No older one is whole; start again with `byhand train`.")
+    raise CheckpointError(f"{run} holds no checkpoint. Give a folder that `byhand train` made.")
 
 
 def load_model(run: str | Path) -> TinyGPT:
@@ -130,26 +137,42 @@ def load_model(run: str | Path) -> TinyGPT:
     return load(Path(run)).model()
 
 
+def is_checkpoint(path: Path) -> bool:
+    """Return whether a path is one checkpoint of a run, and not a run."""
+    return (path / MANIFEST).exists() or path.resolve().name.startswith("step-")
+
+
 def defect(checkpoint: Path) -> str:
-    """Return what is wrong with a checkpoint directory, as the end of a sentence; empty if it verifies."""
+    """Return in a sentence what is wrong with a checkpoint directory; empty if it verifies."""
     try:
-        written = (checkpoint / MANIFEST).read_bytes()
+        _verified(checkpoint)
+    except CheckpointError as error:
+        return str(error)
+    return ""
+
+
+def _verified(path: Path) -> dict[str, bytes]:
+    """Return the contents of a checkpoint's files, each read once and held against the manifest."""
+    try:
+        written = (path / MANIFEST).read_bytes()
         entries = json.loads(written)["files"]
         if written != _json({**FORMAT, "files": entries}) or set(entries) != set(FILES):
-            return f"is damaged: {MANIFEST} is not as it was written"
-        for name, entry in entries.items():
-            content = (checkpoint / name).read_bytes()
-            if len(content) != entry["bytes"]:
-                return f"is damaged: {name} has {len(content)} bytes, not {entry['bytes']}"
-            if sha256(content).hexdigest() != entry["sha256"]:
-                return f"is damaged: {name} does not have the SHA-256 of its manifest"
+            raise CheckpointError(f"{path} is damaged: {MANIFEST} is not as it was written.")
+        contents = {name: (path / name).read_bytes() for name in FILES}
+        for name, content in contents.items():
+            if len(content) != entries[name]["bytes"]:
+                raise CheckpointError(
+                    f"{path} is damaged: {name} has {len(content)} bytes, not {entries[name]['bytes']}."
+                )
+            if sha256(content).hexdigest() != entries[name]["sha256"]:
+                raise CheckpointError(f"{path} is damaged: {name} does not have the SHA-256 of its manifest.")
     except FileNotFoundError as error:
-        return f"is not whole: {Path(str(error.filename)).name} is missing"
+        raise CheckpointError(f"{path} is not whole: {Path(str(error.filename)).name} is missing.") from None
     except OSError as error:
-        return f"cannot be read: {error.strerror}"
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        return f"is damaged: {MANIFEST} cannot be understood"
-    return ""
+        raise CheckpointError(f"{path} is damaged: {MANIFEST} cannot be understood.") from None
+    return contents
 
 
 def newest_whole(run: Path) -> Path | None:
@@ -157,27 +180,46 @@ def newest_whole(run: Path) -> Path | None:
     return next((c for c in _candidates(run) if not defect(c)), None)
 
 
-def _read(path: Path) -> Checkpoint:
-    """Read a checkpoint whose manifest has been verified."""
+def _read(path: Path, contents: Mapping[str, bytes]) -> Checkpoint:
+    """Make a checkpoint of verified contents; CheckpointError if its parts do not belong together."""
     try:
-        config = from_dict(TrainConfig, json.loads((path / CONFIG).read_bytes()), str(path / CONFIG))
-        state = json.loads((path / STATE).read_bytes())
-        parameters = read_safetensors((path / MODEL).read_bytes())
-        moments = read_safetensors((path / OPTIMIZER).read_bytes())
-    except (ValueError, TypeError, SafetensorError, ByhandError) as error:
-        raise CheckpointError(f"{path} cannot be understood: {error}. Was it made by a newer version?") from None
+        config = from_dict(TrainConfig, json.loads(contents[CONFIG]), CONFIG)
+        state = json.loads(contents[STATE])
+        parameters = read_safetensors(contents[MODEL])
+        moments = read_safetensors(contents[OPTIMIZER])
+        step, text = state["step"], state["text"]
+    except (ValueError, TypeError, KeyError, SafetensorError, ByhandError) as error:
+        said = str(error).rstrip(".")
+        raise CheckpointError(f"{path} cannot be understood: {said}. Was it made by a newer version?") from None
     m, v = ({n[2:]: a for n, a in moments.items() if n.startswith(k)} for k in ("m.", "v."))
+    arrays = {n: (a.shape, str(a.dtype)) for n, a in parameters.items()}
+    named = path.resolve().name
+    if not isinstance(step, int) or not isinstance(text, dict) or (_step(named) not in (None, step)):
+        raise CheckpointError(f"{path} is not what its name says: {STATE} is of step {step}.")
+    for what, part in (("m", m), ("v", v)):
+        if step and {n: (a.shape, str(a.dtype)) for n, a in part.items()} != arrays:
+            raise CheckpointError(f"{path} is damaged: the moments {what} do not match the parameters.")
+    if any(dtype != config.dtype for _, dtype in arrays.values()):
+        raise CheckpointError(f"{path} is damaged: the parameters are not {config.dtype}, as {CONFIG} says.")
     return Checkpoint(config, parameters, m, v, state, path)
+
+
+def _step(name: str) -> int | None:
+    """Return the step in a checkpoint's name, or None for any other name."""
+    digits = name.removeprefix("step-")
+    return int(digits) if name.startswith("step-") and digits.isdecimal() else None
 
 
 def _candidates(run: Path) -> list[Path]:
     """List a run's checkpoints from new to old. (`latest` is for people: a kill can leave it one behind.)"""
-    return sorted((p for p in run.glob("step-*") if p.is_dir()), reverse=True)
+    found = [p for p in run.glob("step-*") if _step(p.name) is not None and p.is_dir()]
+    return sorted(found, key=lambda p: _step(p.name) or 0, reverse=True)
 
 
 def _prune(written: Path, keep: int) -> None:
     """Keep the checkpoint just written and the newest older ones, `keep` in all; failing to remove does no harm."""
-    for old in [p for p in _candidates(written.parent) if p.name <= written.name][keep:]:
+    not_newer = [p for p in _candidates(written.parent) if (_step(p.name) or 0) <= (_step(written.name) or 0)]
+    for old in not_newer[keep:]:
         (old / MANIFEST).unlink(missing_ok=True)  # first, so that a half-removed one is never taken for whole
         shutil.rmtree(old, ignore_errors=True)
 

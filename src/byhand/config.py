@@ -87,14 +87,16 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class OptimConfig:
-    """AdamW and its schedule: linear warm-up to lr, then a cosine down to min_lr at the last step."""
+    """AdamW and its schedule: linear warm-up to lr, then by default a cosine down to min_lr at the last step."""
 
     lr: float = 3e-3
     """Highest learning rate."""
     min_lr: float | None = None
     """Learning rate at the last step; lr / 10 if not given."""
     warmup_steps: int = 100
-    """Steps over which the learning rate rises from 0 to lr."""
+    """Steps over which the learning rate rises from 0 to lr; at most half of the run."""
+    schedule: Literal["cosine", "constant"] = "cosine"
+    """What follows the warm-up: a cosine down to min_lr, or lr to the end."""
     beta1: float = 0.9
     """Memory of the mean of gradients."""
     beta2: float = 0.99

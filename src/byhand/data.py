@@ -6,6 +6,8 @@ that is seeded with (seed, number of the batch): where a run was interrupted can
 
 from __future__ import annotations
 
+import math
+import stat
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,12 +29,14 @@ class Integers(Protocol):
 class ByteDataset:
     """Byte tokens (N,), and windows of them with targets shifted by one.
 
-    tokens  an array of uint8, memory-mapped or not
+    tokens  an array of uint8, memory-mapped or not, or bytes
     name    what errors call this text
     """
 
-    def __init__(self, tokens: np.ndarray, name: str = "the text") -> None:
-        self.tokens = tokens
+    def __init__(self, tokens: np.ndarray | bytes, name: str = "the text") -> None:
+        self.tokens = np.frombuffer(tokens, np.uint8) if isinstance(tokens, bytes) else np.asarray(tokens)
+        if self.tokens.ndim != 1 or self.tokens.dtype.kind not in "iu":
+            raise DataError(f"{name} must be bytes or an array (N,) of integers, not {self.tokens.dtype}.")
         self.name = name
 
     def __len__(self) -> int:
@@ -54,17 +58,25 @@ class ByteDataset:
         cut = len(self) - round(len(self) * val_fraction)
         train = ByteDataset(self.tokens[:cut], f"the training part of {self.name}")
         val = ByteDataset(self.tokens[cut:], f"the validation part of {self.name}")
-        for part in (train, val):
-            part.require(seq_len)
+        min(train, val, key=len).require(seq_len)
         return train, val
 
     def require(self, seq_len: int) -> None:
         """Raise DataError unless one window and its targets fit."""
         if len(self) < seq_len + 1:
-            fits = f"--seq-len {len(self) // 2}" if len(self) >= 4 else "another text"
+            fits = 2 ** int(math.log2(len(self) - 1)) if len(self) > 1 else 0
+            advice = f"Use a longer text or --seq-len {fits}." if fits else "Use a longer text."
             raise DataError(
-                f"{self.name} holds {len(self)} bytes, but seq_len {seq_len} needs at least {seq_len + 1}. "
-                f"Use a longer text or {fits}."
+                f"{self.name} holds {len(self)} bytes, but seq_len {seq_len} needs at least {seq_len + 1}. {advice}"
+            )
+
+    def require_vocabulary(self, vocab_size: int) -> None:
+        """Raise DataError unless every byte is an id of the vocabulary."""
+        highest = int(self.tokens.max())
+        if highest >= vocab_size:
+            raise DataError(
+                f"{self.name} holds the byte {highest}, but vocab_size {vocab_size} has ids 0 to {vocab_size - 1}. "
+                f"Use --vocab-size 256."
             )
 
     def _windows(self, starts: np.ndarray, seq_len: int) -> tuple[np.ndarray, np.ndarray]:
@@ -81,7 +93,10 @@ def batch_generator(seed: int, number: int) -> np.random.Generator:
 def map_file(path: Path) -> np.ndarray:
     """Return a file's bytes as a read-only, memory-mapped array of uint8; DataError if it cannot be read."""
     try:
-        if path.stat().st_size == 0:
+        facts = path.stat()
+        if not stat.S_ISREG(facts.st_mode):
+            raise DataError(f"{path} is no regular file, so it cannot be mapped. Use --data - and pipe it in.")
+        if facts.st_size == 0:
             raise DataError(f"{path} is empty. Use a file with some text in it.")
         return np.memmap(path, dtype=np.uint8, mode="r")
     except OSError as error:

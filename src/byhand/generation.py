@@ -17,15 +17,16 @@ import numpy as np
 from byhand.config import ModelConfig
 from byhand.engine import Tensor, no_grad
 from byhand.equations import softmax, temperature, top_k, top_p
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, DataError
 from byhand.model import TinyGPT
 
 START = 10  # the newline that stands before an empty prompt
+COLDEST = 1e-6  # below it, dividing by the temperature leaves nothing but the likeliest token in float32
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is drawn. temperature 0 takes the likeliest (of equals, the smallest id)."""
+    """How the next token is drawn. Temperature 0 (below 1e-6) takes the likeliest; of equals, the smallest id."""
 
     temperature: float = 1.0
     top_k: int | None = None
@@ -33,6 +34,8 @@ class Sampling:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise ConfigError(f"seed is {self.seed}, but must be at least 0. Use --seed 1.")
         if not 0 <= self.temperature < float("inf"):
             raise ConfigError(f"temperature is {self.temperature}, but must be 0 or more. Use --temperature 0.8.")
         if self.top_k is not None and self.top_k < 1:
@@ -51,6 +54,10 @@ class KVCache:
 
     def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Store new keys and values (B, H, T, D) behind the others; return all of them (B, H, S, D)."""
+        if k.requires_grad:
+            raise DataError(
+                "a KV cache passes no gradient back. Compute inside `with no_grad():`, or without a cache."
+            )
         end = self.length + k.shape[2]
         keys, values = self._store[layer]
         keys[:, :, self.length : end] = k.data
@@ -103,8 +110,10 @@ def next_logits(model: TinyGPT, tokens: list[int], count: int, use_cache: bool =
 def draw(logits: np.ndarray, sampling: Sampling, rng: np.random.Generator, allowed: np.ndarray | None = None) -> int:
     """Return one token id drawn from logits (V,): temperature, then top-k, then top-p, then the inverse CDF."""
     if allowed is not None:
+        if not np.any(allowed):
+            raise ConfigError("no token is allowed. Allow at least one.")
         logits = np.where(allowed, logits, -np.inf)
-    if sampling.temperature == 0:
+    if sampling.temperature < COLDEST:
         return int(np.argmax(logits))
     with no_grad():
         z = temperature(logits, tau=sampling.temperature)

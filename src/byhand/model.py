@@ -117,6 +117,10 @@ class TinyGPT:
         """Return logits (B, T, V) for tokens (B, T), ids in [0, V), with T + cache.length <= seq_len."""
         tokens = reference.token_array(tokens, self.config.vocab_size)
         start = cache.length if cache else 0
+        if cache and not self.config.causal:
+            raise DataError(
+                "a cache holds what earlier positions saw, but without causal mask they see later ones too."
+            )
         if start + tokens.shape[1] > self.config.seq_len:
             raise DataError(
                 f"{start + tokens.shape[1]} tokens, but the model's seq_len is {self.config.seq_len}. "
@@ -172,6 +176,8 @@ def _check_arrays(arrays: Mapping[str, Any], shapes: dict[str, tuple[int, ...]])
         wrong = f"lacks {missing[0]!r}" if missing else f"has {extra[0]!r}, which the model does not know"
         raise ShapeError(f"the set of parameters {wrong}. Check that config and weights belong together.")
     for name, shape in shapes.items():
+        if not hasattr(arrays[name], "shape"):
+            raise ShapeError(f"parameter {name} is a {type(arrays[name]).__name__}. Pass arrays.")
         if tuple(arrays[name].shape) != shape:
             raise ShapeError(f"parameter {name} has shape {tuple(arrays[name].shape)}, but the config says {shape}.")
         if str(arrays[name].dtype) != str(arrays["wte"].dtype) or str(arrays[name].dtype) not in reference.DTYPES:

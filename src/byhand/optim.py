@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from byhand.config import OptimConfig
 from byhand.engine import Tensor
@@ -29,8 +29,10 @@ class AdamW:
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.01,
-        decay: str = "all",
+        decay: Literal["all", "matrices"] = "all",
     ) -> None:
+        # the same checks, with the same messages, as for a run's settings
+        OptimConfig(lr=lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay, decay=decay)
         self.lr = lr
         self.betas = betas
         self.eps = eps
@@ -42,21 +44,23 @@ class AdamW:
 
     def step(self, parameters: Mapping[str, Tensor]) -> None:
         """Replace each parameter's array by the updated one. A parameter without gradient stays as it is."""
-        self.t += 1
-        for name, p in parameters.items():
-            if p.grad is None:
-                continue
+        gradients = {name: p.grad for name, p in parameters.items() if p.grad is not None}
+        for name, g in gradients.items():
+            p = parameters[name]
             require(
-                p.grad.shape == p.shape and p.grad.dtype == p.dtype,
-                f"AdamW: the gradient of {name} is {p.grad.shape} {p.grad.dtype}, not {p.shape} {p.dtype}",
+                g.shape == p.shape and g.dtype == p.dtype,
+                f"AdamW: the gradient of {name} is {g.shape} {g.dtype}, not {p.shape} {p.dtype}",
             )
+        self.t += 1
+        for name, g in gradients.items():
+            p = parameters[name]
             xp = namespace(p.data)
             m = self.m[name] if name in self.m else xp.zeros_like(p.data)
             v = self.v[name] if name in self.v else xp.zeros_like(p.data)
             decayed = self.decay == "all" or p.ndim >= 2
             (p.data, self.m[name], self.v[name]), _ = adamw.forward(
                 p.data,
-                p.grad,
+                g,
                 m,
                 v,
                 self.lr,
@@ -71,13 +75,16 @@ class AdamW:
 def learning_rate(config: OptimConfig, step: int, steps: int) -> float:
     r"""Return the learning rate of update `step` (from 0) of `steps`.
 
-    Equation    lr (step + 1) / warmup while step < warmup, then
-                floor + (lr - floor) (1 + cos(pi (step - warmup) / (steps - 1 - warmup))) / 2
+    Equation    lr (step + 1) / warmup while step < warmup (at most half of the run), then
+                floor + (lr - floor) (1 + cos(pi (step - warmup) / (steps - 1 - warmup))) / 2, or lr for "constant"
     Source      Loshchilov & Hutter 2017, arXiv:1608.03983
     """
-    if step < config.warmup_steps:
-        return config.lr * (step + 1) / config.warmup_steps
-    progress = min(1.0, (step - config.warmup_steps) / max(1, steps - 1 - config.warmup_steps))
+    warmup = min(config.warmup_steps, steps // 2)
+    if step < warmup:
+        return config.lr * (step + 1) / warmup
+    if config.schedule == "constant":
+        return config.lr
+    progress = min(1.0, (step - warmup) / max(1, steps - 1 - warmup))
     return config.floor_lr + (config.lr - config.floor_lr) * (1 + math.cos(math.pi * progress)) / 2
 
 

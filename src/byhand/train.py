@@ -106,7 +106,10 @@ class Trainer:
             self.steps.loss(tokens[i : i + size], targets[i : i + size]) * len(tokens[i : i + size])
             for i in range(0, len(tokens), size)
         ]
-        return math.fsum(sums) / len(tokens)
+        loss = math.fsum(sums) / len(tokens)
+        if not math.isfinite(loss):
+            raise NonFiniteError(self._not_finite("the validation loss", self.step))
+        return loss
 
     def checkpoint(self) -> Checkpoint:
         """Return everything needed to go on from here, bit for bit."""
@@ -122,16 +125,30 @@ class Trainer:
         return Checkpoint(self.config, parameters, self.optimizer.m, self.optimizer.v, state)
 
     def save(self, run: Path) -> Path:
-        """Write a checkpoint of this step into the run folder."""
+        """Write a checkpoint of this step into the run folder.
+
+        Raises NonFiniteError, and writes nothing, if a parameter or moment is not finite.
+        """
+        parts = {"": self.model.parameters(), "moment m of ": self.optimizer.m, "moment v of ": self.optimizer.v}
+        for what, arrays in parts.items():
+            for name, array in arrays.items():
+                if not np.isfinite(array.data if isinstance(array, Tensor) else array).all():
+                    raise NonFiniteError(self._not_finite(f"{what}{name}, after the update,", self.step))
         return checkpoint.save(run, self.checkpoint(), self.config.keep)
 
     def _refuse(self, batches: Sequence[Batch]) -> None:
         """Raise NonFiniteError that names the step and the first array that is not finite, found with the tape."""
         names = (first_non_finite(self.model.loss(*batch)) for batch in batches)
         name = next((name for name in names if name), "the norm of the gradient")
-        raise NonFiniteError(
-            f"step {self.step + 1}: {name} is not finite; nothing was updated or saved since. "
-            f"Lower --lr (now {self.config.optim.lr:g}) or set --grad-clip 1, and resume from the last checkpoint."
+        raise NonFiniteError(self._not_finite(name, self.step + 1))
+
+    def _not_finite(self, name: str, step: int) -> str:
+        """Return the one line about an array that is not finite, with what can be done."""
+        lr = self.config.optim.lr
+        clip = "" if 0 < self.config.optim.grad_clip <= 1 else " or with --grad-clip 1"
+        return (
+            f"step {step}: {name} is not finite; it was not saved. "
+            f"Start a new run with a lower --lr (now {lr:g}, so --lr {lr / 3:.1g}){clip}."
         )
 
 

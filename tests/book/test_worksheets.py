@@ -149,9 +149,7 @@ def test_answers_to_another_sheet_are_refused():
         grade(make("adamw", 1), {"9.1": "3"})
 
 
-@pytest.mark.parametrize(
-    ("topic", "seed", "said"), [("atention", 1, "mean attention"), ("full", -1, "0 or more")]
-)
+@pytest.mark.parametrize(("topic", "seed", "said"), [("atention", 1, "mean attention"), ("full", -1, "0 or more")])
 def test_wrong_topic_or_seed(topic, seed, said):
     with pytest.raises(ByhandError, match=said):
         make(topic, seed)

@@ -23,7 +23,7 @@ PRESETS = {
     "seed": TrainConfig(
         model=ModelConfig(seq_len=64, d_model=64, n_layers=1, n_heads=1),
         optim=OptimConfig(
-            lr=3e-4, min_lr=3e-4, warmup_steps=0, beta2=0.999, weight_decay=0.01, decay="all", grad_clip=0.0
+            lr=3e-4, schedule="constant", warmup_steps=0, beta2=0.999, weight_decay=0.01, decay="all", grad_clip=0.0
         ),
         batch_size=4,
         steps=200,

@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
         list(given),
         options.max_new_tokens,
         sampling,
-        allowed=ascii_bytes(model.config.vocab_size) if options.ascii_only else None,
+        allowed=printable(model.config.vocab_size, options.ascii_only),
         use_cache=not options.no_cache,
     )
     if options.json:
@@ -75,9 +75,11 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def ascii_bytes(vocab_size: int) -> np.ndarray:
-    """Return which ids are printable ASCII, tab or newline."""
+def printable(vocab_size: int, ascii_only: bool) -> np.ndarray | None:
+    """Return which ids may be drawn: bytes only, and with ascii_only printable ASCII, tab and newline; None: all."""
     ids = np.arange(vocab_size)
+    if not ascii_only:
+        return None if vocab_size <= 256 else ids < 256
     allowed = (ids == 9) | (ids == 10) | ((ids >= 32) & (ids < 127))
     if not allowed.any():
         raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")

@@ -37,6 +37,7 @@ class Tensor:
     name           a dotted name such as `blocks.0.attn.weights`
     """
 
+    __array_ufunc__ = None  # so that `array + tensor` asks the tensor, and not each element of the array
     __slots__ = ("__weakref__", "data", "grad", "index", "name", "node", "requires_grad")
 
     def __init__(
@@ -82,15 +83,21 @@ class Tensor:
 
         backward(self, d)
 
-    def reshape(self, *shape: int) -> Tensor:
+    def reshape(self, *shape: int | tuple[int, ...]) -> Tensor:
         """Return the same elements in row-major order under another shape; one length may be -1."""
-        return _operator("reshape")(self, shape=tuple(shape))
+        lengths = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        return _operator("reshape")(self, shape=tuple(lengths))
 
     def _constant(self, other: Any) -> Any:
-        """Turn a Python number into a scalar of this tensor's dtype, so that float32 stays float32."""
-        if isinstance(other, (int, float)):
-            return namespace(self.data).asarray(other, dtype=self.dtype)
-        return other
+        """Turn a Python number into a scalar of this tensor's dtype, so that float32 stays float32.
+
+        A fraction beside integers keeps its own type: what is computed is never cut off.
+        """
+        if not isinstance(other, (int, float)):
+            return other
+        xp = namespace(self.data)
+        fits = isinstance(other, int) or xp.isdtype(self.dtype, "real floating")
+        return xp.asarray(other, dtype=self.dtype) if fits else xp.asarray(other)
 
     def __add__(self, other: Any) -> Tensor:
         return _operator("add")(self, self._constant(other))
@@ -105,13 +112,15 @@ class Tensor:
         return _operator("mul")(self._constant(other), self)
 
     def __neg__(self) -> Tensor:
-        return self * -1.0
+        return self * -1
 
     def __sub__(self, other: Any) -> Tensor:
-        return self + (-other)
+        if isinstance(other, (int, float)):
+            return self + (-other)
+        return self + (other if isinstance(other, Tensor) else Tensor(other)) * -1
 
     def __rsub__(self, other: Any) -> Tensor:
-        return (-self) + other
+        return (self * -1) + other
 
     def __truediv__(self, other: float) -> Tensor:
         if not isinstance(other, (int, float)):
@@ -120,6 +129,9 @@ class Tensor:
 
     def __matmul__(self, other: Any) -> Tensor:
         return _operator("matmul")(self, other)
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return _operator("matmul")(other, self)
 
     def __repr__(self) -> str:
         name = f"{self.name}: " if self.name else ""

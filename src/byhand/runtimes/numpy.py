@@ -24,8 +24,10 @@ def initial_parameters(
 
     Projections that write into the residual stream are drawn with 0.02 / sqrt(2 L), so that the stream's variance
     does not grow with depth. Every array has its own generator, so that adding one changes no other.
-    Source: Radford et al. 2019, section 2.3.
+    Raises ConfigError for a seed that is no integer of at least 0. Source: Radford et al. 2019, section 2.3.
     """
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ConfigError(f"seed is {seed!r}, but must be an integer of at least 0. Use 1.")
     return {name: _initial_array(name, shape, n_layers, seed, array_dtype(dtype)) for name, shape in shapes.items()}
 
 
@@ -41,14 +43,18 @@ def _initial_array(name: str, shape: tuple[int, ...], n_layers: int, seed: int, 
 
 def array_dtype(dtype: str) -> Any:
     """Return the NumPy type of this name; ConfigError if the model has no such precision."""
-    if str(dtype) not in DTYPES:
-        raise ConfigError(f"dtype is {dtype!r}. Use float32 or float64.")
-    return DTYPES[str(dtype)]
+    try:
+        return DTYPES[np.dtype(dtype).name]
+    except (TypeError, KeyError):
+        raise ConfigError(f"dtype is {dtype!r}. Use float32 or float64.") from None
 
 
 def token_array(tokens: Any, vocab_size: int, what: str = "tokens") -> np.ndarray:
     """Return tokens as an integer array (B, T); DataError if one is no integer or not in [0, vocab_size)."""
-    array = np.asarray(tokens)
+    try:
+        array = np.asarray(getattr(tokens, "data", tokens) if hasattr(tokens, "requires_grad") else tokens)
+    except ValueError:
+        raise DataError(f"{what} have rows of different lengths. Pass rows of one length.") from None
     if array.dtype.kind not in "iu":
         raise DataError(f"{what} must be integers, not {array.dtype}. Pass token ids.")
     if array.ndim != 2:
