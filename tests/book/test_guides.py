@@ -11,7 +11,9 @@ import pytest
 
 from byhand.book import pages, tables
 from byhand.book.examples import TITLES, make
+from byhand.book.explain import explain
 from byhand.book.step_tables import quiet, split
+from byhand.cli.explain import parse_target
 from byhand.cli.main import COMMANDS
 from byhand.equations import attention_scores, split_qkv
 
@@ -78,6 +80,19 @@ def test_every_command_of_the_pages_is_there():
             assert command in COMMANDS, f"{page.name}: byhand {command}"
             if command == "work":
                 assert name in TITLES or name.isupper(), f"{page.name}: byhand work {name}"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_number_that_the_map_asks_for_can_be_explained(suffix):
+    page = (GUIDES / f"equation-to-code.{suffix}").read_text(encoding="utf-8")
+    asked = re.findall(r'^byhand explain runs/first --prompt "(.*?)" "(.*?)"(.*)$', page, re.MULTILINE)
+    assert len(asked) == 4
+    model = tables.TinyGPT(tables.ModelConfig(), dtype="float64")
+    for prompt, target, flags in asked:
+        name, index, _ = parse_target(target)
+        tokens = list(prompt.encode())
+        found = explain(model, [tokens], [[*tokens[1:], 10]], name, index, grad="--grad" in flags)
+        assert (found.name, tuple(found.index)) == (name, tuple(index))
 
 
 @pytest.mark.parametrize("name", ["paper-gpt", "paper-gpt-4"])
