@@ -6,7 +6,7 @@ Built from the registry and from parsed source, without importing NumPy.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,62 +22,116 @@ COMPOSITE_DERIVATIVE = ("engine/backward.py", "walk_back")  # a composite's deri
 RUNTIMES = source.PACKAGE / "runtimes"
 
 
+POINTERS = ("forward", "derivative", "test", "worked", "page_en", "page_zh", "kernels")
+
+
 @dataclass(frozen=True)
 class Entry:
-    """One answer of `where`. Pointers are `path:line`; None where there is nothing to point to.
+    """One answer of `where`. Pointers are `path:line`, found when they are asked for; None where there is nothing.
 
     `uses` lists every application with the name of its result; `wired_at` is the first of them. `plain` and
-    `plain_derivative` are the formulas as a terminal shows them.
+    `plain_derivative` are the formulas as a terminal shows them. `code` and `derived` name definitions: a path
+    within the package, and what is defined there; `tests` are the files that may hold its test.
     """
 
     name: str
     title: str
     title_zh: str
-    latex: str
-    latex_derivative: str
-    plain: str
-    plain_derivative: str
-    symbols: tuple[dict[str, str], ...]
-    forward: str | None
-    derivative: str | None
-    wired_at: str | None
-    uses: tuple[tuple[str, str], ...]
-    test: str | None
-    worked: str | None
-    page_en: str | None
-    page_zh: str | None
-    kernels: dict[str, str]
-    seed_names: tuple[str, ...]
-    source: str
+    code: tuple[str, str]
+    tests: tuple[str, ...]
+    seed_names: tuple[str, ...] = ()
+    derived: tuple[str, str] | None = None
+    latex: str = ""
+    latex_derivative: str = ""
+    plain: str = ""
+    plain_derivative: str = ""
+    symbols: tuple[dict[str, str], ...] = ()
+    uses: tuple[tuple[str, str], ...] = ()
+    source: str = ""
+
+    @property
+    def wired_at(self) -> str | None:
+        """Where it is first applied."""
+        return self.uses[0][0] if self.uses else None
+
+    @cached_property
+    def forward(self) -> str | None:
+        """Where the code is."""
+        return _definition(self.code)
+
+    @cached_property
+    def derivative(self) -> str | None:
+        """Where the derivative is."""
+        return _definition(self.derived) if self.derived else None
+
+    @cached_property
+    def test(self) -> str | None:
+        """The first test; outside a checkout, the file as the repository has it."""
+        root = source.repository()
+        if root is None:
+            return self.tests[0]
+        return next(filter(None, (source.first_test(root / path) for path in self.tests)), None)
+
+    @cached_property
+    def worked(self) -> str | None:
+        """The worked numbers."""
+        return _definition((f"book/worked/{self.name}.py", "worked")) if self.latex else None
+
+    @cached_property
+    def page_en(self) -> str | None:
+        """The English page."""
+        return self._page(f"docs/equations/{self.name}.md")
+
+    @cached_property
+    def page_zh(self) -> str | None:
+        """The Chinese page."""
+        return self._page(f"docs/equations/{self.name}.zh-CN.md")
+
+    @cached_property
+    def kernels(self) -> dict[str, str]:
+        """The kernel that replaces an equation, by runtime: a file of its stem in the runtime's folder."""
+        found: dict[str, str] = {}
+        for folder in sorted(p for p in RUNTIMES.iterdir() if p.is_dir()):
+            for path in sorted(folder.rglob(f"{self.name}.py")):
+                line = next((n.lineno for n in source.tree(path).body if hasattr(n, "name")), 1)
+                found.setdefault(folder.name, f"{source.shown(path)}:{line}")
+        return found
+
+    def _page(self, path: str) -> str | None:
+        root = source.repository()
+        if not self.latex:
+            return None
+        return path if root is None else f"{path}:1" if (root / path).is_file() else None
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; `relative_to` says what paths are relative to."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "uses"}
-        plain["uses"] = [where for where, _ in self.uses]
-        plain["relative_to"] = "repository" if source.repository() else "installed package"
-        return plain
+        words = ("name", "title", "title_zh", "latex", "latex_derivative", "plain", "plain_derivative", "symbols")
+        return {
+            **{k: getattr(self, k) for k in (*words, *POINTERS, "wired_at", "seed_names", "source")},
+            "uses": [where for where, _ in self.uses],
+            "relative_to": "repository" if source.repository() else "installed package",
+        }
 
 
 @cache
 def entries() -> dict[str, Entry]:
     """Return every entry by name: equations as data flows, then places."""
-    found = {name: _equation(registry[name]) for name in ORDER}
-    return found | {place.name: _place(place) for place in PLACES}
+    return {name: _equation(registry[name]) for name in ORDER} | {place.name: _place(place) for place in PLACES}
 
 
 def _equation(equation: Equation | Composite) -> Entry:
     name = equation.name
-    path = source.PACKAGE / "equations" / f"{name}.py"
-    parts = source.sections(path)
+    own = f"equations/{name}.py"
+    parts = source.sections(source.PACKAGE / own)
     composite = isinstance(equation, Composite)
-    derivative_path, derivative = COMPOSITE_DERIVATIVE if composite else (f"equations/{name}.py", "vjp")
-    uses = [
-        use for file in WIRING if file != f"equations/{name}.py" for use in source.uses(source.PACKAGE / file, name)
-    ]
     return Entry(
         name=name,
         title=equation.title,
         title_zh=TITLES[name],
+        code=(own, "compose" if composite else "forward"),
+        tests=(f"tests/equations/test_{name}.py",),
+        seed_names=equation.seed_names,
+        derived=COMPOSITE_DERIVATIVE if composite else (own, "vjp"),
         latex=equation.latex,
         latex_derivative=equation.derivative,
         plain=parts["Equation"],
@@ -92,66 +146,23 @@ def _equation(equation: Equation | Composite) -> Entry:
             }
             for s in (*equation.inputs, equation.result)
         ),
-        forward=source.definition(path, "compose" if composite else "forward"),
-        derivative=source.definition(source.PACKAGE / derivative_path, derivative),
-        wired_at=uses[0][0] if uses else None,
-        uses=tuple(uses),
-        test=_test(f"tests/equations/test_{name}.py"),
-        worked=source.definition(source.PACKAGE / "book" / "worked" / f"{name}.py", "worked"),
-        page_en=_page(f"docs/equations/{name}.md"),
-        page_zh=_page(f"docs/equations/{name}.zh-CN.md"),
-        kernels=_kernels(name),
-        seed_names=equation.seed_names,
+        uses=tuple(use for file in WIRING if file != own for use in source.uses(source.PACKAGE / file, name)),
         source=equation.source,
     )
 
 
 def _place(place: Place) -> Entry:
+    path = Path(place.path)
     return Entry(
         name=place.name,
         title=place.title,
         title_zh=place.title_zh,
-        latex="",
-        latex_derivative="",
-        plain="",
-        plain_derivative="",
-        symbols=(),
-        forward=source.definition(source.PACKAGE / place.path, place.definition),
-        derivative=None,
-        wired_at=None,
-        uses=(),
-        test=_test(
-            f"tests/test_{Path(place.path).stem}.py", f"tests/{Path(place.path).parent}/test_{Path(place.path).name}"
-        ),
-        worked=None,
-        page_en=None,
-        page_zh=None,
-        kernels={},
+        code=(place.path, place.definition),
+        tests=(f"tests/test_{path.stem}.py", f"tests/{path.parent}/test_{path.name}"),
         seed_names=place.seed_names,
-        source="",
     )
 
 
-def _test(*candidates: str) -> str | None:
-    """Point to the first test of a file; outside a checkout, name the file as the repository has it."""
-    root = source.repository()
-    if root is None:
-        return candidates[0]
-    return next(filter(None, (source.first_test(root / path) for path in candidates)), None)
-
-
-def _page(path: str) -> str | None:
-    root = source.repository()
-    if root is None:
-        return path
-    return f"{path}:1" if (root / path).is_file() else None
-
-
-def _kernels(name: str) -> dict[str, str]:
-    """Find the kernel that replaces an equation in each runtime: a file of its stem in the runtime's folder."""
-    found: dict[str, str] = {}
-    for folder in sorted(p for p in RUNTIMES.iterdir() if p.is_dir()):
-        for path in sorted(folder.rglob(f"{name}.py")):
-            line = next((n.lineno for n in source.tree(path).body if hasattr(n, "name")), 1)
-            found.setdefault(folder.name, f"{source.shown(path)}:{line}")
-    return found
+def _definition(code: tuple[str, str]) -> str | None:
+    path, name = code
+    return source.definition(source.PACKAGE / path, name)

@@ -5,6 +5,7 @@ Nothing is imported to find a line: files are parsed, which is fast and works fo
 """
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -47,8 +48,9 @@ def first_test(path: Path) -> str | None:
     """Return `path:line` of the first test in a file, if there is one."""
     if not path.is_file():
         return None
-    lines = [n.lineno for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef) and n.name.startswith("test")]
-    return f"{shown(path)}:{min(lines)}" if lines else None
+    tests = re.finditer(r"^ *def test", path.read_text(encoding="utf-8"), re.MULTILINE)
+    first = next(tests, None)
+    return None if first is None else f"{shown(path)}:{first.string.count(chr(10), 0, first.start()) + 1}"
 
 
 def uses(path: Path, name: str) -> list[tuple[str, str]]:
@@ -82,7 +84,8 @@ def sections(path: Path) -> dict[str, str]:
     """Return the headed parts of a module's docstring (Equation, Derivative, Shapes, ...), as text of their own."""
     parts: dict[str, list[str]] = {}
     heading = ""
-    for line in (ast.get_docstring(tree(path)) or "").splitlines()[1:]:
+    _, docstring, _ = path.read_text(encoding="utf-8").split('"""', 2)
+    for line in docstring.splitlines()[1:]:
         if line[:1].isalpha() and "  " in line:
             heading, _, line = line.partition("  ")
             parts[heading] = []
