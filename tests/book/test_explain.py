@@ -9,8 +9,9 @@ import pytest
 import byhand as bh
 from byhand.book import arithmetic
 from byhand.book.example import array, load, several
-from byhand.book.explain import Explainer, ExplainError, explain
+from byhand.book.explain import Explainer, explain
 from byhand.book.explain_text import text
+from byhand.book.explanation import ExplainError
 from byhand.book.shares import shares
 from byhand.book.watch import watch
 from byhand.engine import Composite, Tensor, registry, walk_back

@@ -139,7 +139,8 @@ def _ratio(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
 
 def _negative(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
     text, tight = parts[0]
-    return f"−({text})" if tight < ATOM else f"−{text}", PRODUCT
+    bare = tight == ATOM or (tight == PRODUCT and not text.startswith("−"))
+    return f"−{text}" if bare else f"−({text})", PRODUCT
 
 
 def _function(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:

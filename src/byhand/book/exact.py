@@ -205,12 +205,12 @@ def _squares(n: int) -> tuple[int, int]:
 
 
 def _recognised(value: float) -> Form | None:
-    """Return the fraction with up to six decimals, or the root of a short fraction, that a float was meant to be."""
+    """Return the short fraction, the decimal or the root of a short fraction that a float was meant to be."""
     if not math.isfinite(value):
         return None
-    near = Fraction(value).limit_denominator(10**6)
-    if abs(float(near) - value) <= 2e-15 * abs(value):
-        return {1: near} if near else {}
+    for near in (Fraction(value).limit_denominator(10**4), Fraction(f"{value:.8f}")):
+        if abs(float(near) - value) <= 2e-15 * abs(value):
+            return {1: near} if near else {}
     square = Fraction(value * value).limit_denominator(1000)
     if square and abs(float(square) - value * value) <= 1e-15 * value * value:
         root = _root(square)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from byhand.book.arithmetic import decimal
-from byhand.book.explain import Explanation
-from byhand.book.index import entries
+from byhand.book.explanation import Explanation
+from byhand.book.index import Entry, entries
+from byhand.book.plain_math import plain
 
 WORDS = {
     "en": {
@@ -47,7 +48,7 @@ def _lines(e: Explanation, words: dict[str, str], lang: str, shown: int) -> list
     names = [entries()[name] for name in e.equation.split(", ")]
     title = ", ".join(entry.title_zh if lang == "zh" else entry.title for entry in names)
     lines.append(f"  {title}  {e.where}")
-    lines += [f"    {line}" for line in e.formula.splitlines()]
+    lines += [f"    {line}" for line in _formula(e, names, lang).splitlines()]
     if not e.grad:
         lines.append(f"  = {e.expression}")
         lines += [f"    {d.label} = {_defined(d.expression, d.term.value)}" for d in e.definitions[:shown]]
@@ -62,6 +63,12 @@ def _lines(e: Explanation, words: dict[str, str], lang: str, shown: int) -> list
     if len(e.sources) > shown:
         lines.append(f"    {words['more'].format(n=len(e.sources) - shown)}")
     return lines
+
+
+def _formula(e: Explanation, names: list[Entry], lang: str) -> str:
+    if lang != "zh":
+        return e.formula
+    return "\n".join(plain(n.latex_derivative if e.grad else n.latex, lang) for n in names)
 
 
 def _terms(e: Explanation, words: dict[str, str], shown: int) -> list[str]:

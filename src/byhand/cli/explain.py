@@ -12,8 +12,9 @@ from typing import Annotated, Literal
 import tyro
 
 from byhand import checkpoint
-from byhand.book.explain import Explainer, ExplainError
+from byhand.book.explain import Explainer
 from byhand.book.explain_text import text
+from byhand.book.explanation import ExplainError
 from byhand.checkpoint import Checkpoint
 from byhand.cli.arguments import parse
 from byhand.errors import DataError

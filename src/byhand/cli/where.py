@@ -114,14 +114,14 @@ def _answer(entry: Entry, lang: str) -> str:
     label = LABELS[lang]
     other = f"  {entry.title}" if lang == "zh" and entry.title != entry.title_zh else ""
     lines = [f"{entry.title_zh if lang == 'zh' else entry.title}  ({entry.name}){other}"]
-    lines += [f"    {line}" for line in entry.plain.splitlines()]
+    lines += [f"    {line}" for line in _shown(entry.plain, entry.latex, lang)]
     for symbol in entry.symbols:
         words = symbol["meaning_zh" if lang == "zh" else "meaning"]
         lines.append(f"      {_pad(symbol['name'], 10)} {_pad(symbol['shape'], 18)} {words}")
     rows: list[tuple[str, str]] = [(label["forward" if entry.latex else "code"], entry.forward or "")]
     if entry.derivative:
         rows.append((label["derivative"], entry.derivative))
-        rows += [("", line) for line in entry.plain_derivative.splitlines()]
+        rows += [("", line) for line in _shown(entry.plain_derivative, entry.latex_derivative, lang)]
     rows += [
         (label["wired"] if i == 0 else "", f"{where}{f'  {name}' if name else ''}")
         for i, (where, name) in enumerate(entry.uses)
@@ -137,6 +137,13 @@ def _answer(entry: Entry, lang: str) -> str:
     width = max(_width(name) for name, value in rows if value)
     lines += [f"  {_pad(name, width)}  {value}" for name, value in rows if value]
     return "\n".join(lines)
+
+
+def _shown(plain: str, latex: str, lang: str) -> list[str]:
+    """Return a formula as a terminal shows it: the docstring's, or for Chinese one without English words."""
+    from byhand.book.plain_math import plain as written
+
+    return (written(latex, lang) if lang == "zh" and latex else plain).splitlines()
 
 
 def _in_repository(pointer: str | None, lang: str) -> str:

@@ -1,7 +1,8 @@
 """Two AdamW steps on two parameters, from zero moments: what bias correction does is plain to see."""
 
 from byhand.book.examples import TITLES, numbers
-from byhand.book.lesson import Lesson, Words, update_step
+from byhand.book.forward_steps import update_step
+from byhand.book.lesson import Lesson, Words
 
 THETA, GRADIENTS, RATE = [1, -2], ([2, "-1/2"], [1, "1/2"]), 0.1
 SETTINGS = {"beta1": 0.9, "beta2": 0.99, "eps": 0.0, "weight_decay": 0.1}

@@ -4,8 +4,9 @@ import numpy as np
 
 from byhand.book.examples import TITLES, numbers
 from byhand.book.examples.layout import offset_number
+from byhand.book.forward_steps import forward_step
 from byhand.book.index import entries
-from byhand.book.lesson import Lesson, Step, Words, forward_step
+from byhand.book.lesson import Lesson, Step, Words
 from byhand.book.watch import watch
 from byhand.engine import Tensor
 from byhand.equations import attention_scores

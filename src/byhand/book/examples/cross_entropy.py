@@ -21,6 +21,6 @@ def lesson(exact: bool) -> Lesson:
     steps = [
         *both_ways(softmax, "p", "z", row, [[0, 0, 0, 0]], exact)[:1],
         *both_ways(cross_entropy, "loss", "z", row, 1, exact, target),
-        *both_ways(cross_entropy, "mean loss", "z", rows, 1, exact, targets),
+        *both_ways(cross_entropy, "loss(N=2)", "z", rows, 1, exact, targets),
     ]
     return single("cross-entropy", intro, steps)

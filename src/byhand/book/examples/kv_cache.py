@@ -4,8 +4,9 @@ import numpy as np
 
 from byhand.book.examples import TITLES, numbers
 from byhand.book.examples.paper_gpt import BYTES, CONFIG, WEIGHTS, model_of
+from byhand.book.forward_steps import forward_steps
 from byhand.book.index import entries
-from byhand.book.lesson import Lesson, Number, Step, Words, difference, forward_steps, written
+from byhand.book.lesson import Lesson, Number, Step, Words, difference, written
 from byhand.book.misconceptions import Mistake
 from byhand.book.watch import watch
 from byhand.engine import scope

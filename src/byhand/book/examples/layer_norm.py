@@ -18,6 +18,6 @@ def lesson(exact: bool) -> Lesson:
     )
     steps = [
         *both_ways(layer_norm, "y", "x", [[1, 7, 9, 15]], [[1, 0, 0, 0]], exact, eps=0.0),
-        *both_ways(layer_norm, "y of two columns", "x", [["1/10", 1]], [[1, 0]], exact, eps=EPS),
+        *both_ways(layer_norm, "y(C=2)", "x", [["1/10", 1]], [[1, 0]], exact, eps=EPS),
     ]
     return single("layer-norm", intro, steps)

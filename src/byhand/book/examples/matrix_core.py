@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from byhand.book.backward_steps import backward_steps
 from byhand.book.examples import TITLES, numbers
-from byhand.book.lesson import Lesson, Step, Words, backward_steps, forward_steps
+from byhand.book.forward_steps import forward_steps
+from byhand.book.lesson import Lesson, Step, Words
 from byhand.book.watch import watch
 from byhand.engine import Tensor
 from byhand.equations import add, attention_scores, cross_entropy, linear, matmul, mix, mul, reshape, softmax
@@ -46,7 +48,7 @@ def descend(weights: dict[str, Tensor], rate: np.ndarray) -> list[Step]:
         minus = Tensor(-rate if rate.dtype.kind != "O" else _negative(rate), name="−rate")
 
         def new(weight: Tensor = weight, slope: Tensor = slope, minus: Tensor = minus, name: str = name) -> Tensor:
-            return add(weight, mul(slope, minus, name=f"change of {name}"), name=f"{name}'")
+            return add(weight, mul(slope, minus, name=f"Δ{name}"), name=f"{name}'")
 
         steps += forward_steps(watch(new)[1])
     return steps

@@ -6,9 +6,11 @@ probabilities, and the attention weights are those of the matrix core's first ro
 
 import numpy as np
 
+from byhand.book.backward_steps import backward_steps
 from byhand.book.examples import TITLES, numbers
 from byhand.book.examples.matrix_core import RATE, WEIGHTS, descend
-from byhand.book.lesson import Lesson, Words, backward_steps, forward_steps
+from byhand.book.forward_steps import forward_steps
+from byhand.book.lesson import Lesson, Words
 from byhand.book.watch import watch
 from byhand.engine import Tensor
 from byhand.equations import cross_entropy, linear, matmul, softmax

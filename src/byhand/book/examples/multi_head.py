@@ -2,7 +2,8 @@
 
 from byhand.book.examples import TITLES, numbers
 from byhand.book.examples.paper_gpt_4 import WEIGHTS
-from byhand.book.lesson import Lesson, Number, Step, Words, difference, forward_steps, written
+from byhand.book.forward_steps import forward_steps
+from byhand.book.lesson import Lesson, Number, Step, Words, difference, written
 from byhand.book.watch import Watched, watch
 from byhand.engine import Tensor, scope
 from byhand.equations import causal_self_attention

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from byhand.book.backward_steps import backward_steps
 from byhand.book.examples import TITLES, numbers
+from byhand.book.forward_steps import forward_step, forward_steps, update_step
 from byhand.book.index import entries
-from byhand.book.lesson import Lesson, Number, Step, Words, backward_steps, forward_step, forward_steps, update_step
+from byhand.book.lesson import Lesson, Number, Step, Words
 from byhand.book.places import PLACES
 from byhand.book.watch import Watched, watch
 from byhand.config import ModelConfig

@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from byhand.book.backward_steps import backward_steps
 from byhand.book.examples import TITLES, numbers
 from byhand.book.examples.paper_gpt import model_of
 from byhand.book.examples.paper_gpt_4 import WEIGHTS
-from byhand.book.lesson import Lesson, Words, backward_steps, forward_steps
+from byhand.book.forward_steps import forward_steps
+from byhand.book.lesson import Lesson, Words
 from byhand.book.watch import watch
 from byhand.config import ModelConfig
 

@@ -3,8 +3,9 @@
 import numpy as np
 
 from byhand.book.examples import TITLES, numbers
+from byhand.book.forward_steps import forward_steps
 from byhand.book.index import entries
-from byhand.book.lesson import Lesson, Number, Step, Words, forward_steps, number_text
+from byhand.book.lesson import Lesson, Number, Step, Words, number_text
 from byhand.book.misconceptions import Mistake
 from byhand.book.watch import watch
 from byhand.engine import Tensor
@@ -19,8 +20,8 @@ def lesson(exact: bool) -> Lesson:
 
     def whole() -> Tensor:
         softmax(z, name="p")
-        softmax(temperature(z, tau=TAU, name="z at temperature 2"), name="p at temperature 2")
-        return softmax(top_k(z, k=K, name="z after top-k"), name="p after top-k")
+        softmax(temperature(z, tau=TAU, name="z(τ=2)"), name="p(τ=2)")
+        return softmax(top_k(z, k=K, name="z(k=2)"), name="p(k=2)")
 
     p, watched = watch(whole)
     intro = Words(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from byhand.book.backward_steps import backward_steps
 from byhand.book.examples import TITLES, numbers
-from byhand.book.lesson import Lesson, Step, Words, backward_steps, forward_steps
+from byhand.book.forward_steps import forward_steps
+from byhand.book.lesson import Lesson, Step, Words
 from byhand.book.watch import watch
 from byhand.engine import Equation, Tensor
 

@@ -1,7 +1,7 @@
 """Three tokens, head width 4, so that the root below the scores is 2; values of two columns."""
 
 from byhand.book.example import array
-from byhand.book.lesson import forward_steps
+from byhand.book.forward_steps import forward_steps
 from byhand.book.sheets import Exercise, Picker
 from byhand.book.watch import watch
 from byhand.engine import Tensor

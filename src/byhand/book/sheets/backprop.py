@@ -1,7 +1,8 @@
 """Two linear layers with a ReLU between, all in whole numbers; at least one hidden number is cut and one passes."""
 
+from byhand.book.backward_steps import backward_steps
 from byhand.book.example import array
-from byhand.book.lesson import backward_steps, forward_steps
+from byhand.book.forward_steps import forward_steps
 from byhand.book.sheets import Exercise, Picker
 from byhand.book.watch import watch
 from byhand.engine import Tensor

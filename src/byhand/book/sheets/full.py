@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from byhand.book.backward_steps import backward_steps
 from byhand.book.example import array
-from byhand.book.lesson import backward_steps, forward_steps
+from byhand.book.forward_steps import forward_steps
 from byhand.book.sheets import Exercise, Picker
 from byhand.book.watch import watch
 from byhand.engine import Tensor

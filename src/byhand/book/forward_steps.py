@@ -1,0 +1,135 @@
+"""Steps of a lesson on the way forward: each application that was recorded, element by element, from its terms.
+
+Nothing here is typed by hand; a lesson of other weights is the same code with other weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from byhand.book import arithmetic
+from byhand.book.exact import Exact
+from byhand.book.index import Entry, entries
+from byhand.book.lesson import Number, Step, Words, form, grid, written
+from byhand.book.lesson_terms import leaf_text, term_value
+from byhand.book.misconceptions import forward_mistakes, label_mistakes
+from byhand.book.plain_math import plain
+from byhand.book.watch import Application, Watched
+from byhand.engine import Tensor
+from byhand.engine.terms import Index, Term
+from byhand.equations import adamw
+
+COPIES = ("reshape", "transpose", "split_qkv", "merge_heads")  # no arithmetic: only the result is shown
+
+
+def forward_steps(watched: Watched, names: Callable[[str], bool] = lambda name: True) -> list[Step]:
+    """Return a step for each application whose (first) result's name is wanted."""
+    return [
+        forward_step(application, watched)
+        for application in watched.applications
+        if names(names_of(application, watched)[0])
+    ]
+
+
+def forward_step(application: Application, watched: Watched) -> Step:
+    """Return one application as a step: every element of its results."""
+    stem = application.equation.name
+    entry = entries()[stem]
+    names = names_of(application, watched)
+    seen: set[tuple[str, tuple[Any, ...]]] = set()
+    numbers: list[Number] = []
+    if stem not in COPIES:
+        for index in np.ndindex(*application.results[0].shape):
+            numbers += _numbers(application, names[0], index, seen)
+    results = tuple((n, grid(t.data)) for n, t in zip(names, application.results, strict=True) if t.data.ndim)
+    return Step(
+        Words(entry.title, entry.title_zh), formula(entry), str(entry.forward), tuple(numbers), results, stem=stem
+    )
+
+
+def update_step(
+    name: str, before: Any, gradient: Any, m: Any, v: Any, lr: float, t: int, **static: float
+) -> tuple[Step, Any]:
+    """Return one AdamW step of one parameter, and the new parameter with its moments."""
+    results, _ = adamw.forward(before, gradient, m, v, lr, t, **static)
+    inputs = (
+        Tensor(before, name=name),
+        *(Tensor(x, name=n) for x, n in ((gradient, f"∂{name}"), (m, "m"), (v, "v"))),
+        Tensor(np.asarray(lr, dtype=before.dtype) if before.dtype.kind != "O" else _scalar(lr), name="lr"),
+        Tensor(t, name="t"),
+    )
+    application = Application(0, name, adamw, inputs, static, tuple(Tensor(r) for r in results))
+    entry = entries()["adamw"]
+    seen: set[Any] = set()
+    numbers = [n for index in np.ndindex(*before.shape) for n in _numbers(application, f"{name}'", index, seen)]
+    title = Words(f"AdamW, step {t}: {name}", f"AdamW 第 {t} 步：{name}")
+    step = Step(
+        title, formula(entry), str(entry.forward), tuple(numbers), ((f"{name}'", grid(results[0])),), stem="adamw"
+    )
+    return step, results
+
+
+def formula(entry: Entry) -> Words:
+    """Return an equation as a terminal shows it: in Chinese without the English words."""
+    return Words(entry.plain, plain(entry.latex, "zh"))
+
+
+def names_of(application: Application, watched: Watched) -> tuple[str, ...]:
+    """Return the names of an application's results."""
+    return tuple(watched.name(t) for t in application.results)
+
+
+def _numbers(application: Application, name: str, index: Index, seen: set[Any], which: int = 0) -> Iterator[Number]:
+    """Yield the labelled parts that this element needs and no earlier one did, then the element itself."""
+    data = tuple(t.data for t in application.inputs)
+    result = application.results[which].data
+    asked = {"which": which} if len(application.results) > 1 else {}
+    term = application.equation.terms(index, data, result, **application.static, **asked)
+    leaf = leaf_text(data)
+    place = written(name, index)
+    rows = application.equation.name == "layer_norm"
+    yield from defined(term, leaf, data, index, rows, seen)
+    mistakes = (
+        forward_mistakes(application.equation.name, floats(data), index, application.static) if which == 0 else []
+    )
+    yield Number(
+        place,
+        arithmetic.expression(term, leaf),
+        float(result[index]),
+        form(result[index]),
+        tuple(mistakes),
+        arithmetic.expression(term, arithmetic.letter),
+    )
+
+
+def defined(
+    term: Term, leaf: arithmetic.Leaf, data: tuple[Any, ...], index: Index, rows: bool, seen: set[Any]
+) -> Iterator[Number]:
+    """Yield the labelled parts of a term that were not seen before; with `rows` they belong to a whole row."""
+    for line in arithmetic.definitions(term, leaf):
+        key = (line.label, tuple((part.source, part.value) for part in arithmetic.leaves(line.term)))
+        if key in seen or line.term.op == "max":
+            continue
+        seen.add(key)
+        yield Number(
+            line.label if "[" in line.label else written(line.label, index[:-1] if rows else index),
+            line.expression,
+            line.term.value,
+            form(term_value(line.term, data)),
+            tuple(label_mistakes(line.term)),
+            arithmetic.expression(line.term, arithmetic.letter),
+        )
+
+
+def floats(data: tuple[Any, ...]) -> tuple[np.ndarray, ...]:
+    """Return arrays of Exacts as float64, and others as they are."""
+    return tuple(np.asarray(x, dtype=np.float64) if x.dtype.kind == "O" else x for x in data)
+
+
+def _scalar(x: float) -> np.ndarray:
+    array = np.empty((), dtype=object)
+    array[()] = Exact.of(x)
+    return array
