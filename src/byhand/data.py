@@ -94,6 +94,8 @@ def map_file(path: Path) -> np.ndarray:
     """Return a file's bytes as a read-only, memory-mapped array of uint8; DataError if it cannot be read."""
     try:
         facts = path.stat()
+        if stat.S_ISDIR(facts.st_mode):
+            raise DataError(f"cannot read {path}: it is a folder. Name a file.")
         if not stat.S_ISREG(facts.st_mode):
             raise DataError(f"{path} is no regular file, so it cannot be mapped. Use --data - and pipe it in.")
         if facts.st_size == 0:

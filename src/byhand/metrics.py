@@ -39,25 +39,34 @@ def append(run: Path, progress: Progress) -> None:
 
 
 def read(run: Path) -> list[dict[str, Any]]:
-    """Return the lines in order; one that a kill cut short is left out."""
+    """Return the lines in order; those that a kill cut short or something else damaged are left out."""
     try:
-        lines = (run / METRICS).read_text(encoding="utf-8").splitlines()
+        lines = (run / METRICS).read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         return []
-    rows = []
-    for line in lines:
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            continue
-    return rows
+    except OSError as error:
+        raise CheckpointError(f"cannot read {run / METRICS}: {error.strerror}. Move it away, or mend it.") from None
+    return [row for line in lines if (row := _row(line))]
+
+
+def _row(line: str) -> dict[str, Any] | None:
+    """Return a line's numbers by key, or None if it is no line of ours."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    whole = isinstance(row, dict) and isinstance(row.get("step"), int) and isinstance(row.get("train/loss"), float)
+    return row if whole else None
 
 
 def keep_until(run: Path, step: int) -> None:
     """Drop what a run wrote after the step that it is resumed from, so that no update appears twice."""
     kept = "".join(json.dumps(row) + "\n" for row in read(run) if row["step"] <= step)
     path, rewritten = run / METRICS, run / f"{METRICS}.rewritten"
-    if path.exists() and path.read_text(encoding="utf-8") == kept:
+    if not path.exists() or path.read_bytes() == kept.encode():
         return
-    rewritten.write_text(kept, encoding="utf-8")
-    rewritten.replace(path)
+    try:
+        rewritten.write_text(kept, encoding="utf-8")
+        rewritten.replace(path)
+    except OSError as error:
+        raise CheckpointError(f"cannot write {rewritten}: {error.strerror}. Free some space and resume.") from None

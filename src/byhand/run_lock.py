@@ -18,7 +18,9 @@ def locked(run: Path) -> Iterator[None]:
         run.mkdir(parents=True, exist_ok=True)
         file = (run / "lock").open("a+b")
     except OSError as error:
-        raise CheckpointError(f"cannot use {run}: {error.strerror}. Choose another folder with --out.") from None
+        raise CheckpointError(
+            f"cannot use {run}: {error.strerror}. Check its permissions, or choose another folder."
+        ) from None
     with file:
         if not _acquire(file.fileno()):
             file.seek(0)

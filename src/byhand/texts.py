@@ -18,16 +18,21 @@ from byhand.errors import DataError
 
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
+RUN_FILES = {"metrics.jsonl", "manifest.json"}  # a folder with one of these is a run of byhand, not a text
 NOT_THE_LIBRARY = {"site-packages", "dist-packages", "test", "tests", "idle_test", "__pycache__"}
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text's bytes, what to call it, and the file it is mapped from (None: it exists only in memory)."""
+    """A text's bytes, what to call it, and the file it is mapped from (None: it exists only in memory).
+
+    `facts` are that file's size and time of change when it was opened.
+    """
 
     tokens: np.ndarray
     name: str
-    path: Path | None
+    path: Path | None = None
+    facts: tuple[int, int] | None = None
 
 
 def open_text(source: str) -> Text:
@@ -43,13 +48,30 @@ def open_text(source: str) -> Text:
         return _in_memory(_join(_library_files()), "python-stdlib")
     if source == "shakespeare":
         path = cached_download(SHAKESPEARE_URL, SHAKESPEARE_SHA256, cache_folder() / "tinyshakespeare.txt")
-        return Text(map_file(path), "shakespeare", path)
+        return mapped(path, "shakespeare")
     path = Path(source)
+    if not source:
+        raise DataError("--data names no file. Use a file, a folder, or --data python-stdlib.")
     if path.is_dir():
-        return _in_memory(_join(_text_files(path)), f"folder {source}")
+        return _in_memory(_join(_text_files(path)), f"{source} (a folder)")
     if not path.exists():
         raise DataError(f"there is no file or folder {source}. Check --data, or use --data python-stdlib.")
-    return Text(map_file(path), source, path.resolve())
+    return mapped(path, source)
+
+
+def mapped(path: Path, name: str) -> Text:
+    """Return the text of a file, memory-mapped."""
+    tokens = map_file(path)
+    return Text(tokens, name, path.resolve(), file_facts(path))
+
+
+def file_facts(path: Path) -> tuple[int, int] | None:
+    """Return a file's size and time of change, or None if it is gone (what was mapped stays readable)."""
+    try:
+        facts = path.stat()
+    except OSError:
+        return None
+    return facts.st_size, facts.st_mtime_ns
 
 
 def cache_folder() -> Path:
@@ -90,7 +112,7 @@ def cached_download(url: str, sha256: str, target: Path) -> Path:
 def _in_memory(content: bytes, name: str) -> Text:
     if not content:
         raise DataError(f"{name} holds no text. Use --data with a file or folder that does.")
-    return Text(np.frombuffer(content, dtype=np.uint8), name, None)
+    return Text(np.frombuffer(content, dtype=np.uint8), name)
 
 
 def _join(paths: list[Path]) -> bytes:
@@ -108,9 +130,22 @@ def _library_files() -> list[Path]:
 
 
 def _text_files(folder: Path) -> list[Path]:
-    """List a folder's files in order of path; hidden files and those with a NUL byte at the start are no text."""
-    visible = [p for p in folder.rglob("*") if not any(q.startswith(".") for q in p.relative_to(folder).parts)]
-    return sorted((p for p in visible if p.is_file() and not _is_binary(p)), key=lambda p: p.as_posix())
+    """List a folder's files in order of path, without what is no text of its owner.
+
+    Hidden files, files with a NUL byte at their start, and the folders of byhand's own runs are left out.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise DataError(f"cannot read {error.filename}: {error.strerror}. Check its permissions.")
+
+    found: list[Path] = []
+    for place, folders, files in os.walk(folder, onerror=refuse):
+        if RUN_FILES & set(files):
+            folders.clear()
+            continue
+        folders[:] = [f for f in folders if not f.startswith(".")]
+        found += [Path(place, f) for f in files if not f.startswith(".")]
+    return sorted((p for p in found if p.is_file() and not _is_binary(p)), key=lambda p: p.as_posix())
 
 
 def _is_binary(path: Path) -> bool:

@@ -15,7 +15,7 @@ def run(tmp_path_factory):
     config = TrainConfig(model=ModelConfig(seq_len=16, d_model=8, n_layers=2, n_heads=2), steps=10)
     parameters = {n: p.data for n, p in TinyGPT(config.model, seed=3).parameters().items()}
     moments = {n: 0 * a for n, a in parameters.items()}
-    save(folder, Checkpoint(config, parameters, moments, moments, {"step": 4}))
+    save(folder, Checkpoint(config, parameters, moments, moments, {"step": 4, "text": {}}))
     return str(folder)
 
 

@@ -103,6 +103,10 @@ BAD = [
     (["sample", "RUN", "--top-k", "0"], "top_k is 0"),
     (["sample", "RUN", "--temperature", "-1"], "temperature is -1"),
     (["sample", "RUN", "--max-new-tokens", "-1"], "max_new_tokens is -1"),
+    (["sample", "RUN", "--seed", "-1"], "seed is -1"),
+    (["sample", "RUN", "--prompt", "-x"], "--prompt needs a value (one that begins with - is written --prompt=-x)"),
+    (["sample", "RUN", "--top-k", "1.5"], "--top-k 1.5 is not an integer"),
+    (["plot", "RUN", "--png", "RUN"], "cannot write"),
     (["sample"], "run"),
     (["eval", "RUN", "--data", "missing"], "there is no file or folder missing"),
     (["eval", "RUN"], "--data"),
@@ -117,3 +121,30 @@ BAD = [
 def test_bad_input_is_one_line(run, arguments, expected):
     line = error_line(byhand(*(a.replace("RUN", str(run)) for a in arguments)))
     assert expected in line
+
+
+def test_a_temperature_too_small_to_divide_by_is_greedy(run):
+    arguments = ["--prompt", "the", "--max-new-tokens", 20]
+    assert sample(run, *arguments, "--temperature", "1e-300") == sample(run, *arguments, "--temperature", 0)
+
+
+def test_a_vocabulary_beyond_bytes_still_writes_bytes(run, tmp_path):
+    wide = byhand(
+        "train", *TINY, "--vocab-size", 400, "--data", run.parent / "text.txt", "--out", "wide", cwd=tmp_path
+    )
+    assert wide.returncode == 0, wide.stderr
+    assert sample(tmp_path / "wide", "--max-new-tokens", 200)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-"])
+def test_closed_streams(run, closed):
+    command = f"{sys.executable} -m byhand sample {run} --prompt a --max-new-tokens 5 {closed}"
+    done = subprocess.run(["sh", "-c", command], env=environment(), capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_info_of_one_checkpoint_is_of_its_step(run):
+    facts = json.loads(byhand("info", ".", "--json", cwd=run / "step-00000004").stdout)
+    assert (facts["step"], set(facts["checkpoints"])) == ("4 of 6", {"step-00000004", "step-00000006"})
+    assert facts["val/loss"] != json.loads(byhand("info", run, "--json").stdout)["val/loss"]

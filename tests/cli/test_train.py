@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import signal
 import subprocess
@@ -160,15 +161,20 @@ BAD = [
     (["--data", "short.txt"], "short.txt holds .* bytes, but seq_len 16 needs at least 17"),
     (["--data", "folder"], "holds no text"),
     (["--d-model", "30", "--n-heads", "4"], "n_heads 4 does not divide d_model 30. Use --n-heads 3 or 5"),
-    (["--steps", "many"], "--steps"),
-    (["--steps", "0"], "steps is 0, but must be at least 1"),
+    (["--steps", "many"], "--steps many is not an integer. See byhand train --help"),
+    (["--steps", "0"], "^error: steps is 0, but must be at least 1. Use --steps 1000.$"),
     (["--lr", "-1"], "lr is -1"),
     (["--lr", "nan"], "lr is nan"),
     (["--min-lr", "1"], "min_lr 1.0 must lie between 0 and lr"),
     (["--val-fraction", "1.5"], "val_fraction is 1.5"),
     (["--activation", "tanh"], "tanh"),
     (["--dtype", "float16"], "float16"),
-    (["--vocab-size", "50"], "hold the id .* but the vocabulary has ids 0 to 49"),
+    (["--vocab-size", "50"], "text.txt holds the byte 122, but vocab_size 50 has ids 0 to 49. Use --vocab-size 256"),
+    (["--data", ""], "--data names no file"),
+    (["--data", "fifo"], "is no regular file.*--data -"),
+    (["--lr"], "--lr needs a value"),
+    (["--seed", "1.5"], "--seed 1.5 is not an integer"),
+    (["--d-ff", "x"], "--d-ff x is not an integer"),
     (["--preset", "huge"], "there is no preset 'huge'. Use one of tiny"),
     (["--config", "missing.toml"], "cannot read --config missing.toml"),
     (["--config", "bad.toml"], "is not TOML"),
@@ -184,6 +190,8 @@ BAD = [
 def test_bad_input_is_one_line(tmp_path, text, arguments, expected):
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty.txt").touch()
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "fifo")
     (tmp_path / "short.txt").write_bytes(b"0123456789")
     (tmp_path / "bad.toml").write_text("steps = = 3")
     (tmp_path / "unknown.toml").write_text("stepz = 3")
@@ -237,6 +245,84 @@ def test_a_file_system_that_takes_no_more_leaves_the_last_checkpoint_whole(tmp_p
     line = error_line(done)
     assert "File too large; step-00000004 is still whole" in line
     assert byhand("train", "--resume", "run", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_a_listener_that_goes_away_does_not_end_the_run(tmp_path, text):
+    command = f"{sys.executable} -m byhand train {' '.join(TINY)} --data {text} --out run 2>&1 >/dev/null | head -1"
+    subprocess.run(
+        ["sh", "-c", command], cwd=tmp_path, env=environment(), capture_output=True, timeout=60, check=True
+    )
+    assert (tmp_path / "run" / "step-00000006" / MODEL).exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_log_does_not_end_the_run(tmp_path, text):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "byhand", "train", *TINY, "--data", str(text), "--out", "run"]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL, stderr=full, timeout=60, check=False
+        )
+    assert done.returncode == 0
+    assert (tmp_path / "run" / "step-00000006" / MODEL).exists()
+
+
+def test_one_checkpoint_is_no_run_to_resume(tmp_path, text):
+    assert byhand("train", *TINY, "--data", text, "--out", "run", cwd=tmp_path).returncode == 0
+    line = error_line(byhand("train", "--resume", "run/step-00000004", cwd=tmp_path))
+    assert line.endswith("is one checkpoint of a run. Use --resume run.")
+    inside = error_line(byhand("train", "--resume", ".", cwd=tmp_path / "run" / "step-00000004"))
+    assert inside.endswith(f"Use --resume {tmp_path / 'run'}.")
+
+
+def test_a_text_that_changes_under_way_stops_the_run(tmp_path):
+    text = write_text(tmp_path / "text.txt")
+    process = start(tmp_path / "run", text)
+    wait_for_step(tmp_path / "run", 3)
+    content = text.read_bytes()
+    text.write_bytes(content.swapcase())
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert b"changed while training read it" in err
+
+
+def test_a_run_begun_with_one_runtime_can_go_on_with_another(tmp_path, text):
+    stopped = byhand("train", *TINY, "--data", text, "--out", "run", "--runtime", "auto", cwd=tmp_path)
+    assert stopped.returncode == 0
+    (tmp_path / "run" / "step-00000006" / MODEL).unlink()
+    done = byhand("train", "--resume", "run", "--runtime", "numpy", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert b"runtime numpy" in done.stderr
+
+
+def test_runs_are_no_text(tmp_path, text):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    write_text(folder / "notes.txt", 3000)
+    for _ in range(2):
+        done = byhand("train", *TINY, "--data", ".", cwd=folder)
+        assert b"(3,000 bytes)" in done.stderr
+
+
+def test_damaged_metrics_do_not_stop_anything(tmp_path, text):
+    assert byhand("train", *TINY, "--data", text, "--out", "run", cwd=tmp_path).returncode == 0
+    with (tmp_path / "run" / "metrics.jsonl").open("ab") as file:
+        file.write(b'\xff\n[1]\n{"step": "x"}\n{"step": 7')
+    for command in (["plot", "run"], ["info", "run"], ["train", "--resume", "run"]):
+        done = byhand(*command, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+
+
+def test_weights_that_an_update_made_infinite_are_not_saved(tmp_path, text):
+    wild = [*TINY, "--steps", "1", "--lr", "1e300", "--warmup-steps", "0"]
+    line = error_line(byhand("train", *wild, "--data", text, "--out", "run", cwd=tmp_path))
+    assert "is not finite; it was not saved" in line
+    assert not list((tmp_path / "run").glob("step-*"))
+
+
+def test_sizes_beyond_memory_are_one_line(tmp_path, text):
+    line = error_line(byhand("train", *TINY, "--d-model", 10**9, "--data", text, "--out", "run", cwd=tmp_path))
+    assert "not enough memory" in line
 
 
 def test_a_loss_that_explodes_stops_before_the_update_and_the_save(tmp_path, text):

@@ -176,7 +176,7 @@ def test_bpe_tokens_that_the_model_lacks(train_gpt, saved, bpe, tmp_path):
     [
         ([], "--data"),
         (["--data", "nowhere"], "cannot read nowhere"),
-        (["--data", "."], "cannot read ."),
+        (["--data", "."], "cannot read .: it is a folder"),
         (["--data", "EMPTY"], "is empty"),
         (["--data", "SHORT"], "1023 bytes, but at least 1024"),
         (["--data", "TEXT", "--seq", "2000"], "2000 bytes, but at least 2001"),

@@ -42,7 +42,8 @@ def parse(options: type[Options], arguments: list[str], prog: str, default: Any 
     except SystemExit as stop:
         if stop.code in (0, None):
             raise
-        raise ByhandError(f"{_one_line(said.getvalue())} See {prog} --help.") from None
+        line, ours = _one_line(said.getvalue())
+        raise ByhandError(line if ours else f"{line} See {prog} --help.") from None
 
 
 def _canonical(argument: str) -> str:
@@ -50,8 +51,8 @@ def _canonical(argument: str) -> str:
     return f"{ALIASES.get(flag, flag)}{equals}{value}"
 
 
-def _one_line(box: str) -> str:
-    """Take the words out of tyro's box: no frame, no rule, no footer."""
+def _one_line(box: str) -> tuple[str, bool]:
+    """Take the words out of tyro's box, without frame, rule and footer, and whether they are a config's own."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", box)
     words: list[str] = []
     for line in text.splitlines():
@@ -62,11 +63,26 @@ def _one_line(box: str) -> str:
             words.append(line)
     said = " ".join(words[1:] if len(words) > 1 else words) or "bad arguments"
     said = said.partition(" Argument helptext:")[0]
-    said = re.sub(r"^Error parsing (model|data|optim): ", "", said)
+    if own := re.match(r"Error parsing (?!--)[\w.]+: (.*)", said):
+        return own[1], True
+    if wrong := re.match(r"Error parsing (--[\w-]+): (.*)", said):
+        return _wrong_value(wrong[1], wrong[2]), False
     said, _, meant = said.partition(" Perhaps you meant:")
     said = said.rstrip(".") + "."
+    if missing := re.match(r"Missing value for argument '(--[\w-]+)'", said):
+        return f"{missing[1]} needs a value (one that begins with - is written {missing[1]}=-x).", False
     flags = re.findall(r"--[a-z][\w-]*", meant)
-    return f"{said} Perhaps you meant {flags[0]}." if flags else said
+    return (f"{said} Perhaps you meant {flags[0]}." if flags else said), False
+
+
+def _wrong_value(flag: str, reason: str) -> str:
+    """Say which value a flag cannot take, and what it takes instead."""
+    given = re.findall(r"'([^']*)'", reason)
+    kind = next((k for k in ("INT", "FLOAT") if k in reason), "INT" if "int()" in reason else "FLOAT")
+    if not given:
+        return f"{flag}: {reason.rstrip('.')}."
+    value = next((g for g in given if g not in ("NoneType", "int", "float")), given[0])
+    return f"{flag} {value} is not {'an integer' if kind == 'INT' else 'a number'}."
 
 
 def prefer_plain_output() -> bool:

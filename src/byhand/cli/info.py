@@ -45,9 +45,9 @@ def gather(run: Path) -> dict[str, Any]:
     """Return the facts of a run, from its newest whole checkpoint and its metrics."""
     loaded = checkpoint.load(run)
     config = to_dict(loaded.config)
-    folder = run if any(run.glob("step-*")) else run.parent
+    folder = run.resolve().parent if checkpoint.is_checkpoint(run) else run
     states = {p.name: checkpoint.defect(p) or "whole" for p in sorted(folder.glob("step-*"))}
-    rows = metrics.read(folder)
+    rows = [row for row in metrics.read(folder) if row["step"] <= loaded.step]
     evaluated = [r for r in rows if "val/loss" in r]
     return {
         "run": str(run),

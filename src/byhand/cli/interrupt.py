@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import signal
-import sys
 from types import FrameType, TracebackType
 from typing import Any
 
+from byhand.cli.say import say
+
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
 
 class StopRequest:
-    """Inside the `with` block, SIGINT and SIGTERM set `.signal` (and say so); the second raises KeyboardInterrupt."""
+    """In the `with` block SIGINT, SIGTERM and SIGHUP set `.signal` and say so; the second raises KeyboardInterrupt.
+
+    A signal that the parent ignores (`nohup`) stays ignored.
+    """
 
     def __init__(self) -> None:
         self.signal: int | None = None
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> StopRequest:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._request)
+        for number in SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._request)
         return self
 
     def __exit__(
@@ -35,4 +42,4 @@ class StopRequest:
         if self.signal is not None:
             raise KeyboardInterrupt
         self.signal = number
-        print("\nstopping after this step, then saving; press Ctrl-C again to stop now", file=sys.stderr, flush=True)
+        say("\nstopping after this step, then saving; press Ctrl-C again to stop now")

@@ -25,7 +25,7 @@ COMMANDS = {
     "grade": "Grade a filled-in worksheet, step by step.",
 }
 
-USAGE = """usage: byhand COMMAND [options]
+USAGE = """usage: byhand [--debug] COMMAND [options]
 
 A GPT whose every number can be worked by hand, and that trains at full speed.
 
@@ -34,14 +34,18 @@ A GPT whose every number can be worked by hand, and that trains at full speed.
 options:
   --help      this page; `byhand COMMAND --help` for a command's own
   --version   print the version
-  --debug     show the traceback of an error
+  --debug     before the command: show the traceback of an error
 """
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    speak_utf8()
+    open_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = arguments[:1] == ["--debug"]
+    arguments = arguments[debug:]
+    if arguments[:1] == ["help"] and len(arguments) > 1:
+        arguments = [arguments[1], "--help"]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         width = max(map(len, COMMANDS))
         print(USAGE.format(commands="\n".join(f"  {n:<{width}}  {s}" for n, s in COMMANDS.items())), end="")
@@ -57,12 +61,17 @@ def main(argv: list[str] | None = None) -> int:
         hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(COMMANDS)}."
         print(f"error: there is no command {name!r}. {hint}", file=sys.stderr)
         return 2
-    debug = "--debug" in rest
-    return run(f"byhand.cli.{name}", [a for a in rest if a != "--debug"], debug)
+    return run(f"byhand.cli.{name}", rest, debug)
 
 
-def speak_utf8() -> None:
-    """Write UTF-8 whatever the locale says, so that Chinese and sampled bytes never end a command."""
+def open_streams() -> None:
+    """Write UTF-8 whatever the locale says, so that Chinese and sampled bytes never end a command.
+
+    A stream that was closed before the start reads as empty, or swallows what is written.
+    """
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115 (open for as long as the process)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
@@ -82,6 +91,19 @@ def run(module: str, arguments: list[str], debug: bool = False) -> int:
     except BrokenPipeError:  # `byhand ... | head` closed the pipe: nothing is wrong, and nothing can be printed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if debug:
+            raise
+        print(f"error: cannot use {error.filename or 'the output'}: {error.strerror or error}.", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in its buffer has nowhere to go
+        return 2
+    except MemoryError as error:
+        if debug:
+            raise
+        print(
+            f"error: not enough memory: {error or 'for these sizes'}. Use smaller sizes or batches.", file=sys.stderr
+        )
+        return 2
     except KeyboardInterrupt:
         if debug:
             raise

@@ -86,6 +86,6 @@ def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, t
     axes.grid(alpha=0.3)
     axes.legend()
     try:
-        figure.savefig(path, dpi=150)
+        figure.savefig(path, dpi=150, format="png")
     except OSError as error:
-        raise ByhandError(f"cannot write {path}: {error.strerror}. Choose another place with --png.") from None
+        raise ByhandError(f"cannot write {path}: {error.strerror}. Choose another file with --png.") from None

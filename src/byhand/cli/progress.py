@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import deque
+from contextlib import suppress
 
 from byhand.cli.arguments import prefer_plain_output
+from byhand.cli.say import say
 from byhand.train import Progress
 
 PLAIN_LINES = 20  # in a whole run, besides those of evaluations
@@ -34,7 +35,8 @@ class Display:
 
     def __exit__(self, *exception: object) -> None:
         if self._live:
-            self._live.stop()
+            with suppress(OSError):
+                self._live.stop()
 
     def show(self, progress: Progress) -> None:
         """Update the live line, or print a plain one where it is due; evaluations always leave a line."""
@@ -44,11 +46,12 @@ class Display:
         line = self._line(progress)
         every = max(1, self._steps // PLAIN_LINES)
         if self._live:
-            self._live.update(line)
-            if progress.val_loss is not None:
-                self._live.console.print(line, highlight=False, soft_wrap=True)
+            with suppress(OSError):
+                self._live.update(line)
+                if progress.val_loss is not None:
+                    self._live.console.print(line, highlight=False, soft_wrap=True)
         elif progress.val_loss is not None or progress.step == self._first + 1 or progress.step % every == 0:
-            print(line, file=sys.stderr, flush=True)
+            say(line)
 
     def _line(self, p: Progress) -> str:
         val = "" if self._val is None else f"  val {self._val:.4f}"

@@ -15,16 +15,18 @@ from byhand.cli.arguments import parse
 from byhand.cli.interrupt import StopRequest
 from byhand.cli.presets import preset, with_toml
 from byhand.cli.progress import Display, duration
+from byhand.cli.say import say
 from byhand.config import TrainConfig
-from byhand.data import ByteDataset, map_file
+from byhand.data import ByteDataset
 from byhand.errors import CheckpointError, ConfigError, DataError
 from byhand.run_lock import locked
 from byhand.runtimes import loops
 from byhand.runtimes.numpy import keep_pages
-from byhand.texts import Text, open_text
+from byhand.texts import Text, file_facts, mapped, open_text
 from byhand.train import Trainer, require_same_text, training
 
 CORPUS = "corpus.bin"
+LARGE = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -52,16 +54,16 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand train", Options(train=base))
     keep_pages()
     if options.resume:
-        return _resume(options.resume, arguments)
+        return _resume(options, arguments)
     return _start(options)
 
 
 def _start(options: Options) -> int:
     config = options.train
     text = open_text(config.data.data)
-    ByteDataset(text.tokens, text.name).split(
-        config.data.val_fraction, config.model.seq_len
-    )  # refuse before any write
+    whole = ByteDataset(text.tokens, text.name)  # what cannot work is refused before anything is written
+    whole.split(config.data.val_fraction, config.model.seq_len)
+    whole.require_vocabulary(config.model.vocab_size)
     run = options.out or _free_folder(Path("runs"))
     with locked(run):
         if any(run.glob("step-*")):
@@ -70,24 +72,35 @@ def _start(options: Options) -> int:
         return _train(config, _stored(text, run), run, None)
 
 
-def _resume(run: Path, arguments: list[str]) -> int:
+def _resume(options: Options, arguments: list[str]) -> int:
+    run = options.resume or Path()
     moved = _early(arguments, "--data")
     for argument in arguments:
         flag = argument.partition("=")[0]
-        if flag.startswith("--") and flag not in ("--resume", "--data"):
+        if flag.startswith("--") and flag not in ("--resume", "--data", "--runtime", "--threads"):
             raise ConfigError(f"{flag} cannot change a run that is resumed. Leave it out, or start a new run.")
     if not run.is_dir():
         raise CheckpointError(f"there is no run {run}. Check the path.")
+    if checkpoint.is_checkpoint(run):
+        whole = run.parent if run.name.startswith("step-") else run.resolve().parent
+        raise CheckpointError(f"{run} is one checkpoint of a run. Use --resume {whole}.")
+    if not any(run.glob("step-*")):
+        raise CheckpointError(f"{run} holds no checkpoint, so there is nothing to resume. Start with --out {run}.")
     with locked(run):
         start = checkpoint.load(run)
         for warning in start.warnings:
-            print(f"warning: {warning}", file=sys.stderr)
+            say(f"warning: {warning}")
+        # Only these two may differ from the run's beginning: a machine may lack what the other had.
+        given = {
+            name: getattr(options.train, name) for name in ("runtime", "threads") if _early(arguments, f"--{name}")
+        }
+        start.config = replace(start.config, **given)
         if start.step >= start.config.steps:
             print(f"{run} is complete: {start.step} of {start.config.steps} steps.")
             return 0
         known = start.state["text"]["path"]
         path = Path(moved) if moved else run / CORPUS if known == CORPUS else Path(known)
-        text = Text(map_file(path), start.config.data.data, path.resolve())
+        text = mapped(path, start.config.data.data)
         metrics.keep_until(run, start.step)
         return _train(start.config, text, run, start)
 
@@ -103,6 +116,7 @@ def _train(config: TrainConfig, text: Text, run: Path, start: checkpoint.Checkpo
     begun, progress = time.monotonic(), None
     with StopRequest() as stop, Display(trainer.step, config.steps) as display:
         for progress in training(trainer, run):
+            _require_unchanged(text)
             metrics.append(run, progress)
             display.show(progress)
             if stop.signal and not progress.saved:
@@ -123,12 +137,10 @@ def _say_what_begins(trainer: Trainer, text: Text, run: Path) -> None:
     config = trainer.config
     count = sum(p.data.size for p in trainer.model.parameters().values())
     m = config.model
-    print(
+    say(
         f"{run}: {count:,} parameters ({m.n_layers} layers, {m.n_heads} heads, width {m.d_model}, "
         f"context {m.seq_len}, {config.dtype}) on {text.name} ({len(text.tokens):,} bytes), "
-        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens\n{_runtime(config)}",
-        file=sys.stderr,
-        flush=True,
+        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens\n{_runtime(config)}"
     )
 
 
@@ -150,11 +162,20 @@ def _stored(text: Text, run: Path) -> Text:
         path.write_bytes(text.tokens.tobytes())
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror}. Choose another folder with --out.") from None
-    return replace(text, tokens=map_file(path), path=path.resolve())
+    return mapped(path, text.name)
+
+
+def _require_unchanged(text: Text) -> None:
+    """Raise DataError if the file that training reads is no longer the one that it began with."""
+    now = file_facts(text.path) if text.path else None
+    if now and now != text.facts:
+        raise DataError(f"{text.path} changed while training read it. Restore it and resume, or start a new run.")
 
 
 def _identity(text: Text, run: Path) -> dict[str, Any]:
     """Return what a checkpoint remembers of its text: where it is, how long, and its hash."""
+    if len(text.tokens) > LARGE:
+        say(f"reading {text.name} once for its SHA-256 ({len(text.tokens) / 1e9:.1f} GB)")
     inside = text.path and text.path.parent == run.resolve()
     return {
         "path": CORPUS if inside else str(text.path),

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 
+from byhand.cli.interrupt import StopRequest
 from byhand.cli.train_gpt_flags import Flags, overruled, parse_flags
 from byhand.config import ModelConfig
 from byhand.data import ByteDataset, map_file
@@ -36,18 +37,24 @@ def main(arguments: list[str]) -> int:
     allowed = _allowed(flags, tokenizer, model)
     context = flags.sanity_ctx or model.config.seq_len
     places: list[int] = []
+    stop = StopRequest()
     if flags.save is not None:
         files.prepare(flags.save)
     if text is not None:
         require_text(text, model.config.seq_len)
         if flags.checks:
             places = check_places(text, flags.checks, context, model.config.seq_len, flags.sanity_offset, flags.seed)
-        for line in train(checkpoint, text, flags.steps, flags.batch, flags.seed):
-            print(line, flush=True)
+        with stop:
+            for line in train(checkpoint, text, flags.steps, flags.batch, flags.seed):
+                print(line, flush=True)
+                if stop.signal:
+                    break
     if flags.save is not None:
         files.save(flags.save, checkpoint)
         with_state = " (with optimizer state)" if checkpoint.has_optimizer else ""
         print(f"saved checkpoint '{flags.save}' at step {checkpoint.step}{with_state}")
+    if stop.signal:
+        return stop.exit_code
     if text is not None:
         for line in checks(model, text, places, context, flags.sanity_top, flags.sanity_preview):
             print(line)
