@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from byhand.config import ModelConfig
 from byhand.engine import no_grad
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, DataError
 from byhand.generation import KVCache, Sampling, draw, generate
 from byhand.model import TinyGPT
 
@@ -139,8 +139,26 @@ def test_only_allowed_ids_are_drawn():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"temperature": -1}, {"temperature": float("nan")}, {"top_k": 0}, {"top_p": 0}, {"top_p": 1.1}]
+    "settings",
+    [{"temperature": -1}, {"temperature": float("nan")}, {"top_k": 0}, {"top_p": 0}, {"top_p": 1.1}, {"seed": -1}],
 )
 def test_settings_that_cannot_work_are_refused(settings):
     with pytest.raises(ConfigError):
         Sampling(**settings)
+
+
+def test_a_cache_passes_no_gradient_and_says_so():
+    gpt = model()
+    with pytest.raises(DataError, match="passes no gradient back"):
+        gpt.forward_logits([[1, 2]], KVCache(gpt.config, 1, gpt.dtype))
+
+
+def test_a_cache_needs_the_causal_mask():
+    gpt = model(causal=False)
+    with no_grad(), pytest.raises(DataError, match="without causal mask"):
+        gpt.forward_logits([[1, 2]], KVCache(gpt.config, 1, gpt.dtype))
+
+
+def test_allowing_nothing_is_an_error():
+    with pytest.raises(ConfigError, match="no token is allowed"):
+        draw(np.zeros(3), Sampling(), np.random.default_rng(0), np.zeros(3, bool))

@@ -327,3 +327,27 @@ class TestBadInput:
         with pytest.raises(bh.ByhandError) as error:
             bh.TinyGPT(SEEDS, arrays={})
         assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, None])
+def test_a_seed_is_an_integer_of_at_least_0(seed):
+    with pytest.raises(ConfigError, match="seed is"):
+        bh.TinyGPT(bh.ModelConfig(d_model=4), seed=seed)
+
+
+def test_rows_of_different_lengths_are_refused():
+    with pytest.raises(DataError, match="rows of different lengths"):
+        bh.TinyGPT(bh.ModelConfig(d_model=4)).forward_logits([[1, 2], [3]])
+
+
+def test_tokens_may_be_a_tensor_and_dtype_a_numpy_type():
+    model = bh.TinyGPT(bh.ModelConfig(d_model=4), dtype=np.float64)
+    tokens = np.array([[1, 2, 3]])
+    np.testing.assert_array_equal(model.forward_logits(Tensor(tokens)).data, model.forward_logits(tokens).data)
+    assert model.dtype == np.float64
+
+
+def test_arrays_must_be_arrays():
+    arrays = {name: p.data for name, p in bh.TinyGPT(bh.ModelConfig(d_model=4)).parameters().items()}
+    with pytest.raises(ShapeError, match="wpe is a list"):
+        bh.TinyGPT(bh.ModelConfig(d_model=4), arrays=arrays | {"wpe": arrays["wpe"].tolist()})

@@ -5,7 +5,7 @@ import pytest
 
 from byhand.config import OptimConfig
 from byhand.engine import Tensor
-from byhand.errors import ShapeError
+from byhand.errors import ConfigError, ShapeError
 from byhand.optim import AdamW, clip_gradients, gradient_norm, learning_rate
 
 
@@ -161,3 +161,30 @@ class TestClipping:
         clip_gradients(p, gradient_norm(p), 1.0)
         assert p["b"].grad is None
         assert gradient_norm(p) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "setting", [{"lr": -1.0}, {"lr": math.nan}, {"betas": (1.0, 0.9)}, {"eps": -1.0}, {"decay": "some"}]
+)
+def test_settings_that_cannot_work_are_refused(setting):
+    with pytest.raises(ConfigError):
+        AdamW(**setting)
+
+
+def test_a_refused_step_counts_for_nothing():
+    p = Tensor(np.ones(3), requires_grad=True)
+    p.grad = np.ones(2)
+    optimizer = AdamW()
+    with pytest.raises(ShapeError):
+        optimizer.step({"p": p})
+    assert (optimizer.t, optimizer.m) == (0, {})
+
+
+def test_a_warm_up_takes_at_most_half_of_a_run():
+    config = OptimConfig(lr=1.0, warmup_steps=100)
+    assert [learning_rate(config, s, 4) for s in range(4)] == [0.5, 1.0, 1.0, pytest.approx(0.1)]
+
+
+def test_a_constant_schedule_stays_at_lr_after_the_warm_up():
+    config = OptimConfig(lr=1.0, warmup_steps=2, schedule="constant")
+    assert [learning_rate(config, s, 6) for s in range(6)] == [0.5, 1, 1, 1, 1, 1]

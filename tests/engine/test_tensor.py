@@ -63,3 +63,33 @@ def test_a_name_is_given_to_one_equation_only():
     with pytest.raises(ValueError, match="two equations are called 'add'"):
         Equation(**fields)
     assert registry["add"] is add
+
+
+def test_a_fraction_beside_integers_is_not_cut_off():
+    whole = Tensor([1, 2])
+    assert (whole * 0.5).data.tolist() == [0.5, 1.0]
+    assert (whole / 2).data.tolist() == [0.5, 1.0]
+    assert (whole * 3).data.tolist() == [3, 6]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_arrays_and_lists_on_either_side(dtype):
+    x = Tensor(np.array([[1.0, 2.0], [3.0, 4.0]], dtype=dtype), requires_grad=True)
+    ones = np.ones((2, 2), dtype=dtype)
+    for result, expected in (
+        (ones + x, ones + x.data),
+        (ones * x, x.data),
+        (ones - x, 1 - x.data),
+        (x - ones, x.data - 1),
+        (ones @ x, ones @ x.data),
+        (x @ ones, x.data @ ones),
+        (x - [1.0, 2.0], x.data - [1.0, 2.0]),
+        (3 - x, 3 - x.data),
+    ):
+        assert isinstance(result, Tensor)
+        np.testing.assert_array_equal(result.data, expected)
+
+
+def test_reshape_takes_lengths_or_a_tuple():
+    x = Tensor(np.arange(6.0))
+    assert x.reshape(2, 3).shape == x.reshape((2, -1)).shape == (2, 3)
