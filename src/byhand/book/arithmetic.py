@@ -16,6 +16,8 @@ SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # how tightly a piece of text holds toge
 
 Leaf = Callable[[Term], str]
 
+_SKIPPED = Term("…", 0.0)  # what stands between the first parts of a long sum and the last
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -55,14 +57,9 @@ def expression(term: Term, leaf: Leaf = number, long: int = LONG) -> str:
 def definitions(term: Term, leaf: Leaf = number, long: int = LONG) -> list[Line]:
     """Return a line for every labelled part below a term, the innermost first, each once."""
     found: dict[tuple[str, float], Line] = {}
-
-    def visit(part: Term, top: bool) -> None:
-        for inner in part.parts:
-            visit(inner, False)
-        if not top and part.parts and part.label:
-            found.setdefault((part.label, part.value), Line(part.label, expression(part, leaf, long), part))
-
-    visit(term, True)
+    for part in _below(term):
+        if part is not term and part.parts and part.label and (part.label, part.value) not in found:
+            found[part.label, part.value] = Line(part.label, expression(part, leaf, long), part)
     return list(found.values())
 
 
@@ -84,8 +81,24 @@ def addends(term: Term) -> list[Term]:
 
 
 def leaves(term: Term) -> list[Term]:
-    """Return the numbers that a term is made of, in the order in which they are written."""
-    return [term] if not term.parts else [leaf for part in term.parts for leaf in leaves(part)]
+    """Return the numbers that a term is made of, in the order in which they are written, each once."""
+    return [part for part in _below(term) if not part.parts]
+
+
+def _below(term: Term) -> list[Term]:
+    """Return a term and all its parts, inner ones first; a part that stands in many places comes once."""
+    order: list[Term] = []
+    seen: set[int] = set()
+
+    def visit(part: Term) -> None:
+        if id(part) not in seen:
+            seen.add(id(part))
+            for inner in part.parts:
+                visit(inner)
+            order.append(part)
+
+    visit(term)
+    return order
 
 
 def _is_long(term: Term, long: int) -> bool:
@@ -97,11 +110,8 @@ def _write(term: Term, leaf: Leaf, long: int, top: bool = False) -> tuple[str, i
         return _tight(leaf(term))
     if not top and (term.label or _is_long(term, long)):
         return _tight(leaf(Term(term.label, term.value)))
-    parts = [_write(part, leaf, long) for part in term.parts]
-    if _is_long(term, long):  # only at the top: the first two, and the last
-        ends, skipped = (*term.parts[:2], term.parts[-1]), ("…", ATOM)
-        term = Term(term.label, term.value, term.op, (*ends[:2], Term("", 0.0), ends[2]))
-        parts = [*parts[:2], skipped, parts[-1]]
+    shown = term.parts if not _is_long(term, long) else (*term.parts[:2], _SKIPPED, term.parts[-1])
+    parts = [("…", ATOM) if part is _SKIPPED else _write(part, leaf, long) for part in shown]
     return _OPERATIONS.get(term.op, _function)(term, parts)
 
 

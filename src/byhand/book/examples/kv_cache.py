@@ -19,6 +19,8 @@ def lesson(exact: bool) -> Lesson:
     """Decode with the cache, show what each token computes, and hold the logits against the whole pass."""
     array = numbers(exact)
     model = model_of(CONFIG, {n: array(w) for n, w in WEIGHTS.items()})
+    for parameter in model.parameters().values():
+        parameter.requires_grad = False  # a cache passes no gradient back
     tokens = list(BYTES[:-1])
     whole = model.forward_logits(np.asarray([tokens])).data
     cache = KVCache(CONFIG, 1, array(0).dtype)
