@@ -15,8 +15,8 @@ from byhand.book.tables import LATEX
 from byhand.engine.equation import registry
 
 SMALL = re.compile(r"([−-]?\d+(?:\.\d+)?)e[−-](\d+)")
-NOISE = 12  # powers of ten below which a number is what rounding left of a zero, and differs between machines
-ROUGH = 8  # below which its last digits do
+NOISE = 10  # powers of ten below which a number is printed as 0: rounding decides, differently on each machine
+ROUGH = 8  # powers of ten below which the last digits are left out, for the same reason
 
 
 @block
