@@ -85,10 +85,10 @@ def resolved(config: TrainConfig) -> TrainConfig:
     return replace(config, runtime="loops", threads=config.threads or loops.cores())
 
 
-def make_steps(config: TrainConfig, model: TinyGPT, optimizer: AdamW) -> Steps:
-    """Return the steps of a resolved config."""
+def make_steps(config: TrainConfig, model: TinyGPT, optimizer: AdamW, blas: str = "auto") -> Steps:
+    """Return the steps of a resolved config; blas is "mkl", "scipy" or, for the faster of those there are, "auto"."""
     if config.runtime != "loops":
         return TapeSteps(model, optimizer)
     from byhand.runtimes.loops.training import LoopsRuntime
 
-    return LoopsRuntime(model, optimizer, config.threads)
+    return LoopsRuntime(model, optimizer, config.threads, blas)

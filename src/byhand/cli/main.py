@@ -23,6 +23,9 @@ COMMANDS = {
     "work": "Work an example on paper, step by step, or be asked for each number.",
     "worksheet": "Write a worksheet and its answer key, to print.",
     "grade": "Grade a filled-in worksheet, step by step.",
+    "bench": "Time training here, beside PyTorch in the same run.",
+    "plan": "Show the kernel calls that a training step becomes, and where its time goes.",
+    "doctor": "Say what this machine offers: cores, CPU features, BLAS, compiled code.",
 }
 
 USAGE = """usage: byhand [--debug] COMMAND [options]

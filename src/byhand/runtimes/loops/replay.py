@@ -76,7 +76,7 @@ def replay(table, first, last, memory, words, controls, signals, blas):
         elif op == RELU_BACK:
             relu_back(memory, r[1], r[2], r[3])
         elif op == ATTENTION:
-            attention(memory, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
+            attention(memory, words, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
         elif op == ATTENTION_BACK:
             attention_back(memory, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10])
         elif op == EMBED:

@@ -15,6 +15,7 @@ import numpy as np
 
 from byhand.runtimes.loops.draft import Draft, Group
 from byhand.runtimes.loops.kernels.exponential import exp
+from byhand.runtimes.loops.kernels.largest import largest
 from byhand.runtimes.loops.native import compiled, sgemm, vector
 
 F = np.float32
@@ -22,14 +23,12 @@ BLOCK = 64  # queries in a block: smaller skips more of the masked half, but mak
 
 
 @compiled
-def softmax_rows(memory, scores, first, rows, stride, keys, causal):
+def softmax_rows(memory, words, scores, first, rows, stride, keys, causal):
     """Softmax in place; row i sees keys up to first + i, the rest of the block's keys get weight 0."""
     for i in range(rows):
         p = vector(memory, scores + i * stride, keys)
         visible = first + i + 1 if causal else keys
-        m = p[0]
-        for s in range(visible):
-            m = max(m, p[s])
+        m = largest(words, scores + i * stride, visible)
         z = F(0)
         for s in range(visible):
             e = exp(p[s] - m)
@@ -56,7 +55,7 @@ def softmax_rows_back(memory, d_weights, weights, first, rows, stride, keys, cau
 
 
 @compiled
-def attention(memory, blas, qkv, weights, out, batch, heads, steps, width, causal):
+def attention(memory, words, blas, qkv, weights, out, batch, heads, steps, width, causal):
     """out[b,t,h D:] = sum over s of weights[b,h,t,s] v[b,s,h D:]; keeps the weights."""
     c, row = heads * width, 3 * heads * width
     scale = F(1.0 / math.sqrt(width))
@@ -71,7 +70,7 @@ def attention(memory, blas, qkv, weights, out, batch, heads, steps, width, causa
                 block = p + first * steps
                 sgemm(blas[0], memory, q + first * row, q + c, block, rows, keys, width, row, row, steps, 0, 1,
                       scale, F(0.0))  # fmt: skip
-                softmax_rows(memory, block, first, rows, steps, keys, causal)
+                softmax_rows(memory, words, block, first, rows, steps, keys, causal)
                 sgemm(blas[0], memory, block, q + 2 * c, o + first * c, rows, width, keys, steps, row, c, 0, 0,
                       F(1.0), F(0.0))  # fmt: skip
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from byhand.runtimes.loops.draft import LOSS_SLOT, Draft, Group
 from byhand.runtimes.loops.kernels.exponential import exp
+from byhand.runtimes.loops.kernels.largest import largest
 from byhand.runtimes.loops.native import compiled, vector
 
 F = np.float32
@@ -25,9 +26,7 @@ def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot):
     total = 0.0
     for i in range(rows):
         z, target = vector(memory, logits + i * vocab, vocab), words[targets + i]
-        m = z[0]
-        for v in range(vocab):
-            m = max(m, z[v])
+        m = largest(words, logits + i * vocab, vocab)
         shifted = z[target] - m
         sum_e = F(0)
         for v in range(vocab):

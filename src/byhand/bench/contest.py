@@ -1,0 +1,34 @@
+"""Contest: run several ways to do the same thing by turns, and compare medians."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def by_turns(runs: Mapping[str, Callable[[], Any]], repeats: int, rounds: int = 5) -> dict[str, list[float]]:
+    """Return seconds by name: in each round every run is warmed once, then timed `repeats` times."""
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            run()
+            for _ in range(repeats):
+                begun = time.perf_counter()
+                run()
+                seconds[name].append(time.perf_counter() - begun)
+    return seconds
+
+
+def repeats_for(run: Callable[[], Any], seconds: float) -> int:
+    """Return how often a run fits into this time, at least twice."""
+    run()
+    begun = time.perf_counter()
+    run()
+    return max(2, round(seconds / (time.perf_counter() - begun)))
+
+
+def milliseconds(seconds: list[float]) -> dict[str, float]:
+    """Return median and smallest time in ms."""
+    return {"ms_median": 1e3 * statistics.median(seconds), "ms_min": 1e3 * min(seconds)}

@@ -1,0 +1,64 @@
+"""The shapes that speed is compared on, and the floating-point operations of a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from byhand.config import ModelConfig
+from byhand.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Shape:
+    """B windows of T tokens through L blocks of width C with H heads, over V tokens."""
+
+    batch: int
+    seq_len: int
+    d_model: int
+    n_layers: int
+    n_heads: int
+    vocab_size: int
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in a step."""
+        return self.batch * self.seq_len
+
+    @property
+    def flops(self) -> int:
+        """Operations of a training step: 6 for each weight and token, and the attention over all pairs.
+
+        Source: Kaplan et al. 2020, arXiv:2001.08361, section 2.1; masked pairs count too, as is usual.
+        """
+        weights = self.n_layers * 12 * self.d_model**2 + self.d_model * self.vocab_size
+        attention = self.n_layers * 12 * self.batch * self.seq_len**2 * self.d_model
+        return 6 * weights * self.tokens + attention
+
+    def model(self, seq_len: int | None = None) -> ModelConfig:
+        """Return the model of this shape; seq_len for another context."""
+        return ModelConfig(
+            vocab_size=self.vocab_size,
+            seq_len=seq_len or self.seq_len,
+            d_model=self.d_model,
+            n_layers=self.n_layers,
+            n_heads=self.n_heads,
+        )
+
+
+SHAPES = {
+    "tiny": Shape(4, 64, 64, 1, 1, 256),
+    "nano": Shape(12, 64, 128, 4, 4, 256),
+    "small": Shape(8, 256, 384, 6, 6, 256),
+}
+
+
+def shape_of(text: str) -> Shape:
+    """Return a named shape, or the one that B,T,C,L,H,V gives."""
+    if text in SHAPES:
+        return SHAPES[text]
+    parts = text.split(",")
+    if len(parts) != 6 or not all(p.strip().isdigit() and int(p) > 0 for p in parts):
+        raise ConfigError(
+            f"shape {text!r} is not known. Use {', '.join(SHAPES)}, or B,T,C,L,H,V such as 4,64,64,1,1,256."
+        )
+    return Shape(*map(int, parts))

@@ -1,0 +1,79 @@
+"""The training step, timed: ours in each runtime, and the peers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from byhand.bench.contest import by_turns, milliseconds, repeats_for
+from byhand.bench.shapes import Shape
+from byhand.bench.torch_peer import torch_step
+from byhand.config import Runtime, TrainConfig
+from byhand.errors import ConfigError
+from byhand.model import TinyGPT
+from byhand.optim import AdamW
+from byhand.runtimes.numpy import keep_pages
+from byhand.steps import make_steps, resolved
+
+PEERS = ("torch", "torch-eager", "torch-compile", "torch-bf16", "numpy")
+
+
+def our_step(shape: Shape, runtime: Runtime, threads: int = 0, blas: str = "auto") -> Callable[[], float]:
+    """Return a function that makes one training step on a fixed random batch and returns the loss."""
+    config = resolved(TrainConfig(model=shape.model(), runtime=runtime, threads=threads))
+    model = TinyGPT(config.model, seed=1)
+    optimizer = AdamW(lr=3e-4, betas=(0.9, 0.99), weight_decay=0.1, decay="matrices")
+    steps = make_steps(config, model, optimizer, blas)
+    rng = np.random.default_rng(0)
+    tokens, targets = (rng.integers(0, shape.vocab_size, (shape.batch, shape.seq_len)) for _ in range(2))
+    return lambda: steps.step([(tokens, targets)], 1.0)[0]
+
+
+def peer_steps(shape: Shape, peers: Sequence[str]) -> dict[str, Callable[[], float]]:
+    """Return the peers' steps by name; `torch` stands for eager and compile, of which the faster counts."""
+    unknown = [p for p in peers if p not in PEERS]
+    if unknown:
+        raise ConfigError(f"there is no peer {unknown[0]!r}. Use {', '.join(PEERS)}.")
+    makers: dict[str, Callable[[], Callable[[], float]]] = {
+        "torch-eager": lambda: torch_step(shape, compiled=False),
+        "torch-compile": lambda: torch_step(shape, compiled=True),
+        "torch-bf16": lambda: torch_step(shape, compiled=False, bfloat16=True),
+        "numpy": lambda: our_step(shape, "numpy"),
+    }
+    names = [n for p in peers for n in (("torch-eager", "torch-compile") if p == "torch" else (p,))]
+    return {name: makers[name]() for name in dict.fromkeys(names)}
+
+
+def measure(
+    shape: Shape,
+    runtime: Runtime = "auto",
+    threads: int = 0,
+    blas: str = "auto",
+    steps: int | None = None,
+    peers: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return times of our step, and of each peer with its ratio (peer's median / ours).
+
+    steps is the number of timed steps of each; as many as fit into ten seconds if not given.
+    """
+    keep_pages()
+    ours = our_step(shape, runtime, threads, blas)
+    runs = {"ours": ours, **peer_steps(shape, peers)}
+    rounds = 5
+    repeats = max(1, steps // rounds) if steps else max(repeats_for(run, 10 / rounds) for run in runs.values())
+    seconds = by_turns(runs, repeats, rounds)
+    figures: dict[str, Any] = milliseconds(seconds["ours"])
+    median = figures["ms_median"]
+    figures |= {
+        "tokens_per_s": 1e3 * shape.tokens / median,
+        "gflops": shape.flops / median / 1e6,
+        "loss": ours(),
+        "runtime": resolved(TrainConfig(model=shape.model(), runtime=runtime)).runtime,
+    }
+    if peers:
+        timed = {name: milliseconds(seconds[name]) for name in runs if name != "ours"}
+        figures["peers"] = {name: times | {"ratio": times["ms_median"] / median} for name, times in timed.items()}
+        figures["ratio"] = min(p["ratio"] for p in figures["peers"].values())
+    return figures

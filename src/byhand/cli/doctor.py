@@ -1,0 +1,82 @@
+"""`byhand doctor`: what this machine offers, and what the fast runtime makes of it."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import platform
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from byhand import __version__
+from byhand.cli.arguments import parse
+from byhand.runtimes import loops
+
+FEATURES = ("avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "bf16")
+PACKAGES = ("numpy", "scipy", "numba", "mkl", "matplotlib", "torch")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Say what this machine offers to training: cores, CPU features, packages, BLAS, compiled code."""
+
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand doctor")
+    facts = found()
+    if options.json:
+        print(jsonlib.dumps(facts))
+        return 0
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print(f"{name:<{width}}  {', '.join(value) if isinstance(value, list) else value}")
+    return 0
+
+
+def found() -> dict[str, Any]:
+    """Return what there is, by name."""
+    facts: dict[str, Any] = {
+        "byhand": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": loops.cores(),
+        "cpu features": cpu_features() or ["unknown on this system"],
+        "packages": [f"{name} {version}" for name in PACKAGES if (version := _version(name))],
+    }
+    missing = loops.missing()
+    if missing:
+        facts["runtime"] = f"numpy; pip install 'byhand[fast]' for loops (lacks {', '.join(missing)})"
+        return facts
+    from byhand.runtimes.loops.blas import find_blas
+    from byhand.runtimes.loops.native import CACHE_FOLDER
+
+    compiled = any(CACHE_FOLDER.rglob("replay*.nbc"))
+    return facts | {
+        "runtime": f"loops on {loops.cores()} threads",
+        "blas": find_blas().name,
+        "compiled code": f"{CACHE_FOLDER} ({'ready' if compiled else 'compiled at the first step, some 10 s'})",
+    }
+
+
+def cpu_features() -> list[str]:
+    """Return the vector and matrix instructions that matter here, where the system lists them."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return []
+    flags = {f for line in lines if line.startswith(("flags", "Features")) for f in line.split(":", 1)[1].split()}
+    return [f for f in FEATURES if f in flags]
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

@@ -1,0 +1,92 @@
+"""`byhand bench train`, `byhand plan` and `byhand doctor`: what they print is there and adds up."""
+
+import importlib.util
+import json
+
+import pytest
+
+from byhand.bench.shapes import SHAPES, shape_of
+from byhand.cli.main import main
+from byhand.errors import ConfigError
+
+needs_loops = pytest.mark.skipif(
+    importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None,
+    reason="the loops runtime needs numba and scipy (extra `fast`)",
+)
+SMALL = "2,8,12,2,3,17"
+
+
+def said(capsys, *arguments):
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_flops_of_a_step_as_counted_by_hand():
+    """One block of width 2 over 3 tokens in a window of 5, twice: (12 C^2 + C V) 6 N + 12 B T^2 C."""
+    shape = shape_of("2,5,2,1,1,3")
+    assert shape.flops == 6 * (12 * 4 + 2 * 3) * 10 + 12 * 2 * 25 * 2
+    assert shape_of("tiny") == SHAPES["tiny"]
+
+
+@pytest.mark.parametrize("shape", ["huge", "1,2,3", "0,8,8,1,1,4", "4,64,64,1,1,x"])
+def test_unknown_shapes_are_refused(shape):
+    with pytest.raises(ConfigError, match="B,T,C,L,H,V"):
+        shape_of(shape)
+
+
+def test_bench_against_numpy(capsys):
+    figures = json.loads(
+        said(
+            capsys,
+            "bench",
+            "train",
+            "--shape",
+            SMALL,
+            "--runtime",
+            "numpy",
+            "--steps",
+            "5",
+            "--peer",
+            "numpy",
+            "--json",
+        )
+    )
+    assert figures["ms_median"] >= figures["ms_min"] > 0
+    assert figures["tokens_per_s"] == pytest.approx(16e3 / figures["ms_median"])
+    assert figures["gflops"] == pytest.approx(shape_of(SMALL).flops / figures["ms_median"] / 1e6)
+    assert 0 < figures["loss"] < 4
+    assert figures["ratio"] == figures["peers"]["numpy"]["ms_median"] / figures["ms_median"]
+
+
+@needs_loops
+def test_plan_lists_every_flop_and_the_times_add_up(capsys):
+    facts = json.loads(
+        said(capsys, "plan", "--shape", SMALL, "--threads", "1", "--steps", "2", "--every-call", "--json")
+    )
+    calls = facts["calls"]
+    products = sum(c["flops"] for c in calls if c["kernel"] == "gemm")
+    weights = 2 * 12 * 12**2 + 12 * 17
+    assert products == 6 * weights * 16
+    assert sum(c["share"] for c in calls) == pytest.approx(1)
+    assert not [c for c in calls if c["kernel"] == "reference"]
+    summed = json.loads(said(capsys, "plan", "--shape", SMALL, "--threads", "1", "--steps", "0", "--json"))["calls"]
+    assert sum(c["calls"] for c in summed) == len(calls)
+    assert {c["ms"] for c in summed} == {None}
+
+
+@needs_loops
+def test_plan_as_a_table_and_as_a_picture(capsys, tmp_path):
+    table = said(capsys, "plan", "--shape", SMALL, "--steps", "1")
+    assert "layer_norm" in table
+    if importlib.util.find_spec("matplotlib") is not None:
+        said(capsys, "plan", "--shape", SMALL, "--steps", "1", "--plot", str(tmp_path / "plan.svg"))
+        assert (tmp_path / "plan.svg").read_text().startswith("<?xml")
+    assert main(["plan", "--shape", SMALL, "--plot", str(tmp_path / "plan.jpg")]) == 2
+
+
+def test_doctor(capsys):
+    facts = json.loads(said(capsys, "doctor", "--json"))
+    assert facts["cores"] >= 1
+    assert any(package.startswith("numpy ") for package in facts["packages"])
+    assert facts["runtime"].startswith("loops" if "blas" in facts else "numpy")
+    assert "cores" in said(capsys, "doctor")
