@@ -146,3 +146,11 @@ def test_sections_come_from_the_docstring():
     path = source.PACKAGE / "equations" / "softmax.py"
     assert "Equation" in ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     assert source.sections(path)["Equation"].startswith("p_i = exp(x_i - m)")
+
+
+def test_kernels_are_found_also_when_they_serve_several_equations():
+    loops = {name: entry.kernels.get("loops") for name, entry in entries().items()}
+    assert "/gelu.py:" in loops["gelu"]
+    assert loops["causal_softmax"] == loops["causal_self_attention"]
+    for pointer in filter(None, loops.values()):
+        assert line_at(pointer).lstrip().startswith(("def ", "class ", "@"))

@@ -89,12 +89,14 @@ class Entry:
 
     @cached_property
     def kernels(self) -> dict[str, str]:
-        """The kernel that replaces an equation, by runtime: a file of its stem in the runtime's folder."""
+        """The kernel that replaces an equation, by runtime: the file of its stem, or a fused one that names it."""
         found: dict[str, str] = {}
         for folder in sorted(p for p in RUNTIMES.iterdir() if p.is_dir()):
-            for path in sorted(folder.rglob(f"{self.name}.py")):
-                line = next((n.lineno for n in source.tree(path).body if hasattr(n, "name")), 1)
-                found.setdefault(folder.name, f"{source.shown(path)}:{line}")
+            files = sorted(folder.rglob("kernels/*.py"), key=lambda p: (p.stem != self.name, p.name))
+            for path in files:
+                if path.stem == self.name or (self.latex and f'"{self.name}"' in path.read_text(encoding="utf-8")):
+                    line = next((n.lineno for n in source.tree(path).body if hasattr(n, "name")), 1)
+                    found.setdefault(folder.name, f"{source.shown(path)}:{line}")
         return found
 
     def _page(self, path: str) -> str | None:
