@@ -140,6 +140,13 @@ def test_pointers_are_where_python_finds_the_code(stem):
             assert f"[{file}:{line}]" in text(ROOT / "docs" / "equations" / f"{stem}{suffix}")
 
 
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+def test_places_that_the_readme_shows_are_those_of_where(name):
+    entries = index.entries().values()
+    known = {place for entry in entries for place in (entry.forward, entry.derivative, entry.wired_at, entry.test)}
+    assert set(re.findall(r"\b(?:src|tests)/[\w/]+\.py:\d+", text(ROOT / name))) <= known
+
+
 def test_a_stale_block_is_found(tmp_path, monkeypatch, capsys):
     page = tmp_path / "docs" / "relu.md"
     page.parent.mkdir()
