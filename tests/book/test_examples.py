@@ -205,6 +205,21 @@ def test_rounding_is_no_mistake():
     assert agrees(0.0, 0.0)
 
 
+def test_one_digit_is_too_few():
+    p = next(n for s in LESSONS["cross-entropy", False].steps for n in s.numbers if say(n.label, "en") == "p[0,1]")
+    verdict = check(p, "0.24")
+    assert not verdict.right
+    assert verdict.mistake.en.startswith("rounded it too far")
+    assert check(p, "0.237").right
+    assert check(p, "0.25").mistake is None
+
+
+@pytest.mark.parametrize("name", [n for n in TITLES if n != "memory-layout"])
+def test_what_is_given_is_said(name):
+    assert LESSONS[name, False].given
+    assert len({n for n, _ in LESSONS[name, False].given}) == len(LESSONS[name, False].given)
+
+
 def test_a_wrong_name():
     with pytest.raises(ByhandError, match="Did you mean matrix-core"):
         make("matrixcore")

@@ -82,7 +82,7 @@ def _gradient_numbers(back: BackStep, slot: int, name: str, d: np.ndarray, watch
         term = gradient_term(back, slot, index)
         if term is not None:
             leaf = leaf_text(data)
-            yield from defined(term, leaf, data, index, True, seen)
+            yield from defined(term, leaf, data, index, seen)
             text, letters = arithmetic.expression(term, leaf), ""
         else:
             text, letters = _shared(list(shares(back, back.node.inputs[slot], index, watched)))

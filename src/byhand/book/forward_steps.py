@@ -12,6 +12,7 @@ import numpy as np
 
 from byhand.book import arithmetic
 from byhand.book.exact import Exact
+from byhand.book.gradient_terms import ROW_LABELS
 from byhand.book.index import Entry, entries
 from byhand.book.lesson import Number, Step, Words, form, grid, written
 from byhand.book.lesson_terms import leaf_text, term_value
@@ -22,6 +23,7 @@ from byhand.engine import Tensor
 from byhand.engine.terms import Index, Term
 from byhand.equations import adamw
 
+OF_A_ROW = ("mean", "var", *ROW_LABELS)  # labelled parts that a whole row shares
 COPIES = ("reshape", "transpose", "split_qkv", "merge_heads")  # no arithmetic: only the result is shown
 
 
@@ -32,6 +34,11 @@ def forward_steps(watched: Watched, names: Callable[[str], bool] = lambda name: 
         for application in watched.applications
         if names(names_of(application, watched)[0])
     ]
+
+
+def given(watched: Watched) -> tuple[tuple[str, str], ...]:
+    """Return what a computation starts from: its leaves, by name."""
+    return tuple((name, grid(tensor.data)) for name, tensor in watched.leaves.items())
 
 
 def forward_step(application: Application, watched: Watched) -> Step:
@@ -90,8 +97,7 @@ def _numbers(application: Application, name: str, index: Index, seen: set[Any], 
     term = application.equation.terms(index, data, result, **application.static, **asked)
     leaf = leaf_text(data)
     place = written(name, index)
-    rows = application.equation.name == "layer_norm"
-    yield from defined(term, leaf, data, index, rows, seen)
+    yield from defined(term, leaf, data, index, seen)
     mistakes = (
         forward_mistakes(application.equation.name, floats(data), index, application.static) if which == 0 else []
     )
@@ -106,16 +112,16 @@ def _numbers(application: Application, name: str, index: Index, seen: set[Any], 
 
 
 def defined(
-    term: Term, leaf: arithmetic.Leaf, data: tuple[Any, ...], index: Index, rows: bool, seen: set[Any]
+    term: Term, leaf: arithmetic.Leaf, data: tuple[Any, ...], index: Index, seen: set[Any]
 ) -> Iterator[Number]:
-    """Yield the labelled parts of a term that were not seen before; with `rows` they belong to a whole row."""
+    """Yield the labelled parts of a term that were not seen before, with the element or the row they belong to."""
     for line in arithmetic.definitions(term, leaf):
         key = (line.label, tuple((part.source, part.value) for part in arithmetic.leaves(line.term)))
         if key in seen or line.term.op == "max":
             continue
         seen.add(key)
         yield Number(
-            line.label if "[" in line.label else written(line.label, index[:-1] if rows else index),
+            line.label if "[" in line.label else written(line.label, index[:-1] if line.label in OF_A_ROW else index),
             line.expression,
             line.term.value,
             form(term_value(line.term, data)),

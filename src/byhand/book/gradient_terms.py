@@ -16,6 +16,8 @@ from byhand.engine import Step
 from byhand.engine.terms import Index, Term, function, number, product, ratio, total
 from byhand.equations.gelu import CUBIC, K
 
+ROW_LABELS = SUM_LABEL, AVERAGE_LABEL, ALIGNED_LABEL = "Σ ∂p·p", "avg(h)", "avg(h·x̂)"  # shared by a whole row
+
 
 def gradient_term(back: Step, slot: int, index: Index) -> Term | None:
     """Return the arithmetic of one element of the gradient of input number `slot`; None where shares say it all."""
@@ -30,7 +32,7 @@ def _softmax(saved: tuple[Any, ...], d: Any, index: Index) -> Term:
     p, (*place, i) = saved[0], index
     row, cotangents = p[tuple(place)], d[tuple(place)]
     seen = [j for j in range(len(row)) if float(row[j])]
-    mean = total((product((number(cotangents[j]), number(row[j]))) for j in seen), "Σ ∂p·p")
+    mean = total((product((number(cotangents[j]), number(row[j]))) for j in seen), SUM_LABEL)
     return product((number(row[i]), total((number(cotangents[i]), function("negative", mean)))))
 
 
@@ -41,9 +43,9 @@ def _layer_norm(saved: tuple[Any, ...], d: Any, index: Index) -> Term:
     width = xhat.shape[-1]
     h = np.asarray(d * gain[0] if gain else d)[tuple(place)]
     row = xhat[tuple(place)]
-    average = ratio(total(map(number, h)), number(width, "C"), "avg(h)")
+    average = ratio(total(map(number, h)), number(width, "C"), AVERAGE_LABEL)
     aligned = ratio(
-        total(product((number(a), number(b))) for a, b in zip(h, row, strict=True)), number(width, "C"), "avg(h·x̂)"
+        total(product((number(a), number(b))) for a, b in zip(h, row, strict=True)), number(width, "C"), ALIGNED_LABEL
     )
     inner = (number(h[c]), function("negative", average), function("negative", product((number(row[c]), aligned))))
     return product((number(rstd[(*place, 0)]), total(inner)))

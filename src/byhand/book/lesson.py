@@ -67,12 +67,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A worked example from beginning to end."""
+    """A worked example from beginning to end: what is given, and the steps."""
 
     name: str
     title: Words
     intro: Words
     steps: tuple[Step, ...]
+    given: tuple[tuple[str, str], ...] = ()
 
 
 def number_text(x: Any) -> str:

@@ -9,10 +9,19 @@ from byhand.book.lesson import Lesson, Number, Step, say
 
 def text(lesson: Lesson, lang: str = "en") -> str:
     """Return the whole lesson, step by step."""
-    lines = [lesson.title.said(lang), "", lesson.intro.said(lang)]
+    lines = [lesson.title.said(lang), "", lesson.intro.said(lang), *given_lines(lesson, lang)]
     for count, step in enumerate(lesson.steps, 1):
         lines += ["", *step_lines(count, step, lang)]
     return "\n".join(lines)
+
+
+def given_lines(lesson: Lesson, lang: str) -> Iterator[str]:
+    """Yield what is given."""
+    if lesson.given:
+        yield from ("", "已知" if lang == "zh" else "Given")
+    width = max((len(name) for name, _ in lesson.given), default=0)
+    for name, rows in lesson.given:
+        yield f"   {name:<{width}} = {rows}"
 
 
 def step_lines(count: int, step: Step, lang: str) -> Iterator[str]:

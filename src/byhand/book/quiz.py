@@ -29,6 +29,8 @@ def check(number: Number, answer: str) -> Verdict:
         return Verdict(True)
     wrong = [m for m in (*number.mistakes, *_general(number)) if not agrees(number.value, m.value)]
     near = [m for m in wrong if agrees(given, m.value)]
+    if not near and _is_rounded_too_far(answer, number.value):
+        return Verdict(False, Mistake(given, "rounded it too far: give three digits", "舍入过多：请保留三位有效数字"))
     return Verdict(False, min(near, key=lambda m: abs(m.value - given), default=None))
 
 
@@ -39,6 +41,13 @@ def agrees(given: float, right: float) -> bool:
     if right == 0 or given == 0:
         return abs(given - right) <= ROUNDED / 10
     return abs(given - right) <= max(RELATIVE * abs(right), min(ROUNDED, 0.05 * abs(right)))
+
+
+def _is_rounded_too_far(answer: str, right: float) -> bool:
+    """Say whether the answer is the right number with one or two digits only."""
+    written = re.fullmatch(r"\s*[-−]?0*\.?0*(\d*)\.?(\d*)\s*", answer)
+    digits = len(written[1] + written[2]) if written else 0
+    return 0 < digits < 3 and math.isfinite(right) and math.isclose(value(tidy(answer)), float(f"{right:.{digits}g}"))
 
 
 def tidy(answer: str) -> str:

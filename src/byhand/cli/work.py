@@ -10,7 +10,7 @@ import tyro
 
 from byhand.book.examples import TITLES, make
 from byhand.book.lesson import Lesson, Number, say
-from byhand.book.lesson_text import heading_lines, number_line, result_lines, text
+from byhand.book.lesson_text import given_lines, heading_lines, number_line, result_lines, text
 from byhand.book.quiz import check
 from byhand.cli.arguments import parse
 from byhand.errors import ByhandError
@@ -76,7 +76,9 @@ def main(arguments: list[str]) -> int:
 def _quiz(lesson: Lesson, lang: str) -> int:
     said = SAID[lang]
     asked = right = 0
-    print(f"{lesson.title.said(lang)}\n\n{lesson.intro.said(lang)}\n\n{said['help']}")
+    print(
+        lesson.title.said(lang), "", lesson.intro.said(lang), *given_lines(lesson, lang), "", said["help"], sep="\n"
+    )
     try:
         for count, step in enumerate(lesson.steps, 1):
             print("", *heading_lines(count, step, lang), sep="\n")
@@ -98,9 +100,7 @@ def _ask(number: Number, said: dict[str, str], lang: str) -> bool | None:
     """Ask for one number until it is right or given up; True if the first try was right, None to skip the step."""
     first = True
     while True:
-        answer = _read(
-            f"   {say(number.label, lang)} = {number.letters if first and number.letters else ''}\n   ? "
-        ).strip()
+        answer = _read(f"   {say(number.label, lang)} = {number.letters}\n   ? ").strip()
         if answer == "q":
             raise EOFError
         if answer == "s":

@@ -2,7 +2,7 @@
 
 from byhand.book.examples import TITLES, numbers
 from byhand.book.forward_steps import update_step
-from byhand.book.lesson import Lesson, Words
+from byhand.book.lesson import Lesson, Words, grid, number_text
 
 THETA, GRADIENTS, RATE = [1, -2], ([2, "-1/2"], [1, "1/2"]), 0.1
 SETTINGS = {"beta1": 0.9, "beta2": 0.99, "eps": 0.0, "weight_decay": 0.1}
@@ -23,4 +23,9 @@ def lesson(exact: bool) -> Lesson:
         "所以第一步中每个参数移动一个学习率，外加权重衰减。"
         "为了数字整齐，这里省去 eps。",
     )
-    return Lesson("adamw", TITLES["adamw"], intro, (first, second))
+    start = (
+        ("θ", grid(array(THETA))),
+        *((f"g{t}", grid(array(g))) for t, g in enumerate(GRADIENTS, 1)),
+        *((n, number_text(x)) for n, x in (("lr", RATE), *SETTINGS.items())),
+    )
+    return Lesson("adamw", TITLES["adamw"], intro, (first, second), start)

@@ -4,7 +4,7 @@ import numpy as np
 
 from byhand.book.examples import TITLES, numbers
 from byhand.book.examples.layout import offset_number
-from byhand.book.forward_steps import forward_step
+from byhand.book.forward_steps import forward_step, given
 from byhand.book.index import entries
 from byhand.book.lesson import Lesson, Step, Words
 from byhand.book.watch import watch
@@ -63,4 +63,4 @@ def lesson(exact: bool) -> Lesson:
         f"B、H、T、D = {'、'.join(map(str, SHAPE))}。第 {b} 个样本、第 {h} 个头里，查询 t = {t} 对键 s = {s} 的分数："
         "两段各 D 个连续的数相乘求和，再写入一个数。",
     )
-    return Lesson("attention-index", TITLES["attention-index"], intro, steps)
+    return Lesson("attention-index", TITLES["attention-index"], intro, steps, given(watched))

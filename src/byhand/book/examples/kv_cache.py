@@ -6,7 +6,7 @@ from byhand.book.examples import TITLES, numbers
 from byhand.book.examples.paper_gpt import BYTES, CONFIG, WEIGHTS, model_of
 from byhand.book.forward_steps import forward_steps
 from byhand.book.index import entries
-from byhand.book.lesson import Lesson, Number, Step, Words, difference, written
+from byhand.book.lesson import Lesson, Number, Step, Words, difference, grid, written
 from byhand.book.misconceptions import Mistake
 from byhand.book.watch import watch
 from byhand.engine import scope
@@ -45,7 +45,8 @@ def lesson(exact: bool) -> Lesson:
         "的键，"
         "后面的词元不会改变它们，所以两种做法结果相同。",
     )
-    return Lesson("kv-cache", TITLES["kv-cache"], intro, tuple(steps))
+    start = (("tokens", str(tokens)), *((n, grid(p.data)) for n, p in model.parameters().items()))
+    return Lesson("kv-cache", TITLES["kv-cache"], intro, tuple(steps), start)
 
 
 def _counted(n: int) -> Step:

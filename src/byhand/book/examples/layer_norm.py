@@ -16,8 +16,8 @@ def lesson(exact: bool) -> Lesson:
         "四列 1、7、9、15 的均值为 8，标准差为 5。两列时结果总是负一与正一，几乎没有梯度能通过："
         "这样的例子分不出导数的对错。",
     )
-    steps = [
-        *both_ways(layer_norm, "y", "x", [[1, 7, 9, 15]], [[1, 0, 0, 0]], exact, eps=0.0),
-        *both_ways(layer_norm, "y(C=2)", "x", [["1/10", 1]], [[1, 0]], exact, eps=EPS),
+    parts = [
+        both_ways(layer_norm, "y", "x", [[1, 7, 9, 15]], [[1, 0, 0, 0]], exact, eps=0.0),
+        both_ways(layer_norm, "y(C=2)", "x(C=2)", [["1/10", 1]], [[1, 0]], exact, eps=EPS),
     ]
-    return single("layer-norm", intro, steps)
+    return single("layer-norm", intro, *parts)

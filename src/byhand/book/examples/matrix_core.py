@@ -6,7 +6,7 @@ import numpy as np
 
 from byhand.book.backward_steps import backward_steps
 from byhand.book.examples import TITLES, numbers
-from byhand.book.forward_steps import forward_steps
+from byhand.book.forward_steps import forward_steps, given
 from byhand.book.lesson import Lesson, Step, Words
 from byhand.book.watch import watch
 from byhand.engine import Tensor
@@ -37,7 +37,7 @@ def lesson(exact: bool, name: str = "matrix-core", targets: tuple[int, ...] = (0
         "X、W_Q 与 W_K 使每个词元都去看另一个词元。输出的各行直接当作两个词元上的 logits。",
     )
     steps = [*forward_steps(watched), *backward_steps(loss, watched, array(1)), *descend(weights, array(RATE))]
-    return Lesson(name, TITLES[name], intro, tuple(steps))
+    return Lesson(name, TITLES[name], intro, tuple(steps), (*given(watched), ("rate", RATE)))
 
 
 def descend(weights: dict[str, Tensor], rate: np.ndarray) -> list[Step]:

@@ -9,7 +9,7 @@ import numpy as np
 from byhand.book.backward_steps import backward_steps
 from byhand.book.examples import TITLES, numbers
 from byhand.book.examples.matrix_core import RATE, WEIGHTS, descend
-from byhand.book.forward_steps import forward_steps
+from byhand.book.forward_steps import forward_steps, given
 from byhand.book.lesson import Lesson, Words
 from byhand.book.watch import watch
 from byhand.engine import Tensor
@@ -44,4 +44,5 @@ def lesson(exact: bool) -> Lesson:
         *backward_steps(result, second, d_output),
         *descend({"W_V": weight}, array(RATE)),
     )
-    return Lesson("matrix-core-exercise", TITLES["matrix-core-exercise"], intro, steps)
+    start = (*given(first), *given(second), ("rate", RATE))
+    return Lesson("matrix-core-exercise", TITLES["matrix-core-exercise"], intro, steps, start)

@@ -2,7 +2,7 @@
 
 from byhand.book.examples import TITLES, numbers
 from byhand.book.examples.paper_gpt_4 import WEIGHTS
-from byhand.book.forward_steps import forward_steps
+from byhand.book.forward_steps import forward_steps, given
 from byhand.book.lesson import Lesson, Number, Step, Words, difference, written
 from byhand.book.watch import Watched, watch
 from byhand.engine import Tensor, scope
@@ -36,7 +36,7 @@ def lesson(exact: bool) -> Lesson:
         "投影完全相同，只是切法不同。一个头为四列给出同一组注意力权重；两个头各为一半的列给出一组，分数除以的是 "
         "√2，而不是 √4。",
     )
-    return Lesson("multi-head", TITLES["multi-head"], intro, tuple(steps))
+    return Lesson("multi-head", TITLES["multi-head"], intro, tuple(steps), given(runs[1]))
 
 
 def _compared(runs: dict[int, Watched]) -> Step:

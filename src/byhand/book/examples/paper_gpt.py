@@ -12,13 +12,13 @@ import numpy as np
 
 from byhand.book.backward_steps import backward_steps
 from byhand.book.examples import TITLES, numbers
-from byhand.book.forward_steps import forward_step, forward_steps, update_step
+from byhand.book.forward_steps import forward_step, forward_steps, given, update_step
 from byhand.book.index import entries
-from byhand.book.lesson import Lesson, Number, Step, Words
+from byhand.book.lesson import Lesson, Number, Step, Words, number_text
 from byhand.book.places import PLACES
 from byhand.book.watch import Watched, watch
 from byhand.config import ModelConfig
-from byhand.model import TinyGPT
+from byhand.model import EPS, TinyGPT
 
 BYTES = (2, 1, 3, 0)
 CONFIG = ModelConfig(vocab_size=4, seq_len=3, d_model=2, n_layers=1, n_heads=1, d_ff=4)
@@ -69,7 +69,9 @@ def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any],
         new[n] = results[0]
     after = model_of(config, new)
     steps.append(_loss_step(watch(lambda: after.loss(tokens, targets))[1]))
-    return Lesson(name, TITLES[name], intro, tuple(steps))
+    settings = ("lr", RATE), *OPTIMIZER.items(), ("eps of LN", EPS)
+    start = (*given(watched), *((n, number_text(x)) for n, x in settings))
+    return Lesson(name, TITLES[name], intro, tuple(steps), start)
 
 
 def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:

@@ -6,7 +6,7 @@ from byhand.book.backward_steps import backward_steps
 from byhand.book.examples import TITLES, numbers
 from byhand.book.examples.paper_gpt import model_of
 from byhand.book.examples.paper_gpt_4 import WEIGHTS
-from byhand.book.forward_steps import forward_steps
+from byhand.book.forward_steps import forward_steps, given
 from byhand.book.lesson import Lesson, Words
 from byhand.book.watch import watch
 from byhand.config import ModelConfig
@@ -31,4 +31,4 @@ def lesson(exact: bool) -> Lesson:
         "归一化放在每个子层相加之后，而不是之前；两个词元可以互相看到；ReLU 把隐藏层的负值截为零。",
     )
     steps = (*forward_steps(watched), *backward_steps(loss, watched, array(1)))
-    return Lesson("post-norm", TITLES["post-norm"], intro, steps)
+    return Lesson("post-norm", TITLES["post-norm"], intro, steps, given(watched))

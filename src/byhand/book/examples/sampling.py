@@ -3,7 +3,7 @@
 import numpy as np
 
 from byhand.book.examples import TITLES, numbers
-from byhand.book.forward_steps import forward_steps
+from byhand.book.forward_steps import forward_steps, given
 from byhand.book.index import entries
 from byhand.book.lesson import Lesson, Number, Step, Words, number_text
 from byhand.book.misconceptions import Mistake
@@ -30,7 +30,8 @@ def lesson(exact: bool) -> Lesson:
         "the largest to exactly zero.",
         "同样四个 logits，三种处理。温度越高，概率越接近；top-k 使最大的几个之外的概率恰好为零。",
     )
-    return Lesson("sampling", TITLES["sampling"], intro, (*forward_steps(watched), _drawn(p.data)))
+    start = (*given(watched), ("τ", number_text(TAU)), ("k", str(K)), ("u", number_text(UNIFORM)))
+    return Lesson("sampling", TITLES["sampling"], intro, (*forward_steps(watched), _drawn(p.data)), start)
 
 
 def _drawn(p: np.ndarray) -> Step:
