@@ -24,7 +24,7 @@ SITE = Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
 LANGUAGES = {"en": "en", "zh-CN": "zh_CN"}  # folder of the site: Sphinx's name of the language
 FENCE = re.compile(r"(^ *```.*?^ *```)", re.DOTALL | re.MULTILINE)
-LINK = re.compile(r"\[([^\[\]\n]*)\]\(([^)\s]+)\)")
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s]+)\)")
 GAP = re.compile(
     r"(?<=[，。、；：（“]) (?=\$`)|(?<=`\$) (?=[，。、；：）”])"
 )  # GitHub needs these spaces, readers do not

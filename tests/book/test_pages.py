@@ -17,7 +17,7 @@ ENGLISH = [page for page in PAGES if pages.language(page) == "en"]
 GENERATED = re.compile(r"<!-- generated: .*?<!-- end -->", re.DOTALL)
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 MATH = re.compile(r"^ *```math\n(.*?)^ *```|\$`(.*?)`\$", re.DOTALL | re.MULTILINE)
-LINK = re.compile(r"\[([^\[\]\n]*)\]\(([^)\s]+)\)")
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s]+)\)")
 NUMBER = re.compile(r"(?<![\w.-])[\d][\d.,]*")
 
 
