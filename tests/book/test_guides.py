@@ -9,13 +9,16 @@ from types import CodeType
 import numpy as np
 import pytest
 
-from byhand.book import pages, tables
+from byhand.book import pages
+from byhand.book.blocks import numbers, shapes
+from byhand.book.blocks.lessons import quiet, split
 from byhand.book.examples import TITLES, make
 from byhand.book.explain import explain
-from byhand.book.step_tables import quiet, split
 from byhand.cli.explain import parse_target
 from byhand.cli.main import COMMANDS
+from byhand.config import ModelConfig
 from byhand.equations import attention_scores, split_qkv
+from byhand.model import TinyGPT
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
 SUFFIXES = ("md", "zh-CN.md")
@@ -55,21 +58,21 @@ def lines_of_functions(code: CodeType, inside: bool = False):
 
 
 def test_decoding_with_a_cache_gives_the_same_logits():
-    for _, whole, cached in tables.cached_logits():
+    for _, whole, cached in numbers.cached_logits():
         np.testing.assert_allclose(cached, whole, rtol=1e-12, atol=1e-14)
 
 
 def test_counted_work_of_the_cache_is_what_the_guide_says():
-    model, cache = tables.TinyGPT(tables.EXAMPLE, dtype="float64"), None
-    heads = tables.EXAMPLE.n_heads
+    model, cache = TinyGPT(shapes.EXAMPLE, dtype="float64"), None
+    heads = shapes.EXAMPLE.n_heads
     for n in (1, 2, 3):
-        assert tables._work(model, tables.TOKENS[0][:n], cache) == (n, heads * n * n)
+        assert numbers._work(model, shapes.TOKENS[0][:n], cache) == (n, heads * n * n)
 
 
 def test_the_offsets_in_the_tables_are_those_of_memory():
     array = np.arange(2 * 2 * 3 * 3).reshape(2, 2, 3, 3)
-    assert tables._offset((1, 0, 2, 1), array.shape) == array[1, 0, 2, 1]
-    worked = tables._horner((1, 0, 2, 1), array.shape).replace("×", "*")
+    assert shapes._offset((1, 0, 2, 1), array.shape) == array[1, 0, 2, 1]
+    worked = shapes._horner((1, 0, 2, 1), array.shape).replace("×", "*")
     assert eval(worked) == array[1, 0, 2, 1]
 
 
@@ -87,7 +90,7 @@ def test_every_number_that_the_map_asks_for_can_be_explained(suffix):
     page = (GUIDES / f"equation-to-code.{suffix}").read_text(encoding="utf-8")
     asked = re.findall(r'^byhand explain runs/first --prompt "(.*?)" "(.*?)"(.*)$', page, re.MULTILINE)
     assert len(asked) == 4
-    model = tables.TinyGPT(tables.ModelConfig(), dtype="float64")
+    model = TinyGPT(ModelConfig(), dtype="float64")
     for prompt, target, flags in asked:
         name, index, _ = parse_target(target)
         tokens = list(prompt.encode())

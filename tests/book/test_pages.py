@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from byhand.book import index, pages, source
-from byhand.book.excerpts import located
+from byhand.book.blocks.excerpts import located
 from byhand.engine.equation import Composite, registry
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from byhand.book import by_hand, excerpts, step_tables, tables  # noqa: F401 - their functions are blocks too
 from byhand.book.blocks import BLOCKS
 from byhand.book.source import repository
 from byhand.errors import ByhandError

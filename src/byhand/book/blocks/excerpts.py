@@ -8,7 +8,7 @@ from textwrap import dedent
 from typing import Any
 
 from byhand.book import index, source
-from byhand.book.blocks import WORDS, block, link, link_equation, say, table
+from byhand.book.blocks.markdown import block, link, link_equation, say, table
 from byhand.book.glossary import CONCEPTS
 from byhand.book.places import PLACES
 from byhand.engine.equation import registry
@@ -21,7 +21,7 @@ def code(page: Path, lang: str, *definitions: str) -> str:
     for number, given in enumerate(definitions, 1):
         path, name = located(given)
         rows.append((number, f"`{name}`", link(page, source.definition(path, name))))
-    return table(WORDS[lang]["code"], rows)
+    return table(say(lang, "|Name|Where", "|名称|位置").split("|"), rows)
 
 
 @block

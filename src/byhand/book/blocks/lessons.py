@@ -7,11 +7,11 @@ from importlib import import_module
 from pathlib import Path
 
 from byhand.book import examples
-from byhand.book.blocks import block, display_lines, link, link_equation, say, table
+from byhand.book.blocks.markdown import block, display_lines, link, link_equation, say, table
+from byhand.book.blocks.shapes import LATEX
 from byhand.book.example import matrix
 from byhand.book.lesson import Lesson, Number, Step
 from byhand.book.lesson import say as said_in
-from byhand.book.tables import LATEX
 from byhand.engine.equation import registry
 
 SMALL = re.compile(r"([−-]?\d+(?:\.\d+)?)e[−-](\d+)")

@@ -1,69 +1,13 @@
-"""The kinds of generated block. Each is a function (page, language, *arguments) -> Markdown.
-
-Formulas come from the equations, shapes and meanings from their symbols, places in code from the source.
-"""
+"""Generated blocks about equations: an equation's page, the map of all of them, lists of links and formulas."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
-from os.path import relpath
 from pathlib import Path
 
-import byhand.equations  # noqa: F401 - fills the registry
 from byhand.book import chinese, flow, index, source
+from byhand.book.blocks.markdown import block, display, inline, link, link_equation, table
 from byhand.engine.equation import Composite, Equation, registry
-
-Block = Callable[..., str]
-BLOCKS: dict[str, Block] = {}
-ONE_LINE = 70  # LaTeX longer than this is broken at its \quad
-
-
-def block(function: Block) -> Block:
-    """Make a function a kind of block, by its name."""
-    BLOCKS[function.__name__] = function
-    return function
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return a Markdown table."""
-    head = list(head)
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
-
-
-def say(lang: str, en: str, zh: str) -> str:
-    """Return the words of the page's language."""
-    return zh if lang == "zh" else en
-
-
-def display(latex: str) -> str:
-    """Return a displayed formula in the form that GitHub renders without touching a backslash or underscore."""
-    parts = latex.split(r", \quad ")
-    return display_lines(parts) if len(latex) > ONE_LINE else display_lines([latex])
-
-
-def display_lines(lines: Sequence[str]) -> str:
-    """Return formulas one below the other."""
-    if len(lines) == 1:
-        return f"```math\n{lines[0]}\n```"
-    body = " \\\\[4pt]\n".join(f"& {line}" for line in lines)
-    return f"```math\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n```"
-
-
-def inline(latex: str) -> str:
-    """Return a formula inside a line, in the form that GitHub renders without touching it."""
-    return f"$`{latex}`$"
-
-
-def link(page: Path, place: str | None) -> str:
-    """Return `path:line` as a link from a page to that line; nothing for a place that does not exist."""
-    if place is None:
-        return ""
-    path, _, line = place.rpartition(":")
-    root = source.repository() or Path()
-    target = relpath(root / path, page.parent).replace("\\", "/")
-    return f"[{place}]({target}#L{line})"
 
 
 @block
@@ -154,24 +98,10 @@ def contents(page: Path, lang: str) -> str:
     return "\n".join(lines)
 
 
-def link_equation(page: Path, stem: str, lang: str) -> str:
-    """Return an equation's title as a link from a page to the equation's own."""
-    folder = (source.repository() or Path()) / "docs" / "equations"
-    suffix = ".zh-CN.md" if lang == "zh" else ".md"
-    target = relpath(folder / f"{stem}{suffix}", page.parent).replace("\\", "/")
-    return f"[{chinese.title(registry[stem], lang)}]({target})"
-
-
 @block
 def formula(page: Path, lang: str, *stems: str) -> str:
     """The formulas of some equations, one below the other."""
     return "\n\n".join(display(registry[stem].latex) for stem in stems)
-
-
-@block
-def derivative(page: Path, lang: str, *stems: str) -> str:
-    """The derivatives of some equations, one below the other."""
-    return "\n\n".join(display(registry[stem].derivative) for stem in stems)
 
 
 WORDS = {
@@ -191,7 +121,6 @@ WORDS = {
         "seed": "in the seed program",
         "source": "source",
         "map": ("Equation", "Formula", "Code", "In the seed program"),
-        "code": ("", "Name", "Where"),
     },
     "zh": {
         "calculus": r"它的导数，损失对 $`x`$ 的导数记作 $`\partial x`$ ：",
@@ -209,6 +138,5 @@ WORDS = {
         "seed": "在种子程序中",
         "source": "出处",
         "map": ("公式", "表达式", "代码", "在种子程序中"),
-        "code": ("", "名称", "位置"),
     },
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from byhand.book import example
-from byhand.book.blocks import block, display_lines, say
+from byhand.book.blocks.markdown import block, display_lines, say
 from byhand.book.closed_form import value
 from byhand.book.examples import TITLES
 from byhand.engine.equation import registry
