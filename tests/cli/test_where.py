@@ -40,7 +40,9 @@ def test_no_match_names_the_nearest_and_exits_with_1(capsys):
     assert "softmax" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["softmax", "--lang", "fr"], ["softmax", "--limits", "3"]])
+@pytest.mark.parametrize(
+    "arguments", [["softmax", "--lang", "fr"], ["softmax", "--limits", "3"], ["softmax", "--limit", "0"]]
+)
 def test_bad_flags(arguments, capsys):
     assert main(["where", *arguments]) == 2
     said = capsys.readouterr().err

@@ -21,13 +21,25 @@ CONCEPTS = (
     Concept("token", "词元", ("embedding",), ("token id", "标记", "词元编号")),
     Concept("vocabulary", "词表", ("embedding",), ("byte-level vocabulary", "字节级词表", "vocab_size")),
     Concept(
-        "token embedding", "词元嵌入", ("embedding",), ("embedding lookup", "lookup table", "词嵌入", "wte", "wte_")
+        "token embedding",
+        "词元嵌入",
+        ("embedding",),
+        ("embedding lookup", "lookup table", "词嵌入", "wte", "wte_", "word embedding"),
     ),
     Concept(
         "positional embedding",
         "位置嵌入",
         ("add_positional",),
-        ("position embedding", "learned positions", "位置编码", "wpe", "wpe_", "加位置嵌入"),
+        (
+            "position embedding",
+            "learned positions",
+            "position",
+            "positional encoding",
+            "位置编码",
+            "wpe",
+            "wpe_",
+            "加位置嵌入",
+        ),
     ),
     Concept("embeddings", "嵌入", ("embedding", "add_positional"), ("token and position embeddings", "嵌入向量")),
     Concept(
@@ -61,7 +73,7 @@ CONCEPTS = (
         "mean and variance",
         "均值与方差",
         ("layer_norm",),
-        ("standard deviation", "epsilon", "gain and bias", "标准差"),
+        ("mu", "sigma", "standard deviation", "epsilon", "gain and bias", "标准差"),
     ),
     Concept(
         "residual connection",
@@ -96,6 +108,8 @@ CONCEPTS = (
             "w_out",
             "b_out",
             "feed-forward sublayer",
+            "feed forward",
+            "4C",
         ),
     ),
     Concept(
@@ -197,7 +211,16 @@ CONCEPTS = (
         "cross-entropy loss",
         "交叉熵损失",
         ("cross_entropy", "loss"),
-        ("cross entropy", "交叉熵", "negative log likelihood", "负对数似然", "NLL", "surprise", "loss computation"),
+        (
+            "cross entropy",
+            "交叉熵",
+            "negative log likelihood",
+            "负对数似然",
+            "NLL",
+            "surprise",
+            "one-hot",
+            "loss computation",
+        ),
     ),
     Concept("loss", "损失", ("loss", "cross_entropy"), ("损失函数", "nats", "perplexity", "困惑度")),
     Concept(
@@ -207,7 +230,17 @@ CONCEPTS = (
         "backpropagation",
         "反向传播",
         ("backward",),
-        ("autograd", "自动微分", "chain rule", "链式法则", "reverse mode", "backward pass", "gradient", "梯度"),
+        (
+            "autograd",
+            "自动微分",
+            "chain rule",
+            "链式法则",
+            "reverse mode",
+            "backward pass",
+            "gradient",
+            "梯度",
+            "d_x",
+        ),
     ),
     Concept("computation graph", "计算图", ("node", "backward"), ("backprop graph", "parents", "recorded graph")),
     Concept(
@@ -234,7 +267,7 @@ CONCEPTS = (
         "moment estimates",
         "矩估计",
         ("adamw",),
-        ("momentum", "moving average", "滑动平均", "一阶矩", "二阶矩", "动量"),
+        ("beta_1", "beta_2", "momentum", "moving average", "滑动平均", "一阶矩", "二阶矩", "动量"),
     ),
     Concept(
         "weight decay", "权重衰减", ("adamw",), ("decoupled weight decay", "解耦权重衰减", "regularisation", "正则化")
@@ -252,7 +285,7 @@ CONCEPTS = (
         "sampling",
         "采样",
         ("generate", "temperature", "top_k"),
-        ("generation loop", "文本生成", "decoding", "解码", "inference"),
+        ("generation loop", "文本生成", "decoding", "greedy", "sample next token", "解码", "inference"),
     ),
     Concept("temperature", "温度", ("temperature",), ("divide logits by temp", "温度系数", "temp", "tau")),
     Concept("top-k sampling", "top-k 采样", ("top_k",), ("top k logits", "keep the largest logits", "前 k 个")),

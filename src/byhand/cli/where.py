@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from byhand.cli.arguments import parse
+from byhand.errors import ByhandError
 
 if TYPE_CHECKING:
     from byhand.book.index import Entry
@@ -71,6 +72,8 @@ class Options:
 def main(arguments: list[str]) -> int:
     """Print the answers, best first; exit code 1 if there is none."""
     options = parse(Options, arguments, "byhand where")
+    if options.limit < 1:
+        raise ByhandError(f"--limit is {options.limit}, but must be at least 1. Leave it out for 5.")
     from byhand.book.index import entries
     from byhand.book.search import nearest, search
 
