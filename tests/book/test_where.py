@@ -1,6 +1,9 @@
 """The index: every pointer opens the code that it names, every equation is in it, and searching is forgiving."""
 
 import ast
+import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -108,20 +111,16 @@ def test_json_is_complete():
 
 def test_an_installed_package_answers_too(tmp_path):
     """Copy the package alone, as a wheel would hold it: code has lines, tests and pages are named."""
-    import shutil
-
     shutil.copytree(source.PACKAGE, tmp_path / "byhand", ignore=shutil.ignore_patterns("__pycache__"))
     done = subprocess.run(
         [sys.executable, "-m", "byhand", "where", "softmax", "--json"],
         cwd=tmp_path,
-        env={"PYTHONPATH": str(tmp_path), "PATH": "", "SYSTEMROOT": ""},
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
         encoding="utf-8",
         check=True,
     )
-    import json
-
     entry = json.loads(done.stdout)[0]
     assert entry["relative_to"] == "installed package"
     assert entry["forward"].startswith("byhand/equations/softmax.py:")
