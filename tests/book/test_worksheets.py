@@ -127,6 +127,37 @@ def test_forgetting_the_root_is_named_in_both_languages():
     assert graded.misconceptions("zh")[0][0] == "忘了除以 √D"
 
 
+def test_a_slip_that_is_carried_on_costs_its_own_step_only():
+    sheet = make("attention", 7)
+    answers = {n: repr(q.value) for n, q in sheet.questions().items()}
+    answers["1.4"] = repr(sheet.questions()["1.4"].value + 1)  # S[0,0,1,0]; P and Y of that row follow
+    scores = [sheet.questions()[n].value for n in ("1.4", "1.5")]
+    e = [math.exp(scores[0] + 1), math.exp(scores[1])]
+    weights = [e[0] / sum(e), e[1] / sum(e)]
+    v = dict(sheet.exercise.given)["v"]
+    answers["2.4"], answers["2.5"] = map(repr, weights)
+    for number, column in (("3.3", 0), ("3.4", 1)):
+        answers[number] = repr(weights[0] * v[0][column] + weights[1] * v[1][column])
+    graded = grade(sheet, answers)
+    assert [(s.right, len(s.answers)) for s in graded.steps] == [(8, 9), (9, 9), (6, 6)]
+    assert [a.number for s in graded.steps for a in s.answers if a.carried] == ["2.4", "2.5", "3.3", "3.4"]
+    answers["2.4"] = "0.5"
+    assert grade(sheet, answers).steps[1].right == 8
+
+
+def test_a_wrong_mean_is_carried_into_the_variance():
+    sheet = make("layer-norm", 7)
+    x = dict(sheet.exercise.given)["x"][0]
+    wrong = sheet.questions()["1.1"].value + 1
+    answers = {"1.1": repr(wrong), "1.2": repr(sum((a - wrong) ** 2 for a in x) / 4)}
+    assert [a.carried for a in grade(sheet, answers).steps[0].answers[:2]] == [False, True]
+
+
+def test_a_slip_without_a_value_is_no_crash():
+    sheet = make("layer-norm", 7)
+    assert grade(sheet, {"1.1": "3", "1.2": "-4", "1.4": "0"}).right == 0
+
+
 @pytest.mark.parametrize(
     ("line", "answers"),
     [

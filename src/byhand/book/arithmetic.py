@@ -6,10 +6,11 @@ others are written as their value, and by their first and last parts where they 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from byhand.engine.terms import Term, product
+from byhand.engine.terms import FUNCTIONS, Term, product
 
 LONG = 8  # a sum of more parts gets its own place
 SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # how tightly a piece of text holds together
@@ -78,6 +79,30 @@ def addends(term: Term) -> list[Term]:
         before, after = term.parts[: sums[0]], term.parts[sums[0] + 1 :]
         return [product((*before, part, *after)) for part in term.parts[sums[0]].parts]
     return [term]
+
+
+def reworked(term: Term, given: Callable[[Term], float | None]) -> float:
+    """Return the value of a term with other numbers put in: `given` says which, and None keeps what is there."""
+    if not term.parts:
+        value = given(term)
+        return term.value if value is None else value
+
+    def inner(part: Term) -> float:
+        value = given(part) if part.parts and part.label else None
+        return reworked(part, given) if value is None else value
+
+    values = [inner(part) for part in term.parts]
+    match term.op:
+        case "sum":
+            return math.fsum(values)
+        case "product":
+            return math.prod(values)
+        case "ratio":
+            return values[0] / values[1] if values[1] else math.nan
+        case "max":
+            return max(values)
+        case _:
+            return FUNCTIONS[term.op](values[0])
 
 
 def leaves(term: Term) -> list[Term]:

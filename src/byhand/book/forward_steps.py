@@ -5,7 +5,7 @@ Nothing here is typed by hand; a lesson of other weights is the same code with o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -46,11 +46,12 @@ def forward_step(application: Application, watched: Watched) -> Step:
     stem = application.equation.name
     entry = entries()[stem]
     names = names_of(application, watched)
+    sources = tuple(map(watched.name, application.inputs))
     seen: set[tuple[str, tuple[Any, ...]]] = set()
     numbers: list[Number] = []
     if stem not in COPIES:
         for index in np.ndindex(*application.results[0].shape):
-            numbers += _numbers(application, names[0], index, seen)
+            numbers += _numbers(application, names[0], index, seen, sources)
     results = tuple((n, grid(t.data)) for n, t in zip(names, application.results, strict=True) if t.data.ndim)
     return Step(
         Words(entry.title, entry.title_zh), formula(entry), str(entry.forward), tuple(numbers), results, stem=stem
@@ -71,7 +72,7 @@ def update_step(
     application = Application(0, name, adamw, inputs, static, tuple(Tensor(r) for r in results))
     entry = entries()["adamw"]
     seen: set[Any] = set()
-    numbers = [n for index in np.ndindex(*before.shape) for n in _numbers(application, f"{name}'", index, seen)]
+    numbers = [n for index in np.ndindex(*before.shape) for n in _numbers(application, f"{name}'", index, seen, ())]
     title = Words(f"AdamW, step {t}: {name}", f"AdamW 第 {t} 步：{name}")
     step = Step(
         title, formula(entry), str(entry.forward), tuple(numbers), ((f"{name}'", grid(results[0])),), stem="adamw"
@@ -89,18 +90,17 @@ def names_of(application: Application, watched: Watched) -> tuple[str, ...]:
     return tuple(watched.name(t) for t in application.results)
 
 
-def _numbers(application: Application, name: str, index: Index, seen: set[Any], which: int = 0) -> Iterator[Number]:
+def _numbers(
+    application: Application, name: str, index: Index, seen: set[Any], sources: tuple[str, ...]
+) -> Iterator[Number]:
     """Yield the labelled parts that this element needs and no earlier one did, then the element itself."""
     data = tuple(t.data for t in application.inputs)
-    result = application.results[which].data
-    asked = {"which": which} if len(application.results) > 1 else {}
-    term = application.equation.terms(index, data, result, **application.static, **asked)
+    result = application.results[0].data
+    term = application.equation.terms(index, data, result, **application.static)
     leaf = leaf_text(data)
     place = written(name, index)
-    yield from defined(term, leaf, data, index, seen)
-    mistakes = (
-        forward_mistakes(application.equation.name, floats(data), index, application.static) if which == 0 else []
-    )
+    yield from defined(term, leaf, data, index, seen, sources)
+    mistakes = forward_mistakes(application.equation.name, floats(data), index, application.static)
     yield Number(
         place,
         arithmetic.expression(term, leaf),
@@ -108,11 +108,17 @@ def _numbers(application: Application, name: str, index: Index, seen: set[Any], 
         form(result[index]),
         tuple(mistakes),
         arithmetic.expression(term, arithmetic.letter),
+        _follow(term, index, sources),
     )
 
 
 def defined(
-    term: Term, leaf: arithmetic.Leaf, data: tuple[Any, ...], index: Index, seen: set[Any]
+    term: Term,
+    leaf: arithmetic.Leaf,
+    data: tuple[Any, ...],
+    index: Index,
+    seen: set[Any],
+    sources: tuple[str, ...] = (),
 ) -> Iterator[Number]:
     """Yield the labelled parts of a term that were not seen before, with the element or the row they belong to."""
     for line in arithmetic.definitions(term, leaf):
@@ -121,13 +127,34 @@ def defined(
             continue
         seen.add(key)
         yield Number(
-            line.label if "[" in line.label else written(line.label, index[:-1] if line.label in OF_A_ROW else index),
+            _place(line.label, index),
             line.expression,
             line.term.value,
             form(term_value(line.term, data)),
             tuple(label_mistakes(line.term)),
             arithmetic.expression(line.term, arithmetic.letter),
+            _follow(line.term, index, sources),
         )
+
+
+def _place(label: str, index: Index) -> str:
+    """Return a labelled part's name with the element, or the row, that it belongs to."""
+    return label if "[" in label else written(label, index[:-1] if label in OF_A_ROW else index)
+
+
+def _follow(term: Term, index: Index, sources: tuple[str, ...]) -> Callable[[Mapping[str, float]], float]:
+    """Return what makes a term's value of other numbers, by their labels: of inputs, and of labelled parts."""
+
+    def value(numbers: Mapping[str, float]) -> float:
+        def given(part: Term) -> float | None:
+            if part.source is None:
+                return numbers.get(_place(part.label, index)) if part.parts else None
+            which, place = part.source
+            return numbers.get(written(sources[which], place)) if which < len(sources) else None
+
+        return arithmetic.reworked(term, given)
+
+    return value
 
 
 def floats(data: tuple[Any, ...]) -> tuple[np.ndarray, ...]:

@@ -7,9 +7,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from byhand.book.closed_form import value
 from byhand.book.lesson import Number, Words, say
 from byhand.book.misconceptions import Mistake
-from byhand.book.quiz import check
+from byhand.book.quiz import agrees, check, tidy
 from byhand.book.sheet_text import BLANK
 from byhand.book.sheets import Sheet
 from byhand.errors import ByhandError
@@ -20,7 +21,10 @@ ANSWER = re.compile(r"^[\s>|*+-]*(?P<number>\d+\.\d+)\b[*|:)\s]*(?P<rest>.*)$")
 
 @dataclass(frozen=True)
 class Answer:
-    """One question as it was answered; `mistake` where a wrong answer is a known one."""
+    """One question as it was answered; `mistake` where a wrong answer is a known one.
+
+    `carried` says that it follows, by right arithmetic, from an earlier number that is wrong: it earns its credit.
+    """
 
     number: str
     question: Number
@@ -28,6 +32,7 @@ class Answer:
     right: bool
     mistake: Mistake | None = None
     readable: bool = True
+    carried: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,8 @@ class StepGrade:
 
     @property
     def right(self) -> int:
-        """How many answers are right."""
-        return sum(a.right for a in self.answers)
+        """How many answers are right, or follow from the reader's own earlier numbers."""
+        return sum(a.right or a.carried for a in self.answers)
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ class Grade:
                             "answer": a.written,
                             "expected": a.question.value,
                             "mistake": (a.mistake.zh if lang == "zh" else a.mistake.en) if a.mistake else None,
+                            "carried": a.carried,
                         }
                         for a in step.answers
                         if not a.right
@@ -123,19 +129,34 @@ def grade(sheet: Sheet, answers: dict[str, str]) -> Grade:
             "Check topic and seed."
         )
     steps = []
+    own: dict[str, float] = {}  # the reader's numbers so far, by label
     for i, step in enumerate(sheet.exercise.steps, 1):
         numbered = ((f"{i}.{j}", number) for j, number in enumerate(step.numbers, 1))
-        judged = tuple(_judge(n, question, answers.get(n, "")) for n, question in numbered)
+        judged = tuple(_judge(n, question, answers.get(n, ""), own) for n, question in numbered)
         if judged:
             steps.append(StepGrade(step.title, judged))
     return Grade(sheet, tuple(steps))
 
 
-def _judge(number: str, question: Number, written: str) -> Answer:
+def _judge(number: str, question: Number, written: str, own: dict[str, float]) -> Answer:
+    """Judge one answer, against the right number and against what the reader's own earlier numbers lead to."""
     if not written or written == BLANK:
         return Answer(number, question, "", False)
     try:
         verdict = check(question, written)
     except ByhandError:
         return Answer(number, question, written, False, readable=False)
-    return Answer(number, question, written, verdict.right, verdict.mistake)
+    given = value(tidy(written))
+    carried = not verdict.right and _follows(question, given, own)
+    own[say(question.label, "en")] = question.value if verdict.right else given
+    return Answer(number, question, written, verdict.right, None if carried else verdict.mistake, carried=carried)
+
+
+def _follows(question: Number, given: float, own: dict[str, float]) -> bool:
+    """Say whether right arithmetic on the reader's own numbers gives this one."""
+    if question.follow is None:
+        return False
+    try:
+        return agrees(given, question.follow(own))
+    except (ArithmeticError, ValueError):  # a slip can lead to the logarithm of a negative number
+        return False

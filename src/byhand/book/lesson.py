@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,10 @@ def say(text: Said, lang: str) -> str:
 
 @dataclass(frozen=True)
 class Number:
-    """One number to work out: its name, the arithmetic with the numbers put in, the value, known wrong turns."""
+    """One number to work out: its name, the arithmetic with the numbers put in, the value, known wrong turns.
+
+    `follow` gives what would come out if earlier numbers, by label, were other ones: a slip that was carried on.
+    """
 
     label: Said
     expression: Said
@@ -46,6 +50,7 @@ class Number:
     exact: str = ""
     mistakes: tuple[Mistake, ...] = ()
     letters: str = ""
+    follow: Callable[[Mapping[str, float]], float] | None = field(default=None, compare=False, repr=False)
 
     @property
     def shown(self) -> str:

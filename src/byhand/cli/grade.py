@@ -23,6 +23,7 @@ SAID = {
         "wrong": "{number} {label}: {answer}, but it is {expected}{why}",
         "known": " ({mistake})",
         "unreadable": " (no number: write 0.33, 1/3 or sqrt(2)/2)",
+        "carried": " (it follows from your earlier numbers: full credit)",
         "blank": "{n} not answered",
         "total": "{right} of {asked} right ({percent} %).",
         "misconceptions": "Look again at: {names}.",
@@ -33,6 +34,7 @@ SAID = {
         "wrong": "{number} {label}：写的是 {answer}，应为 {expected}{why}",
         "known": "（{mistake}）",
         "unreadable": "（不是数字：请写 0.33、1/3 或 sqrt(2)/2）",
+        "carried": "（由你前面的数推得，照样给分）",
         "blank": "{n} 题未答",
         "total": "共 {asked} 题，答对 {right} 题（{percent} %）。",
         "misconceptions": "请再看一看：{names}。",
@@ -112,7 +114,7 @@ def _lines(graded: Grade, lang: str) -> list[str]:
 
 
 def _wrong(answer: Answer, said: dict[str, str], lang: str) -> str:
-    why = said["unreadable"] if not answer.readable else ""
+    why = said["unreadable"] if not answer.readable else said["carried"] if answer.carried else ""
     if answer.mistake:
         why = said["known"].format(mistake=answer.mistake.zh if lang == "zh" else answer.mistake.en)
     return said["wrong"].format(
