@@ -52,7 +52,7 @@ def test_quiz_names_the_mistake(monkeypatch, capsys):
 def test_quiz_in_chinese(monkeypatch, capsys):
     answer(monkeypatch, "s", "s", "s", "0", "1", "0.707", "q")
     assert main(["work", "matrix-core", "--quiz", "--lang", "zh"]) == 0
-    assert "不对：你忘了除以 √D" in capsys.readouterr().out
+    assert "不对：忘了除以 √D" in capsys.readouterr().out
 
 
 def test_quiz_with_nonsense_and_then_nothing(monkeypatch, capsys):

@@ -31,7 +31,7 @@ SAID = {
         "list": "手算例题（byhand work 名称；--quiz 逐个提问）：",
         "help": "逐个输入数字（0.33、1/3、sqrt(2)/2）。回车显示答案，s 跳过这一步，q 结束。",
         "right": "正确",
-        "known": "不对：你{mistake}",
+        "known": "不对：{mistake}",
         "known_plain": "不对：{mistake}",
         "wrong": "不对",
         "again": "再试一次，或按回车看答案",
@@ -119,7 +119,7 @@ def _ask(number: Number, said: dict[str, str], lang: str) -> bool | None:
         first = False
         if verdict.mistake:
             words = verdict.mistake.zh if lang == "zh" else verdict.mistake.en
-            plain = words.startswith(("the ", "that ", "正负", "小数", "取成"))
+            plain = words.startswith(("the ", "that "))
             print(f"   {said['known_plain' if plain else 'known'].format(mistake=words)} ({said['again']})")
         else:
             print(f"   {said['wrong']} ({said['again']})")
