@@ -34,7 +34,7 @@ WANTED = {  # what is in requirements/GROUP.txt; each group needs the ones befor
     "docs": ["--group", "docs"],
 }
 OPTIONAL = ("fast",)  # left out, with a line, where a platform has no wheels
-FIRST_RUN = ["--preset", "nano", "--steps", "1000", "--data", "python-stdlib"]
+FIRST_RUN = ["--preset", "nano", "--steps", "2000", "--data", "python-stdlib"]
 
 
 def main() -> int:
