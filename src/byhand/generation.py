@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from byhand.config import ModelConfig
+from byhand.config import ModelConfig, Runtime
 from byhand.engine import Tensor, no_grad
 from byhand.equations import softmax, temperature, top_k, top_p
 from byhand.errors import ConfigError, DataError
 from byhand.model import TinyGPT
+from byhand.runtimes import loops
 
 START = 10  # the newline that stands before an empty prompt
 COLDEST = 1e-6  # below it, dividing by the temperature leaves nothing but the likeliest token in float32
@@ -77,21 +78,57 @@ def generate(
     *,
     allowed: np.ndarray | None = None,
     use_cache: bool = True,
+    runtime: Runtime = "auto",
 ) -> Iterator[int]:
     """Yield max_new_tokens token ids that continue the prompt, each as soon as it is drawn.
 
     prompt   ids of any length; an empty one is continued as after a newline
     allowed  booleans (V,): which ids may be drawn; None allows all
+    runtime  loops draws the same tokens as numpy (up to rounding) in short runs; auto takes it where it can
     """
     if max_new_tokens < 0:
         raise ConfigError(f"max_new_tokens is {max_new_tokens}, but must be 0 or more.")
     sampling = sampling or Sampling()
     rng = np.random.default_rng(sampling.seed)
     tokens = [int(t) for t in prompt] or [min(START, model.config.vocab_size - 1)]
+    if allowed is not None and not np.any(allowed):
+        raise ConfigError("no token is allowed. Allow at least one.")
+    if _compiled(model, runtime) and use_cache:
+        yield from _replayed(model, tokens, max_new_tokens, sampling, rng, allowed)
+        return
     for logits in next_logits(model, tokens, max_new_tokens, use_cache):
         token = draw(logits, sampling, rng, allowed)
         tokens.append(token)
         yield token
+
+
+def _compiled(model: TinyGPT, runtime: Runtime) -> bool:
+    """Return whether the loops runtime generates; ConfigError if it is asked for and cannot."""
+    missing = loops.missing()
+    if runtime == "loops" and missing:
+        raise ConfigError(
+            f"the loops runtime needs {' and '.join(missing)}. Use pip install 'byhand[fast]', or --runtime numpy."
+        )
+    can = not missing and model.config.causal and str(model.dtype) == "float32"
+    if runtime == "loops" and not can:
+        raise ConfigError("the loops runtime generates with causal float32 models. Use --runtime numpy.")
+    return can and runtime != "numpy"
+
+
+def _replayed(
+    model: TinyGPT,
+    tokens: list[int],
+    count: int,
+    sampling: Sampling,
+    rng: np.random.Generator,
+    allowed: np.ndarray | None,
+) -> Iterator[int]:
+    from byhand.runtimes.loops.decoding import LoopsDecoder
+
+    cold = sampling.temperature < COLDEST
+    settings = (0.0 if cold else sampling.temperature, sampling.top_k, sampling.top_p)
+    for run in LoopsDecoder(model).generate([tokens], count, *settings, rng, allowed):
+        yield from map(int, run[:, 0])
 
 
 def next_logits(model: TinyGPT, tokens: list[int], count: int, use_cache: bool = True) -> Iterator[np.ndarray]:

@@ -59,6 +59,16 @@ def test_bench_against_numpy(capsys):
 
 
 @needs_loops
+def test_bench_generate_against_numpy(capsys):
+    arguments = ["--shape", SMALL, "--tokens", "20", "--batch", "2", "--peer", "numpy", "--json"]
+    figures = json.loads(said(capsys, "bench", "generate", *arguments))
+    assert figures["tokens_per_s"] > 0
+    assert figures["ms_per_token"] == pytest.approx(2e3 / figures["tokens_per_s"])
+    assert figures["peers"]["numpy"]["ratio"] > 0
+    assert main(["bench", "generate", "--tokens", "0"]) == 2
+
+
+@needs_loops
 def test_plan_lists_every_flop_and_the_times_add_up(capsys):
     facts = json.loads(
         said(capsys, "plan", "--shape", SMALL, "--threads", "1", "--steps", "2", "--every-call", "--json")

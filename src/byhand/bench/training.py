@@ -56,13 +56,13 @@ def measure(
 ) -> dict[str, Any]:
     """Return times of our step, and of each peer with its ratio (peer's median / ours).
 
-    steps is the number of timed steps of each; as many as fit into ten seconds if not given.
+    steps is the number of timed steps of each; what the slowest makes in ten seconds if not given.
     """
     keep_pages()
     ours = our_step(shape, runtime, threads, blas)
     runs = {"ours": ours, **peer_steps(shape, peers)}
     rounds = 5
-    repeats = max(1, steps // rounds) if steps else max(repeats_for(run, 10 / rounds) for run in runs.values())
+    repeats = max(1, steps // rounds) if steps else min(repeats_for(run, 10 / rounds) for run in runs.values())
     seconds = by_turns(runs, repeats, rounds)
     figures: dict[str, Any] = milliseconds(seconds["ours"])
     median = figures["ms_median"]

@@ -1,4 +1,4 @@
-"""`byhand bench train`: how fast a training step is here, beside its peers in the same run."""
+"""`byhand bench train|generate`: how fast a step, or a token, is here, beside peers in the same run."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 
 import tyro
 
-from byhand.bench import training
+from byhand.bench import generating, training
 from byhand.bench.shapes import shape_of
 from byhand.cli.arguments import parse
 from byhand.errors import ConfigError
+from byhand.runtimes import loops
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,29 @@ class TrainOptions:
     blas: Literal["auto", "mkl", "scipy"] = "auto"
     """Which BLAS the loops runtime calls; auto takes MKL where it is installed."""
     steps: int | None = None
-    """Timed steps of each; as many as fit into ten seconds if not given."""
+    """Timed steps of each; what the slowest makes in ten seconds if not given."""
     peer: tuple[str, ...] = ()
     """torch (eager and compile), torch-eager, torch-compile, torch-bf16, numpy."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object."""
+
+
+@dataclass(frozen=True)
+class GenerateOptions:
+    """Time generation from one token on: greedy, with a KV cache, the context as long as the text."""
+
+    shape: str = "nano"
+    """tiny, nano, small, or B,T,C,L,H,V (B and T are not used)."""
+    tokens: int = 1000
+    """Tokens drawn in each stream."""
+    batch: int = 1
+    """Streams side by side."""
+    threads: int = 0
+    """Threads; 0: all cores."""
+    blas: Literal["auto", "mkl", "scipy"] = "auto"
+    """Which BLAS eight streams and more call."""
+    peer: tuple[str, ...] = ()
+    """hf (transformers), numpy."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON object."""
 
@@ -37,11 +58,35 @@ class TrainOptions:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     if arguments[:1] in ([], ["-h"], ["--help"]):
-        print("usage: byhand bench train [options]; `byhand bench train --help` lists them")
+        print("usage: byhand bench train|generate [options]; `byhand bench train --help` lists them")
         return 0 if arguments else 2
-    if arguments[0] != "train":
-        raise ConfigError(f"there is no bench {arguments[0]!r}. Use byhand bench train.")
-    return _train(parse(TrainOptions, arguments[1:], "byhand bench train"))
+    match arguments[0]:
+        case "train":
+            return _train(parse(TrainOptions, arguments[1:], "byhand bench train"))
+        case "generate":
+            return _generate(parse(GenerateOptions, arguments[1:], "byhand bench generate"))
+    raise ConfigError(f"there is no bench {arguments[0]!r}. Use byhand bench train, or byhand bench generate.")
+
+
+def _generate(options: GenerateOptions) -> int:
+    for name in ("tokens", "batch"):
+        if getattr(options, name) < 1:
+            raise ConfigError(f"{name} is {getattr(options, name)}, but must be at least 1.")
+    if missing := loops.missing():
+        raise ConfigError(f"bench generate needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
+    figures = generating.measure(
+        shape_of(options.shape), options.tokens, options.batch, options.threads, options.blas, options.peer
+    )
+    if options.json:
+        print(jsonlib.dumps(figures))
+        return 0
+    print(
+        f"{options.shape}, {options.batch} x {options.tokens} tokens: {figures['tokens_per_s']:,.0f} tokens/s "
+        f"(best {figures['tokens_per_s_best']:,.0f}), {figures['ms_per_token']:.4f} ms a token"
+    )
+    for name, peer in figures.get("peers", {}).items():
+        print(f"{name}: {peer['tokens_per_s']:,.0f} tokens/s; ours is {peer['ratio']:.1f} times as fast")
+    return 0
 
 
 def _train(options: TrainOptions) -> int:

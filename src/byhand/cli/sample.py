@@ -14,6 +14,7 @@ import tyro
 
 from byhand import checkpoint
 from byhand.cli.arguments import parse
+from byhand.config import Runtime
 from byhand.errors import ConfigError
 from byhand.generation import Sampling, generate
 
@@ -40,6 +41,8 @@ class Options:
     """Draw only printable ASCII, tab and newline."""
     no_cache: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Compute the whole context anew for each byte, without the KV cache."""
+    runtime: Runtime = "auto"
+    """numpy, or loops: the same text, faster; auto takes loops where Numba is installed."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON object at the end instead of streaming."""
 
@@ -60,6 +63,7 @@ def main(arguments: list[str]) -> int:
         sampling,
         allowed=printable(model.config.vocab_size, options.ascii_only),
         use_cache=not options.no_cache,
+        runtime=options.runtime,
     )
     if options.json:
         text = bytes(tokens).decode(errors="replace")

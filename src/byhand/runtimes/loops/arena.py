@@ -21,9 +21,12 @@ CACHE_LINE = 64  # bytes
 
 
 class Arena:
-    """The memory, where each parameter lies in its regions, and the views that hand them out by name."""
+    """The memory, where each parameter lies in its regions, and the views that hand them out by name.
 
-    def __init__(self, parameters: Mapping[str, Tensor], shares: int) -> None:
+    Without `training` there are only the parameters and the workspace.
+    """
+
+    def __init__(self, parameters: Mapping[str, Tensor], shares: int, training: bool = True) -> None:
         self.parameters = dict(parameters)
         self.shares = shares
         self.place: dict[str, int] = {}
@@ -34,9 +37,10 @@ class Arena:
             if self.parameters[name].ndim >= 2:
                 self.matrices_end = end
         self.region = end  # elements in a region that holds one number for each parameter
+        self.training = training
         self.first_moments, self.second_moments = end, 2 * end
         self.gradients = 3 * end
-        self.workspace = (3 + shares) * end
+        self.workspace = (3 + shares) * end if training else end
         self.memory = _aligned(self.workspace)
         self.words = self.memory.view(np.int32)
         self._views = self._make_views()
@@ -44,10 +48,10 @@ class Arena:
         self.adopt(*self._moments)
 
     def reserve(self, workspace: int) -> None:
-        """Make the workspace at least this large; parameters and moments move, and the views with them."""
+        """Make the workspace at least this large; everything moves, and the views with it."""
         if self.workspace + workspace > self.memory.size:
             memory = _aligned(self.workspace + workspace)
-            memory[: self.workspace] = self.memory[: self.workspace]
+            memory[: self.memory.size] = self.memory
             self.memory, self.words = memory, memory.view(np.int32)
             self._views = self._make_views()
             self.adopt(*self._moments)
@@ -60,7 +64,7 @@ class Arena:
             if tensor.data is not theta:
                 theta[...] = tensor.data
                 tensor.data = theta
-            for moments, view in ((m, first), (v, second)):
+            for moments, view in ((m, first), (v, second)) if self.training else ():
                 if moments.get(name) is not view:
                     view[...] = moments.get(name, 0)
                     moments[name] = view
@@ -74,13 +78,9 @@ class Arena:
         return self.memory[start : start + math.prod(shape)].reshape(shape)
 
     def _make_views(self) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        regions = (0, self.first_moments, self.second_moments)
+        first, second = (self.first_moments, self.second_moments) if self.training else (0, 0)
         return {
-            name: (
-                self.view(place, shape),
-                self.view(regions[1] + place, shape),
-                self.view(regions[2] + place, shape),
-            )
+            name: (self.view(place, shape), self.view(first + place, shape), self.view(second + place, shape))
             for name, place in self.place.items()
             for shape in [tuple(self.parameters[name].shape)]
         }

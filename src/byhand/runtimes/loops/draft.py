@@ -21,7 +21,8 @@ class Buffer:
     """An array of a plan: its name, its shape, and where it lives.
 
     kind    value (a share's own, placed by lifetime), input (a share's own, filled before each step), constant,
-            parameter, or gradient (a share's own, as large as the parameters)
+            parameter, gradient (a share's own, as large as the parameters), or own (a share's own where values
+            are shared, as in decoding)
     offset  first element in its region; -1 before layout
     """
 
@@ -56,6 +57,8 @@ class Late:
 
 ADDS = Late("adds")  # 0 in the first micro-batch of a step, 1 in the others
 LOSS_SLOT = Late("loss slot")  # where this share adds its loss
+PART, PARTS = Late("part"), Late("parts")  # which share this is, and how many there are
+OWN_SIGNAL = Late("own signal")  # where this share counts the barriers that it has passed
 
 Operand = Buffer | At | Late | int
 
@@ -111,6 +114,7 @@ class Draft:
     parameter_buffers: dict[str, Buffer] = field(default_factory=dict)
     gradient_buffers: dict[str, Buffer] = field(default_factory=dict)
     array_constants: list[tuple[Buffer, Any]] = field(default_factory=list)
+    caches: list[tuple[Buffer, Buffer]] = field(default_factory=list)  # keys and values of each layer
 
     def __post_init__(self) -> None:
         self._names = {id(t): name for name, t in self.parameters.items()}

@@ -15,6 +15,7 @@ from byhand.runtimes.loops.draft import Group
 from byhand.runtimes.loops.kernels import (
     causal_self_attention,
     cross_entropy,
+    decoding,
     embedding,
     gelu,
     layer_norm,
@@ -71,20 +72,50 @@ FUSIONS = (
 )  # fmt: skip
 
 
-def groups_of(graph: Graph) -> list[Group]:
-    """Split the graph into groups, in the order in which they run forward."""
+def _forward_only(graph_draft: Any, group: Group) -> None:
+    raise AssertionError(f"{group.rule} has no backward calls")
+
+
+FILLING = (
+    Fusion(
+        "attention", "merge_heads", decoding.match_attention, decoding.filling_attention, _forward_only,
+        "as in training, and the prompt's keys and values go into the cache",
+    ),
+    *(f for f in FUSIONS if f.last != "merge_heads"),
+)  # fmt: skip
+
+_BY_PARTS = "the bias, the gate and the stream are added while the row is in the first cache"
+DECODING = (
+    Fusion(
+        "attention", "merge_heads", decoding.match_attention, decoding.attention, _forward_only,
+        "the newest key and value are stored and used in the same pass; only positions that exist are visited",
+    ),
+    Fusion("linear + residual", "residual", linear.match_residual, decoding.product, _forward_only, _BY_PARTS),
+    Fusion("linear + gelu", "gelu", gelu.match, decoding.product, _forward_only, _BY_PARTS),
+    Fusion("linear + relu", "relu", relu.match, decoding.product, _forward_only, _BY_PARTS),
+    Fusion(
+        "embeddings", "add_positional", embedding.match, decoding.embeddings, _forward_only,
+        "the position is read from the arena, so that one plan serves all positions",
+    ),
+    Fusion("layer_norm", "layer_norm", layer_norm.match, decoding.normalised, _forward_only, ""),
+    Fusion("linear", "linear", linear.match, decoding.product, _forward_only, ""),
+)  # fmt: skip
+
+
+def groups_of(graph: Graph, fusions: tuple[Fusion, ...] | None = None) -> list[Group]:
+    """Split the graph into groups, in the order in which they run forward; the rules are FUSIONS if not given."""
     groups: list[Group] = []
     taken: set[int] = set()
     for node in reversed(graph.nodes):
         if id(node) not in taken:
-            group = _group_at(node, graph)
+            group = _group_at(node, graph, FUSIONS if fusions is None else fusions)
             taken |= {id(n) for n in group.nodes}
             groups.append(group)
     return groups[::-1]
 
 
-def _group_at(node: Any, graph: Graph) -> Group:
-    for fusion in FUSIONS:
+def _group_at(node: Any, graph: Graph, fusions: tuple[Fusion, ...]) -> Group:
+    for fusion in fusions:
         if fusion.last == node.equation.name:
             nodes = fusion.match(node, graph)
             if nodes:

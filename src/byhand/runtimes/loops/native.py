@@ -143,6 +143,17 @@ def _atomic_add(typingctx: Any, address: Any, value: Any) -> Any:
 
 
 @intrinsic
+def _atomic_load(typingctx: Any, address: Any) -> Any:
+    """Read the int64 at `address`, and after it see all that was written before it."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
+        return builder.load_atomic(place, "acquire", 8)
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
 def float_of_bits(typingctx: Any, bits: Any) -> Any:
     """Return the float32 with this bit pattern."""
 
@@ -169,12 +180,18 @@ def sgemm(blas, memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, alpha, beta):
 
 
 @compiled
-def barrier(signals, place, shares, yield_to):
-    """Wait until every share has arrived at this barrier; signals[place] counts, signals[0] != 0 means give up."""
+def barrier(signals, own, shares, yield_to):
+    """Wait until every share has come here.
+
+    signals[1] counts all arrivals, signals[own] this share's, which says what to wait for; signals[0] != 0 means that
+    a share has given up.
+    """
     base = signals.ctypes.data
-    _atomic_add(base + 8 * place, 1)
+    signals[own] += 1
+    wanted = signals[own] * shares
+    _atomic_add(base + 8, 1)
     spins = 0
-    while _atomic_add(base + 8 * place, 0) < shares and _atomic_add(base, 0) == 0:
+    while _atomic_load(base + 8) < wanted and _atomic_load(base) == 0:
         spins += 1
         if spins > 2000:  # somebody else needs this core
             _call(yield_to)

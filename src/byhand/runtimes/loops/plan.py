@@ -16,7 +16,7 @@ import numpy as np
 from byhand.engine import Tensor
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.arena import Arena
-from byhand.runtimes.loops.draft import At, Buffer, Call, Draft, Late, Operand
+from byhand.runtimes.loops.draft import OWN_SIGNAL, At, Buffer, Call, Draft, Late, Operand
 from byhand.runtimes.loops.groups import LOSS_RULE, groups_of
 from byhand.runtimes.loops.layout import ALIGN, place_by_lifetime, place_in_order
 from byhand.runtimes.loops.record import record
@@ -26,6 +26,11 @@ from byhand.runtimes.loops.replay import FIELDS, OPCODES, WIDTH
 WEIGHT, RATE, BETA1, BETA2, EPS, CORRECTION1, CORRECTION2, MAX_NORM, NORM, MATRIX_DECAY, VECTOR_DECAY, CONTROLS = (
     range(12)
 )
+
+
+def own_signal(number: int) -> int:
+    """Return where a share counts the barriers it has passed: each on a cache line of its own."""
+    return 8 * (number + 1)
 
 
 @dataclass
@@ -39,6 +44,8 @@ class Share:
     arena: Arena
     constants: int
     values: int
+    own: int = 0
+    parts: int = 1
     saved: dict[int, Any] = field(default_factory=dict)
     micro_batch: int = 0
     tables: list[np.ndarray] = field(default_factory=list)  # for the first micro-batch, and for the others
@@ -49,6 +56,7 @@ class Share:
             "parameter": 0,
             "gradient": self.arena.gradients + self.number * self.arena.region,
             "constant": self.constants,
+            "own": self.own,
         }.get(buffer.kind, self.values)
         return start + buffer.offset
 
@@ -71,7 +79,13 @@ class Share:
         if isinstance(operand, At):
             return self.address(operand.buffer) + operand.start
         if isinstance(operand, Late):
-            return {"adds": int(micro_batch > 0), "loss slot": CONTROLS + 2 * self.number}[operand.name]
+            return {
+                "adds": int(micro_batch > 0),
+                "loss slot": CONTROLS + 2 * self.number,
+                "part": self.number,
+                "parts": self.parts,
+                "own signal": own_signal(self.number),
+            }[operand.name]
         return int(operand)
 
 
@@ -187,12 +201,12 @@ def _update_calls(arena: Arena, number: int, shares: int) -> list[Call]:
     def emit(kernel: str, flops: int, **operands: Operand) -> None:
         calls.append(Call(kernel, None, flops, operands, ()))
 
-    emit("barrier", 0, place=1, shares=shares)
+    emit("barrier", 0, own=OWN_SIGNAL, shares=shares)
     emit(
         "sum_shares", (shares + 1) * (last - first), gradient=arena.gradients + first, stride=arena.region,
         shares=shares, n=last - first, slot=CONTROLS + 2 * number + 1,
     )  # fmt: skip
-    emit("barrier", 0, place=2, shares=shares)
+    emit("barrier", 0, own=OWN_SIGNAL, shares=shares)
     ranges = (
         (first, min(last, arena.matrices_end), MATRIX_DECAY),
         (max(first, arena.matrices_end), last, VECTOR_DECAY),

@@ -13,8 +13,9 @@ from byhand.engine.backward import applications
 class Graph:
     """The applications behind one result, each after those it needs, and the arrays that are new in every step."""
 
-    def __init__(self, root: Tensor, inputs: dict[str, Any]) -> None:
+    def __init__(self, root: Tensor, inputs: dict[str, Any], cache: RecordedCache | None = None) -> None:
         self.root = root
+        self.cache = cache
         self.nodes: list[Node] = applications(root)
         self.inputs = inputs
         self._uses = Counter(key(t) for node in self.nodes for t in node.inputs)
@@ -45,6 +46,31 @@ class Graph:
 def key(tensor: Tensor) -> tuple[int, int]:
     """Return what tells one array of the graph from another."""
     return (id(tensor), -1) if tensor.node is None else (id(tensor.node), tensor.index)
+
+
+class RecordedCache:
+    """Stands in for a KV cache while recording: remembers which tensors came out of it, for which layer."""
+
+    length = 0
+
+    def __init__(self) -> None:
+        self._layers: dict[int, int] = {}
+        self._kept: list[Tensor] = []
+
+    def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Return stand-ins for all keys and values."""
+        both = Tensor(k.data), Tensor(v.data)
+        self._layers |= {id(t): layer for t in both}
+        self._kept += both
+        return both
+
+    def advance(self, n: int) -> None:
+        """Nothing to count: where a plan writes is decided when it runs."""
+
+    def layer_of(self, keys: Tensor, values: Tensor) -> int | None:
+        """Return the layer whose keys and values these are; None if they are not of one layer."""
+        layers = {self._layers.get(id(keys)), self._layers.get(id(values))}
+        return layers.pop() if len(layers) == 1 else None
 
 
 def record(compute: Callable[..., Tensor], **inputs: Any) -> Graph:

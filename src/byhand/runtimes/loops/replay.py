@@ -16,6 +16,7 @@ import inspect
 from byhand.runtimes.loops.kernels.adamw import adamw, sum_shares
 from byhand.runtimes.loops.kernels.causal_self_attention import attention, attention_back
 from byhand.runtimes.loops.kernels.cross_entropy import cross_entropy
+from byhand.runtimes.loops.kernels.decoding import attend, embed_row, row_product, sample, store_keys
 from byhand.runtimes.loops.kernels.embedding import embed, embed_back, positions_back
 from byhand.runtimes.loops.kernels.gelu import bias_gelu, times_slope
 from byhand.runtimes.loops.kernels.layer_norm import normalise, normalise_back, scale_shift, scale_shift_back
@@ -30,7 +31,7 @@ RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")
 KERNELS = (
     gemm, fill_bias, fill_residual, column_sum, normalise, normalise_back, scale_shift, scale_shift_back, bias_gelu,
     times_slope, bias_relu, relu_back, attention, attention_back, embed, embed_back, positions_back, cross_entropy,
-    copy, accumulate, zero, sum_shares, adamw, barrier,
+    copy, accumulate, zero, sum_shares, adamw, barrier, embed_row, row_product, store_keys, attend, sample,
 )
 # fmt: on
 OPCODES = {kernel.__name__: i for i, kernel in enumerate(KERNELS)}
@@ -41,15 +42,16 @@ FIELDS = {
 WIDTH = 1 + max(map(len, FIELDS.values()))
 (GEMM, FILL_BIAS, FILL_RESIDUAL, COLUMN_SUM, NORMALISE, NORMALISE_BACK, SCALE_SHIFT, SCALE_SHIFT_BACK, BIAS_GELU,
  TIMES_SLOPE, BIAS_RELU, RELU_BACK, ATTENTION, ATTENTION_BACK, EMBED, EMBED_BACK, POSITIONS_BACK, CROSS_ENTROPY,
- COPY, ACCUMULATE, ZERO, SUM_SHARES, ADAMW, BARRIER) = range(len(KERNELS))  # fmt: skip
+ COPY, ACCUMULATE, ZERO, SUM_SHARES, ADAMW, BARRIER,
+ EMBED_ROW, ROW_PRODUCT, STORE_KEYS, ATTEND, SAMPLE) = range(len(KERNELS))  # fmt: skip
 
 
 # fmt: off
 @compiled
-def replay(table, first, last, memory, words, controls, signals, blas):
-    """Run rows first .. last of the table."""
-    for i in range(first, last):
-        r = table[i]
+def replay(table, first, last, times, memory, words, controls, signals, blas):
+    """Run rows first .. last of the table, that many times over."""
+    for i in range(times * (last - first)):
+        r = table[first + i % (last - first)]
         op = r[0]
         if op == GEMM:
             gemm(memory, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
@@ -99,4 +101,15 @@ def replay(table, first, last, memory, words, controls, signals, blas):
             adamw(memory, controls, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
         elif op == BARRIER:
             barrier(signals, r[1], r[2], blas[1])
+        elif op == EMBED_ROW:
+            embed_row(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9])
+        elif op == ROW_PRODUCT:
+            row_product(memory, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12],
+                        r[13], r[14])
+        elif op == STORE_KEYS:
+            store_keys(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
+        elif op == ATTEND:
+            attend(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
+        elif op == SAMPLE:
+            sample(memory, words, controls, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
 # fmt: on

@@ -79,7 +79,7 @@ class LoopsRuntime:
         self._team = Team(self.threads)
         weakref.finalize(self, self._team.close)
         self._native = np.array([self.blas.sgemm, yield_address()], np.int64)
-        self._signals = np.zeros(8, np.int64)
+        self._signals = np.zeros(layout.own_signal(self.threads), np.int64)
         self._controls = np.zeros(layout.CONTROLS + 2 * self.threads, np.float64)
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._active: Plan | None = None
@@ -180,10 +180,10 @@ class LoopsRuntime:
                     first, last = part if isinstance(part, tuple) else (0, 1)
                     for i in range(first, last):
                         begun = perf_counter_ns()
-                        replay(table, i, i + 1, *resources) if isinstance(part, tuple) else part(share)
+                        replay(table, i, i + 1, 1, *resources) if isinstance(part, tuple) else part(share)
                         timed.append(perf_counter_ns() - begun)
                 elif isinstance(part, tuple):
-                    replay(table, *part, *resources)
+                    replay(table, *part, 1, *resources)
                 else:
                     part(share)
         except BaseException:

@@ -1,0 +1,85 @@
+"""Generation, timed: one stream or several, from one token on, greedy, with a KV cache on both sides.
+
+The context is as long as the text, so that nothing is computed anew: what a token costs grows with the position, and
+the figures are the mean over the whole text.
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from byhand.bench.contest import by_turns
+from byhand.bench.shapes import Shape
+from byhand.errors import ConfigError
+from byhand.generation import Sampling, generate
+from byhand.model import TinyGPT
+from byhand.runtimes.loops import cores
+
+PEERS = ("hf", "numpy")
+
+
+def ours(shape: Shape, tokens: int, batch: int, threads: int = 0, blas: str = "auto") -> Callable[[], Any]:
+    """Return a function that draws so many tokens of each stream with the loops runtime."""
+    from byhand.runtimes.loops.decoding import LoopsDecoder
+
+    decoder = LoopsDecoder(TinyGPT(shape.model(tokens + 1)), batch, threads or None, blas)
+    prompt = np.ones((batch, 1), np.int64)
+    return lambda: list(decoder.generate(prompt, tokens, temperature=0.0))
+
+
+def with_numpy(shape: Shape, tokens: int, batch: int) -> Callable[[], Any]:
+    """Return a function that draws the streams one after the other with the NumPy runtime."""
+    model = TinyGPT(shape.model(tokens + 1))
+    greedy = Sampling(temperature=0)
+    return lambda: [list(generate(model, [1], tokens, greedy, runtime="numpy")) for _ in range(batch)]
+
+
+def with_transformers(shape: Shape, tokens: int, batch: int) -> Callable[[], Any]:
+    """Return a function that draws them with a GPT-2 of this shape in Hugging Face transformers, cache on."""
+    try:
+        import torch
+        from transformers import GPT2Config, GPT2LMHeadModel
+    except ImportError:
+        raise ConfigError("--peer hf needs transformers and torch. Use pip install transformers torch.") from None
+    torch.set_num_threads(cores())
+    config = GPT2Config(
+        vocab_size=shape.vocab_size, n_positions=tokens + 1, n_embd=shape.d_model, n_layer=shape.n_layers,
+        n_head=shape.n_heads, bos_token_id=0, eos_token_id=None, pad_token_id=0,
+    )  # fmt: skip
+    model = GPT2LMHeadModel(config).eval()
+    prompt = torch.ones((batch, 1), dtype=torch.long)
+
+    def run() -> Any:
+        with torch.inference_mode():
+            return model.generate(
+                prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=tokens, do_sample=False, use_cache=True
+            )
+
+    return run
+
+
+def measure(
+    shape: Shape, tokens: int, batch: int = 1, threads: int = 0, blas: str = "auto", peers: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return tokens/s over all streams, ms for one token of each, and each peer's with the ratio ours / peer's."""
+    unknown = [p for p in peers if p not in PEERS]
+    if unknown:
+        raise ConfigError(f"there is no peer {unknown[0]!r}. Use {', '.join(PEERS)}.")
+    makers = {"hf": with_transformers, "numpy": with_numpy}
+    runs = {"ours": ours(shape, tokens, batch, threads, blas)}
+    runs |= {name: makers[name](shape, tokens, batch) for name in peers}
+    seconds = by_turns(runs, repeats=1, rounds=3 if peers else 5)
+    rates = {name: tokens * batch / statistics.median(times) for name, times in seconds.items()}
+    figures: dict[str, Any] = {
+        "tokens_per_s": rates["ours"],
+        "ms_per_token": 1e3 * batch / rates["ours"],
+        "tokens_per_s_best": tokens * batch / min(seconds["ours"]),
+    }
+    if peers:
+        figures["peers"] = {p: {"tokens_per_s": rates[p], "ratio": rates["ours"] / rates[p]} for p in peers}
+    return figures

@@ -1,0 +1,113 @@
+"""Generation by plan: the same tokens as equation by equation, for every setting, stream and way of sampling."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import byhand as bh
+from byhand.errors import ConfigError, DataError
+from byhand.generation import Sampling, generate
+
+if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
+    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
+
+from byhand.runtimes.loops.decoding import LoopsDecoder
+
+GREEDY = Sampling(temperature=0)
+
+
+def model(seed=3, **settings):
+    config = {"vocab_size": 37, "seq_len": 24, "d_model": 24, "n_layers": 2, "n_heads": 2, **settings}
+    made = bh.TinyGPT(bh.ModelConfig(**config), seed=seed)
+    rng = np.random.default_rng(seed)
+    for p in made.parameters().values():
+        p.data = (p.data + 0.3 * rng.standard_normal(p.shape)).astype(np.float32)
+    return made
+
+
+def replayed(gpt, prompt, count, sampling=GREEDY, threads=2):
+    decoder = LoopsDecoder(gpt, threads=threads)
+    rng = np.random.default_rng(sampling.seed)
+    runs = decoder.generate([prompt], count, sampling.temperature, sampling.top_k, sampling.top_p, rng)
+    return np.concatenate(list(runs))[:, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"n_heads": 1},
+        {"norm_affine": True},
+        {"norm_position": "post", "activation": "relu"},
+        {"norm_position": "post", "norm_affine": True},
+        {"tied_embeddings": True, "lm_head_bias": False},
+        {"d_ff": 7, "d_model": 18, "n_heads": 3},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_greedy_text_is_the_numpy_runtimes(settings, threads):
+    """60 tokens from 5: through the window of 24, and on past it, where the context moves."""
+    gpt = model(**settings)
+    expected = list(generate(gpt, [1, 2, 3, 4, 5], 60, GREEDY, runtime="numpy"))
+    assert replayed(gpt, [1, 2, 3, 4, 5], 60, threads=threads) == expected
+
+
+@pytest.mark.parametrize("length", [1, 23, 24, 25, 240])
+def test_prompts_of_any_length(length):
+    gpt = model()
+    prompt = np.random.default_rng(0).integers(0, 37, length).tolist()
+    assert replayed(gpt, prompt, 30) == list(generate(gpt, prompt, 30, GREEDY, runtime="numpy"))
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(1.0),
+        Sampling(0.7, top_k=1),
+        Sampling(0.8, top_k=5, seed=4),
+        Sampling(0.8, top_p=0.7),
+        Sampling(1.3, top_k=9, top_p=0.5),
+        Sampling(1.0, top_k=400, top_p=1.0),
+    ],
+    ids=str,
+)
+def test_sampled_text_is_the_numpy_runtimes(sampling):
+    """The same uniform numbers in the same order; a difference could only come from a draw on the very edge."""
+    gpt = model()
+    assert replayed(gpt, [7], 200, sampling) == list(generate(gpt, [7], 200, sampling, runtime="numpy"))
+
+
+def test_streams_side_by_side_are_the_streams_alone():
+    """Two rows go through loops, nine through BLAS."""
+    for streams in (2, 9):
+        gpt = model()
+        prompts = np.random.default_rng(2).integers(0, 37, (streams, 6))
+        decoder = LoopsDecoder(gpt, streams=streams, threads=2)
+        together = np.concatenate(list(decoder.generate(prompts, 40, temperature=0.0)))
+        for i, prompt in enumerate(prompts):
+            assert together[:, i].tolist() == replayed(gpt, prompt.tolist(), 40)
+
+
+def test_only_allowed_tokens_are_drawn():
+    allowed = np.zeros(37, bool)
+    allowed[[3, 30]] = True
+    drawn = list(generate(model(), [1], 50, Sampling(2.0), allowed=allowed, runtime="loops"))
+    assert set(drawn) == {3, 30}
+
+
+def test_it_streams_and_counts_exactly():
+    first = next(generate(model(), [1], 100_000_000, runtime="loops"))
+    assert 0 <= first < 37
+    assert list(generate(model(), [1], 0, runtime="loops")) == []
+    assert len(list(generate(model(), [1], 101, runtime="loops"))) == 101
+
+
+def test_what_it_cannot_do_is_refused():
+    with pytest.raises(ConfigError, match="causal float32"):
+        LoopsDecoder(model(causal=False))
+    with pytest.raises(ConfigError, match="--runtime numpy"):
+        list(generate(bh.TinyGPT(bh.ModelConfig(), dtype="float64"), [1], 3, runtime="loops"))
+    with pytest.raises(DataError, match="hold the id 37"):
+        list(generate(model(), [37], 3, runtime="loops"))
