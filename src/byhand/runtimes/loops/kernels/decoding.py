@@ -52,50 +52,58 @@ def row_product(memory, blas, x, weight, bias, stream, out, rows, inner, width, 
     n = high - low
     if n <= 0:
         return
-    a, o = matrix(memory, x, rows, inner), matrix(memory, out, rows, width)[:, low:high]
     if transposed:
-        w = matrix(memory, weight + low * inner, n, inner)
         for b in range(rows):
+            a, o = vector(memory, x + b * inner, inner), vector(memory, out + b * width + low, n)
             for c in range(n):
+                w = vector(memory, weight + (low + c) * inner, inner)
                 dot = F(0)
                 for i in range(inner):
-                    dot += a[b, i] * w[c, i]
-                o[b, c] = dot
+                    dot += a[i] * w[i]
+                o[c] = dot
     elif rows >= BLAS_ROWS:
         sgemm(blas[0], memory, x, weight + low, out + low, rows, n, inner, inner, width, width, 0, 0, F(1.0), F(0.0))
     else:
-        w = matrix(memory, weight, inner, width)[:, low:high]
-        o[:] = F(0)
-        fours = inner // 4 * 4
-        for i in range(0, fours, 4):
-            for b in range(rows):
-                x0, x1, x2, x3 = a[b, i], a[b, i + 1], a[b, i + 2], a[b, i + 3]
-                for c in range(n):
-                    o[b, c] += (x0 * w[i, c] + x1 * w[i + 1, c]) + (x2 * w[i + 2, c] + x3 * w[i + 3, c])
-        for i in range(fours, inner):
-            for b in range(rows):
-                for c in range(n):
-                    o[b, c] += a[b, i] * w[i, c]
-    if biased:
-        d = vector(memory, bias + low, n)
-        for b in range(rows):
+        add_rows(memory, x, weight + low, out + low, rows, inner, width, n)
+    for b in range(rows):
+        o = vector(memory, out + b * width + low, n)
+        if biased:
+            d = vector(memory, bias + low, n)
             for c in range(n):
-                o[b, c] += d[c]
-    if gate == GELU:
-        for b in range(rows):
+                o[c] += d[c]
+        if gate == GELU:
             for c in range(n):
-                v = o[b, c]
-                o[b, c] = v / (F(1.0) + exp(-TWO_K * v * (F(1.0) + CUBIC * v * v)))
-    if gate == RELU:
-        for b in range(rows):
+                v = o[c]
+                o[c] = v / (F(1.0) + exp(-TWO_K * v * (F(1.0) + CUBIC * v * v)))
+        if gate == RELU:
             for c in range(n):
-                v = o[b, c]
-                o[b, c] = F(0) if v <= F(0) else v
-    if added:
-        s = matrix(memory, stream, rows, width)[:, low:high]
-        for b in range(rows):
+                o[c] = F(0) if o[c] <= F(0) else o[c]
+        if added:
+            s = vector(memory, stream + b * width + low, n)
             for c in range(n):
-                o[b, c] += s[b, c]
+                o[c] += s[c]
+
+
+@compiled
+def add_rows(memory, x, weight, out, rows, inner, width, n):
+    """out[b,:] = sum over i of x[b,i] weight[i,:], n columns of `width`; four weight rows in a pass over out."""
+    for b in range(rows):
+        vector(memory, out + b * width, n)[:] = F(0)
+    fours = inner // 4 * 4
+    for i in range(0, fours, 4):
+        w0, w1 = vector(memory, weight + i * width, n), vector(memory, weight + (i + 1) * width, n)
+        w2, w3 = vector(memory, weight + (i + 2) * width, n), vector(memory, weight + (i + 3) * width, n)
+        for b in range(rows):
+            a, o = vector(memory, x + b * inner + i, 4), vector(memory, out + b * width, n)
+            a0, a1, a2, a3 = a[0], a[1], a[2], a[3]
+            for c in range(n):
+                o[c] += (a0 * w0[c] + a1 * w1[c]) + (a2 * w2[c] + a3 * w3[c])
+    for i in range(fours, inner):
+        w0 = vector(memory, weight + i * width, n)
+        for b in range(rows):
+            o, a0 = vector(memory, out + b * width, n), memory[x + b * inner + i]
+            for c in range(n):
+                o[c] += a0 * w0[c]
 
 
 @compiled
@@ -124,34 +132,27 @@ def attend(memory, words, qkv, keys, values, scores, out, position, rows, heads,
     p = vector(memory, scores, t + 1)
     for b in range(rows):
         for h in range(part, heads, parts):
-            head = b * heads + h
-            start = qkv + b * row + h * width
-            q, new_k = vector(memory, start, width), vector(memory, start + c, width)
-            new_v = vector(memory, start + 2 * c, width)
-            k = matrix(memory, keys + head * width * room, width, room)
-            v = matrix(memory, values + head * room * width, room, width)
-            o = vector(memory, out + b * c + h * width, width)
+            head, start = b * heads + h, qkv + b * row + h * width
+            key, value, o = keys + head * width * room, values + head * room * width, out + b * c + h * width
+            k, v, mixed = (
+                matrix(memory, key, width, room),
+                matrix(memory, value, room, width),
+                vector(memory, o, width),
+            )
             for d in range(width):
-                k[d, t] = new_k[d]
-                v[t, d] = new_v[d]
-            p[:] = F(0)
-            for d in range(width):
-                q_d = q[d] * scale
-                for s in range(t + 1):
-                    p[s] += q_d * k[d, s]
+                k[d, t] = memory[start + c + d]
+                v[t, d] = memory[start + 2 * c + d]
+            add_rows(memory, start, key, scores, 1, width, room, t + 1)
             m = largest(words, scores, t + 1)
             z = F(0)
             for s in range(t + 1):
-                e = exp(p[s] - m)
+                e = exp((p[s] - m) * scale)
                 p[s] = e
                 z += e
-            o[:] = F(0)
-            for s in range(t + 1):
-                for d in range(width):
-                    o[d] += p[s] * v[s, d]
+            add_rows(memory, scores, value, o, 1, t + 1, width, width)
             z = F(1.0) / z
             for d in range(width):
-                o[d] *= z
+                mixed[d] *= z
 
 
 @compiled
