@@ -206,6 +206,7 @@ class LoopsDecoder:
             group.forward(draft, group)
         for name, buffer in draft.parameter_buffers.items():
             buffer.offset = self.arena.place[name]
+        draft.graph.forget_numbers()
 
 
 def _touched(calls: list[Call], kind: str) -> list[Buffer]:

@@ -189,6 +189,7 @@ def _draft(compute: Callable[..., Tensor], arrays: dict[str, Any], arena: Arena,
         group.backward(draft, group)
     for name, buffer in [*draft.parameter_buffers.items(), *draft.gradient_buffers.items()]:
         buffer.offset = arena.place[name]
+    draft.graph.forget_numbers()
     return draft
 
 

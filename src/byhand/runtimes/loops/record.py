@@ -42,6 +42,15 @@ class Graph:
         """Return whether this application made the result."""
         return self.root.node is node
 
+    def forget_numbers(self) -> None:
+        """Let go of every activation: once a plan is drafted, only names, settings and equations are read."""
+        for node in self.nodes:
+            node.saved = ()
+            for tensor in node.inputs:
+                if tensor.node is not None:
+                    tensor.data = None
+        self.root.data = None
+
 
 def key(tensor: Tensor) -> tuple[int, int]:
     """Return what tells one array of the graph from another."""
