@@ -1,7 +1,10 @@
 """What the guides say and no block makes: their loop runs, their breakpoints stop, both ways of decoding agree."""
 
 import dis
+import os
 import re
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from types import CodeType
@@ -48,6 +51,27 @@ def test_breakpoints_are_lines_that_run(suffix):
         assert int(line) in set(lines_of_functions(code)), f"{path}.py:{line} is not inside a function"
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_breakpoints_are_reached_once_each_and_in_order(suffix, tmp_path):
+    page = (GUIDES / f"reading-order.{suffix}").read_text(encoding="utf-8")
+    stops = re.findall(r"^break (\S+):(\d+)$", page, re.MULTILINE)
+    command = re.search(r"^python (-m pdb .*) --out \S+$", page, re.MULTILINE)
+    assert command is not None
+    typed = [f"break {path}:{line}" for path, line in stops] + ["continue"] * len(stops) + ["quit"]
+    done = subprocess.run(
+        [sys.executable, *command[1].split(), "--out", str(tmp_path / "look")],
+        cwd=GUIDES.parents[1],
+        env=os.environ | {"PYTHONPATH": "src", "PYTHONIOENCODING": "utf-8"},
+        input="\n".join(typed),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    reached = re.findall(r"> \S*?(src[/\\]byhand\S+?)\((\d+)\)", done.stdout)
+    assert [(path.replace("\\", "/"), line) for path, line in reached if "__main__" not in path] == stops
+
+
 def lines_of_functions(code: CodeType, inside: bool = False):
     """Yield every line at which a statement of some function begins."""
     if inside:
@@ -85,6 +109,12 @@ def test_every_command_of_the_pages_is_there():
                 assert name in TITLES or name.isupper(), f"{page.name}: byhand work {name}"
 
 
+def test_switches_take_no_value():
+    """A yes-or-no flag is written `--causal` or `--no-causal`."""
+    for page in pages.pages():
+        assert not re.search(r"--[\w-]+ (True|False)\b", page.read_text(encoding="utf-8")), page.name
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_every_number_that_the_map_asks_for_can_be_explained(suffix):
     page = (GUIDES / f"equation-to-code.{suffix}").read_text(encoding="utf-8")
@@ -119,6 +149,7 @@ def test_a_lesson_is_split_where_it_turns_back():
 def test_what_rounding_leaves_of_a_zero_is_not_printed():
     assert quiet("(−1.11022e−16) × 0.2 + 3e−5") == "0 × 0.2 + 3e−5"
     assert quiet("−8.73367e−8") == "−8.73e−8"
+    assert quiet("1 + tanh(−1.1e−17)") == "1 + tanh(0)"
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -101,6 +101,8 @@ CONFIG = {
     "tied_embeddings": "语言模型头的权重用转置后的词元嵌入表",
 }
 
+IN_FORMULAS = {r"\text{otherwise}": r"\text{其余情形}", r"\text{ is kept}": r"\text{ 被保留}"}
+
 
 def title(equation: Equation | Composite, lang: str) -> str:
     """Return the equation's title in `en` or `zh`."""
@@ -110,3 +112,16 @@ def title(equation: Equation | Composite, lang: str) -> str:
 def meaning(equation: Equation | Composite, symbol: Symbol, lang: str) -> str:
     """Return what a symbol of the equation means, in `en` or `zh`."""
     return MEANINGS[equation.name][symbol.name] if lang == "zh" else symbol.meaning
+
+
+def shape(written: str, lang: str) -> str:
+    """Return a symbol's shape in `en` or `zh`: `(...) each` has a word in it."""
+    each = written.removesuffix(" each")
+    return f"各为 {each}" if lang == "zh" and each != written else written
+
+
+def formula(latex: str, lang: str) -> str:
+    """Return LaTeX with its words in `en` or `zh`."""
+    for english, chinese in IN_FORMULAS.items() if lang == "zh" else ():
+        latex = latex.replace(english, chinese)
+    return latex

@@ -5,6 +5,7 @@ Built from the registry and from parsed source, without importing NumPy.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -30,8 +31,9 @@ class Entry:
     """One answer of `where`. Pointers are `path:line`, found when they are asked for; None where there is nothing.
 
     `uses` lists every application with the name of its result; `wired_at` is the first of them. `plain` and
-    `plain_derivative` are the formulas as a terminal shows them. `code` and `derived` name definitions: a path
-    within the package, and what is defined there; `tests` are the files that may hold its test.
+    `plain_derivative` are the formulas as a terminal shows them, `settings` the keywords with their defaults. `code`
+    and `derived` name definitions: a path within the package, and what is defined there; `tests` are the files that
+    may hold its test.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Entry:
     plain: str = ""
     plain_derivative: str = ""
     symbols: tuple[dict[str, str], ...] = ()
+    settings: tuple[str, ...] = ()
     uses: tuple[tuple[str, str], ...] = ()
     source: str = ""
 
@@ -147,6 +150,11 @@ def _equation(equation: Equation | Composite) -> Entry:
                 "meaning_zh": MEANINGS[name][s.name],
             }
             for s in (*equation.inputs, equation.result)
+        ),
+        settings=tuple(
+            p.name if p.default is p.empty else f"{p.name}={p.default!r}"
+            for p in inspect.signature(equation.compose if composite else equation.forward).parameters.values()
+            if p.kind is p.KEYWORD_ONLY
         ),
         uses=tuple(use for file in WIRING if file != own for use in source.uses(source.PACKAGE / file, name)),
         source=equation.source,

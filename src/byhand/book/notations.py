@@ -3,6 +3,9 @@ r"""Other ways in which textbooks, papers and programs write the same equations,
 An equation's own LaTeX is in its file; here stand only variants of it, in LaTeX or plain text, by stem or place.
 """
 
+SETTINGS = {"beta1": r"\beta_1", "beta2": r"\beta_2", "eps": r"\epsilon", "weight_decay": r"\lambda", "tau": r"\tau"}
+"""The symbol of a setting whose name in code is another."""
+
 NOTATIONS: dict[str, tuple[str, ...]] = {
     "embedding": (
         r"E_{i} = W_{te}[t_{i}]",

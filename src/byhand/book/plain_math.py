@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from byhand.book.chinese import formula
 from byhand.errors import ByhandError
 
 WIDE = "\0"  # between formulas, which become lines
@@ -18,7 +19,7 @@ SIGNS = {
     "left": "", "right": "", "in": "∈",
 }  # fmt: skip
 ACCENTS = {"hat": "\u0302", "overline": "\u0304"}
-CHINESE = {" if ": " 当 ", "otherwise": "其余情形", "is kept": "被保留", "_rows": "_各行", "offset": "偏移量"}
+CHINESE = {" if ": " 当 ", "_rows": "_各行", "offset": "偏移量"}  # what LaTeX writes without a word, or as a name
 GROUPS = ("mathrm", "text", "operatorname")
 RAISED = dict(zip("0123456789tT-+", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵗᵀ⁻⁺", strict=True))
 _TOKEN = re.compile(
@@ -28,7 +29,7 @@ _TOKEN = re.compile(
 
 def plain(latex: str, lang: str = "en") -> str:
     """Return a formula as text, a line for each part, its words in `en` or `zh`. ByhandError for unknown LaTeX."""
-    tokens = _TOKEN.findall(latex)
+    tokens = _TOKEN.findall(formula(latex, lang))
     text, rest = _sequence(tokens, 0)
     if rest != len(tokens):
         raise ByhandError(f"the braces of {latex!r} do not match.")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 WIDTH = 100
 LABELS = {
     "en": {
+        "settings": "settings: ",
         "latex": "LaTeX",
         "derivative": "derivative",
         "forward": "forward",
@@ -36,13 +37,14 @@ LABELS = {
         "places": "Wiring, recording, training, storing",
     },
     "zh": {
+        "settings": "设置：",
         "latex": "LaTeX",
         "derivative": "导数",
         "forward": "前向",
         "code": "代码",
-        "wired": "接线处",
+        "wired": "在模型中的使用处",
         "test": "测试",
-        "worked": "手算例题",
+        "worked": "手算例子",
         "page": "页面",
         "kernel": "内核",
         "seed": "种子程序中的名称",
@@ -117,10 +119,15 @@ def _answer(entry: Entry, lang: str) -> str:
     label = LABELS[lang]
     other = f"  {entry.title}" if lang == "zh" and entry.title != entry.title_zh else ""
     lines = [f"{entry.title_zh if lang == 'zh' else entry.title}  ({entry.name}){other}"]
+    from byhand.book.chinese import shape
+
     lines += [f"    {line}" for line in _shown(entry.plain, entry.latex, lang)]
     for symbol in entry.symbols:
         words = symbol["meaning_zh" if lang == "zh" else "meaning"]
-        lines.append(f"      {_pad(symbol['name'], 10)} {_pad(symbol['shape'], 18)} {words}")
+        lines.append(f"      {_pad(symbol['name'], 10)} {_pad(shape(symbol['shape'], lang), 18)} {words}")
+    settings = _settings(entry, lang)
+    if settings:
+        lines.append(f"      {settings}")
     rows: list[tuple[str, str]] = [(label["forward" if entry.latex else "code"], entry.forward or "")]
     if entry.derivative:
         rows.append((label["derivative"], entry.derivative))
@@ -147,6 +154,18 @@ def _shown(plain: str, latex: str, lang: str) -> list[str]:
     from byhand.book.plain_math import plain as written
 
     return (written(latex, lang) if lang == "zh" and latex else plain).splitlines()
+
+
+def _settings(entry: Entry, lang: str) -> str:
+    """Return the equation's settings, each with its symbol where that is another."""
+    from byhand.book.notations import SETTINGS
+    from byhand.book.plain_math import plain as written
+
+    shown = []
+    for setting in entry.settings:
+        symbol = SETTINGS.get(setting.partition("=")[0], "")
+        shown.append(setting + (f" ({written(symbol)})" if symbol else ""))
+    return LABELS[lang]["settings"] + ("、" if lang == "zh" else ", ").join(shown) if shown else ""
 
 
 def _in_repository(pointer: str | None, lang: str) -> str:

@@ -28,7 +28,7 @@ SAID = {
         "score": "{right} of {asked} right at the first try.",
     },
     "zh": {
-        "list": "手算例题（byhand work 名称；--quiz 逐个提问）：",
+        "list": "手算例子（byhand work 名称；--quiz 逐个提问）：",
         "help": "逐个输入数字（0.33、1/3、sqrt(2)/2）。回车显示答案，s 跳过这一步，q 结束。",
         "right": "正确",
         "known": "不对：{mistake}",

@@ -2,7 +2,7 @@ r"""AdamW's update: a step along the smoothed gradient, scaled by its own size, 
 
 Equation    m' = beta1 m + (1 - beta1) g,   v' = beta2 v + (1 - beta2) g^2,
             theta' = theta - lr (mhat / (sqrt(vhat) + eps) + wd theta),
-            mhat = m' / (1 - beta1^t),   vhat = v' / (1 - beta2^t)
+            mhat = m' / (1 - beta1^t),   vhat = v' / (1 - beta2^t),   wd = weight_decay
 Derivative  with s = sqrt(vhat) + eps and w = -lr d_theta':  d_theta = (1 - lr wd) d_theta',
             d_m' += w / (s (1 - beta1^t)),   d_v' += -w mhat / (2 s^2 sqrt(vhat) (1 - beta2^t)),
             d_g = (1 - beta1) d_m' + 2 (1 - beta2) g d_v',   d_m = beta1 d_m',   d_v = beta2 d_v',
@@ -73,11 +73,17 @@ def terms(index, inputs, result, *, beta1, beta2, eps, weight_decay, which=0):
 adamw = Equation(
     name="adamw",
     title="AdamW update",
-    latex=r"\theta \leftarrow \theta - \alpha \left( \frac{\hat m_t}{\sqrt{\hat v_t} + \epsilon} + \lambda \theta "
+    latex=r"\theta' = \theta - \alpha \left( \frac{\hat m_t}{\sqrt{\hat v_t} + \epsilon} + \lambda \theta "
     r"\right), \quad m_t = \beta_1 m_{t-1} + (1-\beta_1) g_t, \quad v_t = \beta_2 v_{t-1} + (1-\beta_2) g_t^2, "
     r"\quad \hat m_t = \frac{m_t}{1-\beta_1^t}, \quad \hat v_t = \frac{v_t}{1-\beta_2^t}",
     derivative=r"\partial \theta = (1 - \alpha\lambda)\, \partial \theta', \quad "
-    r"\partial g = (1-\beta_1)\, \partial m_t + 2 (1-\beta_2)\, g_t\, \partial v_t",
+    r"d_m = \partial m_t - \frac{\alpha\, \partial \theta'}{s (1-\beta_1^t)}, \quad "
+    r"d_v = \partial v_t + \frac{\alpha\, \hat m_t\, \partial \theta'}"
+    r"{2 s^2 \sqrt{\hat v_t} (1-\beta_2^t)}, \quad s = \sqrt{\hat v_t} + \epsilon, \quad "
+    r"\partial g_t = (1-\beta_1)\, d_m + 2 (1-\beta_2)\, g_t\, d_v, \quad "
+    r"\partial m_{t-1} = \beta_1\, d_m, \quad "
+    r"\partial v_{t-1} = \beta_2\, d_v, \quad "
+    r"\partial \alpha = -\sum \partial \theta' \left( \frac{\hat m_t}{s} + \lambda \theta \right)",
     inputs=(
         Symbol("theta", r"\theta", "(...)", "parameter"),
         Symbol("g", "g_t", "(...)", "its gradient"),
@@ -86,7 +92,7 @@ adamw = Equation(
         Symbol("lr", r"\alpha", "()", "learning rate"),
         Symbol("t", "t", "()", "number of this step, from 1"),
     ),
-    result=Symbol("theta, m, v", r"\theta, m_t, v_t", "(...) each", "new parameter and moments"),
+    result=Symbol("theta, m, v", r"\theta', m_t, v_t", "(...) each", "new parameter and moments"),
     source="Loshchilov & Hutter 2019, arXiv:1711.05101, algorithm 2",
     forward=forward,
     vjp=vjp,

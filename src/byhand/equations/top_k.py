@@ -1,6 +1,6 @@
 r"""Top-k: keep exactly the k largest logits; the others can never be sampled.
 
-Equation    z'_v = z_v if v ranks among the first k, else -inf; equal logits rank by smaller id first
+Equation    z'_v = z_v if rank(v) <= k, else -inf; rank 1 is the largest, equal logits rank by smaller id first
 Derivative  d_z = d_z' where kept, else 0
 Shapes      logits (..., V) -> the same; k >= V keeps all
 Units       none
@@ -44,8 +44,8 @@ def terms(index, inputs, result, *, k):
 top_k = Equation(
     name="top_k",
     title="Top-k",
-    latex=r"z'_v = \begin{cases} z_v & \mathrm{rank}(v) < k \\ -\infty & \text{otherwise} \end{cases}",
-    derivative=r"\partial z_v = \partial z'_v \cdot [\mathrm{rank}(v) < k]",
+    latex=r"z'_v = \begin{cases} z_v & \mathrm{rank}(v) \le k \\ -\infty & \text{otherwise} \end{cases}",
+    derivative=r"\partial z_v = \partial z'_v \cdot [\mathrm{rank}(v) \le k]",
     inputs=(Symbol("logits", "z", "(..., V)", "logits"),),
     result=Symbol("z", "z'", "(..., V)", "logits to sample from"),
     source="Fan, Lewis & Dauphin 2018, arXiv:1805.04833",

@@ -1,6 +1,6 @@
 r"""Top-p (nucleus): keep the fewest tokens, largest first, whose probabilities reach p.
 
-Equation    z'_v = z_v if the tokens ranking before v have total probability < p, else -inf
+Equation    z'_v = z_v if the tokens ranking before v have total probability < p, else -inf; ranks as in top_k
 Derivative  d_z = d_z' where kept, else 0
 Shapes      logits (..., V) -> the same; the largest is always kept, p = 1 keeps all that have probability
 Units       p is a probability

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 
 from byhand.book import chinese, flow, index, source
 from byhand.book.blocks.markdown import block, display, inline, link, link_equation, table
+from byhand.book.notations import SETTINGS
 from byhand.engine.equation import Composite, Equation, registry
 
 
@@ -23,11 +23,11 @@ def reference(page: Path, lang: str, stem: str) -> str:
     equation = registry[stem]
     words = WORDS[lang]
     parts = [
-        display(equation.latex),
+        display(chinese.formula(equation.latex, lang)),
         words["calculus"],
-        display(equation.derivative),
+        display(chinese.formula(equation.derivative, lang)),
         _symbols(equation, lang),
-        _settings(equation, lang),
+        _settings(equation.name, lang),
         _places(page, equation, lang),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -35,19 +35,17 @@ def reference(page: Path, lang: str, stem: str) -> str:
 
 def _symbols(equation: Equation | Composite, lang: str) -> str:
     rows = [
-        (inline(s.latex), f"`{s.name}`", f"`{s.shape}`", chinese.meaning(equation, s, lang))
+        (inline(s.latex), f"`{s.name}`", f"`{chinese.shape(s.shape, lang)}`", chinese.meaning(equation, s, lang))
         for s in (*equation.inputs, equation.result)
     ]
     return table(WORDS[lang]["symbols"], rows)
 
 
-def _settings(equation: Equation | Composite, lang: str) -> str:
-    code = equation.compose if isinstance(equation, Composite) else equation.forward
-    shown = [
-        f"`{p.name}`" if p.default is p.empty else f"`{p.name}={p.default!r}`"
-        for p in inspect.signature(code).parameters.values()
-        if p.kind is p.KEYWORD_ONLY
-    ]
+def _settings(stem: str, lang: str) -> str:
+    shown = []
+    for setting in index.entries()[stem].settings:
+        symbol = SETTINGS.get(setting.partition("=")[0], "")
+        shown.append(f"`{setting}`" + (f" ({inline(symbol)})" if symbol else ""))
     return f"{WORDS[lang]['settings']}{WORDS[lang]['comma'].join(shown)}" if shown else ""
 
 
@@ -78,7 +76,7 @@ def equations(page: Path, lang: str) -> str:
             rows.append(
                 (
                     link_equation(page, stem, lang),
-                    inline(registry[stem].latex.split(r", \quad ")[0]),
+                    inline(chinese.formula(registry[stem].latex.split(r", \quad ")[0], lang)),
                     link(page, index.entries()[stem].forward),
                     ", ".join(f"`{name}`" for name in registry[stem].seed_names) or "—",
                 )
@@ -101,7 +99,7 @@ def contents(page: Path, lang: str) -> str:
 @block
 def formula(page: Path, lang: str, *stems: str) -> str:
     """The formulas of some equations, one below the other."""
-    return "\n\n".join(display(registry[stem].latex) for stem in stems)
+    return "\n\n".join(display(chinese.formula(registry[stem].latex, lang)) for stem in stems)
 
 
 WORDS = {

@@ -65,14 +65,21 @@ def design(page: Path, lang: str) -> str:
 
 @block
 def breakpoints(page: Path, lang: str, *definitions: str) -> str:
-    """Commands for Python's debugger that stop in each definition, at the first line that it runs."""
+    """Commands for Python's debugger that stop in each definition, at its first line that runs once."""
     lines = []
     for given in definitions:
         path, name = located(given)
-        body = definition(path, name).body
-        first = body[1] if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else body[0]
+        first = next(statement for statement in definition(path, name).body if _runs_once(statement))
         lines.append(f"break {source.shown(path)}:{first.lineno}")
     return "\n".join(["```text", *lines, "```"])
+
+
+def _runs_once(statement: ast.stmt) -> bool:
+    """Say whether a debugger stops at the statement, and once only: it is no docstring, and nothing in it repeats."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        return False
+    repeats = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    return not any(isinstance(node, repeats) for node in ast.walk(statement))
 
 
 @block

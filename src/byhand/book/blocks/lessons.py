@@ -84,4 +84,4 @@ def quiet(text: str) -> str:
             else small[0]
         )
 
-    return SMALL.sub(shorter, text).replace("(0)", "0")
+    return re.sub(r"(?<!\w)\(0\)", "0", SMALL.sub(shorter, text))
