@@ -124,15 +124,72 @@ def test_an_update_is_what_the_optimizer_does():
     assert explained["update"].value == pytest.approx(moved, rel=1e-3)
     for e in explained.values():
         assert e.total == pytest.approx(e.value, rel=1e-6)
-    assert "step 3" in explained["m"].note
+    assert "step 3" in explained["m"].note.en
 
 
 def test_clipping_is_said_and_done():
     model = model_of(CONFIGS["seed"])
     e = explain(model, TOKENS, TARGETS, "wte.m", (2, 0), max_grad_norm=0.01)
     free = explain(model, TOKENS, TARGETS, "wte.m", (2, 0))
-    assert "clipped" in e.note
+    assert "clipped from" in e.note.en
+    assert "裁剪到 0.01" in e.note.zh
     assert abs(e.value) < abs(free.value)
+    gradient = explain(model, TOKENS, TARGETS, "wte", (2, 0), grad=True)
+    assert e.definitions[0].label == free.sources[0].letter == "g"
+    assert [s.value for s in e.sources if s.grad] == [gradient.value], "one name, one value"
+    assert e.definitions[0].term.value == pytest.approx(
+        gradient.value * 0.01 / Explainer(model, TOKENS, TARGETS)._norm
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "en", "zh"),
+    [
+        ("wte", (5, 0), "token 5 does not occur", "没有词元 5"),
+        ("wpe", (3, 0), "has 3 positions", "只有 3 个位置"),
+        ("blocks.0.attn.scores", (0, 0, 1, 2), "query 1 must not see key 2", "查询 1 不能看到其后的键 2"),
+    ],
+)
+def test_a_zero_gradient_says_why(name, index, en, zh):
+    e = explain(model_of(CONFIGS["seed"]), TOKENS, TARGETS, name, index, grad=True)
+    assert e.value == 0
+    assert en in e.note.en
+    assert zh in text(e, "zh")
+
+
+def test_a_masked_weight_says_so():
+    e = explain(model_of(CONFIGS["seed"]), TOKENS, TARGETS, "blocks.0.attn.weights", (0, 0, 1, 2))
+    assert "masked" in e.note.en
+    assert "made from" not in text(e)
+
+
+@pytest.mark.parametrize("dtype", PRECISION)
+def test_what_cancels_is_zero_up_to_rounding(dtype):
+    """A bias of all keys shifts each row of scores by one number, which softmax does not notice."""
+    explainer = Explainer(model_of(CONFIGS["seed"], dtype), TOKENS, TARGETS)
+    keys = explainer.explain("blocks.0.attn.b_qkv", (5,), grad=True)
+    assert keys.cancels
+    assert "zero up to rounding" in text(keys)
+    assert not explainer.explain("blocks.0.attn.b_qkv", (1,), grad=True).cancels
+
+
+def test_the_loss_lists_the_targets_logits_first():
+    e = explain(model_of(CONFIGS["seed"]), TOKENS, TARGETS, "loss")
+    targets = {(b, t, y) for b, row in enumerate(TARGETS) for t, y in enumerate(row)}
+    assert {s.index for s in e.sources[:6]} == targets
+    rest = [s.value for s in e.sources[6:]]
+    assert rest == sorted(rest, reverse=True)
+
+
+def test_chinese_has_no_english_words_between_numbers():
+    model = model_of(CONFIGS["seed"])
+    gradient = text(explain(model, TOKENS, TARGETS, "wte", (2, 1), grad=True), "zh")
+    update = text(explain(model, TOKENS, TARGETS, "wte.update", (2, 1), max_grad_norm=0.01), "zh")
+    assert "× 斜率 =" in gradient
+    assert "中心差分：" in gradient
+    assert "第 1 步" in update
+    for word in ("slope", "step", "before"):
+        assert word not in gradient + update
 
 
 def test_depth_follows_the_inputs():
@@ -166,6 +223,7 @@ def test_the_rest_is_summed_on_one_line():
     ("name", "index", "grad", "said"),
     [
         ("blocks.0.attn.wieghts", (0, 0, 1, 1), False, "Nearest: blocks.0.attn.weights"),
+        ("logits", (), False, r"give an index: logits has shape \(2, 3, 7\)"),
         ("logits", (0, 1), False, r"logits has shape \(2, 3, 7\)"),
         ("logits", (0, 1, 7), False, r"The last one is logits\[1,2,6\]"),
         ("logits", (0, 1, -1), False, "does not exist"),

@@ -12,7 +12,9 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from byhand.book import arithmetic
+import numpy as np
+
+from byhand.book import arithmetic, notes
 from byhand.book.explanation import ExplainError, Explanation, Part, Source, written
 from byhand.book.index import entries
 from byhand.book.shares import Share, shares
@@ -25,6 +27,8 @@ from byhand.model import TinyGPT
 from byhand.optim import AdamW
 
 STEP = 1e-6  # of a central difference, in float64, relative to max(1, |x|)
+ROUNDING = 64  # times the precision and the terms' sizes: what sums of rounded numbers may leave of zero
+MASKED = "masked"  # the label that causal_softmax gives the weight of a key that must not be seen
 UPDATE = ("theta", "m", "v")  # the results of the adamw equation
 
 
@@ -111,9 +115,7 @@ class Explainer:
         if name in self.watched.leaves:
             tensor = self.watched.leaves[name]
             _check_index(name, index, tensor.shape)
-            note = "a parameter: training made it. With --grad: why it moves; NAME.update: how far one step moves it."
-            if not tensor.requires_grad:
-                note = "given: part of the input."
+            note = notes.PARAMETER if tensor.requires_grad else notes.GIVEN
             return Explanation(name, index, float(tensor.data[index]), note=note)
         if name not in self.watched.made:
             raise self._unknown(name)
@@ -168,13 +170,23 @@ class Explainer:
             after = adamw.forward(*before, optimizer.lr, optimizer.t + 1, **static)[0][0]
             moved_by = float(after[index] - before[0][index])
             explanation = _from_term(name, index, moved_by, whole.parts[1], application, watched)
+        clipped = self._is_clipped()
+        whole = float(self.gradients().get(parameter, gradient)[index])
         sources = tuple(
-            Source(parameter, s.index, s.value, s.letter, grad=True) if s.letter == "g" else s
+            Source(parameter, s.index, whole, "" if clipped else s.letter, grad=True) if s.letter == "g" else s
             for s in explanation.sources
         )
-        norm = f"; gradients are clipped from {arithmetic.decimal(self._norm)}" if self._is_clipped() else ""
-        note = f"step {optimizer.t + 1} with lr {arithmetic.decimal(optimizer.lr)}{norm}."
-        return replace(explanation, sources=sources, note=note)
+        definitions = explanation.definitions
+        if clipped and sources != explanation.sources:
+            definitions = (self._clipping(parameter, index, whole, float(gradient[index])), *definitions)
+        note = notes.update(optimizer.t + 1, optimizer.lr, self._norm if clipped else None, self.max_grad_norm)
+        return replace(explanation, sources=sources, definitions=definitions, note=note)
+
+    def _clipping(self, parameter: str, index: Index, whole: float, clipped: float) -> arithmetic.Line:
+        """Return the line that makes the clipped gradient g of the whole one."""
+        factor = f"{arithmetic.decimal(self.max_grad_norm)} / {arithmetic.decimal(self._norm)}"
+        letters = f"∂loss/∂{written(parameter, index)} × {factor}"
+        return arithmetic.Line("g", f"{letters} = {arithmetic.decimal(whole)} × {factor}", Term("g", clipped))
 
     # Gradients
 
@@ -230,13 +242,15 @@ class Explainer:
         value = float(gradients[name][index])
         difference = self.central_difference(name, index) if first else None
         if name == self.watched.name(self.result):
-            return Explanation(
-                name, index, value, True, note="the loss itself: its gradient is 1.", difference=difference
-            )
+            return Explanation(name, index, value, True, note=notes.ROOT, difference=difference)
         found_shares = [share for step in self._walk() for share in shares(step, tensor, index, self.watched)]
         found_shares.sort(key=lambda s: -abs(s.value))
-        equations = [s.node.equation for s in self._walk() if any(t is tensor for t in s.node.inputs)]
+        uses = [s for s in self._walk() if any(t is tensor for t in s.node.inputs)]
+        equations = [s.node.equation for s in uses]
         found = entries()
+        scale = math.fsum(abs(share.value) for share in found_shares)
+        cancels = bool(found_shares) and abs(value) <= ROUNDING * float(np.finfo(self.result.dtype).eps) * scale
+        note = notes.CANCELLED if cancels else None if found_shares else notes.why_zero(uses, tensor, index)
         return Explanation(
             name,
             index,
@@ -249,9 +263,11 @@ class Explainer:
             expression="sum over what it reaches of (cotangent × slope)",
             terms=tuple(map(_part, found_shares)),
             total=math.fsum(share.value for share in found_shares),
-            scale=math.fsum(abs(share.value) for share in found_shares),
+            scale=scale,
             sources=tuple(map(_source, found_shares)),
             difference=difference,
+            note=note,
+            cancels=cancels,
         )
 
     def central_difference(self, name: str, index: Index) -> float:
@@ -302,6 +318,12 @@ def _from_term(
                 which, place = leaf.source
                 tensor = application.inputs[which]
                 sources[leaf.source] = Source(watched.name(tensor), place, leaf.value, leaf.label.partition("[")[0])
+    ordered = list(sources.values())
+    if application.equation.name == "cross_entropy":
+        targets = application.inputs[1].data
+        ordered.sort(
+            key=lambda s: (s.index[-1] != int(targets[s.index[:-1]]), -s.value)
+        )  # targets, then the likeliest
     return Explanation(
         name,
         index,
@@ -315,7 +337,8 @@ def _from_term(
         terms=tuple(Part(_both(t), t.value) for t in parts),
         total=term.value,
         scale=math.fsum(abs(t.value) for t in parts),
-        sources=tuple(sources.values()),
+        sources=tuple(ordered),
+        note=notes.masked(index) if term.label == MASKED else None,
     )
 
 
@@ -340,6 +363,10 @@ def _double(x: Any) -> Any:
 
 
 def _check_index(name: str, index: Index, shape: tuple[int, ...]) -> None:
+    if shape and not index:
+        raise ExplainError(
+            f"give an index: {name} has shape {shape}. The last one is {written(name, tuple(n - 1 for n in shape))}."
+        )
     if len(index) != len(shape) or any(not 0 <= i < n for i, n in zip(index, shape, strict=True)):
         example = f"{name}[{','.join(str(n - 1) for n in shape)}]" if shape else name
         raise ExplainError(

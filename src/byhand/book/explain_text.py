@@ -15,7 +15,10 @@ WORDS = {
         "sources": "made from",
         "reaches": "reaches",
         "more": "and {n} more",
-        "difference": "central difference",
+        "difference": "central difference: ",
+        "slope": "slope",
+        "before": " before",
+        "cancelled": "sum, up to rounding",
     },
     "zh": {
         "terms": "各项，从大到小",
@@ -24,7 +27,10 @@ WORDS = {
         "sources": "由这些数得到",
         "reaches": "影响到",
         "more": "另有 {n} 个",
-        "difference": "中心差分",
+        "difference": "中心差分：",
+        "slope": "斜率",
+        "before": "（更新前）",
+        "cancelled": "合计，不计舍入误差",
     },
 }
 
@@ -40,9 +46,9 @@ def text(explanation: Explanation, lang: str = "en", shown: int = 8) -> str:
 def _lines(e: Explanation, words: dict[str, str], lang: str, shown: int) -> list[str]:
     lines = [f"{_partial(e.target)} = {decimal(e.value, 9)}"]
     if e.grad and e.difference is not None:
-        lines.append(f"  {words['difference']}: {decimal(e.difference, 9)}")
+        lines.append(f"  {words['difference']}{decimal(e.difference, 9)}")
     if e.note:
-        lines.append(f"  {e.note}")
+        lines.append(f"  {e.note.said(lang)}")
     if not e.equation:
         return lines
     names = [entries()[name] for name in e.equation.split(", ")]
@@ -54,12 +60,15 @@ def _lines(e: Explanation, words: dict[str, str], lang: str, shown: int) -> list
         lines += [f"    {d.label} = {_defined(d.expression, d.term.value)}" for d in e.definitions[:shown]]
         if len(e.definitions) > shown:
             lines.append(f"    {words['more'].format(n=len(e.definitions) - shown)}")
-    if e.grad or len(e.terms) > 1:
+    if len(e.terms) > (0 if e.grad else 1):
         lines += _terms(e, words, shown)
-    lines.append(f"  {words['reaches' if e.grad else 'sources']}")
+    if e.sources:
+        lines.append(f"  {words['reaches' if e.grad else 'sources']}")
     for source in e.sources[:shown]:
         letter = f"{source.letter} = " if source.letter and not e.grad else ""
-        lines.append(f"    {letter}{_partial(source.target)} = {decimal(source.value)}")
+        lines.append(
+            f"    {letter}{_partial(source.target).replace(' before', words['before'])} = {decimal(source.value)}"
+        )
     if len(e.sources) > shown:
         lines.append(f"    {words['more'].format(n=len(e.sources) - shown)}")
     return lines
@@ -72,11 +81,14 @@ def _formula(e: Explanation, names: list[Entry], lang: str) -> str:
 
 
 def _terms(e: Explanation, words: dict[str, str], shown: int) -> list[str]:
-    rows = [(decimal(part.value), _partial(part.expression)) for part in e.terms[:shown]]
+    rows = [
+        (decimal(part.value), _partial(part.expression).replace("× slope =", f"× {words['slope']} ="))
+        for part in e.terms[:shown]
+    ]
     if len(e.terms) > shown:
         rest = e.terms[shown:]
         rows.append((decimal(sum(p.value for p in rest)), words["rest"].format(n=len(rest))))
-    rows.append((decimal(e.total, 9), words["sum"]))
+    rows.append(("0", words["cancelled"]) if e.cancels else (decimal(e.total, 9), words["sum"]))
     width = max(len(value) for value, _ in rows)
     return [f"  {words['terms']}", *(f"    {value:>{width}}  {what}" for value, what in rows)]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from byhand.book import arithmetic
+from byhand.book.lesson import Words
 from byhand.engine.terms import Index
 from byhand.errors import ByhandError
 
@@ -48,6 +49,8 @@ class Explanation:
     sources     the elements it was made from, each explainable in turn
     children    their explanations, as deep as was asked
     difference  the central difference beside a gradient
+    note        what else there is to say, such as why it is zero
+    cancels     whether the terms leave nothing but rounding
     """
 
     name: str
@@ -65,7 +68,8 @@ class Explanation:
     sources: tuple[Source, ...] = ()
     children: tuple[Explanation, ...] = ()
     difference: float | None = None
-    note: str = ""
+    note: Words | None = None
+    cancels: bool = False
     scale: float = field(default=0.0, repr=False)
 
     @property
@@ -93,7 +97,7 @@ class Explanation:
         if self.grad:
             plain["central_difference"] = self.difference
         if self.note:
-            plain["note"] = self.note
+            plain["note"] = self.note.en
         if self.children:
             plain["children"] = [child.as_json() for child in self.children]
         return plain
