@@ -1,6 +1,7 @@
 """The worked examples: their numbers are right, their mistakes wrong, their exact forms exact."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -129,6 +130,27 @@ def test_offsets_are_those_of_the_memory():
     assert [found("memory-layout", k) for k in "btc"] == [*map(int, np.unravel_index(17, (2, 3, 4)))]
 
 
+@pytest.mark.parametrize("name", ["paper-gpt", "paper-gpt-4"])
+def test_what_is_shown_is_what_is_used(name):
+    """No product of two numbers that are not 0 is shown as 0, and what v' shows is what vhat is made of."""
+    step = [s for s in LESSONS[name, False].steps if s.stem == "adamw"]
+    for a, b in ((a, b) for s in step for a, b in pairwise(s.numbers)):
+        if say(a.label, "en").startswith(("m'", "v'")):
+            assert (a.shown == "0") == (a.value == 0)
+            assert b.expression.startswith(f"{a.shown} / ") or a.value == 0
+
+
+@pytest.mark.parametrize("name", ["paper-gpt", "paper-gpt-4"])
+@pytest.mark.parametrize("exact", [False, True])
+def test_rounding_is_settled(name, exact):
+    """The gradient of a key's bias is 0 on paper, so that AdamW leaves it where it is."""
+    width = 2 if name == "paper-gpt" else 4
+    for c in range(width, 2 * width):
+        assert found(name, f"∂blocks.0.attn.b_qkv[{c}]", exact=exact) == 0
+        assert found(name, f"blocks.0.attn.b_qkv'[{c}]", exact=exact) == 0
+    assert found(name, "∂blocks.0.attn.b_qkv[0]", exact=exact) != 0
+
+
 @pytest.mark.parametrize("name", TITLES)
 def test_exact_and_decimal_are_the_same_numbers(name):
     decimal, exact = (
@@ -185,7 +207,7 @@ def test_both_languages_say_everything(name, lang):
 @pytest.mark.parametrize(
     ("written", "number"),
     [("1/3", 1 / 3), ("−0.5", -0.5), ("√2/2", 0.5**0.5), ("3√2", 3 * 2**0.5), ("0,25", 0.25), ("e^-1", math.exp(-1)),
-     ("ln(2)", math.log(2)), ("2 × 3", 6.0), ("-∞", -math.inf), ("sqrt(2)/2", 0.5**0.5)],
+     ("ln(2)", math.log(2)), ("2 × 3", 6.0), ("-∞", -math.inf), ("２．５", 2.5), ("sqrt(2)/2", 0.5**0.5)],
 )  # fmt: skip
 def test_answers_as_people_write_them(written, number):
     assert value(tidy(written)) == pytest.approx(number)
@@ -213,6 +235,15 @@ def test_one_digit_is_too_few():
     assert verdict.mistake.en.startswith("rounded it too far")
     assert check(p, "0.237").right
     assert check(p, "0.25").mistake is None
+
+
+@pytest.mark.parametrize(
+    ("label", "answer", "named"),
+    [("mhat[0]", "0.2", "forgot the bias correction"), ("θ'[0]", "0.9", "forgot the weight decay")],
+)
+def test_the_particular_mistake_is_named_before_the_general_one(label, answer, named):
+    number = next(n for s in LESSONS["adamw", False].steps for n in s.numbers if say(n.label, "en") == label)
+    assert check(number, answer).mistake.en == named
 
 
 @pytest.mark.parametrize("name", [n for n in TITLES if n != "memory-layout"])

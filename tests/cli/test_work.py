@@ -60,7 +60,7 @@ def test_quiz_with_nonsense_and_then_nothing(monkeypatch, capsys):
     assert main(["work", "gelu", "--quiz"]) == 0
     said = capsys.readouterr().out
     assert "that is no number" in said
-    assert "0 of 1 right" in said
+    assert "0 of 2 right" in said  # the one that was shown, and the one that was tried and missed
 
 
 @pytest.mark.parametrize("arguments", [["matrix-cor"], ["nothing-like-it"], ["--quiz"], ["gelu", "--lang", "de"]])
@@ -69,3 +69,15 @@ def test_wrong_input_is_one_line(arguments, capsys):
     said = capsys.readouterr().err
     assert said.startswith("error: ")
     assert said.count("\n") == 1
+
+
+def test_a_number_that_was_tried_counts_as_asked(monkeypatch, capsys):
+    answer(monkeypatch, "99")
+    assert main(["work", "gelu", "--quiz"]) == 0
+    assert "0 of 1 right" in capsys.readouterr().out
+
+
+def test_letters_have_their_parentheses(monkeypatch, capsys):
+    answer(monkeypatch, "0.2", "2", "q")
+    assert main(["work", "adamw", "--quiz"]) == 0
+    assert "mhat[0] = m' / (1 − beta1^t)" in capsys.readouterr().out

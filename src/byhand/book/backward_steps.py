@@ -19,10 +19,11 @@ from byhand.book.lesson import Number, Step, Words, factor, form, grid, written
 from byhand.book.lesson_terms import leaf_text
 from byhand.book.misconceptions import Mistake, backward_mistakes
 from byhand.book.plain_math import plain
+from byhand.book.rounding import settled_walk
 from byhand.book.shares import Share, shares
 from byhand.book.watch import Watched
 from byhand.engine import Step as BackStep
-from byhand.engine import Tensor, walk_back
+from byhand.engine import Tensor
 
 MANY = 6  # of a sum of more shares only the ends are shown
 
@@ -32,7 +33,7 @@ def backward_steps(loss: Tensor, watched: Watched, d_loss: Any = None) -> list[S
     one = np.ones(loss.shape, dtype=loss.dtype) if d_loss is None else d_loss
     gathered: dict[str, list[np.ndarray]] = {}
     steps: list[Step] = []
-    for back in walk_back(loss, one):
+    for back in settled_walk(loss, one, watched):
         for name in watched.result_names(back.node):
             steps += _total_step(name, gathered.pop(name, []))
         numbers: list[Number] = []

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from byhand.book.arithmetic import settled
 from byhand.engine import Step
 from byhand.engine.terms import Index, Term, function, number, product, ratio, total
 from byhand.equations.gelu import CUBIC, K
@@ -32,7 +33,7 @@ def _softmax(saved: tuple[Any, ...], d: Any, index: Index) -> Term:
     p, (*place, i) = saved[0], index
     row, cotangents = p[tuple(place)], d[tuple(place)]
     seen = [j for j in range(len(row)) if float(row[j])]
-    mean = total((product((number(cotangents[j]), number(row[j]))) for j in seen), SUM_LABEL)
+    mean = settled(total((product((number(cotangents[j]), number(row[j]))) for j in seen), SUM_LABEL))
     return product((number(row[i]), total((number(cotangents[i]), function("negative", mean)))))
 
 
@@ -43,10 +44,9 @@ def _layer_norm(saved: tuple[Any, ...], d: Any, index: Index) -> Term:
     width = xhat.shape[-1]
     h = np.asarray(d * gain[0] if gain else d)[tuple(place)]
     row = xhat[tuple(place)]
-    average = ratio(total(map(number, h)), number(width, "C"), AVERAGE_LABEL)
-    aligned = ratio(
-        total(product((number(a), number(b))) for a, b in zip(h, row, strict=True)), number(width, "C"), ALIGNED_LABEL
-    )
+    average = settled(ratio(total(map(number, h)), number(width, "C"), AVERAGE_LABEL))
+    products = total(product((number(a), number(b))) for a, b in zip(h, row, strict=True))
+    aligned = settled(ratio(products, number(width, "C"), ALIGNED_LABEL))
     inner = (number(h[c]), function("negative", average), function("negative", product((number(row[c]), aligned))))
     return product((number(rstd[(*place, 0)]), total(inner)))
 

@@ -10,7 +10,7 @@ from typing import Any
 from byhand.book.closed_form import value
 from byhand.book.lesson import Number, Words, say
 from byhand.book.misconceptions import Mistake
-from byhand.book.quiz import agrees, check, tidy
+from byhand.book.quiz import agrees, check, narrow, tidy
 from byhand.book.sheet_text import BLANK
 from byhand.book.sheets import Sheet
 from byhand.errors import ByhandError
@@ -37,8 +37,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class StepGrade:
-    """The credit of one step."""
+    """The credit of one step, numbered as on the sheet."""
 
+    number: int
     title: Words
     answers: tuple[Answer, ...]
 
@@ -79,6 +80,7 @@ class Grade:
             "asked": self.asked,
             "steps": [
                 {
+                    "number": step.number,
                     "title": step.title.said(lang),
                     "right": step.right,
                     "asked": len(step.answers),
@@ -110,7 +112,7 @@ def find_sheet(text: str) -> tuple[str, int] | None:
 def read_answers(text: str) -> dict[str, str]:
     """Return what stands behind the last `=` of each numbered line; a later line for the same number counts."""
     answers: dict[str, str] = {}
-    for line in text.splitlines():
+    for line in narrow(text).splitlines():
         match = ANSWER.match(line)
         if match and "=" in match["rest"]:
             written = match["rest"].rpartition("=")[2].strip(" \t`|*")
@@ -134,7 +136,7 @@ def grade(sheet: Sheet, answers: dict[str, str]) -> Grade:
         numbered = ((f"{i}.{j}", number) for j, number in enumerate(step.numbers, 1))
         judged = tuple(_judge(n, question, answers.get(n, ""), own) for n, question in numbered)
         if judged:
-            steps.append(StepGrade(step.title, judged))
+            steps.append(StepGrade(i, step.title, judged))
     return Grade(sheet, tuple(steps))
 
 

@@ -14,7 +14,6 @@ from byhand.book.misconceptions import Mistake
 from byhand.engine.terms import Index
 
 LONGEST_FORM = 24  # characters; longer fractions are no easier to read than a decimal
-NOTHING = 1e-14  # what only rounding has left over
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Number:
     @property
     def shown(self) -> str:
         """The value as it is printed: exact where it has a form, six digits otherwise."""
-        return self.exact or decimal(self.value)
+        return self.exact or arithmetic.decimal(self.value)
 
 
 @dataclass(frozen=True)
@@ -83,12 +82,7 @@ class Lesson:
 
 def number_text(x: Any) -> str:
     """Write a number of an array: as its form where it has one, else with six digits."""
-    return form(x) or decimal(float(x))
-
-
-def decimal(value: float) -> str:
-    """Write six digits; what only rounding has left over is zero."""
-    return "0" if abs(value) < NOTHING else arithmetic.decimal(value)
+    return form(x) or arithmetic.decimal(float(x))
 
 
 def form(x: Any) -> str:

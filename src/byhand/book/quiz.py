@@ -12,6 +12,7 @@ from byhand.book.misconceptions import Mistake
 
 RELATIVE = 5e-3  # paper and pencil: three digits are enough
 ROUNDED = 5.1e-4  # or three decimals
+FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,19 @@ class Verdict:
 def check(number: Number, answer: str) -> Verdict:
     """Judge an answer such as `0.33`, `1/3` or `sqrt(2)/2`; ByhandError if it is no number."""
     given = value(tidy(answer))
+    answer = narrow(answer)
     if agrees(given, number.value):
         return Verdict(True)
-    wrong = [m for m in (*number.mistakes, *_general(number)) if not agrees(number.value, m.value)]
-    near = [m for m in wrong if agrees(given, m.value)]
+    near = _near(given, number.mistakes, number.value) or _near(given, _general(number), number.value)
     if not near and _is_rounded_too_far(answer, number.value):
         return Verdict(False, Mistake(given, "rounded it too far: give three digits", "舍入过多：请保留三位有效数字"))
-    return Verdict(False, min(near, key=lambda m: abs(m.value - given), default=None))
+    return Verdict(False, next(iter(near), None))
+
+
+def _near(given: float, mistakes: tuple[Mistake, ...], right: float) -> list[Mistake]:
+    """Return the mistakes that lead to this answer, the nearest first; of equally near ones the simpler first."""
+    found = [m for m in mistakes if agrees(given, m.value) and not agrees(right, m.value)]
+    return sorted(found, key=lambda m: float(f"{abs(m.value - given):.6f}"))
 
 
 def agrees(given: float, right: float) -> bool:
@@ -50,9 +57,22 @@ def _is_rounded_too_far(answer: str, right: float) -> bool:
     return 0 < digits < 3 and math.isfinite(right) and math.isclose(value(tidy(answer)), float(f"{right:.{digits}g}"))
 
 
+def narrow(text: str) -> str:
+    """Turn the full-width characters of Chinese and Japanese keyboards (２．５ ＝ （ ）) into plain ones."""
+    return text.translate(FULL_WIDTH)
+
+
 def tidy(answer: str) -> str:
     """Turn what people write (−, ×, √2, ½, ln, ^, ∞, a comma for a point) into a closed form."""
-    text = answer.strip().replace("−", "-").replace("×", "*").replace("·", "*").replace("^", "**").replace("∞", "inf")
+    text = (
+        narrow(answer)
+        .strip()
+        .replace("−", "-")
+        .replace("×", "*")
+        .replace("·", "*")
+        .replace("^", "**")
+        .replace("∞", "inf")
+    )
     text = re.sub(r"(?<=\d),(?=\d)", ".", text)
     text = re.sub(r"\bln\b", "log", text)
     text = re.sub(r"√\s*(\d+(?:\.\d+)?)", r"sqrt(\1)", text).replace("√", "sqrt")

@@ -185,12 +185,12 @@ FORWARD: dict[str, tuple[WrongTurn, ...]] = {
     ),
     "adamw": (
         WrongTurn("forgot the bias correction", "忘了偏差修正", lambda i, **s: _adamw(i, s, correct=False)),
+        WrongTurn("forgot the weight decay", "忘了权重衰减", lambda i, **s: _adamw(i, s | {"weight_decay": 0.0})),
         WrongTurn(
             "put the decay into the gradient (that is Adam with L2)",
             "把权重衰减加进了梯度（那是带 L2 的 Adam）",
             lambda i, **s: _adamw(i, s, coupled=True),
         ),
-        WrongTurn("forgot the weight decay", "忘了权重衰减", lambda i, **s: _adamw(i, s | {"weight_decay": 0.0})),
         WrongTurn("moved up the gradient", "朝梯度的方向移动了", lambda i, **s: _adamw(i, s, sign=1)),
         WrongTurn("used the bare gradient", "直接用了梯度本身", lambda i, **s: i[0] - i[4] * i[1]),
     ),

@@ -30,7 +30,7 @@ SAID = {
         "times": "{name} ({n} times)",
     },
     "zh": {
-        "step": "{title}：{asked} 题对 {right} 题",
+        "step": "{title}：{asked} 题中对 {right} 题",
         "wrong": "{number} {label}：写的是 {answer}，应为 {expected}{why}",
         "known": "（{mistake}）",
         "unreadable": "（不是数字：请写 0.33、1/3 或 sqrt(2)/2）",
@@ -98,8 +98,8 @@ def _read(path: Path) -> str:
 def _lines(graded: Grade, lang: str) -> list[str]:
     said = SAID[lang]
     lines: list[str] = []
-    for count, step in enumerate(graded.steps, 1):
-        title = f"{count}. {step.title.said(lang)}"
+    for step in graded.steps:
+        title = f"{step.number}. {step.title.said(lang)}"
         lines.append(said["step"].format(title=title, right=step.right, asked=len(step.answers)))
         lines += [f"   {_wrong(a, said, lang)}" for a in step.answers if a.written and not a.right]
         blank = sum(not a.written for a in step.answers)

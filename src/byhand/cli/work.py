@@ -19,22 +19,22 @@ SAID = {
     "en": {
         "list": "Worked examples (byhand work NAME; --quiz asks for each number):",
         "help": "Type each number (0.33, 1/3, sqrt(2)/2). Enter shows it, s skips the step, q ends.",
-        "right": "right",
+        "right": "right: ",
         "known": "not quite: you {mistake}",
         "known_plain": "not quite: {mistake}",
         "wrong": "not quite",
-        "again": "once more, or Enter to see it",
+        "again": " (once more, or Enter to see it)",
         "no_number": "that is no number: write 0.33, 1/3 or sqrt(2)/2",
         "score": "{right} of {asked} right at the first try.",
     },
     "zh": {
         "list": "手算例子（byhand work 名称；--quiz 逐个提问）：",
         "help": "逐个输入数字（0.33、1/3、sqrt(2)/2）。回车显示答案，s 跳过这一步，q 结束。",
-        "right": "正确",
+        "right": "正确：",
         "known": "不对：{mistake}",
         "known_plain": "不对：{mistake}",
         "wrong": "不对",
-        "again": "再试一次，或按回车看答案",
+        "again": "（再试一次，或按回车看答案）",
         "no_number": "这不是数字：请写 0.33、1/3 或 sqrt(2)/2",
         "score": "共 {asked} 题，第一次就答对 {right} 题。",
     },
@@ -53,6 +53,14 @@ class Options:
     """Show fractions and roots where they exist."""
     lang: Literal["en", "zh"] = "en"
     """Language."""
+
+
+@dataclass
+class Score:
+    """How many numbers were tried, or given up, and how many were right at the first try."""
+
+    asked: int = 0
+    right: int = 0
 
 
 def main(arguments: list[str]) -> int:
@@ -75,7 +83,7 @@ def main(arguments: list[str]) -> int:
 
 def _quiz(lesson: Lesson, lang: str) -> int:
     said = SAID[lang]
-    asked = right = 0
+    score = Score()
     print(
         lesson.title.said(lang), "", lesson.intro.said(lang), *given_lines(lesson, lang), "", said["help"], sep="\n"
     )
@@ -83,46 +91,46 @@ def _quiz(lesson: Lesson, lang: str) -> int:
         for count, step in enumerate(lesson.steps, 1):
             print("", *heading_lines(count, step, lang), sep="\n")
             for number in step.numbers:
-                outcome = _ask(number, said, lang)
-                if outcome is None:
+                if not _ask(number, said, lang, score):
                     break
-                asked += 1
-                right += outcome
             print(*result_lines(step), sep="\n")
     except EOFError:
         print()
-    if asked:
-        print(said["score"].format(right=right, asked=asked))
+    if score.asked:
+        print(said["score"].format(right=score.right, asked=score.asked))
     return 0
 
 
-def _ask(number: Number, said: dict[str, str], lang: str) -> bool | None:
-    """Ask for one number until it is right or given up; True if the first try was right, None to skip the step."""
+def _ask(number: Number, said: dict[str, str], lang: str, score: Score) -> bool:
+    """Ask for one number until it is right or given up; a number counts from its first try. False skips the step."""
     first = True
     while True:
         answer = _read(f"   {say(number.label, lang)} = {number.letters}\n   ? ").strip()
         if answer == "q":
             raise EOFError
         if answer == "s":
-            return None
-        if not answer:
-            print(f"   {number_line(number, lang)}")
             return False
+        if not answer:
+            score.asked += first
+            print(f"   {number_line(number, lang)}")
+            return True
         try:
             verdict = check(number, answer)
         except ByhandError:
             print(f"   {said['no_number']}")
             continue
+        score.asked += first
         if verdict.right:
-            print(f"   {said['right']}: {number_line(number, lang)}")
-            return first
+            score.right += first
+            print(f"   {said['right']}{number_line(number, lang)}")
+            return True
         first = False
         if verdict.mistake:
             words = verdict.mistake.zh if lang == "zh" else verdict.mistake.en
             plain = words.startswith(("the ", "that "))
-            print(f"   {said['known_plain' if plain else 'known'].format(mistake=words)} ({said['again']})")
+            print(f"   {said['known_plain' if plain else 'known'].format(mistake=words)}{said['again']}")
         else:
-            print(f"   {said['wrong']} ({said['again']})")
+            print(f"   {said['wrong']}{said['again']}")
 
 
 def _read(prompt: str) -> str:

@@ -8,8 +8,8 @@ Nothing is modified: cotangents are added into new arrays, and the recorded grap
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from byhand.engine.arrays import Array, namespace, require
@@ -25,8 +25,13 @@ class Step:
     d_inputs: tuple[Array | None, ...]
 
 
-def walk_back(root: Tensor, d_root: Array) -> Iterator[Step]:
-    """Yield every application that `root` depends on, the last one first, with its cotangents."""
+def walk_back(
+    root: Tensor, d_root: Array, settle: Callable[[Step], tuple[Array | None, ...]] | None = None
+) -> Iterator[Step]:
+    """Yield every application that `root` depends on, the last one first, with its cotangents.
+
+    `settle` may give other `d_inputs` than the vjp's, with which the walk goes on: a lesson's exact zeros, say.
+    """
     if root.node is None:
         return
     cotangents: dict[tuple[int, int], Array] = {(id(root.node), root.index): d_root}
@@ -38,12 +43,13 @@ def walk_back(root: Tensor, d_root: Array) -> Iterator[Step]:
             for d, (shape, dtype) in zip(given, node.results, strict=True)
         )
         d_result = d_results if len(node.results) > 1 else d_results[0]
-        d_inputs = node.equation.vjp(node.saved, d_result, **node.static)
+        step = Step(node, d_results, node.equation.vjp(node.saved, d_result, **node.static))
+        d_inputs = settle(step) if settle else step.d_inputs
         for tensor, d in zip(node.inputs, d_inputs, strict=True):
             if d is not None and tensor.node is not None:
                 key = (id(tensor.node), tensor.index)
                 cotangents[key] = cotangents[key] + d if key in cotangents else d
-        yield Step(node, d_results, d_inputs)
+        yield replace(step, d_inputs=d_inputs) if settle else step
 
 
 def backward(root: Tensor, d_root: Any = None) -> None:

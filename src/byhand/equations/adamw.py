@@ -63,8 +63,8 @@ def terms(index, inputs, result, *, beta1, beta2, eps, weight_decay, which=0):
     new_v = total((product((number(beta2), v)), product((number(1 - beta2), g, g))), "v'")
     if which:
         return (new_m, new_v)[which - 1]
-    m_hat = ratio(new_m, number(1 - beta1**t, "1-beta1^t"), "mhat")
-    v_hat = ratio(new_v, number(1 - beta2**t, "1-beta2^t"), "vhat")
+    m_hat = ratio(new_m, number(1 - beta1**t, "1 − beta1^t"), "mhat")
+    v_hat = ratio(new_v, number(1 - beta2**t, "1 − beta2^t"), "vhat")
     direction = ratio(m_hat, total((function("sqrt", v_hat), number(eps, "eps"))))
     decay = product((number(weight_decay, "wd"), theta))
     return total((theta, product((number(-1), lr, total((direction, decay))))))

@@ -8,6 +8,7 @@ from byhand.book.backward_steps import backward_steps
 from byhand.book.examples import TITLES, numbers
 from byhand.book.forward_steps import forward_steps, given
 from byhand.book.lesson import Lesson, Step, Words
+from byhand.book.rounding import settle_gradients
 from byhand.book.watch import watch
 from byhand.engine import Tensor
 from byhand.equations import add, attention_scores, cross_entropy, linear, matmul, mix, mul, reshape, softmax
@@ -31,7 +32,7 @@ def lesson(exact: bool, name: str = "matrix-core", targets: tuple[int, ...] = (0
         return cross_entropy(rows, Tensor(np.asarray(targets)), name="loss")
 
     loss, watched = watch(whole)
-    loss.backward(array(1))
+    settle_gradients(loss, array(1), watched)
     intro = Words(
         "X, W_Q and W_K make each token look at the other one. The output rows serve as logits over two tokens.",
         "X、W_Q 与 W_K 使每个词元都去看另一个词元。输出的各行直接当作两个词元上的 logits。",

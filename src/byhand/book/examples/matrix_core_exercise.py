@@ -11,6 +11,7 @@ from byhand.book.examples import TITLES, numbers
 from byhand.book.examples.matrix_core import RATE, WEIGHTS, descend
 from byhand.book.forward_steps import forward_steps, given
 from byhand.book.lesson import Lesson, Words
+from byhand.book.rounding import settle_gradients
 from byhand.book.watch import watch
 from byhand.engine import Tensor
 from byhand.equations import cross_entropy, linear, matmul, softmax
@@ -21,7 +22,6 @@ def lesson(exact: bool) -> Lesson:
     array = numbers(exact)
     logits = Tensor(array([["log(7/10)", "log(3/10)"]]), requires_grad=True, name="z")
     loss, first = watch(lambda: cross_entropy(logits, Tensor(np.asarray([0])), name="loss"))
-    loss.backward(array(1))
     weight = Tensor(array(WEIGHTS["W_V"]), requires_grad=True, name="W_V")
     x, scores = Tensor(array([[1, 0], [0, 1]]), name="X"), Tensor(array([[0, "1/sqrt(2)"]]), name="S")
 
@@ -30,7 +30,7 @@ def lesson(exact: bool) -> Lesson:
 
     result, second = watch(output)
     d_output = array([["-3/10", "3/10"]])
-    result.backward(d_output)
+    settle_gradients(result, d_output, second)
     intro = Words(
         "Suppose the model says 0.7 and 0.3 and token 0 is right. The gradient of the logits, −0.3 and 0.3, is "
         "taken as "

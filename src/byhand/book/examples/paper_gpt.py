@@ -16,7 +16,8 @@ from byhand.book.forward_steps import forward_step, forward_steps, given, update
 from byhand.book.index import entries
 from byhand.book.lesson import Lesson, Number, Step, Words, number_text
 from byhand.book.places import PLACES
-from byhand.book.watch import Watched, watch
+from byhand.book.rounding import settle_gradients, settled_watch
+from byhand.book.watch import Watched
 from byhand.config import ModelConfig
 from byhand.model import EPS, TinyGPT
 
@@ -58,8 +59,8 @@ def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any],
     arrays = {n: array(w) for n, w in weights.items()}
     model = model_of(config, arrays)
     tokens, targets = np.asarray([BYTES[:-1]]), np.asarray([BYTES[1:]])
-    loss, watched = watch(lambda: model.loss(tokens, targets))
-    loss.backward(array(1))
+    loss, watched = settled_watch(lambda: model.loss(tokens, targets))
+    settle_gradients(loss, array(1), watched)
     steps = [data_step(), *forward_steps(watched), *backward_steps(loss, watched, array(1))]
     new: dict[str, Any] = {}
     for n, p in model.parameters().items():
@@ -68,7 +69,7 @@ def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any],
         steps.append(step)
         new[n] = results[0]
     after = model_of(config, new)
-    steps.append(_loss_step(watch(lambda: after.loss(tokens, targets))[1]))
+    steps.append(_loss_step(settled_watch(lambda: after.loss(tokens, targets))[1]))
     settings = ("lr", RATE), *OPTIMIZER.items(), ("eps of LN", EPS)
     start = (*given(watched), *((n, number_text(x)) for n, x in settings))
     return Lesson(name, TITLES[name], intro, tuple(steps), start)
