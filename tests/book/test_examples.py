@@ -72,11 +72,9 @@ def test_gradients_are_what_pytorch_says(module):
     from oracle import torch_reference  # which skips where there is no PyTorch
 
     name = module.__name__.rpartition(".")[2].replace("_", "-")
-    weights = paper_gpt_4.WEIGHTS if module is post_norm else module.WEIGHTS
-    arrays = {n: numbers(False)(w) for n, w in weights.items()}
+    arrays = {n: numbers(False)(w) for n, w in module.WEIGHTS.items()}
     tokens, targets = np.array([[2, 1, 3]]), np.array([[1, 3, 0]])
     if module is post_norm:
-        arrays["wpe"] = arrays["wpe"][:2]
         tokens, targets = np.array(post_norm.TOKENS), np.array(post_norm.TARGETS)
     loss, gradients = torch_reference.gradients(arrays, tokens, targets, module.CONFIG)
     assert found(name, "loss", nth=0) == pytest.approx(loss, rel=1e-12)
@@ -112,6 +110,20 @@ def test_cached_logits_agree():
     assert max(map(abs, differences)) == 0
     assert found("kv-cache", "rows without a cache") == 6
     assert found("kv-cache", "rows with the cache") == 3
+
+
+@pytest.mark.parametrize(("name", "ending"), [("kv-cache", ".weights"), ("post-norm", ".weights")])
+def test_attention_weights_tell_the_keys_apart(name, ending):
+    """No row of weights over several keys is uniform: a wrong order, or a head that does nothing, would show."""
+    for step in LESSONS[name, False].steps:
+        for label, _ in step.results:
+            if label.endswith(ending) and step.title.en.endswith("oftmax") and "Derivative" not in step.title.en:
+                rows: dict[str, list[float]] = {}
+                for n in step.numbers:
+                    rows.setdefault(say(n.label, "en").rpartition(",")[0], []).append(n.value)
+                for row in rows.values():
+                    seen = [p for p in row if p]
+                    assert len(seen) == 1 or max(seen) - min(seen) > 0.01, (name, row)
 
 
 def test_offsets_are_those_of_the_memory():
@@ -173,6 +185,12 @@ def test_fractions_and_roots_are_shown():
     shown = {say(n.label, "en"): n.exact for s in LESSONS["matrix-core", True].steps for n in s.numbers}
     assert shown["S[0,0,0,1]"] == "√2/2"
     assert {n.exact for s in LESSONS["layer-norm", True].steps for n in s.numbers} >= {"−7/5", "13/250"}
+
+
+def test_fractions_come_back_out_of_logarithms():
+    shown = {say(n.label, "en"): n.exact for s in LESSONS["cross-entropy", True].steps for n in s.numbers}
+    assert [shown[f"∂z(N=2)[0,{v}]"] for v in range(3)] == ["1/16", "1/8", "−3/16"]
+    assert shown["∂z(N=2)[1,0]"] == "−3/8"
 
 
 @pytest.mark.parametrize("name", TITLES)

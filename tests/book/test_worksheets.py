@@ -43,6 +43,16 @@ def test_a_hundred_seeds_are_solvable(topic, seed):
     check_solvable(topic, seed)
 
 
+@pytest.mark.parametrize("seed", range(100))
+def test_the_full_sheet_has_scores_that_matter(seed):
+    """The last token's weights are no 0.5, 0.5, the two rows of H differ, and every step asks for something."""
+    sheet = make("full", seed)
+    numbers = {say(q.label, "en"): q.value for q in sheet.questions().values()}
+    assert abs(numbers["P[0,0,1,0]"] - numbers["P[0,0,1,1]"]) > 0.1
+    assert numbers["H[0,0,0]"] != numbers["H[0,1,0]"]
+    assert all(step.numbers for step in sheet.exercise.steps)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("topic", TOPICS)
 def test_a_thousand_seeds_are_solvable(topic):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from byhand.book import arithmetic
-from byhand.book.forward_steps import COPIES, defined, floats
+from byhand.book.forward_steps import COPIES, defined, floats, with_inputs
 from byhand.book.gradient_terms import gradient_term
 from byhand.book.index import Entry, entries
 from byhand.book.lesson import Number, Step, Words, factor, form, grid, written
@@ -53,11 +53,33 @@ def backward_steps(loss: Tensor, watched: Watched, d_loss: Any = None) -> list[S
         entry = entries()[back.node.equation.name]
         title = Words(f"Derivative: {entry.title}", f"导数：{entry.title_zh}")
         steps.append(
-            Step(title, derivative(entry), str(entry.derivative), tuple(numbers), tuple(results), stem=entry.name)
+            Step(
+                title,
+                with_inputs(
+                    derivative(entry),
+                    back.node.equation,
+                    tuple(map(watched.name, back.node.inputs)),
+                    *_cotangents(back, watched),
+                ),
+                str(entry.derivative),
+                tuple(numbers),
+                tuple(results),
+                stem=entry.name,
+            )
         )
     for name, parts in gathered.items():
         steps += _total_step(name, parts)
     return steps
+
+
+def _cotangents(back: BackStep, watched: Watched) -> list[tuple[str, str]]:
+    """Return the letter of each result's gradient with the name that it has here."""
+    equation = back.node.equation
+    letters = plain(equation.result.latex).split(",")
+    if equation.result.latex in (symbol.latex for symbol in equation.inputs):
+        letters = [f"{letters[0]}_out"]  # the residual stream is X before and after
+    names = watched.result_names(back.node)
+    return [(f"∂{letter.strip()}", f"∂{name}") for letter, name in zip(letters, names, strict=False)]
 
 
 def derivative(entry: Entry) -> Words:

@@ -2,7 +2,8 @@
 
 An `Exact` holds its value as a float and, where it has one, its form: a sum of fractions times roots of square-free
 integers, such as 1/2 + 3/4 √2. Exponentials and the like have no such form; what is made of them keeps only the
-float. NumPy arrays of dtype object hold Exacts, so that the equations themselves compute with them.
+float, but the logarithm of a fraction knows its fraction (`odds`), which an exponential gives back. NumPy arrays of
+dtype object hold Exacts, so that the equations themselves compute with them.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ LARGEST = 10**12  # a form with longer fractions than this helps nobody on paper
 
 
 class Exact:
-    """A number: `value` always, `form` where it is made of fractions and roots."""
+    """A number: `value` always, `form` where it is made of fractions and roots, `odds` of the logarithm of one."""
 
-    __slots__ = ("form", "value")
+    __slots__ = ("form", "odds", "value")
 
-    def __init__(self, value: float, form: Form | None = None) -> None:
+    def __init__(self, value: float, form: Form | None = None, odds: Fraction | None = None) -> None:
         self.value = value
         self.form = form if form is None or _is_short(form) else None
+        self.odds = Fraction(1) if self.form == {} else odds
 
     @classmethod
     def of(cls, number: Any) -> Exact:
@@ -33,7 +35,8 @@ class Exact:
         if isinstance(number, Exact):
             return number
         value = float(number)
-        return cls(value, _recognised(value))
+        form = _recognised(value)
+        return cls(value, form, _odds(value) if form is None else None)
 
     @classmethod
     def fraction(cls, number: Fraction | int) -> Exact:
@@ -50,7 +53,8 @@ class Exact:
 
     def __add__(self, other: Any) -> Exact:
         other = Exact.of(other)
-        return Exact(self.value + other.value, _both(_add, self, other))
+        odds = None if self.odds is None or other.odds is None else self.odds * other.odds
+        return Exact(self.value + other.value, {} if odds == 1 else _both(_add, self, other), odds)
 
     def __mul__(self, other: Any) -> Exact:
         other = Exact.of(other)
@@ -59,7 +63,8 @@ class Exact:
         return Exact(self.value * other.value, _both(_multiply, self, other))
 
     def __neg__(self) -> Exact:
-        return Exact(-self.value, None if self.form is None else {r: -c for r, c in self.form.items()})
+        form = None if self.form is None else {r: -c for r, c in self.form.items()}
+        return Exact(-self.value, form, None if self.odds is None else Fraction(1) / self.odds)
 
     def __sub__(self, other: Any) -> Exact:
         return self + -Exact.of(other)
@@ -114,12 +119,15 @@ class Exact:
         return Exact(math.sqrt(self.value), form)
 
     def exp(self) -> Exact:
-        """Return the exponential: exact for 0 only."""
-        return Exact.fraction(1) if self.form == {} else Exact(math.exp(self.value))
+        """Return the exponential: exact for 0, and for the logarithm of a fraction."""
+        return Exact.fraction(self.odds) if self.odds is not None else Exact(math.exp(self.value))
 
     def log(self) -> Exact:
-        """Return the natural logarithm: exact for 1 only."""
-        return Exact.fraction(0) if self.form == {1: Fraction(1)} else Exact(math.log(self.value))
+        """Return the natural logarithm: exact for 1, and of another fraction one that remembers it."""
+        if self.form == {1: Fraction(1)}:
+            return Exact.fraction(0)
+        odds = self.form[1] if self.form is not None and set(self.form) == {1} else None
+        return Exact(math.log(self.value), None, odds)
 
     def tanh(self) -> Exact:
         """Return the hyperbolic tangent: exact for 0 only."""
@@ -216,6 +224,14 @@ def _recognised(value: float) -> Form | None:
         root = _root(square)
         return None if root is None else {r: c if value > 0 else -c for r, c in root.items()}
     return None
+
+
+def _odds(value: float) -> Fraction | None:
+    """Return the short fraction that a float is the logarithm of."""
+    if not math.isfinite(value) or abs(value) > 5:
+        return None
+    near = Fraction(math.exp(value)).limit_denominator(100)
+    return near if near > 0 and abs(math.log(near) - value) <= 4e-16 * max(1.0, abs(value)) else None
 
 
 def _without_zeros(form: Form) -> Form:

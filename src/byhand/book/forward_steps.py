@@ -5,6 +5,7 @@ Nothing here is typed by hand; a lesson of other weights is the same code with o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -19,7 +20,7 @@ from byhand.book.lesson_terms import leaf_text, term_value
 from byhand.book.misconceptions import forward_mistakes, label_mistakes
 from byhand.book.plain_math import plain
 from byhand.book.watch import Application, Watched
-from byhand.engine import Tensor
+from byhand.engine import Equation, Tensor
 from byhand.engine.terms import Index, Term
 from byhand.equations import adamw
 
@@ -54,7 +55,12 @@ def forward_step(application: Application, watched: Watched) -> Step:
             numbers += _numbers(application, names[0], index, seen, sources)
     results = tuple((n, grid(t.data)) for n, t in zip(names, application.results, strict=True) if t.data.ndim)
     return Step(
-        Words(entry.title, entry.title_zh), formula(entry), str(entry.forward), tuple(numbers), results, stem=stem
+        Words(entry.title, entry.title_zh),
+        with_inputs(formula(entry), application.equation, sources),
+        str(entry.forward),
+        tuple(numbers),
+        results,
+        stem=stem,
     )
 
 
@@ -83,6 +89,24 @@ def update_step(
 def formula(entry: Entry) -> Words:
     """Return an equation as a terminal shows it: in Chinese without the English words."""
     return Words(entry.plain, plain(entry.latex, "zh"))
+
+
+def with_inputs(said: Words, equation: Equation, names: tuple[str, ...], *others: tuple[str, str]) -> Words:
+    """Return a formula and, on a line of its own, what its letters stand for here; same-named ones need no word."""
+    letters = [(plain(symbol.latex), name) for symbol, name in zip(equation.inputs, names, strict=False)]
+    english = [(_as_in(said.en, letter), name) for letter, name in letters]
+    english += [(_as_in(said.en, letter.replace("∂", "d_").replace("X_out", "y")), name) for letter, name in others]
+    lines = [
+        separator.join(f"{letter} = {name}" for letter, name in pairs if letter != name)
+        for separator, pairs in ((", ", english), ("，", (*letters, *others)))
+    ]
+    return Words(f"{said.en}\nhere {lines[0]}", f"{said.zh}\n这里 {lines[1]}") if all(lines) else said
+
+
+def _as_in(formula: str, letter: str) -> str:
+    """Return an input's letter as a formula in plain text writes it: `q` for Q, `W` for W_te."""
+    spellings = (letter, letter.lower(), re.sub(r"(?<=\w)_\w+$", "", letter.removeprefix("d_")))
+    return next((s for s in spellings if re.search(rf"(?<![^\W_]){re.escape(s)}(?![\w(])", formula)), letter)
 
 
 def names_of(application: Application, watched: Watched) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,12 @@ from byhand.book.misconceptions import Mistake
 from byhand.engine.terms import Index
 
 LONGEST_FORM = 24  # characters; longer fractions are no easier to read than a decimal
+IN_CHINESE = {
+    "mean": "均值", "var": "方差", "avg": "均值", "mhat": "m\u0302", "vhat": "v\u0302", "slope": "斜率",
+    "byte": "字节", "bytes": "字节", "masked": "被掩码", "dropped": "被去掉", "rate": "学习率",
+    "eps of LN": "LN 的 eps", "flat": "按内存顺序",
+}  # fmt: skip
+PARTS = re.compile(rf"(?<![\w.])(?:{'|'.join(sorted(IN_CHINESE, key=len, reverse=True))})(?![\w.])")
 
 
 @dataclass(frozen=True)
@@ -32,8 +39,15 @@ Said = str | Words  # text that is the same in both languages, or not
 
 
 def say(text: Said, lang: str) -> str:
-    """Return text in `en` or `zh`."""
-    return text.said(lang) if isinstance(text, Words) else text
+    """Return text in `en` or `zh`; names of parts, such as mean and mhat, are translated within arithmetic too."""
+    if isinstance(text, Words):
+        return text.said(lang)
+    return PARTS.sub(lambda part: IN_CHINESE[part[0]], text) if lang == "zh" else text
+
+
+def both(text: Said) -> Words:
+    """Return text in both languages."""
+    return Words(say(text, "en"), say(text, "zh"))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def given_lines(lesson: Lesson, lang: str) -> Iterator[str]:
     if lesson.given:
         yield from ("", "已知" if lang == "zh" else "Given")
     width = max((len(name) for name, _ in lesson.given), default=0)
-    for name, rows in lesson.given:
+    for name, rows in ((say(n, lang), rows) for n, rows in lesson.given):
         yield f"   {name:<{width}} = {rows}"
 
 
@@ -29,7 +29,7 @@ def step_lines(count: int, step: Step, lang: str) -> Iterator[str]:
     yield from heading_lines(count, step, lang)
     for number in step.numbers:
         yield f"   {number_line(number, lang)}"
-    yield from result_lines(step)
+    yield from result_lines(step, lang)
 
 
 def heading_lines(count: int, step: Step, lang: str) -> Iterator[str]:
@@ -48,7 +48,7 @@ def number_line(number: Number, lang: str = "en") -> str:
     return " = ".join([*parts, number.shown])
 
 
-def result_lines(step: Step) -> Iterator[str]:
+def result_lines(step: Step, lang: str = "en") -> Iterator[str]:
     """Yield the arrays that a step ends with."""
     for name, rows in step.results:
-        yield f"   → {name} = {rows}"
+        yield f"   → {say(name, lang)} = {rows}"

@@ -6,7 +6,7 @@ from html import escape
 
 from byhand.book.lesson import Step, say
 from byhand.book.lesson_text import number_line
-from byhand.book.sheet_text import SAID, given, moved
+from byhand.book.sheet_text import SAID, given
 from byhand.book.sheets import Sheet
 
 STYLE = """
@@ -66,6 +66,5 @@ def _section(i: int, step: Step, lang: str, key: bool) -> str:
         text = number_line(number, lang) if key else f"{say(number.label, lang)} = "
         items.append(f'<li><span class="number">{i}.{j}</span><code>{escape(text)}</code>{"" if key else BLANK}</li>')
     formula = f'<div class="formula">{escape(say(step.formula, lang))}</div>'
-    arrays = [f"<p><code>{escape(f'{name} = {rows}')}</code></p>" for name, rows in moved(step)] if key else []
     heading = f"<h2>{i}. {escape(step.title.said(lang))}</h2>"
-    return f"<section>{heading}{formula}<ol>{''.join(items)}</ol>{''.join(arrays)}</section>"
+    return f"<section>{heading}{formula}<ol>{''.join(items)}</ol></section>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from byhand.book.lesson import Step, say
+from byhand.book.lesson import say
 from byhand.book.lesson_text import number_line
 from byhand.book.sheets import Sheet
 
@@ -44,20 +44,13 @@ def markdown(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
     if not key:
         lines += ["", f"{said['name']}{BLANK * 4}", "", said["how"]]
     lines += ["", f"## {said['given']}", ""]
-    lines += [f"- `{name}` = `{given(value)}`" for name, value in sheet.exercise.given]
+    lines += [f"- `{say(name, lang)}` = `{given(value)}`" for name, value in sheet.exercise.given]
     for i, step in enumerate(sheet.exercise.steps, 1):
         lines += ["", f"## {i}. {step.title.said(lang)}", "", "```text", say(step.formula, lang), "```", ""]
         for j, number in enumerate(step.numbers, 1):
             rest = f"`{number_line(number, lang)}`" if key else f"`{say(number.label, lang)}` = {BLANK}"
             lines.append(f"- **{i}.{j}** {rest}")
-        if key:
-            lines += [f"- `{name}` = `{rows}`" for name, rows in moved(step)]
     return "\n".join(lines) + "\n"
-
-
-def moved(step: Step) -> tuple[tuple[str, str], ...]:
-    """Return the arrays of a step that asks for nothing, because its numbers only change places."""
-    return () if step.numbers else step.results
 
 
 def given(value: Any) -> str:

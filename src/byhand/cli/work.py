@@ -93,7 +93,7 @@ def _quiz(lesson: Lesson, lang: str) -> int:
             for number in step.numbers:
                 if not _ask(number, said, lang, score):
                     break
-            print(*result_lines(step), sep="\n")
+            print(*result_lines(step, lang), sep="\n")
     except EOFError:
         print()
     if score.asked:
@@ -105,7 +105,7 @@ def _ask(number: Number, said: dict[str, str], lang: str, score: Score) -> bool:
     """Ask for one number until it is right or given up; a number counts from its first try. False skips the step."""
     first = True
     while True:
-        answer = _read(f"   {say(number.label, lang)} = {number.letters}\n   ? ").strip()
+        answer = _read(f"   {say(number.label, lang)} = {say(number.letters, lang)}\n   ? ").strip()
         if answer == "q":
             raise EOFError
         if answer == "s":

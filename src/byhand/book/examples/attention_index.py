@@ -30,14 +30,14 @@ def lesson(exact: bool) -> Lesson:
     steps = (
         Step(
             Words("Where the query lies", "查询在哪里"),
-            "offset of q[b,h,t,d] = ((b H + h) T + t) D + d",
+            Words("offset of q[b,h,t,d] = ((b H + h) T + t) D + d", "q[b,h,t,d] 的偏移量 = ((b H + h) T + t) D + d"),
             where,
             tuple(offset_number("q", (b, h, t, d), SHAPE) for d in d_values),
             (("q, flat", str(q.data.astype(float).astype(int).reshape(-1).tolist())),),
         ),
         Step(
             Words("Where the key lies", "键在哪里"),
-            "offset of k[b,h,s,d] = ((b H + h) S + s) D + d",
+            Words("offset of k[b,h,s,d] = ((b H + h) S + s) D + d", "k[b,h,s,d] 的偏移量 = ((b H + h) S + s) D + d"),
             where,
             tuple(offset_number("k", (b, h, s, d), SHAPE) for d in d_values),
             (("k, flat", str(k.data.astype(float).astype(int).reshape(-1).tolist())),),
@@ -51,7 +51,10 @@ def lesson(exact: bool) -> Lesson:
         ),
         Step(
             Words("Where the score is written", "分数写到哪里"),
-            "offset of scores[b,h,t,s] = ((b H + h) T + t) S + s",
+            Words(
+                "offset of scores[b,h,t,s] = ((b H + h) T + t) S + s",
+                "scores[b,h,t,s] 的偏移量 = ((b H + h) T + t) S + s",
+            ),
             where,
             (offset_number("scores", PLACE, (*SHAPE[:3], SHAPE[2])),),
         ),

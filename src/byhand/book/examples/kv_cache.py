@@ -3,7 +3,9 @@
 import numpy as np
 
 from byhand.book.examples import TITLES, numbers
-from byhand.book.examples.paper_gpt import BYTES, CONFIG, WEIGHTS, model_of
+from byhand.book.examples.paper_gpt import BYTES, model_of
+from byhand.book.examples.paper_gpt_4 import CONFIG
+from byhand.book.examples.paper_gpt_4 import WEIGHTS as FOUR_COLUMNS
 from byhand.book.forward_steps import forward_steps
 from byhand.book.index import entries
 from byhand.book.lesson import Lesson, Number, Step, Words, difference, grid, written
@@ -12,6 +14,7 @@ from byhand.book.watch import watch
 from byhand.engine import scope
 from byhand.generation import KVCache
 
+WEIGHTS = FOUR_COLUMNS | {"wpe": [[0, 0, "1/2", 0], [0, 0, 0, 0], [1, 0, 0, 0]]}  # each key gets its own weight
 SHOWN = ("attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "logits")
 
 
@@ -22,9 +25,14 @@ def lesson(exact: bool) -> Lesson:
     for parameter in model.parameters().values():
         parameter.requires_grad = False  # a cache passes no gradient back
     tokens = list(BYTES[:-1])
-    whole = model.forward_logits(np.asarray([tokens])).data
+
+    def at_once():
+        with scope("all"):
+            return model.forward_logits(np.asarray([tokens]))
+
+    whole, watched = watch(at_once)
     cache = KVCache(CONFIG, 1, array(0).dtype)
-    steps: list[Step] = []
+    steps = forward_steps(watched, lambda name: name.endswith(SHOWN))
     rows = []
     for t, token in enumerate(tokens):
 
@@ -35,15 +43,19 @@ def lesson(exact: bool) -> Lesson:
         logits, watched = watch(decode)
         rows.append(logits.data[0, 0])
         steps += forward_steps(watched, lambda name: name.endswith(SHOWN))
-    steps += [_counted(len(tokens)), _compared(np.stack(rows), whole[0])]
+    steps += [_counted(len(tokens)), _compared(np.stack(rows), whole.data[0])]
     intro = Words(
         "Keys and values of earlier tokens are kept. A new token computes only its own row of Q, K and V; row t "
         "of the "
         "scores needs q of token t and the keys up to t, none of which a later token can change. That is why "
-        "both agree.",
+        "both agree. First all three tokens at once, without a cache; then one by one, with it. Only the steps in "
+        "which tokens meet, and the logits, are shown: embeddings, LayerNorms, the projection and the MLP work on "
+        "each token alone and are left out here (paper-gpt-4 has them all).",
         "先前词元的键与值被保存下来。新词元只计算自己那一行的 Q、K、V；分数的第 t 行只需要词元 t 的查询与直到 t "
         "的键，"
-        "后面的词元不会改变它们，所以两种做法结果相同。",
+        "后面的词元不会改变它们，所以两种做法结果相同。先不用缓存，三个词元一次算完；再用缓存逐个计算。"
+        "这里只列出词元之间有联系的几步与 logits：嵌入、层归一化、输出投影与前馈网络对每个词元单独计算，"
+        "这里略去（全部步骤见 paper-gpt-4）。",
     )
     start = (("tokens", str(tokens)), *((n, grid(p.data)) for n, p in model.parameters().items()))
     return Lesson("kv-cache", TITLES["kv-cache"], intro, tuple(steps), start)

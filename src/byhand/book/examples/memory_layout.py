@@ -28,7 +28,7 @@ def lesson(exact: bool) -> Lesson:
         steps.append(
             Step(
                 Words(f"Offsets in {name} [{axes}]", f"{name} [{axes}] 中的偏移量"),
-                "offset = ((i₀ n₁ + i₁) n₂ + i₂) …",
+                Words("offset = ((i₀ n₁ + i₁) n₂ + i₂) …", "偏移量 = ((i₀ n₁ + i₁) n₂ + i₂) …"),
                 where,
                 numbers,
             )

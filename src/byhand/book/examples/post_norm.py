@@ -5,7 +5,7 @@ import numpy as np
 from byhand.book.backward_steps import backward_steps
 from byhand.book.examples import TITLES, numbers
 from byhand.book.examples.paper_gpt import model_of
-from byhand.book.examples.paper_gpt_4 import WEIGHTS
+from byhand.book.examples.paper_gpt_4 import WEIGHTS as FOUR_COLUMNS
 from byhand.book.forward_steps import forward_steps, given
 from byhand.book.lesson import Lesson, Words
 from byhand.book.watch import watch
@@ -14,6 +14,7 @@ from byhand.config import ModelConfig
 CONFIG = ModelConfig(
     vocab_size=4, seq_len=2, d_model=4, n_heads=2, d_ff=4, norm_position="post", activation="relu", causal=False
 )
+WEIGHTS = FOUR_COLUMNS | {"wpe": [["1/10", 0, 1, 0], [0, "1/10", 0, "1/2"]]}  # so that the second head has work too
 TOKENS, TARGETS = [[2, 1]], [[1, 3]]
 
 
@@ -21,7 +22,6 @@ def lesson(exact: bool) -> Lesson:
     """Two tokens through one block to the loss, and every gradient."""
     array = numbers(exact)
     arrays = {n: array(w) for n, w in WEIGHTS.items()}
-    arrays["wpe"] = arrays["wpe"][:2]
     model = model_of(CONFIG, arrays)
     loss, watched = watch(lambda: model.loss(np.asarray(TOKENS), np.asarray(TARGETS)))
     intro = Words(
