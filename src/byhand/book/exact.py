@@ -27,7 +27,7 @@ class Exact:
     def __init__(self, value: float, form: Form | None = None, odds: Fraction | None = None) -> None:
         self.value = value
         self.form = form if form is None or _is_short(form) else None
-        self.odds = Fraction(1) if self.form == {} else odds
+        self.odds: Fraction | None = Fraction(1) if self.form == {} else odds
 
     @classmethod
     def of(cls, number: Any) -> Exact:
@@ -54,7 +54,7 @@ class Exact:
     def __add__(self, other: Any) -> Exact:
         other = Exact.of(other)
         odds = None if self.odds is None or other.odds is None else self.odds * other.odds
-        return Exact(self.value + other.value, {} if odds == 1 else _both(_add, self, other), odds)
+        return Exact(self.value + other.value, {} if odds == Fraction(1) else _both(_add, self, other), odds)
 
     def __mul__(self, other: Any) -> Exact:
         other = Exact.of(other)
