@@ -86,13 +86,50 @@ def test_every_equation_is_found_by_title_and_formula(name):
         ("blocks.0.attn.weights", "causal_softmax"),
         ("q @ k.T / sqrt(D)", "attention_scores"),
         ("层归一化的梯度", "layer_norm"),
+        ("展平", "reshape"),
+        ("目标类别", "cross_entropy"),
+        ("X ← X + A", "residual"),
+        ("A = softmax(QK^T/√d)V", "causal_self_attention"),
+        ("LN(x)", "layer_norm"),
+        ("q @ k.T", "attention_scores"),
+        ("j > i", "causal_softmax"),
     ],
 )
 def test_near_misses(query, expected):
     assert search(query)[0].entry.name == expected
 
 
-@pytest.mark.parametrize("query", ["", "   ", "xyzzy plugh", "?!", "\\", "((((", "😀", "_" * 500, "$$"])
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (r"F = \mathrm{GELU}(M W_{fc} + b_{fc})", ["gelu", "linear", "mlp"]),
+        (r"Z = X_n W_{lm} + b_{lm}", ["linear", "forward_logits"]),
+    ],
+)
+def test_a_line_of_the_model_finds_every_equation_in_it(query, expected):
+    found = [m.entry.name for m in search(query)]
+    assert found[0] == expected[0]
+    assert set(expected) <= set(found[:5])
+
+
+@pytest.mark.parametrize(
+    ("symbols", "expected"),
+    [
+        (["λ", r"\lambda", "α", r"\alpha", "θ", "β₁", r"\beta_2"], "adamw"),
+        (["σ²", "μ", "γ"], "layer_norm"),
+        (["−∞", r"-\infty"], "causal_softmax"),
+        (["τ"], "temperature"),
+    ],
+)
+def test_a_symbol_finds_its_equation(symbols, expected):
+    for symbol in symbols:
+        assert search(symbol)[0].entry.name == expected, symbol
+    assert {m.entry.name for m in search("ε")} == {"layer_norm", "adamw"}
+
+
+@pytest.mark.parametrize(
+    "query", ["the", "a", "where is the", "", "   ", "xyzzy plugh", "?!", "\\", "((((", "😀", "_" * 500, "$$"]
+)
 def test_nonsense_finds_nothing(query):
     assert search(query) == []
 

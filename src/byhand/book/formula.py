@@ -16,6 +16,7 @@ _SIGNS = {
     "μ": " mu ", "σ": " sigma ", "τ": " tau ", "π": " pi ", "γ": " gamma ",
     "₀": "_0", "₁": "_1", "₂": "_2", "₃": "_3",
 }  # fmt: skip
+LETTERS = frozenset(["alpha", "beta", "epsilon", "theta", "lambda", "mu", "sigma", "tau", "pi", "gamma", "inf"])
 _COMMANDS = {"leftarrow": "=", "partial": "d", "infty": "inf", "top": "T", "varepsilon": "epsilon", "le": "<="}
 _LAYOUT = re.compile(
     "left|right|quad|qquad|cdot|times|odot|mathrm|text|mathcal|mathbf|operatorname|[td]?frac|begin|end|cases|aligned|"
@@ -36,6 +37,7 @@ def tokens(text: str) -> list[str]:
     text = re.sub(r"\^\s*\{\s*(\w+)\s*\}", r"^\1", text)
     text = re.sub(r"_\s*\{([^{}]*)\}", lambda m: _subscript(m[1]), text)
     text = re.sub(r"_([A-Za-z0-9]+)", lambda m: _subscript(m[1]), text)
+    text = re.sub(r"\b[ABKPQSVWXY]{2,3}\b", lambda m: " ".join(m[0]), text)  # QK is a product, LN a name
     found = re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?|[A-Za-z][A-Za-z0-9]*|<=|[=+\-^<>]", text)
     return [_ALIASES.get(str(t).lower(), str(t)) for t in found]
 

@@ -21,6 +21,7 @@ NOTATIONS: dict[str, tuple[str, ...]] = {
         r"W_{pe} \in \mathbb{R}^{T_{max} \times C}",
     ),
     "layer_norm": (
+        "LN(x)",
         r"H = \mathrm{LN}(X)",
         r"M = \mathrm{LN}(X)",
         r"X_n = \mathrm{LN}(X)",
@@ -56,6 +57,7 @@ NOTATIONS: dict[str, tuple[str, ...]] = {
         "dL/dW = X^T dL/dY",
         "dL/dW_V = X^T dL/dV",
         r"M W_{fc} + b_{fc}",
+        r"\mathrm{GELU}(M W_{fc} + b_{fc})",
     ),
     "split_qkv": (r"W_{qkv} = [W_q W_k W_v]", "q, k, v = split(qkv)", r"b_{qkv} = [b_q b_k b_v]"),
     "causal_self_attention": (
@@ -64,12 +66,14 @@ NOTATIONS: dict[str, tuple[str, ...]] = {
         r"[Q, K, V] = X W_{qkv} + b_{qkv}",
         r"[Q, K, V] = H W_{qkv} + b_{qkv}",
         "softmax(Q K^T / sqrt(d)) V",
+        "A = softmax(Q K^T / sqrt(d)) V",
     ),
     "attention_scores": (
         r"S_{i,j} = \frac{Q_i \cdot K_j}{\sqrt{C}}",
         r"S_{i,j} = \frac{Q_i \cdot K_j}{\sqrt{C}} + mask(i, j)",
         r"S_{i,j} = \frac{Q_i \cdot K_j}{\sqrt{C}} + \begin{cases} 0 & j \le i \\ -\infty & j > i \end{cases}",
         "Scores = Q K^T",
+        "q @ k.T",
         "Q K^T / sqrt(d_k)",
         "Scaled = Scores / sqrt(d_k)",
     ),
@@ -118,8 +122,17 @@ NOTATIONS: dict[str, tuple[str, ...]] = {
         r"H = \mathrm{LN}(X), A = \mathrm{CausalSelfAttn}(H), X = X + A, M = \mathrm{LN}(X), "
         r"FF = \mathrm{MLP}(M), X = X + FF",
     ),
-    "mlp": (r"FF = \mathrm{MLP}(M)", r"F W_{out}", "W_2 max(0, W_1 x + b_1) + b_2"),
-    "forward_logits": (r"logits = \mathrm{LN}(X) W_{lm} + b_{lm}", "logits = forward_logits(x)"),
+    "mlp": (
+        r"FF = \mathrm{MLP}(M)",
+        r"F = \mathrm{GELU}(M W_{fc} + b_{fc}), FF = F W_{out} + b_{out}",
+        r"F W_{out}",
+        "W_2 max(0, W_1 x + b_1) + b_2",
+    ),
+    "forward_logits": (
+        r"logits = \mathrm{LN}(X) W_{lm} + b_{lm}",
+        r"X_n = \mathrm{LN}(X), Z = X_n W_{lm} + b_{lm}",
+        "logits = forward_logits(x)",
+    ),
     "backward": ("loss.backward()", r"\frac{dL}{dx} = \frac{dL}{dy} \frac{dy}{dx}"),
     "optimizer": ("opt.step(params)",),
     "loss": ("loss = cross_entropy(logits, y)",),

@@ -1,7 +1,7 @@
 """Search: from a reader's words, formula or name to the entries that answer, best first.
 
 Every way of asking gives a score from 0 to 1, and an entry keeps its best: an exact name, title, symbol, concept or
-seed name; a phrase or words of one; a near miss (difflib); a formula like one of the entry's.
+seed name; a phrase or words of one; a near miss (difflib); a formula like one of the entry's; a Greek letter in one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 from byhand.book import formula
 from byhand.book.glossary import CONCEPTS
 from byhand.book.index import Entry, entries
-from byhand.book.notations import NOTATIONS
+from byhand.book.notations import NOTATIONS, SETTINGS
 
 FOUND = 0.45  # the lowest score that counts as an answer
 SPREAD = 0.23  # answers this much worse than the best are noise
@@ -42,7 +42,7 @@ class _Phrase:
 def search(query: str) -> list[Match]:
     """Return the entries that answer the query, best first; none if nothing is near enough."""
     best: dict[str, float] = {}
-    for name, score in (*_by_words(query), *_by_formula(query)):
+    for name, score in (*_by_words(query), *_by_formula(query), *_by_symbol(query)):
         best[name] = max(best.get(name, 0.0), score)
     known = entries()
     found = [Match(score, known[name]) for name, score in best.items() if score >= FOUND]
@@ -103,7 +103,9 @@ def _by_words(query: str) -> Iterator[tuple[str, float]]:
     asked = re.sub(r"^blocks \d+ ", "", _plain(query))
     if not asked:
         return
-    words = [w for w in asked.split() if not STOP.fullmatch(w)] or asked.split()
+    words = [w for w in asked.split() if not STOP.fullmatch(w) and not w.isdigit()]
+    if not words:
+        return
     for phrase in _phrases():
         text = phrase.text
         if text == asked or text.replace(" ", "") == asked.replace(" ", ""):
@@ -157,13 +159,27 @@ def _formulas() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
 
 def _by_formula(query: str) -> Iterator[tuple[str, float]]:
     asked = formula.tokens(query)
-    if not asked or not re.search(r"[\\^_=/+×√Σ∑∂·←$(@\[]|\s-\s", query):
+    if not asked or not re.search(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s", query):
         return
     seen: dict[str, float] = {}
     for name, written, other in _formulas():
         score = 1.0 if written == _compact(query) else 0.97 * formula.similarity(asked, other)
         seen[name] = max(seen.get(name, 0.0), score)
     yield from seen.items()
+
+
+def _by_symbol(query: str) -> Iterator[tuple[str, float]]:
+    """A Greek letter or infinity alone: first where it stands for an input or a setting, then where it is written."""
+    asked = [token for token in formula.tokens(query) if token.isalpha()]
+    if len(asked) != 1 or asked[0] not in formula.LETTERS:
+        return
+    for name, entry in entries().items():
+        settings = (SETTINGS.get(setting.partition("=")[0], "") for setting in entry.settings)
+        own = (*(s["latex"] for s in entry.symbols), *settings)
+        for texts, score in ((own, 0.9), ((entry.latex,), 0.85), (NOTATIONS.get(name, ()), 0.7)):
+            if any(asked[0] in formula.tokens(text) for text in texts):
+                yield name, score
+                break
 
 
 def _compact(text: str) -> str:
