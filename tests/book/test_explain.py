@@ -147,6 +147,7 @@ def test_clipping_is_said_and_done():
     [
         ("wte", (5, 0), "token 5 does not occur", "没有词元 5"),
         ("wpe", (3, 0), "has 3 positions", "只有 3 个位置"),
+        ("blocks.0.attn.scores", (0, 0, 0, 0), "query 0 sees one key only", "只能看到一个键"),
         ("blocks.0.attn.scores", (0, 0, 1, 2), "query 1 must not see key 2", "查询 1 不能看到其后的键 2"),
     ],
 )

@@ -56,6 +56,14 @@ def why_zero(uses: Sequence[Step], tensor: Tensor, index: Index) -> Words:
                     f"zero: the input has {n} positions, so the row of position {index[0]} is not read.",
                     f"为零：输入只有 {n} 个位置，位置 {index[0]} 的那一行没有被读取。",
                 )
-            case "causal_softmax", 0 if float(step.node.saved[0][index]) == 0:
-                return masked(index)
+            case "causal_softmax", 0:
+                queries, keys = tensor.shape[-2:]
+                seen = index[-2] + keys - queries + 1
+                if index[-1] >= seen:
+                    return masked(index)
+                if seen == 1:
+                    return Words(
+                        f"zero: query {index[-2]} sees one key only, whose weight is 1 whatever the score.",
+                        f"为零：查询 {index[-2]} 只能看到一个键，无论分数是多少，权重总是 1。",
+                    )
     return UNREACHED
