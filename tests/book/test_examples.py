@@ -1,6 +1,7 @@
 """The worked examples: their numbers are right, their mistakes wrong, their exact forms exact."""
 
 import math
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from byhand.book.closed_form import value
 from byhand.book.examples import TITLES, make, numbers, paper_gpt, paper_gpt_4, post_norm
 from byhand.book.lesson import say
+from byhand.book.lesson_text import text
 from byhand.book.quiz import agrees, check, tidy
 from byhand.errors import ByhandError
 
@@ -273,3 +275,30 @@ def test_what_is_given_is_said(name):
 def test_a_wrong_name():
     with pytest.raises(ByhandError, match="Did you mean matrix-core"):
         make("matrixcore")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_steps_say_what_goes_in(lang):
+    steps = LESSONS["paper-gpt", False].steps
+    said = [line for s in steps for line in say(s.formula, lang).splitlines()]
+    for line in {
+        "en": (
+            "here x = blocks.0.ln_1, W = blocks.0.attn.w_qkv, b = blocks.0.attn.b_qkv",
+            "here q = blocks.0.attn.q, k = blocks.0.attn.k",
+            "here x = ln_f, W = lm_head.w, b = lm_head.b, d_y = ∂logits",
+            "here theta = wte, g = ∂wte",
+        ),
+        "zh": (
+            "这里 Q = blocks.0.attn.q，K = blocks.0.attn.k",
+            "这里 x = ln_f，W = lm_head.w，b = lm_head.b，∂y = ∂logits",
+        ),
+    }[lang]:
+        assert line in said
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_a_chinese_lesson_names_parts_in_chinese(name):
+    shown = text(LESSONS[name, False], "zh")
+    assert not re.search(
+        r"(?<![\w./])(mean|var|avg|mhat|vhat|xhat|slope|offset of|flat|masked|dropped)(?![\w.])", shown
+    )

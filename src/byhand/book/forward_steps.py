@@ -65,9 +65,9 @@ def forward_step(application: Application, watched: Watched) -> Step:
 
 
 def update_step(
-    name: str, before: Any, gradient: Any, m: Any, v: Any, lr: float, t: int, **static: float
+    name: str, before: Any, gradient: Any, m: Any, v: Any, lr: float, t: int, slope: str = "", /, **static: float
 ) -> tuple[Step, Any]:
-    """Return one AdamW step of one parameter, and the new parameter with its moments."""
+    """Return one AdamW step of one parameter, and the new parameter with its moments; `slope` names its gradient."""
     results, _ = adamw.forward(before, gradient, m, v, lr, t, **static)
     inputs = (
         Tensor(before, name=name),
@@ -81,7 +81,12 @@ def update_step(
     numbers = [n for index in np.ndindex(*before.shape) for n in _numbers(application, f"{name}'", index, seen, ())]
     title = Words(f"AdamW, step {t}: {name}", f"AdamW 第 {t} 步：{name}")
     step = Step(
-        title, formula(entry), str(entry.forward), tuple(numbers), ((f"{name}'", grid(results[0])),), stem="adamw"
+        title,
+        with_inputs(formula(entry), adamw, (name, slope or f"∂{name}")),
+        str(entry.forward),
+        tuple(numbers),
+        ((f"{name}'", grid(results[0])),),
+        stem="adamw",
     )
     return step, results
 
@@ -94,7 +99,8 @@ def formula(entry: Entry) -> Words:
 def with_inputs(said: Words, equation: Equation, names: tuple[str, ...], *others: tuple[str, str]) -> Words:
     """Return a formula and, on a line of its own, what its letters stand for here; same-named ones need no word."""
     letters = [(plain(symbol.latex), name) for symbol, name in zip(equation.inputs, names, strict=False)]
-    english = [(_as_in(said.en, letter), name) for letter, name in letters]
+    words = [symbol.name for symbol in equation.inputs]
+    english = [(_as_in(said.en, letter, word), name) for (letter, name), word in zip(letters, words, strict=False)]
     english += [(_as_in(said.en, letter.replace("∂", "d_").replace("X_out", "y")), name) for letter, name in others]
     lines = [
         separator.join(f"{letter} = {name}" for letter, name in pairs if letter != name)
@@ -103,10 +109,10 @@ def with_inputs(said: Words, equation: Equation, names: tuple[str, ...], *others
     return Words(f"{said.en}\nhere {lines[0]}", f"{said.zh}\n这里 {lines[1]}") if all(lines) else said
 
 
-def _as_in(formula: str, letter: str) -> str:
-    """Return an input's letter as a formula in plain text writes it: `q` for Q, `W` for W_te."""
-    spellings = (letter, letter.lower(), re.sub(r"(?<=\w)_\w+$", "", letter.removeprefix("d_")))
-    return next((s for s in spellings if re.search(rf"(?<![^\W_]){re.escape(s)}(?![\w(])", formula)), letter)
+def _as_in(formula: str, letter: str, word: str = "") -> str:
+    """Return an input's letter as a formula in plain text writes it: `q` for Q, `W` for W_te, `theta` for θ."""
+    spellings = (letter, letter.lower(), re.sub(r"(?<=\w)_\w+$", "", letter.removeprefix("d_")), word)
+    return next((s for s in spellings if s and re.search(rf"(?<![^\W_]){re.escape(s)}(?![\w(])", formula)), letter)
 
 
 def names_of(application: Application, watched: Watched) -> tuple[str, ...]:

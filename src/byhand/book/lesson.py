@@ -16,8 +16,8 @@ from byhand.engine.terms import Index
 
 LONGEST_FORM = 24  # characters; longer fractions are no easier to read than a decimal
 IN_CHINESE = {
-    "mean": "均值", "var": "方差", "avg": "均值", "mhat": "m\u0302", "vhat": "v\u0302", "slope": "斜率",
-    "byte": "字节", "bytes": "字节", "masked": "被掩码", "dropped": "被去掉", "rate": "学习率",
+    "mean": "均值", "var": "方差", "avg": "均值", "xhat": "x\u0302", "mhat": "m\u0302", "vhat": "v\u0302",
+    "slope": "斜率", "byte": "字节", "bytes": "字节", "masked": "被掩码", "dropped": "被去掉", "rate": "学习率",
     "eps of LN": "LN 的 eps", "flat": "按内存顺序",
 }  # fmt: skip
 PARTS = re.compile(rf"(?<![\w.])(?:{'|'.join(sorted(IN_CHINESE, key=len, reverse=True))})(?![\w.])")

@@ -19,8 +19,9 @@ def given_lines(lesson: Lesson, lang: str) -> Iterator[str]:
     """Yield what is given."""
     if lesson.given:
         yield from ("", "已知" if lang == "zh" else "Given")
-    width = max((len(name) for name, _ in lesson.given), default=0)
-    for name, rows in ((say(n, lang), rows) for n, rows in lesson.given):
+    named = [(say(name, lang), rows) for name, rows in lesson.given]
+    width = max((len(name) for name, _ in named), default=0)
+    for name, rows in named:
         yield f"   {name:<{width}} = {rows}"
 
 

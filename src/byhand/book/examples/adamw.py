@@ -12,8 +12,8 @@ def lesson(exact: bool) -> Lesson:
     """The first step moves by lr whatever the gradient's size; the second shows the moving averages at work."""
     array = numbers(exact)
     theta, zero = array(THETA), array([0, 0])
-    first, (theta, m, v) = update_step("θ", theta, array(GRADIENTS[0]), zero, zero, RATE, 1, **SETTINGS)
-    second, _ = update_step("θ", theta, array(GRADIENTS[1]), m, v, RATE, 2, **SETTINGS)
+    first, (theta, m, v) = update_step("θ", theta, array(GRADIENTS[0]), zero, zero, RATE, 1, "g1", **SETTINGS)
+    second, _ = update_step("θ", theta, array(GRADIENTS[1]), m, v, RATE, 2, "g2", **SETTINGS)
     intro = Words(
         "From zero, m is a tenth and v a hundredth of what it should be; the corrections undo just that. So the "
         "first "
