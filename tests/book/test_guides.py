@@ -1,5 +1,6 @@
 """What the guides say and no block makes: their loop runs, their breakpoints stop, both ways of decoding agree."""
 
+import contextlib
 import dis
 import os
 import re
@@ -18,7 +19,7 @@ from byhand.book.blocks.lessons import quiet, split
 from byhand.book.examples import TITLES, make
 from byhand.book.explain import explain
 from byhand.cli.explain import parse_target
-from byhand.cli.main import COMMANDS
+from byhand.cli.main import COMMANDS, main
 from byhand.config import ModelConfig
 from byhand.equations import attention_scores, split_qkv
 from byhand.model import TinyGPT
@@ -107,6 +108,20 @@ def test_every_command_of_the_pages_is_there():
             assert command in COMMANDS, f"{page.name}: byhand {command}"
             if command == "work":
                 assert name in TITLES or name.isupper(), f"{page.name}: byhand work {name}"
+
+
+def test_every_flag_of_the_pages_is_in_the_help(capsys):
+    written: dict[str, set[str]] = {}
+    for page in pages.pages():
+        for command, rest in re.findall(r"byhand (\w+)([^`\n]*)", page.read_text(encoding="utf-8")):
+            if command in COMMANDS:
+                written.setdefault(command, set()).update(re.findall(r"(?<!\S)--[a-z][\w-]*", rest))
+    assert written["train"]
+    for command, flags in written.items():
+        with contextlib.suppress(SystemExit):
+            main([command, "--help"])
+        offered = set(re.findall(r"--[a-z][\w-]*", capsys.readouterr().out))
+        assert flags <= offered, f"byhand {command} has no {', '.join(sorted(flags - offered))}"
 
 
 def test_switches_take_no_value():

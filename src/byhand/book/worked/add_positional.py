@@ -15,6 +15,6 @@ worked = Worked(
     },
     note={
         "en": "Both sequences of the batch use the same rows, so the table's gradient is summed over the batch.",
-        "zh": "批中的两个序列共用同样的行，所以位置表的梯度要对批求和。",
+        "zh": "批次中的两个序列共用同样的行，所以位置表的梯度要对批次求和。",
     },
 )
