@@ -138,7 +138,7 @@ def test_clipping_is_said_and_done():
     assert e.definitions[0].label == free.sources[0].letter == "g"
     assert [s.value for s in e.sources if s.grad] == [gradient.value], "one name, one value"
     assert e.definitions[0].term.value == pytest.approx(
-        gradient.value * 0.01 / Explainer(model, TOKENS, TARGETS)._norm
+        gradient.value * 0.01 / Explainer(model, TOKENS, TARGETS).clipping().norm
     )
 
 
