@@ -47,7 +47,7 @@ WRONG = [  # (config, settings, what the message says)
     (TrainConfig, {"seed": -1}, "seed is -1, but must be at least 0. Use --seed 1."),
     (TrainConfig, {"save_interval": -5}, "save_interval is -5, but must be at least 0. Use --save-interval 500."),
     (TrainConfig, {"eval_interval": -5}, "eval_interval is -5, but must be at least 0. Use --eval-interval 250."),
-    (TrainConfig, {"dtype": "float16"}, "dtype is 'float16'. Use one of float32, float64."),
+    (TrainConfig, {"dtype": "float16"}, "dtype is 'float16'. Use one of float32, float64, bfloat16."),
     (TrainConfig, {"model": {"d_model": 4}}, "model is {'d_model': 4}, which is not ModelConfig."),
 ]
 

@@ -199,8 +199,8 @@ def _read(path: Path, contents: Mapping[str, bytes]) -> Checkpoint:
     for what, part in (("m", m), ("v", v)):
         if step and {n: (a.shape, str(a.dtype)) for n, a in part.items()} != arrays:
             raise CheckpointError(f"{path} is damaged: the moments {what} do not match the parameters.")
-    if any(dtype != config.dtype for _, dtype in arrays.values()):
-        raise CheckpointError(f"{path} is damaged: the parameters are not {config.dtype}, as {CONFIG} says.")
+    if any(dtype != config.array_dtype for _, dtype in arrays.values()):
+        raise CheckpointError(f"{path} is damaged: the parameters are not {config.array_dtype}, as {CONFIG} says.")
     return Checkpoint(config, parameters, m, v, state, path)
 
 

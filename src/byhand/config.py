@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from byhand.errors import ConfigError
 
-Dtype = Literal["float32", "float64"]
+Dtype = Literal["float32", "float64", "bfloat16"]
 Runtime = Literal["auto", "loops", "numpy"]
 
 
@@ -151,7 +151,7 @@ class TrainConfig:
     seed: int = 1
     """Decides the initial weights and the order of the data."""
     dtype: Dtype = "float32"
-    """Type of every weight, activation, gradient and moment."""
+    """Type of every weight, activation, gradient and moment; bfloat16: float32, but what is multiplied is rounded."""
     runtime: Runtime = "auto"
     """numpy: the tape, equation by equation. loops: the same graph compiled. auto: loops where Numba is installed."""
     threads: int = 0
@@ -161,6 +161,11 @@ class TrainConfig:
         _check_types(self)
         _at_least(self, 1, "steps", "batch_size", "grad_accum", "eval_windows", "keep")
         _at_least(self, 0, "eval_interval", "save_interval", "seed", "threads")
+
+    @property
+    def array_dtype(self) -> str:
+        """The type of every array that is kept: bfloat16 is only what linear layers read."""
+        return "float32" if self.dtype == "bfloat16" else self.dtype
 
     @property
     def tokens_per_step(self) -> int:

@@ -77,9 +77,18 @@ def resolved(config: TrainConfig) -> TrainConfig:
         raise ConfigError(
             f"the loops runtime needs {' and '.join(missing)}. Use pip install 'byhand[fast]', or --runtime numpy."
         )
-    if config.runtime == "loops" and config.dtype != "float32":
-        raise ConfigError(f"the loops runtime computes in float32, not {config.dtype}. Use --runtime numpy.")
-    fast = config.runtime != "numpy" and not missing and config.dtype == "float32"
+    if config.dtype == "bfloat16" and (missing or config.runtime == "numpy"):
+        raise ConfigError(
+            "bfloat16 needs the loops runtime and MKL. Use pip install 'byhand[fast,mkl]', or --dtype float32."
+        )
+    if config.dtype == "bfloat16":
+        from byhand.runtimes.loops.blas import find_blas, lacks_bfloat16
+
+        if lack := lacks_bfloat16(find_blas()):
+            raise ConfigError(lack)
+    if config.runtime == "loops" and config.dtype == "float64":
+        raise ConfigError("the loops runtime computes in float32, not float64. Use --runtime numpy.")
+    fast = config.runtime != "numpy" and not missing and config.dtype != "float64"
     if not fast:
         return replace(config, runtime="numpy")
     return replace(config, runtime="loops", threads=config.threads or loops.cores())
@@ -91,4 +100,4 @@ def make_steps(config: TrainConfig, model: TinyGPT, optimizer: AdamW, blas: str 
         return TapeSteps(model, optimizer)
     from byhand.runtimes.loops.training import LoopsRuntime
 
-    return LoopsRuntime(model, optimizer, config.threads, blas)
+    return LoopsRuntime(model, optimizer, config.threads, blas, config.dtype)

@@ -68,7 +68,7 @@ class Trainer:
         betas = (optim.beta1, optim.beta2)
         self.optimizer = AdamW(optim.lr, betas, optim.eps, optim.weight_decay, optim.decay)
         if start is None:
-            self.model = TinyGPT(config.model, config.seed, config.dtype)
+            self.model = TinyGPT(config.model, config.seed, config.array_dtype)
         else:
             self.model = start.model()
             self.step = self.optimizer.t = start.step

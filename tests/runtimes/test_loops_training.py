@@ -1,6 +1,7 @@
 """Training by plan: curves, moments, accumulation, clipping, repeatability, and what happens when it goes wrong."""
 
 import importlib.util
+import platform
 
 import numpy as np
 import pytest
@@ -155,6 +156,24 @@ def test_tokens_that_would_read_past_the_tables_are_refused(tokens, targets, wor
     assert runtime.optimizer.t == 0
     with pytest.raises(ByhandError, match=words):
         runtime.loss(np.array(tokens), np.array(targets))
+
+
+def test_probabilities_too_small_for_float32_cost_nothing():
+    """Denormal numbers are a hundred times slower; the caller's own arithmetic keeps them."""
+    tiny = np.full(4, 1e-30, np.float32)
+    model = bh.TinyGPT(CONFIG, seed=5)
+    bias = model.parameters()["lm_head.b"].data
+    bias[12:] = np.linspace(-80, -100, 11)
+    runtime = LoopsRuntime(model, bh.AdamW(), threads=2)
+    rng = np.random.default_rng(0)
+    tokens, targets = (rng.integers(0, 12, (4, 16)) for _ in range(2))
+    runtime.step([(tokens, targets)])
+    small = np.finfo(np.float32).smallest_normal
+    head = runtime.gradients()["lm_head.w"]
+    assert not ((head != 0) & (np.abs(head) < small)).any()
+    assert (head[:, 12:] == 0).any()
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        assert (tiny * np.float32(1e-10) > 0).all(), "the thread's mode was not restored"
 
 
 def test_an_error_in_one_thread_ends_the_others_and_reaches_the_caller():

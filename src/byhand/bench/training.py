@@ -10,7 +10,7 @@ import numpy as np
 from byhand.bench.contest import by_turns, milliseconds, repeats_for
 from byhand.bench.shapes import Shape
 from byhand.bench.torch_peer import torch_step
-from byhand.config import Runtime, TrainConfig
+from byhand.config import Dtype, Runtime, TrainConfig
 from byhand.errors import ConfigError
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
@@ -20,10 +20,12 @@ from byhand.steps import make_steps, resolved
 PEERS = ("torch", "torch-eager", "torch-compile", "torch-bf16", "numpy")
 
 
-def our_step(shape: Shape, runtime: Runtime, threads: int = 0, blas: str = "auto") -> Callable[[], float]:
+def our_step(
+    shape: Shape, runtime: Runtime, threads: int = 0, blas: str = "auto", dtype: Dtype = "float32"
+) -> Callable[[], float]:
     """Return a function that makes one training step on a fixed random batch and returns the loss."""
-    config = resolved(TrainConfig(model=shape.model(), runtime=runtime, threads=threads))
-    model = TinyGPT(config.model, seed=1)
+    config = resolved(TrainConfig(model=shape.model(), runtime=runtime, threads=threads, dtype=dtype))
+    model = TinyGPT(config.model, 1, config.array_dtype)
     optimizer = AdamW(lr=3e-4, betas=(0.9, 0.99), weight_decay=0.1, decay="matrices")
     steps = make_steps(config, model, optimizer, blas)
     rng = np.random.default_rng(0)
@@ -52,6 +54,7 @@ def measure(
     threads: int = 0,
     blas: str = "auto",
     steps: int | None = None,
+    dtype: Dtype = "float32",
     peers: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return times of our step, and of each peer with its ratio (peer's median / ours).
@@ -59,7 +62,7 @@ def measure(
     steps is the number of timed steps of each; what the slowest makes in ten seconds if not given.
     """
     keep_pages()
-    ours = our_step(shape, runtime, threads, blas)
+    ours = our_step(shape, runtime, threads, blas, dtype)
     runs = {"ours": ours, **peer_steps(shape, peers)}
     rounds = 5
     repeats = max(1, steps // rounds) if steps else min(repeats_for(run, 10 / rounds) for run in runs.values())
@@ -70,7 +73,8 @@ def measure(
         "tokens_per_s": 1e3 * shape.tokens / median,
         "gflops": shape.flops / median / 1e6,
         "loss": ours(),
-        "runtime": resolved(TrainConfig(model=shape.model(), runtime=runtime)).runtime,
+        "runtime": resolved(TrainConfig(model=shape.model(), runtime=runtime, dtype=dtype)).runtime,
+        "dtype": dtype,
     }
     if peers:
         timed = {name: milliseconds(seconds[name]) for name in runs if name != "ours"}

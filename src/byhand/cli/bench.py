@@ -11,6 +11,7 @@ import tyro
 from byhand.bench import generating, training
 from byhand.bench.shapes import shape_of
 from byhand.cli.arguments import parse
+from byhand.config import Dtype
 from byhand.errors import ConfigError
 from byhand.runtimes import loops
 
@@ -29,6 +30,8 @@ class TrainOptions:
     """Which BLAS the loops runtime calls; auto takes MKL where it is installed."""
     steps: int | None = None
     """Timed steps of each; what the slowest makes in ten seconds if not given."""
+    dtype: Dtype = "float32"
+    """Type that ours computes in, as for `byhand train`."""
     peer: tuple[str, ...] = ()
     """torch (eager and compile), torch-eager, torch-compile, torch-bf16, numpy."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -94,14 +97,14 @@ def _train(options: TrainOptions) -> int:
         raise ConfigError(f"steps is {options.steps}, but must be at least 1. Use --steps 50.")
     shape = shape_of(options.shape)
     figures = training.measure(
-        shape, options.runtime, options.threads, options.blas, options.steps, peers=options.peer
+        shape, options.runtime, options.threads, options.blas, options.steps, options.dtype, options.peer
     )
     if options.json:
         print(jsonlib.dumps(figures))
         return 0
     print(
-        f"{options.shape}, {figures['runtime']}: {figures['ms_median']:.3f} ms a step (least {figures['ms_min']:.3f})"
-        f", {figures['tokens_per_s']:,.0f} tokens/s, {figures['gflops']:.1f} GFLOP/s"
+        f"{options.shape}, {figures['runtime']}, {options.dtype}: {figures['ms_median']:.3f} ms a step "
+        f"(least {figures['ms_min']:.3f}), {figures['tokens_per_s']:,.0f} tokens/s, {figures['gflops']:.1f} GFLOP/s"
     )
     for name, peer in figures.get("peers", {}).items():
         print(f"{name}: {peer['ms_median']:.3f} ms (least {peer['ms_min']:.3f}), {peer['ratio']:.2f} times ours")

@@ -6,7 +6,6 @@ import json as jsonlib
 import platform
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
@@ -14,8 +13,8 @@ import tyro
 from byhand import __version__
 from byhand.cli.arguments import parse
 from byhand.runtimes import loops
+from byhand.runtimes.loops.processor import cpu_features
 
-FEATURES = ("avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "bf16")
 PACKAGES = ("numpy", "scipy", "numba", "mkl", "matplotlib", "torch")
 
 
@@ -47,32 +46,23 @@ def found() -> dict[str, Any]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores": loops.cores(),
-        "cpu features": cpu_features() or ["unknown on this system"],
+        "cpu features": list(cpu_features()) or ["unknown without Numba"],
         "packages": [f"{name} {version}" for name in PACKAGES if (version := _version(name))],
     }
     missing = loops.missing()
     if missing:
         facts["runtime"] = f"numpy; pip install 'byhand[fast]' for loops (lacks {', '.join(missing)})"
         return facts
-    from byhand.runtimes.loops.blas import find_blas
+    from byhand.runtimes.loops.blas import find_blas, lacks_bfloat16
     from byhand.runtimes.loops.native import CACHE_FOLDER
 
     compiled = any(CACHE_FOLDER.rglob("replay*.nbc"))
     return facts | {
         "runtime": f"loops on {loops.cores()} threads",
         "blas": find_blas().name,
+        "bfloat16": lacks_bfloat16(find_blas()) or "yes, --dtype bfloat16",
         "compiled code": f"{CACHE_FOLDER} ({'ready' if compiled else 'compiled at the first step, some 10 s'})",
     }
-
-
-def cpu_features() -> list[str]:
-    """Return the vector and matrix instructions that matter here, where the system lists them."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return []
-    flags = {f for line in lines if line.startswith(("flags", "Features")) for f in line.split(":", 1)[1].split()}
-    return [f for f in FEATURES if f in flags]
 
 
 def _version(package: str) -> str:

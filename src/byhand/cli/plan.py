@@ -34,6 +34,8 @@ class Options:
     """Shares of the batch; 0: all cores."""
     blas: Literal["auto", "mkl", "scipy"] = "auto"
     """Which BLAS; auto takes MKL where it is installed."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Type of what linear layers multiply."""
     every_call: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """One line for each call in the order in which they run, instead of one for each kind."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -54,7 +56,7 @@ def main(arguments: list[str]) -> int:
     from byhand.runtimes.loops import profile
     from byhand.runtimes.loops.training import LoopsRuntime
 
-    runtime = LoopsRuntime(TinyGPT(config.model), AdamW(), config.threads, options.blas)
+    runtime = LoopsRuntime(TinyGPT(config.model), AdamW(), config.threads, options.blas, options.dtype)
     plan = runtime.plan("train", (shape.batch, shape.seq_len))
     ms = peak = None
     if options.steps:

@@ -22,6 +22,7 @@ from byhand.errors import CheckpointError, ConfigError, DataError
 from byhand.run_lock import locked
 from byhand.runtimes import loops
 from byhand.runtimes.numpy import keep_pages
+from byhand.steps import resolved
 from byhand.texts import Text, file_facts, mapped, open_text
 from byhand.train import Trainer, require_same_text, training
 
@@ -61,7 +62,8 @@ def main(arguments: list[str]) -> int:
 def _start(options: Options) -> int:
     config = options.train
     text = open_text(config.data.data)
-    whole = ByteDataset(text.tokens, text.name)  # what cannot work is refused before anything is written
+    resolved(config)  # what cannot work is refused before anything is written
+    whole = ByteDataset(text.tokens, text.name)
     whole.split(config.data.val_fraction, config.model.seq_len)
     whole.require_vocabulary(config.model.vocab_size)
     run = options.out or _free_folder(Path("runs"))
@@ -77,7 +79,7 @@ def _resume(options: Options, arguments: list[str]) -> int:
     moved = _early(arguments, "--data")
     for argument in arguments:
         flag = argument.partition("=")[0]
-        if flag.startswith("--") and flag not in ("--resume", "--data", "--runtime", "--threads"):
+        if flag.startswith("--") and flag not in ("--resume", "--data", "--runtime", "--threads", "--dtype"):
             raise ConfigError(f"{flag} cannot change a run that is resumed. Leave it out, or start a new run.")
     if not run.is_dir():
         raise CheckpointError(f"there is no run {run}. Check the path.")
@@ -90,11 +92,16 @@ def _resume(options: Options, arguments: list[str]) -> int:
         start = checkpoint.load(run)
         for warning in start.warnings:
             say(f"warning: {warning}")
-        # Only these two may differ from the run's beginning: a machine may lack what the other had.
+        # Only these may differ from the run's beginning: a machine may lack what the other had.
         given = {
-            name: getattr(options.train, name) for name in ("runtime", "threads") if _early(arguments, f"--{name}")
+            name: getattr(options.train, name)
+            for name in ("runtime", "threads", "dtype")
+            if _early(arguments, f"--{name}")
         }
+        kept = start.config.array_dtype
         start.config = replace(start.config, **given)
+        if start.config.array_dtype != kept:
+            raise ConfigError(f"{run} holds {kept} arrays. Resume without --dtype.")
         if start.step >= start.config.steps:
             print(f"{run} is complete: {start.step} of {start.config.steps} steps.")
             return 0

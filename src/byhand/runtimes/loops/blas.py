@@ -17,15 +17,22 @@ from functools import cache
 from pathlib import Path
 
 from byhand.errors import ConfigError
+from byhand.runtimes.loops.processor import cpu_features
 
 
 @dataclass(frozen=True)
 class Blas:
-    """A library of matrix products: its name, the address of its SGEMM, and how to set its number of threads."""
+    """A library of matrix products.
+
+    sgemm          address of C = op(A) op(B) in float32
+    set_threads    sets its number of threads
+    gemm_bfloat16  address of the same with A and B in bfloat16; 0 if the library has none
+    """
 
     name: str
     sgemm: int
     set_threads: Callable[[int], None]
+    gemm_bfloat16: int = 0
 
 
 @cache
@@ -40,6 +47,15 @@ def find_blas(name: str = "auto") -> Blas:
         if name == "mkl":
             raise ConfigError("MKL is not installed. Use pip install byhand[mkl], or --blas scipy.")
     return _scipy()
+
+
+def lacks_bfloat16(blas: Blas) -> str:
+    """Return what keeps products of bfloat16 from being fast here, as a line for the user; "" if nothing does."""
+    if not {"amx-bf16", "avx512bf16"} & set(cpu_features()):
+        return "this processor has no products of bfloat16 (AMX or AVX512-BF16). Use --dtype float32."
+    if not blas.gemm_bfloat16:
+        return f"{blas.name} has no product of bfloat16. Use pip install 'byhand[mkl]', or --dtype float32."
+    return ""
 
 
 def _mkl_path() -> Path | None:
@@ -57,7 +73,8 @@ def _mkl(path: Path) -> Blas:
     library = ctypes.CDLL(str(path))
     with contextlib.suppress(AttributeError):
         library.MKL_Set_Threading_Layer(1)  # sequential: no OpenMP to load, and no threads inside a share
-    return Blas(f"MKL ({path.name})", _address(library.sgemm_), lambda n: None)
+    bfloat16 = getattr(library, "gemm_bf16bf16f32_", None)
+    return Blas(f"MKL ({path.name})", _address(library.sgemm_), lambda n: None, _address(bfloat16) if bfloat16 else 0)
 
 
 def _scipy() -> Blas:

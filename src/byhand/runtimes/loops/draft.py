@@ -39,6 +39,11 @@ class Buffer:
         """The number of elements."""
         return math.prod(self.shape)
 
+    @property
+    def words(self) -> int:
+        """The float32 elements of memory that it takes: half as many for bfloat16."""
+        return -(-self.size // 2) if self.dtype == "bfloat16" else self.size
+
 
 @dataclass(frozen=True)
 class At:
@@ -77,7 +82,7 @@ class Call:
     @property
     def bytes(self) -> int:
         """Bytes of all arrays that the call reads or writes, each counted once."""
-        return 4 * sum(b.size for b in self.buffers)
+        return 4 * sum(b.words for b in self.buffers)
 
 
 class Rule(Protocol):
@@ -104,10 +109,14 @@ class Group:
 
 @dataclass
 class Draft:
-    """Calls and buffers so far, and the questions that rules ask."""
+    """Calls and buffers so far, and the questions that rules ask.
+
+    inputs_of_products  "float32", or "bfloat16": what `operand` hands to a product is rounded, sums stay float32
+    """
 
     graph: Graph
     parameters: dict[str, Tensor]
+    inputs_of_products: str = "float32"
     calls: list[Call] = field(default_factory=list)
     constants: dict[float, Buffer] = field(default_factory=dict)
     inputs: dict[str, Buffer] = field(default_factory=dict)
@@ -207,6 +216,19 @@ class Draft:
         """Append a step in Python."""
         self.calls.append(Call("reference", node, 0, {}, tuple({id(b): b for b in buffers}.values()), run))
 
+    def operand(self, node: Node, what: str, buffer: Buffer) -> Buffer:
+        """Return what products read in the buffer's place: itself, or its copy in bfloat16.
+
+        The copy is made when first asked for under this name, and is as old as that.
+        """
+        if self.inputs_of_products == "float32":
+            return buffer
+        which = (id(node), f"{what} in bfloat16")
+        if which not in self._made:
+            copy = self._made[which] = Buffer(f"{buffer.name}:bfloat16", buffer.shape, "value", "bfloat16")
+            self.emit("round_bfloat16", node, 0, x=buffer, y=copy, n=buffer.size)
+        return self._made[which]
+
     def gemm(
         self,
         node: Node,
@@ -218,10 +240,14 @@ class Draft:
         tb: bool = False,
         adds: Operand = 0,
     ) -> None:
-        """C = op(A) op(B) (+ C) over the rows of each buffer; `inner` is the length that is summed over."""
+        """C = op(A) op(B) (+ C) over the rows of each buffer; `inner` is the length that is summed over.
+
+        A and B both come from `operand`, or neither.
+        """
         m, n = math.prod(c.shape[:-1]), c.shape[-1]
+        kernel = "gemm_bfloat16" if a.dtype == b.dtype == "bfloat16" else "gemm"
         self.emit(
-            "gemm", node, 2 * m * n * inner, a=a, b=b, c=c, m=m, n=n, k=inner, lda=a.shape[-1], ldb=b.shape[-1],
+            kernel, node, 2 * m * n * inner, a=a, b=b, c=c, m=m, n=n, k=inner, lda=a.shape[-1], ldb=b.shape[-1],
             ldc=n, ta=int(ta), tb=int(tb), adds=adds,
         )  # fmt: skip
 

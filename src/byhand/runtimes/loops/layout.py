@@ -22,7 +22,7 @@ def place_in_order(buffers: Iterable[Buffer], start: int = 0) -> int:
     """Place buffers one after the other from `start`; return the end."""
     for buffer in buffers:
         buffer.offset = start
-        start += padded(buffer.size)
+        start += padded(buffer.words)
     return start
 
 
@@ -38,14 +38,14 @@ def place_by_lifetime(calls: list[Call], start: int = 0) -> int:
                 buffer.last = i
     placed: list[Buffer] = []
     end = start
-    for buffer in sorted(values.values(), key=lambda b: (-b.size, b.first)):
+    for buffer in sorted(values.values(), key=lambda b: (-b.words, b.first)):
         offset = start
         alive = (b for b in placed if b.first <= buffer.last and buffer.first <= b.last)
         for other in sorted(alive, key=lambda b: b.offset):
-            if offset + padded(buffer.size) <= other.offset:
+            if offset + padded(buffer.words) <= other.offset:
                 break
-            offset = max(offset, other.offset + padded(other.size))
+            offset = max(offset, other.offset + padded(other.words))
         buffer.offset = offset
         placed.append(buffer)
-        end = max(end, offset + padded(buffer.size))
+        end = max(end, offset + padded(buffer.words))
     return end

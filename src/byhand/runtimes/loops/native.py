@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import platform
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -60,6 +61,7 @@ def _cache_bases() -> Iterator[Path]:
 
 
 CACHE_FOLDER = cache_folder()
+X86 = platform.machine().lower() in ("x86_64", "amd64", "x86")
 _numba_config: Any = numba.core.config
 
 
@@ -153,6 +155,45 @@ def _atomic_load(typingctx: Any, address: Any) -> Any:
     return types.int64(types.int64), codegen
 
 
+def _control_word(builder: Any, instruction: str, slot: Any) -> None:
+    kind = ir.FunctionType(ir.VoidType(), [_BYTES])
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.sse.{instruction}")
+    builder.call(function, [builder.bitcast(slot, _BYTES)])
+
+
+@intrinsic
+def flush_denormals(typingctx: Any) -> Any:
+    """Take numbers below 1.2e-38 for 0 in this thread, read or written; return the mode before.
+
+    The logits of tokens that never occur fall for as long as training lasts, until their probabilities are denormal.
+    An x86 processor computes with such numbers a hundred times slower; others do not, and there this does nothing.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        slot = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
+        if X86:
+            _control_word(builder, "stmxcsr", slot)
+            before = builder.load(slot)
+            builder.store(builder.or_(before, ir.Constant(ir.IntType(32), 0x8040)), slot)
+            _control_word(builder, "ldmxcsr", slot)
+            return before
+        return builder.load(slot)
+
+    return types.int32(), codegen
+
+
+@intrinsic
+def restore_denormals(typingctx: Any, before: Any) -> Any:
+    """Set the mode that `flush_denormals` returned."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if X86:
+            _control_word(builder, "ldmxcsr", cgutils.alloca_once_value(builder, args[0]))
+        return context.get_dummy_value()
+
+    return types.void(types.int32), codegen
+
+
 @intrinsic
 def float_of_bits(typingctx: Any, bits: Any) -> Any:
     """Return the float32 with this bit pattern."""
@@ -201,6 +242,12 @@ def barrier(signals, own, shares, yield_to):
 def vector(memory, start, n):
     """Return n numbers from `start` on. Loops index such views: there the compiler knows that no index wraps."""
     return memory[start : start + n]
+
+
+@compiled
+def halves(memory, start, n):
+    """Return n numbers of 16 bits from `start` (in float32 elements) on, as their bits."""
+    return memory[start : start + (n + 1) // 2].view(np.uint16)
 
 
 @compiled

@@ -143,16 +143,18 @@ def make_plan(
     inputs: dict[str, tuple[int, ...]],
     arena: Arena,
     backward: bool,
+    inputs_of_products: str = "float32",
 ) -> Plan:
     """Record compute(**inputs) for each size of share, and turn it into a plan.
 
     inputs give the whole batch's shapes, batch first. With `backward` the plan ends with the AdamW update.
+    inputs_of_products "bfloat16" rounds what linear layers multiply.
     """
     sizes = split(next(iter(inputs.values()))[0], arena.shares)
     drafts = {}
     for size in dict.fromkeys(sizes):
         arrays = {k: np.zeros((size, *shape[1:]), np.int64) for k, shape in inputs.items()}
-        drafts[size] = _draft(compute, arrays, arena, backward)
+        drafts[size] = _draft(compute, arrays, arena, backward, inputs_of_products)
     constants: list[tuple[int, Any]] = []
     end, stride = 0, 0
     for draft in drafts.values():
@@ -177,8 +179,10 @@ def make_plan(
     return Plan(name, arena, shares, workspace, constants)
 
 
-def _draft(compute: Callable[..., Tensor], arrays: dict[str, Any], arena: Arena, backward: bool) -> Draft:
-    draft = Draft(record(compute, **arrays), arena.parameters)
+def _draft(
+    compute: Callable[..., Tensor], arrays: dict[str, Any], arena: Arena, backward: bool, inputs_of_products: str
+) -> Draft:
+    draft = Draft(record(compute, **arrays), arena.parameters, inputs_of_products)
     groups = groups_of(draft.graph)
     if groups[-1].rule != LOSS_RULE:
         end = groups[-1].nodes[-1].equation.name

@@ -5,7 +5,7 @@ Compiled once for all shapes and all models: a row is a kernel's number and its 
     memory    the arena, float32        words   the same bytes as int32
     controls  float64: learning rate and the like in, losses and norms out (see `kernels.adamw`)
     signals   int64: counters of the barriers
-    blas      int64: addresses of SGEMM and of the system's yield
+    blas      int64: addresses of SGEMM, of the system's yield, and of the product of bfloat16 (0: none)
 """
 
 # pyright: reportMissingImports=false
@@ -14,16 +14,17 @@ from __future__ import annotations
 import inspect
 
 from byhand.runtimes.loops.kernels.adamw import adamw, sum_shares
+from byhand.runtimes.loops.kernels.bfloat16 import round_bfloat16
 from byhand.runtimes.loops.kernels.causal_self_attention import attention, attention_back
 from byhand.runtimes.loops.kernels.cross_entropy import cross_entropy
 from byhand.runtimes.loops.kernels.decoding import attend, embed_row, row_product, sample, store_keys
 from byhand.runtimes.loops.kernels.embedding import embed, embed_back, positions_back
 from byhand.runtimes.loops.kernels.gelu import bias_gelu, times_slope
 from byhand.runtimes.loops.kernels.layer_norm import normalise, normalise_back, scale_shift, scale_shift_back
-from byhand.runtimes.loops.kernels.linear import column_sum, fill_bias, fill_residual, gemm
+from byhand.runtimes.loops.kernels.linear import column_sum, fill_bias, fill_residual, gemm, gemm_bfloat16
 from byhand.runtimes.loops.kernels.relu import bias_relu, relu_back
 from byhand.runtimes.loops.kernels.residual import accumulate, copy, zero
-from byhand.runtimes.loops.native import barrier, compiled
+from byhand.runtimes.loops.native import barrier, compiled, flush_denormals, restore_denormals
 
 RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")
 
@@ -32,6 +33,7 @@ KERNELS = (
     gemm, fill_bias, fill_residual, column_sum, normalise, normalise_back, scale_shift, scale_shift_back, bias_gelu,
     times_slope, bias_relu, relu_back, attention, attention_back, embed, embed_back, positions_back, cross_entropy,
     copy, accumulate, zero, sum_shares, adamw, barrier, embed_row, row_product, store_keys, attend, sample,
+    round_bfloat16, gemm_bfloat16,
 )
 # fmt: on
 OPCODES = {kernel.__name__: i for i, kernel in enumerate(KERNELS)}
@@ -43,13 +45,15 @@ WIDTH = 1 + max(map(len, FIELDS.values()))
 (GEMM, FILL_BIAS, FILL_RESIDUAL, COLUMN_SUM, NORMALISE, NORMALISE_BACK, SCALE_SHIFT, SCALE_SHIFT_BACK, BIAS_GELU,
  TIMES_SLOPE, BIAS_RELU, RELU_BACK, ATTENTION, ATTENTION_BACK, EMBED, EMBED_BACK, POSITIONS_BACK, CROSS_ENTROPY,
  COPY, ACCUMULATE, ZERO, SUM_SHARES, ADAMW, BARRIER,
- EMBED_ROW, ROW_PRODUCT, STORE_KEYS, ATTEND, SAMPLE) = range(len(KERNELS))  # fmt: skip
+ EMBED_ROW, ROW_PRODUCT, STORE_KEYS, ATTEND, SAMPLE,
+ ROUND_BFLOAT16, GEMM_BFLOAT16) = range(len(KERNELS))  # fmt: skip
 
 
 # fmt: off
 @compiled
 def replay(table, first, last, times, memory, words, controls, signals, blas):
     """Run rows first .. last of the table, that many times over."""
+    mode = flush_denormals()
     for i in range(times * (last - first)):
         r = table[first + i % (last - first)]
         op = r[0]
@@ -112,4 +116,9 @@ def replay(table, first, last, times, memory, words, controls, signals, blas):
             attend(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
         elif op == SAMPLE:
             sample(memory, words, controls, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
+        elif op == ROUND_BFLOAT16:
+            round_bfloat16(memory, r[1], r[2], r[3])
+        elif op == GEMM_BFLOAT16:
+            gemm_bfloat16(memory, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
+    restore_denormals(mode)
 # fmt: on

@@ -19,7 +19,7 @@ from byhand.errors import ConfigError, ShapeError
 from byhand.runtimes.loops import cores
 from byhand.runtimes.loops import plan as layout
 from byhand.runtimes.loops.arena import Arena
-from byhand.runtimes.loops.blas import find_blas
+from byhand.runtimes.loops.blas import find_blas, lacks_bfloat16
 from byhand.runtimes.loops.native import yield_address
 from byhand.runtimes.loops.plan import Plan, Share, make_plan
 from byhand.runtimes.loops.replay import replay
@@ -61,10 +61,16 @@ class LoopsRuntime:
     optimizer  AdamW; without one there is only `loss`
     threads    shares of the batch, all cores if not given
     blas       "auto", "mkl" or "scipy"
+    dtype      "bfloat16" rounds what linear layers multiply; weights, sums and all else stay float32
     """
 
     def __init__(
-        self, model: Model, optimizer: Optimizer | None = None, threads: int | None = None, blas: str = "auto"
+        self,
+        model: Model,
+        optimizer: Optimizer | None = None,
+        threads: int | None = None,
+        blas: str = "auto",
+        dtype: str = "float32",
     ) -> None:
         if any(str(p.dtype) != "float32" for p in model.parameters().values()):
             raise ConfigError("the loops runtime computes in float32. Use --runtime numpy for float64.")
@@ -74,11 +80,14 @@ class LoopsRuntime:
         self.optimizer = optimizer
         self.threads = threads or cores()
         self.blas = find_blas(blas)
+        self.dtype = dtype
+        if dtype == "bfloat16" and (lack := lacks_bfloat16(self.blas)):
+            raise ConfigError(lack)
         self.arena = Arena(model.parameters(), self.threads)
         self._no_moments: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
         self._team = Team(self.threads)
         weakref.finalize(self, self._team.close)
-        self._native = np.array([self.blas.sgemm, yield_address()], np.int64)
+        self._native = np.array([self.blas.sgemm, yield_address(), self.blas.gemm_bfloat16], np.int64)
         self._signals = np.zeros(layout.own_signal(self.threads), np.int64)
         self._controls = np.zeros(layout.CONTROLS + 2 * self.threads, np.float64)
         self._plans: dict[tuple[Any, ...], Plan] = {}
@@ -130,7 +139,7 @@ class LoopsRuntime:
         """Return the plan of a "train" step or a "loss" for tokens of this shape (B, T); made once."""
         if (kind, shape) not in self._plans:
             inputs = {"tokens": shape, "targets": shape}
-            made = make_plan(f"{kind} {shape}", self.model.loss, inputs, self.arena, backward=kind == "train")
+            made = make_plan(f"{kind} {shape}", self.model.loss, inputs, self.arena, kind == "train", self.dtype)
             self._plans[kind, shape] = made
         return self._plans[kind, shape]
 

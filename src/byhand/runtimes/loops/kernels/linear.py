@@ -25,6 +25,12 @@ def gemm(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
 
 
 @compiled
+def gemm_bfloat16(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
+    """C = op(A) op(B), added to C if `adds`: A and B are bfloat16, C and all sums are float32."""
+    sgemm(blas[2], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, F(1.0), F(1.0) if adds else F(0.0))
+
+
+@compiled
 def fill_bias(memory, y, bias, rows, width):
     """y[i,:] = bias."""
     o, b = matrix(memory, y, rows, width), vector(memory, bias, width)
@@ -91,7 +97,8 @@ def product(draft: Draft, group: Group, y: Buffer, adds: Any) -> None:
     node = linear_node(group)
     weight, stored_transposed = weight_of(group)
     x = node.inputs[0]
-    draft.gemm(node, draft.value(x), draft.value(weight), y, inner=x.shape[-1], tb=stored_transposed, adds=adds)
+    left, right = draft.operand(node, "x", draft.value(x)), draft.operand(node, "weight", draft.value(weight))
+    draft.gemm(node, left, right, y, inner=x.shape[-1], tb=stored_transposed, adds=adds)
 
 
 def product_back(draft: Draft, group: Group, d_y: Buffer) -> None:
@@ -101,11 +108,13 @@ def product_back(draft: Draft, group: Group, d_y: Buffer) -> None:
     x = node.inputs[0]
     rows, width = math.prod(x.shape[:-1]), d_y.shape[-1]
     d_weight, adds = draft.gradient(weight)
-    left, right = (d_y, draft.value(x)) if stored_transposed else (draft.value(x), d_y)
+    x_read, d_read = draft.operand(node, "x", draft.value(x)), draft.operand(node, "d_y", d_y)
+    left, right = (d_read, x_read) if stored_transposed else (x_read, d_read)
     draft.gemm(node, left, right, d_weight, inner=rows, ta=True, adds=adds)
     if draft.wants(x):
         d_x, adds = draft.gradient(x)
-        draft.gemm(node, d_y, draft.value(weight), d_x, inner=width, tb=not stored_transposed, adds=adds)
+        weight_read = draft.operand(node, "weight", draft.value(weight))
+        draft.gemm(node, d_read, weight_read, d_x, inner=width, tb=not stored_transposed, adds=adds)
 
 
 def bias_back(draft: Draft, group: Group, d_y: Buffer) -> None:
