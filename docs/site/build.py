@@ -24,7 +24,8 @@ SITE = Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
 LANGUAGES = {"en": "en", "zh-CN": "zh_CN"}  # folder of the site: Sphinx's name of the language
 FENCE = re.compile(r"(^ *```.*?^ *```)", re.DOTALL | re.MULTILINE)
-LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s]+)\)")
+LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^)\s]+)\)")
+PICTURE = re.compile(r"!\[[^\[\]]*\]\(([^)\s]+)\)")
 GAP = re.compile(
     r"(?<=[，。、；：（“]) (?=\$`)|(?<=`\$) (?=[，。、；：）”])"
 )  # GitHub needs these spaces, readers do not
@@ -52,7 +53,11 @@ class Site:
         for page, target in self.pages.items():
             path = staging / target
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self.staged(page), encoding="utf-8")
+            text = self.staged(page)
+            path.write_text(text, encoding="utf-8")
+            for picture in PICTURE.findall(text):
+                (path.parent / picture).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(page.parent / picture, path.parent / picture)
         for folder, language in LANGUAGES.items():
             shutil.copytree(SITE / "locale", staging / folder / "locale")
             flags = ["-q", "-W", "--keep-going", "-c", str(SITE), "-D", f"language={language}"]

@@ -1,4 +1,4 @@
-"""`byhand bench train|generate`: how fast a step, or a token, is here, beside peers in the same run."""
+"""`byhand bench train|generate|scale`: how fast a step, or a token, is here, beside peers in the same run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import tyro
 
 from byhand.bench import generating, training
 from byhand.bench.shapes import shape_of
+from byhand.cli import bench_scale
 from byhand.cli.arguments import parse
 from byhand.config import Dtype
 from byhand.errors import ConfigError
@@ -61,14 +62,16 @@ class GenerateOptions:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     if arguments[:1] in ([], ["-h"], ["--help"]):
-        print("usage: byhand bench train|generate [options]; `byhand bench train --help` lists them")
+        print("usage: byhand bench train|generate|scale [options]; `byhand bench train --help` lists them")
         return 0 if arguments else 2
     match arguments[0]:
         case "train":
             return _train(parse(TrainOptions, arguments[1:], "byhand bench train"))
         case "generate":
             return _generate(parse(GenerateOptions, arguments[1:], "byhand bench generate"))
-    raise ConfigError(f"there is no bench {arguments[0]!r}. Use byhand bench train, or byhand bench generate.")
+        case "scale":
+            return bench_scale.main(arguments[1:])
+    raise ConfigError(f"there is no bench {arguments[0]!r}. Use byhand bench train, generate or scale.")
 
 
 def _generate(options: GenerateOptions) -> int:

@@ -1,0 +1,136 @@
+"""How a training step's cost grows with the batch, the layers and the window, beside how its operations grow.
+
+A sweep changes one number of a shape. All shapes are timed by turns in one run; parts of a step (attention, the
+blocks) are sums over the plan's own calls. The exponent p of a curve is the least-squares slope of log cost over log
+size: 0 is flat, 1 linear, 2 quadratic. The operations that the plan counts get the same fit, which says what a curve
+should be at these sizes: causal attention skips masked blocks of 64 queries, so it grows as T (T + 64), not as T^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from byhand.bench.contest import by_turns
+from byhand.bench.shapes import Shape
+from byhand.model import TinyGPT
+from byhand.optim import AdamW
+from byhand.runtimes import loops
+
+ROUNDS = 7
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Part:
+    """What of a step is looked at: the calls that belong to it, or without `belongs` the whole step, once a token."""
+
+    name: str
+    belongs: Callable[[Any], bool] | None = None
+    a_token: bool = False
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One number of a shape (a field of `Shape`), the values that it takes, and the parts that are looked at."""
+
+    axis: str
+    base: Shape
+    sizes: tuple[int, ...]
+    parts: tuple[Part, ...]
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """The shapes to be timed."""
+        return [replace(self.base, **{self.axis: size}) for size in self.sizes]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What a part costs along a sweep, in ms (a token's in us), and the exponents of its time and its operations."""
+
+    axis: str
+    part: str
+    sizes: tuple[int, ...]
+    costs: tuple[float, ...]
+    exponent: float
+    operations_exponent: float
+
+
+def is_attention(call: Any) -> bool:
+    """Return whether a plan's call is scores, softmax and mix, forward or back."""
+    return call.kernel.startswith("attention")
+
+
+def in_a_block(call: Any) -> bool:
+    """Return whether a plan's call belongs to one of the L blocks."""
+    return call.node is not None and call.node.name.startswith("blocks.")
+
+
+def sweeps(threads: int) -> tuple[Sweep, ...]:
+    """Return the sweeps; batches are multiples of the threads, so that all have the same share."""
+    rows = tuple(threads * n for n in (2, 4, 8, 16, 32))
+    layers = (Part("the step"), Part("its blocks", in_a_block))
+    window = (Part("attention", is_attention), Part("the rest", lambda call: not is_attention(call)))
+    return (
+        Sweep("batch", Shape(rows[0], 64, 128, 4, 4, 256), rows, (Part("a token", a_token=True),)),
+        Sweep("n_layers", Shape(6 * threads, 64, 128, 4, 4, 256), (1, 2, 4, 8), layers),
+        Sweep("seq_len", Shape(rows[0], 64, 128, 4, 4, 256), (64, 128, 256, 512, 1024), window),
+    )
+
+
+def measure(threads: int = 0, blas: str = "auto", tables: Sequence[Sweep] | None = None) -> list[Curve]:
+    """Time all shapes of the sweeps by turns with the loops runtime; return a curve for each part."""
+    tables = tables or sweeps(threads or loops.cores())
+    timed = {shape: TimedShape(shape, threads, blas) for sweep in tables for shape in sweep.shapes}
+    steps = by_turns({str(shape): one.step for shape, one in timed.items()}, REPEATS, ROUNDS)
+    for _ in range(ROUNDS):
+        for one in timed.values():
+            one.time_calls()
+    for shape, one in timed.items():
+        one.ms = 1e3 * float(np.median(steps[str(shape)]))
+    return [_curve(sweep, part, [timed[shape] for shape in sweep.shapes]) for sweep in tables for part in sweep.parts]
+
+
+def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """Return p of cost = c size^p by least squares of the logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
+
+
+class TimedShape:
+    """A shape's step, its median in ms, and the times of its calls, one row a round."""
+
+    def __init__(self, shape: Shape, threads: int, blas: str) -> None:
+        from byhand.runtimes.loops import profile
+        from byhand.runtimes.loops.training import LoopsRuntime
+
+        self.shape = shape
+        self.ms = 0.0
+        runtime = LoopsRuntime(TinyGPT(shape.model(), seed=1), AdamW(), threads or None, blas)
+        rng = np.random.default_rng(0)
+        tokens, targets = (rng.integers(0, shape.vocab_size, (shape.batch, shape.seq_len)) for _ in range(2))
+        self.step: Callable[[], Any] = partial(runtime.step, [(tokens, targets)], 1.0)
+        self._calls = runtime.plan("train", tokens.shape).calls
+        self._time: Callable[[], np.ndarray] = partial(profile.time_calls, runtime, self.step, REPEATS)
+        self._rounds: list[np.ndarray] = []
+
+    def time_calls(self) -> None:
+        """Time each call of one share once more."""
+        self._rounds.append(self._time())
+
+    def cost(self, part: Part) -> tuple[float, float]:
+        """Return a part's time, median over the rounds, and its operations."""
+        belongs = np.array([part.belongs is None or part.belongs(call) for call in self._calls])
+        operations = float(sum(call.flops for call, counts in zip(self._calls, belongs, strict=True) if counts))
+        ms = self.ms if part.belongs is None else float(np.median(np.array(self._rounds)[:, belongs].sum(axis=1)))
+        return (1e3 * ms / self.shape.tokens, operations / self.shape.tokens) if part.a_token else (ms, operations)
+
+
+def _curve(sweep: Sweep, part: Part, timed: list[TimedShape]) -> Curve:
+    costs, operations = zip(*(one.cost(part) for one in timed), strict=True)
+    fits = exponent(sweep.sizes, costs), exponent(sweep.sizes, operations)
+    return Curve(sweep.axis, part.name, sweep.sizes, costs, *fits)
