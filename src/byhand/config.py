@@ -15,6 +15,7 @@ from byhand.errors import ConfigError
 
 Dtype = Literal["float32", "float64", "bfloat16"]
 Runtime = Literal["auto", "loops", "numpy"]
+Weights = Literal["float32", "bfloat16"]  # what generation reads
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from byhand.generation import Sampling, generate
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
+from byhand.runtimes.bfloat16 import rounded
 from byhand.runtimes.loops.decoding import LoopsDecoder
 
 GREEDY = Sampling(temperature=0)
@@ -111,3 +112,37 @@ def test_what_it_cannot_do_is_refused():
         list(generate(bh.TinyGPT(bh.ModelConfig(), dtype="float64"), [1], 3, runtime="loops"))
     with pytest.raises(DataError, match="hold the id 37"):
         list(generate(model(), [37], 3, runtime="loops"))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"tied_embeddings": True},
+        {"norm_affine": True, "activation": "relu"},
+        {"d_ff": 7, "d_model": 18, "n_heads": 3},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("streams", [1, 3, 9])
+def test_bfloat16_weights_are_the_rounded_model(settings, streams):
+    """Halves in the loops against a model whose matrices were rounded beforehand; 33 logits, an odd number."""
+    gpt = model(vocab_size=33, **settings)
+    arrays = {n: rounded(p.data) if p.ndim > 1 else p.data for n, p in gpt.parameters().items()}
+    expected = bh.TinyGPT(gpt.config, arrays=arrays)
+    prompts = np.random.default_rng(2).integers(0, 33, (streams, 6))
+    decoder = LoopsDecoder(gpt, streams=streams, threads=2, weights="bfloat16")
+    together = np.concatenate(list(decoder.generate(prompts, 1, temperature=0.0)))
+    logits = expected.forward_logits(prompts).data[:, -1]
+    np.testing.assert_allclose(decoder.logits(), logits, rtol=0, atol=1e-5 * np.abs(logits).max())
+    assert together[0].tolist() == logits.argmax(axis=-1).tolist()
+    text = list(generate(gpt, prompts[0], 30, GREEDY, runtime="numpy", weights="bfloat16"))
+    assert text == list(generate(expected, prompts[0], 30, GREEDY, runtime="numpy"))
+    assert text == list(generate(gpt, prompts[0], 30, GREEDY, runtime="loops", weights="bfloat16"))
+
+
+def test_a_decoder_leaves_the_model_as_it_is():
+    gpt = model()
+    before = {name: p.data for name, p in gpt.parameters().items()}
+    list(generate(gpt, [1], 30, GREEDY, runtime="loops", weights="bfloat16"))
+    assert all(p.data is before[name] for name, p in gpt.parameters().items())

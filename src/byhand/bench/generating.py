@@ -15,6 +15,7 @@ import numpy as np
 
 from byhand.bench.contest import by_turns
 from byhand.bench.shapes import Shape
+from byhand.config import Weights
 from byhand.errors import ConfigError
 from byhand.generation import Sampling, generate
 from byhand.model import TinyGPT
@@ -23,11 +24,13 @@ from byhand.runtimes.loops import cores
 PEERS = ("hf", "numpy")
 
 
-def ours(shape: Shape, tokens: int, batch: int, threads: int = 0, blas: str = "auto") -> Callable[[], Any]:
+def ours(
+    shape: Shape, tokens: int, batch: int, threads: int = 0, blas: str = "auto", weights: Weights = "float32"
+) -> Callable[[], Any]:
     """Return a function that draws so many tokens of each stream with the loops runtime."""
     from byhand.runtimes.loops.decoding import LoopsDecoder
 
-    decoder = LoopsDecoder(TinyGPT(shape.model(tokens + 1)), batch, threads or None, blas)
+    decoder = LoopsDecoder(TinyGPT(shape.model(tokens + 1)), batch, threads or None, blas, weights)
     prompt = np.ones((batch, 1), np.int64)
     return lambda: list(decoder.generate(prompt, tokens, temperature=0.0))
 
@@ -64,14 +67,20 @@ def with_transformers(shape: Shape, tokens: int, batch: int) -> Callable[[], Any
 
 
 def measure(
-    shape: Shape, tokens: int, batch: int = 1, threads: int = 0, blas: str = "auto", peers: Sequence[str] = ()
+    shape: Shape,
+    tokens: int,
+    batch: int = 1,
+    threads: int = 0,
+    blas: str = "auto",
+    weights: Weights = "float32",
+    peers: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return tokens/s over all streams, ms for one token of each, and each peer's with the ratio ours / peer's."""
     unknown = [p for p in peers if p not in PEERS]
     if unknown:
         raise ConfigError(f"there is no peer {unknown[0]!r}. Use {', '.join(PEERS)}.")
     makers = {"hf": with_transformers, "numpy": with_numpy}
-    runs = {"ours": ours(shape, tokens, batch, threads, blas)}
+    runs = {"ours": ours(shape, tokens, batch, threads, blas, weights)}
     runs |= {name: makers[name](shape, tokens, batch) for name in peers}
     seconds = by_turns(runs, repeats=1, rounds=3 if peers else 5)
     rates = {name: tokens * batch / statistics.median(times) for name, times in seconds.items()}

@@ -12,7 +12,7 @@ from byhand.bench import generating, training
 from byhand.bench.shapes import shape_of
 from byhand.cli import bench_scale
 from byhand.cli.arguments import parse
-from byhand.config import Dtype
+from byhand.config import Dtype, Weights
 from byhand.errors import ConfigError
 from byhand.runtimes import loops
 
@@ -53,6 +53,8 @@ class GenerateOptions:
     """Threads; 0: all cores."""
     blas: Literal["auto", "mkl", "scipy"] = "auto"
     """Which BLAS eight streams and more call."""
+    weights: Weights = "float32"
+    """float32, or bfloat16: what ours reads; peers stay as they are."""
     peer: tuple[str, ...] = ()
     """hf (transformers), numpy."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -81,7 +83,13 @@ def _generate(options: GenerateOptions) -> int:
     if missing := loops.missing():
         raise ConfigError(f"bench generate needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
     figures = generating.measure(
-        shape_of(options.shape), options.tokens, options.batch, options.threads, options.blas, options.peer
+        shape_of(options.shape),
+        options.tokens,
+        options.batch,
+        options.threads,
+        options.blas,
+        options.weights,
+        options.peer,
     )
     if options.json:
         print(jsonlib.dumps(figures))

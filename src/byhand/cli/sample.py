@@ -14,7 +14,7 @@ import tyro
 
 from byhand import checkpoint
 from byhand.cli.arguments import parse
-from byhand.config import Runtime
+from byhand.config import Runtime, Weights
 from byhand.errors import ConfigError
 from byhand.generation import Sampling, generate
 
@@ -43,6 +43,8 @@ class Options:
     """Compute the whole context anew for each byte, without the KV cache."""
     runtime: Runtime = "auto"
     """numpy, or loops: the same text, faster; auto takes loops where Numba is installed."""
+    weights: Weights = "float32"
+    """bfloat16 rounds the weights once and reads half as much: faster where they exceed the caches."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON object at the end instead of streaming."""
 
@@ -64,6 +66,7 @@ def main(arguments: list[str]) -> int:
         allowed=printable(model.config.vocab_size, options.ascii_only),
         use_cache=not options.no_cache,
         runtime=options.runtime,
+        weights=options.weights,
     )
     if options.json:
         text = bytes(tokens).decode(errors="replace")

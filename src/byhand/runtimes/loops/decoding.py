@@ -12,14 +12,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from byhand.config import Weights
 from byhand.engine import Record, Tensor, interpreting
 from byhand.errors import ConfigError
+from byhand.runtimes.bfloat16 import rounded
 from byhand.runtimes.loops import cores
 from byhand.runtimes.loops.arena import Arena
 from byhand.runtimes.loops.blas import find_blas
 from byhand.runtimes.loops.draft import OWN_SIGNAL, PART, PARTS, Buffer, Call, Draft
 from byhand.runtimes.loops.groups import DECODING, FILLING, Fusion, groups_of
-from byhand.runtimes.loops.layout import place_by_lifetime, place_in_order
+from byhand.runtimes.loops.layout import padded, place_by_lifetime, place_in_order
 from byhand.runtimes.loops.native import yield_address
 from byhand.runtimes.loops.plan import Share, own_signal
 from byhand.runtimes.loops.record import Graph, RecordedCache
@@ -46,42 +48,50 @@ class Model(Protocol):
 
 
 class LoopsDecoder:
-    """Continues streams of tokens with one model.
+    """Continues streams of tokens with one model, with its weights as they are when the decoder is made.
 
-    model    causal, float32; its arrays become views of the arena
+    model    causal, float32
     streams  number of texts that are continued side by side
     threads  all cores if not given
+    weights  "float32", or "bfloat16": every matrix and table rounded to it, so that half as much is read
     """
 
-    def __init__(self, model: Model, streams: int = 1, threads: int | None = None, blas: str = "auto") -> None:
-        config = model.config
-        if not config.causal or any(str(p.dtype) != "float32" for p in model.parameters().values()):
+    def __init__(
+        self,
+        model: Model,
+        streams: int = 1,
+        threads: int | None = None,
+        blas: str = "auto",
+        weights: Weights = "float32",
+    ) -> None:
+        config, parameters = model.config, model.parameters()
+        if not config.causal or any(str(p.dtype) != "float32" for p in parameters.values()):
             raise ConfigError("the loops runtime generates with causal float32 models. Use the numpy runtime.")
         self.model = model
         self.streams = streams
         self.threads = threads or cores()
         self.blas = find_blas(blas)
-        self.arena = Arena(model.parameters(), self.threads, training=False)
+        self.weights = weights
+        self.arena = Arena({n: Tensor(p.data) for n, p in parameters.items()}, self.threads, training=False)
+        if weights == "bfloat16":
+            for p in (p for p in self.arena.parameters.values() if p.ndim > 1):
+                p.data[...] = rounded(p.data)
         self._inputs = {
             "tokens": Buffer("tokens", (streams, 1), "input", "int32"),
-            "position": Buffer("position", (1,), "input", "int32"),
+            "position": Buffer("position", (1,), "own", "int32"),
             "drawn": Buffer("drawn", (LONGEST_RUN, streams), "input", "int32"),
             "allowed": Buffer("allowed", (config.vocab_size,), "input"),
         }
-        heads, width, room = config.n_heads, config.head_width, config.seq_len
+        cache = (streams, config.n_heads, config.head_width, padded(config.seq_len))
         self._caches = [
-            (
-                Buffer(f"blocks.{i}.keys", (streams, heads, width, room), "input"),
-                Buffer(f"blocks.{i}.values", (streams, heads, room, width), "input"),
-            )
+            (Buffer(f"blocks.{i}.keys", cache, "input"), Buffer(f"blocks.{i}.values", cache, "input"))
             for i in range(config.n_layers)
         ]
-        self._end = place_in_order([*self._inputs.values(), *(b for pair in self._caches for b in pair)])
-        self._shares, self._tables = self._decoding()
-        self._fillings: dict[int, tuple[Share, np.ndarray, Draft]] = {}
         self._native = np.array([self.blas.sgemm, yield_address()], np.int64)
         self._signals = np.zeros(own_signal(self.threads), np.int64)
         self._controls = np.zeros(4 + LONGEST_RUN * streams)
+        self._shares, self._tables = self._decoding()
+        self._fillings: dict[int, tuple[Share, np.ndarray, Draft]] = {}
 
     def generate(
         self,
@@ -124,34 +134,38 @@ class LoopsDecoder:
 
     def logits(self) -> np.ndarray:
         """Return the logits (streams, V) of the last position as sampling left them: for tests and for looking."""
-        return self._shares[0].array(self._logits)
+        return self._shares[0].array(self._logits)[:, 0]
+
+    def _resources(self) -> tuple[np.ndarray, ...]:
+        return self.arena.memory, self.arena.words, self._controls, self._signals, self._native
+
+    def _position(self, share: Share | None = None) -> np.ndarray:
+        return (share or self._shares[0]).array(self._inputs["position"])
 
     def _run(self, team: Team, n: int, uniforms: np.ndarray) -> np.ndarray:
         """Draw n tokens for each stream in one call for each thread."""
-        self._controls[3] = 0
+        self._controls[3] = self._position()[0]
         self._controls[4 : 4 + uniforms.size] = uniforms
         self._signals[:] = 0
-        resources = (self.arena.memory, self.arena.words, self._controls, self._signals, self._native)
-        team.run(lambda i: replay(self._tables[i], 0, len(self._tables[i]), n, *resources))
+        team.run(lambda i: replay(self._tables[i], 0, len(self._tables[i]), n, *self._resources()))
         return self._shares[0].array(self._inputs["drawn"])[:n].astype(np.int64)
 
     def _fill(self, context: np.ndarray, allowed: Any) -> None:
         """Put all positions but the last into the cache; the last is the first that decoding reads."""
-        self.arena.adopt({}, {})
         length = context.shape[1] - 1
         if length and length not in self._fillings:
             self._fillings[length] = self._filling(length)
         share = self._shares[0]
         share.array(self._inputs["tokens"])[:, 0] = context[:, -1]
-        share.array(self._inputs["position"])[0] = length
+        for each in self._shares:
+            self._position(each)[0] = length
         share.array(self._inputs["allowed"])[:] = 1.0 if allowed is None else allowed
-        resources = (self.arena.memory, self.arena.words, self._controls, self._signals, self._native)
         if length:
             filler, table, draft = self._fillings[length]
             filler.array(draft.inputs["tokens"])[...] = context[:, :-1]
             _write_constants(filler, draft)
             self.blas.set_threads(self.threads)
-            replay(table, 0, len(table), 1, *resources)
+            replay(table, 0, len(table), 1, *self._resources())
         self.blas.set_threads(1)
         _write_constants(share, self._draft)
 
@@ -162,16 +176,21 @@ class LoopsDecoder:
 
     def _decoding(self) -> tuple[list[Share], list[np.ndarray]]:
         """Return the shares of the decoding plan and their tables: every thread the same calls, its own columns."""
-        draft = self._draft = Draft(self._record(1), self.arena.parameters, inputs=self._inputs, caches=self._caches)
+        draft = self._draft = Draft(
+            self._record(1), self.model.parameters(), inputs=self._inputs, caches=self._caches,
+            halves=self.weights == "bfloat16",
+        )  # fmt: skip
         self._emit(draft, DECODING)
         self._logits = draft.result(draft.graph.nodes[-1])
         rows, vocab = self.streams, self.model.config.vocab_size
         draft.emit(
             "sample", None, 0, logits=self._logits, allowed=self._inputs["allowed"], tokens=self._inputs["tokens"],
             position=self._inputs["position"], drawn=self._inputs["drawn"], rows=rows, vocab=vocab, part=PART,
+            parts=PARTS,
         )  # fmt: skip
         draft.emit("barrier", None, 0, own=OWN_SIGNAL, shares=PARTS)
-        end = place_in_order(draft.constants.values(), self._end)
+        inputs = _touched([*draft.calls, *draft.preparations], "input")
+        end = place_in_order([*inputs, *draft.constants.values()])
         end = place_in_order(_touched(draft.calls, "value"), end)
         own = place_in_order(_touched(draft.calls, "own"))
         base = self.arena.workspace
@@ -181,11 +200,14 @@ class LoopsDecoder:
         ]
         self._end = end + self.threads * own
         self.arena.reserve(self._end)
-        return shares, [_table(share) for share in shares]
+        for share in shares:
+            table = _table(share, draft.preparations)
+            replay(table, 0, len(table), 1, *self._resources())
+        return shares, [_table(share, share.calls) for share in shares]
 
     def _filling(self, length: int) -> tuple[Share, np.ndarray, Draft]:
         """Return the plan that fills the cache with so many positions: it ends with the last layer's cache."""
-        draft = Draft(self._record(length), self.arena.parameters, caches=self._caches)
+        draft = Draft(self._record(length), self.model.parameters(), caches=self._caches)
         self._emit(draft, FILLING, last="attention")
         end = place_in_order([*draft.constants.values(), *draft.inputs.values()], self._end)
         end = place_by_lifetime(draft.calls, end)
@@ -193,7 +215,7 @@ class LoopsDecoder:
         share = Share(
             0, self.streams, draft.calls, draft.inputs, self.arena, self.arena.workspace, self.arena.workspace
         )
-        return share, _table(share), draft
+        return share, _table(share, share.calls), draft
 
     def _emit(self, draft: Draft, fusions: tuple[Fusion, ...], last: str = "") -> None:
         groups = groups_of(draft.graph, fusions)
@@ -214,8 +236,8 @@ def _touched(calls: list[Call], kind: str) -> list[Buffer]:
     return list({id(b): b for call in calls for b in call.buffers if b.kind == kind}.values())
 
 
-def _table(share: Share) -> np.ndarray:
-    return np.array([share.row(call, 0) for call in share.calls], np.int64).reshape(-1, WIDTH)
+def _table(share: Share, calls: list[Call]) -> np.ndarray:
+    return np.array([share.row(call, 0) for call in calls], np.int64).reshape(-1, WIDTH)
 
 
 def _write_constants(share: Share, draft: Draft) -> None:

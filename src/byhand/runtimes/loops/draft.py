@@ -124,6 +124,8 @@ class Draft:
     gradient_buffers: dict[str, Buffer] = field(default_factory=dict)
     array_constants: list[tuple[Buffer, Any]] = field(default_factory=list)
     caches: list[tuple[Buffer, Buffer]] = field(default_factory=list)  # keys and values of each layer
+    halves: bool = False  # decoding multiplies with bfloat16 weights
+    preparations: list[Call] = field(default_factory=list)  # calls that run once, before the plan ever does
 
     def __post_init__(self) -> None:
         self._names = {id(t): name for name, t in self.parameters.items()}
@@ -209,8 +211,11 @@ class Draft:
 
     def emit(self, kernel: str, node: Node | None, flops: int, **operands: Operand) -> None:
         """Append a call."""
-        buffers = {id(b): b for o in operands.values() if (b := _buffer_of(o)) is not None}
-        self.calls.append(Call(kernel, node, flops, operands, tuple(buffers.values())))
+        self.calls.append(_call(kernel, node, flops, operands))
+
+    def prepare(self, kernel: str, **operands: Operand) -> None:
+        """Append a call that runs once, before the plan ever does."""
+        self.preparations.append(_call(kernel, None, 0, operands))
 
     def emit_reference(self, node: Node, buffers: list[Buffer], run: Callable[[Any], None]) -> None:
         """Append a step in Python."""
@@ -250,6 +255,11 @@ class Draft:
             kernel, node, 2 * m * n * inner, a=a, b=b, c=c, m=m, n=n, k=inner, lda=a.shape[-1], ldb=b.shape[-1],
             ldc=n, ta=int(ta), tb=int(tb), adds=adds,
         )  # fmt: skip
+
+
+def _call(kernel: str, node: Node | None, flops: int, operands: dict[str, Operand]) -> Call:
+    buffers = {id(b): b for o in operands.values() if (b := _buffer_of(o)) is not None}
+    return Call(kernel, node, flops, operands, tuple(buffers.values()))
 
 
 def _buffer_of(operand: Operand) -> Buffer | None:

@@ -13,6 +13,7 @@ from typing import Any
 from byhand.runtimes.loops import reference
 from byhand.runtimes.loops.draft import Group
 from byhand.runtimes.loops.kernels import (
+    cached_attention,
     causal_self_attention,
     cross_entropy,
     decoding,
@@ -21,6 +22,7 @@ from byhand.runtimes.loops.kernels import (
     layer_norm,
     linear,
     relu,
+    row_product,
 )
 from byhand.runtimes.loops.record import Graph
 
@@ -78,7 +80,7 @@ def _forward_only(graph_draft: Any, group: Group) -> None:
 
 FILLING = (
     Fusion(
-        "attention", "merge_heads", decoding.match_attention, decoding.filling_attention, _forward_only,
+        "attention", "merge_heads", cached_attention.match, cached_attention.fill, _forward_only,
         "as in training, and the prompt's keys and values go into the cache",
     ),
     *(f for f in FUSIONS if f.last != "merge_heads"),
@@ -87,18 +89,18 @@ FILLING = (
 _BY_PARTS = "the bias, the gate and the stream are added while the row is in the first cache"
 DECODING = (
     Fusion(
-        "attention", "merge_heads", decoding.match_attention, decoding.attention, _forward_only,
+        "attention", "merge_heads", cached_attention.match, cached_attention.decode, _forward_only,
         "the newest key and value are stored and used in the same pass; only positions that exist are visited",
     ),
-    Fusion("linear + residual", "residual", linear.match_residual, decoding.product, _forward_only, _BY_PARTS),
-    Fusion("linear + gelu", "gelu", gelu.match, decoding.product, _forward_only, _BY_PARTS),
-    Fusion("linear + relu", "relu", relu.match, decoding.product, _forward_only, _BY_PARTS),
+    Fusion("linear + residual", "residual", linear.match_residual, row_product.product, _forward_only, _BY_PARTS),
+    Fusion("linear + gelu", "gelu", gelu.match, row_product.product, _forward_only, _BY_PARTS),
+    Fusion("linear + relu", "relu", relu.match, row_product.product, _forward_only, _BY_PARTS),
     Fusion(
         "embeddings", "add_positional", embedding.match, decoding.embeddings, _forward_only,
         "the position is read from the arena, so that one plan serves all positions",
     ),
     Fusion("layer_norm", "layer_norm", layer_norm.match, decoding.normalised, _forward_only, ""),
-    Fusion("linear", "linear", linear.match, decoding.product, _forward_only, ""),
+    Fusion("linear", "linear", linear.match, row_product.product, _forward_only, ""),
 )  # fmt: skip
 
 

@@ -15,15 +15,18 @@ import inspect
 
 from byhand.runtimes.loops.kernels.adamw import adamw, sum_shares
 from byhand.runtimes.loops.kernels.bfloat16 import round_bfloat16
+from byhand.runtimes.loops.kernels.cached_attention import attend, store_keys
 from byhand.runtimes.loops.kernels.causal_self_attention import attention, attention_back
 from byhand.runtimes.loops.kernels.cross_entropy import cross_entropy
-from byhand.runtimes.loops.kernels.decoding import attend, embed_row, row_product, sample, store_keys
+from byhand.runtimes.loops.kernels.decoding import embed_row
 from byhand.runtimes.loops.kernels.embedding import embed, embed_back, positions_back
 from byhand.runtimes.loops.kernels.gelu import bias_gelu, times_slope
 from byhand.runtimes.loops.kernels.layer_norm import normalise, normalise_back, scale_shift, scale_shift_back
 from byhand.runtimes.loops.kernels.linear import column_sum, fill_bias, fill_residual, gemm, gemm_bfloat16
 from byhand.runtimes.loops.kernels.relu import bias_relu, relu_back
 from byhand.runtimes.loops.kernels.residual import accumulate, copy, zero
+from byhand.runtimes.loops.kernels.row_product import pack, pack_halves, row_product
+from byhand.runtimes.loops.kernels.sampling import sample
 from byhand.runtimes.loops.native import barrier, compiled, flush_denormals, restore_denormals
 
 RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")
@@ -33,7 +36,7 @@ KERNELS = (
     gemm, fill_bias, fill_residual, column_sum, normalise, normalise_back, scale_shift, scale_shift_back, bias_gelu,
     times_slope, bias_relu, relu_back, attention, attention_back, embed, embed_back, positions_back, cross_entropy,
     copy, accumulate, zero, sum_shares, adamw, barrier, embed_row, row_product, store_keys, attend, sample,
-    round_bfloat16, gemm_bfloat16,
+    round_bfloat16, gemm_bfloat16, pack, pack_halves,
 )
 # fmt: on
 OPCODES = {kernel.__name__: i for i, kernel in enumerate(KERNELS)}
@@ -46,7 +49,7 @@ WIDTH = 1 + max(map(len, FIELDS.values()))
  TIMES_SLOPE, BIAS_RELU, RELU_BACK, ATTENTION, ATTENTION_BACK, EMBED, EMBED_BACK, POSITIONS_BACK, CROSS_ENTROPY,
  COPY, ACCUMULATE, ZERO, SUM_SHARES, ADAMW, BARRIER,
  EMBED_ROW, ROW_PRODUCT, STORE_KEYS, ATTEND, SAMPLE,
- ROUND_BFLOAT16, GEMM_BFLOAT16) = range(len(KERNELS))  # fmt: skip
+ ROUND_BFLOAT16, GEMM_BFLOAT16, PACK, PACK_HALVES) = range(len(KERNELS))  # fmt: skip
 
 
 # fmt: off
@@ -108,17 +111,21 @@ def replay(table, first, last, times, memory, words, controls, signals, blas):
         elif op == EMBED_ROW:
             embed_row(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9])
         elif op == ROW_PRODUCT:
-            row_product(memory, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12],
-                        r[13], r[14])
+            row_product(memory, words, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11],
+                        r[12], r[13], r[14])
         elif op == STORE_KEYS:
             store_keys(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
         elif op == ATTEND:
             attend(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
         elif op == SAMPLE:
-            sample(memory, words, controls, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
+            sample(memory, words, controls, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9])
         elif op == ROUND_BFLOAT16:
             round_bfloat16(memory, r[1], r[2], r[3])
         elif op == GEMM_BFLOAT16:
             gemm_bfloat16(memory, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
+        elif op == PACK:
+            pack(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
+        elif op == PACK_HALVES:
+            pack_halves(words, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
     restore_denormals(mode)
 # fmt: on

@@ -1,0 +1,147 @@
+"""Kernels of attention with a KV cache: the newest position of each stream against all before, and filling the cache.
+
+Keys and values lie as (B, H, D, S), positions side by side: scores are a sum of D rows, the mix is D dot products,
+and both read in order. The room for positions is whole cache lines.
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from byhand.runtimes.loops.draft import PART, PARTS, Draft, Group
+from byhand.runtimes.loops.kernels import causal_self_attention
+from byhand.runtimes.loops.kernels.exponential import exp
+from byhand.runtimes.loops.kernels.largest import largest
+from byhand.runtimes.loops.kernels.row_product import meet
+from byhand.runtimes.loops.native import compiled, matrix, vector
+
+F = np.float32
+
+
+@compiled
+def store_keys(memory, qkv, keys, values, batch, heads, steps, width, room):
+    """Put the keys and values of `steps` positions, packed as the projection left them, into the cache."""
+    c, row = heads * width, 3 * heads * width
+    for b in range(batch):
+        for h in range(heads):
+            head = (b * heads + h) * width * room
+            k, v = matrix(memory, keys + head, width, room), matrix(memory, values + head, width, room)
+            for t in range(steps):
+                source = qkv + (b * steps + t) * row + h * width
+                new_k, new_v = vector(memory, source + c, width), vector(memory, source + 2 * c, width)
+                for d in range(width):
+                    k[d, t] = new_k[d]
+                    v[d, t] = new_v[d]
+
+
+@compiled
+def attend(memory, words, qkv, keys, values, scores, out, position, rows, heads, width, room, part, parts):
+    """Attention of the newest position to all so far, this thread's heads; stores its key and value first."""
+    c, row = heads * width, 3 * heads * width
+    t = words[position]
+    n = t + 1
+    scale = F(1.0 / math.sqrt(width))
+    p = vector(memory, scores, n)
+    for head in range(part, rows * heads, parts):
+        b, h = head // heads, head % heads
+        start = qkv + b * row + h * width
+        key, value = keys + head * width * room, values + head * width * room
+        k, v = matrix(memory, key, width, room), matrix(memory, value, width, room)
+        for d in range(width):
+            k[d, t] = memory[start + c + d]
+            v[d, t] = memory[start + 2 * c + d]
+        add_rows(memory, start, key, scores, width, room, n)
+        m = largest(words, scores, n)
+        z = F(0)
+        for s in range(n):
+            e = exp((p[s] - m) * scale)
+            p[s] = e
+            z += e
+        mix_rows(memory, scores, value, out + b * c + h * width, width, room, n, F(1.0) / z)
+
+
+@compiled
+def add_rows(memory, x, rows, out, count, width, n):
+    """out = sum over i of x[i] rows[i,:], the first n columns of `width`; four rows in a pass over out."""
+    a, o = vector(memory, x, count), vector(memory, out, n)
+    o[:] = F(0)
+    fours = count // 4 * 4
+    for i in range(0, fours, 4):
+        r0, r1 = vector(memory, rows + i * width, n), vector(memory, rows + (i + 1) * width, n)
+        r2, r3 = vector(memory, rows + (i + 2) * width, n), vector(memory, rows + (i + 3) * width, n)
+        a0, a1, a2, a3 = a[i], a[i + 1], a[i + 2], a[i + 3]
+        for c in range(n):
+            o[c] += (a0 * r0[c] + a1 * r1[c]) + (a2 * r2[c] + a3 * r3[c])
+    for i in range(fours, count):
+        r0, a0 = vector(memory, rows + i * width, n), a[i]
+        for c in range(n):
+            o[c] += a0 * r0[c]
+
+
+@compiled
+def mix_rows(memory, weights, rows, out, count, width, n, scale):
+    """out[d] = scale * sum over s of weights[s] rows[d,s], s below n; four rows in a pass over the weights."""
+    p, o = vector(memory, weights, n), vector(memory, out, count)
+    fours = count // 4 * 4
+    for d in range(0, fours, 4):
+        r0, r1 = vector(memory, rows + d * width, n), vector(memory, rows + (d + 1) * width, n)
+        r2, r3 = vector(memory, rows + (d + 2) * width, n), vector(memory, rows + (d + 3) * width, n)
+        s0, s1, s2, s3 = F(0), F(0), F(0), F(0)
+        for s in range(n):
+            s0 += p[s] * r0[s]
+            s1 += p[s] * r1[s]
+            s2 += p[s] * r2[s]
+            s3 += p[s] * r3[s]
+        o[d], o[d + 1], o[d + 2], o[d + 3] = scale * s0, scale * s1, scale * s2, scale * s3
+    for d in range(fours, count):
+        r0, s0 = vector(memory, rows + d * width, n), F(0)
+        for s in range(n):
+            s0 += p[s] * r0[s]
+        o[d] = scale * s0
+
+
+def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """split_qkv -> (cache) -> attention_scores -> causal_softmax -> mix -> merge_heads."""
+    mix = graph.only(node.inputs[0], "mix")
+    softmax = mix and graph.only(mix.inputs[0], "causal_softmax")
+    scores = softmax and graph.only(softmax.inputs[0], "attention_scores")
+    split = scores and graph.only(scores.inputs[0], "split_qkv")
+    if not (mix and softmax and scores and split) or graph.cache is None:
+        return None
+    kept = graph.cache.layer_of(scores.inputs[1], mix.inputs[1])
+    return (split, scores, softmax, mix, node) if kept is not None else None
+
+
+def _layer(draft: Draft, group: Group) -> int:
+    cache: Any = draft.graph.cache
+    return cache.layer_of(group.nodes[1].inputs[1], group.nodes[3].inputs[1])
+
+
+def decode(draft: Draft, group: Group) -> None:
+    """The newest position against the cache."""
+    rows, heads, _, width = group.nodes[3].results[0][0]
+    keys, values = draft.caches[_layer(draft, group)]
+    room = keys.shape[-1]
+    scores = draft.scratch(group.nodes[1], "scores", (room,))
+    scores.kind = "own"
+    draft.emit(
+        "attend", group.nodes[3], 4 * rows * heads * width * room, qkv=draft.value(group.nodes[0].inputs[0]),
+        keys=keys, values=values, scores=scores, out=draft.result(group.nodes[4]),
+        position=draft.inputs["position"], rows=rows, heads=heads, width=width, room=room, part=PART, parts=PARTS,
+    )  # fmt: skip
+    meet(draft)
+
+
+def fill(draft: Draft, group: Group) -> None:
+    """Prefill: attention over the whole prompt, and its keys and values into the cache."""
+    batch, heads, steps, width = group.nodes[3].results[0][0]
+    keys, values = draft.caches[_layer(draft, group)]
+    draft.emit(
+        "store_keys", group.nodes[0], 0, qkv=draft.value(group.nodes[0].inputs[0]), keys=keys, values=values,
+        batch=batch, heads=heads, steps=steps, width=width, room=keys.shape[-1],
+    )  # fmt: skip
+    causal_self_attention.forward(draft, group)

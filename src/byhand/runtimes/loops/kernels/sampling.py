@@ -1,0 +1,76 @@
+"""Kernel of sampling: temperature, top-k, top-p and the inverse CDF, as `byhand.generation.draw` does it.
+
+Streams are shared by the threads, and every thread keeps count of position and step for itself, so that nobody waits
+for a number that another thread moves on.
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import numpy as np
+
+from byhand.runtimes.loops.kernels.exponential import exp
+from byhand.runtimes.loops.kernels.largest import largest
+from byhand.runtimes.loops.native import compiled, vector
+
+F = np.float32
+
+
+@compiled
+def sample(memory, words, controls, logits, allowed, tokens, position, drawn, rows, vocab, part, parts):
+    """Draw the next token of each of this thread's streams.
+
+    controls    0 temperature, 1 top_k (0: all), 2 top_p (1: all), 3 the run's first position; then a uniform number
+                for each step and stream
+    """
+    step = words[position] - int(controls[3])
+    words[position] += 1
+    kept = vector(memory, allowed, vocab)
+    for b in range(part, rows, parts):
+        z = vector(memory, logits + b * vocab, vocab)
+        for i in range(vocab):
+            z[i] = z[i] if kept[i] != F(0) else F(-np.inf)
+        most = largest(words, logits + b * vocab, vocab)
+        token = _drawn(z, most, controls[0], int(controls[1]), controls[2], controls[4 + step * rows + b])
+        words[tokens + b] = token
+        words[drawn + step * rows + b] = token
+
+
+@compiled
+def _drawn(z, most, temperature, top_k, top_p, uniform):
+    """Return one id drawn from logits, the largest of which is `most`; the logits are used up."""
+    vocab = z.shape[0]
+    if temperature == 0.0:
+        for i in range(vocab):
+            if z[i] >= most:
+                return i
+        return 0
+    z /= F(temperature)
+    m = most / F(temperature)
+    total = 0.0
+    if 0 < top_k < vocab or top_p < 1.0:
+        order = np.argsort(-z, kind="mergesort")
+        count = top_k if 0 < top_k < vocab else vocab
+        for i in range(vocab):
+            z[order[i]] = exp(z[order[i]] - m) if i < count and z[order[i]] > F(-np.inf) else F(0)
+            total += z[order[i]]
+        before = 0.0
+        for i in range(vocab):
+            mass = z[order[i]] / total
+            if i > 0 and before >= top_p:
+                z[order[i]] = F(0)
+            before += mass
+    else:
+        for i in range(vocab):
+            z[i] = exp(z[i] - m) if z[i] > F(-np.inf) else F(0)
+    total = 0.0
+    for i in range(vocab):
+        total += z[i]
+    below, total, last = uniform * total, 0.0, 0
+    for i in range(vocab):
+        if z[i] > F(0):
+            total += z[i]
+            last = i
+            if total > below:
+                break
+    return last
