@@ -13,12 +13,12 @@ from typing import Any
 from byhand.runtimes.loops import reference
 from byhand.runtimes.loops.draft import Group
 from byhand.runtimes.loops.kernels import (
-    cached_attention,
     causal_self_attention,
     cross_entropy,
     decoding,
     embedding,
     gelu,
+    key_value_cache,
     layer_norm,
     linear,
     relu,
@@ -80,7 +80,7 @@ def _forward_only(graph_draft: Any, group: Group) -> None:
 
 FILLING = (
     Fusion(
-        "attention", "merge_heads", cached_attention.match, cached_attention.fill, _forward_only,
+        "attention", "merge_heads", key_value_cache.match, key_value_cache.fill, _forward_only,
         "as in training, and the prompt's keys and values go into the cache",
     ),
     *(f for f in FUSIONS if f.last != "merge_heads"),
@@ -89,7 +89,7 @@ FILLING = (
 _BY_PARTS = "the bias, the gate and the stream are added while the row is in the first cache"
 DECODING = (
     Fusion(
-        "attention", "merge_heads", cached_attention.match, cached_attention.decode, _forward_only,
+        "attention", "merge_heads", key_value_cache.match, key_value_cache.decode, _forward_only,
         "the newest key and value are stored and used in the same pass; only positions that exist are visited",
     ),
     Fusion("linear + residual", "residual", linear.match_residual, row_product.product, _forward_only, _BY_PARTS),

@@ -15,12 +15,12 @@ import inspect
 
 from byhand.runtimes.loops.kernels.adamw import adamw, sum_shares
 from byhand.runtimes.loops.kernels.bfloat16 import round_bfloat16
-from byhand.runtimes.loops.kernels.cached_attention import attend, store_keys
 from byhand.runtimes.loops.kernels.causal_self_attention import attention, attention_back
 from byhand.runtimes.loops.kernels.cross_entropy import cross_entropy
 from byhand.runtimes.loops.kernels.decoding import embed_row
 from byhand.runtimes.loops.kernels.embedding import embed, embed_back, positions_back
 from byhand.runtimes.loops.kernels.gelu import bias_gelu, times_slope
+from byhand.runtimes.loops.kernels.key_value_cache import attend, store_keys
 from byhand.runtimes.loops.kernels.layer_norm import normalise, normalise_back, scale_shift, scale_shift_back
 from byhand.runtimes.loops.kernels.linear import column_sum, fill_bias, fill_residual, gemm, gemm_bfloat16
 from byhand.runtimes.loops.kernels.relu import bias_relu, relu_back
