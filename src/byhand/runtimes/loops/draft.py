@@ -130,6 +130,7 @@ class Draft:
     def __post_init__(self) -> None:
         self._names = {id(t): name for name, t in self.parameters.items()}
         self._made: dict[Any, Buffer] = {}
+        self._copies: dict[tuple[int, int], Buffer] = {}
         self._cotangents: dict[Any, Buffer] = {}
         self._written: set[str] = set()
         for name, t in self.parameters.items():
@@ -221,18 +222,23 @@ class Draft:
         """Append a step in Python."""
         self.calls.append(Call("reference", node, 0, {}, tuple({id(b): b for b in buffers}.values()), run))
 
-    def operand(self, node: Node, what: str, buffer: Buffer) -> Buffer:
-        """Return what products read in the buffer's place: itself, or its copy in bfloat16.
+    def operand(self, node: Node, buffer: Buffer, version: int = 0) -> Buffer:
+        """Return what products read in the buffer's place: itself, or its copy in bfloat16, made where nobody has.
 
-        The copy is made when first asked for under this name, and is as old as that.
+        Where the buffer's numbers change, `version` tells which are meant.
         """
         if self.inputs_of_products == "float32":
             return buffer
-        which = (id(node), f"{what} in bfloat16")
-        if which not in self._made:
-            copy = self._made[which] = Buffer(f"{buffer.name}:bfloat16", buffer.shape, "value", "bfloat16")
-            self.emit("round_bfloat16", node, 0, x=buffer, y=copy, n=buffer.size)
-        return self._made[which]
+        if (id(buffer), version) not in self._copies:
+            self.emit("round_bfloat16", node, 0, x=buffer, copy=self.copy(buffer, version), n=buffer.size)
+        return self._copies[id(buffer), version]
+
+    def copy(self, buffer: Buffer, version: int = 0) -> Buffer | int:
+        """Return where the call that writes the buffer is to leave its copy for products too; 0: nowhere."""
+        if self.inputs_of_products == "float32":
+            return 0
+        made = Buffer(f"{buffer.name}:bfloat16", buffer.shape, "value", "bfloat16")
+        return self._copies.setdefault((id(buffer), version), made)
 
     def gemm(
         self,

@@ -30,6 +30,11 @@ class Graph:
         node = tensor.node
         return node if node is not None and node.equation.name in names and self.uses(tensor) == 1 else None
 
+    def only_reader(self, node: Node) -> Node | None:
+        """Return the one application that reads this node's result; None if several do, or it is the root."""
+        readers = [n for n in self.nodes if any(t.node is node for t in n.inputs)]
+        return readers[0] if len(readers) == 1 and not self.is_root(node) else None
+
     def is_input(self, tensor: Tensor) -> bool:
         """Return whether the tensor holds one of the arrays that are new in every step."""
         return self.input_name(tensor) != ""

@@ -19,7 +19,7 @@ from byhand.runtimes.loops.kernels.causal_self_attention import attention, atten
 from byhand.runtimes.loops.kernels.cross_entropy import cross_entropy
 from byhand.runtimes.loops.kernels.decoding import embed_row
 from byhand.runtimes.loops.kernels.embedding import embed, embed_back, positions_back
-from byhand.runtimes.loops.kernels.gelu import bias_gelu, times_slope
+from byhand.runtimes.loops.kernels.gelu import bias_gelu, gelu_back
 from byhand.runtimes.loops.kernels.key_value_cache import attend, store_keys
 from byhand.runtimes.loops.kernels.layer_norm import normalise, normalise_back, scale_shift, scale_shift_back
 from byhand.runtimes.loops.kernels.linear import column_sum, fill_bias, fill_residual, gemm, gemm_bfloat16
@@ -34,7 +34,7 @@ RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")
 # fmt: off
 KERNELS = (
     gemm, fill_bias, fill_residual, column_sum, normalise, normalise_back, scale_shift, scale_shift_back, bias_gelu,
-    times_slope, bias_relu, relu_back, attention, attention_back, embed, embed_back, positions_back, cross_entropy,
+    gelu_back, bias_relu, relu_back, attention, attention_back, embed, embed_back, positions_back, cross_entropy,
     copy, accumulate, zero, sum_shares, adamw, barrier, embed_row, row_product, store_keys, attend, sample,
     round_bfloat16, gemm_bfloat16, pack, pack_halves,
 )
@@ -46,7 +46,7 @@ FIELDS = {
 }
 WIDTH = 1 + max(map(len, FIELDS.values()))
 (GEMM, FILL_BIAS, FILL_RESIDUAL, COLUMN_SUM, NORMALISE, NORMALISE_BACK, SCALE_SHIFT, SCALE_SHIFT_BACK, BIAS_GELU,
- TIMES_SLOPE, BIAS_RELU, RELU_BACK, ATTENTION, ATTENTION_BACK, EMBED, EMBED_BACK, POSITIONS_BACK, CROSS_ENTROPY,
+ GELU_BACK, BIAS_RELU, RELU_BACK, ATTENTION, ATTENTION_BACK, EMBED, EMBED_BACK, POSITIONS_BACK, CROSS_ENTROPY,
  COPY, ACCUMULATE, ZERO, SUM_SHARES, ADAMW, BARRIER,
  EMBED_ROW, ROW_PRODUCT, STORE_KEYS, ATTEND, SAMPLE,
  ROUND_BFLOAT16, GEMM_BFLOAT16, PACK, PACK_HALVES) = range(len(KERNELS))  # fmt: skip
@@ -67,19 +67,19 @@ def replay(table, first, last, times, memory, words, controls, signals, blas):
         elif op == FILL_RESIDUAL:
             fill_residual(memory, r[1], r[2], r[3], r[4], r[5])
         elif op == COLUMN_SUM:
-            column_sum(memory, r[1], r[2], r[3], r[4], r[5])
+            column_sum(memory, r[1], r[2], r[3], r[4], r[5], r[6])
         elif op == NORMALISE:
-            normalise(memory, r[1], r[2], r[3], r[4], r[5], r[6])
+            normalise(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
         elif op == NORMALISE_BACK:
             normalise_back(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
         elif op == SCALE_SHIFT:
-            scale_shift(memory, r[1], r[2], r[3], r[4], r[5], r[6])
+            scale_shift(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
         elif op == SCALE_SHIFT_BACK:
             scale_shift_back(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
         elif op == BIAS_GELU:
-            bias_gelu(memory, r[1], r[2], r[3], r[4], r[5])
-        elif op == TIMES_SLOPE:
-            times_slope(memory, r[1], r[2], r[3])
+            bias_gelu(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
+        elif op == GELU_BACK:
+            gelu_back(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
         elif op == BIAS_RELU:
             bias_relu(memory, r[1], r[2], r[3], r[4])
         elif op == RELU_BACK:

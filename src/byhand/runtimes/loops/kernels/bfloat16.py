@@ -6,17 +6,34 @@ Products may read such numbers; what they add up stays float32. The range is flo
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.native import compiled, halves, vector
+from byhand.runtimes.loops.native import compiled, matrix
 
 U = np.uint32
 NAN = np.uint16(0x7FC0)
 
 
 @compiled
-def round_bfloat16(memory, x, y, n):
-    """y = x rounded to the nearest bfloat16, ties to even; NaN stays NaN."""
-    a, o = vector(memory, x, n), halves(memory, y, n)
-    bits = a.view(np.uint32)
+def half(bits):
+    """Return a float32's bits rounded to the nearest bfloat16's, ties to even; NaN stays NaN."""
+    nearest = np.uint16((bits + U(0x7FFF) + ((bits >> U(16)) & U(1))) >> U(16))
+    return NAN if bits & U(0x7FFFFFFF) > U(0x7F800000) else nearest
+
+
+@compiled
+def rows_of_bits(memory, start, rows, width):
+    """Return the rows (rows, width) from `start` on as their bits."""
+    return matrix(memory, start, rows, width).view(np.uint32)
+
+
+@compiled
+def rows_of_halves(memory, start, rows, width):
+    """Return the rows (rows, width) of a copy in bfloat16 as their bits; none where there is no copy, `start` 0."""
+    return memory[start : start + (rows * width + 1) // 2].view(np.uint16)[: rows * width].reshape((rows, width))
+
+
+@compiled
+def round_bfloat16(memory, x, copy, n):
+    """copy = x in bfloat16."""
+    bits, o = rows_of_bits(memory, x, 1, n), rows_of_halves(memory, copy, 1, n)
     for i in range(n):
-        rounded = np.uint16((bits[i] + U(0x7FFF) + ((bits[i] >> U(16)) & U(1))) >> U(16))
-        o[i] = NAN if a[i] != a[i] else rounded
+        o[0, i] = half(bits[0, i])

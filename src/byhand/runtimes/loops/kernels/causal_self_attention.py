@@ -24,34 +24,36 @@ BLOCK = 64  # queries in a block: smaller skips more of the masked half, but mak
 
 @compiled
 def softmax_rows(memory, words, scores, first, rows, stride, keys, causal):
-    """Softmax in place; row i sees keys up to first + i, the rest of the block's keys get weight 0."""
+    """Softmax in place; row i sees keys up to first + i, the rest of the block's keys get weight 0.
+
+    The loop with exp runs over all keys of the block: whole vectors cost less than a shorter row's loose end.
+    """
     for i in range(rows):
         p = vector(memory, scores + i * stride, keys)
         visible = first + i + 1 if causal else keys
         m = largest(words, scores + i * stride, visible)
+        p[visible:] = m - F(100.0)
         z = F(0)
-        for s in range(visible):
+        for s in range(keys):
             e = exp(p[s] - m)
             p[s] = e
             z += e
         z = F(1.0) / z
-        for s in range(visible):
+        for s in range(keys):
             p[s] *= z
         p[visible:] = F(0)
 
 
 @compiled
-def softmax_rows_back(memory, d_weights, weights, first, rows, stride, keys, causal):
-    """d = p (d - sum of d p), in place; 0 where masked."""
+def softmax_rows_back(memory, d_weights, weights, rows, stride, keys):
+    """d = p (d - sum of d p), in place; 0 where masked, since p is."""
     for i in range(rows):
         d, p = vector(memory, d_weights + i * keys, keys), vector(memory, weights + i * stride, keys)
-        visible = first + i + 1 if causal else keys
         dot = F(0)
-        for s in range(visible):
+        for s in range(keys):
             dot += d[s] * p[s]
-        for s in range(visible):
+        for s in range(keys):
             d[s] = p[s] * (d[s] - dot)
-        d[visible:] = F(0)
 
 
 @compiled
@@ -96,7 +98,7 @@ def attention_back(memory, blas, d_out, qkv, weights, scores, d_qkv, batch, head
                       F(1.0), adds)  # fmt: skip
                 sgemm(blas[0], memory, d_block, q + 2 * c, scores, rows, keys, width, c, row, keys, 0, 1,
                       F(1.0), F(0.0))  # fmt: skip
-                softmax_rows_back(memory, scores, block, first, rows, steps, keys, causal)
+                softmax_rows_back(memory, scores, block, rows, steps, keys)
                 sgemm(blas[0], memory, scores, q + c, d_q + first * row, rows, width, keys, keys, row, row, 0, 0,
                       scale, F(0.0))  # fmt: skip
                 sgemm(blas[0], memory, scores, q + first * row, d_q + c, keys, width, rows, keys, row, row, 1, 0,

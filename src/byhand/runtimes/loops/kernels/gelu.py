@@ -14,6 +14,7 @@ import numpy as np
 
 from byhand.runtimes.loops.draft import Draft, Group
 from byhand.runtimes.loops.kernels import linear
+from byhand.runtimes.loops.kernels.bfloat16 import half, rows_of_bits, rows_of_halves
 from byhand.runtimes.loops.kernels.exponential import exp
 from byhand.runtimes.loops.native import compiled, matrix, vector
 
@@ -23,25 +24,39 @@ CUBIC = F(0.044715)
 
 
 @compiled
-def bias_gelu(memory, x, bias, y, rows, width):
-    """y = gelu(x + bias); x becomes the slope there."""
+def bias_gelu(memory, x, bias, y, copy, rows, width, kept):
+    """y = gelu(x + bias), and a copy in bfloat16; x becomes the slope there. Unless `kept`, y has but one row."""
     a, o, b = matrix(memory, x, rows, width), matrix(memory, y, rows, width), vector(memory, bias, width)
+    bits, low = rows_of_bits(memory, y, rows, width), rows_of_halves(memory, copy, rows, width)
     for i in range(rows):
+        at = i if kept else 0
         for c in range(width):
             v = a[i, c] + b[c]
             square = CUBIC * v * v
             s = F(1.0) / (F(1.0) + exp(-TWO_K * v * (F(1.0) + square)))
             g = v * s
-            o[i, c] = g
+            o[at, c] = g
             a[i, c] = s + (g - g * s) * TWO_K * (F(1.0) + F(3.0) * square)
+        if copy:
+            for c in range(width):
+                low[i, c] = half(bits[at, c])
 
 
 @compiled
-def times_slope(memory, d, slope, n):
-    """d *= slope."""
-    a, b = vector(memory, d, n), vector(memory, slope, n)
-    for i in range(n):
-        a[i] *= b[i]
+def gelu_back(memory, d, slope, out, copy, rows, width, adds):
+    """d *= slope; out = sum over rows of d, the bias's gradient; a copy of d in bfloat16."""
+    a, b, o = matrix(memory, d, rows, width), matrix(memory, slope, rows, width), vector(memory, out, width)
+    bits, low = rows_of_bits(memory, d, rows, width), rows_of_halves(memory, copy, rows, width)
+    if not adds:
+        o[:] = F(0)
+    for i in range(rows):
+        for c in range(width):
+            a[i, c] *= b[i, c]
+        for c in range(width):
+            o[c] += a[i, c]
+        if copy:
+            for c in range(width):
+                low[i, c] = half(bits[i, c])
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
@@ -57,15 +72,23 @@ def forward(draft: Draft, group: Group) -> None:
     x, y = draft.saved(inner, "pre", shape), draft.result(last)
     linear.product(draft, group, x, 0)
     rows, width = math.prod(shape[:-1]), shape[-1]
-    bias = draft.value(inner.inputs[2])
-    draft.emit("bias_gelu", last, 30 * rows * width, x=x, bias=bias, y=y, rows=rows, width=width)
+    copy = draft.copy(y)
+    reader = draft.graph.only_reader(last)
+    kept = not copy or reader is None or reader.equation.name != "linear"
+    draft.emit(
+        "bias_gelu", last, 30 * rows * width, x=x, bias=draft.value(inner.inputs[2]),
+        y=y if kept else draft.scratch(last, "row", (width,)), copy=copy, rows=rows, width=width, kept=int(kept),
+    )  # fmt: skip
 
 
 def backward(draft: Draft, group: Group) -> None:
-    """One product with the slope, then the linear layer's own."""
+    """One product with the slope and the bias's gradient in a pass, then the products."""
     inner, last = group.nodes
     d = draft.cotangent(last)
-    n = math.prod(d.shape)
-    draft.emit("times_slope", last, n, d=d, slope=draft.saved(inner, "pre", d.shape), n=n)
-    linear.bias_back(draft, group, d)
+    rows, width = math.prod(d.shape[:-1]), d.shape[-1]
+    out, adds = draft.gradient(inner.inputs[2])
+    draft.emit(
+        "gelu_back", last, 2 * rows * width, d=d, slope=draft.saved(inner, "pre", d.shape), out=out,
+        copy=draft.copy(d, id(inner)), rows=rows, width=width, adds=adds,
+    )  # fmt: skip
     linear.product_back(draft, group, d)

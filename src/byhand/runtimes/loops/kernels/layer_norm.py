@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.draft import Draft, Group
+from byhand.runtimes.loops.kernels.bfloat16 import half, rows_of_bits, rows_of_halves
 from byhand.runtimes.loops.native import compiled, matrix, vector
 
 F = np.float32
 
 
 @compiled
-def normalise(memory, x, xhat, rstd, eps, rows, width):
-    """xhat = (x - mean) * rstd, a row at a time: three passes over a row that stays in the first cache."""
+def normalise(memory, x, xhat, rstd, eps, copy, rows, width):
+    """xhat = (x - mean) * rstd, and a copy in bfloat16: passes over a row that stays in the first cache."""
+    bits, low = rows_of_bits(memory, xhat, rows, width), rows_of_halves(memory, copy, rows, width)
     a, o, r = matrix(memory, x, rows, width), matrix(memory, xhat, rows, width), vector(memory, rstd, rows)
     inverse = F(1.0) / F(width)
     for i in range(rows):
@@ -31,16 +33,23 @@ def normalise(memory, x, xhat, rstd, eps, rows, width):
         r[i] = F(1.0) / np.sqrt(variance * inverse + memory[eps])
         for c in range(width):
             o[i, c] = (a[i, c] - mean) * r[i]
+        if copy:
+            for c in range(width):
+                low[i, c] = half(bits[i, c])
 
 
 @compiled
-def scale_shift(memory, xhat, gain, bias, y, rows, width):
-    """y = gain * xhat + bias."""
+def scale_shift(memory, xhat, gain, bias, y, copy, rows, width):
+    """y = gain * xhat + bias, and a copy in bfloat16."""
+    bits, low = rows_of_bits(memory, y, rows, width), rows_of_halves(memory, copy, rows, width)
     a, o = matrix(memory, xhat, rows, width), matrix(memory, y, rows, width)
     g, b = vector(memory, gain, width), vector(memory, bias, width)
     for i in range(rows):
         for c in range(width):
             o[i, c] = g[c] * a[i, c] + b[c]
+        if copy:
+            for c in range(width):
+                low[i, c] = half(bits[i, c])
 
 
 @compiled
@@ -95,13 +104,14 @@ def forward(draft: Draft, group: Group) -> None:
     xhat = draft.saved(node, "xhat", x.shape) if affine else draft.result(node)
     draft.emit(
         "normalise", node, 8 * rows * width, x=draft.value(x), xhat=xhat, rstd=rstd,
-        eps=draft.constant(node.static.get("eps", 1e-5)), rows=rows, width=width,
+        eps=draft.constant(node.static.get("eps", 1e-5)), copy=0 if affine else draft.copy(xhat), rows=rows,
+        width=width,
     )  # fmt: skip
     if affine:
         gain, bias = map(draft.value, affine)
         draft.emit(
             "scale_shift", node, 2 * rows * width, xhat=xhat, gain=gain, bias=bias, y=draft.result(node),
-            rows=rows, width=width,
+            copy=draft.copy(draft.result(node)), rows=rows, width=width,
         )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.draft import Buffer, Draft, Group
+from byhand.runtimes.loops.kernels.bfloat16 import half, rows_of_bits, rows_of_halves
 from byhand.runtimes.loops.native import compiled, matrix, sgemm, vector
 
 F = np.float32
@@ -49,18 +50,26 @@ def fill_residual(memory, y, x, bias, rows, width):
 
 
 @compiled
-def column_sum(memory, d, out, rows, width, adds):
-    """out = sum over rows of d, four rows at a time."""
+def column_sum(memory, d, out, copy, rows, width, adds):
+    """out = sum over rows of d, four rows at a time; a copy of them in bfloat16 while they are near."""
     a, o = matrix(memory, d, rows, width), vector(memory, out, width)
+    bits, low = rows_of_bits(memory, d, rows, width), rows_of_halves(memory, copy, rows, width)
     if not adds:
         o[:] = F(0)
     fours = rows // 4 * 4
     for i in range(0, fours, 4):
         for c in range(width):
             o[c] += (a[i, c] + a[i + 1, c]) + (a[i + 2, c] + a[i + 3, c])
+        if copy:
+            for k in range(i, i + 4):
+                for c in range(width):
+                    low[k, c] = half(bits[k, c])
     for i in range(fours, rows):
         for c in range(width):
             o[c] += a[i, c]
+        if copy:
+            for c in range(width):
+                low[i, c] = half(bits[i, c])
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
@@ -97,7 +106,7 @@ def product(draft: Draft, group: Group, y: Buffer, adds: Any) -> None:
     node = linear_node(group)
     weight, stored_transposed = weight_of(group)
     x = node.inputs[0]
-    left, right = draft.operand(node, "x", draft.value(x)), draft.operand(node, "weight", draft.value(weight))
+    left, right = draft.operand(node, draft.value(x)), draft.operand(node, draft.value(weight))
     draft.gemm(node, left, right, y, inner=x.shape[-1], tb=stored_transposed, adds=adds)
 
 
@@ -108,12 +117,12 @@ def product_back(draft: Draft, group: Group, d_y: Buffer) -> None:
     x = node.inputs[0]
     rows, width = math.prod(x.shape[:-1]), d_y.shape[-1]
     d_weight, adds = draft.gradient(weight)
-    x_read, d_read = draft.operand(node, "x", draft.value(x)), draft.operand(node, "d_y", d_y)
+    x_read, d_read = draft.operand(node, draft.value(x)), draft.operand(node, d_y, id(node))
     left, right = (d_read, x_read) if stored_transposed else (x_read, d_read)
     draft.gemm(node, left, right, d_weight, inner=rows, ta=True, adds=adds)
     if draft.wants(x):
         d_x, adds = draft.gradient(x)
-        weight_read = draft.operand(node, "weight", draft.value(weight))
+        weight_read = draft.operand(node, draft.value(weight))
         draft.gemm(node, d_read, weight_read, d_x, inner=width, tb=not stored_transposed, adds=adds)
 
 
@@ -123,7 +132,8 @@ def bias_back(draft: Draft, group: Group, d_y: Buffer) -> None:
     if len(node.inputs) > 2:
         rows, width = math.prod(d_y.shape[:-1]), d_y.shape[-1]
         out, adds = draft.gradient(node.inputs[2])
-        draft.emit("column_sum", node, rows * width, d=d_y, out=out, rows=rows, width=width, adds=adds)
+        copy = draft.copy(d_y, id(node))
+        draft.emit("column_sum", node, rows * width, d=d_y, out=out, copy=copy, rows=rows, width=width, adds=adds)
 
 
 def forward(draft: Draft, group: Group) -> None:
