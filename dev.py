@@ -56,7 +56,9 @@ def run(arguments: list[str]) -> int:
     if "--resume" in arguments or "--help" in arguments:
         return call("-m", "byhand", "train", *arguments)
     folder = option(arguments, "--out") or free_folder()
-    code = call("-m", "byhand", "train", *FIRST_RUN, "--out", folder, *arguments)
+    planned = option(arguments, "--minutes")
+    begin_with = FIRST_RUN[-2:] if planned else FIRST_RUN
+    code = call("-m", "byhand", "train", *begin_with, "--out", folder, *arguments)
     if code:
         return code
     print("\nA sample:\n", flush=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
+from byhand.flops import step_flops
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,8 @@ class Shape:
 
     @property
     def flops(self) -> int:
-        """Operations of a training step: 6 for each weight and token, and the attention over all pairs.
-
-        Source: Kaplan et al. 2020, arXiv:2001.08361, section 2.1; masked pairs count too, as is usual.
-        """
-        weights = self.n_layers * 12 * self.d_model**2 + self.d_model * self.vocab_size
-        attention = self.n_layers * 12 * self.batch * self.seq_len**2 * self.d_model
-        return 6 * weights * self.tokens + attention
+        """Operations of a training step."""
+        return step_flops(self.model(), self.batch)
 
     def model(self, seq_len: int | None = None) -> ModelConfig:
         """Return the model of this shape; seq_len for another context."""

@@ -10,6 +10,7 @@ import sys
 from importlib import import_module
 
 from byhand import __version__
+from byhand.cli import clock
 from byhand.errors import ByhandError
 
 COMMANDS = {
@@ -43,6 +44,7 @@ options:
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    clock.start()
     open_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = arguments[:1] == ["--debug"]

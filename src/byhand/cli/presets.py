@@ -41,12 +41,7 @@ def preset(name: str) -> TrainConfig:
 
 def with_toml(config: TrainConfig, path: Path) -> TrainConfig:
     """Return the config with the settings of a TOML file; keys stand flat or under [model], [data], [optim]."""
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read --config {path}: {error.strerror}. Check the path.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--config {path} is not TOML: {error}.") from None
+    values = _toml(path)
     home = {f.name: section for section, cls in SECTIONS.items() for f in fields(cls)}
     flat: dict[str, Any] = {}
     nested: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
@@ -65,3 +60,20 @@ def with_toml(config: TrainConfig, path: Path) -> TrainConfig:
         raise ConfigError(f"--config {path} has an unknown key {strangers[0]!r}. `byhand train --help` lists them.")
     parts = {section: replace(getattr(config, section), **values) for section, values in nested.items()}
     return replace(config, **parts, **flat)
+
+
+def named_in_toml(path: Path) -> set[str]:
+    """Return the names of the settings that a TOML file gives."""
+    values = _toml(path)
+    flat = [key for key, value in values.items() if not isinstance(value, dict)]
+    nested = [key for value in values.values() if isinstance(value, dict) for key in value]
+    return {key.replace("-", "_") for key in (*flat, *nested)}
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read --config {path}: {error.strerror}. Check the path.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--config {path} is not TOML: {error}.") from None

@@ -6,6 +6,7 @@ import hashlib
 import shlex
 import sys
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from byhand import checkpoint, metrics
 from byhand.cli.arguments import parse
 from byhand.cli.interrupt import StopRequest
+from byhand.cli.minutes import Promise, given_settings, planned, require_sense
 from byhand.cli.presets import preset, with_toml
 from byhand.cli.progress import Display, duration
 from byhand.cli.say import say
@@ -39,6 +41,9 @@ class Options:
     """tiny, nano, small, or seed: settings that --config and flags override."""
     config: Path | None = None
     """A TOML file with any of these settings."""
+    minutes: float | None = None
+    """Time for the whole command, which picks shape, recipe and steps by a short probe. Settings that flags,
+    --config or --preset give stay."""
     out: Path | None = None
     """The run folder; runs/001, runs/002, ... if not given."""
     resume: Path | None = None
@@ -54,24 +59,35 @@ def main(arguments: list[str]) -> int:
         base = with_toml(base, Path(early))
     options = parse(Options, arguments, "byhand train", Options(train=base))
     keep_pages()
+    given = given_settings(arguments, _early(arguments, "--preset"), options.config)
+    if options.minutes is not None:
+        require_sense(options.minutes, given, options.resume is not None)
     if options.resume:
         return _resume(options, arguments)
-    return _start(options)
+    return _start(options, given)
 
 
-def _start(options: Options) -> int:
-    config = options.train
+def _start(options: Options, given: Collection[str]) -> int:
+    config, promise = options.train, None
     text = open_text(config.data.data)
     resolved(config)  # what cannot work is refused before anything is written
     whole = ByteDataset(text.tokens, text.name)
-    whole.split(config.data.val_fraction, config.model.seq_len)
     whole.require_vocabulary(config.model.vocab_size)
+    if options.out:
+        _require_no_run(options.out)
+    if options.minutes is not None:
+        config, promise = planned(config, given, whole, options.minutes)
+    whole.split(config.data.val_fraction, config.model.seq_len)
     run = options.out or _free_folder(Path("runs"))
     with locked(run):
-        if any(run.glob("step-*")):
-            raise CheckpointError(f"{run} holds a run already. Use --resume {run}, or another folder with --out.")
+        _require_no_run(run)
         metrics.keep_until(run, 0)
-        return _train(config, _stored(text, run), run, None)
+        return _train(config, _stored(text, run), run, None, promise)
+
+
+def _require_no_run(run: Path) -> None:
+    if any(run.glob("step-*")):
+        raise CheckpointError(f"{run} holds a run already. Use --resume {run}, or another folder with --out.")
 
 
 def _resume(options: Options, arguments: list[str]) -> int:
@@ -112,7 +128,9 @@ def _resume(options: Options, arguments: list[str]) -> int:
         return _train(start.config, text, run, start)
 
 
-def _train(config: TrainConfig, text: Text, run: Path, start: checkpoint.Checkpoint | None) -> int:
+def _train(
+    config: TrainConfig, text: Text, run: Path, start: checkpoint.Checkpoint | None, promise: Promise | None = None
+) -> int:
     """Train to the end or to the first signal; save, and say how to go on."""
     identity = _identity(text, run)
     if start:
@@ -135,6 +153,8 @@ def _train(config: TrainConfig, text: Text, run: Path, start: checkpoint.Checkpo
         print(f"stopped at step {trainer.step} of {config.steps}, saved. Go on with: {again}")
         return stop.exit_code
     if progress and progress.val_loss is not None:
+        if promise:
+            print(promise.outcome(progress.val_loss))
         print(f"done in {duration(time.monotonic() - begun)}: validation loss {progress.val_loss:.4f} nats per byte")
     print(f"saved {run}. Try: {shlex.join(['byhand', 'sample', str(run), '--prompt', 'The '])}")
     return 0

@@ -1,0 +1,127 @@
+"""The choice: of all runs that fit the time, the one with the lowest expected validation loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from byhand.budget.expectation import expected_loss, most_passes
+from byhand.budget.probe import Cost
+from byhand.budget.recipe import finished
+from byhand.config import TrainConfig
+from byhand.flops import block_weights, step_flops
+from byhand.model import parameter_shapes
+
+MARGIN = 0.03  # of the time: a step's mean is above the median that the probe found
+BESIDES = 1e-4  # seconds a step for what is no computation: a line of metrics, a look at the text
+EVALUATIONS, EVALUATING = 10, 0.03  # at most so many in a run, and at most this share of its time
+AS_GOOD = 0.01  # nats: what the law cannot tell apart
+SAVE_EVERY = 600.0  # seconds
+SAVING, BYTES_A_PARAMETER, BYTES_A_SECOND = 0.05, 12, 150e6  # what a save costs
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A run with its steps, and what to expect of it.
+
+    candidate  what it was made from      seconds  from set-up to the last save
+    passes     over the training text     loss     in nats, on a text like Shakespeare's
+    text_ends  more passes would harm, so that it ends before the time is up
+    """
+
+    candidate: TrainConfig
+    config: TrainConfig
+    seconds: float
+    passes: float
+    loss: float
+    text_ends: bool
+
+
+def choose(
+    candidates: Sequence[TrainConfig],
+    cost: Callable[[TrainConfig], Cost],
+    seconds: float,
+    text_bytes: int,
+    given: Collection[str] = (),
+) -> Choice | None:
+    """Return the choice with the lowest expected loss, or None if not one step of any candidate fits.
+
+    Of those as good as the best, it is the largest; but where the text ends some of them early, the one done first.
+    candidates  runs, all but their steps            cost   what each costs here
+    seconds     time from now to the end             given  names of settings that stay
+    text_bytes  length of the text to learn from
+    """
+    fitting = [c for run in candidates if (c := _fit(run, cost(run), seconds, text_bytes, given))]
+    best = min((choice.loss for choice in fitting), default=0.0)
+    good = [choice for choice in fitting if choice.loss <= best + AS_GOOD]
+    early = [choice for choice in good if choice.text_ends]
+    if early:
+        return min(early, key=lambda choice: choice.seconds)
+    return max(good, key=lambda choice: _flops(choice.candidate), default=None)
+
+
+def _fit(
+    candidate: TrainConfig, cost: Cost, seconds: float, text_bytes: int, given: Collection[str]
+) -> Choice | None:
+    """Return the candidate with as many steps as time and text allow, or None."""
+    parameters = sum(math.prod(shape) for shape in parameter_shapes(candidate.model).values())
+    weights = block_weights(candidate.model)
+    saving = SAVING + BYTES_A_PARAMETER * parameters / BYTES_A_SECOND
+    once, each = cost.setup + cost.evaluation + saving, cost.step + BESIDES
+    left = seconds * (1 - MARGIN) - once
+    # A given interval costs with every step; otherwise there are so many, spread evenly.
+    counts = {
+        "eval_interval": max(0, min(EVALUATIONS - 1, int(EVALUATING * left / cost.evaluation))),
+        "save_interval": max(0, int(left / SAVE_EVERY)),
+    }
+    for name, price in (("eval_interval", cost.evaluation), ("save_interval", saving)):
+        interval = getattr(candidate, name)
+        if name not in given:
+            once += counts[name] * price
+            left -= counts[name] * price
+        elif interval:
+            each += price / interval
+    in_time = int(left / each)
+    in_text = int(most_passes(weights, text_bytes) * text_bytes / candidate.tokens_per_step)
+    steps = min(in_time, max(1, in_text))
+    if steps < 1:
+        return None
+    intervals = {n: -(-steps // (count + 1)) if count else 0 for n, count in counts.items() if n not in given}
+    config = finished(candidate, given, steps=steps, **intervals)
+    tokens = steps * config.tokens_per_step
+    loss = expected_loss(weights, tokens, config.model.seq_len, text_bytes)
+    return Choice(candidate, config, once + steps * each, tokens / text_bytes, loss, steps < in_time)
+
+
+def predicted(measured: Mapping[TrainConfig, Cost]) -> Callable[[TrainConfig], Cost]:
+    """Return the cost of any run: measured, or by the fixed time and the rate in FLOP/s that fit what was."""
+    flops = np.array([_flops(config) for config in measured], float)
+    seconds = np.array([cost.step for cost in measured.values()])
+    fixed, per_flop = _line(flops, seconds)
+    return partial(_cost, measured=measured, fixed=fixed, per_flop=per_flop)
+
+
+def _cost(config: TrainConfig, measured: Mapping[TrainConfig, Cost], fixed: float, per_flop: float) -> Cost:
+    if config in measured:
+        return measured[config]
+    step = fixed + per_flop * _flops(config)
+    tokens = config.eval_windows * config.model.seq_len
+    forward = 1 / 3  # of a step's operations
+    return Cost(step, forward * step * tokens / config.tokens_per_step, max(c.setup for c in measured.values()))
+
+
+def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Return (a, b) of y = a + b x with the least relative error, where neither is negative."""
+    if len(x) > 1:
+        a, b = np.linalg.lstsq(np.stack([1 / y, x / y], axis=1), np.ones(len(y)))[0]
+        if a >= 0 and b > 0:
+            return float(a), float(b)
+    return 0.0, float(np.median(y / x))
+
+
+def _flops(config: TrainConfig) -> int:
+    return step_flops(config.model, config.batch_size * config.grad_accum)

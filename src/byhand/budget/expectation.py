@@ -1,0 +1,79 @@
+"""Expectation: the validation loss that a shape reaches after so many tokens of such a text.
+
+Equation    loss = E + A (1e5 / N)^a + B (1e6 / D)^b (T / 64)^c + K 64 / T   for N weights in blocks, D tokens
+            where passes p > 1 over U bytes count less and less: D = U (1 + R (1 - exp((1 - p) / R)))
+Source      Hoffmann et al. 2022, arXiv:2203.15556, eq. 10; Muennighoff et al. 2023, arXiv:2305.16264, eq. 5;
+            the terms of the context T are ours. Fitted to runs on tinyshakespeare (docs/benchmarks.md), all but E:
+            runs of minutes cannot tell it from smaller powers. N as in Kaplan et al. 2020, arXiv:2001.08361.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+E, A, ALPHA, B, BETA, C, K, R = 0.982, 0.413, 0.138, 0.540, 0.408, 0.143, 0.0179, 29.8
+NEAR, FAR = 0.03, 0.5  # the range: this share of the loss, and this share of what translating it changed
+
+# What n-grams lose on Shakespeare's last tenth, counted in so many bytes before it.
+COUNTED = (1_000, 4_000, 16_000, 64_000, 262_144)
+N_GRAMS = (
+    (3.442, 3.354, 3.341, 3.340, 3.340),
+    (2.937, 2.619, 2.529, 2.496, 2.498),
+    (2.935, 2.460, 2.242, 2.119, 2.079),
+    (3.031, 2.530, 2.218, 1.981, 1.862),
+)
+
+
+def expected_loss(weights: int, tokens: int, seq_len: int, text_bytes: int) -> float:
+    """Return the validation loss in nats per byte, on Shakespeare, after training on `text_bytes` of it."""
+    passes = tokens / text_bytes
+    fresh = text_bytes * (1 + R * (1 - math.exp((1 - passes) / R))) if passes > 1 else tokens
+    unlearnt = B * (1e6 / fresh) ** BETA * (seq_len / 64) ** C
+    return min(E + A * (1e5 / weights) ** ALPHA + unlearnt + K * 64 / seq_len, math.log(256))
+
+
+def most_passes(weights: int, text_bytes: int) -> float:
+    """Return the passes over a text after which more of them make the validation loss rise.
+
+    The more weights there are for each byte, the sooner they know the text by heart.
+    """
+    return 40 * (text_bytes / weights) ** 0.3
+
+
+@dataclass(frozen=True)
+class Range:
+    """An expected validation loss in nats per byte, and between what it should lie."""
+
+    loss: float
+    low: float
+    high: float
+
+
+def expected_range(loss: float, n_grams: Sequence[float], counted: int) -> Range:
+    """Return what to expect on a text where `loss` is expected on Shakespeare; see `translated`."""
+    here = translated(loss, n_grams, counted)
+    off = NEAR * here + FAR * abs(here - loss)
+    return Range(here, max(0.0, here - off), here + off)
+
+
+def translated(loss: float, n_grams: Sequence[float], counted: int) -> float:
+    """Return the loss on a text that is worth this loss on Shakespeare.
+
+    n_grams  what n-grams lose on the text, counted in this many bytes of it
+    A loss between those of two orders on Shakespeare lies between the same two on the text, and beyond them in
+    proportion.
+    """
+    size = math.log(min(max(counted, COUNTED[0]), COUNTED[-1]))
+    there = [float(np.interp(size, np.log(COUNTED), losses)) for losses in N_GRAMS[: len(n_grams)]]
+    # An order that has seen too little to be better than the one before says nothing.
+    known = [i for i in range(len(there)) if there[i] == min(there[: i + 1])]
+    there, here = [there[i] for i in known], [min(n_grams[: i + 1]) for i in known]
+    if loss > there[0]:
+        return loss * here[0] / there[0]
+    if loss < there[-1]:
+        return loss * here[-1] / there[-1]
+    return float(np.interp(loss, there[::-1], here[::-1]))

@@ -1,0 +1,51 @@
+"""The probe: a few real steps and an evaluation of a run, timed on this machine with the runtime that will run."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass, replace
+
+from byhand.config import TrainConfig
+from byhand.data import ByteDataset
+from byhand.train import Trainer
+
+LEAST_STEPS = 4
+SAMPLE = 2048  # tokens of the evaluation that is timed; a whole one is so many times longer
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of a step, of an evaluation on all windows, and of setting a run up."""
+
+    step: float
+    evaluation: float
+    setup: float
+
+
+def warm_up(config: TrainConfig, train: ByteDataset, val: ByteDataset) -> None:
+    """Make one update, so that whatever the runtime compiles or loads only once is there."""
+    Trainer(replace(config, eval_windows=1), train, val).update()
+
+
+def measure(config: TrainConfig, train: ByteDataset, val: ByteDataset, seconds: float) -> Cost:
+    """Return what a run costs here, from as many steps as fit into these seconds, and at least a few.
+
+    The first step belongs to the set-up; a runtime that compiles should have been warmed up before. Medians: a pause
+    that another program causes counts for one step.
+    """
+    windows = max(1, min(config.eval_windows, SAMPLE // config.model.seq_len))
+    begun = time.perf_counter()
+    trainer = Trainer(replace(config, eval_windows=windows), train, val)
+    trainer.update()
+    ready = time.perf_counter()
+    steps: list[float] = []
+    while len(steps) < LEAST_STEPS or time.perf_counter() - ready < seconds:
+        before = time.perf_counter()
+        trainer.update()
+        steps.append(time.perf_counter() - before)
+    trainer.evaluate()  # the first one sets up too
+    before = time.perf_counter()
+    trainer.evaluate()
+    evaluation = (time.perf_counter() - before) * config.eval_windows / windows
+    return Cost(statistics.median(steps), evaluation, ready - begun)

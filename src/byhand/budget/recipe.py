@@ -1,0 +1,93 @@
+"""The recipe: a ladder of shapes, and how each is trained. Found by search on two cores (docs/benchmarks.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from byhand.config import ModelConfig, OptimConfig, TrainConfig
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One shape of the ladder, and the batch that it is trained with."""
+
+    n_layers: int
+    d_model: int
+    seq_len: int
+    batch_size: int
+
+
+LADDER = (
+    Rung(1, 32, 64, 12),
+    Rung(2, 64, 64, 12),
+    Rung(3, 64, 64, 12),
+    Rung(3, 96, 64, 16),
+    Rung(4, 128, 64, 16),
+    Rung(4, 192, 128, 16),
+    Rung(6, 256, 128, 16),
+    Rung(6, 384, 256, 8),
+    Rung(8, 512, 256, 16),
+)
+HEAD_WIDTH = 32
+WIDTH_TIMES_LR = 0.5  # lr falls with width: 5.2e-3 at 96, 3.9e-3 at 128, 1.3e-3 at 384
+HIGHEST_LR = 1e-2
+WARMUP = 0.02  # of the steps
+
+
+def candidates(base: TrainConfig, given: Collection[str], longest: int) -> list[TrainConfig]:
+    """Return the runs to choose from, smallest first, all but their steps.
+
+    base     the settings that the user gave, among defaults
+    given    names of the settings in `base` that stay as they are
+    longest  the longest context that the text allows; longer ones of the ladder are cut to it
+    """
+    made = [_candidate(rung, base, given, longest) for rung in LADDER]
+    return list(dict.fromkeys(made))
+
+
+def smallest(base: TrainConfig, longest: int) -> TrainConfig:
+    """Return the smallest run of the ladder on the same text, runtime and type as `base`."""
+    plain = TrainConfig(data=base.data, dtype=base.dtype, runtime=base.runtime, threads=base.threads)
+    return _candidate(LADDER[0], plain, (), longest)
+
+
+def finished(candidate: TrainConfig, given: Collection[str], **settings: int) -> TrainConfig:
+    """Return the candidate with its steps and intervals, and with the warm-up that belongs to them."""
+    made = replace(candidate, **settings)
+    if "warmup_steps" in given:
+        return made
+    return replace(made, optim=replace(made.optim, warmup_steps=max(1, round(WARMUP * made.steps))))
+
+
+def _candidate(rung: Rung, base: TrainConfig, given: Collection[str], longest: int) -> TrainConfig:
+    width = base.model.d_model if "d_model" in given else rung.d_model
+    if "n_heads" in given and "d_model" not in given:
+        width = -(-width // base.model.n_heads) * base.model.n_heads  # the next width that the heads divide
+    chosen: dict[str, Any] = {
+        "d_model": width,
+        "n_heads": heads(width),
+        "n_layers": rung.n_layers,
+        "seq_len": min(rung.seq_len, longest),
+        "batch_size": rung.batch_size,
+        "lr": min(HIGHEST_LR, WIDTH_TIMES_LR / width),
+    }
+    chosen = {name: value for name, value in chosen.items() if name not in given}
+    return replace(
+        base,
+        model=replace(base.model, **_of(ModelConfig, chosen)),
+        optim=replace(base.optim, **_of(OptimConfig, chosen)),
+        **_of(TrainConfig, chosen),
+    )
+
+
+def heads(width: int) -> int:
+    """Return the number of heads that divides the width and makes them nearest to 32 wide."""
+    divisors = (h for h in range(1, width + 1) if width % h == 0)
+    return min(divisors, key=lambda h: abs(width / h - HEAD_WIDTH))
+
+
+def _of(cls: type[Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Return those of the settings that are fields of this config."""
+    return {f.name: settings[f.name] for f in fields(cls) if f.name in settings}

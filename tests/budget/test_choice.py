@@ -1,0 +1,171 @@
+"""The choice is a function of numbers: what it may never do, on machines and texts of every size."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from byhand.budget.choice import AS_GOOD, choose, predicted
+from byhand.budget.expectation import most_passes
+from byhand.budget.probe import Cost
+from byhand.budget.recipe import candidates
+from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig
+from byhand.flops import block_weights, step_flops
+from byhand.model import parameter_shapes
+
+RUNS = candidates(TrainConfig(), (), 1 << 20)
+LONG = 10**12  # bytes: no run here passes over them once
+
+
+def magnitudes(low, high):
+    return st.floats(math.log(low), math.log(high)).map(math.exp)
+
+
+def machine(rate, fixed=3e-4):
+    """What runs cost on a machine with so many FLOP/s, and a fixed time for each step."""
+
+    def cost(config):
+        step = fixed + flops(config) / rate
+        return Cost(step, 4 * step, 0.05)
+
+    return cost
+
+
+def flops(config):
+    return step_flops(config.model, config.batch_size * config.grad_accum)
+
+
+def parameters(config):
+    return sum(math.prod(shape) for shape in parameter_shapes(config.model).values())
+
+
+@given(seconds=magnitudes(5, 1e5), rate=magnitudes(1e10, 1e13), more=st.floats(1.5, 50), faster=st.booleans())
+@settings(deadline=None)
+def test_more_time_or_a_faster_machine_trains_more_and_expects_less_loss(seconds, rate, more, faster):
+    before = choose(RUNS, machine(rate), seconds, LONG)
+    after = choose(RUNS, machine(rate * (more if faster else 1)), seconds * (1 if faster else more), LONG)
+    assert after.loss <= before.loss + AS_GOOD
+    if not faster:  # the fixed time of a step stays what it was
+        assert after.config.steps * flops(after.config) >= before.config.steps * flops(before.config)
+    assert flops(after.config) >= flops(before.config)
+
+
+@given(seconds=magnitudes(1, 1e5), rate=magnitudes(1e9, 1e13), text_bytes=magnitudes(100, 1e9))
+@settings(deadline=None)
+def test_the_choice_fits_the_time_and_the_text(seconds, rate, text_bytes):
+    choice = choose(RUNS, machine(rate), seconds, int(text_bytes))
+    if choice is None:
+        assert machine(rate)(RUNS[0]).step * 5 + 0.1 > seconds * 0.9
+        return
+    assert choice.seconds <= seconds
+    tokens = choice.config.steps * choice.config.tokens_per_step
+    limit = max(
+        most_passes(block_weights(choice.config.model), int(text_bytes)) * int(text_bytes),
+        choice.config.tokens_per_step,
+    )
+    assert tokens <= limit
+    assert choice.passes == pytest.approx(tokens / int(text_bytes))
+    assert choice.text_ends == (choice.seconds < 0.8 * seconds - 1) or seconds < 30
+
+
+def test_a_text_that_is_learnt_by_heart_ends_the_run_early():
+    choice = choose(RUNS, machine(1e11), 3600, 20_000)
+    assert choice.text_ends
+    assert choice.seconds < 1800
+    assert parameters(choice.config) < parameters(choose(RUNS, machine(1e11), 3600, LONG).config)
+
+
+def test_nothing_fits_into_no_time():
+    assert choose(RUNS, machine(1e10), 0.05, LONG) is None
+    assert choose(RUNS, machine(1e10), -3.0, LONG) is None
+
+
+@pytest.mark.parametrize("seconds", [3, 75, 3600, 40_000])
+def test_evaluations_and_saves_take_a_small_part(seconds):
+    config = choose(RUNS, machine(2e11), seconds, LONG).config
+    evaluations = 1 + (config.steps - 1) // config.eval_interval if config.eval_interval else 1
+    assert evaluations <= 10
+    assert evaluations * 4 * machine(2e11)(config).step <= max(0.04 * seconds, 8 * machine(2e11)(config).step)
+    saves = 1 + (config.steps - 1) // config.save_interval if config.save_interval else 1
+    assert saves == pytest.approx(1 + seconds // 600, rel=0.05, abs=1)
+
+
+def test_given_intervals_stay_and_their_cost_is_counted():
+    free = choose(RUNS[:1], machine(1e11), 60, LONG)
+    often = replace(RUNS[0], eval_interval=1)
+    kept = choose([often], machine(1e11), 60, LONG, {"eval_interval"})
+    assert kept.config.eval_interval == 1
+    assert kept.config.steps < 0.3 * free.config.steps
+    assert kept.seconds <= 60
+
+
+def test_warm_up_is_a_share_of_the_steps_unless_it_is_given():
+    short, long = (choose(RUNS[:1], machine(1e11), s, LONG).config for s in (10, 100))
+    assert long.optim.warmup_steps == pytest.approx(10 * short.optim.warmup_steps, rel=0.1)
+    mine = [replace(RUNS[0], optim=replace(RUNS[0].optim, warmup_steps=7))]
+    assert choose(mine, machine(1e11), 10, LONG, {"warmup_steps"}).config.optim.warmup_steps == 7
+
+
+def test_costs_are_those_measured_and_otherwise_on_a_line():
+    cost = machine(1e11, fixed=2e-3)
+    known = {run: cost(run) for run in (RUNS[0], RUNS[4])}
+    guess = predicted(known)
+    assert guess(RUNS[0]) == known[RUNS[0]]
+    for run in RUNS:
+        assert guess(run).step == pytest.approx(cost(run).step, rel=1e-6)
+    alone = predicted({RUNS[1]: cost(RUNS[1])})
+    assert alone(RUNS[5]).step == pytest.approx(cost(RUNS[1]).step * flops(RUNS[5]) / flops(RUNS[1]))
+
+
+def test_measurements_that_no_machine_can_give_still_predict_positive_costs():
+    """A pause in the probe may make the smaller shape the slower one."""
+    guess = predicted({RUNS[0]: Cost(1.0, 1, 1), RUNS[3]: Cost(0.001, 1, 1)})
+    assert all(guess(run).step > 0 for run in RUNS)
+
+
+KEPT = {
+    "d_model": 60,
+    "n_heads": 5,
+    "n_layers": 2,
+    "seq_len": 48,
+    "batch_size": 3,
+    "lr": 7e-4,
+    "grad_accum": 2,
+    "warmup_steps": 11,
+    "beta2": 0.95,
+}
+
+
+@given(names=st.sets(st.sampled_from(sorted(KEPT))), seconds=magnitudes(5, 1e4))
+@settings(deadline=None)
+def test_what_is_given_is_kept_whatever_it_is(names, seconds):
+    values = {name: KEPT[name] for name in names}
+
+    def those_of(cls):
+        return {n: v for n, v in values.items() if n in cls.__dataclass_fields__}
+
+    heads = {} if "d_model" in names else {"d_model": 60}  # a base config must be whole
+    model = ModelConfig(**{**heads, **those_of(ModelConfig)})
+    base = TrainConfig(model=model, optim=OptimConfig(**those_of(OptimConfig)), **those_of(TrainConfig))
+    runs = candidates(base, names, 1 << 20)
+    config = choose(runs, machine(1e11), seconds, LONG, names).config
+    for part in (config, config.model, config.optim):
+        for name, value in those_of(type(part)).items():
+            assert getattr(part, name) == value
+    assert config.model.d_model % config.model.n_heads == 0
+    if {"d_model", "n_heads", "n_layers", "seq_len", "batch_size", "lr"} <= names:
+        assert len(runs) == 1
+
+
+def test_the_text_and_the_seed_pass_through():
+    base = TrainConfig(data=DataConfig(data="here", val_fraction=0.2), seed=9, dtype="float64", runtime="numpy")
+    for run in candidates(base, (), 64):
+        assert (run.data, run.seed, run.dtype, run.runtime) == (base.data, 9, "float64", "numpy")
+        assert run.model.seq_len <= 64
+
+
+@given(longest=st.integers(0, 8).map(lambda n: 2**n))
+def test_contexts_fit_short_texts(longest):
+    assert all(run.model.seq_len <= longest for run in candidates(TrainConfig(), (), longest))

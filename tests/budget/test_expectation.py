@@ -1,0 +1,81 @@
+"""The expected loss: its direction in every argument, on Shakespeare, and on other texts."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from byhand.budget import expectation
+from byhand.budget.expectation import expected_loss, expected_range, most_passes, translated
+from byhand.budget.n_grams import n_gram_losses
+
+SHAKESPEARE = Path(__file__).resolve().parents[2] / "../shared/data/tinyshakespeare.txt"
+SIZES = st.integers(1_000, 10**8)
+
+
+@given(parameters=SIZES, tokens=SIZES, text=SIZES)
+def test_more_of_anything_never_hurts(parameters, tokens, text):
+    loss = expected_loss(parameters, tokens, 64, text)
+    assert 0 < loss <= math.log(256)
+    assert expected_loss(2 * parameters, tokens, 64, text) <= loss
+    assert expected_loss(parameters, 2 * tokens, 64, text) <= loss
+    assert expected_loss(parameters, tokens, 64, 2 * text) <= loss + 1e-12
+
+
+def test_a_second_pass_is_worth_less_than_fresh_text():
+    once, twice = (expected_loss(10**6, tokens, 64, 10**6) for tokens in (10**6, 10**7))
+    fresh = expected_loss(10**6, 10**7, 64, 10**7)
+    assert fresh < twice < once
+
+
+def test_large_models_know_short_texts_by_heart_soon():
+    assert most_passes(10**6, 10**5) < most_passes(10**5, 10**5) < most_passes(10**5, 10**6)
+
+
+def parts(content):
+    text = np.frombuffer(content, np.uint8) if isinstance(content, bytes) else content
+    cut = len(text) - round(len(text) / 10)
+    return text[:cut], text[cut:]
+
+
+def expected_on(loss, content):
+    train, val = parts(content)
+    return expected_range(loss, n_gram_losses(train, val), len(train))
+
+
+@pytest.mark.skipif(not SHAKESPEARE.exists(), reason="tinyshakespeare is not here")
+def test_on_shakespeare_the_loss_is_what_the_law_says():
+    train, val = parts(np.fromfile(SHAKESPEARE, np.uint8))
+    for i, counted in enumerate(expectation.COUNTED):
+        # the last entry stands for every longer text
+        used = train if counted == expectation.COUNTED[-1] else train[-counted:]
+        assert n_gram_losses(used, val) == pytest.approx([losses[i] for losses in expectation.N_GRAMS], abs=6e-4)
+    for loss in (3.5, 2.6, 2.0, 1.5):
+        assert expected_on(loss, np.concatenate([train, val])).loss == pytest.approx(loss, abs=1e-3)
+
+
+def test_an_easier_text_is_expected_to_be_easier():
+    words = b"the quick brown fox jumps over the lazy dog; " * 1_000
+    noise = np.random.default_rng(0).integers(0, 256, 50_000).astype(np.uint8)
+    expected = [expected_on(loss, words) for loss in (3.6, 3.0, 2.4, 2.0, 1.6)]
+    assert [e.loss for e in expected] == sorted((e.loss for e in expected), reverse=True)
+    assert expected[-1].loss < 0.1
+    assert 5.4 < expected_on(2.0, noise).loss < 5.6  # ln 256 = 5.545
+    assert all(e.low <= e.loss <= e.high for e in expected)
+    assert expected[3].high - expected[3].low > 1  # so unlike Shakespeare that little is known
+
+
+@given(
+    losses=st.lists(st.floats(1.5, 4), min_size=2, max_size=20),
+    counted=st.integers(1, 10**7),
+    seed=st.integers(0, 99),
+)
+def test_translating_keeps_the_order(losses, counted, seed):
+    rng = np.random.default_rng(seed)
+    n_grams = rng.uniform(0.5, 5, 4)
+    here = [translated(loss, n_grams, counted) for loss in sorted(losses)]
+    assert here == sorted(here)
+    assert all(h > 0 for h in here)
