@@ -73,9 +73,9 @@ def _start(options: Options, given: Collection[str]) -> int:
     resolved(config)  # what cannot work is refused before anything is written
     whole = ByteDataset(text.tokens, text.name)
     whole.require_vocabulary(config.model.vocab_size)
-    if options.out:
-        _require_no_run(options.out)
     if options.minutes is not None:
+        if options.out:
+            _require_no_run(options.out)
         config, promise = planned(config, given, whole, options.minutes)
     whole.split(config.data.val_fraction, config.model.seq_len)
     run = options.out or _free_folder(Path("runs"))
