@@ -7,12 +7,18 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+REST = 0.3  # seconds
+
 
 def by_turns(runs: Mapping[str, Callable[[], Any]], repeats: int, rounds: int = 5) -> dict[str, list[float]]:
-    """Return seconds by name: in each round every run is warmed once, then timed `repeats` times."""
+    """Return seconds by name: in each round every run is warmed once, then timed `repeats` times.
+
+    Before each turn the machine rests, until threads that wait by spinning have given up their cores.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
+            time.sleep(REST)
             run()
             for _ in range(repeats):
                 begun = time.perf_counter()
