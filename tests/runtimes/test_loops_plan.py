@@ -47,9 +47,9 @@ def batch(config, rows, steps, seed=0):
     return tuple(rng.integers(0, config.vocab_size, (rows, steps)) for _ in range(2))
 
 
-def assert_step_equal(fast, slow, tokens, targets, threads=2, kernels_only=True):
+def assert_step_equal(fast, slow, tokens, targets, threads=2, kernels_only=True, rules=groups.FUSIONS):
     """Hold a replayed step's loss and gradients against the tape's."""
-    runtime = LoopsRuntime(fast, bh.AdamW(lr=0.0, weight_decay=0.0), threads=threads)
+    runtime = LoopsRuntime(fast, bh.AdamW(lr=0.0, weight_decay=0.0), threads=threads, rules=rules)
     loss, norm = runtime.step([(tokens, targets)])
     expected = slow.loss(tokens, targets)
     expected.backward()
@@ -93,18 +93,52 @@ def test_attention_in_blocks(steps, causal):
     assert_step_equal(fast, slow, *batch(fast.config, 2, steps))
 
 
-@pytest.mark.parametrize("without", [fusion.name for fusion in groups.FUSIONS])
-def test_an_equation_without_a_kernel_runs_its_reference_halves(without, monkeypatch):
-    """Take one rule away: its equations go through the fallback (or a plainer rule), with the same numbers."""
-    rest = tuple(f for f in groups.FUSIONS if f.name != without)
-    monkeypatch.setattr(groups, "FUSIONS", rest)
+def rules_without(*names):
+    assert set(names) <= {fusion.name for fusion in groups.FUSIONS}
+    return tuple(f for f in groups.FUSIONS if f.name not in names)
+
+
+@pytest.mark.parametrize("without", [fusion.name for fusion in groups.FUSIONS if fusion.reason])
+def test_a_step_without_one_fusion_has_the_same_numbers(without):
+    """Its equations go through the kernels that serve each alone, or where there are none through the fallback."""
     config = {"activation": "relu"} if "relu" in without else {}
     fast, slow = two_models(norm_affine=True, **config)
-    if without == "cross-entropy with its derivative":
-        with pytest.raises(ConfigError, match="cross_entropy"):
-            assert_step_equal(fast, slow, *batch(fast.config, 3, 9))
-        return
-    assert_step_equal(fast, slow, *batch(fast.config, 3, 9), kernels_only=False)
+    alone = without not in ("attention", "embeddings")
+    runtime = assert_step_equal(
+        fast, slow, *batch(fast.config, 3, 9), kernels_only=alone, rules=groups.without(without)
+    )
+    with_it = LoopsRuntime(fast, bh.AdamW(), threads=2).plan("train", (3, 9))
+    assert [c.kernel for c in runtime.plan("train", (3, 9)).calls] != [c.kernel for c in with_it.calls]
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        ("layer_norm",),
+        ("linear",),
+        ("linear + residual", "residual"),
+        ("linear + gelu", "gelu"),
+        ("linear + relu", "relu"),
+    ],
+    ids=str,
+)
+def test_an_equation_without_a_kernel_runs_its_reference_halves(without):
+    fast, slow = two_models(norm_affine=True, activation="relu" if "relu" in without else "gelu")
+    rules = rules_without(*without)
+    assert_step_equal(fast, slow, *batch(fast.config, 3, 9), kernels_only=False, rules=rules)
+
+
+def test_no_fusion_at_all():
+    fast, slow = two_models(norm_affine=True, tied_embeddings=True)
+    rules = tuple(f for f in groups.FUSIONS if not f.reason)
+    assert_step_equal(fast, slow, *batch(fast.config, 3, 9), kernels_only=False, rules=rules)
+
+
+def test_a_plan_must_end_in_a_loss_with_kernels():
+    fast, _ = two_models()
+    rules = rules_without("cross-entropy with its derivative", "cross_entropy")
+    with pytest.raises(ConfigError, match="cross_entropy"):
+        LoopsRuntime(fast, bh.AdamW(), rules=rules).step([batch(fast.config, 3, 9)])
 
 
 def test_loss_without_gradient():

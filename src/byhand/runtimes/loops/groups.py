@@ -1,7 +1,7 @@
 """Groups: which neighbouring applications become one, and why it pays.
 
-Each fusion names the equations, last one first to be looked for, the reason, and what it was measured to give.
-An equation that no rule takes goes to the reference halves.
+Each fusion names the last equation of its group and the reason; what it gives is measured by `byhand bench fusions`.
+The rules without a reason handle an equation alone. What no rule takes goes to the reference halves.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from byhand.runtimes.loops.kernels import (
     layer_norm,
     linear,
     relu,
+    residual,
     row_product,
 )
 from byhand.runtimes.loops.record import Graph
@@ -29,7 +30,10 @@ from byhand.runtimes.loops.record import Graph
 
 @dataclass(frozen=True)
 class Fusion:
-    """A rule: applications that end in `last` and match become one group."""
+    """A rule: applications that end in `last` and match become one group.
+
+    reason  why that is faster; "" for the kernels of one equation alone
+    """
 
     name: str
     last: str
@@ -38,8 +42,6 @@ class Fusion:
     backward: Callable[..., None]
     reason: str
 
-
-LOSS_RULE = "cross-entropy with its derivative"
 
 FUSIONS = (
     Fusion(
@@ -65,13 +67,31 @@ FUSIONS = (
         "token and position rows are read once and written once",
     ),
     Fusion(
-        LOSS_RULE, "cross_entropy",
+        "cross-entropy with its derivative", "cross_entropy",
         cross_entropy.match, cross_entropy.forward, cross_entropy.backward,
         "probabilities get no array of their own: the logits become their cotangent in the same pass",
     ),
     Fusion("layer_norm", "layer_norm", layer_norm.match, layer_norm.forward, layer_norm.backward, ""),
     Fusion("linear", "linear", linear.match, linear.forward, linear.backward, ""),
+    Fusion("residual", "residual", residual.match, residual.forward, residual.backward, ""),
+    Fusion("gelu", "gelu", gelu.match_alone, gelu.forward_alone, gelu.backward_alone, ""),
+    Fusion("relu", "relu", relu.match_alone, relu.forward_alone, relu.backward_alone, ""),
+    Fusion(
+        "cross_entropy", "cross_entropy",
+        cross_entropy.match_kept, cross_entropy.forward_kept, cross_entropy.backward_kept, "",
+    ),
 )  # fmt: skip
+
+
+def without(name: str) -> tuple[Fusion, ...]:
+    """Return the rules of training without one of them, to see what it gives."""
+    return tuple(fusion for fusion in FUSIONS if fusion.name != name)
+
+
+def ends_in_a_loss(groups: list[Group]) -> bool:
+    """Return whether the last group adds to the loss by kernels, as a plan of training must."""
+    last = groups[-1]
+    return last.nodes[-1].equation.name == "cross_entropy" and last.forward is not reference.forward
 
 
 def _forward_only(graph_draft: Any, group: Group) -> None:
@@ -104,13 +124,13 @@ DECODING = (
 )  # fmt: skip
 
 
-def groups_of(graph: Graph, fusions: tuple[Fusion, ...] | None = None) -> list[Group]:
-    """Split the graph into groups, in the order in which they run forward; the rules are FUSIONS if not given."""
+def groups_of(graph: Graph, fusions: tuple[Fusion, ...]) -> list[Group]:
+    """Split the graph into groups, in the order in which they run forward."""
     groups: list[Group] = []
     taken: set[int] = set()
     for node in reversed(graph.nodes):
         if id(node) not in taken:
-            group = _group_at(node, graph, FUSIONS if fusions is None else fusions)
+            group = _group_at(node, graph, fusions)
             taken |= {id(n) for n in group.nodes}
             groups.append(group)
     return groups[::-1]

@@ -17,7 +17,7 @@ from byhand.engine import Tensor
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.arena import Arena
 from byhand.runtimes.loops.draft import OWN_SIGNAL, At, Buffer, Call, Draft, Late, Operand
-from byhand.runtimes.loops.groups import LOSS_RULE, groups_of
+from byhand.runtimes.loops.groups import FUSIONS, Fusion, ends_in_a_loss, groups_of
 from byhand.runtimes.loops.layout import ALIGN, place_by_lifetime, place_in_order
 from byhand.runtimes.loops.record import record
 from byhand.runtimes.loops.replay import FIELDS, OPCODES, WIDTH
@@ -144,17 +144,19 @@ def make_plan(
     arena: Arena,
     backward: bool,
     inputs_of_products: str = "float32",
+    rules: tuple[Fusion, ...] = FUSIONS,
 ) -> Plan:
     """Record compute(**inputs) for each size of share, and turn it into a plan.
 
     inputs give the whole batch's shapes, batch first. With `backward` the plan ends with the AdamW update.
     inputs_of_products "bfloat16" rounds what linear layers multiply.
+    rules say which applications become one (see `groups.py`).
     """
     sizes = split(next(iter(inputs.values()))[0], arena.shares)
     drafts = {}
     for size in dict.fromkeys(sizes):
         arrays = {k: np.zeros((size, *shape[1:]), np.int64) for k, shape in inputs.items()}
-        drafts[size] = _draft(compute, arrays, arena, backward, inputs_of_products)
+        drafts[size] = _draft(compute, arrays, arena, backward, inputs_of_products, rules)
     constants: list[tuple[int, Any]] = []
     end, stride = 0, 0
     for draft in drafts.values():
@@ -180,11 +182,16 @@ def make_plan(
 
 
 def _draft(
-    compute: Callable[..., Tensor], arrays: dict[str, Any], arena: Arena, backward: bool, inputs_of_products: str
+    compute: Callable[..., Tensor],
+    arrays: dict[str, Any],
+    arena: Arena,
+    backward: bool,
+    inputs_of_products: str,
+    rules: tuple[Fusion, ...],
 ) -> Draft:
     draft = Draft(record(compute, **arrays), arena.parameters, inputs_of_products)
-    groups = groups_of(draft.graph)
-    if groups[-1].rule != LOSS_RULE:
+    groups = groups_of(draft.graph, rules)
+    if not ends_in_a_loss(groups):
         end = groups[-1].nodes[-1].equation.name
         raise ConfigError(f"a plan must end in cross_entropy of logits, not in {end}. Use the numpy runtime.")
     for group in groups:

@@ -20,6 +20,7 @@ from byhand.runtimes.loops import cores
 from byhand.runtimes.loops import plan as layout
 from byhand.runtimes.loops.arena import Arena
 from byhand.runtimes.loops.blas import find_blas, lacks_bfloat16
+from byhand.runtimes.loops.groups import FUSIONS, Fusion
 from byhand.runtimes.loops.native import yield_address
 from byhand.runtimes.loops.plan import Plan, Share, make_plan
 from byhand.runtimes.loops.replay import replay
@@ -62,6 +63,7 @@ class LoopsRuntime:
     threads    shares of the batch, all cores if not given
     blas       "auto", "mkl" or "scipy"
     dtype      "bfloat16" rounds what linear layers multiply; weights, sums and all else stay float32
+    rules      which applications become one
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class LoopsRuntime:
         threads: int | None = None,
         blas: str = "auto",
         dtype: str = "float32",
+        rules: tuple[Fusion, ...] = FUSIONS,
     ) -> None:
         if any(str(p.dtype) != "float32" for p in model.parameters().values()):
             raise ConfigError("the loops runtime computes in float32. Use --runtime numpy for float64.")
@@ -83,6 +86,7 @@ class LoopsRuntime:
         self.dtype = dtype
         if dtype == "bfloat16" and (lack := lacks_bfloat16(self.blas)):
             raise ConfigError(lack)
+        self.rules = rules
         self.arena = Arena(model.parameters(), self.threads)
         self._no_moments: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
         self._team = Team(self.threads)
@@ -139,8 +143,9 @@ class LoopsRuntime:
         """Return the plan of a "train" step or a "loss" for tokens of this shape (B, T); made once."""
         if (kind, shape) not in self._plans:
             inputs = {"tokens": shape, "targets": shape}
-            made = make_plan(f"{kind} {shape}", self.model.loss, inputs, self.arena, kind == "train", self.dtype)
-            self._plans[kind, shape] = made
+            self._plans[kind, shape] = make_plan(
+                f"{kind} {shape}", self.model.loss, inputs, self.arena, kind == "train", self.dtype, self.rules
+            )
         return self._plans[kind, shape]
 
     def _checked(self, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:

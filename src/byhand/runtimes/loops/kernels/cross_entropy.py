@@ -1,6 +1,7 @@
 """Kernels of `cross_entropy`, the end of the graph: loss and derivative in one pass over the logits.
 
-Probabilities never get an array of their own: (p - onehot) / N takes the place of the logits.
+Probabilities get no array of their own: (p - onehot) / N takes the place of the logits. Only where somebody else
+reads the logits too they stay, and the probabilities are kept until the way back.
 """
 
 # pyright: reportMissingImports=false
@@ -41,6 +42,36 @@ def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot):
     controls[slot] += total * controls[0]
 
 
+@compiled
+def softmax_loss(memory, words, controls, logits, p, targets, rows, vocab, slot):
+    """Add the rows' losses to controls[slot]; p = softmax(logits)."""
+    total = 0.0
+    for i in range(rows):
+        z, o = vector(memory, logits + i * vocab, vocab), vector(memory, p + i * vocab, vocab)
+        m = largest(words, logits + i * vocab, vocab)
+        sum_e = F(0)
+        for v in range(vocab):
+            e = exp(z[v] - m)
+            o[v] = e
+            sum_e += e
+        total += math.log(sum_e) - (z[words[targets + i]] - m)
+        inverse = F(1.0) / sum_e
+        for v in range(vocab):
+            o[v] *= inverse
+    controls[slot] += total * controls[0]
+
+
+@compiled
+def softmax_loss_back(memory, words, controls, p, targets, rows, vocab):
+    """p becomes (p - onehot) * controls[0], the weight of a row."""
+    weight = F(controls[0])
+    d = vector(memory, p, rows * vocab)
+    for i in range(rows * vocab):
+        d[i] *= weight
+    for i in range(rows):
+        d[i * vocab + words[targets + i]] -= weight
+
+
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
     """cross_entropy at the root of the graph, of logits that nobody else reads."""
     logits = node.inputs[0]
@@ -64,3 +95,31 @@ def backward(draft: Draft, group: Group) -> None:
     """What the forward call left in the logits' place is their cotangent."""
     logits = group.nodes[0].inputs[0]
     draft.join(logits, draft.value(logits), group.nodes[0])
+
+
+def match_kept(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """cross_entropy at the root of the graph, whoever else reads the logits."""
+    return (node,) if graph.is_root(node) and graph.is_input(node.inputs[1]) else None
+
+
+def forward_kept(draft: Draft, group: Group) -> None:
+    """Loss, and the probabilities for the way back."""
+    (node,) = group.nodes
+    logits, targets = node.inputs
+    rows, vocab = math.prod(logits.shape[:-1]), logits.shape[-1]
+    draft.emit(
+        "softmax_loss", node, 20 * rows * vocab, logits=draft.value(logits), p=draft.saved(node, "p", logits.shape),
+        targets=draft.value(targets), rows=rows, vocab=vocab, slot=LOSS_SLOT,
+    )  # fmt: skip
+
+
+def backward_kept(draft: Draft, group: Group) -> None:
+    """The probabilities become the logits' cotangent."""
+    (node,) = group.nodes
+    logits, targets = node.inputs
+    rows, vocab = math.prod(logits.shape[:-1]), logits.shape[-1]
+    p = draft.saved(node, "p", logits.shape)
+    draft.emit(
+        "softmax_loss_back", node, rows * vocab, p=p, targets=draft.value(targets), rows=rows, vocab=vocab
+    )  # fmt: skip
+    draft.join(logits, p, node)

@@ -1,7 +1,8 @@
-"""Kernels of `gelu` (tanh form) after `linear`: bias, gate and derivative in one pass.
+"""Kernels of `gelu` (tanh form): after `linear` bias, gate and derivative in one pass; alone, one pass each way.
 
 Equation    y = x s,   s = (1 + tanh u) / 2 = 1 / (1 + exp(-2u)),   slope = s + x s (1 - s) 2 u'(x)
-The slope takes the place of x, which nobody needs again: going back is one product instead of another exp.
+After `linear` the slope takes the place of x, which nobody needs again: going back is one product instead of
+another exp.
 """
 
 # pyright: reportMissingImports=false
@@ -59,6 +60,27 @@ def gelu_back(memory, d, slope, out, copy, rows, width, adds):
                 low[i, c] = half(bits[i, c])
 
 
+@compiled
+def gelu(memory, x, y, n):
+    """y = gelu(x)."""
+    a, o = vector(memory, x, n), vector(memory, y, n)
+    for i in range(n):
+        v = a[i]
+        o[i] = v / (F(1.0) + exp(-TWO_K * v * (F(1.0) + CUBIC * v * v)))
+
+
+@compiled
+def times_gelu_slope(memory, d, x, n):
+    """d *= slope at x."""
+    a, b = vector(memory, d, n), vector(memory, x, n)
+    for i in range(n):
+        v = b[i]
+        square = CUBIC * v * v
+        s = F(1.0) / (F(1.0) + exp(-TWO_K * v * (F(1.0) + square)))
+        g = v * s
+        a[i] *= s + (g - g * s) * TWO_K * (F(1.0) + F(3.0) * square)
+
+
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
     """linear with a bias -> gelu."""
     inner = graph.only(node.inputs[0], "linear")
@@ -92,3 +114,23 @@ def backward(draft: Draft, group: Group) -> None:
         copy=draft.copy(d, id(inner)), rows=rows, width=width, adds=adds,
     )  # fmt: skip
     linear.product_back(draft, group, d)
+
+
+def match_alone(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """The activation alone."""
+    return (node,)
+
+
+def forward_alone(draft: Draft, group: Group) -> None:
+    """One pass, out of place."""
+    (node,) = group.nodes
+    y = draft.result(node)
+    draft.emit("gelu", node, 15 * y.size, x=draft.value(node.inputs[0]), y=y, n=y.size)
+
+
+def backward_alone(draft: Draft, group: Group) -> None:
+    """The gate is computed anew."""
+    (node,) = group.nodes
+    d = draft.cotangent(node)
+    draft.emit("times_gelu_slope", node, 25 * d.size, d=d, x=draft.value(node.inputs[0]), n=d.size)
+    draft.join(node.inputs[0], d, node)

@@ -1,4 +1,4 @@
-"""Kernels of `relu` after `linear`: the bias and the cut in one pass, in place."""
+"""Kernels of `relu`: after `linear` the bias and the cut in one pass, in place; alone, one pass each way."""
 
 # pyright: reportMissingImports=false
 from __future__ import annotations
@@ -10,6 +10,7 @@ import numpy as np
 from byhand.runtimes.loops.draft import Draft, Group
 from byhand.runtimes.loops.kernels import linear
 from byhand.runtimes.loops.kernels.gelu import match as match
+from byhand.runtimes.loops.kernels.gelu import match_alone as match_alone
 from byhand.runtimes.loops.native import compiled, matrix, vector
 
 F = np.float32
@@ -26,11 +27,20 @@ def bias_relu(memory, x, bias, rows, width):
 
 
 @compiled
+def relu(memory, x, y, n):
+    """y = max(x, 0); NaN stays NaN."""
+    a, o = vector(memory, x, n), vector(memory, y, n)
+    for i in range(n):
+        o[i] = F(0) if a[i] <= F(0) else a[i]
+
+
+@compiled
 def relu_back(memory, d, y, n):
-    """d = 0 where y is 0."""
+    """d = 0 where y is 0. Reading d only where it counts would keep the loop scalar."""
     a, b = vector(memory, d, n), vector(memory, y, n)
     for i in range(n):
-        a[i] = a[i] if b[i] > F(0) else F(0)
+        v = a[i]
+        a[i] = v if b[i] > F(0) else F(0)
 
 
 def forward(draft: Draft, group: Group) -> None:
@@ -50,3 +60,18 @@ def backward(draft: Draft, group: Group) -> None:
     draft.emit("relu_back", group.nodes[-1], n, d=d, y=draft.result(group.nodes[-1]), n=n)
     linear.bias_back(draft, group, d)
     linear.product_back(draft, group, d)
+
+
+def forward_alone(draft: Draft, group: Group) -> None:
+    """One pass, out of place."""
+    (node,) = group.nodes
+    y = draft.result(node)
+    draft.emit("relu", node, y.size, x=draft.value(node.inputs[0]), y=y, n=y.size)
+
+
+def backward_alone(draft: Draft, group: Group) -> None:
+    """Cut where the result was cut."""
+    (node,) = group.nodes
+    d = draft.cotangent(node)
+    draft.emit("relu_back", node, d.size, d=d, y=draft.result(node), n=d.size)
+    draft.join(node.inputs[0], d, node)
