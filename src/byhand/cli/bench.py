@@ -1,4 +1,4 @@
-"""`byhand bench train|generate|scale`: how fast a step, or a token, is here, beside peers in the same run."""
+"""`byhand bench train|generate|scale|fusions`: how fast a step, or a token, is here, beside peers in the same run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tyro
 
 from byhand.bench import generating, training
 from byhand.bench.shapes import shape_of
-from byhand.cli import bench_scale
+from byhand.cli import bench_fusions, bench_scale
 from byhand.cli.arguments import parse
 from byhand.config import Dtype, Weights
 from byhand.errors import ConfigError
@@ -64,7 +64,7 @@ class GenerateOptions:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     if arguments[:1] in ([], ["-h"], ["--help"]):
-        print("usage: byhand bench train|generate|scale [options]; `byhand bench train --help` lists them")
+        print("usage: byhand bench train|generate|scale|fusions [options]; `byhand bench train --help` lists them")
         return 0 if arguments else 2
     match arguments[0]:
         case "train":
@@ -73,7 +73,9 @@ def main(arguments: list[str]) -> int:
             return _generate(parse(GenerateOptions, arguments[1:], "byhand bench generate"))
         case "scale":
             return bench_scale.main(arguments[1:])
-    raise ConfigError(f"there is no bench {arguments[0]!r}. Use byhand bench train, generate or scale.")
+        case "fusions":
+            return bench_fusions.main(arguments[1:])
+    raise ConfigError(f"there is no bench {arguments[0]!r}. Use byhand bench train, generate, scale or fusions.")
 
 
 def _generate(options: GenerateOptions) -> int:

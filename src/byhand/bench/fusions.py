@@ -1,0 +1,125 @@
+"""What each fusion of the loops runtime gives: a step of the plan without it beside the step with all, by turns.
+
+Without its rule a group's equations go to the kernels that handle each alone; where there are none, to their
+reference halves, which are NumPy (and Python, which only one thread runs at a time).
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from byhand.bench.contest import by_turns
+from byhand.bench.shapes import Shape
+from byhand.model import TinyGPT
+from byhand.optim import AdamW
+
+UPDATE = "AdamW + sum over shares + clipping"
+ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A fusion's gain: median ms of a step and MB of the arena with it and without, and what stood in for it."""
+
+    rule: str
+    instead: str
+    ms: float
+    ms_without: float
+    mb: float
+    mb_without: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long a step takes without it."""
+        return self.ms_without / self.ms
+
+
+def measure(shape: Shape, threads: int = 0, blas: str = "auto", seconds: float = 20.0) -> list[Gain]:
+    """Return each fusion's gain at this shape, in about so many seconds."""
+    from byhand.runtimes.loops.groups import FUSIONS, without
+
+    steps = {"gelu": Step(shape, threads, blas), "relu": Step(shape, threads, blas, "relu")}
+    whole = {f.name: "relu" if f.last == "relu" else "gelu" for f in FUSIONS if f.reason}
+    for name, activation in whole.items():
+        steps[name] = Step(shape, threads, blas, activation, without(name))
+    steps[UPDATE] = Step(shape, threads, blas)
+    steps[UPDATE].split_update()
+    whole[UPDATE] = "gelu"
+    ms = {name: 1e3 * statistics.median(times) for name, times in timed(steps, seconds).items()}
+    return [
+        Gain(name, steps[name].instead, ms[base], ms[name], steps[base].megabytes, steps[name].megabytes)
+        for name, base in whole.items()
+    ]
+
+
+def timed(steps: dict[str, Step], seconds: float) -> dict[str, list[float]]:
+    """Return each step's seconds, by turns; as many repeats as fit."""
+    once = sum(map(sum, by_turns(steps, repeats=1, rounds=1).values()))
+    return by_turns(steps, max(2, round(seconds / ROUNDS / once) - 1), ROUNDS)
+
+
+class Step:
+    """A training step by these rules, on a fixed random batch."""
+
+    def __init__(
+        self, shape: Shape, threads: int, blas: str, activation: Any = "gelu", rules: tuple[Any, ...] | None = None
+    ) -> None:
+        from byhand.runtimes.loops.groups import FUSIONS
+        from byhand.runtimes.loops.training import LoopsRuntime
+
+        model = TinyGPT(replace(shape.model(), activation=activation), seed=1)
+        optimizer = AdamW(lr=3e-4, betas=(0.9, 0.99), weight_decay=0.1, decay="matrices")
+        self.runtime = LoopsRuntime(model, optimizer, threads or None, blas, rules=rules or FUSIONS)
+        rng = np.random.default_rng(0)
+        tokens, targets = (rng.integers(0, shape.vocab_size, (shape.batch, shape.seq_len)) for _ in range(2))
+        self._batch = (tokens, targets)
+        self.plan = self.runtime.plan("train", (shape.batch, shape.seq_len))
+
+    def __call__(self) -> float:
+        """Make the step; return the loss."""
+        return self.runtime.step([self._batch], 1.0)[0]
+
+    @property
+    def megabytes(self) -> float:
+        """The whole arena: parameters, moments, gradients and the plan's workspace."""
+        return self.runtime.arena.memory.nbytes / 1e6
+
+    @property
+    def instead(self) -> str:
+        """What stands in for the rule that was left out."""
+        by_numpy = any(call.kernel == "reference" and call.node is not None for call in self.plan.calls)
+        return "NumPy halves" if by_numpy else "kernels"
+
+    def split_update(self) -> None:
+        """Add the shares one by one, sum the squares and clip, each in a pass of its own.
+
+        The clipping pass multiplies by 1, since the update's kernel clips by itself: what is measured is the pass.
+        """
+        from byhand.runtimes.loops.draft import Call
+
+        for share in self.plan.shares:
+            calls: list[Call] = []
+            for call in share.calls:
+                o: dict[str, Any] = call.operands
+                if call.kernel == "sum_shares":
+                    for k in range(1, o["shares"]):
+                        other = {"x": o["gradient"] + k * o["stride"], "y": o["gradient"], "n": o["n"]}
+                        calls.append(Call("accumulate", None, o["n"], other, ()))
+                    call = replace(call, operands=o | {"shares": 1})
+                elif call.kernel == "adamw":
+                    calls.append(Call("reference", None, o["n"], {}, (), self._scaling(o["gradient"], o["n"])))
+                calls.append(call)
+            share.calls = calls
+            share.tables = [np.array([share.row(c, k) for c in calls], np.int64) for k in range(len(share.tables))]
+
+    def _scaling(self, start: int, n: int) -> Callable[[Any], None]:
+        def run(share: Any) -> None:
+            gradient = self.runtime.arena.view(start, (n,))
+            np.multiply(gradient, np.float32(1), out=gradient)
+
+        return run
