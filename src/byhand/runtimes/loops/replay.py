@@ -24,7 +24,7 @@ from byhand.runtimes.loops.kernels.key_value_cache import attend, store_keys
 from byhand.runtimes.loops.kernels.layer_norm import normalise, normalise_back, scale_shift, scale_shift_back
 from byhand.runtimes.loops.kernels.linear import column_sum, fill_bias, fill_residual, gemm, gemm_bfloat16
 from byhand.runtimes.loops.kernels.relu import bias_relu, relu, relu_back
-from byhand.runtimes.loops.kernels.residual import accumulate, add, copy, zero
+from byhand.runtimes.loops.kernels.residual import accumulate, add_stream, copy, zero
 from byhand.runtimes.loops.kernels.row_product import pack, pack_halves, row_product
 from byhand.runtimes.loops.kernels.sampling import sample
 from byhand.runtimes.loops.native import barrier, compiled, flush_denormals, restore_denormals
@@ -36,7 +36,8 @@ KERNELS = (
     gemm, fill_bias, fill_residual, column_sum, normalise, normalise_back, scale_shift, scale_shift_back, bias_gelu,
     gelu_back, bias_relu, relu_back, attention, attention_back, embed, embed_back, positions_back, cross_entropy,
     copy, accumulate, zero, sum_shares, adamw, barrier, embed_row, row_product, store_keys, attend, sample,
-    round_bfloat16, gemm_bfloat16, pack, pack_halves, add, gelu, times_gelu_slope, relu, softmax_loss, softmax_loss_back,
+    round_bfloat16, gemm_bfloat16, pack, pack_halves, add_stream, gelu, times_gelu_slope, relu, softmax_loss,
+    softmax_loss_back,
 )
 # fmt: on
 OPCODES = {kernel.__name__: i for i, kernel in enumerate(KERNELS)}
@@ -49,7 +50,7 @@ WIDTH = 1 + max(map(len, FIELDS.values()))
  GELU_BACK, BIAS_RELU, RELU_BACK, ATTENTION, ATTENTION_BACK, EMBED, EMBED_BACK, POSITIONS_BACK, CROSS_ENTROPY,
  COPY, ACCUMULATE, ZERO, SUM_SHARES, ADAMW, BARRIER,
  EMBED_ROW, ROW_PRODUCT, STORE_KEYS, ATTEND, SAMPLE,
- ROUND_BFLOAT16, GEMM_BFLOAT16, PACK, PACK_HALVES, ADD, GELU, TIMES_GELU_SLOPE, RELU, SOFTMAX_LOSS,
+ ROUND_BFLOAT16, GEMM_BFLOAT16, PACK, PACK_HALVES, ADD_STREAM, GELU, TIMES_GELU_SLOPE, RELU, SOFTMAX_LOSS,
  SOFTMAX_LOSS_BACK) = range(len(KERNELS))  # fmt: skip
 
 
@@ -128,8 +129,8 @@ def replay(table, first, last, times, memory, words, controls, signals, blas):
             pack(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
         elif op == PACK_HALVES:
             pack_halves(words, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
-        elif op == ADD:
-            add(memory, r[1], r[2], r[3], r[4])
+        elif op == ADD_STREAM:
+            add_stream(memory, r[1], r[2], r[3], r[4])
         elif op == GELU:
             gelu(memory, r[1], r[2], r[3])
         elif op == TIMES_GELU_SLOPE:

@@ -12,17 +12,17 @@ from byhand.runtimes.loops.native import compiled, vector
 
 
 @compiled
-def copy(memory, x, y, n):
-    """y = x."""
-    vector(memory, y, n)[:] = vector(memory, x, n)
-
-
-@compiled
-def add(memory, x, a, y, n):
+def add_stream(memory, x, a, y, n):
     """y = x + a."""
     left, right, o = vector(memory, x, n), vector(memory, a, n), vector(memory, y, n)
     for i in range(n):
         o[i] = left[i] + right[i]
+
+
+@compiled
+def copy(memory, x, y, n):
+    """y = x."""
+    vector(memory, y, n)[:] = vector(memory, x, n)
 
 
 @compiled
@@ -50,7 +50,7 @@ def forward(draft: Draft, group: Group) -> None:
     (node,) = group.nodes
     x, a = map(draft.value, node.inputs)
     y = draft.result(node)
-    draft.emit("add", node, y.size, x=x, a=a, y=y, n=y.size)
+    draft.emit("add_stream", node, y.size, x=x, a=a, y=y, n=y.size)
 
 
 def backward(draft: Draft, group: Group) -> None:
