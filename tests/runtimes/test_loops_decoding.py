@@ -13,7 +13,8 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
 from byhand.runtimes.bfloat16 import rounded
-from byhand.runtimes.loops.decoding import LoopsDecoder
+from byhand.runtimes.loops.decoding import ALONE, TOGETHER, LoopsDecoder
+from byhand.runtimes.loops.pace import Pace
 
 GREEDY = Sampling(temperature=0)
 
@@ -80,15 +81,54 @@ def test_sampled_text_is_the_numpy_runtimes(sampling):
     assert replayed(gpt, [7], 200, sampling) == list(generate(gpt, [7], 200, sampling, runtime="numpy"))
 
 
-def test_streams_side_by_side_are_the_streams_alone():
-    """Two rows go through loops, nine through BLAS."""
-    for streams in (2, 9):
-        gpt = model()
-        prompts = np.random.default_rng(2).integers(0, 37, (streams, 6))
-        decoder = LoopsDecoder(gpt, streams=streams, threads=2)
-        together = np.concatenate(list(decoder.generate(prompts, 40, temperature=0.0)))
-        for i, prompt in enumerate(prompts):
-            assert together[:, i].tolist() == replayed(gpt, prompt.tolist(), 40)
+@pytest.mark.parametrize("settings", [{}, {"tied_embeddings": True, "n_heads": 1}], ids=str)
+@pytest.mark.parametrize("streams", [2, 4, 8, 16, 64])
+def test_streams_side_by_side_are_the_numpy_runtimes(settings, streams):
+    """From eight rows on BLAS multiplies; 40 tokens from 6 go past the window of 24."""
+    gpt = model(**settings)
+    prompts = np.random.default_rng(2).integers(0, 37, (streams, 6))
+    decoder = LoopsDecoder(gpt, streams=streams, threads=2)
+    together = np.concatenate(list(decoder.generate(prompts, 40, temperature=0.0)))
+    for i in {0, 1, streams // 2, streams - 1}:
+        assert together[:, i].tolist() == list(generate(gpt, prompts[i], 40, GREEDY, runtime="numpy"))
+
+
+@pytest.mark.parametrize("streams", [1, 9])
+def test_one_thread_that_does_all_parts_gets_the_same_bits(streams):
+    """Which way is chosen depends on the clock, so neither may change a number."""
+    gpt = model(norm_affine=True)
+    prompts = np.random.default_rng(2).integers(0, 37, (streams, 6))
+    logits = []
+    for way in (TOGETHER, ALONE):
+        decoder = LoopsDecoder(gpt, streams=streams, threads=3)
+        decoder.pace = Always(way)
+        list(decoder.generate(prompts, 15, temperature=0.0))
+        logits.append(decoder.logits().copy())
+        assert decoder.made_by == {(3, 1)[way]: 15}
+    assert logits[0].tobytes() == logits[1].tobytes()
+
+
+class Always(Pace):
+    """Never tries anything."""
+
+    def __init__(self, way):
+        super().__init__(2)
+        self.way = way
+
+    def choose(self):
+        return self.way
+
+
+def test_the_faster_way_is_used_and_the_other_tried_again():
+    """Way 1 is faster, until way 0 is: the clock moves by what is noted."""
+    pace, used = Pace(2), []
+    for piece in range(2000):
+        way = pace.choose()
+        used.append(way)
+        pace.note(way, 10, (2.0, 1.0)[way] if piece < 1000 else (0.5, 1.0)[way])
+    assert used[:2] == [0, 1]
+    assert 3 <= used[:1000].count(0) <= 15
+    assert used[1000:].count(1) <= 200
 
 
 def test_only_allowed_tokens_are_drawn():

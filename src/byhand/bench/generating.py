@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,18 +21,21 @@ from byhand.generation import Sampling, generate
 from byhand.model import TinyGPT
 from byhand.runtimes.loops import cores
 
+if TYPE_CHECKING:
+    from byhand.runtimes.loops.decoding import LoopsDecoder
+
 PEERS = ("hf", "numpy")
 
 
 def ours(
     shape: Shape, tokens: int, batch: int, threads: int = 0, blas: str = "auto", weights: Weights = "float32"
-) -> Callable[[], Any]:
-    """Return a function that draws so many tokens of each stream with the loops runtime."""
+) -> tuple[LoopsDecoder, Callable[[], Any]]:
+    """Return the loops runtime's decoder, and a function that draws so many tokens of each stream with it."""
     from byhand.runtimes.loops.decoding import LoopsDecoder
 
     decoder = LoopsDecoder(TinyGPT(shape.model(tokens + 1)), batch, threads or None, blas, weights)
     prompt = np.ones((batch, 1), np.int64)
-    return lambda: list(decoder.generate(prompt, tokens, temperature=0.0))
+    return decoder, lambda: list(decoder.generate(prompt, tokens, temperature=0.0))
 
 
 def with_numpy(shape: Shape, tokens: int, batch: int) -> Callable[[], Any]:
@@ -75,12 +78,16 @@ def measure(
     weights: Weights = "float32",
     peers: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return tokens/s over all streams, ms for one token of each, and each peer's with the ratio ours / peer's."""
+    """Return tokens/s over all streams, ms for one token of each, and each peer's with the ratio ours / peer's.
+
+    share_by_threads says which part of our tokens was made by so many threads.
+    """
     unknown = [p for p in peers if p not in PEERS]
     if unknown:
         raise ConfigError(f"there is no peer {unknown[0]!r}. Use {', '.join(PEERS)}.")
     makers = {"hf": with_transformers, "numpy": with_numpy}
-    runs = {"ours": ours(shape, tokens, batch, threads, blas, weights)}
+    decoder, run = ours(shape, tokens, batch, threads, blas, weights)
+    runs = {"ours": run}
     runs |= {name: makers[name](shape, tokens, batch) for name in peers}
     seconds = by_turns(runs, repeats=1, rounds=3 if peers else 5)
     rates = {name: tokens * batch / statistics.median(times) for name, times in seconds.items()}
@@ -88,6 +95,7 @@ def measure(
         "tokens_per_s": rates["ours"],
         "ms_per_token": 1e3 * batch / rates["ours"],
         "tokens_per_s_best": tokens * batch / min(seconds["ours"]),
+        "share_by_threads": {str(n): k / decoder.made_by.total() for n, k in sorted(decoder.made_by.items())},
     }
     if peers:
         figures["peers"] = {p: {"tokens_per_s": rates[p], "ratio": rates["ours"] / rates[p]} for p in peers}

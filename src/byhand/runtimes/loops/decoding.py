@@ -1,59 +1,49 @@
 """Generation by plan: the prompt fills the KV cache in one plan, then each token replays another.
 
 Sampling is inside, so a run of tokens is one call; runs grow until a call takes about ten milliseconds, which keeps
-streaming smooth and makes what Python does between them small.
+streaming smooth and makes what Python does between them small. All threads share a token's work; where that does not
+pay, because the model is tiny or other programs use the cores, one thread does it alone: trials now and then tell.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from byhand.config import Weights
-from byhand.engine import Record, Tensor, interpreting
+from byhand.engine import Tensor
 from byhand.errors import ConfigError
 from byhand.runtimes.bfloat16 import rounded
 from byhand.runtimes.loops import cores
 from byhand.runtimes.loops.arena import Arena
 from byhand.runtimes.loops.blas import find_blas
-from byhand.runtimes.loops.draft import OWN_SIGNAL, PART, PARTS, Buffer, Call, Draft
-from byhand.runtimes.loops.groups import DECODING, FILLING, Fusion, groups_of
-from byhand.runtimes.loops.layout import padded, place_by_lifetime, place_in_order
+from byhand.runtimes.loops.draft import Buffer
+from byhand.runtimes.loops.generation_plans import GenerationPlan, Model, decoding_plan, filling_plan
+from byhand.runtimes.loops.layout import padded
 from byhand.runtimes.loops.native import yield_address
-from byhand.runtimes.loops.plan import Share, own_signal
-from byhand.runtimes.loops.record import Graph, RecordedCache
-from byhand.runtimes.loops.replay import WIDTH, replay
+from byhand.runtimes.loops.pace import Pace
+from byhand.runtimes.loops.plan import own_signal
+from byhand.runtimes.loops.replay import replay
 from byhand.runtimes.loops.team import Team
 from byhand.runtimes.numpy import token_array
 
 LONGEST_RUN = 256  # tokens in a call
 CALL_SECONDS = 0.01
-
-
-class Model(Protocol):
-    """What decoding is recorded from."""
-
-    config: Any
-
-    def parameters(self) -> dict[str, Tensor]:
-        """Return the parameters by name."""
-        ...
-
-    def forward_logits(self, tokens: Any, cache: Any = None) -> Tensor:
-        """Return logits (B, T, V)."""
-        ...
+TOGETHER, ALONE = 0, 1
 
 
 class LoopsDecoder:
     """Continues streams of tokens with one model, with its weights as they are when the decoder is made.
 
-    model    causal, float32
-    streams  number of texts that are continued side by side
-    threads  all cores if not given
-    weights  "float32", or "bfloat16": every matrix and table rounded to it, so that half as much is read
+    model        causal, float32
+    streams      number of texts that are continued side by side
+    threads      all cores if not given
+    weights      "float32", or "bfloat16": every matrix and table rounded to it, so that half as much is read
+    made_by      how many tokens of each stream were drawn by how many threads
     """
 
     def __init__(
@@ -90,8 +80,13 @@ class LoopsDecoder:
         self._native = np.array([self.blas.sgemm, yield_address()], np.int64)
         self._signals = np.zeros(own_signal(self.threads), np.int64)
         self._controls = np.zeros(4 + LONGEST_RUN * streams)
-        self._shares, self._tables = self._decoding()
-        self._fillings: dict[int, tuple[Share, np.ndarray, Draft]] = {}
+        halves = weights == "bfloat16"
+        self.decoding = decoding_plan(model, self.arena, self._inputs, self._caches, halves)
+        self._filling: dict[int, GenerationPlan] = {}
+        table = self.decoding.preparations
+        replay(table, 0, len(table), 1, *self._resources())
+        self.pace = Pace(1 if self.threads == 1 else 2)
+        self.made_by: Counter[int] = Counter()
 
     def generate(
         self,
@@ -115,17 +110,23 @@ class LoopsDecoder:
         c = self._controls
         c[0], c[1], c[2] = temperature, top_k or 0, 1.0 if top_p is None else top_p
         team, window, run = Team(self.threads), self.model.config.seq_len, 4
+        uniforms = np.empty(0)  # drawn from rng, but not used yet
         try:
             while count > 0:
                 context = tokens[:, -window:]
-                self._fill(context, allowed)
+                self._fill(team, context, allowed)
                 room = window - context.shape[1] + 1
                 while room > 0 and count > 0:
-                    n = min(run, room, count)
+                    way = self.pace.choose()
+                    n = min(4 + run // 8 if self.pace.is_trial(way) else run, room, count)
+                    uniforms = np.append(uniforms, rng.random(max(0, n * self.streams - uniforms.size)))
                     begun = perf_counter()
-                    drawn = self._run(team, n, rng.random(n * self.streams))
-                    fitting = CALL_SECONDS * n / (perf_counter() - begun)
-                    run = max(1, min(LONGEST_RUN, 2 * run, int(fitting)))
+                    drawn = self._run(team, way, n, uniforms)
+                    n, seconds = len(drawn), perf_counter() - begun
+                    self.pace.note(way, n, seconds)
+                    self.made_by[1 if way == ALONE else self.threads] += n
+                    run = max(1, min(LONGEST_RUN, 2 * run, int(CALL_SECONDS * n / seconds)))
+                    uniforms = uniforms[n * self.streams :]
                     tokens = np.concatenate([tokens[:, -window:], drawn.T], axis=1)
                     room, count = room - n, count - n
                     yield drawn
@@ -134,112 +135,48 @@ class LoopsDecoder:
 
     def logits(self) -> np.ndarray:
         """Return the logits (streams, V) of the last position as sampling left them: for tests and for looking."""
-        return self._shares[0].array(self._logits)[:, 0]
+        logits = self.decoding.result
+        assert logits is not None
+        return self.decoding.shares[0].array(logits)[:, 0]
+
+    def filling(self, length: int) -> GenerationPlan:
+        """Return the plan that fills the cache with so many positions; made once."""
+        if length not in self._filling:
+            shape = (self.streams, length)
+            self._filling[length] = filling_plan(self.model, self.arena, shape, self._caches, self.decoding.end)
+        return self._filling[length]
 
     def _resources(self) -> tuple[np.ndarray, ...]:
         return self.arena.memory, self.arena.words, self._controls, self._signals, self._native
 
-    def _position(self, share: Share | None = None) -> np.ndarray:
-        return (share or self._shares[0]).array(self._inputs["position"])
-
-    def _run(self, team: Team, n: int, uniforms: np.ndarray) -> np.ndarray:
-        """Draw n tokens for each stream in one call for each thread."""
-        self._controls[3] = self._position()[0]
-        self._controls[4 : 4 + uniforms.size] = uniforms
+    def _replay(self, team: Team, way: int, plan: GenerationPlan, times: int) -> None:
         self._signals[:] = 0
-        team.run(lambda i: replay(self._tables[i], 0, len(self._tables[i]), n, *self._resources()))
-        return self._shares[0].array(self._inputs["drawn"])[:n].astype(np.int64)
+        if way == ALONE:
+            replay(plan.alone, 0, len(plan.alone), times, *self._resources())
+        else:
+            team.run(lambda i: replay(plan.tables[i], 0, len(plan.tables[i]), times, *self._resources()))
 
-    def _fill(self, context: np.ndarray, allowed: Any) -> None:
+    def _run(self, team: Team, way: int, n: int, uniforms: np.ndarray) -> np.ndarray:
+        """Draw n tokens for each stream, or fewer if a thread had to wait long, in one call for each thread."""
+        share = self.decoding.shares[0]
+        position = share.array(self._inputs["position"])
+        first = self._controls[3] = position[0]
+        self._controls[4 : 4 + n * self.streams] = uniforms[: n * self.streams]
+        self._replay(team, way, self.decoding, n)
+        return share.array(self._inputs["drawn"])[: position[0] - first].astype(np.int64)
+
+    def _fill(self, team: Team, context: np.ndarray, allowed: Any) -> None:
         """Put all positions but the last into the cache; the last is the first that decoding reads."""
         length = context.shape[1] - 1
-        if length and length not in self._fillings:
-            self._fillings[length] = self._filling(length)
-        share = self._shares[0]
-        share.array(self._inputs["tokens"])[:, 0] = context[:, -1]
-        for each in self._shares:
-            self._position(each)[0] = length
-        share.array(self._inputs["allowed"])[:] = 1.0 if allowed is None else allowed
-        if length:
-            filler, table, draft = self._fillings[length]
-            filler.array(draft.inputs["tokens"])[...] = context[:, :-1]
-            _write_constants(filler, draft)
-            self.blas.set_threads(self.threads)
-            replay(table, 0, len(table), 1, *self._resources())
         self.blas.set_threads(1)
-        _write_constants(share, self._draft)
-
-    def _record(self, length: int) -> Graph:
-        cache, tokens = RecordedCache(), np.zeros((self.streams, length), np.int64)
-        with interpreting(Record()):
-            return Graph(self.model.forward_logits(tokens, cache), {"tokens": tokens}, cache)
-
-    def _decoding(self) -> tuple[list[Share], list[np.ndarray]]:
-        """Return the shares of the decoding plan and their tables: every thread the same calls, its own columns."""
-        draft = self._draft = Draft(
-            self._record(1), self.model.parameters(), inputs=self._inputs, caches=self._caches,
-            halves=self.weights == "bfloat16",
-        )  # fmt: skip
-        self._emit(draft, DECODING)
-        self._logits = draft.result(draft.graph.nodes[-1])
-        rows, vocab = self.streams, self.model.config.vocab_size
-        draft.emit(
-            "sample", None, 0, logits=self._logits, allowed=self._inputs["allowed"], tokens=self._inputs["tokens"],
-            position=self._inputs["position"], drawn=self._inputs["drawn"], rows=rows, vocab=vocab, part=PART,
-            parts=PARTS,
-        )  # fmt: skip
-        draft.emit("barrier", None, 0, own=OWN_SIGNAL, shares=PARTS)
-        inputs = _touched([*draft.calls, *draft.preparations], "input")
-        end = place_in_order([*inputs, *draft.constants.values()])
-        end = place_in_order(_touched(draft.calls, "value"), end)
-        own = place_in_order(_touched(draft.calls, "own"))
-        base = self.arena.workspace
-        shares = [
-            Share(i, rows, draft.calls, self._inputs, self.arena, base, base, base + end + i * own, self.threads)
-            for i in range(self.threads)
-        ]
-        self._end = end + self.threads * own
-        self.arena.reserve(self._end)
-        for share in shares:
-            table = _table(share, draft.preparations)
-            replay(table, 0, len(table), 1, *self._resources())
-        return shares, [_table(share, share.calls) for share in shares]
-
-    def _filling(self, length: int) -> tuple[Share, np.ndarray, Draft]:
-        """Return the plan that fills the cache with so many positions: it ends with the last layer's cache."""
-        draft = Draft(self._record(length), self.model.parameters(), caches=self._caches)
-        self._emit(draft, FILLING, last="attention")
-        end = place_in_order([*draft.constants.values(), *draft.inputs.values()], self._end)
-        end = place_by_lifetime(draft.calls, end)
-        self.arena.reserve(end)
-        share = Share(
-            0, self.streams, draft.calls, draft.inputs, self.arena, self.arena.workspace, self.arena.workspace
-        )
-        return share, _table(share, share.calls), draft
-
-    def _emit(self, draft: Draft, fusions: tuple[Fusion, ...], last: str = "") -> None:
-        groups = groups_of(draft.graph, fusions)
-        if last:
-            groups = groups[: 1 + max(i for i, group in enumerate(groups) if group.rule == last)]
-        strange = next((group.nodes[-1] for group in groups if group.rule == "reference"), None)
-        if strange is not None:
-            raise ConfigError(f"no kernel generates with {strange.equation.name}. Use the numpy runtime.")
-        for group in groups:
-            group.forward(draft, group)
-        for name, buffer in draft.parameter_buffers.items():
-            buffer.offset = self.arena.place[name]
-        draft.graph.forget_numbers()
-
-
-def _touched(calls: list[Call], kind: str) -> list[Buffer]:
-    """Return the buffers of this kind in the order in which calls touch them."""
-    return list({id(b): b for call in calls for b in call.buffers if b.kind == kind}.values())
-
-
-def _table(share: Share, calls: list[Call]) -> np.ndarray:
-    return np.array([share.row(call, 0) for call in calls], np.int64).reshape(-1, WIDTH)
-
-
-def _write_constants(share: Share, draft: Draft) -> None:
-    for value, buffer in draft.constants.items():
-        share.array(buffer)[:] = value
+        if length:
+            plan = self.filling(length)
+            plan.shares[0].array(plan.draft.inputs["tokens"])[...] = context[:, :-1]
+            plan.write_constants()
+            self._replay(team, self.pace.choose(), plan, 1)
+        share = self.decoding.shares[0]
+        share.array(self._inputs["tokens"])[:, 0] = context[:, -1]
+        share.array(self._inputs["allowed"])[:] = 1.0 if allowed is None else allowed
+        for each in self.decoding.shares:
+            each.array(self._inputs["position"])[0] = length
+        self.decoding.write_constants()

@@ -228,12 +228,16 @@ def sgemm(blas, memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, alpha, beta):
     )  # fmt: skip
 
 
+LATE, STOPPED = 2, 3  # signals: long waits at barriers, and that the threads stop after this token
+SPINS, YIELDS = 20_000, 8  # some fifty microseconds; more than the work between two barriers lets a thread wait
+
+
 @compiled
 def barrier(signals, own, shares, yield_to):
     """Wait until every share has come here.
 
     signals[1] counts all arrivals, signals[own] this share's, which says what to wait for; signals[0] != 0 means that
-    a share has given up.
+    a share has given up; signals[LATE] counts the waits that were long: somebody else uses a core.
     """
     base = signals.ctypes.data
     signals[own] += 1
@@ -242,7 +246,9 @@ def barrier(signals, own, shares, yield_to):
     spins = 0
     while _atomic_load(base + 8) < wanted and _atomic_load(base) == 0:
         spins += 1
-        if spins > 2000:  # somebody else needs this core
+        if spins > SPINS:
+            if spins == SPINS + YIELDS:
+                _atomic_add(base + 8 * LATE, 1)
             _call(yield_to)
 
 

@@ -20,14 +20,14 @@ from byhand.runtimes.loops.kernels.cross_entropy import cross_entropy, softmax_l
 from byhand.runtimes.loops.kernels.decoding import embed_row
 from byhand.runtimes.loops.kernels.embedding import embed, embed_back, positions_back
 from byhand.runtimes.loops.kernels.gelu import bias_gelu, gelu, gelu_back, times_gelu_slope
-from byhand.runtimes.loops.kernels.key_value_cache import attend, store_keys
+from byhand.runtimes.loops.kernels.key_value_cache import attend, attend_all
 from byhand.runtimes.loops.kernels.layer_norm import normalise, normalise_back, scale_shift, scale_shift_back
 from byhand.runtimes.loops.kernels.linear import column_sum, fill_bias, fill_residual, gemm, gemm_bfloat16
 from byhand.runtimes.loops.kernels.relu import bias_relu, relu, relu_back
 from byhand.runtimes.loops.kernels.residual import accumulate, add_stream, copy, zero
 from byhand.runtimes.loops.kernels.row_product import pack, pack_halves, row_product
 from byhand.runtimes.loops.kernels.sampling import sample
-from byhand.runtimes.loops.native import barrier, compiled, flush_denormals, restore_denormals
+from byhand.runtimes.loops.native import STOPPED, barrier, compiled, flush_denormals, restore_denormals
 
 RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")
 
@@ -35,7 +35,7 @@ RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")
 KERNELS = (
     gemm, fill_bias, fill_residual, column_sum, normalise, normalise_back, scale_shift, scale_shift_back, bias_gelu,
     gelu_back, bias_relu, relu_back, attention, attention_back, embed, embed_back, positions_back, cross_entropy,
-    copy, accumulate, zero, sum_shares, adamw, barrier, embed_row, row_product, store_keys, attend, sample,
+    copy, accumulate, zero, sum_shares, adamw, barrier, embed_row, row_product, attend_all, attend, sample,
     round_bfloat16, gemm_bfloat16, pack, pack_halves, add_stream, gelu, times_gelu_slope, relu, softmax_loss,
     softmax_loss_back,
 )
@@ -49,7 +49,7 @@ WIDTH = 1 + max(map(len, FIELDS.values()))
 (GEMM, FILL_BIAS, FILL_RESIDUAL, COLUMN_SUM, NORMALISE, NORMALISE_BACK, SCALE_SHIFT, SCALE_SHIFT_BACK, BIAS_GELU,
  GELU_BACK, BIAS_RELU, RELU_BACK, ATTENTION, ATTENTION_BACK, EMBED, EMBED_BACK, POSITIONS_BACK, CROSS_ENTROPY,
  COPY, ACCUMULATE, ZERO, SUM_SHARES, ADAMW, BARRIER,
- EMBED_ROW, ROW_PRODUCT, STORE_KEYS, ATTEND, SAMPLE,
+ EMBED_ROW, ROW_PRODUCT, ATTEND_ALL, ATTEND, SAMPLE,
  ROUND_BFLOAT16, GEMM_BFLOAT16, PACK, PACK_HALVES, ADD_STREAM, GELU, TIMES_GELU_SLOPE, RELU, SOFTMAX_LOSS,
  SOFTMAX_LOSS_BACK) = range(len(KERNELS))  # fmt: skip
 
@@ -57,9 +57,11 @@ WIDTH = 1 + max(map(len, FIELDS.values()))
 # fmt: off
 @compiled
 def replay(table, first, last, times, memory, words, controls, signals, blas):
-    """Run rows first .. last of the table, that many times over."""
+    """Run rows first .. last of the table, that many times over, or until the threads agree to stop (`sample`)."""
     mode = flush_denormals()
     for i in range(times * (last - first)):
+        if i % (last - first) == 0 and signals[STOPPED] != 0:
+            break
         r = table[first + i % (last - first)]
         op = r[0]
         if op == GEMM:
@@ -115,12 +117,13 @@ def replay(table, first, last, times, memory, words, controls, signals, blas):
         elif op == ROW_PRODUCT:
             row_product(memory, words, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11],
                         r[12], r[13], r[14])
-        elif op == STORE_KEYS:
-            store_keys(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
+        elif op == ATTEND_ALL:
+            attend_all(memory, words, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11],
+                       r[12])
         elif op == ATTEND:
             attend(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
         elif op == SAMPLE:
-            sample(memory, words, controls, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9])
+            sample(memory, words, controls, signals, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9])
         elif op == ROUND_BFLOAT16:
             round_bfloat16(memory, r[1], r[2], r[3])
         elif op == GEMM_BFLOAT16:

@@ -125,8 +125,8 @@ def _sizes(group: Group) -> dict[str, int]:
     return {"batch": batch, "heads": heads, "steps": steps, "width": width, "causal": causal}
 
 
-def _products(batch: int, heads: int, steps: int, width: int, causal: int) -> int:
-    """FLOPs of one (T, S, D) product over all heads, without the blocks that the mask skips."""
+def products(batch: int, heads: int, steps: int, width: int, causal: int) -> int:
+    """Return the FLOPs of one (T, S, D) product over all heads, without the blocks that the mask skips."""
     visible = sum(
         min(BLOCK, steps - f) * (min(f + BLOCK, steps) if causal else steps) for f in range(0, steps, BLOCK)
     )
@@ -138,7 +138,7 @@ def forward(draft: Draft, group: Group) -> None:
     sizes = _sizes(group)
     shape = (sizes["batch"], sizes["heads"], sizes["steps"], sizes["steps"])
     draft.emit(
-        "attention", group.nodes[3], 2 * _products(**sizes), qkv=draft.value(group.nodes[0].inputs[0]),
+        "attention", group.nodes[3], 2 * products(**sizes), qkv=draft.value(group.nodes[0].inputs[0]),
         weights=draft.saved(group.nodes[2], "weights", shape), out=draft.result(group.nodes[4]), **sizes,
     )  # fmt: skip
 
@@ -151,7 +151,7 @@ def backward(draft: Draft, group: Group) -> None:
     qkv = group.nodes[0].inputs[0]
     d_qkv = draft.fresh_gradient(qkv)
     draft.emit(
-        "attention_back", group.nodes[3], 4 * _products(**sizes), d_out=d_out, qkv=draft.value(qkv),
+        "attention_back", group.nodes[3], 4 * products(**sizes), d_out=d_out, qkv=draft.value(qkv),
         weights=draft.saved(group.nodes[2], "weights", shape),
         scores=draft.scratch(group.nodes[1], "d_scores", (min(BLOCK, sizes["steps"]), sizes["steps"])),
         d_qkv=d_qkv, **sizes,

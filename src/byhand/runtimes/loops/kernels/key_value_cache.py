@@ -13,29 +13,13 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.draft import PART, PARTS, Draft, Group
-from byhand.runtimes.loops.kernels import causal_self_attention
+from byhand.runtimes.loops.kernels.causal_self_attention import BLOCK, products, softmax_rows
 from byhand.runtimes.loops.kernels.exponential import exp
 from byhand.runtimes.loops.kernels.largest import largest
 from byhand.runtimes.loops.kernels.row_product import meet
-from byhand.runtimes.loops.native import compiled, matrix, vector
+from byhand.runtimes.loops.native import compiled, matrix, sgemm, vector
 
 F = np.float32
-
-
-@compiled
-def store_keys(memory, qkv, keys, values, batch, heads, steps, width, room):
-    """Put the keys and values of `steps` positions, packed as the projection left them, into the cache."""
-    c, row = heads * width, 3 * heads * width
-    for b in range(batch):
-        for h in range(heads):
-            head = (b * heads + h) * width * room
-            k, v = matrix(memory, keys + head, width, room), matrix(memory, values + head, width, room)
-            for t in range(steps):
-                source = qkv + (b * steps + t) * row + h * width
-                new_k, new_v = vector(memory, source + c, width), vector(memory, source + 2 * c, width)
-                for d in range(width):
-                    k[d, t] = new_k[d]
-                    v[d, t] = new_v[d]
 
 
 @compiled
@@ -62,6 +46,32 @@ def attend(memory, words, qkv, keys, values, scores, out, position, rows, heads,
             p[s] = e
             z += e
         mix_rows(memory, scores, value, out + b * c + h * width, width, room, n, F(1.0) / z)
+
+
+@compiled
+def attend_all(memory, words, blas, qkv, keys, values, scores, out, batch, heads, steps, width, room, part, parts):
+    """Causal attention over prompts (B, T), this thread's heads, whose keys and values go into the cache.
+
+    As in training a block of queries at a time, but its scores are not kept: `scores` has room for one block.
+    """
+    c, row = heads * width, 3 * heads * width
+    scale = F(1.0 / math.sqrt(width))
+    for head in range(part, batch * heads, parts):
+        b, h = head // heads, head % heads
+        q, o = qkv + b * steps * row + h * width, out + b * steps * c + h * width
+        key, value = keys + head * width * room, values + head * width * room
+        k, v = matrix(memory, key, width, room), matrix(memory, value, width, room)
+        for t in range(steps):
+            new_k, new_v = vector(memory, q + t * row + c, width), vector(memory, q + t * row + 2 * c, width)
+            for d in range(width):
+                k[d, t] = new_k[d]
+                v[d, t] = new_v[d]
+        for first in range(0, steps, BLOCK):
+            rows = min(BLOCK, steps - first)
+            n = first + rows
+            sgemm(blas[0], memory, q + first * row, key, scores, rows, n, width, row, room, n, 0, 0, scale, F(0.0))
+            softmax_rows(memory, words, scores, first, rows, n, n, 1)
+            sgemm(blas[0], memory, scores, value, o + first * c, rows, width, n, n, room, c, 0, 1, F(1.0), F(0.0))
 
 
 @compiled
@@ -140,8 +150,11 @@ def fill(draft: Draft, group: Group) -> None:
     """Prefill: attention over the whole prompt, and its keys and values into the cache."""
     batch, heads, steps, width = group.nodes[3].results[0][0]
     keys, values = draft.caches[_layer(draft, group)]
+    scores = draft.scratch(group.nodes[1], "scores", (min(BLOCK, steps), steps))
+    scores.kind = "own"
     draft.emit(
-        "store_keys", group.nodes[0], 0, qkv=draft.value(group.nodes[0].inputs[0]), keys=keys, values=values,
-        batch=batch, heads=heads, steps=steps, width=width, room=keys.shape[-1],
+        "attend_all", group.nodes[3], 2 * products(batch, heads, steps, width, causal=1),
+        qkv=draft.value(group.nodes[0].inputs[0]), keys=keys, values=values, scores=scores,
+        out=draft.result(group.nodes[4]), batch=batch, heads=heads, steps=steps, width=width, room=keys.shape[-1],
+        part=PART, parts=PARTS,
     )  # fmt: skip
-    causal_self_attention.forward(draft, group)

@@ -11,20 +11,25 @@ import numpy as np
 
 from byhand.runtimes.loops.kernels.exponential import exp
 from byhand.runtimes.loops.kernels.largest import largest
-from byhand.runtimes.loops.native import compiled, vector
+from byhand.runtimes.loops.native import LATE, STOPPED, compiled, vector
 
 F = np.float32
 
 
 @compiled
-def sample(memory, words, controls, logits, allowed, tokens, position, drawn, rows, vocab, part, parts):
+def sample(memory, words, controls, signals, logits, allowed, tokens, position, drawn, rows, vocab, part, parts):
     """Draw the next token of each of this thread's streams.
+
+    The first thread tells all to stop when long waits recur (one is usual, until every thread is awake): all know it
+    after the barrier that follows.
 
     controls    0 temperature, 1 top_k (0: all), 2 top_p (1: all), 3 the run's first position; then a uniform number
                 for each step and stream
     """
     step = words[position] - int(controls[3])
     words[position] += 1
+    if part == 0 and signals[LATE] > 1:
+        signals[STOPPED] = 1
     kept = vector(memory, allowed, vocab)
     for b in range(part, rows, parts):
         z = vector(memory, logits + b * vocab, vocab)

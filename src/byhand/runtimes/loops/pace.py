@@ -1,0 +1,30 @@
+"""Pace: which of several ways of doing the same is the fastest at present, found by trying them now and then."""
+
+from __future__ import annotations
+
+PATIENCE = 100  # a way that lost is tried again after so many times what trying it costs: about 1% of the time
+
+
+class Pace:
+    """Choose among ways 0 .. n - 1 by the seconds that each last took for a unit of work."""
+
+    def __init__(self, ways: int) -> None:
+        self._seconds = [0.0] * ways  # for a unit; 0 before the first trial
+        self._due = [0.0] * ways
+        self._clock = 0.0
+
+    def choose(self) -> int:
+        """Return the way for the next piece of work: one that has its trial to come, else the fastest."""
+        best = min(range(len(self._seconds)), key=self._seconds.__getitem__)
+        waiting = [i for i, due in enumerate(self._due) if i != best and due <= self._clock]
+        return waiting[0] if waiting and self._seconds[best] else best
+
+    def is_trial(self, way: int) -> bool:
+        """Return whether another way is expected to be faster, or this one was never tried: keep it short."""
+        return not self._seconds[way] or self._seconds[way] > min(self._seconds)
+
+    def note(self, way: int, units: int, seconds: float) -> None:
+        """Remember how long a piece of work took."""
+        self._seconds[way] = seconds / units
+        self._clock += seconds
+        self._due[way] = self._clock + PATIENCE * seconds
