@@ -43,11 +43,11 @@ def test_an_evaluation_is_scaled_to_all_windows(monkeypatch):
 
     def evaluate(self):
         seen.append(len(self.val_windows[0]))
-        time.sleep(0.01 * len(self.val_windows[0]) / 100)
+        time.sleep(0.1)
         return 1.0
 
     monkeypatch.setattr(Trainer, "evaluate", evaluate)
     large = TrainConfig(model=ModelConfig(seq_len=64, d_model=16), batch_size=2, eval_windows=320, runtime="numpy")
     cost = measure(large, TEXT, TEXT, 0.0)
     assert seen == [32, 32]
-    assert cost.evaluation == pytest.approx(0.032, rel=1.0)
+    assert cost.evaluation == pytest.approx(1.0, rel=0.5)

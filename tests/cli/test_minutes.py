@@ -48,12 +48,12 @@ def settings(run, cwd):
 def test_it_ends_about_when_it_said(tmp_path, compiled, runtime):
     text = write_text(tmp_path / "text.txt", 400_000)
     begun = time.monotonic()
-    done = byhand("train", "--minutes", 0.1, "--runtime", runtime, "--data", text, "--out", "run", cwd=tmp_path)
+    done = byhand("train", "--minutes", 0.15, "--runtime", runtime, "--data", text, "--out", "run", cwd=tmp_path)
     took = time.monotonic() - begun
     assert done.returncode == 0, done.stderr
     before, after = said(EXPECTED, done.stderr), said(OUTCOME, done.stdout)
-    assert float(after["of"]) == 6.0
-    assert 3 < took < 12  # other programs may come or go under way
+    assert float(after["of"]) == 9.0
+    assert 4.5 < took < 18  # other programs may come or go under way
     assert took - 1 < float(after["took"]) < took
     assert before["loss"] == after["loss"]
     stored = settings("run", tmp_path)

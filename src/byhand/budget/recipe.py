@@ -19,8 +19,9 @@ class Rung:
     batch_size: int
 
 
-LADDER = (
-    Rung(1, 32, 64, 12),
+LADDER = (  # a single block stops learning so early that it has no place here
+    Rung(2, 32, 64, 12),
+    Rung(2, 48, 64, 12),
     Rung(2, 64, 64, 12),
     Rung(3, 64, 64, 12),
     Rung(3, 96, 64, 16),
