@@ -100,3 +100,33 @@ def test_doctor(capsys):
     assert any(package.startswith("numpy ") for package in facts["packages"])
     assert facts["runtime"].startswith("loops" if "blas" in facts else "numpy")
     assert "cores" in said(capsys, "doctor")
+
+
+@needs_loops
+@pytest.mark.parametrize("of", ["decode", "prefill"])
+def test_a_plan_of_generation_lists_every_weight(capsys, of):
+    """A token costs two operations for each weight of each stream; filling ends with the last layer's cache."""
+    whole = ["plan", "--of", of, "--shape", SMALL, "--streams", "2", "--every-call", "--json"]
+    figures = json.loads(said(capsys, *whole, "--steps", "2", "--threads", "1"))
+    shape = shape_of(SMALL)
+    assert figures["of"] == of
+    assert sum(x["share"] for x in figures["calls"]) == pytest.approx(1)
+    assert all(x["gb_per_s"] == pytest.approx(x["bytes"] / x["ms"] / 1e6) for x in figures["calls"] if x["ms"])
+    c, layers, vocab = shape.d_model, shape.n_layers, shape.vocab_size
+    products = sum(x["flops"] for x in figures["calls"] if x["kernel"] in ("row_product", "gemm"))
+    if of == "decode":
+        assert products == 2 * 2 * (layers * 12 * c * c + c * vocab)
+    else:
+        assert products == 2 * 2 * (shape.seq_len - 1) * (layers * 12 * c * c - 9 * c * c)
+    halved = json.loads(said(capsys, *whole, "--steps", "0", "--threads", "2"))["calls"]
+    parted = ("row_product", "attend", "attend_all")
+    assert sum(x["flops"] for x in halved if x["kernel"] in parted) * 2 == sum(
+        x["flops"] for x in figures["calls"] if x["kernel"] in parted
+    )
+
+
+def test_plan_settings_that_do_not_belong_together_are_refused(capsys):
+    assert main(["plan", "--of", "decode", "--dtype", "bfloat16"]) == 2
+    assert "--weights bfloat16" in capsys.readouterr().err
+    assert main(["plan", "--weights", "bfloat16"]) == 2
+    assert "--of decode" in capsys.readouterr().err

@@ -146,6 +146,42 @@ class LoopsDecoder:
             self._filling[length] = filling_plan(self.model, self.arena, shape, self._caches, self.decoding.end)
         return self._filling[length]
 
+    def time_calls(self, prompts: np.ndarray | None, rounds: int) -> np.ndarray:
+        """Return the least ms of each call of the first thread, over some fills of the cache with prompts (B, T).
+
+        Without prompts it is the calls of one token in the middle of the window. The other threads run as always.
+        """
+        window = self.model.config.seq_len
+        context = np.zeros((self.streams, window // 2 + 1), np.int64) if prompts is None else prompts
+        team = Team(self.threads)
+        try:
+            self._fill(team, context, None)
+            plan = self.decoding if prompts is None else self.filling(context.shape[1] - 1)
+            table, resources = plan.tables[0], self._resources()
+            best, nothing = np.full(len(table), np.inf), np.inf
+            for _ in range(rounds + 1):
+                for share in self.decoding.shares:
+                    share.array(self._inputs["position"])[0] = window // 2
+                self._controls[3] = window // 2
+                self._signals[:] = 0
+                times = np.zeros(len(table))
+
+                def one_by_one(times: np.ndarray = times) -> None:
+                    for i in range(len(table)):
+                        begun = perf_counter()
+                        replay(table, i, i + 1, 1, *resources)
+                        times[i] = perf_counter() - begun
+
+                team.run(lambda i: replay(plan.tables[i], 0, len(table), 1, *resources) if i else one_by_one())
+                best = np.minimum(best, times)
+                for _ in range(20):
+                    begun = perf_counter()
+                    replay(table, 0, 0, 1, *resources)
+                    nothing = min(nothing, perf_counter() - begun)
+        finally:
+            team.close()
+        return 1e3 * np.maximum(best - nothing, 0)
+
     def _resources(self) -> tuple[np.ndarray, ...]:
         return self.arena.memory, self.arena.words, self._controls, self._signals, self._native
 

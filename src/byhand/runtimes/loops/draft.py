@@ -70,7 +70,10 @@ Operand = Buffer | At | Late | int
 
 @dataclass(eq=False)
 class Call:
-    """One kernel call: its operands by the names of the kernel's arguments, and what it is there for."""
+    """One kernel call: its operands by the names of the kernel's arguments, and what it is there for.
+
+    touched  bytes, where the call reads and writes less than its arrays hold
+    """
 
     kernel: str
     node: Node | None
@@ -78,11 +81,12 @@ class Call:
     operands: dict[str, Operand]
     buffers: tuple[Buffer, ...]
     run: Callable[[Any], None] | None = None  # Python instead of a kernel: the reference halves
+    touched: int | None = None
 
     @property
     def bytes(self) -> int:
         """Bytes of all arrays that the call reads or writes, each counted once."""
-        return 4 * sum(b.words for b in self.buffers)
+        return self.touched if self.touched is not None else 4 * sum(b.words for b in self.buffers)
 
 
 class Rule(Protocol):
@@ -210,9 +214,11 @@ class Draft:
             self.emit("zero", node, 0, y=target, n=target.size, unless=adds)
         self.emit("accumulate", node, target.size, x=contribution, y=target, n=target.size)
 
-    def emit(self, kernel: str, node: Node | None, flops: int, **operands: Operand) -> None:
+    def emit(
+        self, kernel: str, node: Node | None, flops: int, touched: int | None = None, **operands: Operand
+    ) -> None:
         """Append a call."""
-        self.calls.append(_call(kernel, node, flops, operands))
+        self.calls.append(_call(kernel, node, flops, operands, touched))
 
     def prepare(self, kernel: str, **operands: Operand) -> None:
         """Append a call that runs once, before the plan ever does."""
@@ -263,9 +269,11 @@ class Draft:
         )  # fmt: skip
 
 
-def _call(kernel: str, node: Node | None, flops: int, operands: dict[str, Operand]) -> Call:
+def _call(
+    kernel: str, node: Node | None, flops: int, operands: dict[str, Operand], touched: int | None = None
+) -> Call:
     buffers = {id(b): b for o in operands.values() if (b := _buffer_of(o)) is not None}
-    return Call(kernel, node, flops, operands, tuple(buffers.values()))
+    return Call(kernel, node, flops, operands, tuple(buffers.values()), touched=touched)
 
 
 def _buffer_of(operand: Operand) -> Buffer | None:

@@ -93,7 +93,8 @@ def decoding_plan(
         position=inputs["position"], drawn=inputs["drawn"], rows=streams, vocab=vocab, part=PART, parts=PARTS,
     )  # fmt: skip
     draft.calls.append(_meet())
-    return _placed(draft, arena, [draft.calls] * arena.shares, 0, logits)
+    calls = [[_divided(call, arena.shares) for call in draft.calls]] * arena.shares
+    return _placed(draft, arena, calls, 0, logits)
 
 
 def filling_plan(
@@ -165,18 +166,25 @@ def _in_turn(tables: list[np.ndarray]) -> np.ndarray:
 def _part_of(call: Call, part: int, parts: int) -> Call | None:
     """Return one thread's part of a call: its rows, or all if the kernel divides them itself, or nothing."""
     if "parts" in call.operands:
-        return call
+        return _divided(call, parts)
     if call.kernel not in ROWS or call.operands.get("batch", 1) != 1:
         return call if part == 0 else None
     counted, strides = ROWS[call.kernel]
     count = _integer(call.operands[counted])
     low, high = part * count // parts, (part + 1) * count // parts
-    operands = dict(call.operands) | {counted: high - low}
+    operands, touched = dict(call.operands) | {counted: high - low}, call.bytes
     for name, stride in strides.items():
-        operands[name] = _moved(
-            operands[name], low * (stride if isinstance(stride, int) else _integer(operands[stride]))
-        )
-    return replace(call, operands=operands)
+        array = call.operands[name]
+        operands[name] = _moved(array, low * (stride if isinstance(stride, int) else _integer(operands[stride])))
+        touched -= 4 * array.words * (count - high + low) // count if isinstance(array, Buffer) else 0
+    return replace(call, operands=operands, flops=call.flops * (high - low) // count, touched=touched)
+
+
+def _divided(call: Call, parts: int) -> Call:
+    """Return the call with a thread's part of its cost, if its kernel divides the work itself."""
+    if "parts" not in call.operands:
+        return call
+    return replace(call, flops=call.flops // parts, touched=call.bytes // parts)
 
 
 def _integer(operand: Operand) -> int:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from byhand.runtimes.loops.blas import Blas
 from byhand.runtimes.loops.draft import At, Buffer, Call
 from byhand.runtimes.loops.native import sgemm
-from byhand.runtimes.loops.plan import Plan
 from byhand.runtimes.loops.training import LoopsRuntime
 
 
@@ -23,7 +23,7 @@ from byhand.runtimes.loops.training import LoopsRuntime
 class Line:
     """One call, or several of one kind: what it is, what it costs, and, after a timed run, how long it takes.
 
-    ms, gflops, share (of the step) and peak_share (of the machine's measured peak on one core) are None before.
+    ms, gflops, gb_per_s, share (of the step) and peak_share (of one core's measured peak) are None before.
     """
 
     kernel: str
@@ -35,6 +35,7 @@ class Line:
     bytes: int
     ms: float | None = None
     gflops: float | None = None
+    gb_per_s: float | None = None
     share: float | None = None
     peak_share: float | None = None
 
@@ -55,24 +56,24 @@ def time_calls(runtime: LoopsRuntime, step: Callable[[], Any], rounds: int) -> n
     return np.min(rows, axis=0) / 1e6
 
 
-def measured_peak(runtime: LoopsRuntime, sizes: tuple[int, ...] = (128, 512, 1024)) -> float:
+def measured_peak(blas: Blas, sizes: tuple[int, ...] = (128, 512, 1024)) -> float:
     """Return the GFLOP/s that one core reaches on the best of some square products, with the BLAS that plans call."""
-    runtime.blas.set_threads(1)
+    blas.set_threads(1)
     best = 0.0
     for n in sizes:
         memory = np.ones(3 * n * n, np.float32)
         for _ in range(6):
             begun = perf_counter()
-            sgemm(runtime.blas.sgemm, memory, 0, n * n, 2 * n * n, n, n, n, n, n, n, 0, 0, 1.0, 0.0)
+            sgemm(blas.sgemm, memory, 0, n * n, 2 * n * n, n, n, n, n, n, n, 0, 0, 1.0, 0.0)
             best = max(best, 2e-9 * n**3 / (perf_counter() - begun))
     return best
 
 
-def lines(plan: Plan, ms: np.ndarray | None = None, peak: float | None = None) -> list[Line]:
+def lines(calls: list[Call], ms: np.ndarray | None = None, peak: float | None = None) -> list[Line]:
     """Return one line for each call, in order."""
     total = None if ms is None else float(ms.sum())
     made = []
-    for i, call in enumerate(plan.calls):
+    for i, call in enumerate(calls):
         line = Line(call.kernel, _equation(call), call.node.name if call.node else "", _shapes(call), 1, call.flops,
                     call.bytes)  # fmt: skip
         made.append(line if ms is None or total is None else _timed(line, float(ms[i]), total, peak))
@@ -101,6 +102,7 @@ def _timed(line: Line, ms: float, total: float, peak: float | None) -> Line:
     values = asdict(line) | {
         "ms": ms,
         "gflops": rate,
+        "gb_per_s": line.bytes / ms / 1e6 if ms else 0.0,
         "share": ms / total,
         "peak_share": rate / peak if peak else None,
     }
@@ -109,7 +111,8 @@ def _timed(line: Line, ms: float, total: float, peak: float | None) -> Line:
 
 def _equation(call: Call) -> str:
     if call.node is not None:
-        return call.node.equation.name
+        name = call.node.equation.name
+        return f"linear + {name}" if call.kernel == "row_product" and name != "linear" else name
     return "adamw" if call.kernel in ("adamw", "sum_shares") else ""
 
 
@@ -118,6 +121,9 @@ def _shapes(call: Call) -> str:
         o = call.operands
         sign = {0: "", 1: "'"}
         return f"({o['m']}, {o['k']}){sign[int(o['ta'])]} ({o['k']}, {o['n']}){sign[int(o['tb'])]}"  # pyright: ignore[reportArgumentType]
+    if call.kernel == "row_product":
+        o = call.operands
+        return f"({o['rows']}, {o['inner']}) ({o['inner']}, {o['width']})"
     first = next((b for o in call.operands.values() if (b := _array(o)) and b.kind == "value"), None)
     if first is None and isinstance(call.operands.get("n"), int):
         return f"({call.operands['n']},)"

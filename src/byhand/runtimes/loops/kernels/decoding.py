@@ -28,7 +28,8 @@ def embeddings(draft: Draft, group: Group) -> None:
     first, last = group.nodes
     rows, _, width = last.results[0][0]
     draft.emit(
-        "embed_row", last, rows * width, table=draft.value(first.inputs[0]), positions=draft.value(last.inputs[1]),
+        "embed_row", last, rows * width, touched=12 * rows * width,
+        table=draft.value(first.inputs[0]), positions=draft.value(last.inputs[1]),
         tokens=draft.value(first.inputs[1]), position=draft.inputs["position"], out=draft.result(last), rows=rows,
         width=width, part=PART, parts=PARTS,
     )  # fmt: skip

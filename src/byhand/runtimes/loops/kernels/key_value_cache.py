@@ -136,10 +136,12 @@ def decode(draft: Draft, group: Group) -> None:
     rows, heads, _, width = group.nodes[3].results[0][0]
     keys, values = draft.caches[_layer(draft, group)]
     room = keys.shape[-1]
+    seen = room // 2  # what the call costs is said for the middle of the window
     scores = draft.scratch(group.nodes[1], "scores", (room,))
     scores.kind = "own"
     draft.emit(
-        "attend", group.nodes[3], 4 * rows * heads * width * room, qkv=draft.value(group.nodes[0].inputs[0]),
+        "attend", group.nodes[3], 4 * rows * heads * width * seen, touched=8 * rows * heads * width * seen,
+        qkv=draft.value(group.nodes[0].inputs[0]),
         keys=keys, values=values, scores=scores, out=draft.result(group.nodes[4]),
         position=draft.inputs["position"], rows=rows, heads=heads, width=width, room=room, part=PART, parts=PARTS,
     )  # fmt: skip
