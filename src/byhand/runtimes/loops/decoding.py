@@ -118,7 +118,7 @@ class LoopsDecoder:
                 room = window - context.shape[1] + 1
                 while room > 0 and count > 0:
                     way = self.pace.choose()
-                    n = min(4 + run // 8 if self.pace.is_trial(way) else run, room, count)
+                    n = min(self.pace.units(way, run), room, count)
                     uniforms = np.append(uniforms, rng.random(max(0, n * self.streams - uniforms.size)))
                     begun = perf_counter()
                     drawn = self._run(team, way, n, uniforms)
