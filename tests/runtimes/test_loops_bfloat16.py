@@ -23,6 +23,7 @@ from numba import types
 from byhand.config import TrainConfig
 from byhand.runtimes.loops import training
 from byhand.runtimes.loops.blas import find_blas, lacks_bfloat16
+from byhand.runtimes.loops.kernels import head_loss
 from byhand.runtimes.loops.kernels.bfloat16 import round_bfloat16
 from byhand.runtimes.loops.training import LoopsRuntime
 from byhand.steps import resolved
@@ -121,7 +122,11 @@ def rounding_halves(monkeypatch):
     "settings", [{}, {"tied_embeddings": True, "lm_head_bias": False}, {"activation": "relu", "norm_affine": True},
                  {"norm_position": "post", "causal": False}]
 )  # fmt: skip
-def test_gradients_are_those_of_rounded_halves(settings, stand_in, monkeypatch):
+@pytest.mark.parametrize("rows", [None, 10], ids=["all logits", "some rows' logits"])
+def test_gradients_are_those_of_rounded_halves(settings, rows, stand_in, monkeypatch):
+    if rows:
+        monkeypatch.setattr(head_loss, "VOCABULARY", 10)
+        monkeypatch.setattr(head_loss, "ROWS", rows)
     config = replace(CONFIG, **settings)
     rng = np.random.default_rng(3)
     tokens, targets = (rng.integers(0, 23, (4, 12)) for _ in range(2))

@@ -14,7 +14,9 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
 
 from byhand.errors import ConfigError
 from byhand.runtimes.loops import groups
+from byhand.runtimes.loops.kernels import head_loss
 from byhand.runtimes.loops.layout import place_by_lifetime
+from byhand.runtimes.loops.record import record
 from byhand.runtimes.loops.training import LoopsRuntime
 
 FAMILY = {
@@ -99,8 +101,11 @@ def rules_without(*names):
 
 
 @pytest.mark.parametrize("without", [fusion.name for fusion in groups.FUSIONS if fusion.reason])
-def test_a_step_without_one_fusion_has_the_same_numbers(without):
+def test_a_step_without_one_fusion_has_the_same_numbers(without, monkeypatch):
     """Its equations go through the kernels that serve each alone, or where there are none through the fallback."""
+    if without == "LM head + cross-entropy":
+        monkeypatch.setattr(head_loss, "VOCABULARY", 10)
+        monkeypatch.setattr(head_loss, "ROWS", 4)
     config = {"activation": "relu"} if "relu" in without else {}
     fast, slow = two_models(norm_affine=True, **config)
     alone = without not in ("attention", "embeddings")
@@ -162,7 +167,46 @@ def test_buffers_that_live_together_do_not_overlap():
     assert end < sum(b.size for b in values), "nothing was reused"
 
 
+def test_recording_keeps_no_numbers():
+    fast, _ = two_models()
+    tokens, targets = batch(fast.config, 3, 9)
+    graph = record(fast.loss, tokens=tokens, targets=targets)
+    made = [t for node in graph.nodes for t in node.inputs if t.node is not None]
+    assert made
+    for tensor in [*made, graph.root]:
+        assert tensor.shape == tensor.node.results[tensor.index][0]
+        assert not any(tensor.data.strides), "one number stands for all"
+    assert not any(node.saved for node in graph.nodes)
+
+
 def test_float64_is_refused_with_a_way_out():
     model = bh.TinyGPT(bh.ModelConfig(), dtype="float64")
     with pytest.raises(ConfigError, match="--runtime numpy"):
         LoopsRuntime(model)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"lm_head_bias": False}, {"tied_embeddings": True}, {"norm_affine": True}], ids=str
+)
+@pytest.mark.parametrize("rows", [4, 10, 26])
+def test_logits_some_rows_at_a_time(settings, rows, monkeypatch):
+    """27 rows in chunks that do not divide them; two micro-batches, since what is added to where differs."""
+    monkeypatch.setattr(head_loss, "VOCABULARY", 10)
+    monkeypatch.setattr(head_loss, "ROWS", rows)
+    fast, slow = two_models(**settings)
+    runtime = assert_step_equal(fast, slow, *batch(fast.config, 3, 9), threads=1)
+    wide = [
+        b for c in runtime.plan("train", (3, 9)).calls for b in c.buffers if b.shape[-1] == 19 and b.kind == "value"
+    ]
+    assert max(b.size for b in wide) == rows * 19, "no array holds all logits"
+    tokens, targets = batch(fast.config, 3, 9)
+    assert runtime.loss(tokens, targets) == pytest.approx(slow.loss(tokens, targets).item(), rel=1e-5)
+    loss, norm = runtime.step([(tokens, targets), (tokens, targets)])
+    once, norm_once = runtime.step([(tokens, targets)])
+    assert (loss, norm) == (pytest.approx(once, rel=1e-6), pytest.approx(norm_once, rel=1e-5))
+
+
+def test_a_small_vocabulary_keeps_its_logits_together():
+    fast, _ = two_models()
+    calls = LoopsRuntime(fast, bh.AdamW(), threads=1).plan("train", (3, 9)).calls
+    assert [c.kernel for c in calls].count("cross_entropy") == 1

@@ -24,37 +24,48 @@ ROUNDS = 5
 
 @dataclass(frozen=True)
 class Gain:
-    """A fusion's gain: median ms of a step and MB of the arena with it and without, and what stood in for it."""
+    """A fusion's gain: median ms of a step and MB of the arena with it and without, and what stood in for it.
+
+    ratio  how many times as long a step takes without it, median over the rounds, so that a machine whose pace
+           changes between rounds changes both
+    """
 
     rule: str
     instead: str
     ms: float
     ms_without: float
+    ratio: float
     mb: float
     mb_without: float
 
-    @property
-    def ratio(self) -> float:
-        """How many times as long a step takes without it."""
-        return self.ms_without / self.ms
-
 
 def measure(shape: Shape, threads: int = 0, blas: str = "auto", seconds: float = 20.0) -> list[Gain]:
-    """Return each fusion's gain at this shape, in about so many seconds."""
+    """Return the gain of each fusion that this shape has, in about so many seconds."""
     from byhand.runtimes.loops.groups import FUSIONS, without
 
     steps = {"gelu": Step(shape, threads, blas), "relu": Step(shape, threads, blas, "relu")}
     whole = {f.name: "relu" if f.last == "relu" else "gelu" for f in FUSIONS if f.reason}
-    for name, activation in whole.items():
+    for name, activation in list(whole.items()):
         steps[name] = Step(shape, threads, blas, activation, without(name))
+        if steps[name].kernels == steps[activation].kernels:
+            del steps[name], whole[name]
     steps[UPDATE] = Step(shape, threads, blas)
     steps[UPDATE].split_update()
     whole[UPDATE] = "gelu"
-    ms = {name: 1e3 * statistics.median(times) for name, times in timed(steps, seconds).items()}
-    return [
-        Gain(name, steps[name].instead, ms[base], ms[name], steps[base].megabytes, steps[name].megabytes)
-        for name, base in whole.items()
-    ]
+    rounds = {name: _medians(times) for name, times in timed(steps, seconds).items()}
+    gains = []
+    for name, base in whole.items():
+        ratio = statistics.median(a / b for a, b in zip(rounds[name], rounds[base], strict=True))
+        ms, ms_without = statistics.median(rounds[base]), statistics.median(rounds[name])
+        megabytes = steps[base].megabytes, steps[name].megabytes
+        gains.append(Gain(name, steps[name].instead, ms, ms_without, ratio, *megabytes))
+    return gains
+
+
+def _medians(seconds: list[float]) -> list[float]:
+    """Return the median of each round in ms."""
+    repeats = len(seconds) // ROUNDS
+    return [1e3 * statistics.median(seconds[i : i + repeats]) for i in range(0, len(seconds), repeats)]
 
 
 def timed(steps: dict[str, Step], seconds: float) -> dict[str, list[float]]:
@@ -83,6 +94,11 @@ class Step:
     def __call__(self) -> float:
         """Make the step; return the loss."""
         return self.runtime.step([self._batch], 1.0)[0]
+
+    @property
+    def kernels(self) -> list[str]:
+        """What one share calls, in order."""
+        return [call.kernel for call in self.plan.calls]
 
     @property
     def megabytes(self) -> float:

@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
         raise ConfigError(f"bench fusions needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
     gains = fusions.measure(shape_of(options.shape), options.threads, options.blas, options.seconds)
     if options.json:
-        print(jsonlib.dumps({"gains": [asdict(gain) | {"ratio": gain.ratio} for gain in gains]}))
+        print(jsonlib.dumps({"gains": [asdict(gain) for gain in gains]}))
         return 0
     print(f"{'fusion':<36}{'instead':<14}{'ms':>9}{'without':>9}{'times':>7}{'MB':>8}{'without':>9}")
     for g in gains:

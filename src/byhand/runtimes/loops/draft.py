@@ -52,6 +52,35 @@ class At:
     buffer: Buffer
     start: int
 
+    @property
+    def words(self) -> int:
+        """The same in float32 elements of memory."""
+        return self.start // 2 if self.buffer.dtype == "bfloat16" else self.start
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a buffer that is seen as a matrix, as an operand of a product."""
+
+    buffer: Buffer
+    first: int
+    count: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.count, self.buffer.shape[-1]
+
+    @property
+    def dtype(self) -> str:
+        """The buffer's."""
+        return self.buffer.dtype
+
+    @property
+    def place(self) -> At:
+        """Where they begin."""
+        return At(self.buffer, self.first * self.buffer.shape[-1])
+
 
 @dataclass(frozen=True)
 class Late:
@@ -130,6 +159,7 @@ class Draft:
     caches: list[tuple[Buffer, Buffer]] = field(default_factory=list)  # keys and values of each layer
     halves: bool = False  # decoding multiplies with bfloat16 weights
     preparations: list[Call] = field(default_factory=list)  # calls that run once, before the plan ever does
+    trains: bool = False  # every forward call has a way back
 
     def __post_init__(self) -> None:
         self._names = {id(t): name for name, t in self.parameters.items()}
@@ -249,9 +279,9 @@ class Draft:
     def gemm(
         self,
         node: Node,
-        a: Buffer,
-        b: Buffer,
-        c: Buffer,
+        a: Buffer | Rows,
+        b: Buffer | Rows,
+        c: Buffer | Rows,
         inner: int,
         ta: bool = False,
         tb: bool = False,
@@ -264,7 +294,8 @@ class Draft:
         m, n = math.prod(c.shape[:-1]), c.shape[-1]
         kernel = "gemm_bfloat16" if a.dtype == b.dtype == "bfloat16" else "gemm"
         self.emit(
-            kernel, node, 2 * m * n * inner, a=a, b=b, c=c, m=m, n=n, k=inner, lda=a.shape[-1], ldb=b.shape[-1],
+            kernel, node, 2 * m * n * inner, a=_place(a), b=_place(b), c=_place(c), m=m, n=n, k=inner,
+            lda=a.shape[-1], ldb=b.shape[-1],
             ldc=n, ta=int(ta), tb=int(tb), adds=adds,
         )  # fmt: skip
 
@@ -274,6 +305,10 @@ def _call(
 ) -> Call:
     buffers = {id(b): b for o in operands.values() if (b := _buffer_of(o)) is not None}
     return Call(kernel, node, flops, operands, tuple(buffers.values()), touched=touched)
+
+
+def _place(operand: Buffer | Rows) -> Buffer | At:
+    return operand.place if isinstance(operand, Rows) else operand
 
 
 def _buffer_of(operand: Operand) -> Buffer | None:

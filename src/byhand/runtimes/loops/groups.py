@@ -18,6 +18,7 @@ from byhand.runtimes.loops.kernels import (
     decoding,
     embedding,
     gelu,
+    head_loss,
     key_value_cache,
     layer_norm,
     linear,
@@ -65,6 +66,10 @@ FUSIONS = (
     Fusion(
         "embeddings", "add_positional", embedding.match, embedding.forward, embedding.backward,
         "token and position rows are read once and written once",
+    ),
+    Fusion(
+        "LM head + cross-entropy", "cross_entropy", head_loss.match, head_loss.forward, head_loss.backward,
+        "of a large vocabulary only the logits of some rows exist at a time",
     ),
     Fusion(
         "cross-entropy with its derivative", "cross_entropy",

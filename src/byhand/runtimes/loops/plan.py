@@ -77,7 +77,7 @@ class Share:
         if isinstance(operand, Buffer):
             return self.address(operand)
         if isinstance(operand, At):
-            return self.address(operand.buffer) + operand.start
+            return self.address(operand.buffer) + operand.words
         if isinstance(operand, Late):
             return {
                 "adds": int(micro_batch > 0),
@@ -189,7 +189,7 @@ def _draft(
     inputs_of_products: str,
     rules: tuple[Fusion, ...],
 ) -> Draft:
-    draft = Draft(record(compute, **arrays), arena.parameters, inputs_of_products)
+    draft = Draft(record(compute, **arrays), arena.parameters, inputs_of_products, trains=backward)
     groups = groups_of(draft.graph, rules)
     if not ends_in_a_loss(groups):
         end = groups[-1].nodes[-1].equation.name
@@ -200,7 +200,6 @@ def _draft(
         group.backward(draft, group)
     for name, buffer in [*draft.parameter_buffers.items(), *draft.gradient_buffers.items()]:
         buffer.offset = arena.place[name]
-    draft.graph.forget_numbers()
     return draft
 
 

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from byhand.engine import Node, Record, Tensor, interpreting
+import numpy as np
+
+from byhand.engine import Equation, Node, Record, Tensor, interpreting
 from byhand.engine.backward import applications
 
 
@@ -87,7 +89,20 @@ class RecordedCache:
         return layers.pop() if len(layers) == 1 else None
 
 
+class RecordShapes(Record):
+    """Record, but keep of each result one zero, seen as an array of its shape: what nobody reads takes no memory."""
+
+    def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
+        """Record the application and let go of its numbers."""
+        result = super().apply(equation, inputs, static, name)
+        for tensor in result if isinstance(result, tuple) else (result,):
+            if tensor.node is not None:
+                tensor.node.saved = ()
+                tensor.data = np.broadcast_to(np.zeros((), tensor.dtype), tensor.shape)
+        return result
+
+
 def record(compute: Callable[..., Tensor], **inputs: Any) -> Graph:
     """Run compute(*inputs) once, recording; only shapes matter, the numbers are thrown away."""
-    with interpreting(Record()):
+    with interpreting(RecordShapes()):
         return Graph(compute(*inputs.values()), inputs)

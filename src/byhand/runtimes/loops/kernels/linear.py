@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.draft import Buffer, Draft, Group
+from byhand.runtimes.loops.draft import Buffer, Draft, Group, Rows
 from byhand.runtimes.loops.kernels.bfloat16 import half, rows_of_bits, rows_of_halves
 from byhand.runtimes.loops.native import compiled, matrix, sgemm, vector
 
@@ -72,7 +72,7 @@ def column_sum(memory, d, out, copy, rows, width, adds):
                 low[i, c] = half(bits[i, c])
 
 
-def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
+def match(node: Any, graph: Any) -> tuple[Any, ...]:
     """linear, with the transposition of its weight where the weight is another array's transpose."""
     return (*_transposed(node, graph), node)
 
@@ -101,29 +101,34 @@ def weight_of(group: Group) -> tuple[Any, bool]:
     return linear_node(group).inputs[1], False
 
 
-def product(draft: Draft, group: Group, y: Buffer, adds: Any) -> None:
-    """y = x W (+ y)."""
+def product(draft: Draft, group: Group, y: Buffer, adds: Any, first: int = 0) -> None:
+    """y = x W (+ y), for as many rows of x, from `first` on, as y has."""
     node = linear_node(group)
     weight, stored_transposed = weight_of(group)
-    x = node.inputs[0]
-    left, right = draft.operand(node, draft.value(x)), draft.operand(node, draft.value(weight))
+    x = draft.operand(node, draft.value(node.inputs[0]))
+    left, right = Rows(x, first, math.prod(y.shape[:-1])), draft.operand(node, draft.value(weight))
     draft.gemm(node, left, right, y, inner=x.shape[-1], tb=stored_transposed, adds=adds)
 
 
-def product_back(draft: Draft, group: Group, d_y: Buffer) -> None:
-    """d_W = x^T d_y (or its transpose, as the weight is stored), d_x = d_y W^T."""
+def product_back(draft: Draft, group: Group, d_y: Buffer, first: int = 0, into: Any = None) -> None:
+    """d_W = x^T d_y (or its transpose, as the weight is stored), d_x = d_y W^T.
+
+    first  the row of x that belongs to the first of d_y
+    into   what `draft.gradient(x)` has given, where several calls write rows of the same d_x
+    """
     node = linear_node(group)
     weight, stored_transposed = weight_of(group)
     x = node.inputs[0]
-    rows, width = math.prod(x.shape[:-1]), d_y.shape[-1]
+    rows, width = math.prod(d_y.shape[:-1]), d_y.shape[-1]
     d_weight, adds = draft.gradient(weight)
-    x_read, d_read = draft.operand(node, draft.value(x)), draft.operand(node, d_y, id(node))
+    x_read, d_read = Rows(draft.operand(node, draft.value(x)), first, rows), draft.operand(node, d_y, id(node))
     left, right = (d_read, x_read) if stored_transposed else (x_read, d_read)
     draft.gemm(node, left, right, d_weight, inner=rows, ta=True, adds=adds)
     if draft.wants(x):
-        d_x, adds = draft.gradient(x)
+        d_x, adds = into or draft.gradient(x)
         weight_read = draft.operand(node, draft.value(weight))
-        draft.gemm(node, d_read, weight_read, d_x, inner=width, tb=not stored_transposed, adds=adds)
+        d_rows = Rows(d_x, first, rows)
+        draft.gemm(node, d_read, weight_read, d_rows, inner=width, tb=not stored_transposed, adds=adds)
 
 
 def bias_back(draft: Draft, group: Group, d_y: Buffer) -> None:
@@ -136,15 +141,19 @@ def bias_back(draft: Draft, group: Group, d_y: Buffer) -> None:
         draft.emit("column_sum", node, rows * width, d=d_y, out=out, copy=copy, rows=rows, width=width, adds=adds)
 
 
-def forward(draft: Draft, group: Group) -> None:
-    """Bias in, then the product on top."""
+def biased_product(draft: Draft, group: Group, y: Buffer, first: int = 0) -> None:
+    """y = x W + b, for as many rows of x, from `first` on, as y has: bias in, then the product on top."""
     node = linear_node(group)
-    y = draft.result(node)
-    rows, width = math.prod(y.shape[:-1]), y.shape[-1]
     biased = len(node.inputs) > 2
     if biased:
+        rows, width = math.prod(y.shape[:-1]), y.shape[-1]
         draft.emit("fill_bias", node, 0, y=y, bias=draft.value(node.inputs[2]), rows=rows, width=width)
-    product(draft, group, y, int(biased))
+    product(draft, group, y, int(biased), first)
+
+
+def forward(draft: Draft, group: Group) -> None:
+    """All rows."""
+    biased_product(draft, group, draft.result(linear_node(group)))
 
 
 def backward(draft: Draft, group: Group) -> None:

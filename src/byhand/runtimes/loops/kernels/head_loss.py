@@ -1,0 +1,65 @@
+"""`linear` then `cross_entropy` over a large vocabulary: the logits of some rows at a time.
+
+The logits (rows, V) of a share would be its largest array by far. Here ROWS rows of them lie in one array, which is
+filled, becomes the loss and the cotangent, is used up for the weight, the bias and the input, and filled again. The
+weight's gradient is read and written once for each chunk, so a chunk must not be small. All kernels are those of the
+two equations.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from byhand.runtimes.loops.draft import LOSS_SLOT, At, Buffer, Draft, Group
+from byhand.runtimes.loops.kernels import cross_entropy, linear
+
+VOCABULARY = 4096  # below, the logits are not what fills the memory
+ROWS = 256  # in a chunk; even, so that rows of bfloat16 begin on a whole word
+
+
+def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """linear -> cross_entropy at the root, where the vocabulary is large and there is more than one chunk."""
+    head = graph.only(node.inputs[0], "linear")
+    if not (head and cross_entropy.match(node, graph)):
+        return None
+    shape = node.inputs[0].shape
+    pays = shape[-1] >= VOCABULARY and math.prod(shape[:-1]) > ROWS
+    return (*linear.match(head, graph), node) if pays else None
+
+
+def _chunks(group: Group) -> list[tuple[int, int]]:
+    """Return first row and number of rows of each chunk."""
+    rows = math.prod(group.nodes[-1].inputs[0].shape[:-1])
+    return [(first, min(ROWS, rows - first)) for first in range(0, rows, ROWS)]
+
+
+def _loss(draft: Draft, group: Group, first: int, count: int) -> Buffer:
+    """Add the loss of some rows; what is returned holds their logits' cotangent."""
+    head, last = linear.linear_node(group), group.nodes[-1]
+    vocab = last.inputs[0].shape[-1]
+    logits = draft.scratch(head, f"rows {first}", (count, vocab))
+    linear.biased_product(draft, group, logits, first)
+    targets = At(draft.value(last.inputs[1]), first)
+    draft.emit(
+        "cross_entropy", last, 20 * count * vocab, logits=logits, targets=targets, rows=count, vocab=vocab,
+        slot=LOSS_SLOT,
+    )  # fmt: skip
+    return logits
+
+
+def forward(draft: Draft, group: Group) -> None:
+    """The loss alone; where there is a way back it does everything, so that no logits are computed twice."""
+    if not draft.trains:
+        for first, count in _chunks(group):
+            _loss(draft, group, first, count)
+
+
+def backward(draft: Draft, group: Group) -> None:
+    """Chunk by chunk: the loss, then bias, weight and input from its cotangent."""
+    x = linear.linear_node(group).inputs[0]
+    into = draft.gradient(x) if draft.wants(x) else None
+    for first, count in _chunks(group):
+        d = _loss(draft, group, first, count)
+        linear.bias_back(draft, group, d)
+        linear.product_back(draft, group, d, first, into)
