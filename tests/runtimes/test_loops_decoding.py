@@ -84,7 +84,7 @@ def test_sampled_text_is_the_numpy_runtimes(sampling):
 @pytest.mark.parametrize("settings", [{}, {"tied_embeddings": True, "n_heads": 1}], ids=str)
 @pytest.mark.parametrize("streams", [2, 4, 8, 16, 64])
 def test_streams_side_by_side_are_the_numpy_runtimes(settings, streams):
-    """From eight rows on BLAS multiplies; 40 tokens from 6 go past the window of 24."""
+    """40 tokens from 6 go past the window of 24."""
     gpt = model(**settings)
     prompts = np.random.default_rng(2).integers(0, 37, (streams, 6))
     decoder = LoopsDecoder(gpt, streams=streams, threads=2)

@@ -52,7 +52,7 @@ class GenerateOptions:
     threads: int = 0
     """Threads; 0: all cores."""
     blas: Literal["auto", "mkl", "scipy"] = "auto"
-    """Which BLAS eight streams and more call."""
+    """Which BLAS fills the cache."""
     weights: Weights = "float32"
     """float32, or bfloat16: what ours reads; peers stay as they are."""
     peer: tuple[str, ...] = ()

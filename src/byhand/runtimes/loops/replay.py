@@ -115,7 +115,7 @@ def replay(table, first, last, times, memory, words, controls, signals, blas):
         elif op == EMBED_ROW:
             embed_row(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9])
         elif op == ROW_PRODUCT:
-            row_product(memory, words, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11],
+            row_product(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11],
                         r[12], r[13], r[14])
         elif op == ATTEND_ALL:
             attend_all(memory, words, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11],

@@ -1,8 +1,9 @@
 """Kernels of `linear` for a few rows: what decoding multiplies, with bias, gate or residual stream in the same pass.
 
-With one row there is nothing for BLAS to reuse: each weight is read once, and reading is what takes the time. So the
-weights lie packed as [out, in], where each result is one dot product and a thread reads its part in one stream; a
-loop that only reads and sums becomes vector instructions without asking first whether arrays overlap.
+With one row there is nothing for BLAS to reuse: each weight is read once, and reading is what takes the time; with a
+few more it loses by rearranging the weights in every call what it gains. So the weights lie packed as [out, in], where
+each result is one dot product and a thread reads its part in one stream; a loop that only reads and sums becomes vector
+instructions without asking first whether arrays overlap.
 
 With bfloat16 weights two columns share a word: column 2j in its lower half, 2j + 1 in its upper half. A shift or a
 mask makes each a float32 again, so that every processor can do it and only the reading is halved.
@@ -12,7 +13,6 @@ mask makes each a float32 again, so that every processor can do it and only the 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,10 @@ from byhand.runtimes.loops.draft import OWN_SIGNAL, PART, PARTS, Buffer, Draft, 
 from byhand.runtimes.loops.kernels import linear
 from byhand.runtimes.loops.kernels.exponential import exp
 from byhand.runtimes.loops.kernels.gelu import CUBIC, TWO_K
-from byhand.runtimes.loops.native import compiled, float_of_bits, matrix, sgemm, vector
+from byhand.runtimes.loops.native import compiled, float_of_bits, matrix, vector
 
 F = np.float32
 NONE, GELU, RELU = 0, 1, 2
-FLOATS, HALVES, BLAS, BLAS_TRANSPOSED = 0, 1, 2, 3
-BLAS_ROWS = 8  # from so many streams on, BLAS is faster than loops
 UPPER = np.int32(-0x10000)
 
 
@@ -37,22 +35,17 @@ def columns_of(part, parts, width):
 
 
 @compiled
-def row_product(memory, words, blas, x, weight, bias, stream, out, rows, inner, width, biased, added, gate, way,
+def row_product(memory, words, x, weight, bias, stream, out, rows, inner, width, biased, added, gate, halves,
                 part, parts):  # fmt: skip
-    """out = gate(x W + bias) + stream, this thread's columns; `way` says how the weight lies and who multiplies."""
+    """out = gate(x W + bias) + stream, this thread's columns; with `halves` the weights are bfloat16."""
     low, high = columns_of(part, parts, width)
     n = high - low
     if n <= 0:
         return
-    if way == FLOATS:
-        dots(memory, x, weight + low * inner, out + low, rows, inner, width, n)
-    elif way == HALVES:
+    if halves:
         dots_of_halves(memory, words, x, weight + low // 2 * inner, out + low, rows, inner, width, n)
-    elif way == BLAS:
-        sgemm(blas[0], memory, x, weight + low, out + low, rows, n, inner, inner, width, width, 0, 0, F(1.0), F(0.0))
     else:
-        sgemm(blas[0], memory, x, weight + low * inner, out + low, rows, n, inner, inner, inner, width, 0, 1, F(1.0),
-              F(0.0))  # fmt: skip
+        dots(memory, x, weight + low * inner, out + low, rows, inner, width, n)
     for b in range(rows):
         o = vector(memory, out + b * width + low, n)
         if biased:
@@ -74,27 +67,48 @@ def row_product(memory, words, blas, x, weight, bias, stream, out, rows, inner, 
 
 @compiled
 def dots(memory, x, weight, out, rows, inner, width, n):
-    """out[b,c] = sum over i of x[b,i] weight[c,i]: n columns of `width`, four in a pass over x."""
-    fours = n // 4 * 4
+    """out[b,c] = sum over i of x[b,i] weight[c,i]: n columns of `width`, four in a pass over one stream or two."""
+    fours, twos = n // 4 * 4, rows // 2 * 2
     for c in range(0, fours, 4):
         w0, w1 = vector(memory, weight + c * inner, inner), vector(memory, weight + (c + 1) * inner, inner)
         w2, w3 = vector(memory, weight + (c + 2) * inner, inner), vector(memory, weight + (c + 3) * inner, inner)
-        for b in range(rows):
-            a, o = vector(memory, x + b * inner, inner), vector(memory, out + b * width + c, 4)
+        for b in range(0, twos, 2):
+            p, q = vector(memory, x + b * inner, inner), vector(memory, x + (b + 1) * inner, inner)
+            s0, s1, s2, s3, t0, t1, t2, t3 = F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0)
+            for i in range(inner):
+                s0 += p[i] * w0[i]
+                s1 += p[i] * w1[i]
+                s2 += p[i] * w2[i]
+                s3 += p[i] * w3[i]
+                t0 += q[i] * w0[i]
+                t1 += q[i] * w1[i]
+                t2 += q[i] * w2[i]
+                t3 += q[i] * w3[i]
+            four(memory, out + b * width + c, s0, s1, s2, s3)
+            four(memory, out + (b + 1) * width + c, t0, t1, t2, t3)
+        for b in range(twos, rows):
+            p = vector(memory, x + b * inner, inner)
             s0, s1, s2, s3 = F(0), F(0), F(0), F(0)
             for i in range(inner):
-                s0 += a[i] * w0[i]
-                s1 += a[i] * w1[i]
-                s2 += a[i] * w2[i]
-                s3 += a[i] * w3[i]
-            o[0], o[1], o[2], o[3] = s0, s1, s2, s3
+                s0 += p[i] * w0[i]
+                s1 += p[i] * w1[i]
+                s2 += p[i] * w2[i]
+                s3 += p[i] * w3[i]
+            four(memory, out + b * width + c, s0, s1, s2, s3)
     for c in range(fours, n):
         w0 = vector(memory, weight + c * inner, inner)
         for b in range(rows):
-            a, s0 = vector(memory, x + b * inner, inner), F(0)
+            p, s0 = vector(memory, x + b * inner, inner), F(0)
             for i in range(inner):
-                s0 += a[i] * w0[i]
+                s0 += p[i] * w0[i]
             memory[out + b * width + c] = s0
+
+
+@compiled
+def four(memory, start, s0, s1, s2, s3):
+    """Put down four results."""
+    o = vector(memory, start, 4)
+    o[0], o[1], o[2], o[3] = s0, s1, s2, s3
 
 
 @compiled
@@ -112,25 +126,40 @@ def upper(word):
 @compiled
 def dots_of_halves(memory, words, x, weight, out, rows, inner, width, n):
     """As `dots`, with the weights of columns c and c + 1 in the halves of a word."""
-    fours = n // 4 * 4
+    fours, twos = n // 4 * 4, rows // 2 * 2
     for c in range(0, fours, 4):
         w0 = vector(words, weight + c // 2 * inner, inner)
         w1 = vector(words, weight + (c // 2 + 1) * inner, inner)
-        for b in range(rows):
-            a, o = vector(memory, x + b * inner, inner), vector(memory, out + b * width + c, 4)
+        for b in range(0, twos, 2):
+            p, q = vector(memory, x + b * inner, inner), vector(memory, x + (b + 1) * inner, inner)
+            s0, s1, s2, s3, t0, t1, t2, t3 = F(0), F(0), F(0), F(0), F(0), F(0), F(0), F(0)
+            for i in range(inner):
+                v0, v1, v2, v3 = lower(w0[i]), upper(w0[i]), lower(w1[i]), upper(w1[i])
+                s0 += p[i] * v0
+                s1 += p[i] * v1
+                s2 += p[i] * v2
+                s3 += p[i] * v3
+                t0 += q[i] * v0
+                t1 += q[i] * v1
+                t2 += q[i] * v2
+                t3 += q[i] * v3
+            four(memory, out + b * width + c, s0, s1, s2, s3)
+            four(memory, out + (b + 1) * width + c, t0, t1, t2, t3)
+        for b in range(twos, rows):
+            p = vector(memory, x + b * inner, inner)
             s0, s1, s2, s3 = F(0), F(0), F(0), F(0)
             for i in range(inner):
-                s0 += a[i] * lower(w0[i])
-                s1 += a[i] * upper(w0[i])
-                s2 += a[i] * lower(w1[i])
-                s3 += a[i] * upper(w1[i])
-            o[0], o[1], o[2], o[3] = s0, s1, s2, s3
+                s0 += p[i] * lower(w0[i])
+                s1 += p[i] * upper(w0[i])
+                s2 += p[i] * lower(w1[i])
+                s3 += p[i] * upper(w1[i])
+            four(memory, out + b * width + c, s0, s1, s2, s3)
     for c in range(fours, n):
         w0 = vector(words, weight + c // 2 * inner, inner)
         for b in range(rows):
-            a, s0 = vector(memory, x + b * inner, inner), F(0)
+            p, s0 = vector(memory, x + b * inner, inner), F(0)
             for i in range(inner):
-                s0 += a[i] * (upper(w0[i]) if c % 2 else lower(w0[i]))
+                s0 += p[i] * (upper(w0[i]) if c % 2 else lower(w0[i]))
             memory[out + b * width + c] = s0
 
 
@@ -171,35 +200,26 @@ def product(draft: Draft, group: Group) -> None:
     biased, added = len(node.inputs) > 2, last.equation.name == "residual"
     gate = {"gelu": GELU, "relu": RELU}.get(last.equation.name, NONE)
     rows, inner, width = math.prod(out.shape[:-1]), x.shape[-1], out.shape[-1]
-    weight, way = _laid_out(draft, group, rows, inner, width)
+    weight = _packed(draft, group, inner, width)
     draft.emit(
         "row_product", last, 2 * rows * inner * width, x=x, weight=weight,
         bias=draft.value(node.inputs[2]) if biased else 0, stream=draft.value(last.inputs[0]) if added else 0,
-        out=out, rows=rows, inner=inner, width=width, biased=int(biased), added=int(added), gate=gate, way=way,
-        part=PART, parts=PARTS,
+        out=out, rows=rows, inner=inner, width=width, biased=int(biased), added=int(added), gate=gate,
+        halves=int(draft.halves), part=PART, parts=PARTS,
     )  # fmt: skip
     meet(draft)
 
 
-def _laid_out(draft: Draft, group: Group, rows: int, inner: int, width: int) -> tuple[Buffer, int]:
-    """Return where the loops or BLAS find the weight, and the way; packing it is a preparation of the plan."""
+def _packed(draft: Draft, group: Group, inner: int, width: int) -> Buffer:
+    """Return the weight as the loops read it; packing it is a preparation of the plan, where it does not lie so."""
     tensor, transposed = linear.weight_of(group)
     weight = draft.value(tensor)
-    sizes: dict[str, Any] = {
-        "inner": inner,
-        "width": width,
-        "transposed": int(transposed),
-        "part": PART,
-        "parts": PARTS,
-    }
-    if draft.halves:
-        packed = Buffer(f"{weight.name}:halves", ((width + 1) // 2, inner), "input", "int32")
-        draft.prepare("pack_halves", weight=weight, packed=packed, **sizes)
-        return packed, HALVES
-    if rows >= BLAS_ROWS:
-        return weight, BLAS_TRANSPOSED if transposed else BLAS
-    if transposed:
-        return weight, FLOATS
-    packed = Buffer(f"{weight.name}:packed", (width, inner), "input")
-    draft.prepare("pack", weight=weight, packed=packed, **sizes)
-    return packed, FLOATS
+    if transposed and not draft.halves:
+        return weight
+    shape, dtype = (((width + 1) // 2, inner), "int32") if draft.halves else ((width, inner), "float32")
+    packed = Buffer(f"{weight.name}:packed", shape, "input", dtype)
+    draft.prepare(
+        "pack_halves" if draft.halves else "pack", weight=weight, packed=packed, inner=inner, width=width,
+        transposed=int(transposed), part=PART, parts=PARTS,
+    )  # fmt: skip
+    return packed
