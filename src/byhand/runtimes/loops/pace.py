@@ -26,7 +26,12 @@ class Pace:
         return min(TRIAL, wanted) if trial else wanted
 
     def note(self, way: int, units: int, seconds: float) -> None:
-        """Remember how long a piece of work took."""
-        self._seconds[way] = seconds / units
+        """Remember how long a piece of work took.
+
+        A short piece that was somewhat slower than usual says nothing: waking the threads is part of it.
+        """
+        usual, unit = self._seconds[way], seconds / units
+        if units >= TRIAL or not usual < unit < 2 * usual:
+            self._seconds[way] = unit
         self._clock += seconds
         self._due[way] = self._clock + PATIENCE * min(units, TRIAL) * seconds / units
