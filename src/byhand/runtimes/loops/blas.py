@@ -19,6 +19,8 @@ from pathlib import Path
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.processor import cpu_features
 
+INTEL_THREADS, SEQUENTIAL = 0, 1  # MKL's threading layers
+
 
 @dataclass(frozen=True)
 class Blas:
@@ -70,11 +72,15 @@ def _mkl_path() -> Path | None:
 
 
 def _mkl(path: Path) -> Blas:
+    """Return MKL with its own threads, which a batch smaller than the cores needs, where their library is there."""
     library = ctypes.CDLL(str(path))
+    threaded = any(path.parent.glob("libiomp5*.so")) or any(path.parent.glob("libiomp5*.d*l*"))
     with contextlib.suppress(AttributeError):
-        library.MKL_Set_Threading_Layer(1)  # sequential: no OpenMP to load, and no threads inside a share
+        library.MKL_Set_Threading_Layer(INTEL_THREADS if threaded else SEQUENTIAL)
+    set_threads = getattr(library, "MKL_Set_Num_Threads", None) if threaded else None
     bfloat16 = getattr(library, "gemm_bf16bf16f32_", None)
-    return Blas(f"MKL ({path.name})", _address(library.sgemm_), lambda n: None, _address(bfloat16) if bfloat16 else 0)
+    address = _address(bfloat16) if bfloat16 else 0
+    return Blas(f"MKL ({path.name})", _address(library.sgemm_), set_threads or (lambda n: None), address)
 
 
 def _scipy() -> Blas:
