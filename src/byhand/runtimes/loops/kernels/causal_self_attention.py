@@ -32,16 +32,14 @@ def softmax_rows(memory, words, scores, first, rows, stride, keys, causal):
         p = vector(memory, scores + i * stride, keys)
         visible = first + i + 1 if causal else keys
         m = largest(words, scores + i * stride, visible)
-        p[visible:] = m - F(100.0)
         z = F(0)
         for s in range(keys):
-            e = exp(p[s] - m)
+            e = exp(p[s] - m) if s < visible else F(0)
             p[s] = e
             z += e
         z = F(1.0) / z
         for s in range(keys):
             p[s] *= z
-        p[visible:] = F(0)
 
 
 @compiled
