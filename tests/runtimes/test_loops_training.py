@@ -159,7 +159,7 @@ def test_tokens_that_would_read_past_the_tables_are_refused(tokens, targets, wor
 
 
 def test_probabilities_too_small_for_float32_cost_nothing():
-    """Denormal numbers are a hundred times slower; the caller's own arithmetic keeps them."""
+    """Denormal numbers are many times slower; the caller's own arithmetic keeps them."""
     tiny = np.full(4, 1e-30, np.float32)
     model = bh.TinyGPT(CONFIG, seed=5)
     bias = model.parameters()["lm_head.b"].data

@@ -68,7 +68,7 @@ X86 = platform.machine().lower() in ("x86_64", "amd64", "x86")
 _numba_config: Any = numba.core.config
 
 # LLVM keeps to vectors of 256 bits, since early processors with AVX-512 ran slower with the wider ones. Loops full of
-# arithmetic (GELU, softmax) take a third less time with 512. It has to be said before Numba compiles anything.
+# arithmetic (GELU) take a third less time with 512. It has to be said before Numba compiles anything.
 if _numba_config.CPU_FEATURES is None and "avx512f" in cpu_features():
     _numba_config.CPU_FEATURES = f"{get_host_cpu_features()},-prefer-256-bit"
 
@@ -174,7 +174,7 @@ def flush_denormals(typingctx: Any) -> Any:
     """Take numbers below 1.2e-38 for 0 in this thread, read or written; return the mode before.
 
     The logits of tokens that never occur fall for as long as training lasts, until their probabilities are denormal.
-    An x86 processor computes with such numbers a hundred times slower; others do not, and there this does nothing.
+    An x86 processor computes with such numbers many times slower; on others this does nothing.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
