@@ -61,7 +61,7 @@ def found() -> dict[str, Any]:
         "runtime": f"loops on {loops.cores()} threads",
         "blas": find_blas().name,
         "bfloat16": lacks_bfloat16(find_blas()) or "yes, --dtype bfloat16",
-        "compiled code": f"{CACHE_FOLDER} ({'ready' if compiled else 'compiled at the first step, some 10 s'})",
+        "compiled code": f"{CACHE_FOLDER} ({'ready' if compiled else 'compiled at the first step, some 20 s'})",
     }
 
 
