@@ -28,8 +28,8 @@ def model(seed=3, **settings):
     return made
 
 
-def replayed(gpt, prompt, count, sampling=GREEDY, threads=2):
-    decoder = LoopsDecoder(gpt, threads=threads)
+def replayed(gpt, prompt, count, sampling=GREEDY, threads=2, blas="auto"):
+    decoder = LoopsDecoder(gpt, threads=threads, blas=blas)
     rng = np.random.default_rng(sampling.seed)
     runs = decoder.generate([prompt], count, sampling.temperature, sampling.top_k, sampling.top_p, rng)
     return np.concatenate(list(runs))[:, 0].tolist()
@@ -54,6 +54,14 @@ def test_greedy_text_is_the_numpy_runtimes(settings, threads):
     gpt = model(**settings)
     expected = list(generate(gpt, [1, 2, 3, 4, 5], 60, GREEDY, runtime="numpy"))
     assert replayed(gpt, [1, 2, 3, 4, 5], 60, threads=threads) == expected
+
+
+@pytest.mark.parametrize("blas", ["tiles", "scipy"])
+@pytest.mark.parametrize("settings", [{}, {"norm_affine": True, "activation": "relu"}], ids=str)
+def test_whatever_fills_the_cache_the_text_is_the_same(settings, blas):
+    gpt, prompt = model(**settings), [i % 37 for i in range(19)]
+    expected = list(generate(gpt, prompt, 20, GREEDY, runtime="numpy"))
+    assert replayed(gpt, prompt, 20, blas=blas) == expected
 
 
 @pytest.mark.parametrize("length", [1, 23, 24, 25, 240])

@@ -49,9 +49,9 @@ def batch(config, rows, steps, seed=0):
     return tuple(rng.integers(0, config.vocab_size, (rows, steps)) for _ in range(2))
 
 
-def assert_step_equal(fast, slow, tokens, targets, threads=2, kernels_only=True, rules=groups.FUSIONS):
+def assert_step_equal(fast, slow, tokens, targets, threads=2, kernels_only=True, rules=groups.FUSIONS, blas="tiles"):
     """Hold a replayed step's loss and gradients against the tape's."""
-    runtime = LoopsRuntime(fast, bh.AdamW(lr=0.0, weight_decay=0.0), threads=threads, rules=rules)
+    runtime = LoopsRuntime(fast, bh.AdamW(lr=0.0, weight_decay=0.0), threads, blas, rules=rules)
     loss, norm = runtime.step([(tokens, targets)])
     expected = slow.loss(tokens, targets)
     expected.backward()
@@ -67,10 +67,19 @@ def assert_step_equal(fast, slow, tokens, targets, threads=2, kernels_only=True,
     return runtime
 
 
+@pytest.mark.parametrize("blas", ["tiles", "scipy"])
 @pytest.mark.parametrize("family", FAMILY)
-def test_every_setting_has_kernels_and_the_tapes_gradients(family):
+def test_every_setting_has_kernels_and_the_tapes_gradients(family, blas):
     fast, slow = two_models(**FAMILY[family])
-    assert_step_equal(fast, slow, *batch(fast.config, 3, 9))
+    runtime = assert_step_equal(fast, slow, *batch(fast.config, 3, 9), blas=blas)
+    kernels = {call.kernel for call in runtime.plan("train", (3, 9)).calls}
+    assert ("tiled_gemm" in kernels, "gemm" in kernels) == (blas == "tiles", blas != "tiles")
+
+
+def test_a_batch_smaller_than_the_cores_leaves_them_to_the_library():
+    fast, slow = two_models()
+    runtime = assert_step_equal(fast, slow, *batch(fast.config, 1, 9), threads=2)
+    assert "tiled_gemm" not in {call.kernel for call in runtime.plan("train", (1, 9)).calls}
 
 
 @settings(max_examples=25, deadline=None)
@@ -88,10 +97,10 @@ def test_gradients_on_any_shape(rows, steps, heads, head_width, threads, vocab, 
     assert_step_equal(fast, slow, *batch(fast.config, rows, steps, seed), threads=threads)
 
 
-@pytest.mark.parametrize("steps", [63, 64, 65, 130])
+@pytest.mark.parametrize("steps", [7, 8, 9, 31, 33, 64, 65, 128, 130, 257])
 @pytest.mark.parametrize("causal", [True, False])
-def test_attention_in_blocks(steps, causal):
-    fast, slow = two_models(seq_len=130, causal=causal, n_layers=1)
+def test_attention_in_tiles_and_blocks(steps, causal):
+    fast, slow = two_models(seq_len=257, causal=causal, n_layers=1)
     assert_step_equal(fast, slow, *batch(fast.config, 2, steps))
 
 

@@ -31,9 +31,9 @@ def batches(steps, micro=1, rows=4, seed=0):
         yield made
 
 
-def train_by_plan(steps, threads=2, micro=1, max_norm=1.0, rows=4, **optimizer):
+def train_by_plan(steps, threads=2, micro=1, max_norm=1.0, rows=4, blas="auto", **optimizer):
     model, adamw = bh.TinyGPT(CONFIG, seed=5), bh.AdamW(**{"lr": 3e-3, "weight_decay": 0.1, **optimizer})
-    runtime = LoopsRuntime(model, adamw, threads=threads)
+    runtime = LoopsRuntime(model, adamw, threads, blas)
     return model, adamw, [runtime.step(b, max_norm) for b in batches(steps, micro, rows)]
 
 
@@ -52,9 +52,9 @@ def train_by_tape(steps, micro=1, max_norm=1.0, rows=4, **optimizer):
     return model, adamw, curve
 
 
-@pytest.mark.parametrize("decay", ["all", "matrices"])
-def test_a_hundred_steps_have_the_tapes_losses(decay):
-    *_, ours = train_by_plan(100, decay=decay)
+@pytest.mark.parametrize(("decay", "blas"), [("all", "tiles"), ("matrices", "tiles"), ("matrices", "scipy")])
+def test_a_hundred_steps_have_the_tapes_losses(decay, blas):
+    *_, ours = train_by_plan(100, decay=decay, blas=blas)
     *_, theirs = train_by_tape(100, decay=decay)
     (losses, norms), (expected_losses, expected_norms) = (zip(*curve, strict=True) for curve in (ours, theirs))
     np.testing.assert_allclose(losses, expected_losses, atol=1e-4)

@@ -116,7 +116,7 @@ class Step:
 
         The clipping pass multiplies by 1, since the update's kernel clips by itself: what is measured is the pass.
         """
-        from byhand.runtimes.loops.draft import Call
+        from byhand.runtimes.loops.calls import Call
 
         for share in self.plan.shares:
             calls: list[Call] = []

@@ -27,8 +27,8 @@ class TrainOptions:
     """What computes ours."""
     threads: int = 0
     """Threads of the loops runtime; 0: all cores."""
-    blas: Literal["auto", "mkl", "scipy"] = "auto"
-    """Which BLAS the loops runtime calls; auto takes MKL where it is installed."""
+    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
+    """What multiplies in the loops runtime: register tiles or a library; auto takes the fastest."""
     steps: int | None = None
     """Timed steps of each; what the slowest makes in ten seconds if not given."""
     dtype: Dtype = "float32"
@@ -51,8 +51,8 @@ class GenerateOptions:
     """Streams side by side."""
     threads: int = 0
     """Threads; 0: all cores."""
-    blas: Literal["auto", "mkl", "scipy"] = "auto"
-    """Which BLAS fills the cache."""
+    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
+    """What multiplies while the cache is filled: register tiles or a library."""
     weights: Weights = "float32"
     """float32, or bfloat16: what ours reads; peers stay as they are."""
     peer: tuple[str, ...] = ()

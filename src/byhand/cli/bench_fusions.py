@@ -23,8 +23,8 @@ class Options:
     """tiny, nano, small, or B,T,C,L,H,V."""
     threads: int = 0
     """Threads; 0: all cores."""
-    blas: Literal["auto", "mkl", "scipy"] = "auto"
-    """Which BLAS; auto takes MKL where it is installed."""
+    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
+    """What multiplies: register tiles or a library; auto takes the fastest."""
     seconds: float = 20.0
     """About how long to measure."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False

@@ -26,8 +26,8 @@ class Options:
 
     threads: int = 0
     """Threads; 0: all cores. Batches are multiples of their number."""
-    blas: Literal["auto", "mkl", "scipy"] = "auto"
-    """Which BLAS; auto takes MKL where it is installed."""
+    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
+    """What multiplies: register tiles or a library; auto takes the fastest."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON object."""
     plot: Path | None = None

@@ -21,7 +21,7 @@ from byhand.steps import resolved
 
 if TYPE_CHECKING:
     from byhand.runtimes.loops.blas import Blas
-    from byhand.runtimes.loops.draft import Call
+    from byhand.runtimes.loops.calls import Call
     from byhand.runtimes.loops.profile import Line
 
 
@@ -37,8 +37,8 @@ class Options:
     """Timed steps, of which each call's least time counts; 0 shows the plan without running it."""
     threads: int = 0
     """Shares of the batch, or threads in generation; 0: all cores."""
-    blas: Literal["auto", "mkl", "scipy"] = "auto"
-    """Which BLAS; auto takes MKL where it is installed."""
+    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
+    """What multiplies: register tiles or a library; auto takes the fastest."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Type of what linear layers multiply in training."""
     streams: int = 1

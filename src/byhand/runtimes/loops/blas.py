@@ -1,7 +1,7 @@
-"""Which BLAS multiplies: MKL where it is installed, else the one that SciPy brings; and its threads.
+"""What multiplies: register tiles, or a BLAS: MKL where it is installed, else the one that SciPy brings; its threads.
 
 Kernels call SGEMM by its address. Shares of the batch run side by side, so inside a share BLAS has one thread,
-except where there are fewer shares than cores (batch 1).
+except where there are fewer shares than cores (batch 1): there it brings its own, which register tiles do not have.
 """
 
 # pyright: reportMissingImports=false
@@ -12,7 +12,7 @@ import ctypes
 import importlib.metadata
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -24,30 +24,48 @@ INTEL_THREADS, SEQUENTIAL = 0, 1  # MKL's threading layers
 
 @dataclass(frozen=True)
 class Blas:
-    """A library of matrix products.
+    """What multiplies matrices.
 
+    library        its name
     sgemm          address of C = op(A) op(B) in float32
     set_threads    sets its number of threads
     gemm_bfloat16  address of the same with A and B in bfloat16; 0 if the library has none
+    tiles          register tiles multiply (`kernels/tiled_gemm.py`), the library only what they do not: bfloat16, and
+                   one product on several cores
     """
 
-    name: str
+    library: str
     sgemm: int
     set_threads: Callable[[int], None]
     gemm_bfloat16: int = 0
+    tiles: bool = False
+
+    @property
+    def name(self) -> str:
+        """What to call it in front of users."""
+        return f"register tiles, with {self.library}" if self.tiles else self.library
 
 
 @cache
 def find_blas(name: str = "auto") -> Blas:
-    """Return "mkl" or "scipy", or with "auto" the first of these that is there. ConfigError if it is not."""
-    if name not in ("auto", "mkl", "scipy"):
-        raise ConfigError(f"BLAS {name!r} is not known. Use auto, mkl or scipy.")
+    """Return "tiles", "mkl" or "scipy"; with "auto" the fastest here. ConfigError if it is not there.
+
+    Register tiles were measured against both libraries with AVX-512 and with AVX2; elsewhere a library multiplies.
+    """
+    if name not in ("auto", "tiles", "mkl", "scipy"):
+        raise ConfigError(f"BLAS {name!r} is not known. Use auto, tiles, mkl or scipy.")
+    if name == "tiles" or (name == "auto" and {"avx2", "fma"} <= set(cpu_features())):
+        return replace(_library("auto"), tiles=True)
+    return _library(name)
+
+
+def _library(name: str) -> Blas:
     if name != "scipy":
         path = _mkl_path()
         if path is not None:
             return _mkl(path)
         if name == "mkl":
-            raise ConfigError("MKL is not installed. Use pip install byhand[mkl], or --blas scipy.")
+            raise ConfigError("MKL is not installed. Use pip install byhand[mkl], or --blas auto.")
     return _scipy()
 
 
@@ -56,7 +74,7 @@ def lacks_bfloat16(blas: Blas) -> str:
     if not {"amx-bf16", "avx512bf16"} & set(cpu_features()):
         return "this processor has no products of bfloat16 (AMX or AVX512-BF16). Use --dtype float32."
     if not blas.gemm_bfloat16:
-        return f"{blas.name} has no product of bfloat16. Use pip install 'byhand[mkl]', or --dtype float32."
+        return f"{blas.library} has no product of bfloat16. Use pip install 'byhand[mkl]', or --dtype float32."
     return ""
 
 

@@ -21,7 +21,7 @@ from byhand.runtimes.bfloat16 import rounded
 from byhand.runtimes.loops import cores
 from byhand.runtimes.loops.arena import Arena
 from byhand.runtimes.loops.blas import find_blas
-from byhand.runtimes.loops.draft import Buffer
+from byhand.runtimes.loops.calls import Buffer
 from byhand.runtimes.loops.generation_plans import GenerationPlan, Model, decoding_plan, filling_plan
 from byhand.runtimes.loops.layout import padded
 from byhand.runtimes.loops.native import yield_address
@@ -143,7 +143,8 @@ class LoopsDecoder:
         """Return the plan that fills the cache with so many positions; made once."""
         if length not in self._filling:
             shape = (self.streams, length)
-            self._filling[length] = filling_plan(self.model, self.arena, shape, self._caches, self.decoding.end)
+            end, tiles = self.decoding.end, self.blas.tiles
+            self._filling[length] = filling_plan(self.model, self.arena, shape, self._caches, end, tiles)
         return self._filling[length]
 
     def time_calls(self, prompts: np.ndarray | None, rounds: int) -> np.ndarray:

@@ -13,109 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from byhand.engine import Node, Tensor
+from byhand.runtimes.loops.calls import ADDS, Buffer, Call, Operand, Rows, make_call, place_of
+from byhand.runtimes.loops.kernels.tiled_gemm import room_of
 from byhand.runtimes.loops.record import Graph, key
-
-
-@dataclass(eq=False)
-class Buffer:
-    """An array of a plan: its name, its shape, and where it lives.
-
-    kind    value (a share's own, placed by lifetime), input (a share's own, filled before each step), constant,
-            parameter, gradient (a share's own, as large as the parameters), or own (a share's own where values
-            are shared, as in decoding)
-    offset  first element in its region; -1 before layout
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    kind: str
-    dtype: str = "float32"
-    offset: int = -1
-    first: int = -1
-    last: int = -1
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return math.prod(self.shape)
-
-    @property
-    def words(self) -> int:
-        """The float32 elements of memory that it takes: half as many for bfloat16."""
-        return -(-self.size // 2) if self.dtype == "bfloat16" else self.size
-
-
-@dataclass(frozen=True)
-class At:
-    """A place inside a buffer, in elements from its start."""
-
-    buffer: Buffer
-    start: int
-
-    @property
-    def words(self) -> int:
-        """The same in float32 elements of memory."""
-        return self.start // 2 if self.buffer.dtype == "bfloat16" else self.start
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Some rows of a buffer that is seen as a matrix, as an operand of a product."""
-
-    buffer: Buffer
-    first: int
-    count: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.count, self.buffer.shape[-1]
-
-    @property
-    def dtype(self) -> str:
-        """The buffer's."""
-        return self.buffer.dtype
-
-    @property
-    def place(self) -> At:
-        """Where they begin."""
-        return At(self.buffer, self.first * self.buffer.shape[-1])
-
-
-@dataclass(frozen=True)
-class Late:
-    """A number that is known only when a table is made for one share and one micro-batch."""
-
-    name: str
-
-
-ADDS = Late("adds")  # 0 in the first micro-batch of a step, 1 in the others
-LOSS_SLOT = Late("loss slot")  # where this share adds its loss
-PART, PARTS = Late("part"), Late("parts")  # which share this is, and how many there are
-OWN_SIGNAL = Late("own signal")  # where this share counts the barriers that it has passed
-
-Operand = Buffer | At | Late | int
-
-
-@dataclass(eq=False)
-class Call:
-    """One kernel call: its operands by the names of the kernel's arguments, and what it is there for.
-
-    touched  bytes, where the call reads and writes less than its arrays hold
-    """
-
-    kernel: str
-    node: Node | None
-    flops: int
-    operands: dict[str, Operand]
-    buffers: tuple[Buffer, ...]
-    run: Callable[[Any], None] | None = None  # Python instead of a kernel: the reference halves
-    touched: int | None = None
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all arrays that the call reads or writes, each counted once."""
-        return self.touched if self.touched is not None else 4 * sum(b.words for b in self.buffers)
 
 
 class Rule(Protocol):
@@ -145,11 +45,13 @@ class Draft:
     """Calls and buffers so far, and the questions that rules ask.
 
     inputs_of_products  "float32", or "bfloat16": what `operand` hands to a product is rounded, sums stay float32
+    tiles               products of float32 are made by register tiles, not by BLAS
     """
 
     graph: Graph
     parameters: dict[str, Tensor]
     inputs_of_products: str = "float32"
+    tiles: bool = False
     calls: list[Call] = field(default_factory=list)
     constants: dict[float, Buffer] = field(default_factory=dict)
     inputs: dict[str, Buffer] = field(default_factory=dict)
@@ -167,6 +69,7 @@ class Draft:
         self._copies: dict[tuple[int, int], Buffer] = {}
         self._cotangents: dict[Any, Buffer] = {}
         self._written: set[str] = set()
+        self._room = Buffer("room", (0,), "own" if self.caches else "value")
         for name, t in self.parameters.items():
             self.parameter_buffers[name] = Buffer(name, tuple(t.shape), "parameter")
             self.gradient_buffers[name] = Buffer(f"d_{name}", tuple(t.shape), "gradient")
@@ -248,11 +151,11 @@ class Draft:
         self, kernel: str, node: Node | None, flops: int, touched: int | None = None, **operands: Operand
     ) -> None:
         """Append a call."""
-        self.calls.append(_call(kernel, node, flops, operands, touched))
+        self.calls.append(make_call(kernel, node, flops, operands, touched))
 
     def prepare(self, kernel: str, **operands: Operand) -> None:
         """Append a call that runs once, before the plan ever does."""
-        self.preparations.append(_call(kernel, None, 0, operands))
+        self.preparations.append(make_call(kernel, None, 0, operands))
 
     def emit_reference(self, node: Node, buffers: list[Buffer], run: Callable[[Any], None]) -> None:
         """Append a step in Python."""
@@ -286,32 +189,33 @@ class Draft:
         ta: bool = False,
         tb: bool = False,
         adds: Operand = 0,
+        start: Buffer | Rows | None = None,
+        bias: Buffer | None = None,
     ) -> None:
         """C = op(A) op(B) (+ C) over the rows of each buffer; `inner` is the length that is summed over.
 
-        A and B both come from `operand`, or neither.
+        A and B both come from `operand`, or neither. Only what `begins_inside` may have a start or a bias to add to.
         """
         m, n = math.prod(c.shape[:-1]), c.shape[-1]
+        operands: dict[str, Operand] = {
+            "a": place_of(a), "b": place_of(b), "c": place_of(c), "m": m, "n": n, "k": inner, "lda": a.shape[-1],
+            "ldb": b.shape[-1], "ldc": n, "ta": int(ta), "tb": int(tb), "adds": adds,
+        }  # fmt: skip
         kernel = "gemm_bfloat16" if a.dtype == b.dtype == "bfloat16" else "gemm"
-        self.emit(
-            kernel, node, 2 * m * n * inner, a=_place(a), b=_place(b), c=_place(c), m=m, n=n, k=inner,
-            lda=a.shape[-1], ldb=b.shape[-1],
-            ldc=n, ta=int(ta), tb=int(tb), adds=adds,
-        )  # fmt: skip
+        touched = None
+        if self.begins_inside:
+            kernel = "tiled_gemm"
+            begin = 0 if start is None else place_of(start)
+            touched = 4 * (m * inner + inner * n + m * n * (1 if start is None else 2))
+            operands |= {"start": begin, "bias": bias or 0, "room": self.room(room_of(m, inner, ta))}
+        self.emit(kernel, node, 2 * m * n * inner, touched, **operands)
 
+    @property
+    def begins_inside(self) -> bool:
+        """Return whether a product can begin its sums with a bias and a stream."""
+        return self.tiles and self.inputs_of_products == "float32"
 
-def _call(
-    kernel: str, node: Node | None, flops: int, operands: dict[str, Operand], touched: int | None = None
-) -> Call:
-    buffers = {id(b): b for o in operands.values() if (b := _buffer_of(o)) is not None}
-    return Call(kernel, node, flops, operands, tuple(buffers.values()), touched=touched)
-
-
-def _place(operand: Buffer | Rows) -> Buffer | At:
-    return operand.place if isinstance(operand, Rows) else operand
-
-
-def _buffer_of(operand: Operand) -> Buffer | None:
-    if isinstance(operand, At):
-        return operand.buffer
-    return operand if isinstance(operand, Buffer) else None
+    def room(self, size: int) -> Buffer:
+        """Return the scratch that all calls of a thread share, at least so many float32."""
+        self._room.shape = (max(size, self._room.size),)
+        return self._room

@@ -16,7 +16,8 @@ import numpy as np
 from byhand.engine import Record, Tensor, interpreting
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.arena import Arena
-from byhand.runtimes.loops.draft import OWN_SIGNAL, PART, PARTS, At, Buffer, Call, Draft, Operand
+from byhand.runtimes.loops.calls import OWN_SIGNAL, PART, PARTS, At, Buffer, Call, Operand
+from byhand.runtimes.loops.draft import Draft
 from byhand.runtimes.loops.groups import DECODING, FILLING, Fusion, groups_of
 from byhand.runtimes.loops.layout import place_by_lifetime, place_in_order
 from byhand.runtimes.loops.plan import Share
@@ -31,6 +32,7 @@ ROWS: dict[str, tuple[str, dict[str, str | int]]] = {
     "fill_bias": ("rows", {"y": "width"}),
     "fill_residual": ("rows", {"y": "width", "x": "width"}),
     "gemm": ("m", {"a": "lda", "c": "ldc"}),
+    "tiled_gemm": ("m", {"a": "lda", "c": "ldc", "start": "ldc"}),
     "bias_gelu": ("rows", {"x": "width", "y": "width"}),
     "bias_relu": ("rows", {"x": "width"}),
     "copy": ("n", {"x": 1, "y": 1}),
@@ -103,9 +105,10 @@ def filling_plan(
     shape: tuple[int, int],
     caches: list[tuple[Buffer, Buffer]],
     start: int,
+    tiles: bool,
 ) -> GenerationPlan:
     """Return the plan that fills the cache with prompts of this shape (B, T): it ends with the last layer's cache."""
-    draft = Draft(_recorded(model, shape), model.parameters(), caches=caches)
+    draft = Draft(_recorded(model, shape), model.parameters(), tiles=tiles, caches=caches)
     _emit(draft, arena, FILLING, last="attention")
     calls = [
         [c for call in draft.calls for c in (_part_of(call, part, arena.shares), _meet()) if c is not None]
@@ -175,6 +178,8 @@ def _part_of(call: Call, part: int, parts: int) -> Call | None:
     operands, touched = dict(call.operands) | {counted: high - low}, call.bytes
     for name, stride in strides.items():
         array = call.operands[name]
+        if array == 0:
+            continue  # a product without a start
         operands[name] = _moved(array, low * (stride if isinstance(stride, int) else _integer(operands[stride])))
         touched -= 4 * array.words * (count - high + low) // count if isinstance(array, Buffer) else 0
     return replace(call, operands=operands, flops=call.flops * (high - low) // count, touched=touched)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from byhand.runtimes.loops.draft import Buffer, Call
+from byhand.runtimes.loops.calls import Buffer, Call
 
 ALIGN = 16  # float32 in a cache line: every array begins on one
 

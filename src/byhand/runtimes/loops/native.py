@@ -214,6 +214,9 @@ def float_of_bits(typingctx: Any, bits: Any) -> Any:
 
 N, T = np.uint8(ord("N")), np.uint8(ord("T"))
 
+# 0 and 1 as arguments of compiled functions: for a plain constant Numba compiles the function once more.
+ZERO, ONE = np.int64(0), np.int64(1)
+
 
 @compiled
 def sgemm(blas, memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, alpha, beta):

@@ -16,7 +16,8 @@ import numpy as np
 from byhand.engine import Tensor
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.arena import Arena
-from byhand.runtimes.loops.draft import OWN_SIGNAL, At, Buffer, Call, Draft, Late, Operand
+from byhand.runtimes.loops.calls import OWN_SIGNAL, At, Buffer, Call, Late, Operand
+from byhand.runtimes.loops.draft import Draft
 from byhand.runtimes.loops.groups import FUSIONS, Fusion, ends_in_a_loss, groups_of
 from byhand.runtimes.loops.layout import ALIGN, place_by_lifetime, place_in_order
 from byhand.runtimes.loops.record import record
@@ -145,18 +146,19 @@ def make_plan(
     backward: bool,
     inputs_of_products: str = "float32",
     rules: tuple[Fusion, ...] = FUSIONS,
+    tiles: bool = False,
 ) -> Plan:
     """Record compute(**inputs) for each size of share, and turn it into a plan.
 
     inputs give the whole batch's shapes, batch first. With `backward` the plan ends with the AdamW update.
     inputs_of_products "bfloat16" rounds what linear layers multiply.
-    rules say which applications become one (see `groups.py`).
+    rules say which applications become one (see `groups.py`); with `tiles` no BLAS multiplies float32.
     """
     sizes = split(next(iter(inputs.values()))[0], arena.shares)
     drafts = {}
     for size in dict.fromkeys(sizes):
         arrays = {k: np.zeros((size, *shape[1:]), np.int64) for k, shape in inputs.items()}
-        drafts[size] = _draft(compute, arrays, arena, backward, inputs_of_products, rules)
+        drafts[size] = _draft(compute, arrays, arena, backward, inputs_of_products, rules, tiles)
     constants: list[tuple[int, Any]] = []
     end, stride = 0, 0
     for draft in drafts.values():
@@ -188,8 +190,9 @@ def _draft(
     backward: bool,
     inputs_of_products: str,
     rules: tuple[Fusion, ...],
+    tiles: bool,
 ) -> Draft:
-    draft = Draft(record(compute, **arrays), arena.parameters, inputs_of_products, trains=backward)
+    draft = Draft(record(compute, **arrays), arena.parameters, inputs_of_products, tiles, trains=backward)
     groups = groups_of(draft.graph, rules)
     if not ends_in_a_loss(groups):
         end = groups[-1].nodes[-1].equation.name

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.blas import Blas
-from byhand.runtimes.loops.draft import At, Buffer, Call
+from byhand.runtimes.loops.calls import At, Buffer, Call
+from byhand.runtimes.loops.kernels.tiled_gemm import room_of, tiled_gemm
 from byhand.runtimes.loops.native import sgemm
 from byhand.runtimes.loops.training import LoopsRuntime
 
@@ -57,14 +58,18 @@ def time_calls(runtime: LoopsRuntime, step: Callable[[], Any], rounds: int) -> n
 
 
 def measured_peak(blas: Blas, sizes: tuple[int, ...] = (128, 512, 1024)) -> float:
-    """Return the GFLOP/s that one core reaches on the best of some square products, with the BLAS that plans call."""
+    """Return the GFLOP/s that one core reaches on the best of some square products, with what plans multiply with."""
     blas.set_threads(1)
     best = 0.0
     for n in sizes:
-        memory = np.ones(3 * n * n, np.float32)
+        a, b, c, room = range(0, 4 * n * n, n * n)
+        memory = np.ones(room + (room_of(n, n, False) if blas.tiles else 0), np.float32)
         for _ in range(6):
             begun = perf_counter()
-            sgemm(blas.sgemm, memory, 0, n * n, 2 * n * n, n, n, n, n, n, n, 0, 0, 1.0, 0.0)
+            if blas.tiles:
+                tiled_gemm(memory, c, 0, 0, a, b, n, n, n, n, n, n, 0, 0, 0, room)
+            else:
+                sgemm(blas.sgemm, memory, a, b, c, n, n, n, n, n, n, 0, 0, 1.0, 0.0)
             best = max(best, 2e-9 * n**3 / (perf_counter() - begun))
     return best
 
@@ -117,7 +122,7 @@ def _equation(call: Call) -> str:
 
 
 def _shapes(call: Call) -> str:
-    if call.kernel == "gemm":
+    if call.kernel in ("gemm", "tiled_gemm"):
         o = call.operands
         sign = {0: "", 1: "'"}
         return f"({o['m']}, {o['k']}){sign[int(o['ta'])]} ({o['k']}, {o['n']}){sign[int(o['tb'])]}"  # pyright: ignore[reportArgumentType]

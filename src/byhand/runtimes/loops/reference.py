@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from byhand.engine import Node
-from byhand.runtimes.loops.draft import ADDS, Buffer, Draft, Group, Operand
+from byhand.runtimes.loops.calls import ADDS, Buffer, Operand
+from byhand.runtimes.loops.draft import Draft, Group
 
 
 class Share(Protocol):

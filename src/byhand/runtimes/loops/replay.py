@@ -27,6 +27,7 @@ from byhand.runtimes.loops.kernels.relu import bias_relu, relu, relu_back
 from byhand.runtimes.loops.kernels.residual import accumulate, add_stream, copy, zero
 from byhand.runtimes.loops.kernels.row_product import pack, pack_halves, row_product
 from byhand.runtimes.loops.kernels.sampling import sample
+from byhand.runtimes.loops.kernels.tiled_gemm import tiled_gemm
 from byhand.runtimes.loops.native import STOPPED, barrier, compiled, flush_denormals, restore_denormals
 
 RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")
@@ -37,7 +38,7 @@ KERNELS = (
     gelu_back, bias_relu, relu_back, attention, attention_back, embed, embed_back, positions_back, cross_entropy,
     copy, accumulate, zero, sum_shares, adamw, barrier, embed_row, row_product, attend_all, attend, sample,
     round_bfloat16, gemm_bfloat16, pack, pack_halves, add_stream, gelu, times_gelu_slope, relu, softmax_loss,
-    softmax_loss_back,
+    softmax_loss_back, tiled_gemm,
 )
 # fmt: on
 OPCODES = {kernel.__name__: i for i, kernel in enumerate(KERNELS)}
@@ -51,7 +52,7 @@ WIDTH = 1 + max(map(len, FIELDS.values()))
  COPY, ACCUMULATE, ZERO, SUM_SHARES, ADAMW, BARRIER,
  EMBED_ROW, ROW_PRODUCT, ATTEND_ALL, ATTEND, SAMPLE,
  ROUND_BFLOAT16, GEMM_BFLOAT16, PACK, PACK_HALVES, ADD_STREAM, GELU, TIMES_GELU_SLOPE, RELU, SOFTMAX_LOSS,
- SOFTMAX_LOSS_BACK) = range(len(KERNELS))  # fmt: skip
+ SOFTMAX_LOSS_BACK, TILED_GEMM) = range(len(KERNELS))  # fmt: skip
 
 
 # fmt: off
@@ -89,9 +90,9 @@ def replay(table, first, last, times, memory, words, controls, signals, blas):
         elif op == RELU_BACK:
             relu_back(memory, r[1], r[2], r[3])
         elif op == ATTENTION:
-            attention(memory, words, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
+            attention(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10])
         elif op == ATTENTION_BACK:
-            attention_back(memory, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10])
+            attention_back(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
         elif op == EMBED:
             embed(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
         elif op == EMBED_BACK:
@@ -118,8 +119,8 @@ def replay(table, first, last, times, memory, words, controls, signals, blas):
             row_product(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11],
                         r[12], r[13], r[14])
         elif op == ATTEND_ALL:
-            attend_all(memory, words, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11],
-                       r[12])
+            attend_all(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12],
+                       r[13], r[14])
         elif op == ATTEND:
             attend(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
         elif op == SAMPLE:
@@ -144,5 +145,8 @@ def replay(table, first, last, times, memory, words, controls, signals, blas):
             softmax_loss(memory, words, controls, r[1], r[2], r[3], r[4], r[5], r[6])
         elif op == SOFTMAX_LOSS_BACK:
             softmax_loss_back(memory, words, controls, r[1], r[2], r[3], r[4])
+        elif op == TILED_GEMM:
+            tiled_gemm(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12], r[13],
+                       r[14], r[15])
     restore_denormals(mode)
 # fmt: on

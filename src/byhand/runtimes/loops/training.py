@@ -61,7 +61,7 @@ class LoopsRuntime:
     model      float32; its arrays move into the arena
     optimizer  AdamW; without one there is only `loss`
     threads    shares of the batch, all cores if not given
-    blas       "auto", "mkl" or "scipy"
+    blas       what multiplies: "auto", "tiles", "mkl" or "scipy" (see `blas.py`)
     dtype      "bfloat16" rounds what linear layers multiply; weights, sums and all else stay float32
     rules      which applications become one
     """
@@ -143,8 +143,9 @@ class LoopsRuntime:
         """Return the plan of a "train" step or a "loss" for tokens of this shape (B, T); made once."""
         if (kind, shape) not in self._plans:
             inputs = {"tokens": shape, "targets": shape}
+            tiles = self.blas.tiles and self.threads // min(shape[0], self.threads) == 1  # one core for each share
             self._plans[kind, shape] = make_plan(
-                f"{kind} {shape}", self.model.loss, inputs, self.arena, kind == "train", self.dtype, self.rules
+                f"{kind} {shape}", self.model.loss, inputs, self.arena, kind == "train", self.dtype, self.rules, tiles
             )
         return self._plans[kind, shape]
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.draft import LOSS_SLOT, Draft, Group
+from byhand.runtimes.loops.calls import LOSS_SLOT
+from byhand.runtimes.loops.draft import Draft, Group
 from byhand.runtimes.loops.kernels.exponential import exp
 from byhand.runtimes.loops.kernels.largest import largest
 from byhand.runtimes.loops.native import compiled, vector

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import math
 
-from byhand.runtimes.loops.draft import PART, PARTS, Draft, Group
+from byhand.runtimes.loops.calls import PART, PARTS
+from byhand.runtimes.loops.draft import Draft, Group
 from byhand.runtimes.loops.kernels import layer_norm
 from byhand.runtimes.loops.kernels.row_product import columns_of, meet
 from byhand.runtimes.loops.native import compiled, matrix, vector

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.draft import At, Draft, Group
+from byhand.runtimes.loops.calls import At
+from byhand.runtimes.loops.draft import Draft, Group
 from byhand.runtimes.loops.native import compiled, matrix, vector
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from byhand.runtimes.loops.draft import LOSS_SLOT, At, Buffer, Draft, Group
+from byhand.runtimes.loops.calls import LOSS_SLOT, At, Buffer
+from byhand.runtimes.loops.draft import Draft, Group
 from byhand.runtimes.loops.kernels import cross_entropy, linear
 
 VOCABULARY = 4096  # below, the logits are not what fills the memory

@@ -12,12 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.draft import PART, PARTS, Draft, Group
-from byhand.runtimes.loops.kernels.causal_self_attention import BLOCK, products, softmax_rows
+from byhand.runtimes.loops.calls import PART, PARTS
+from byhand.runtimes.loops.draft import Draft, Group
+from byhand.runtimes.loops.kernels.causal_self_attention import (
+    attend_head,
+    products,
+    room_of_attention,
+    stride_of,
+)
 from byhand.runtimes.loops.kernels.exponential import exp
 from byhand.runtimes.loops.kernels.largest import largest
 from byhand.runtimes.loops.kernels.row_product import meet
-from byhand.runtimes.loops.native import compiled, matrix, sgemm, vector
+from byhand.runtimes.loops.kernels.vector_moves import ROWS
+from byhand.runtimes.loops.native import ONE, ZERO, compiled, matrix, vector
 
 F = np.float32
 
@@ -49,29 +56,25 @@ def attend(memory, words, qkv, keys, values, scores, out, position, rows, heads,
 
 
 @compiled
-def attend_all(memory, words, blas, qkv, keys, values, scores, out, batch, heads, steps, width, room, part, parts):
+def attend_all(
+    memory, words, qkv, keys, values, scores, out, batch, heads, steps, width, places, part, parts, stride, room
+):
     """Causal attention over prompts (B, T), this thread's heads, whose keys and values go into the cache.
 
-    As in training a block of queries at a time, but its scores are not kept: `scores` has room for one block.
+    As in training, but the weights are not kept: `scores` has room for ROWS queries.
     """
-    c, row = heads * width, 3 * heads * width
-    scale = F(1.0 / math.sqrt(width))
+    c, row, base = heads * width, 3 * heads * width, memory.ctypes.data
     for head in range(part, batch * heads, parts):
         b, h = head // heads, head % heads
         q, o = qkv + b * steps * row + h * width, out + b * steps * c + h * width
-        key, value = keys + head * width * room, values + head * width * room
-        k, v = matrix(memory, key, width, room), matrix(memory, value, width, room)
+        key, value = keys + head * width * places, values + head * width * places
+        k, v = matrix(memory, key, width, places), matrix(memory, value, width, places)
         for t in range(steps):
             new_k, new_v = vector(memory, q + t * row + c, width), vector(memory, q + t * row + 2 * c, width)
             for d in range(width):
                 k[d, t] = new_k[d]
                 v[d, t] = new_v[d]
-        for first in range(0, steps, BLOCK):
-            rows = min(BLOCK, steps - first)
-            n = first + rows
-            sgemm(blas[0], memory, q + first * row, key, scores, rows, n, width, row, room, n, 0, 0, scale, F(0.0))
-            softmax_rows(memory, words, scores, first, rows, n, n, 1)
-            sgemm(blas[0], memory, scores, value, o + first * c, rows, width, n, n, room, c, 0, 1, F(1.0), F(0.0))
+        attend_head(memory, words, base, q, row, scores, stride, ZERO, o, c, steps, width, c, ONE, room)
 
 
 @compiled
@@ -152,11 +155,12 @@ def fill(draft: Draft, group: Group) -> None:
     """Prefill: attention over the whole prompt, and its keys and values into the cache."""
     batch, heads, steps, width = group.nodes[3].results[0][0]
     keys, values = draft.caches[_layer(draft, group)]
-    scores = draft.scratch(group.nodes[1], "scores", (min(BLOCK, steps), steps))
+    scores = draft.scratch(group.nodes[1], "scores", (ROWS, stride_of(steps)))
     scores.kind = "own"
+    qkv, out = draft.value(group.nodes[0].inputs[0]), draft.result(group.nodes[4])
     draft.emit(
         "attend_all", group.nodes[3], 2 * products(batch, heads, steps, width, causal=1),
-        qkv=draft.value(group.nodes[0].inputs[0]), keys=keys, values=values, scores=scores,
-        out=draft.result(group.nodes[4]), batch=batch, heads=heads, steps=steps, width=width, room=keys.shape[-1],
-        part=PART, parts=PARTS,
+        4 * (qkv.size + keys.size + values.size + out.size), qkv=qkv, keys=keys, values=values, scores=scores,
+        out=out, batch=batch, heads=heads, steps=steps, width=width, places=keys.shape[-1], part=PART, parts=PARTS,
+        stride=stride_of(steps), room=draft.room(room_of_attention(steps, width)),
     )  # fmt: skip

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.draft import Buffer, Draft, Group, Rows
+from byhand.runtimes.loops.calls import Buffer, Rows
+from byhand.runtimes.loops.draft import Draft, Group
 from byhand.runtimes.loops.kernels.bfloat16 import half, rows_of_bits, rows_of_halves
 from byhand.runtimes.loops.native import compiled, matrix, sgemm, vector
 
@@ -101,13 +102,15 @@ def weight_of(group: Group) -> tuple[Any, bool]:
     return linear_node(group).inputs[1], False
 
 
-def product(draft: Draft, group: Group, y: Buffer, adds: Any, first: int = 0) -> None:
-    """y = x W (+ y), for as many rows of x, from `first` on, as y has."""
+def product(
+    draft: Draft, group: Group, y: Buffer, adds: Any, first: int = 0, start: Any = None, bias: Any = None
+) -> None:
+    """y = start + bias + x W (+ y), for as many rows of x, from `first` on, as y has."""
     node = linear_node(group)
     weight, stored_transposed = weight_of(group)
     x = draft.operand(node, draft.value(node.inputs[0]))
     left, right = Rows(x, first, math.prod(y.shape[:-1])), draft.operand(node, draft.value(weight))
-    draft.gemm(node, left, right, y, inner=x.shape[-1], tb=stored_transposed, adds=adds)
+    draft.gemm(node, left, right, y, x.shape[-1], tb=stored_transposed, adds=adds, start=start, bias=bias)
 
 
 def product_back(draft: Draft, group: Group, d_y: Buffer, first: int = 0, into: Any = None) -> None:
@@ -144,11 +147,13 @@ def bias_back(draft: Draft, group: Group, d_y: Buffer) -> None:
 def biased_product(draft: Draft, group: Group, y: Buffer, first: int = 0) -> None:
     """y = x W + b, for as many rows of x, from `first` on, as y has: bias in, then the product on top."""
     node = linear_node(group)
-    biased = len(node.inputs) > 2
-    if biased:
+    bias = draft.value(node.inputs[2]) if len(node.inputs) > 2 else None
+    if bias and not draft.begins_inside:
         rows, width = math.prod(y.shape[:-1]), y.shape[-1]
-        draft.emit("fill_bias", node, 0, y=y, bias=draft.value(node.inputs[2]), rows=rows, width=width)
-    product(draft, group, y, int(biased), first)
+        draft.emit("fill_bias", node, 0, y=y, bias=bias, rows=rows, width=width)
+        product(draft, group, y, 1, first)
+    else:
+        product(draft, group, y, 0, first, bias=bias)
 
 
 def forward(draft: Draft, group: Group) -> None:
@@ -168,8 +173,11 @@ def forward_residual(draft: Draft, group: Group) -> None:
     node, last = linear_node(group), group.nodes[-1]
     y, x = draft.result(last), draft.value(last.inputs[0])
     rows, width = math.prod(y.shape[:-1]), y.shape[-1]
-    if len(node.inputs) > 2:
-        bias = draft.value(node.inputs[2])
+    bias = draft.value(node.inputs[2]) if len(node.inputs) > 2 else None
+    if draft.begins_inside:
+        product(draft, group, y, 0, start=x, bias=bias)
+        return
+    if bias:
         draft.emit("fill_residual", last, rows * width, y=y, x=x, bias=bias, rows=rows, width=width)
     else:
         draft.emit("copy", last, 0, x=x, y=y, n=rows * width)

@@ -16,7 +16,8 @@ import math
 
 import numpy as np
 
-from byhand.runtimes.loops.draft import OWN_SIGNAL, PART, PARTS, Buffer, Draft, Group
+from byhand.runtimes.loops.calls import OWN_SIGNAL, PART, PARTS, Buffer
+from byhand.runtimes.loops.draft import Draft, Group
 from byhand.runtimes.loops.kernels import linear
 from byhand.runtimes.loops.kernels.exponential import exp
 from byhand.runtimes.loops.kernels.gelu import CUBIC, TWO_K

@@ -1,0 +1,131 @@
+"""Calls: one kernel call of a plan, and what it is handed: buffers, places inside them, numbers known late."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from byhand.engine import Node
+
+
+@dataclass(eq=False)
+class Buffer:
+    """An array of a plan: its name, its shape, and where it lives.
+
+    kind    value (a share's own, placed by lifetime), input (a share's own, filled before each step), constant,
+            parameter, gradient (a share's own, as large as the parameters), or own (a share's own where values
+            are shared, as in decoding)
+    offset  first element in its region; -1 before layout
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    kind: str
+    dtype: str = "float32"
+    offset: int = -1
+    first: int = -1
+    last: int = -1
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def words(self) -> int:
+        """The float32 elements of memory that it takes: half as many for bfloat16."""
+        return -(-self.size // 2) if self.dtype == "bfloat16" else self.size
+
+
+@dataclass(frozen=True)
+class At:
+    """A place inside a buffer, in elements from its start."""
+
+    buffer: Buffer
+    start: int
+
+    @property
+    def words(self) -> int:
+        """The same in float32 elements of memory."""
+        return self.start // 2 if self.buffer.dtype == "bfloat16" else self.start
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a buffer that is seen as a matrix, as an operand of a product."""
+
+    buffer: Buffer
+    first: int
+    count: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.count, self.buffer.shape[-1]
+
+    @property
+    def dtype(self) -> str:
+        """The buffer's."""
+        return self.buffer.dtype
+
+    @property
+    def place(self) -> At:
+        """Where they begin."""
+        return At(self.buffer, self.first * self.buffer.shape[-1])
+
+
+@dataclass(frozen=True)
+class Late:
+    """A number that is known only when a table is made for one share and one micro-batch."""
+
+    name: str
+
+
+ADDS = Late("adds")  # 0 in the first micro-batch of a step, 1 in the others
+LOSS_SLOT = Late("loss slot")  # where this share adds its loss
+PART, PARTS = Late("part"), Late("parts")  # which share this is, and how many there are
+OWN_SIGNAL = Late("own signal")  # where this share counts the barriers that it has passed
+
+Operand = Buffer | At | Late | int
+
+
+@dataclass(eq=False)
+class Call:
+    """One kernel call: its operands by the names of the kernel's arguments, and what it is there for.
+
+    touched  bytes, where the call reads and writes less than its arrays hold
+    """
+
+    kernel: str
+    node: Node | None
+    flops: int
+    operands: dict[str, Operand]
+    buffers: tuple[Buffer, ...]
+    run: Callable[[Any], None] | None = None  # Python instead of a kernel: the reference halves
+    touched: int | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all arrays that the call reads or writes, each counted once."""
+        return self.touched if self.touched is not None else 4 * sum(b.words for b in self.buffers)
+
+
+def make_call(
+    kernel: str, node: Node | None, flops: int, operands: dict[str, Operand], touched: int | None = None
+) -> Call:
+    """Return the call with the buffers that its operands name."""
+    buffers = {id(b): b for o in operands.values() if (b := _buffer_of(o)) is not None}
+    return Call(kernel, node, flops, operands, tuple(buffers.values()), touched=touched)
+
+
+def place_of(operand: Buffer | Rows) -> Buffer | At:
+    """Return where an operand of a product begins."""
+    return operand.place if isinstance(operand, Rows) else operand
+
+
+def _buffer_of(operand: Operand) -> Buffer | None:
+    if isinstance(operand, At):
+        return operand.buffer
+    return operand if isinstance(operand, Buffer) else None
