@@ -59,6 +59,14 @@ def test_bench_against_numpy(capsys):
 
 
 @needs_loops
+def test_bench_against_a_library_that_multiplies(capsys):
+    bench = ["bench", "train", "--shape", SMALL, "--blas", "tiles", "--steps", "5", "--peer", "scipy", "--json"]
+    figures = json.loads(said(capsys, *bench))
+    assert figures["peers"]["scipy"]["ratio"] > 0
+    assert figures["loss"] > 0
+
+
+@needs_loops
 def test_bench_generate_against_numpy(capsys):
     arguments = ["--shape", SMALL, "--tokens", "20", "--batch", "2", "--peer", "numpy", "--json"]
     figures = json.loads(said(capsys, "bench", "generate", *arguments))

@@ -58,7 +58,7 @@ def check_product(rng, m, n, k, ta, tb, adds=False, start=False, bias=False):
     )
     c, s, plus = rng.normal(size=(m, n + 5)), rng.normal(size=(m, n + 5)), rng.normal(size=n)
     a, b, c, s, plus = (x.astype(np.float32) for x in (a, b, c, s, plus))
-    memory = Memory(a.size + b.size + c.size + s.size + n + 10 * GAP + room_of(m, k, ta))
+    memory = Memory(a.size + b.size + c.size + s.size + n + 10 * GAP + room_of(m, n, k, ta, tb))
     at_a, at_b, at_c, at_s, at_plus = map(memory.put, (a, b, c, s, plus))
     room = memory.end
     tiled_gemm(
@@ -75,7 +75,7 @@ def check_product(rng, m, n, k, ta, tb, adds=False, start=False, bias=False):
     np.testing.assert_array_equal(found[:, n:], c[:, n:])
     np.testing.assert_array_equal(memory.array(at_a, a.shape), a)
     np.testing.assert_array_equal(memory.array(at_b, b.shape), b)
-    memory.assert_untouched_from(room + room_of(m, k, ta))
+    memory.assert_untouched_from(room + room_of(m, n, k, ta, tb))
 
 
 @pytest.mark.parametrize("seed", range(150))

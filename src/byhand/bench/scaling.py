@@ -3,7 +3,7 @@
 A sweep changes one number of a shape. All shapes are timed by turns in one run; parts of a step (attention, the
 blocks) are sums over the plan's own calls. The exponent p of a curve is the least-squares slope of log cost over log
 size: 0 is flat, 1 linear, 2 quadratic. The operations that the plan counts get the same fit, which says what a curve
-should be at these sizes: causal attention takes 8 queries at a time and the keys up to theirs, so it grows as T (T + 8).
+should be at these sizes: causal attention takes 8 queries at a time and keys up to theirs, so it grows as T (T + 8).
 """
 
 from __future__ import annotations

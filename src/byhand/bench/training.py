@@ -17,7 +17,7 @@ from byhand.optim import AdamW
 from byhand.runtimes.numpy import keep_pages
 from byhand.steps import make_steps, resolved
 
-PEERS = ("torch", "torch-eager", "torch-compile", "torch-bf16", "numpy")
+PEERS = ("torch", "torch-eager", "torch-compile", "torch-bf16", "numpy", "mkl", "scipy")
 
 
 def our_step(
@@ -33,8 +33,11 @@ def our_step(
     return lambda: steps.step([(tokens, targets)], 1.0)[0]
 
 
-def peer_steps(shape: Shape, peers: Sequence[str]) -> dict[str, Callable[[], float]]:
-    """Return the peers' steps by name; `torch` stands for eager and compile, of which the faster counts."""
+def peer_steps(shape: Shape, peers: Sequence[str], threads: int = 0) -> dict[str, Callable[[], float]]:
+    """Return the peers' steps by name; `torch` stands for eager and compile, of which the faster counts.
+
+    `numpy` is our own reference, `mkl` and `scipy` our own loops where that library multiplies.
+    """
     unknown = [p for p in peers if p not in PEERS]
     if unknown:
         raise ConfigError(f"there is no peer {unknown[0]!r}. Use {', '.join(PEERS)}.")
@@ -43,6 +46,8 @@ def peer_steps(shape: Shape, peers: Sequence[str]) -> dict[str, Callable[[], flo
         "torch-compile": lambda: torch_step(shape, compiled=True),
         "torch-bf16": lambda: torch_step(shape, compiled=False, bfloat16=True),
         "numpy": lambda: our_step(shape, "numpy"),
+        "mkl": lambda: our_step(shape, "loops", threads, "mkl"),
+        "scipy": lambda: our_step(shape, "loops", threads, "scipy"),
     }
     names = [n for p in peers for n in (("torch-eager", "torch-compile") if p == "torch" else (p,))]
     return {name: makers[name]() for name in dict.fromkeys(names)}
@@ -63,7 +68,7 @@ def measure(
     """
     keep_pages()
     ours = our_step(shape, runtime, threads, blas, dtype)
-    runs = {"ours": ours, **peer_steps(shape, peers)}
+    runs = {"ours": ours, **peer_steps(shape, peers, threads)}
     rounds = 5
     repeats = max(1, steps // rounds) if steps else min(repeats_for(run, 10 / rounds) for run in runs.values())
     seconds = by_turns(runs, repeats, rounds)

@@ -207,7 +207,7 @@ class Draft:
             kernel = "tiled_gemm"
             begin = 0 if start is None else place_of(start)
             touched = 4 * (m * inner + inner * n + m * n * (1 if start is None else 2))
-            operands |= {"start": begin, "bias": bias or 0, "room": self.room(room_of(m, inner, ta))}
+            operands |= {"start": begin, "bias": bias or 0, "room": self.room(room_of(m, n, inner, ta, tb))}
         self.emit(kernel, node, 2 * m * n * inner, touched, **operands)
 
     @property

@@ -48,12 +48,12 @@ FUSIONS = (
     Fusion(
         "attention", "merge_heads",
         causal_self_attention.match, causal_self_attention.forward, causal_self_attention.backward,
-        "a head's scores stay in the second cache between the products and the softmax; masked blocks are skipped; "
-        "splitting and merging heads moves nothing",
+        "some queries' scores stay in the first cache from product to softmax to product; of what is masked only a "
+        "corner of a tile is computed; splitting and merging heads moves nothing",
     ),
     Fusion(
         "linear + residual", "residual", linear.match_residual, linear.forward_residual, linear.backward_residual,
-        "the product is added to the stream by BLAS (beta = 1), and the stream's cotangent is shared, not copied",
+        "the product begins its sums with the stream, and the stream's cotangent is shared, not copied",
     ),
     Fusion(
         "linear + gelu", "gelu", gelu.match, gelu.forward, gelu.backward,

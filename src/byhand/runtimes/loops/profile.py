@@ -63,7 +63,7 @@ def measured_peak(blas: Blas, sizes: tuple[int, ...] = (128, 512, 1024)) -> floa
     best = 0.0
     for n in sizes:
         a, b, c, room = range(0, 4 * n * n, n * n)
-        memory = np.ones(room + (room_of(n, n, False) if blas.tiles else 0), np.float32)
+        memory = np.ones(room + (room_of(n, n, n, False, False) if blas.tiles else 0), np.float32)
         for _ in range(6):
             begun = perf_counter()
             if blas.tiles:

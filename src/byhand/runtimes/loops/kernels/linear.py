@@ -1,7 +1,8 @@
-"""Kernels of `linear`: a matrix product by BLAS, with the bias (and the residual stream) put in beforehand.
+"""Kernels of `linear`: a matrix product, with the bias (and the residual stream) put in beforehand.
 
-BLAS computes C = A B + beta C. With beta = 1 whatever stands in C is added at no cost: the bias, or the residual
-stream plus the bias, written there by a loop that would otherwise come after and read everything again.
+Register tiles begin their sums with both (`tiled_gemm.py`). BLAS computes C = A B + beta C: with beta = 1 whatever
+stands in C is added at no cost, the bias, or the residual stream plus the bias, written there by a loop that would
+otherwise come after and read everything again.
 """
 
 # pyright: reportMissingImports=false

@@ -21,10 +21,17 @@ BLOCK = 160 * 1024  # float32 of B in a block: 640 KB of the second cache
 DEPTH = 2048  # the most that is summed over in one pass
 
 
-@compiled
-def columns_of_block(inner):
+def block_columns(inner: int) -> int:
     """Return how many columns of B a block has: whole tiles."""
     return max(1, BLOCK // (inner * WIDEST)) * WIDEST
+
+
+def computes_transposed(m: int, n: int, k: int, ta: int, tb: int) -> bool:
+    """Return whether C^T = B^T A is computed: what is laid out on the left is read again for each block."""
+    return ta and not tb and m > n and m * min(k, DEPTH) > BLOCK  # pyright: ignore[reportReturnType]
+
+
+columns_of_block, is_turned = compiled(block_columns), compiled(computes_transposed)
 
 
 @compiled
@@ -83,8 +90,8 @@ def tiled_gemm(memory, c, start, bias, a, b, m, n, k, lda, ldb, ldc, ta, tb, add
     scratch, see `room_of`.
     """
     base = memory.ctypes.data
-    turned = ta and not tb and m > n and m * min(k, DEPTH) > BLOCK
-    if turned:  # as C^T = B^T A, since what is laid out on the left is read again for each block
+    turned = is_turned(m, n, k, ta, tb)
+    if turned:
         a, b, m, n, lda, ldb = b, a, n, m, ldb, lda
     for first in range(0, k, DEPTH):
         inner = min(DEPTH, k - first)
@@ -127,8 +134,8 @@ def tiled_gemm(memory, c, start, bias, a, b, m, n, k, lda, ldb, ldc, ta, tb, add
                         ahead, next_ahead = (b + line * ldb + first, LINE) if tb else (b + first * ldb + line, ldb)
 
 
-def room_of(m: int, inner: int, ta: bool) -> int:
+def room_of(m: int, n: int, k: int, ta: bool, tb: bool) -> int:
     """Return the float32 of scratch that a product needs."""
-    rows = -(-m // ROWS) * ROWS if ta else ROWS
-    depths = {min(inner, DEPTH), inner % DEPTH or DEPTH}
-    return max((max(1, BLOCK // (d * WIDEST)) * WIDEST + rows) * d for d in depths) + 2 * ROWS * WIDEST
+    laid_out = (n if computes_transposed(m, n, k, ta, tb) else m) if ta else 1
+    rows = -(-laid_out // ROWS) * ROWS
+    return max((block_columns(d) + rows) * d for d in {min(k, DEPTH), k % DEPTH or DEPTH}) + 2 * ROWS * WIDEST
