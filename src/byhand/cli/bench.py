@@ -34,7 +34,7 @@ class TrainOptions:
     dtype: Dtype = "float32"
     """Type that ours computes in, as for `byhand train`."""
     peer: tuple[str, ...] = ()
-    """torch (eager and compile), torch-eager, torch-compile, torch-bf16, numpy; mkl or scipy: ours, multiplied by it."""
+    """torch (eager and compile), torch-eager, torch-compile, torch-bf16, numpy; mkl, scipy: ours with that BLAS."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON object."""
 
