@@ -95,7 +95,7 @@ def test_the_first_signal_finishes_the_step_saves_and_tells_how_to_resume(tmp_pa
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows delivers no SIGINT to one process")
 def test_the_second_signal_stops_at_once(tmp_path, text):
     """A step that takes long is not waited for."""
-    slow = ["--batch-size", "4000", "--d-model", "64", "--n-layers", "4", "--eval-windows", "1"]
+    slow = ["--batch-size", "64", "--d-model", "64", "--grad-accum", "20000", "--eval-windows", "1"]
     process = start(tmp_path / "run", text, *slow)
     assert process.stderr is not None
     while b"runtime" not in process.stderr.readline():  # the last line before the first step

@@ -99,7 +99,7 @@ def _generate(options: GenerateOptions) -> int:
     print(
         f"{options.shape}, {options.batch} x {options.tokens} tokens: {figures['tokens_per_s']:,.0f} tokens/s "
         f"(best {figures['tokens_per_s_best']:,.0f}), {figures['ms_per_token']:.4f} ms a token; "
-        + ", ".join(f"{share:.0%} by {n} threads" for n, share in figures["share_by_threads"].items())
+        + ", ".join(f"{share:.0%} by {n} thread{'s' * (n != 1)}" for n, share in figures["share_by_threads"].items())
     )
     for name, peer in figures.get("peers", {}).items():
         print(f"{name}: {peer['tokens_per_s']:,.0f} tokens/s; ours is {peer['ratio']:.1f} times as fast")
