@@ -124,7 +124,8 @@ def _generation(options: Options, shape: Shape) -> Plan:
     prompts = None if options.of == "decode" else np.zeros((options.streams, shape.seq_len), np.int64)
     plan = decoder.decoding if prompts is None else decoder.filling(shape.seq_len - 1)
     ms = decoder.time_calls(prompts, options.steps) if options.steps else None
-    what = f"one token of {options.streams} side by side" if prompts is None else f"filling {shape.seq_len - 1} positions"
+    streams = f"{options.streams} stream{'s' * (options.streams > 1)}"
+    what = f"one token, {streams}" if prompts is None else f"filling {shape.seq_len - 1} positions"
     return Plan(what, plan.shares[0].calls, ms, decoder.threads, decoder.arena.memory.nbytes, decoder.blas)
 
 
