@@ -10,24 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from byhand.engine import Node, Tensor
 from byhand.runtimes.loops.calls import ADDS, Buffer, Call, Operand, Rows, make_call, place_of
 from byhand.runtimes.loops.kernels.tiled_gemm import room_of
 from byhand.runtimes.loops.record import Graph, key
-
-
-class Rule(Protocol):
-    """How a group of applications becomes kernel calls; each kernel file that serves an equation has one."""
-
-    def forward(self, draft: Draft, group: Group) -> None:
-        """Emit the forward calls."""
-        ...
-
-    def backward(self, draft: Draft, group: Group) -> None:
-        """Emit the backward calls."""
-        ...
 
 
 @dataclass(frozen=True)
