@@ -1,7 +1,8 @@
 """Packing: how the two sides of a product are laid out for register tiles.
 
-The right side becomes columns of tiles, (inner, vectors) each, so that a tile reads it in one stream; the left side,
-where it cannot be read as it lies, rows of tiles, (inner, ROWS) each.
+The right side becomes columns of tiles, (inner, vectors) each, so that a tile reads it in one stream. The left side
+is read where it lies, or laid out by the tile that reads it first; only where fewer rows are left than a tile has they
+become a tile of their own, (inner, ROWS).
 """
 
 # pyright: reportMissingImports=false
@@ -12,7 +13,6 @@ import numpy as np
 from byhand.runtimes.loops.kernels.vector_moves import (
     LANES,
     ROWS,
-    copy_rows,
     copy_vector,
     fetch_line,
     get,
@@ -23,7 +23,7 @@ from byhand.runtimes.loops.native import ZERO, compiled
 
 F = np.float32
 VECTORS = 3  # the most that a register tile is wide
-LINE = 16  # float32 in a cache line; as many rows of a transposed left side are laid out at a time
+LINE = 16  # float32 in a cache line
 SOON = 24  # rows that are fetched before they are laid out
 
 
@@ -63,19 +63,11 @@ def pack_right(base, b, row, transposed, first, inner, width, vectors, out):
 
 @compiled
 def pack_left(base, a, row, transposed, first, inner, rows, out):
-    """Lay out `rows` rows of op(A), k from `first` on, as tiles (inner, ROWS); what is missing in the last is 0."""
-    whole = rows // ROWS * ROWS if transposed else 0
-    for i in range(0, whole, LINE):
-        tiles = min(LINE, whole - i)
-        for k in range(inner):
-            source = a + (first + k) * row + i
-            fetch_line(base + 4 * (source + SOON * row))
-            for r in range(0, tiles, ROWS):
-                copy_rows(base + 4 * (source + r), base + 4 * (out + (i + r) * inner + k * ROWS))
-    for i in range(whole, rows if whole == rows else whole + ROWS):
+    """Lay out fewer than ROWS rows of op(A), k from `first` on, as a tile (inner, ROWS); what is missing is 0."""
+    for i in range(ROWS):
         for k in range(inner):
             at = a + ((first + k) * row + i if transposed else i * row + first + k)
-            put(base + 4 * (out + whole * inner + k * ROWS + i - whole), get(base + 4 * at) if i < rows else F(0))
+            put(base + 4 * (out + k * ROWS + i), get(base + 4 * at) if i < rows else F(0))
 
 
 @compiled
