@@ -1,8 +1,8 @@
 """Packing: how the two sides of a product are laid out for register tiles.
 
 The right side becomes columns of tiles, (inner, vectors) each, so that a tile reads it in one stream. The left side
-is read where it lies, or laid out by the tile that reads it first; only where fewer rows are left than a tile has they
-become a tile of their own, (inner, ROWS).
+is read where it lies, or laid out by the tile that reads it first; only where fewer rows are left than a tile has,
+they become a tile of their own, (inner, ROWS).
 """
 
 # pyright: reportMissingImports=false
