@@ -1,0 +1,90 @@
+"""Reading what others may have written: regular files of bounded size, JSON of bounded depth.
+
+A FIFO blocks for ever, /dev/zero never ends, and 100,000 opening brackets exhaust the stack; each is refused before
+it is read or parsed.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any, NoReturn
+
+from byhand.errors import DataError
+
+SMALL = 1 << 20  # bytes: settings, manifests, state
+DEPTH = 32  # nested tables and lists; ours have four
+DIGITS = 400  # of a number: more than a float64 or an int64 takes in any notation
+
+# A string may end with the text, so that an open quote is met once and not at each quote behind it.
+_STRING = rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
+_BRACKETS = re.compile(_STRING + rb"|([\[{])|([\]}])", re.DOTALL)
+_NUMBER = re.compile(rb"[-+0-9.eE_]{%d,}" % (DIGITS + 1))
+
+
+def read_regular(path: str | Path, most: int) -> bytes:
+    """Return the bytes of a regular file.
+
+    Raises OSError, with `filename` and a `strerror` for people, if the path cannot be read, is no regular file
+    (opening it never blocks), or holds more than `most` bytes (of which no more are read).
+    """
+    # O_NONBLOCK: opening a FIFO that nobody writes to returns at once. O_BINARY exists on Windows only.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except ValueError as error:  # a NUL character in the name
+        raise OSError(errno.EINVAL, str(error), str(path)) from None
+    with os.fdopen(descriptor, "rb") as file:
+        facts = os.fstat(descriptor)
+        if stat.S_ISDIR(facts.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        content = file.read(most + 1) if facts.st_size <= most else b""
+        if max(facts.st_size, len(content)) > most:
+            raise OSError(errno.EFBIG, f"it holds more than {most:,} bytes", str(path))
+    return content
+
+
+def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:
+    """Return a JSON value.
+
+    Raises ValueError if it is none, nests deeper than `depth`, or holds NaN, infinity or a number of over DIGITS
+    digits.
+    """
+    encoded = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    level = 0
+    for match in _BRACKETS.finditer(encoded):
+        level += (match[1] is not None) - (match[2] is not None)
+        if level > depth:
+            raise ValueError(f"nested more than {depth} deep")
+    if _NUMBER.search(re.sub(_STRING, b'""', encoded, flags=re.DOTALL)):
+        raise ValueError(f"a number of more than {DIGITS} digits")
+    return json.loads(content, parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def parse_integer(written: str, name: str, most_digits: int = 18) -> int:
+    """Return a decimal integer; DataError naming `name` if it is none or has more than `most_digits` digits.
+
+    Python refuses to convert over 4,300 digits with an error of its own and takes long just below.
+    """
+    if not re.fullmatch(r"[-+]?[0-9]+", written):
+        raise DataError(f"{name} {written[:40]!r} is not an integer.")
+    if len(written.lstrip("+-").lstrip("0")) > most_digits:
+        raise DataError(f"{name} has more than {most_digits} digits. Use a smaller number.")
+    return int(written)
+
+
+def _finite(written: str) -> float:
+    value = float(written)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"{written[:40]} is too large for a number")
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
