@@ -32,6 +32,11 @@ def read_regular(path: str | Path, most: int) -> bytes:
     Raises OSError, with `filename` and a `strerror` for people, if the path cannot be read, is no regular file
     (opening it never blocks), or holds more than `most` bytes (of which no more are read).
     """
+    return read_with_facts(path, most)[0]
+
+
+def read_with_facts(path: str | Path, most: int) -> tuple[bytes, os.stat_result]:
+    """Return the same, and the facts of the very file that was read: its owner, its mode."""
     # O_NONBLOCK: opening a FIFO that nobody writes to returns at once. O_BINARY exists on Windows only.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
@@ -47,7 +52,7 @@ def read_regular(path: str | Path, most: int) -> bytes:
         content = file.read(most + 1) if facts.st_size <= most else b""
         if max(facts.st_size, len(content)) > most:
             raise OSError(errno.EFBIG, f"it holds more than {most:,} bytes", str(path))
-    return content
+    return content, facts
 
 
 def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 
 from byhand.data import map_file
 from byhand.errors import DataError
+from byhand.user_cache import cache_folder
 
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
@@ -47,7 +48,7 @@ def open_text(source: str) -> Text:
     if source == "python-stdlib":
         return _in_memory(_join(_library_files()), "python-stdlib")
     if source == "shakespeare":
-        path = cached_download(SHAKESPEARE_URL, SHAKESPEARE_SHA256, cache_folder() / "tinyshakespeare.txt")
+        path = cached_download(SHAKESPEARE_URL, SHAKESPEARE_SHA256, _downloads() / "tinyshakespeare.txt")
         return mapped(path, "shakespeare")
     path = Path(source)
     if not source:
@@ -74,17 +75,11 @@ def file_facts(path: Path) -> tuple[int, int] | None:
     return facts.st_size, facts.st_mtime_ns
 
 
-def cache_folder() -> Path:
-    """Return the folder for downloads: BYHAND_CACHE, or the platform's usual place."""
-    if named := os.environ.get("BYHAND_CACHE"):
-        return Path(named)
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return base / "byhand"
+def _downloads() -> Path:
+    folder = cache_folder()
+    if folder is None:
+        raise DataError("there is no home folder to keep a download in. Set BYHAND_CACHE to a folder.")
+    return folder
 
 
 def cached_download(url: str, sha256: str, target: Path) -> Path:

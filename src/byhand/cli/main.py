@@ -11,6 +11,7 @@ from importlib import import_module
 
 from byhand import __version__
 from byhand.cli import clock
+from byhand.cli.say import say_what_is_logged
 from byhand.errors import ByhandError
 
 COMMANDS = {
@@ -84,6 +85,7 @@ def open_streams() -> None:
 
 def run(module: str, arguments: list[str], debug: bool = False) -> int:
     """Run the `main(arguments)` of a command's module; errors of the caller's become one line and exit code 2."""
+    say_what_is_logged()
     try:
         code = import_module(module).main(arguments)
         sys.stdout.flush()

@@ -27,7 +27,7 @@ from byhand.runtimes.loops.layout import padded
 from byhand.runtimes.loops.native import yield_address
 from byhand.runtimes.loops.pace import Pace
 from byhand.runtimes.loops.plan import own_signal
-from byhand.runtimes.loops.replay import replay
+from byhand.runtimes.loops.replay import Resources, replay
 from byhand.runtimes.loops.team import Team
 from byhand.runtimes.numpy import token_array
 
@@ -80,11 +80,12 @@ class LoopsDecoder:
         self._native = np.array([self.blas.sgemm, yield_address()], np.int64)
         self._signals = np.zeros(own_signal(self.threads), np.int64)
         self._controls = np.zeros(4 + LONGEST_RUN * streams)
+        self._located: Resources | None = None
         halves = weights == "bfloat16"
         self.decoding = decoding_plan(model, self.arena, self._inputs, self._caches, halves)
         self._filling: dict[int, GenerationPlan] = {}
         table = self.decoding.preparations
-        replay(table, 0, len(table), 1, *self._resources())
+        replay(table, 0, len(table), 1, self._resources())
         self.pace = Pace(1 if self.threads == 1 else 2)
         self.made_by: Counter[int] = Counter()
 
@@ -170,28 +171,32 @@ class LoopsDecoder:
                 def one_by_one(times: np.ndarray = times) -> None:
                     for i in range(len(table)):
                         begun = perf_counter()
-                        replay(table, i, i + 1, 1, *resources)
+                        replay(table, i, i + 1, 1, resources)
                         times[i] = perf_counter() - begun
 
-                team.run(lambda i: replay(plan.tables[i], 0, len(table), 1, *resources) if i else one_by_one())
+                team.run(lambda i: replay(plan.tables[i], 0, len(table), 1, resources) if i else one_by_one())
                 best = np.minimum(best, times)
                 for _ in range(20):
                     begun = perf_counter()
-                    replay(table, 0, 0, 1, *resources)
+                    replay(table, 0, 0, 1, resources)
                     nothing = min(nothing, perf_counter() - begun)
         finally:
             team.close()
         return 1e3 * np.maximum(best - nothing, 0)
 
-    def _resources(self) -> tuple[np.ndarray, ...]:
-        return self.arena.memory, self.arena.words, self._controls, self._signals, self._native
+    def _resources(self) -> Resources:
+        if self._located is None or self._located.memory is not self.arena.memory:  # a plan needed a larger arena
+            self._located = Resources(
+                self.arena.memory, self.arena.words, self._controls, self._signals, self._native
+            )
+        return self._located
 
     def _replay(self, team: Team, way: int, plan: GenerationPlan, times: int) -> None:
         self._signals[:] = 0
         if way == ALONE:
-            replay(plan.alone, 0, len(plan.alone), times, *self._resources())
+            replay(plan.alone, 0, len(plan.alone), times, self._resources())
         else:
-            team.run(lambda i: replay(plan.tables[i], 0, len(plan.tables[i]), times, *self._resources()))
+            team.run(lambda i: replay(plan.tables[i], 0, len(plan.tables[i]), times, self._resources()))
 
     def _run(self, team: Team, way: int, n: int, uniforms: np.ndarray) -> np.ndarray:
         """Draw n tokens for each stream, or fewer if a thread had to wait long, in one call for each thread."""

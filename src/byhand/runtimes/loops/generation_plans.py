@@ -22,7 +22,7 @@ from byhand.runtimes.loops.groups import DECODING, FILLING, Fusion, groups_of
 from byhand.runtimes.loops.layout import place_by_lifetime, place_in_order
 from byhand.runtimes.loops.plan import Share
 from byhand.runtimes.loops.record import Graph, RecordedCache
-from byhand.runtimes.loops.replay import OPCODES, WIDTH
+from byhand.runtimes.loops.replay import OPCODES, WIDTH, ready_for
 
 # Kernels of filling whose rows are independent: the operand that counts them, and how far each array moves for a row.
 ROWS: dict[str, tuple[str, dict[str, str | int]]] = {
@@ -92,7 +92,8 @@ def decoding_plan(
     logits = draft.result(draft.graph.nodes[-1])
     draft.emit(
         "sample", None, 0, logits=logits, allowed=inputs["allowed"], tokens=inputs["tokens"],
-        position=inputs["position"], drawn=inputs["drawn"], rows=streams, vocab=vocab, part=PART, parts=PARTS,
+        position=inputs["position"], drawn=inputs["drawn"], order=Buffer("order", (2, vocab), "own", "int32"),
+        rows=streams, vocab=vocab, part=PART, parts=PARTS,
     )  # fmt: skip
     draft.calls.append(_meet())
     calls = [[_divided(call, arena.shares) for call in draft.calls]] * arena.shares
@@ -156,6 +157,7 @@ def _placed(
     arena.reserve(end + parts * own)
     tables = [_table(share, share.calls) for share in shares]
     preparations = np.concatenate([_table(share, draft.preparations) for share in shares])
+    ready_for([*tables, preparations])
     return GenerationPlan(draft, shares, tables, _in_turn(tables), preparations, result, end + parts * own)
 
 

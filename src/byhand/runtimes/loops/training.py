@@ -23,7 +23,7 @@ from byhand.runtimes.loops.blas import find_blas, lacks_bfloat16
 from byhand.runtimes.loops.groups import FUSIONS, Fusion
 from byhand.runtimes.loops.native import yield_address
 from byhand.runtimes.loops.plan import Plan, Share, make_plan
-from byhand.runtimes.loops.replay import replay
+from byhand.runtimes.loops.replay import Resources, ready_for, replay
 from byhand.runtimes.loops.team import Team
 from byhand.runtimes.numpy import token_array
 
@@ -94,6 +94,7 @@ class LoopsRuntime:
         self._native = np.array([self.blas.sgemm, yield_address(), self.blas.gemm_bfloat16], np.int64)
         self._signals = np.zeros(layout.own_signal(self.threads), np.int64)
         self._controls = np.zeros(layout.CONTROLS + 2 * self.threads, np.float64)
+        self._resources = self._located()
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._active: Plan | None = None
         self.times: list[int] | None = None  # a list: the first share runs call by call and adds each one's ns
@@ -147,6 +148,7 @@ class LoopsRuntime:
             self._plans[kind, shape] = make_plan(
                 f"{kind} {shape}", self.model.loss, inputs, self.arena, kind == "train", self.dtype, self.rules, tiles
             )
+            ready_for(table for share in self._plans[kind, shape].shares for table in share.tables)
         return self._plans[kind, shape]
 
     def _checked(self, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -178,6 +180,8 @@ class LoopsRuntime:
             share.micro_batch = micro_batch
             first = last
         self._signals[:] = 0
+        if self._resources.memory is not self.arena.memory:  # a plan needed a larger arena
+            self._resources = self._located()
 
         def work(i: int) -> None:
             if i < len(plan.shares):
@@ -185,9 +189,12 @@ class LoopsRuntime:
 
         self._team.run(work)
 
+    def _located(self) -> Resources:
+        return Resources(self.arena.memory, self.arena.words, self._controls, self._signals, self._native)
+
     def _run(self, plan: Plan, share: Share, update: bool) -> None:
         table = share.tables[min(share.micro_batch, len(share.tables) - 1)]
-        resources = (self.arena.memory, self.arena.words, self._controls, self._signals, self._native)
+        resources = self._resources
         timed = self.times if share.number == 0 else None
         try:
             for part in plan.segments(share, update):
@@ -195,10 +202,10 @@ class LoopsRuntime:
                     first, last = part if isinstance(part, tuple) else (0, 1)
                     for i in range(first, last):
                         begun = perf_counter_ns()
-                        replay(table, i, i + 1, 1, *resources) if isinstance(part, tuple) else part(share)
+                        replay(table, i, i + 1, 1, resources) if isinstance(part, tuple) else part(share)
                         timed.append(perf_counter_ns() - begun)
                 elif isinstance(part, tuple):
-                    replay(table, *part, 1, *resources)
+                    replay(table, part[0], part[1], 1, resources)
                 else:
                     part(share)
         except BaseException:
