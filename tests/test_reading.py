@@ -28,10 +28,10 @@ def test_a_fifo_and_a_device_are_refused_at_once(tmp_path):
 
 
 def test_a_folder_a_missing_file_and_a_nul_are_os_errors(tmp_path):
-    for path in (tmp_path, tmp_path / "missing", "a\0b"):
-        with pytest.raises(OSError, match=str(path)[:3]) as caught:
+    for path, why in ((tmp_path, "directory"), (tmp_path / "missing", "No such file"), ("a\0b", "null byte")):
+        with pytest.raises(OSError, match=f"{why}.*{str(path)[-1]}") as caught:
             read_regular(path, 10)
-        assert caught.value.strerror
+        assert caught.value.filename == str(path)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_folder_a_missing_file_and_a_nul_are_os_errors(tmp_path):
 )
 def test_hostile_json_is_a_value_error(content):
     for given in (content, content.encode()):
-        with pytest.raises(ValueError, match="nested|number|digits|Expecting|Unterminated"):
+        with pytest.raises(ValueError, match=r"nested|number|digits|Expecting|Unterminated"):
             parse_json(given)
 
 

@@ -43,12 +43,13 @@ def read_with_facts(path: str | Path, most: int) -> tuple[bytes, os.stat_result]
         descriptor = os.open(path, flags)
     except ValueError as error:  # a NUL character in the name
         raise OSError(errno.EINVAL, str(error), str(path)) from None
-    with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(descriptor)
+    facts = os.fstat(descriptor)
+    if not stat.S_ISREG(facts.st_mode):
+        os.close(descriptor)
         if stat.S_ISDIR(facts.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(facts.st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    with os.fdopen(descriptor, "rb") as file:
         content = file.read(most + 1) if facts.st_size <= most else b""
         if max(facts.st_size, len(content)) > most:
             raise OSError(errno.EFBIG, f"it holds more than {most:,} bytes", str(path))
