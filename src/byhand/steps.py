@@ -13,10 +13,11 @@ from typing import Any, Protocol
 
 from byhand.config import TrainConfig
 from byhand.engine import no_grad
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, DataError
 from byhand.model import TinyGPT
 from byhand.optim import AdamW, clip_gradients, gradient_norm
 from byhand.runtimes import loops
+from byhand.runtimes.numpy import token_array
 
 Batch = tuple[Any, Any]  # tokens and targets, each (B, T)
 
@@ -27,8 +28,8 @@ class Steps(Protocol):
     def step(self, batches: Sequence[Batch], max_norm: float) -> tuple[float, float]:
         """Make one update from the mean gradient of micro-batches, clipped to max_norm (0: never).
 
-        Returns the mean loss in nats and the gradient's norm before clipping. If one of them is not finite nothing
-        was updated.
+        Micro-batches may differ in rows and length: every token of the step counts the same. Returns the mean loss
+        in nats and the gradient's norm before clipping. If one of them is not finite nothing was updated.
         """
         ...
 
@@ -46,20 +47,24 @@ class TapeSteps:
 
     def step(self, batches: Sequence[Batch], max_norm: float) -> tuple[float, float]:
         """Make one update; see `Steps`."""
-        parameters = self.model.parameters()
+        parameters, vocab = self.model.parameters(), self.model.config.vocab_size
+        checked = [(token_array(tokens, vocab), token_array(targets, vocab, "targets")) for tokens, targets in batches]
+        if not checked:
+            raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
+        total = sum(tokens.size for tokens, _ in checked)
         self.model.zero_grad()
         losses = []
-        for tokens, targets in batches:
-            loss = self.model.loss(tokens, targets)
-            losses.append(loss.item())
+        for tokens, targets in checked:
+            loss, weight = self.model.loss(tokens, targets), tokens.size / total
+            losses.append(loss.item() * weight)
             if not math.isfinite(losses[-1]):
                 return losses[-1], math.nan
-            loss.backward(1.0 / len(batches))
+            loss.backward(weight)
         norm = gradient_norm(parameters)
         if math.isfinite(norm):
             clip_gradients(parameters, norm, max_norm)
             self.optimizer.step(parameters)
-        return math.fsum(losses) / len(losses), norm
+        return math.fsum(losses), norm
 
     def loss(self, tokens: Any, targets: Any) -> float:
         """Return the mean loss of a batch without recording."""

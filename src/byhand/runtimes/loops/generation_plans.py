@@ -215,4 +215,4 @@ def _touched(calls: list[Call], kind: str) -> list[Buffer]:
 
 
 def _table(share: Share, calls: list[Call]) -> np.ndarray:
-    return np.array([share.row(call, 0) for call in calls], np.int64).reshape(-1, WIDTH)
+    return np.array([share.row(call, adds=False) for call in calls], np.int64).reshape(-1, WIDTH)
