@@ -99,6 +99,43 @@ def resolved(config: TrainConfig) -> TrainConfig:
     return replace(config, runtime="loops", threads=config.threads or loops.cores())
 
 
+def resumed(config: TrainConfig, used: Any) -> TrainConfig:
+    """Return the config with which a run goes on that was computed with `used` (see `provenance`) so far.
+
+    Where the number of threads was left open it stays what it was, if there are cores for it: then a resumed run has
+    the same bits. Checkpoints without `used` hold what was used in the place of what was asked.
+    """
+    if not isinstance(used, dict):
+        return replace(config, runtime="auto") if config.runtime == "loops" and loops.missing() else config
+    threads = used.get("threads")
+    if type(threads) is int and 1 <= threads <= loops.cores() and not config.threads:
+        return replace(config, threads=threads)
+    return config
+
+
+def provenance(config: TrainConfig, steps: Steps) -> dict[str, Any]:
+    """Return what computes a resolved config here, to be kept with its results."""
+    if config.runtime != "loops":
+        return {"runtime": config.runtime}
+    blas: Any = getattr(steps, "blas", None)
+    return {"runtime": config.runtime, "threads": config.threads, "blas": blas.name}
+
+
+def difference(before: Any, now: dict[str, Any]) -> str:
+    """Say in a line that a run goes on otherwise than it was computed so far; "" if it does not or nobody knows."""
+    if not isinstance(before, dict) or before == now:
+        return ""
+    return (
+        f"so far {_words(before)} computed this run, now {_words(now)} goes on: "
+        "from here on losses may differ in their last digits from an uninterrupted run"
+    )
+
+
+def _words(used: dict[str, Any]) -> str:
+    runtime, threads, blas = (str(used.get(key, ""))[:60] for key in ("runtime", "threads", "blas"))
+    return f"{runtime} on {threads} threads ({blas})" if threads else f"{runtime or 'another runtime'}"
+
+
 def make_steps(config: TrainConfig, model: TinyGPT, optimizer: AdamW, blas: str = "auto") -> Steps:
     """Return the steps of a resolved config; blas is "mkl", "scipy" or, for the faster of those there are, "auto"."""
     if config.runtime != "loops":
