@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from byhand.engine import Record, Tensor, interpreting
+from byhand.engine import Tensor
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.arena import Arena
 from byhand.runtimes.loops.calls import OWN_SIGNAL, PART, PARTS, At, Buffer, Call, Operand
@@ -21,7 +21,7 @@ from byhand.runtimes.loops.draft import Draft
 from byhand.runtimes.loops.groups import DECODING, FILLING, Fusion, groups_of
 from byhand.runtimes.loops.layout import place_by_lifetime, place_in_order
 from byhand.runtimes.loops.plan import Share
-from byhand.runtimes.loops.record import Graph, RecordedCache
+from byhand.runtimes.loops.record import Graph, RecordedCache, record
 from byhand.runtimes.loops.replay import OPCODES, WIDTH
 
 # Kernels of filling whose rows are independent: the operand that counts them, and how far each array moves for a row.
@@ -37,6 +37,10 @@ ROWS: dict[str, tuple[str, dict[str, str | int]]] = {
     "bias_relu": ("rows", {"x": "width"}),
     "copy": ("n", {"x": 1, "y": 1}),
 }
+
+
+class NoKernelError(ConfigError):
+    """An equation of the model can be recorded, but no kernel of generation computes it."""
 
 
 class Model(Protocol):
@@ -118,9 +122,7 @@ def filling_plan(
 
 
 def _recorded(model: Model, shape: tuple[int, int]) -> Graph:
-    cache, tokens = RecordedCache(), np.zeros(shape, np.int64)
-    with interpreting(Record()):
-        return Graph(model.forward_logits(tokens, cache), {"tokens": tokens}, cache)
+    return record(model.forward_logits, RecordedCache(), tokens=np.zeros(shape, np.int64))
 
 
 def _emit(draft: Draft, arena: Arena, fusions: tuple[Fusion, ...], last: str = "") -> None:
@@ -129,12 +131,13 @@ def _emit(draft: Draft, arena: Arena, fusions: tuple[Fusion, ...], last: str = "
         groups = groups[: 1 + max(i for i, group in enumerate(groups) if group.rule == last)]
     strange = next((group.nodes[-1] for group in groups if group.rule == "reference"), None)
     if strange is not None:
-        raise ConfigError(f"no kernel generates with {strange.equation.name}. Use the numpy runtime.")
+        raise NoKernelError(f"no kernel generates with {strange.equation.name}. Use --runtime numpy.")
     for group in groups:
         group.forward(draft, group)
+    if draft.array_constants:
+        raise NoKernelError(f"no kernel generates with {draft.array_constants[0][0].name}. Use --runtime numpy.")
     for name, buffer in draft.parameter_buffers.items():
         buffer.offset = arena.place[name]
-    draft.graph.forget_numbers()
 
 
 def _placed(
