@@ -27,3 +27,9 @@ class CheckpointError(ByhandError):
 
 class NonFiniteError(ByhandError, ArithmeticError):
     """A loss or gradient became NaN or infinite; the message names the step and the first bad array."""
+
+
+UNSOUND_LOGITS = (
+    "the model's logits are not finite: its weights are damaged, or too large. "
+    "Use an earlier checkpoint of the run, or train again with a lower --lr."
+)

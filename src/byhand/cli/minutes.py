@@ -21,7 +21,6 @@ from byhand.cli.say import say
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.data import ByteDataset
 from byhand.errors import ConfigError
-from byhand.steps import resolved
 
 PROBING, LONGEST_PROBE = 0.006, 2.0  # of the time, for each shape that is timed; seconds
 ENDING = 0.15  # seconds that the interpreter takes before the clock starts and after the last line
@@ -77,7 +76,7 @@ def planned(
     budget = 60 * minutes
     train, val = text.split(base.data.val_fraction, 1)
     n_grams = n_gram_losses(train.tokens, val.tokens)
-    choice, cost = _probed(resolved(base), given, text, budget)
+    choice, cost = _probed(base, given, text, budget)
     expected = expected_range(choice.loss, n_grams, len(train))
     seconds = elapsed() + choice.seconds + ENDING if choice.text_ends else budget
     _say(choice, cost, expected, seconds)

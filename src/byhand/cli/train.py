@@ -167,14 +167,17 @@ def _say_what_begins(trainer: Trainer, text: Text, run: Path) -> None:
     say(
         f"{run}: {count:,} parameters ({m.n_layers} layers, {m.n_heads} heads, width {m.d_model}, "
         f"context {m.seq_len}, {config.dtype}) on {text.name} ({len(text.tokens):,} bytes), "
-        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens\n{_runtime(config)}"
+        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens\n{_runtime(trainer)}"
     )
+    if trainer.change:
+        say(trainer.change)
 
 
-def _runtime(config: TrainConfig) -> str:
+def _runtime(trainer: Trainer) -> str:
     """Say in a line which runtime computes, and how to get the faster one where it could be had."""
-    if config.runtime == "loops":
-        return f"runtime loops: the graph compiled, {config.threads} threads"
+    config = trainer.config
+    if trainer.used["runtime"] == "loops":
+        return f"runtime loops: the graph compiled, {trainer.used['threads']} threads"
     if config.dtype == "float32" and loops.missing():
         return "runtime numpy: equation by equation (pip install 'byhand[fast]' for the compiled one)"
     return "runtime numpy: equation by equation"

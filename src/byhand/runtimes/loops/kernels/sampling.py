@@ -22,7 +22,8 @@ def sample(memory, words, controls, signals, logits, allowed, tokens, position, 
     """Draw the next token of each of this thread's streams.
 
     The first thread tells all to stop when long waits recur (one is usual, until every thread is awake): all know it
-    after the barrier that follows.
+    after the barrier that follows. So does whoever finds a logit that is NaN or infinite, or nothing but -inf: -1 is
+    drawn then, which nobody reads as a token.
 
     order       room for two permutations of the vocabulary
     controls    0 temperature, 1 top_k (0: all), 2 top_p (1: all), 3 the run's first position; then a uniform number
@@ -35,9 +36,16 @@ def sample(memory, words, controls, signals, logits, allowed, tokens, position, 
     kept = vector(memory, allowed, vocab)
     for b in range(part, rows, parts):
         z = vector(memory, logits + b * vocab, vocab)
+        wrong = 0
         for i in range(vocab):
             z[i] = z[i] if kept[i] != F(0) else F(-np.inf)
+            wrong += not z[i] < F(np.inf)
         most = largest(words, logits + b * vocab, vocab)
+        if wrong > 0 or most == F(-np.inf):
+            signals[STOPPED] = 1
+            words[tokens + b] = 0
+            words[drawn + step * rows + b] = -1
+            continue
         orders = vector(words, order, vocab), vector(words, order + vocab, vocab)
         token = _drawn(z, most, controls[0], int(controls[1]), controls[2], controls[4 + step * rows + b], *orders)
         words[tokens + b] = token
