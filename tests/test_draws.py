@@ -40,7 +40,13 @@ def drawn(tmp_path: Path, *modules: str, **environment: str) -> str:
     (folder / "draw.py").write_text(DRAW)
     command = [sys.executable, "draw.py", str(TESTS), str(TESTS.parent / "src"), *modules]
     done = subprocess.run(
-        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, encoding="utf-8", check=False
+        command,
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -60,7 +66,12 @@ def test_shuffling_changes_the_order_and_nothing_else(tmp_path):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False)
         return [line for line in done.stdout.splitlines() if "::" in line]
 
-    plain, one, again, two = (collected(), collected("--shuffle=1"), collected("--shuffle=1"), collected("--shuffle=2"))
+    plain, one, again, two = (
+        collected(),
+        collected("--shuffle=1"),
+        collected("--shuffle=1"),
+        collected("--shuffle=2"),
+    )
     assert one == again
     assert len({tuple(order) for order in (plain, one, two)}) == 3
     assert sorted(plain) == sorted(one) == sorted(two)
@@ -71,4 +82,6 @@ def test_no_test_has_settings_of_its_own_that_would_let_luck_in(name):
     files = [path for path in TESTS.rglob("*.py") if path != Path(__file__) and path.name != "conftest.py"]
     assert len(files) > 50
     for path in files:
-        assert f"{name}=" not in path.read_text(encoding="utf-8"), f"{path.name} sets {name}, which the profile decides"
+        assert f"{name}=" not in path.read_text(encoding="utf-8"), (
+            f"{path.name} sets {name}, which the profile decides"
+        )

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+PATIENCE = 600  # seconds until a process counts as hung; nothing on a slow machine, compiling too, takes as long
+
 TINY = [
     *("--preset", "tiny", "--seq-len", "16", "--d-model", "16", "--batch-size", "2", "--warmup-steps", "3"),
     *("--steps", "6", "--eval-interval", "3", "--eval-windows", "4", "--save-interval", "2"),
@@ -24,7 +26,7 @@ def byhand(
     """Run `byhand` to its end."""
     command = [sys.executable, "-m", "byhand", *map(str, arguments)]
     return subprocess.run(
-        command, cwd=cwd, input=stdin, env=environment(**extra), capture_output=True, timeout=120, check=False
+        command, cwd=cwd, input=stdin, env=environment(**extra), capture_output=True, timeout=PATIENCE, check=False
     )
 
 
