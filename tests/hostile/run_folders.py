@@ -29,7 +29,7 @@ FLAGS = [
     "--steps",
     "1",
 ]
-FLAGS += ["--eval-windows", "1", "--warmup-steps", "0", "--runtime", "numpy"]
+FLAGS += ["--steps", "1", "--eval-windows", "1", "--warmup-steps", "0", "--runtime", "numpy"]
 
 
 def attack(seed: int, folder: Path) -> None:
