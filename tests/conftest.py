@@ -8,6 +8,7 @@ mutants. `fuzz` draws anew for each `--hypothesis-seed`; `dev.py fuzz` gives it 
 from __future__ import annotations
 
 import random
+import signal
 from itertools import groupby
 
 import pytest
@@ -23,6 +24,12 @@ settings.load_profile("suite")
 # Hypothesis also draws constants that it reads in the modules of this checkout, those that happen to be loaded by
 # then: what a test draws would depend on the tests before it. `test_draws.py` fails if this has no effect.
 providers._get_local_constants = lambda: providers._local_constants
+
+
+# A shell's background jobs ignore Ctrl-C, and so would every process that a test starts to interrupt it.
+for number in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
+    if hasattr(signal, number) and signal.getsignal(getattr(signal, number)) is signal.SIG_IGN:
+        signal.signal(getattr(signal, number), signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -52,7 +52,7 @@ def test_escaped_quotes_without_an_end_take_linear_time():
     begun = time.process_time()
     with pytest.raises(ValueError):
         parse_json('"' + '\\"' * 500_000)
-    assert time.process_time() - begun < 5  # quadratic, it would take hours
+    assert time.process_time() - begun < 60  # quadratic, it would take hours
 
 
 def test_integers_are_bounded_before_they_are_converted():

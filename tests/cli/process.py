@@ -46,3 +46,25 @@ def write_text(path: Path, size: int = 4000) -> Path:
     line = b"the quick brown fox jumps over the lazy dog; %d\n"
     path.write_bytes(b"".join(line % (i * i) for i in range(size // 40))[:size])
     return path
+
+
+COUNTING = """
+import sys
+calls = 0
+def count(frame, event, argument):
+    global calls
+    calls += event in ("call", "c_call")
+sys.setprofile(count)
+from byhand.cli.main import main
+code = main(sys.argv[1:])
+sys.setprofile(None)
+print(f"{calls} calls", file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def function_calls(*arguments: str) -> int:
+    """Return how many functions a command calls: what its time is made of, the same on every machine."""
+    command = [sys.executable, "-c", COUNTING, *arguments]
+    done = subprocess.run(command, env=environment(), capture_output=True, timeout=PATIENCE, check=True)
+    return int(done.stderr.split()[-2])

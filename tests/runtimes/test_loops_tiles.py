@@ -23,6 +23,7 @@ from byhand.runtimes.loops.kernels.causal_self_attention import (
 )
 from byhand.runtimes.loops.kernels.tiled_gemm import BLOCK, DEPTH, room_of, tiled_gemm
 from byhand.runtimes.loops.kernels.vector_moves import LANES
+from cli.process import PATIENCE
 
 GAP = 37  # numbers between arrays, NaN: what reads beside an array is found out
 
@@ -166,7 +167,12 @@ def test_vectors_of_another_width(features, tmp_path):
     )
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "BYHAND_TEST_WIDTH": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=500, check=False
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=3 * PATIENCE,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     assert " passed" in done.stdout
