@@ -77,7 +77,7 @@ def test_shuffling_changes_the_order_and_nothing_else(tmp_path):
     assert sorted(plain) == sorted(one) == sorted(two)
 
 
-@pytest.mark.parametrize("name", ["derandomize", "database", "deadline", "phases"])
+@pytest.mark.parametrize("name", ["derandomize", "database", "phases"])
 def test_no_test_has_settings_of_its_own_that_would_let_luck_in(name):
     files = [path for path in TESTS.rglob("*.py") if path != Path(__file__) and path.name != "conftest.py"]
     assert len(files) > 50

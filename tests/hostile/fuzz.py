@@ -90,7 +90,7 @@ class Worker:
         self.number, self._repeat, self._said = -1, "", said
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process)
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "worker.py"), json.dumps(plan)],
+            [sys.executable, "-P", str(HERE / "worker.py"), json.dumps(plan)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -152,7 +152,8 @@ def main(arguments: list[str]) -> int:
             "repeat": options.repeat,
             "folder": str(options.folder),
         }
-        return subprocess.run([sys.executable, str(HERE / "worker.py"), json.dumps(plan)], check=False).returncode
+        command = [sys.executable, "-P", str(HERE / "worker.py"), json.dumps(plan)]
+        return subprocess.run(command, check=False).returncode
     seed = secrets.randbelow(10**9) if options.seed is None else options.seed
     names = options.names or known
     print(f"seed {seed}", flush=True)
