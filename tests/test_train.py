@@ -69,7 +69,15 @@ def test_evaluations_and_saves_are_where_the_settings_say(uninterrupted):
     _, records = uninterrupted
     assert [p.step for p in records] == list(range(1, 21))
     assert [p.step for p in records if p.val_loss is not None] == [7, 14, 20]
-    assert [p.step for p in records if p.saved] == [4, 8, 12, 16, 20]
+
+
+def test_a_step_is_saved_once_it_was_yielded(tmp_path):
+    """What is written of a step when it is yielded, its line of metrics, is there before its checkpoint."""
+    newest = [
+        max((int(p.name[5:]) for p in tmp_path.glob("step-*")), default=0) for _ in training(trainer(), tmp_path)
+    ]
+    assert newest == [(step - 1) // 4 * 4 for step in range(1, 21)]
+    assert checkpoint.load(tmp_path).step == 20
 
 
 def test_it_learns(uninterrupted):

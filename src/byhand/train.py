@@ -40,7 +40,6 @@ class Progress:
     tokens: int
     tokens_per_second: float
     val_loss: float | None = None
-    saved: Path | None = None
 
 
 class Trainer:
@@ -170,14 +169,18 @@ class Trainer:
 
 
 def training(trainer: Trainer, run: Path) -> Iterator[Progress]:
-    """Update until the last step; evaluate and save at their intervals and at the end; yield after each update."""
+    """Update until the last step; evaluate and save at their intervals and at the end; yield after each update.
+
+    A step is saved once it was yielded: what whoever iterates wrote of it is there when its checkpoint is.
+    """
     config = trainer.config
     while trainer.step < config.steps:
         progress = trainer.update()
         last = trainer.step == config.steps
         val_loss = trainer.evaluate() if last or _due(trainer.step, config.eval_interval) else None
-        saved = trainer.save(run) if last or _due(trainer.step, config.save_interval) else None
-        yield replace(progress, val_loss=val_loss, saved=saved)
+        yield replace(progress, val_loss=val_loss)
+        if last or _due(trainer.step, config.save_interval):
+            trainer.save(run)
 
 
 def require_same_text(start: Checkpoint, text: dict[str, Any]) -> None:

@@ -83,7 +83,7 @@ def test_a_batch_smaller_than_the_cores_leaves_them_to_the_library():
     assert "tiled_gemm" not in {call.kernel for call in runtime.plan("train", (1, 9)).calls}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     rows=st.integers(1, 4),
     steps=st.integers(1, 9),

@@ -23,6 +23,7 @@ from byhand.runtimes.loops.kernels.causal_self_attention import (
 from byhand.runtimes.loops.kernels.tiled_gemm import BLOCK, DEPTH, room_of
 from byhand.runtimes.loops.kernels.vector_moves import LANES
 from byhand.runtimes.loops.replay import run_kernel
+from cli.process import PATIENCE
 
 GAP = 37  # numbers between arrays, NaN: what reads beside an array is found out
 
@@ -162,7 +163,7 @@ def test_vectors_of_another_width(name):
     """The tests above in a process that takes this processor for a smaller one."""
     environment = os.environ | processors.SMALLER[name] | {"BYHAND_TEST_WIDTH": "1"}
     command = [sys.executable, "-m", "pytest", __file__, "-q", "-p", "no:cacheprovider", "-W", "error"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1500, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3 * PATIENCE, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     assert " passed" in done.stdout
 

@@ -144,9 +144,8 @@ def _train(
             _require_unchanged(text)
             metrics.append(run, progress)
             display.show(progress)
-            if stop.signal and not progress.saved:
-                trainer.save(run)
             if stop.signal:
+                trainer.save(run)
                 break
     again = shlex.join(["byhand", "train", "--resume", str(run)])
     if trainer.step < config.steps:
