@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from byhand.cli.arguments import parse
+from byhand.cli.say import say
+from byhand.cli.shown import quoted
 from byhand.errors import ByhandError
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ LABELS = {
         "kernel": "kernel",
         "seed": "seed name",
         "source": "source",
-        "none": "no answer to {query!r}. Nearest: {near}.",
-        "nothing": "no answer to {query!r}. `byhand where` alone lists everything.",
+        "none": "no answer to {query}. Nearest: {near}.",
+        "nothing": "no answer to {query}. `byhand where` alone lists everything.",
         "repository": "in the repository",
         "places": "Wiring, recording, training, storing",
     },
@@ -49,8 +50,8 @@ LABELS = {
         "kernel": "内核",
         "seed": "种子程序中的名称",
         "source": "出处",
-        "none": "没有找到 {query!r}。相近的有：{near}。",
-        "nothing": "没有找到 {query!r}。单独运行 `byhand where` 可列出全部条目。",
+        "none": "没有找到 {query}。相近的有：{near}。",
+        "nothing": "没有找到 {query}。单独运行 `byhand where` 可列出全部条目。",
         "repository": "见代码仓库",
         "places": "接线、记录、训练与存储",
     },
@@ -90,7 +91,7 @@ def main(arguments: list[str]) -> int:
         return 0
     if not found:
         near = ", ".join(nearest(query))
-        print((label["none"] if near else label["nothing"]).format(query=query, near=near), file=sys.stderr)
+        say((label["none"] if near else label["nothing"]).format(query=quoted(query), near=near))
         return 1
     print("\n\n".join(_answer(entry, options.lang) for entry in found))
     return 0
