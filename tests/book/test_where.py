@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ from byhand.book.flow import ORDER
 from byhand.book.glossary import CONCEPTS
 from byhand.book.index import entries
 from byhand.book.notations import NOTATIONS
-from byhand.book.search import nearest, search
+from byhand.book.search import LONGEST, nearest, search
 from byhand.engine import registry
+from byhand.errors import ByhandError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -93,6 +95,10 @@ def test_every_equation_is_found_by_title_and_formula(name):
         ("LN(x)", "layer_norm"),
         ("q @ k.T", "attention_scores"),
         ("j > i", "causal_softmax"),
+        ("S_{b,i,j}", "attention_scores"),
+        ("S_ts", "attention_scores"),
+        ("Q_i", "split_qkv"),
+        ("P V", "mix"),
     ],
 )
 def test_near_misses(query, expected):
@@ -132,6 +138,17 @@ def test_a_symbol_finds_its_equation(symbols, expected):
 )
 def test_nonsense_finds_nothing(query):
     assert search(query) == []
+
+
+@pytest.mark.parametrize(
+    "piece", ["x", "x ", "Q K^T ", "_{", "[a,", "sum_a^b ", r"\frac", "注意力", "-log p_y + ", "softmax of ", "α"]
+)
+def test_the_longest_query_is_answered_and_a_longer_one_refused(piece):
+    begun = time.process_time()
+    search((piece * LONGEST)[:LONGEST])
+    assert time.process_time() - begun < 2
+    with pytest.raises(ByhandError, match="120,000 characters"):
+        search((piece * 120_000)[:120_000])
 
 
 def test_nothing_near_still_names_something():

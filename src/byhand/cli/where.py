@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from byhand.book.index import Entry
 
 WIDTH = 100
+OPTION = re.compile(r"-h|--[A-Za-z][\w-]*(=.*)?", re.DOTALL)
+TAKES_A_VALUE = ("--lang", "--limit")
 LABELS = {
     "en": {
         "settings": "settings: ",
@@ -74,7 +77,7 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Print the answers, best first; exit code 1 if there is none."""
-    options = parse(Options, arguments, "byhand where")
+    options = parse(Options, in_order(arguments), "byhand where")
     if options.limit < 1:
         raise ByhandError(f"--limit is {options.limit}, but must be at least 1. Leave it out for 5.")
     from byhand.book.index import entries
@@ -95,6 +98,25 @@ def main(arguments: list[str]) -> int:
         return 1
     print("\n\n".join(_answer(entry, options.lang) for entry in found))
     return 0
+
+
+def in_order(arguments: list[str]) -> list[str]:
+    """Return the options first and the query behind `--`, so that `-log p_y` is asked for and not taken for a flag."""
+    options: list[str] = []
+    query: list[str] = []
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if argument == "--":
+            query += rest
+            break
+        if OPTION.fullmatch(argument):
+            options.append(argument)
+            if argument in TAKES_A_VALUE and rest:
+                options.append(rest.pop(0))
+        else:
+            query.append(argument)
+    return [*options, "--", *query] if query else options
 
 
 def _overview(lang: str) -> str:
