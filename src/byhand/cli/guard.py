@@ -49,14 +49,14 @@ def guarded(command: Callable[[], int], debug: bool = False, prog: str = "byhand
 
 
 def open_streams() -> None:
-    """Write UTF-8 whatever the locale says, so that Chinese and sampled bytes never end a command.
+    """Read and write UTF-8 whatever the locale says, so that Chinese and sampled bytes never end a command.
 
     A stream that was closed before the start reads as empty, or swallows what is written.
     """
     sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115 (open for as long as the process)
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
 
