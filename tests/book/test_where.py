@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ import pytest
 from byhand.book import source
 from byhand.book.flow import ORDER
 from byhand.book.glossary import CONCEPTS
+from byhand import AdamW, ModelConfig, TinyGPT
 from byhand.book.index import entries
+from byhand.book.kernels import KERNELS
 from byhand.book.notations import NOTATIONS
 from byhand.book.search import LONGEST, nearest, search
 from byhand.engine import registry
@@ -201,9 +204,45 @@ def test_sections_come_from_the_docstring():
     assert source.sections(path)["Equation"].startswith("p_i = exp(x_i - m)")
 
 
-def test_kernels_are_found_also_when_they_serve_several_equations():
-    loops = {name: entry.kernels.get("loops") for name, entry in entries().items()}
-    assert "/gelu.py:" in loops["gelu"]
-    assert loops["causal_softmax"] == loops["causal_self_attention"]
-    for pointer in filter(None, loops.values()):
-        assert line_at(pointer).lstrip().startswith(("def ", "class ", "@"))
+def test_kernel_pointers_open_the_functions_they_name():
+    assert entries()["adamw"].kernels["loops"].startswith("src/byhand/runtimes/loops/kernels/adamw.py:")
+    for runtime, kernels in KERNELS.items():
+        for name, (file, function) in kernels.items():
+            assert line_at(entries()[name].kernels[runtime]).startswith(f"def {function}("), name
+            assert f"/{file}.py:" in entries()[name].kernels[runtime]
+
+
+MODELS = [{}, {"activation": "relu"}, {"causal": False}, {"tied_embeddings": True, "norm_affine": True}]
+
+
+def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
+    """For each equation of a group: the call for it with the most operations, or the group's if it has none."""
+    pytest.importorskip("numba", reason="Numba is not installed")
+    from byhand.runtimes.loops import plan
+    from byhand.runtimes.loops.training import LoopsRuntime
+
+    calls_of: dict[str, set[str]] = {"adamw": {"adamw"}}
+    split = plan.groups_of
+
+    def recording(group):
+        def forward(draft, group):
+            before = len(draft.calls)
+            recorded(draft, group)
+            made = draft.calls[before:]
+            for node in group.nodes:
+                own = [c for c in made if c.node.equation is node.equation] or made
+                main = max(own, key=lambda c: c.flops)
+                calls_of.setdefault(node.equation.name, set()).add(main.kernel)
+
+        recorded = group.forward
+        return replace(group, forward=forward)
+
+    monkeypatch.setattr(plan, "groups_of", lambda graph, rules: [recording(g) for g in split(graph, rules)])
+    for settings in MODELS:
+        model = TinyGPT(ModelConfig(seq_len=4, d_model=8, n_layers=1, n_heads=2, **settings))
+        runtime = LoopsRuntime(model, AdamW(), 1, "tiles")
+        made = {call.kernel for call in runtime.plan("train", (2, 4)).calls}
+        assert "adamw" in made
+    attention = registry["causal_self_attention"]
+    calls_of[attention.name] = calls_of["mix"]  # a composite is recorded by its parts
+    assert {name: {function} for name, (_, function) in KERNELS["loops"].items()} == calls_of
