@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,7 +11,9 @@ from byhand.book.sheet_html import html
 from byhand.book.sheet_text import markdown
 from byhand.book.sheets import TOPICS, make
 from byhand.cli.arguments import parse
-from byhand.errors import ByhandError
+from byhand.cli.shown import shown
+from byhand.errors import ByhandError, reason
+from byhand.reading import read_regular
 
 
 @dataclass(frozen=True)
@@ -36,15 +39,37 @@ def main(arguments: list[str]) -> int:
         return 0
     sheet = make(options.topic, options.seed)
     stem = f"{sheet.topic}-{sheet.seed}.{options.lang}"
+    pages = {
+        options.out / f"{stem}{'.key' if key else ''}.{ending}": write(sheet, options.lang, key)
+        for key in (False, True)
+        for ending, write in (("md", markdown), ("html", html))
+    }
+    for path, page in pages.items():
+        _require_free(path, page.encode())
     try:
         options.out.mkdir(parents=True, exist_ok=True)
-        for key in (False, True):
-            for ending, write in (("md", markdown), ("html", html)):
-                path = options.out / f"{stem}{'.key' if key else ''}.{ending}"
-                path.write_text(write(sheet, options.lang, key), encoding="utf-8", newline="\n")
-                print(path)
-    except OSError as error:
+        for path, page in pages.items():
+            if not path.exists():
+                with path.open("x", encoding="utf-8", newline="\n") as file:  # never through somebody's link
+                    file.write(page)
+            print(shown(path, 400))
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = reason(error) if isinstance(error, OSError) else error
         raise ByhandError(
-            f"cannot write into {options.out}: {error.strerror}. Choose another folder with --out."
+            f"cannot write into {shown(options.out, 200)}: {why}. Choose another folder with --out."
         ) from None
     return 0
+
+
+def _require_free(path: Path, page: bytes) -> None:
+    """Raise ByhandError if the path holds anything but this very page: it may be a sheet that was filled in."""
+    if not os.path.lexists(path):
+        return
+    try:
+        same = read_regular(path, len(page)) == page
+    except OSError:
+        same = False
+    if not same:
+        raise ByhandError(
+            f"{shown(path, 200)} is there already and differs, perhaps filled in. Move it, or use another --out."
+        )
