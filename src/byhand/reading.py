@@ -26,26 +26,37 @@ _BRACKETS = re.compile(_STRING + rb"|([\[{])|([\]}])", re.DOTALL)
 _NUMBER = re.compile(rb"[-+0-9.eE_]{%d,}" % (DIGITS + 1))
 
 
-def read_regular(path: str | Path, most: int) -> bytes:
-    """Return the bytes of a regular file.
+def open_regular(path: str | Path, flags: int = 0) -> int:
+    """Return a descriptor of a regular file, open for reading; the caller closes it.
 
-    Raises OSError, with `filename` and a `strerror` for people, if the path cannot be read, is no regular file
-    (opening it never blocks), or holds more than `most` bytes (of which no more are read).
+    flags  more of os.O_*, for example O_NOFOLLOW
+    Raises OSError, with `filename` and a `strerror` for people, if the path cannot be opened or is no regular file;
+    opening never blocks.
     """
     # O_NONBLOCK: opening a FIFO that nobody writes to returns at once. O_BINARY exists on Windows only.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    flags |= os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
         descriptor = os.open(path, flags)
     except ValueError as error:  # a NUL character in the name
         raise OSError(errno.EINVAL, str(error), str(path)) from None
-    with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(descriptor)
-        if stat.S_ISDIR(facts.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(facts.st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
-        content = file.read(most + 1) if facts.st_size <= most else b""
-        if max(facts.st_size, len(content)) > most:
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is no regular file", str(path))
+
+
+def read_regular(path: str | Path, most: int) -> bytes:
+    """Return the bytes of a regular file.
+
+    Raises OSError as `open_regular` does, or if it holds more than `most` bytes (of which no more are read).
+    """
+    with os.fdopen(open_regular(path), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(most + 1) if size <= most else b""
+        if max(size, len(content)) > most:
             raise OSError(errno.EFBIG, f"it holds more than {most:,} bytes", str(path))
     return content
 

@@ -56,7 +56,8 @@ def main(arguments: list[str]) -> int:
         raise ExplainError("--depth and --terms must be at least 1.")
     name, index, grad = parse_target(options.target)
     grad = grad or options.grad
-    loaded = checkpoint.load(options.run)
+    of_the_update = name.rpartition(".")[2] in ("m", "v", "theta", "update")
+    loaded = checkpoint.load(options.run, moments=of_the_update)
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     parameters = set(loaded.parameters)

@@ -9,7 +9,7 @@ import numpy as np
 from byhand.cli.interrupt import StopRequest
 from byhand.cli.train_gpt_flags import Flags, overruled, parse_flags
 from byhand.config import ModelConfig
-from byhand.data import ByteDataset, map_file
+from byhand.data import ByteDataset
 from byhand.errors import DataError
 from byhand.generation import START, next_logits
 from byhand.interop.seed_program import checkpoint as files
@@ -19,6 +19,7 @@ from byhand.interop.seed_program.sampling import draw, text_generator
 from byhand.interop.seed_program.training import require_text, start, train
 from byhand.model import TinyGPT
 from byhand.runtimes.numpy import keep_pages
+from byhand.text_file import TextFile
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import ByteTokenizer
 
@@ -29,7 +30,7 @@ def main(arguments: list[str]) -> int:
     """Run the seed program with these arguments."""
     flags = parse_flags(arguments)
     keep_pages()
-    text = None if flags.data is None else ByteDataset(map_file(flags.data), f"--data {flags.data}")
+    text = None if flags.data is None else ByteDataset(TextFile(flags.data), f"--data {flags.data}")
     checkpoint = _checkpoint(flags, arguments)
     model = checkpoint.model
     tokenizer = _tokenizer(flags)
