@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from byhand import checkpoint, sealed, writing
 from byhand.checkpoint import FILES, MANIFEST, Checkpoint
-from byhand.run_folder import MODEL
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import CheckpointError
 from byhand.model import TinyGPT

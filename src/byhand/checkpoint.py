@@ -266,7 +266,7 @@ def _remove_files(folder: Path) -> None:
 
 
 def _is_own_latest(latest: Path) -> bool:
-    """Return whether `latest` may be written: it is for people, and somebody's own file or link of that name stays."""
+    """Return whether `latest` may be written; it is for people, so an owner's file or link of that name stays."""
     if not os.path.lexists(latest):
         return True
     with suppress(OSError):

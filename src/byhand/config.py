@@ -16,8 +16,10 @@ from byhand.errors import ConfigError
 Dtype = Literal["float32", "float64", "bfloat16"]
 Runtime = Literal["auto", "loops", "numpy"]
 MOST = {  # what no machine of today can use, and what nothing needs to be built for in order to be refused
-    **{"vocab_size": 1 << 20, "seq_len": 1 << 20, "d_model": 1 << 17, "d_ff": 1 << 20, "n_layers": 1024},
-    **{"batch_size": 1 << 20, "grad_accum": 1 << 20, "eval_windows": 1 << 20, "keep": 10**6, "threads": 1024},
+    **dict.fromkeys(("vocab_size", "seq_len", "d_ff", "batch_size", "grad_accum", "eval_windows"), 1 << 20),
+    "d_model": 1 << 17,
+    **dict.fromkeys(("n_layers", "threads"), 1024),
+    "keep": 10**6,
     **dict.fromkeys(("steps", "warmup_steps", "eval_interval", "save_interval"), 10**12),
     "seed": 2**63 - 1,
 }

@@ -1,7 +1,8 @@
 """Bytes to batches: a text as one array of byte tokens, and the windows that training and evaluation read.
 
-A text on disk stays there (`TextFile`), so that its size does not matter. The batch of every update is drawn by a generator
-that is seeded with (seed, number of the batch): where a run was interrupted cannot change what it reads next.
+A text on disk stays there (`TextFile`), so that its size does not matter. The batch of every update is drawn by a
+generator that is seeded with (seed, number of the batch): where a run was interrupted cannot change what it reads
+next.
 """
 
 from __future__ import annotations

@@ -71,11 +71,11 @@ class Sealed:
                     raise CheckpointError(f"{self.path} is damaged: {name} changed while it was read.")
                 content = np.empty(size, np.uint8)
                 done = 0
-                while got := file.readinto(memoryview(content)[done : done + (1 << 30)]):
+                while got := file.readinto(content.data[done : done + (1 << 30)]):
                     done += got
         except OSError as error:
             raise self._unreadable(error) from None
-        if done != size or sha256(memoryview(content)).hexdigest() != digest:
+        if done != size or sha256(content.data).hexdigest() != digest:
             raise CheckpointError(f"{self.path} is damaged: {name} does not have the SHA-256 of its manifest.")
         return content
 

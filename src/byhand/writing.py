@@ -18,7 +18,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # fails where a file or a link, eve
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def create(path: Path, content: Iterable[bytes]) -> None:
+def create(path: Path, content: Iterable[bytes | memoryview]) -> None:
     """Write a new file and make it durable; FileExistsError if there is one. What fails leaves no file."""
     with _naming(path):
         descriptor = os.open(path, _NEW | _FLAGS, 0o666)
@@ -34,7 +34,7 @@ def create(path: Path, content: Iterable[bytes]) -> None:
             os.close(descriptor)
 
 
-def replace(path: Path, content: Iterable[bytes]) -> None:
+def replace(path: Path, content: Iterable[bytes | memoryview]) -> None:
     """Write a file, or put a new one in its place: whoever reads finds the old one or the new one, whole."""
     beside = path.with_name(f"{TEMPORARY}{path.name}")
     with suppress(FileNotFoundError):
@@ -88,7 +88,7 @@ def sync_folder(path: Path) -> None:
             os.close(descriptor)
 
 
-def _write(descriptor: int, content: bytes) -> None:
+def _write(descriptor: int, content: bytes | memoryview) -> None:
     left = memoryview(content).cast("B")
     while left:
         left = left[os.write(descriptor, left[: 1 << 30]) :]

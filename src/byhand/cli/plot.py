@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -14,6 +15,8 @@ from uniplot import plot_to_string
 from byhand import metrics
 from byhand.cli.arguments import parse
 from byhand.errors import ByhandError, CheckpointError
+from byhand.run_folder import is_run
+from byhand.writing import replace
 
 POINTS = 400  # more do not fit on a screen; each stands for the mean of its steps
 
@@ -25,7 +28,7 @@ class Options:
     run: Annotated[Path, tyro.conf.Positional]
     """The run folder."""
     png: Path | None = None
-    """Where to write the PNG; RUN/loss.png if not given, and nowhere without matplotlib."""
+    """Where to write the PNG; loss.png in a run of byhand's if not given, and nowhere without matplotlib."""
 
 
 def main(arguments: list[str]) -> int:
@@ -39,9 +42,10 @@ def main(arguments: list[str]) -> int:
     curves = {"train loss": _thin(rows, "train/loss"), "validation loss": _thin(rows, "val/loss")}
     curves = {name: points for name, points in curves.items() if points[0]}
     print(_terminal(curves, f"{options.run}: loss in nats per byte, by step"))
-    if find_spec("matplotlib"):
+    own = is_run(options.run)  # in another folder loss.png may be somebody's
+    if find_spec("matplotlib") and (options.png or own):
         path = options.png or options.run / "loss.png"
-        _write_png(curves, path, str(options.run))
+        _write_png(curves, path, str(options.run), named=options.png is not None)
         print(f"wrote {path}")
     elif options.png:
         raise ByhandError("--png needs matplotlib, which is not installed. Run: pip install matplotlib")
@@ -73,7 +77,8 @@ def _terminal(curves: dict[str, tuple[list[float], list[float]]], title: str) ->
     )
 
 
-def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, title: str) -> None:
+def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, title: str, named: bool) -> None:
+    """Write the PNG: to a file or device that was named as it is, else never through a link."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -85,7 +90,12 @@ def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, t
     axes.set(xlabel="step", ylabel="loss (nats per byte)", title=title)
     axes.grid(alpha=0.3)
     axes.legend()
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=150, format="png")
     try:
-        figure.savefig(path, dpi=150, format="png")
+        if named:
+            path.write_bytes(drawn.getvalue())
+        else:
+            replace(path, [drawn.getvalue()])
     except OSError as error:
         raise ByhandError(f"cannot write {path}: {error.strerror}. Choose another file with --png.") from None

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from byhand import checkpoint, metrics, run_folder, writing
 from byhand.cli.arguments import parse
 from byhand.cli.interrupt import StopRequest
@@ -202,7 +204,7 @@ def _stored(text: Text, run: Path) -> Text:
         return text
     path = run / CORPUS
     try:
-        writing.replace(path, [memoryview(text.tokens)])
+        writing.replace(path, [np.ascontiguousarray(text.tokens).data])
     except OSError as error:
         raise DataError(
             f"cannot write {error.filename}: {error.strerror}. Free some space, or choose another folder with --out."
@@ -235,7 +237,7 @@ def _identity(text: Text, run: Path) -> dict[str, Any]:
         say(f"reading {text.name} once for its SHA-256 ({len(text.tokens) / 1e9:.1f} GB)")
     digest = hashlib.sha256()
     for block in text.tokens.blocks() if isinstance(text.tokens, TextFile) else [text.tokens]:
-        digest.update(memoryview(block))
+        digest.update(np.ascontiguousarray(block).data)
     inside = text.path == run.resolve() / CORPUS
     return {
         "path": CORPUS if inside else str(text.path),
