@@ -101,7 +101,8 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
         rest = f"{older.name} is still whole" if older else "there is no older checkpoint"
         full = error.errno in (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", None))
         raise CheckpointError(
-            f"cannot write {error.filename2 or error.filename}: {error.strerror}; {rest}. "
+            f"cannot write {str(error.filename2 or error.filename).replace(temporary.name, final.name)}: "
+            f"{error.strerror}; {rest}. "
             f"{'Free some space' if full else 'Make it writable'} and resume."
         ) from None
     _prune(final, keep)
@@ -115,7 +116,7 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
 
     A damaged one is passed over with a warning in `.warnings`. Raises CheckpointError if none is whole.
     """
-    if not run.is_dir():
+    if not os.path.isdir(run):
         raise CheckpointError(f"there is no run {run}. Check the path, or start one with `byhand train --out {run}`.")
     if is_checkpoint(run):
         return _read(run, moments)

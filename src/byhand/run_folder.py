@@ -37,7 +37,7 @@ def checkpoints(run: Path) -> list[Path]:
     """List the folders with the name of a checkpoint from new to old, be they whole or not."""
     steps = {name: step for name in _names(run) if (step := step_of(name)) is not None}
     found = [run / name for name in sorted(steps, key=lambda name: steps[name], reverse=True)]
-    return [path for path in found if path.is_dir() and not _holds_a_run(path)]
+    return [path for path in found if os.path.isdir(path) and not _holds_a_run(path)]
 
 
 def is_run(folder: Path) -> bool:

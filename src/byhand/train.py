@@ -1,7 +1,8 @@
 """Training: one update, and the loop around it.
 
-The loop is a generator: it yields a `Progress` after every update, having evaluated and saved where the settings
-say so. Whoever iterates shows it, stops it, or saves once more; nothing calls back.
+The loop is a generator: it yields a `Progress` after every update, having evaluated where the settings say so, and
+saves before the next one: what its reader writes down of an update is on disk before the checkpoint is. Whoever
+iterates shows it, stops it, or saves once more; nothing calls back.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ class Progress:
     tokens: int
     tokens_per_second: float
     val_loss: float | None = None
-    saved: Path | None = None
 
 
 class Trainer:
@@ -153,14 +153,15 @@ class Trainer:
 
 
 def training(trainer: Trainer, run: Path) -> Iterator[Progress]:
-    """Update until the last step; evaluate and save at their intervals and at the end; yield after each update."""
+    """Update until the last step; evaluate and save at their intervals and at the end; yield between the two."""
     config = trainer.config
     while trainer.step < config.steps:
         progress = trainer.update()
         last = trainer.step == config.steps
         val_loss = trainer.evaluate() if last or _due(trainer.step, config.eval_interval) else None
-        saved = trainer.save(run) if last or _due(trainer.step, config.save_interval) else None
-        yield replace(progress, val_loss=val_loss, saved=saved)
+        yield replace(progress, val_loss=val_loss)
+        if last or _due(trainer.step, config.save_interval):
+            trainer.save(run)
 
 
 def require_same_text(start: Checkpoint, text: dict[str, Any]) -> None:

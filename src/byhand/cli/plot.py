@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -34,7 +35,7 @@ class Options:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand plot")
-    if not options.run.is_dir():
+    if not os.path.isdir(options.run):
         raise CheckpointError(f"there is no run {options.run}. Check the path.")
     rows = metrics.read(options.run)
     if not rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shlex
 import sys
@@ -102,7 +103,7 @@ def _resume(options: Options, arguments: list[str]) -> int:
         flag = argument.partition("=")[0]
         if flag.startswith("--") and flag not in ("--resume", "--data", "--runtime", "--threads", "--dtype"):
             raise ConfigError(f"{flag} cannot change a run that is resumed. Leave it out, or start a new run.")
-    if not run.is_dir():
+    if not os.path.isdir(run):
         raise CheckpointError(f"there is no run {run}. Check the path.")
     if run_folder.is_checkpoint(run):
         above = run.parent if run_folder.step_of(run.name) is not None else run.resolve().parent
@@ -162,9 +163,8 @@ def _train(
             metrics.append(run, progress)
             display.show(progress)
             _require_in_place(text)
-            if stop.signal and not progress.saved:
-                trainer.save(run)
             if stop.signal:
+                trainer.save(run)
                 break
     again = shlex.join(["byhand", "train", "--resume", str(run)])
     if trainer.step < config.steps:
