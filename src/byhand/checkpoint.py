@@ -177,9 +177,10 @@ def _read(path: Path, moments: bool = True) -> Checkpoint:
         raise CheckpointError(
             f"{path} cannot be understood: {_brief(error)}. Was it made by a newer version?"
         ) from None
-    named = step_of(path.resolve().name)
-    if type(step) is not int or not 0 <= step < 10**18 or not isinstance(text, dict) or named not in (None, step):
-        raise CheckpointError(f"{path} is not what its name says: {STATE} is of step {str(step)[:40]!r}.")
+    if type(step) is not int or not 0 <= step < 10**18 or not isinstance(text, dict):
+        raise CheckpointError(f"{path} is damaged: {STATE} is not one of a trainer.")
+    if step_of(path.resolve().name) not in (None, step):
+        raise CheckpointError(f"{path} is not what its name says: {STATE} is of step {step}.")
     shapes, dtype = parameter_shapes(config.model), config.array_dtype
     both = {f"{k}.{n}": s for k in "mv" for n, s in shapes.items()}
     if step == 0 and sealed.size(OPTIMIZER) < sizes(both, dtype)[0]:

@@ -55,7 +55,9 @@ def read_regular(path: str | Path, most: int) -> bytes:
     """
     with os.fdopen(open_regular(path), "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        content = file.read(most + 1) if size <= most else b""
+        content = file.read(size + 1) if size <= most else b""  # `read` allocates as much as it is asked for
+        while size <= most and len(content) <= most and (more := file.read(SMALL)):  # it grows, or is in /proc
+            content += more
         if max(size, len(content)) > most:
             raise OSError(errno.EFBIG, f"it holds more than {most:,} bytes", str(path))
     return content

@@ -1,4 +1,4 @@
-"""The text changes while training reads it: one line, the last step saved, and the run goes on once it is restored."""
+"""The text changes while training reads it: one line, the last step saved, and it goes on once restored."""
 
 import hashlib
 import os

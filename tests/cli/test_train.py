@@ -33,6 +33,7 @@ def test_a_run_leaves_checkpoints_metrics_and_says_how_to_go_on(tmp_path, text):
         "latest",
         "lock",
         "metrics.jsonl",
+        "run.json",
         "step-00000004",
         "step-00000006",
     ]
@@ -283,7 +284,7 @@ def test_a_text_that_changes_under_way_stops_the_run(tmp_path):
     text.write_bytes(content.swapcase())
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert b"changed while training read it" in err
+    assert b"changed while it was in use" in err
 
 
 def test_a_run_begun_with_one_runtime_can_go_on_with_another(tmp_path, text):
@@ -318,11 +319,6 @@ def test_weights_that_an_update_made_infinite_are_not_saved(tmp_path, text):
     line = error_line(byhand("train", *wild, "--data", text, "--out", "run", cwd=tmp_path))
     assert "is not finite; it was not saved" in line
     assert not list((tmp_path / "run").glob("step-*"))
-
-
-def test_sizes_beyond_memory_are_one_line(tmp_path, text):
-    line = error_line(byhand("train", *TINY, "--d-model", 10**9, "--data", text, "--out", "run", cwd=tmp_path))
-    assert "not enough memory" in line
 
 
 def test_a_loss_that_explodes_stops_before_the_update_and_the_save(tmp_path, text):

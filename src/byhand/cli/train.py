@@ -81,8 +81,7 @@ def _start(options: Options, given: Collection[str]) -> int:
     config, promise = options.train, None
     if options.out:
         run_folder.require_free(options.out)  # what cannot work is refused before anything is read or written
-    resolved(config)
-    require_room(config)
+    require_room(resolved(config))
     text = open_text(config.data.data)
     whole = ByteDataset(text.tokens, text.name)
     whole.require_vocabulary(config.model.vocab_size)
@@ -129,7 +128,7 @@ def _resume(options: Options, arguments: list[str]) -> int:
         if start.step >= start.config.steps:
             print(f"{run} is complete: {start.step} of {start.config.steps} steps.")
             return 0
-        require_room(start.config)
+        require_room(resolved(start.config))
         text = on_disk(_text_of(start, run, _early(arguments, "--data")), start.config.data.data)
         metrics.keep_until(run, start.step)
         return _train(start.config, text, run, start)

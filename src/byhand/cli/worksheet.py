@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,6 +13,8 @@ from byhand.book.sheet_text import markdown
 from byhand.book.sheets import TOPICS, make
 from byhand.cli.arguments import parse
 from byhand.errors import ByhandError
+from byhand.reading import read_regular
+from byhand.writing import create
 
 
 @dataclass(frozen=True)
@@ -36,15 +40,29 @@ def main(arguments: list[str]) -> int:
         return 0
     sheet = make(options.topic, options.seed)
     stem = f"{sheet.topic}-{sheet.seed}.{options.lang}"
+    pages = {
+        options.out / f"{stem}{'.key' if key else ''}.{ending}": write(sheet, options.lang, key).encode()
+        for key in (False, True)
+        for ending, write in (("md", markdown), ("html", html))
+    }
     try:
         options.out.mkdir(parents=True, exist_ok=True)
-        for key in (False, True):
-            for ending, write in (("md", markdown), ("html", html)):
-                path = options.out / f"{stem}{'.key' if key else ''}.{ending}"
-                path.write_text(write(sheet, options.lang, key), encoding="utf-8", newline="\n")
-                print(path)
+        there = [path for path, page in pages.items() if os.path.lexists(path)]
+        for path in there:
+            if not _holds(path, pages[path]):  # somebody has filled it in
+                raise ByhandError(f"{path} is there and differs. Move it, or choose another folder with --out.")
+        for path, page in pages.items():
+            if path not in there:
+                create(path, [page])
+            print(path)
     except OSError as error:
         raise ByhandError(
-            f"cannot write into {options.out}: {error.strerror}. Choose another folder with --out."
+            f"cannot write into {options.out}: {error.filename}: {error.strerror}. Choose another folder with --out."
         ) from None
     return 0
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    with suppress(OSError):
+        return read_regular(path, len(content)) == content
+    return False
