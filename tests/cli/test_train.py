@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -132,15 +133,17 @@ def test_interrupted_and_resumed_as_processes_it_ends_with_the_same_bits(tmp_pat
 
 
 def test_a_run_in_use_is_refused(tmp_path, text):
-    process = start(tmp_path / "run", text)
-    try:
-        wait_for_step(tmp_path / "run", 2)
-        for arguments in (["--resume", "run"], [*TINY, "--data", str(text), "--out", "run"]):
+    begin, resume = [*TINY, "--data", str(text), "--out", "run"], ["--resume", "run"]
+    for arguments, interval in ((resume, "1"), (begin, "0")):  # a run that was begun and has no checkpoint yet
+        process = start(tmp_path / "run", text, "--save-interval", interval)
+        try:
+            wait_for_step(tmp_path / "run", 2)
             line = error_line(byhand("train", *arguments, cwd=tmp_path))
             assert f"in use by process {process.pid}" in line
-    finally:
-        process.kill()
-        process.communicate()
+        finally:
+            process.kill()
+            process.communicate()
+        shutil.rmtree(tmp_path / "run")
 
 
 def test_toml_presets_and_flags_in_that_order(tmp_path, text):
