@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+import tracemalloc
 
 import pytest
 
@@ -60,3 +61,18 @@ def test_integers_are_bounded_before_they_are_converted():
     for written in ("1" * 5000, "1.5", "", "²", "1_0"):
         with pytest.raises(DataError, match="an index"):
             parse_integer(written, "an index")
+
+
+def test_a_generous_bound_allocates_nothing(tmp_path):
+    (tmp_path / "file").write_bytes(b"12345")
+    tracemalloc.start()
+    assert read_regular(tmp_path / "file", 1 << 40) == b"12345"
+    assert tracemalloc.get_traced_memory()[1] < 4e6
+    tracemalloc.stop()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="there is no /proc")
+def test_a_file_that_does_not_tell_its_size_is_read_to_its_end():
+    assert b"Pid:" in read_regular("/proc/self/status", 1 << 20)
+    with pytest.raises(OSError, match="more than 10 bytes"):
+        read_regular("/proc/self/status", 10)

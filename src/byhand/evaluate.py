@@ -42,12 +42,12 @@ def evaluate(model: TinyGPT, text: ByteDataset, stride: int | None = None) -> Ev
         raise DataError(f"{text.name} holds {len(text)} byte, but predicting takes at least 2. Use a longer text.")
     predicted = len(text) - 1
     if predicted <= window:
-        total = _sum_of_losses(model, text.tokens[None, :], predicted)
+        total = _sum_of_losses(model, text.rows(np.zeros(1, np.int64), predicted + 1), predicted)
     else:
         # The last window ends with the text, and counts only what the one before it left.
         starts = np.arange(stride, predicted - window + 1, stride, dtype=np.int64)
         reached = window + stride * len(starts)
-        total = _sum_of_losses(model, text.tokens[None, : window + 1], window)
+        total = _sum_of_losses(model, text.rows(np.zeros(1, np.int64), window + 1), window)
         total += _sum_over(model, text, starts, stride)
         if reached < predicted:
             total += _sum_over(model, text, np.array([predicted - window]), predicted - reached)
@@ -59,16 +59,14 @@ def _sum_over(model: TinyGPT, text: ByteDataset, starts: np.ndarray, counted: in
     """Sum the losses of the last `counted` bytes of each window."""
     window = model.config.seq_len
     size = max(1, ROWS // window)
-    places = np.arange(window + 1)
     return math.fsum(
-        _sum_of_losses(model, text.tokens[starts[i : i + size, None] + places], counted)
+        _sum_of_losses(model, text.rows(starts[i : i + size], window + 1), counted)
         for i in range(0, len(starts), size)
     )
 
 
 def _sum_of_losses(model: TinyGPT, rows: np.ndarray, counted: int) -> float:
-    """Sum the losses, in nats, of the last `counted` targets of each row (B, T+1) of bytes."""
-    rows = rows.astype(np.int64)
+    """Sum the losses, in nats, of the last `counted` targets of each row (B, T+1)."""
     with no_grad():
         logits = model.forward_logits(rows[:, :-1]).data[:, -counted:]
         return cross_entropy(logits, rows[:, -counted:]).item() * counted * len(rows)

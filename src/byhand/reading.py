@@ -33,32 +33,45 @@ _TOML = re.compile(
 _NUMBER = re.compile(rb"[-+0-9.eE_]{%d,}" % (DIGITS + 1))
 
 
+def open_regular(path: str | Path, flags: int = 0) -> int:
+    """Return a descriptor of a regular file, open for reading; the caller closes it.
+
+    flags  more of os.O_*, for example O_NOFOLLOW
+    Raises OSError, with `filename` and a `strerror` for people, if the path cannot be opened or is no regular file;
+    opening never blocks.
+    """
+    # O_NONBLOCK: opening a FIFO that nobody writes to returns at once. O_BINARY exists on Windows only.
+    flags |= os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except ValueError as error:  # a NUL character in the name
+        raise OSError(errno.EINVAL, str(error), str(path)) from None
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is no regular file", str(path))
+
+
 def read_regular(path: str | Path, most: int) -> bytes:
     """Return the bytes of a regular file.
 
-    Raises OSError, with `filename` and a `strerror` for people, if the path cannot be read, is no regular file
-    (opening it never blocks), or holds more than `most` bytes (of which no more are read).
+    Raises OSError as `open_regular` does, or if it holds more than `most` bytes (of which no more are read).
     """
     return read_with_facts(path, most)[0]
 
 
 def read_with_facts(path: str | Path, most: int) -> tuple[bytes, os.stat_result]:
     """Return the same, and the facts of the very file that was read: its owner, its mode."""
-    # O_NONBLOCK: opening a FIFO that nobody writes to returns at once. O_BINARY exists on Windows only.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-    try:
-        descriptor = os.open(path, flags)
-    except ValueError as error:  # a NUL character in the name
-        raise OSError(errno.EINVAL, str(error), str(path)) from None
-    facts = os.fstat(descriptor)
-    if not stat.S_ISREG(facts.st_mode):
-        os.close(descriptor)
-        if stat.S_ISDIR(facts.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
-    with os.fdopen(descriptor, "rb") as file:
-        content = file.read(most + 1) if facts.st_size <= most else b""
-        if max(facts.st_size, len(content)) > most:
+    with os.fdopen(open_regular(path), "rb") as file:
+        facts = os.fstat(file.fileno())
+        size = facts.st_size
+        content = file.read(size + 1) if size <= most else b""  # `read` allocates as much as it is asked for
+        while size <= most and len(content) <= most and (more := file.read(SMALL)):  # it grows, or is in /proc
+            content += more
+        if max(size, len(content)) > most:
             raise OSError(errno.EFBIG, f"it holds more than {most:,} bytes", str(path))
     return content, facts
 

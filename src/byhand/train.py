@@ -1,7 +1,8 @@
 """Training: one update, and the loop around it.
 
-The loop is a generator: it yields a `Progress` after every update, having evaluated and saved where the settings
-say so. Whoever iterates shows it, stops it, or saves once more; nothing calls back.
+The loop is a generator: it yields a `Progress` after every update, having evaluated where the settings say so, and
+saves before the next one: what its reader writes down of an update is on disk before the checkpoint is. Whoever
+iterates shows it, stops it, or saves once more; nothing calls back.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from byhand.sealed import manifest
 from cli.process import byhand, error_line, write_text
 
 EXPECTED = re.compile(
@@ -151,6 +152,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, text, arguments, exp
     (tmp_path / "steps.toml").write_text("steps = 4\n")
     (tmp_path / "one.txt").write_text("x")
     (tmp_path / "run" / "step-00000001").mkdir(parents=True)
+    (tmp_path / "run" / "step-00000001" / "manifest.json").write_bytes(manifest({"model.safetensors": b""}))
     data = [] if "--data" in arguments else ["--data", text]
     line = error_line(byhand("train", *data, *arguments, cwd=tmp_path))
     assert re.search(expected, line), line

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +34,7 @@ def test_a_run_leaves_checkpoints_metrics_and_says_how_to_go_on(tmp_path, text):
         "latest",
         "lock",
         "metrics.jsonl",
+        "run.json",
         "step-00000004",
         "step-00000006",
     ]
@@ -129,15 +131,17 @@ def test_interrupted_and_resumed_as_processes_it_ends_with_the_same_bits(tmp_pat
 
 
 def test_a_run_in_use_is_refused(tmp_path, text):
-    process = start(tmp_path / "run", text)
-    try:
-        wait_for_step(tmp_path / "run", 2)
-        for arguments in (["--resume", "run"], [*TINY, "--data", str(text), "--out", "run"]):
+    begin, resume = [*TINY, "--data", str(text), "--out", "run"], ["--resume", "run"]
+    for arguments, interval in ((resume, "1"), (begin, "0")):  # a run that was begun and has no checkpoint yet
+        process = start(tmp_path / "run", text, "--save-interval", interval)
+        try:
+            wait_for_step(tmp_path / "run", 2)
             line = error_line(byhand("train", *arguments, cwd=tmp_path))
             assert f"in use by process {process.pid}" in line
-    finally:
-        process.kill()
-        process.communicate()
+        finally:
+            process.kill()
+            process.communicate()
+        shutil.rmtree(tmp_path / "run")
 
 
 def test_toml_presets_and_flags_in_that_order(tmp_path, text):
@@ -289,7 +293,7 @@ def test_a_text_that_changes_under_way_stops_the_run(tmp_path):
     text.write_bytes(content.swapcase())
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
-    assert b"changed while training read it" in err
+    assert b"changed while it was in use" in err
 
 
 def test_a_run_begun_with_one_runtime_can_go_on_with_another(tmp_path, text):

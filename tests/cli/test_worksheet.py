@@ -37,6 +37,27 @@ def test_from_sheet_to_marks(tmp_path, capsys):
     assert "23 of 24 right" in said
 
 
+def test_a_sheet_that_was_filled_in_is_not_written_over(tmp_path, capsys):
+    arguments = ["worksheet", "--topic", "attention", "--seed", "7", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    assert main(arguments) == 0  # nothing would change
+    sheet = tmp_path / "attention-7.en.md"
+    filled(sheet, {"1.1": "0.5"})
+    work = sheet.read_bytes()
+    (tmp_path / "attention-7.en.key.md").unlink()
+    assert main(arguments) == 2
+    assert "attention-7.en.md is there and differs" in capsys.readouterr().err
+    assert sheet.read_bytes() == work
+    assert not (tmp_path / "attention-7.en.key.md").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
+def test_a_sheet_is_not_written_through_a_link(tmp_path):
+    (tmp_path / "attention-7.en.key.html").symlink_to(tmp_path / "elsewhere")
+    assert main(["worksheet", "--topic", "attention", "--seed", "7", "--out", str(tmp_path)]) == 2
+    assert [p.name for p in tmp_path.iterdir()] == ["attention-7.en.key.html"]
+
+
 def test_chinese(tmp_path, capsys):
     assert main(["worksheet", "--topic", "adamw", "--lang", "zh", "--out", str(tmp_path)]) == 0
     sheet = filled(tmp_path / "adamw-1.zh.md", {"1.1": "99"})

@@ -34,7 +34,7 @@ class Options:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand eval")
-    loaded = checkpoint.load(options.run)
+    loaded = checkpoint.load(options.run, moments=False)
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     model = loaded.model()

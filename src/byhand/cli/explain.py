@@ -67,7 +67,8 @@ def main(arguments: list[str]) -> int:
         raise ExplainError(f"--depth is {options.depth}, but must be at most {DEEPEST}. Use --depth 2.")
     name, index, grad = parse_target(options.target)
     grad = grad or options.grad
-    loaded = checkpoint.load(options.run)
+    of_the_update = name.rpartition(".")[2] in ("m", "v", "theta", "update")
+    loaded = checkpoint.load(options.run, moments=of_the_update)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     parameters = set(loaded.parameters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import warnings
@@ -19,6 +20,8 @@ from byhand.cli.arguments import parse
 from byhand.cli.picture import title
 from byhand.cli.shown import shown
 from byhand.errors import ByhandError, CheckpointError, reason
+from byhand.run_folder import is_run
+from byhand.writing import replace
 
 LARGEST = 1e12  # of a step or a loss: a scale of larger ones shows nothing
 POINTS = 400  # more do not fit on a screen; each stands for the mean of its steps
@@ -31,7 +34,7 @@ class Options:
     run: Annotated[Path, tyro.conf.Positional]
     """The run folder."""
     png: Path | None = None
-    """Where to write the PNG; RUN/loss.png if not given, and nowhere without matplotlib."""
+    """Where to write the PNG; loss.png in a run of byhand's if not given, and nowhere without matplotlib."""
 
 
 def main(arguments: list[str]) -> int:
@@ -47,12 +50,13 @@ def main(arguments: list[str]) -> int:
     curves = {name: points for name, points in curves.items() if points[0]}
     if not curves:
         raise CheckpointError(f"{name} has no {metrics.METRICS} with a loss that can be drawn. Train it anew.")
+    own = is_run(options.run)  # in another folder loss.png may be somebody's
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # a flat curve divides by its height
         warnings.simplefilter("ignore")
         print(_terminal(curves, f"{name}: loss in nats per byte, by step"))
-        if find_spec("matplotlib"):
-            path = options.png or _own_picture(options.run)
-            _write_png(curves, path, str(options.run))
+        if find_spec("matplotlib") and (options.png or own):
+            path = options.png or options.run / "loss.png"
+            _write_png(curves, path, str(options.run), named=options.png is not None)
             print(f"wrote {shown(path, 200)}")
         elif options.png:
             raise ByhandError("--png needs matplotlib, which is not installed. Run: pip install matplotlib")
@@ -99,7 +103,8 @@ def _terminal(curves: dict[str, tuple[list[float], list[float]]], title: str) ->
     )
 
 
-def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, run: str) -> None:
+def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, run: str, named: bool) -> None:
+    """Write the PNG: to a file or device that was named as it is, else never through a link."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -113,8 +118,13 @@ def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, r
     axes.set_title(words, parse_math=False, family=fonts)  # a $ in a name begins no formula
     axes.grid(alpha=0.3)
     axes.legend()
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=150, format="png")
     try:
-        figure.savefig(path, dpi=150, format="png")
+        if named:
+            path.write_bytes(drawn.getvalue())
+        else:
+            replace(path, [drawn.getvalue()])
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         why = reason(error) if isinstance(error, OSError) else error
         raise ByhandError(f"cannot write {shown(path, 200)}: {why}. Choose another file with --png.") from None

@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand sample")
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
-    loaded = checkpoint.load(options.run)
+    loaded = checkpoint.load(options.run, moments=False)
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     model = loaded.model()

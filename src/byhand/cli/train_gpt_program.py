@@ -11,7 +11,7 @@ from byhand.cli.interrupt import StopRequest
 from byhand.cli.say import say
 from byhand.cli.train_gpt_flags import Flags, overruled, parse_flags
 from byhand.config import ModelConfig
-from byhand.data import ByteDataset, map_file
+from byhand.data import ByteDataset
 from byhand.errors import ConfigError, DataError
 from byhand.generation import START, next_logits
 from byhand.interop.seed_program import checkpoint as files
@@ -21,6 +21,7 @@ from byhand.interop.seed_program.sampling import draw, text_generator
 from byhand.interop.seed_program.training import require_text, start, train
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.runtimes.numpy import keep_pages
+from byhand.text_file import TextFile
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import ByteTokenizer
 
@@ -33,7 +34,7 @@ def main(arguments: list[str]) -> int:
     """Run the seed program with these arguments."""
     flags = parse_flags(arguments)
     keep_pages()
-    text = None if flags.data is None else ByteDataset(map_file(flags.data), f"--data {flags.data}")
+    text = None if flags.data is None else ByteDataset(TextFile(flags.data), f"--data {flags.data}")
     checkpoint = _checkpoint(flags, arguments)
     model = checkpoint.model
     tokenizer = _tokenizer(flags)

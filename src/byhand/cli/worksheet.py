@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,6 +15,7 @@ from byhand.cli.arguments import parse
 from byhand.cli.shown import shown
 from byhand.errors import ByhandError, reason
 from byhand.reading import read_regular
+from byhand.writing import create
 
 
 @dataclass(frozen=True)
@@ -40,18 +42,22 @@ def main(arguments: list[str]) -> int:
     sheet = make(options.topic, options.seed)
     stem = f"{sheet.topic}-{sheet.seed}.{options.lang}"
     pages = {
-        options.out / f"{stem}{'.key' if key else ''}.{ending}": write(sheet, options.lang, key)
+        options.out / f"{stem}{'.key' if key else ''}.{ending}": write(sheet, options.lang, key).encode()
         for key in (False, True)
         for ending, write in (("md", markdown), ("html", html))
     }
-    for path, page in pages.items():
-        _require_free(path, page.encode())
     try:
         options.out.mkdir(parents=True, exist_ok=True)
+        there = [path for path in pages if os.path.lexists(path)]
+        for path in there:
+            if not _holds(path, pages[path]):
+                raise ByhandError(
+                    f"{shown(path, 200)} is there already and differs, perhaps filled in. "
+                    f"Move it, or use another --out."
+                )
         for path, page in pages.items():
-            if not path.exists():
-                with path.open("x", encoding="utf-8", newline="\n") as file:  # never through somebody's link
-                    file.write(page)
+            if path not in there:
+                create(path, [page])
             print(shown(path, 400))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         why = reason(error) if isinstance(error, OSError) else error
@@ -61,15 +67,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _require_free(path: Path, page: bytes) -> None:
-    """Raise ByhandError if the path holds anything but this very page: it may be a sheet that was filled in."""
-    if not os.path.lexists(path):
-        return
-    try:
-        same = read_regular(path, len(page)) == page
-    except OSError:
-        same = False
-    if not same:
-        raise ByhandError(
-            f"{shown(path, 200)} is there already and differs, perhaps filled in. Move it, or use another --out."
-        )
+def _holds(path: Path, content: bytes) -> bool:
+    with suppress(OSError):
+        return read_regular(path, len(content)) == content
+    return False
