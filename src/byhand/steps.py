@@ -20,6 +20,7 @@ from byhand.runtimes import loops
 from byhand.runtimes.numpy import token_array
 
 Batch = tuple[Any, Any]  # tokens and targets, each (B, T)
+Shape = tuple[int, int]  # (B, T)
 
 
 class Steps(Protocol):
@@ -35,6 +36,10 @@ class Steps(Protocol):
 
     def loss(self, tokens: Any, targets: Any) -> float:
         """Return the mean loss of a batch in nats."""
+        ...
+
+    def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
+        """Do what is done once for micro-batches and for losses of these shapes, such as compiling loops."""
         ...
 
 
@@ -72,6 +77,9 @@ class TapeSteps:
         """Return the mean loss of a batch without recording."""
         with no_grad():
             return self.model.loss(tokens, targets).item()
+
+    def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
+        """Nothing: NumPy computes any shape at once."""
 
 
 def resolved(config: TrainConfig) -> TrainConfig:

@@ -82,6 +82,13 @@ class Trainer:
         self.change = difference(before, self.used)
         self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
 
+    def prepare(self) -> None:
+        """Do what the runtime does once for this run, such as compiling, so that no step's time counts it."""
+        rows, length = self.val_windows[0].shape
+        chunks = {min(self._chunk, rows - first) for first in range(0, rows, self._chunk)}
+        losses = [(chunk, length) for chunk in sorted(chunks, reverse=True)]
+        self.steps.prepare([(self.config.batch_size, length)], losses)
+
     def update(self) -> Progress:
         """Make one update: the mean gradient of grad_accum micro-batches, clipped, through AdamW.
 
@@ -175,6 +182,7 @@ def training(trainer: Trainer, run: Path) -> Iterator[Progress]:
     A step is saved once it was yielded: what whoever iterates wrote of it is there when its checkpoint is.
     """
     config = trainer.config
+    trainer.prepare()
     while trainer.step < config.steps:
         progress = trainer.update()
         last = trainer.step == config.steps

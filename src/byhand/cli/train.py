@@ -156,6 +156,7 @@ def _train(
     train, val = ByteDataset(text.tokens, text.name).split(config.data.val_fraction, config.model.seq_len)
     trainer = Trainer(config, train, val, start, identity)
     _say_what_begins(trainer, text, run)
+    trainer.prepare()  # before a signal waits for the end of a step, and before time is taken
     begun, progress = time.monotonic(), None
     with StopRequest() as stop, Display(trainer.step, config.steps) as display, _saving(trainer, run):
         for progress in training(trainer, run):

@@ -108,6 +108,11 @@ class Plan:
         """The calls of the first share."""
         return self.shares[0].calls
 
+    @property
+    def tables(self) -> list[np.ndarray]:
+        """The tables of all shares."""
+        return [table for share in self.shares for table in share.tables]
+
     def write_constants(self) -> None:
         """Put the constants into the arena; needed whenever another plan has used the workspace."""
         for place, value in self.constants:

@@ -161,15 +161,24 @@ class LoopsRuntime:
         return {name: self.arena.gradient(name) for name in self.arena.place}
 
     def plan(self, kind: str, shape: tuple[int, ...]) -> Plan:
-        """Return the plan of a "train" step or a "loss" for tokens of this shape (B, T); made once."""
+        """Return the plan of a "train" step or a "loss" for tokens of this shape (B, T); made and compiled once."""
+        if (kind, shape) not in self._plans:
+            ready_for(self._planned(kind, shape).tables)
+        return self._plans[kind, shape]
+
+    def _planned(self, kind: str, shape: tuple[int, ...]) -> Plan:
         if (kind, shape) not in self._plans:
             inputs = {"tokens": shape, "targets": shape}
             tiles = self.blas.tiles and self.threads // min(shape[0], self.threads) == 1  # one core for each share
             self._plans[kind, shape] = make_plan(
                 f"{kind} {shape}", self.model.loss, inputs, self.arena, kind == "train", self.dtype, self.rules, tiles
             )
-            ready_for(table for share in self._plans[kind, shape].shares for table in share.tables)
         return self._plans[kind, shape]
+
+    def prepare(self, steps: Sequence[tuple[int, int]], losses: Sequence[tuple[int, int]]) -> None:
+        """Make the plans of steps and losses for micro-batches of these shapes, and compile what they call."""
+        wanted = [*(("train", shape) for shape in steps), *(("loss", shape) for shape in losses)]
+        ready_for([table for kind, shape in wanted for table in self._planned(kind, shape).tables])
 
     def _checked(self, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the batch as integer arrays whose ids are rows of the tables: loops would read past them."""
