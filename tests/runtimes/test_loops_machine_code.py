@@ -17,7 +17,10 @@ import pytest
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
+import byhand as bh
+from byhand.data import ByteDataset
 from byhand.runtimes.loops import building, machine_code, replay
+from byhand.train import Trainer, training
 
 TEXT = bytes(range(256)) * 8
 
@@ -204,3 +207,20 @@ def test_a_row_whose_kernel_is_not_loaded_is_an_error_and_not_a_crash(monkeypatc
     monkeypatch.setattr(replay, "_ADDRESSES", none.ctypes.data)
     with pytest.raises(RuntimeError, match="kernel gelu was not loaded"):
         replay.replay(table, 0, 1, 1, resources)
+
+
+def test_nothing_is_compiled_any_more_once_a_run_is_prepared(monkeypatch, tmp_path):
+    """So that no step's time counts it, and no interrupt waits for it."""
+    model = bh.ModelConfig(vocab_size=256, seq_len=16, d_model=16, n_layers=1, n_heads=2)
+    config = bh.TrainConfig(
+        model=model, steps=3, batch_size=3, grad_accum=2, eval_interval=2, eval_windows=150, save_interval=1,
+        runtime="loops", threads=2,
+    )  # fmt: skip
+    trainer = Trainer(config, *ByteDataset(TEXT * 4).split(0.4, 16))
+    trainer.prepare()
+
+    def compiles(kernels):
+        raise AssertionError(f"{list(kernels)} were not prepared")
+
+    monkeypatch.setattr(building, "addresses_of", compiles)
+    assert [progress.step for progress in training(trainer, tmp_path)] == [1, 2, 3]
