@@ -118,5 +118,5 @@ def test_a_loss_that_is_not_finite_is_an_error(runtime, bad):
     model = float32_model()
     w = model.parameters()["lm_head.w"].data
     w[...] = np.sign(w) * np.float32(bad)  # finite or not, the logits are not
-    with pytest.raises(NonFiniteError, match="the loss on the notes is (nan|inf)"):
+    with pytest.raises(NonFiniteError, match=r"the loss on the notes is (nan|inf)"):
         evaluate(model, ByteDataset(np.zeros(30, np.uint8), "the notes"), runtime=runtime)

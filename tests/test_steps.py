@@ -57,7 +57,9 @@ def hold(runtime, steps, shapes, seed=0):
     assert loss == pytest.approx(exact_loss, rel=1e-5)
     assert norm == pytest.approx(np.sqrt(sum((g**2).sum() for g in exact.values())), rel=1e-4)
     for name, g in gradients(runtime, steps).items():
-        np.testing.assert_allclose(g, exact[name], rtol=0, atol=1e-5 * max(1e-2, np.abs(exact[name]).max()), err_msg=name)
+        np.testing.assert_allclose(
+            g, exact[name], rtol=0, atol=1e-5 * max(1e-2, np.abs(exact[name]).max()), err_msg=name
+        )
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -114,7 +116,7 @@ def test_a_loss_that_is_not_finite_beside_a_finite_norm_updates_nothing(runtime,
     targets[row, 3] = 10
     before = state(model, optimizer)
     with np.errstate(all="ignore"):
-        loss, norm = steps.step([(tokens, targets)], max_norm)
+        loss, _ = steps.step([(tokens, targets)], max_norm)
     assert not np.isfinite(loss)
     t, arrays = state(model, optimizer)
     assert t == before[0] == 1

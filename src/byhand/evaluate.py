@@ -37,9 +37,7 @@ class Evaluation:
     runtime: str = "numpy"
 
 
-def evaluate(
-    model: TinyGPT, text: ByteDataset, stride: int | None = None, runtime: Runtime = "auto"
-) -> Evaluation:
+def evaluate(model: TinyGPT, text: ByteDataset, stride: int | None = None, runtime: Runtime = "auto") -> Evaluation:
     """Slide a window of seq_len over the text; the first predicts all its bytes, each further one its last `stride`.
 
     So every byte has at least seq_len - stride bytes of context (fewer only at the start of the text). The default,

@@ -48,7 +48,9 @@ class TapeSteps:
     def step(self, batches: Sequence[Batch], max_norm: float) -> tuple[float, float]:
         """Make one update; see `Steps`."""
         parameters, vocab = self.model.parameters(), self.model.config.vocab_size
-        checked = [(token_array(tokens, vocab), token_array(targets, vocab, "targets")) for tokens, targets in batches]
+        checked = [
+            (token_array(tokens, vocab), token_array(targets, vocab, "targets")) for tokens, targets in batches
+        ]
         if not checked:
             raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
         total = sum(tokens.size for tokens, _ in checked)

@@ -16,11 +16,12 @@ from byhand.generation import Sampling, generate
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
+from tests.runtimes.interrupts import at_every_point
+
 from byhand.runtimes.bfloat16 import rounded
 from byhand.runtimes.loops import decoding
 from byhand.runtimes.loops.decoding import ALONE, TOGETHER, LoopsDecoder
 from byhand.runtimes.loops.pace import Pace
-from tests.runtimes.interrupts import at_every_point
 
 GREEDY = Sampling(temperature=0)
 
@@ -306,8 +307,7 @@ def test_what_was_drawn_before_the_logits_went_wrong_is_yielded(runtime):
     gpt.parameters()["wte"].data[whole[last]] = np.nan
     text, drawn = generate(gpt, [1, 2], 15, Sampling(2.0), runtime=runtime), []
     with pytest.raises(NonFiniteError):
-        for token in text:
-            drawn.append(token)
+        drawn.extend(iter(text))
     assert drawn == whole[: last + 1]
 
 

@@ -131,7 +131,9 @@ class Step:
                     calls.append(Call("reference", None, o["n"], {}, (), self._scaling(o["gradient"], o["n"])))
                 calls.append(call)
             share.calls = calls
-            share.tables = [np.array([share.row(c, k) for c in calls], np.int64) for k in range(len(share.tables))]
+            share.tables = [
+                np.array([share.row(c, adds=bool(k)) for c in calls], np.int64) for k in range(len(share.tables))
+            ]
 
     def _scaling(self, start: int, n: int) -> Callable[[Any], None]:
         def run(share: Any) -> None:

@@ -130,9 +130,7 @@ class LoopsRuntime:
             optimizer.t = done + int(c[layout.APPLIED])  # an interrupt may have come before the line above
         return self._loss(), float(c[layout.NORM])
 
-    def _compute_and_update(
-        self, work: list[tuple[Plan, tuple[np.ndarray, np.ndarray]]], widest: Plan
-    ) -> None:
+    def _compute_and_update(self, work: list[tuple[Plan, tuple[np.ndarray, np.ndarray]]], widest: Plan) -> None:
         """Replay the micro-batches, and the update over as many shares as the widest plan has written."""
         written, updates = 0, False
         for i, (plan, batch) in enumerate(work):
