@@ -116,7 +116,7 @@ def test_a_loss_that_is_not_finite_beside_a_finite_norm_updates_nothing(runtime,
     targets[row, 3] = 10
     before = state(model, optimizer)
     with np.errstate(all="ignore"):
-        loss, norm = steps.step([(tokens, targets)], max_norm)
+        loss, _ = steps.step([(tokens, targets)], max_norm)
     assert not np.isfinite(loss)
     t, arrays = state(model, optimizer)
     assert t == before[0] == 1

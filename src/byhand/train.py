@@ -211,8 +211,8 @@ def first_non_finite(loss: Tensor) -> str:
         for tensor in node.inputs:
             if tensor.requires_grad and not np.isfinite(tensor.data).all():
                 return tensor.name or f"an input of {node.equation.name}"
-    if not np.isfinite(loss.data):
-        return "loss"
+    if not np.isfinite(loss.data).all():
+        return loss.name or "loss"
     for step in walk_back(loss, np.ones_like(loss.data)):
         for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
             if d is not None and not np.isfinite(d).all():

@@ -307,8 +307,7 @@ def test_what_was_drawn_before_the_logits_went_wrong_is_yielded(runtime):
     gpt.parameters()["wte"].data[whole[last]] = np.nan
     text, drawn = generate(gpt, [1, 2], 15, Sampling(2.0), runtime=runtime), []
     with pytest.raises(NonFiniteError):
-        for token in text:
-            drawn.append(token)
+        drawn.extend(iter(text))
     assert drawn == whole[: last + 1]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+import numpy as np
 import tyro
 
 from byhand import checkpoint
@@ -18,9 +19,10 @@ from byhand.checkpoint import Checkpoint
 from byhand.cli.arguments import parse
 from byhand.cli.say import say
 from byhand.cli.shown import quoted
-from byhand.errors import DataError
+from byhand.errors import DataError, NonFiniteError
 from byhand.optim import AdamW, learning_rate
 from byhand.reading import parse_integer
+from byhand.train import first_non_finite
 
 DEEPEST = 100  # no number is made from others in more steps, but of a model with hundreds of layers
 LONGEST = 300  # characters of a target
@@ -76,7 +78,10 @@ def main(arguments: list[str]) -> int:
         grad or name == "loss" or not name or (name not in parameters and name.rpartition(".")[0] in parameters)
     )
     tokens, targets = read_prompt(options.prompt, options.targets, needs_loss)
-    explainer = Explainer(loaded.model(), tokens, targets, optimizer(loaded), loaded.config.optim.grad_clip)
+    with np.errstate(all="ignore"):
+        explainer = Explainer(loaded.model(), tokens, targets, optimizer(loaded), loaded.config.optim.grad_clip)
+        if unsound := first_non_finite(explainer.result):
+            raise NonFiniteError(f"with this model {unsound} is not finite. Use an earlier checkpoint of the run.")
     if not name:
         print(_names(explainer))
         return 0

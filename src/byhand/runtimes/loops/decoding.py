@@ -273,7 +273,7 @@ def borrowed(model: Model, weights: Weights) -> Iterator[LoopsDecoder]:
     decoder = kept.pop(weights, None)
     if decoder is None:
         decoder = LoopsDecoder(weakref.ref(model), weights=weights)
-        decoder.filling(1)  # has every equation a kernel there too?
+        decoder.filling(max(1, model.config.seq_len - 1))  # tells whether it can, and makes room for any prompt
     try:
         yield decoder
     except GeneratorExit:  # the text was not wanted to its end

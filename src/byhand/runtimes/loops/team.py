@@ -1,8 +1,8 @@
 """Team: one thread for each share of the batch; the calling thread takes the first share itself.
 
 The calling thread can be interrupted at any point. Then no thread may go on writing behind its back, and nothing of
-an interrupted job may be taken for the next one's outcome. So every job keeps its own outcomes, telling a thread twice
-does no harm, and `run` waits for all threads however it ends.
+an interrupted job may be taken for the next one's outcome. So every job keeps its own outcomes, telling a thread
+twice does no harm, and `run` waits for all threads however it ends.
 """
 
 from __future__ import annotations

@@ -144,14 +144,16 @@ class LoopsRuntime:
         if not updates:
             self._replay(widest, computes=False)
 
-    def loss(self, tokens: Any, targets: Any) -> float:
-        """Return the mean loss of a batch; nothing is kept for a gradient."""
+    def loss(self, tokens: Any, targets: Any, counted: int | None = None) -> float:
+        """Return the mean loss of a batch, or of the last `counted` targets of its rows; no gradient is kept."""
         tokens, targets = self._checked(tokens, targets)
+        if counted is not None:
+            targets = np.where(np.arange(tokens.shape[1]) < tokens.shape[1] - counted, -1, targets)
         plan = self.plan("loss", tokens.shape)
         self._team.settle()
         self._adopt()
         self._controls[:] = 0
-        self._controls[layout.WEIGHT] = 1 / tokens.size
+        self._controls[layout.WEIGHT] = 1 / np.count_nonzero(targets >= 0)
         self._put(plan, tokens, targets)
         self._replay(plan, updates=False)
         return self._loss()
