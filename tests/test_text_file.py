@@ -4,15 +4,24 @@ import gc
 import os
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
 
+from byhand import text_file
 from byhand.data import ByteDataset
 from byhand.errors import DataError
 from byhand.text_file import BLOCK, TextFile
 
 CONTENT = bytes(range(256)) * 20
+
+
+@pytest.fixture(params=["kept in memory", "read in parts"], autouse=True)
+def kept(request, monkeypatch):
+    if request.param == "read in parts":
+        monkeypatch.setattr(text_file, "IN_MEMORY", 0)
+    return request.param
 
 
 @pytest.fixture
@@ -105,9 +114,20 @@ def test_the_file_is_closed_with_its_last_part(path):
 
 def test_a_system_without_pread_reads_the_same(path):
     code = (
-        "import os, sys\nif hasattr(os, 'pread'): del os.pread\n"
+        "import os, sys\nfrom byhand import text_file; text_file.IN_MEMORY = 0\nif hasattr(os, 'pread'): del os.pread\n"
         "from byhand.text_file import TextFile\nfrom pathlib import Path\n"
         "sys.stdout.buffer.write(TextFile(Path(sys.argv[1])).part(7, 4000)[5:900].tobytes())"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, check=True)
     assert done.stdout == CONTENT[12:907]
+
+
+def test_a_large_text_takes_no_memory(tmp_path, kept):
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(1 << 30)
+    tracemalloc.start()
+    train, val = ByteDataset(TextFile(tmp_path / "large")).split(0.1, 64)
+    train.sample_batch(12, 64, np.random.default_rng(0))
+    val.spread_windows(200, 64)
+    assert tracemalloc.get_traced_memory()[1] < 4e6
+    tracemalloc.stop()

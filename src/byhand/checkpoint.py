@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from byhand.errors import ByhandError, CheckpointError
 from byhand.memory import physical
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.reading import SMALL, parse_json, read_regular
+from byhand.removal import remove, remove_files, remove_left_over
 from byhand.run_folder import MANIFEST, MODEL, checkpoints, is_checkpoint, step_of
 from byhand.sealed import Sealed, as_json, manifest
 from byhand.tensor_file import sizes, tensors
@@ -34,8 +34,8 @@ from byhand.writing import TEMPORARY, create, replace, sync_folder
 
 CONFIG, OPTIMIZER, STATE = "config.json", "optimizer.safetensors", "trainer_state.json"
 FILES = (MODEL, CONFIG, OPTIMIZER, STATE)
-LATEST, REMOVING = "latest", ".removing-"
-LEFT = re.compile(rf"({re.escape(TEMPORARY)}|{re.escape(REMOVING)})(step-[0-9]+)")
+NAMES = (MANIFEST, *FILES)
+LATEST = "latest"
 RETRIES = 5
 _known: set[tuple[object, ...]] = set()  # checkpoints that this process wrote or verified, as `_signature` knows them
 
@@ -82,21 +82,21 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
     temporary = run / f"{TEMPORARY}{final.name}"
     try:
         run.mkdir(parents=True, exist_ok=True)
-        _remove_left_over(run)
+        remove_left_over(run, NAMES)
         if final.exists() and not defect(final):
             return final  # the same step of the same run, whole already
         temporary.mkdir()
         for name, content in contents.items():
             create(temporary / name, [content])
         sync_folder(temporary)
-        _remove(final)
+        remove(final, NAMES)
         temporary.rename(final)
         sync_folder(run)
         _known.add(_signature(final))
         if _is_own_latest(run / LATEST):
             replace(run / LATEST, [f"{final.name}\n".encode()])
     except OSError as error:
-        _remove_files(temporary)
+        remove_files(temporary, NAMES)
         older = newest_whole(run)
         rest = f"{older.name} is still whole" if older else "there is no older checkpoint"
         full = error.errno in (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", None))
@@ -231,40 +231,11 @@ def _prune(written: Path, keep: int) -> None:
         if (step_of(old.name) or 0) >= step:
             continue
         if whole >= keep:
+            _known.discard(_signature(old))
             with suppress(OSError):
-                _remove(old)
+                remove(old, NAMES)
         elif not defect(old):
             whole += 1
-
-
-def _remove(checkpoint: Path) -> None:
-    """Remove a checkpoint in one move, then its files; one that is a link or holds a file of its owner's stays."""
-    if not checkpoint.exists() or not _is_only_ours(checkpoint):
-        return
-    _known.discard(_signature(checkpoint))
-    doomed = checkpoint.with_name(f"{REMOVING}{checkpoint.name}")
-    checkpoint.rename(doomed)
-    _remove_files(doomed)
-
-
-def _remove_left_over(run: Path) -> None:
-    """Remove what a kill left of a checkpoint being written or removed."""
-    for path in run.iterdir():
-        match = LEFT.fullmatch(path.name)
-        if match and step_of(match[2]) is not None and _is_only_ours(path):
-            _remove_files(path)
-
-
-def _is_only_ours(folder: Path) -> bool:
-    return folder.is_dir() and not folder.is_symlink() and {*os.listdir(folder)} <= {*FILES, MANIFEST}
-
-
-def _remove_files(folder: Path) -> None:
-    """Remove a checkpoint's files and the folder, if nothing else is in it."""
-    with suppress(OSError):
-        for name in (MANIFEST, *FILES):
-            (folder / name).unlink(missing_ok=True)
-        folder.rmdir()
 
 
 def _is_own_latest(latest: Path) -> bool:
@@ -293,8 +264,8 @@ def _state(checkpoint: Checkpoint) -> bytes:
 
 def _signature(path: Path) -> tuple[object, ...]:
     """Return what changes when a file of a checkpoint is written."""
-    found: list[object] = []
-    for name in (*FILES, MANIFEST):
+    found: list[object] = [path.name]
+    for name in NAMES:
         try:
             status = os.stat(path / name)
         except OSError:

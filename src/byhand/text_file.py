@@ -1,7 +1,7 @@
-"""The bytes of a text on disk, read where they are asked for.
+"""The bytes of a text on disk: a small one is read once, of a large one what is asked for.
 
-A text of any size takes no memory. It is not mapped: a mapped file that somebody cuts off kills its reader with
-SIGBUS. Every read is held against the file's size and time of change, so bytes of a changed text are never returned.
+It is not mapped: a mapped file that somebody cuts off kills its reader with SIGBUS. Every read is held against the
+file's size and time of change, so bytes of a changed text are never returned.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from byhand.errors import DataError
 from byhand.reading import open_regular
 
 BLOCK = 1 << 20
+IN_MEMORY = 1 << 26  # bytes of a file that is kept: indexing costs half of what a read for each window does
 
 
 class TextFile:
@@ -38,9 +39,12 @@ class TextFile:
         self._facts = _facts(os.fstat(descriptor))
         self._read = _reader(descriptor)
         self._whole: TextFile | None = None  # of a part: it keeps the descriptor open
+        self._content: np.ndarray | None = None
         self._begin, self._end = 0, self._facts[0]
         if not len(self):
             raise DataError(f"{path} is empty. Use a file with some text in it.")
+        if len(self) <= IN_MEMORY:
+            self._content = self[:]
 
     def __len__(self) -> int:
         return self._end - self._begin
@@ -49,6 +53,9 @@ class TextFile:
         begin, end, step = part.indices(len(self))
         if step != 1:
             raise IndexError("a text on disk has no slices with a step")
+        if self._content is not None:
+            self._require_unchanged()
+            return self._content[self._begin + begin : self._begin + max(begin, end)]
         return self.rows(np.array([begin]), max(0, end - begin))[0]
 
     def part(self, begin: int, end: int) -> TextFile:
@@ -60,6 +67,9 @@ class TextFile:
 
     def rows(self, starts: np.ndarray, length: int) -> np.ndarray:
         """Return uint8 (B, length): the bytes from each of B starts on."""
+        if self._content is not None:
+            self._require_unchanged()
+            return self._content[(starts + self._begin)[:, None] + np.arange(length)]
         read, begin = self._read, self._begin
         try:
             joined = b"".join([read(length, begin + start) for start in starts.tolist()])
