@@ -67,6 +67,14 @@ def test_a_query_may_begin_with_a_minus(arguments, capsys):
     assert "(cross_entropy)" in capsys.readouterr().out.splitlines()[0]
 
 
+@pytest.mark.parametrize("query", [["--", "--limit"], ["--", "--json", "--limit=9", "--help"]])
+def test_all_behind_two_hyphens_is_the_query(query, capsys):
+    main(["where", *query])
+    said = capsys.readouterr()
+    assert "error" not in said.err
+    assert "usage" not in said.out
+
+
 @pytest.mark.parametrize("query", ["-∂L", "-", "--", "-1", "-h2", "--qq zz"])
 def test_no_query_is_a_flag_unless_it_looks_like_one(query, capsys):
     assert main(["where", "--", query]) == 1

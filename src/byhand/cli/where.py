@@ -77,13 +77,14 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Print the answers, best first; exit code 1 if there is none."""
-    options = parse(Options, in_order(arguments), "byhand where")
+    words, rest = split_query(arguments)
+    options = parse(Options, rest, "byhand where")
     if options.limit < 1:
         raise ByhandError(f"--limit is {options.limit}, but must be at least 1. Leave it out for 5.")
     from byhand.book.index import entries
     from byhand.book.search import nearest, search
 
-    query = " ".join(options.query).strip()
+    query = " ".join(words).strip()
     found = [m.entry for m in search(query)][: options.limit] if query else list(entries().values())
     if options.json:
         print(json.dumps([entry.as_json() for entry in found], ensure_ascii=False, indent=1))
@@ -100,23 +101,22 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def in_order(arguments: list[str]) -> list[str]:
-    """Return the options first and the query behind `--`, so that `-log p_y` is asked for and not taken for a flag."""
-    options: list[str] = []
+def split_query(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Return the query's words and the options, so that `-log p_y` is asked for and not taken for a flag."""
     query: list[str] = []
+    options: list[str] = []
     rest = list(arguments)
     while rest:
         argument = rest.pop(0)
         if argument == "--":
-            query += rest
-            break
+            return [*query, *rest], options
         if OPTION.fullmatch(argument):
             options.append(argument)
             if argument in TAKES_A_VALUE and rest:
                 options.append(rest.pop(0))
         else:
             query.append(argument)
-    return [*options, "--", *query] if query else options
+    return query, options
 
 
 def _overview(lang: str) -> str:
