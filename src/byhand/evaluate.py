@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -19,6 +21,8 @@ from byhand.flops import step_flops
 from byhand.model import TinyGPT
 from byhand.runtimes import loops
 
+log = logging.getLogger(__name__)
+EVERY = 2.0  # seconds between two lines about how far it is
 ROWS = 4096  # tokens computed at once
 
 
@@ -78,9 +82,13 @@ def evaluate(model: TinyGPT, text: ByteDataset, stride: int | None = None, runti
 
 def _sum_over(losses: Losses, window: int, text: ByteDataset, starts: np.ndarray, counted: int) -> float:
     """Sum the losses of the last `counted` bytes of each window."""
-    size = max(1, ROWS // window)
-    chunks = (text.rows(starts[i : i + size], window + 1) for i in range(0, len(starts), size))
-    return math.fsum(losses(chunk, counted) for chunk in chunks)
+    size, sums, said = max(1, ROWS // window), [], time.monotonic()
+    for i in range(0, len(starts), size):
+        sums.append(losses(text.rows(starts[i : i + size], window + 1), counted))
+        if time.monotonic() - said > EVERY:
+            said = time.monotonic()
+            log.info("%s: %.0f%% predicted", text.name, 100 * (i + size) / len(starts))
+    return math.fsum(sums)
 
 
 def _chosen(model: TinyGPT, runtime: Runtime, work: float) -> str:

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from byhand.sealed import manifest
 from byhand.cli.main import main
 from byhand.flops import step_flops
+from byhand.sealed import manifest
 from byhand.train import Trainer
 from cli.process import byhand, error_line, write_text
 
