@@ -1,10 +1,54 @@
-"""How Hypothesis runs: without deadlines, repeatable in CI, and without shrinking when `bite.py` counts mutants."""
+"""How the suite runs: the same Hypothesis examples on every machine, and in any order that `--shuffle` asks for.
 
-import os
+`suite` is the profile of `dev.py test`, with nothing in it that depends on the machine: no database of earlier
+failures, no deadline, no complaint about slow data. `bite` does not shrink what it finds, since `bite.py` counts
+mutants. `fuzz` draws anew for each `--hypothesis-seed`; `dev.py fuzz` gives it one.
+"""
 
-from hypothesis import Phase, settings
+from __future__ import annotations
 
-settings.register_profile("here", deadline=None, max_examples=20)
-settings.register_profile("ci", settings.get_profile("here"), derandomize=True, database=None)
-settings.register_profile("bite", settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate))
-settings.load_profile("ci" if os.environ.get("CI") else "here")
+import random
+import signal
+from itertools import groupby
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.internal.conjecture import providers
+
+UNTIMED = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("suite", derandomize=True, max_examples=20, **UNTIMED)
+settings.register_profile("bite", settings.get_profile("suite"), phases=(Phase.explicit, Phase.generate))
+settings.register_profile("fuzz", derandomize=False, max_examples=100, print_blob=True, **UNTIMED)
+settings.load_profile("suite")
+
+# Hypothesis also draws constants that it reads in the modules of this checkout, those that happen to be loaded by
+# then: what a test draws would depend on the tests before it. `test_draws.py` fails if this has no effect.
+providers._get_local_constants = lambda: providers._local_constants
+
+
+# A shell's background jobs ignore Ctrl-C, and so would every process that a test starts to interrupt it.
+for number in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
+    if hasattr(signal, number) and signal.getsignal(getattr(signal, number)) is signal.SIG_IGN:
+        signal.signal(getattr(signal, number), signal.SIG_DFL)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run files, and tests in a file, in another order")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffle the files, then the tests of each: fixtures of a file are still made once."""
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        order = random.Random(seed)
+        files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
+        order.shuffle(files)
+        for tests in files:
+            order.shuffle(tests)
+        items[:] = [item for tests in files for item in tests]
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    seed = config.getoption("--shuffle")
+    return None if seed is None else f"shuffled: --shuffle {seed}"

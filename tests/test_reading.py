@@ -29,10 +29,10 @@ def test_a_fifo_and_a_device_are_refused_at_once(tmp_path):
 
 
 def test_a_folder_a_missing_file_and_a_nul_are_os_errors(tmp_path):
-    for path in (tmp_path, tmp_path / "missing", "a\0b"):
-        with pytest.raises(OSError) as caught:
+    for path, why in ((tmp_path, "directory"), (tmp_path / "missing", "No such file"), ("a\0b", "null byte")):
+        with pytest.raises(OSError, match=f"{why}.*{str(path)[-1]}") as caught:
             read_regular(path, 10)
-        assert caught.value.strerror
+        assert caught.value.filename == str(path)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_folder_a_missing_file_and_a_nul_are_os_errors(tmp_path):
 )
 def test_hostile_json_is_a_value_error(content):
     for given in (content, content.encode()):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=r"nested|number|digits|Expecting|Unterminated"):
             parse_json(given)
 
 
@@ -51,9 +51,9 @@ def test_brackets_and_digits_inside_strings_do_not_count():
 
 def test_escaped_quotes_without_an_end_take_linear_time():
     begun = time.process_time()
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="Unterminated"):
         parse_json('"' + '\\"' * 500_000)
-    assert time.process_time() - begun < 5  # quadratic, it would take hours
+    assert time.process_time() - begun < 60  # quadratic, it would take hours
 
 
 def test_integers_are_bounded_before_they_are_converted():

@@ -124,8 +124,3 @@ def test_a_download_with_another_hash_is_not_kept(server, tmp_path):
 def test_without_network_the_error_says_what_to_do(tmp_path):
     with pytest.raises(DataError, match=r"cannot download .* pass a file of your own with --data"):
         cached_download("http://127.0.0.1:9/text", "0" * 64, tmp_path / "text")
-
-
-def test_the_cache_folder_can_be_named(monkeypatch, tmp_path):
-    monkeypatch.setenv("BYHAND_CACHE", str(tmp_path))
-    assert texts.cache_folder() == tmp_path

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import stat
+import tomllib
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,6 +24,12 @@ DIGITS = 400  # of a number: more than a float64 or an int64 takes in any notati
 # A string may end with the text, so that an open quote is met once and not at each quote behind it.
 _STRING = rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
 _BRACKETS = re.compile(_STRING + rb"|([\[{])|([\]}])", re.DOTALL)
+# Strings and comments of TOML; what is left open ends with its line or the text. Else: brackets.
+_TOML = re.compile(
+    rb'"""(?:[^\\]|\\.)*?(?:"""|\Z)|"(?:[^"\\\n]|\\.)*+"?'
+    rb"|'''.*?(?:'''|\Z)|'[^'\n]*+'?|#[^\n]*+|([\[{])|([\]}])",
+    re.DOTALL,
+)
 _NUMBER = re.compile(rb"[-+0-9.eE_]{%d,}" % (DIGITS + 1))
 
 
@@ -53,14 +60,20 @@ def read_regular(path: str | Path, most: int) -> bytes:
 
     Raises OSError as `open_regular` does, or if it holds more than `most` bytes (of which no more are read).
     """
+    return read_with_facts(path, most)[0]
+
+
+def read_with_facts(path: str | Path, most: int) -> tuple[bytes, os.stat_result]:
+    """Return the same, and the facts of the very file that was read: its owner, its mode."""
     with os.fdopen(open_regular(path), "rb") as file:
-        size = os.fstat(file.fileno()).st_size
+        facts = os.fstat(file.fileno())
+        size = facts.st_size
         content = file.read(size + 1) if size <= most else b""  # `read` allocates as much as it is asked for
         while size <= most and len(content) <= most and (more := file.read(SMALL)):  # it grows, or is in /proc
             content += more
         if max(size, len(content)) > most:
             raise OSError(errno.EFBIG, f"it holds more than {most:,} bytes", str(path))
-    return content
+    return content, facts
 
 
 def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:
@@ -78,6 +91,24 @@ def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:
     if _NUMBER.search(re.sub(_STRING, b'""', encoded, flags=re.DOTALL)):
         raise ValueError(f"a number of more than {DIGITS} digits")
     return json.loads(content, parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def parse_toml(content: bytes, depth: int = DEPTH) -> dict[str, Any]:
+    """Return the tables of a TOML file.
+
+    Raises ValueError if it is none, is not UTF-8, nests deeper than `depth`, or holds a number of over DIGITS digits.
+    """
+    level = 0
+    for match in _TOML.finditer(content):
+        level += (match[1] is not None) - (match[2] is not None)
+        if level > depth:
+            raise ValueError(f"nested more than {depth} deep")
+    bare = _TOML.sub(lambda m: m[1] or m[2] or b"", content)
+    if _NUMBER.search(bare):
+        raise ValueError(f"a number of more than {DIGITS} digits")
+    if max(line.count(b".") for line in bare.split(b"\n")) > 2 * depth:  # a.b.c = 1 nests, too
+        raise ValueError(f"a line with more than {2 * depth} points outside strings")
+    return tomllib.loads(content.decode("utf-8"))
 
 
 def parse_integer(written: str, name: str, most_digits: int = 18) -> int:

@@ -18,6 +18,7 @@ from byhand.errors import DataError
 from byhand.reading import open_regular, read_regular
 from byhand.run_folder import is_of_byhand
 from byhand.text_file import TextFile
+from byhand.user_cache import cache_folder
 from byhand.writing import create
 
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
@@ -47,7 +48,7 @@ def open_text(source: str) -> Text:
     if source == "python-stdlib":
         return _in_memory(_join(_library_files()), "python-stdlib")
     if source == "shakespeare":
-        path = cached_download(SHAKESPEARE_URL, SHAKESPEARE_SHA256, cache_folder() / "tinyshakespeare.txt")
+        path = cached_download(SHAKESPEARE_URL, SHAKESPEARE_SHA256, _downloads() / "tinyshakespeare.txt")
         return on_disk(path, "shakespeare")
     path = Path(source)
     if not source:
@@ -67,17 +68,11 @@ def on_disk(path: Path, name: str) -> Text:
     return Text(TextFile(path), name, path.resolve())
 
 
-def cache_folder() -> Path:
-    """Return the folder for downloads: BYHAND_CACHE, or the platform's usual place."""
-    if named := os.environ.get("BYHAND_CACHE"):
-        return Path(named)
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return base / "byhand"
+def _downloads() -> Path:
+    folder = cache_folder()
+    if folder is None:
+        raise DataError("there is no home folder to keep a download in. Set BYHAND_CACHE to a folder.")
+    return folder
 
 
 def cached_download(url: str, sha256: str, target: Path) -> Path:

@@ -26,7 +26,7 @@ from byhand.engine.backward import applications
 from byhand.errors import CheckpointError, NonFiniteError
 from byhand.model import TinyGPT
 from byhand.optim import AdamW, learning_rate
-from byhand.steps import Batch, make_steps, resolved
+from byhand.steps import Batch, difference, make_steps, provenance, resolved, resumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,9 @@ class Progress:
 class Trainer:
     """A model, its optimizer and its data, at some step of a run.
 
-    config      the run's settings
+    config      the run's settings, as they were asked for; checkpoints keep these
+    used        what computes them on this machine; checkpoints keep it beside them
+    change      a line about how that differs from what computed the run before `start`; "" if it does not
     train, val  the two parts of the text
     start       a checkpoint to go on from, or None for step 0
     text        what identifies the text (path, bytes, sha256), stored with every checkpoint
@@ -60,7 +62,9 @@ class Trainer:
         start: Checkpoint | None = None,
         text: dict[str, Any] | None = None,
     ) -> None:
-        self.config = config = resolved(config)
+        self.config = config
+        before = start.state.get("used") if start else None
+        here = resolved(resumed(config, before) if start else config)
         self.train = train
         self.text = text or {}
         self.step = 0
@@ -73,8 +77,17 @@ class Trainer:
             self.model = start.model()
             self.step = self.optimizer.t = start.step
             self.optimizer.m, self.optimizer.v = dict(start.m), dict(start.v)
-        self.steps = make_steps(config, self.model, self.optimizer)
+        self.steps = make_steps(here, self.model, self.optimizer)
+        self.used = provenance(here, self.steps)
+        self.change = difference(before, self.used)
         self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
+
+    def prepare(self) -> None:
+        """Do what the runtime does once for this run, such as compiling, so that no step's time counts it."""
+        rows, length = self.val_windows[0].shape
+        chunks = {min(self._chunk, rows - first) for first in range(0, rows, self._chunk)}
+        losses = [(chunk, length) for chunk in sorted(chunks, reverse=True)]
+        self.steps.prepare([(self.config.batch_size, length)], losses)
 
     def update(self) -> Progress:
         """Make one update: the mean gradient of grad_accum micro-batches, clipped, through AdamW.
@@ -100,13 +113,20 @@ class Trainer:
 
     def evaluate(self) -> float:
         """Return the mean loss in nats over the fixed validation windows."""
-        tokens, targets = self.val_windows
-        size = max(1, 2048 // self.config.model.seq_len)
-        sums = [
-            self.steps.loss(tokens[i : i + size], targets[i : i + size]) * len(tokens[i : i + size])
-            for i in range(0, len(tokens), size)
-        ]
-        loss = math.fsum(sums) / len(tokens)
+        rows, chunk = len(self.val_windows[0]), self._chunk
+        sums = [self._val_loss(i) * min(chunk, rows - i) for i in range(0, rows, chunk)]
+        return math.fsum(sums) / rows
+
+    @property
+    def _chunk(self) -> int:
+        """The number of validation windows that are computed at once."""
+        return max(1, 2048 // self.config.model.seq_len)
+
+    def _val_loss(self, first: int) -> float:
+        """Return the mean loss over a chunk of the validation windows."""
+        tokens, targets = (array[first : first + self._chunk] for array in self.val_windows)
+        with np.errstate(all="ignore"):  # what is not finite is named below
+            loss = self.steps.loss(tokens, targets)
         if not math.isfinite(loss):
             raise NonFiniteError(self._not_finite("the validation loss", self.step))
         return loss
@@ -119,6 +139,7 @@ class Trainer:
             "random": {"generator": "PCG64 seeded with (seed, batch number)", "seed": self.config.seed},
             "schedule": {"next_lr": learning_rate(self.config.optim, self.step, self.config.steps)},
             "text": self.text,
+            "used": self.used,
             "versions": {"python": platform.python_version(), "numpy": np.__version__},
         }
         parameters = {name: p.data for name, p in self.model.parameters().items()}
@@ -127,13 +148,16 @@ class Trainer:
     def save(self, run: Path) -> Path:
         """Write a checkpoint of this step into the run folder.
 
-        Raises NonFiniteError, and writes nothing, if a parameter or moment is not finite.
+        Raises NonFiniteError, and writes nothing, if the model is not sound: if a parameter or a moment is not
+        finite, or with these parameters the loss on the first validation windows. (Finite parameters may be so large
+        that the forward pass overflows, and the loss of the step itself was that of the parameters before.)
         """
         parts = {"": self.model.parameters(), "moment m of ": self.optimizer.m, "moment v of ": self.optimizer.v}
         for what, arrays in parts.items():
             for name, array in arrays.items():
                 if not np.isfinite(array.data if isinstance(array, Tensor) else array).all():
                     raise NonFiniteError(self._not_finite(f"{what}{name}, after the update,", self.step))
+        self._val_loss(0)
         return checkpoint.save(run, self.checkpoint(), self.config.keep)
 
     def _refuse(self, batches: Sequence[Batch]) -> None:
@@ -153,8 +177,12 @@ class Trainer:
 
 
 def training(trainer: Trainer, run: Path) -> Iterator[Progress]:
-    """Update until the last step; evaluate and save at their intervals and at the end; yield between the two."""
+    """Update until the last step; evaluate and save at their intervals and at the end; yield after each update.
+
+    A step is saved once it was yielded: what whoever iterates wrote of it is there when its checkpoint is.
+    """
     config = trainer.config
+    trainer.prepare()
     while trainer.step < config.steps:
         progress = trainer.update()
         last = trainer.step == config.steps

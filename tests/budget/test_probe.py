@@ -1,7 +1,5 @@
 """The probe times real steps."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -14,40 +12,54 @@ TEXT = ByteDataset(np.random.default_rng(0).integers(0, 256, 5_000).astype(np.ui
 CONFIG = TrainConfig(model=ModelConfig(seq_len=16, d_model=16), batch_size=2, eval_windows=100, runtime="numpy")
 
 
-def test_a_pause_in_one_step_and_a_slow_first_one_do_not_count(monkeypatch):
-    update, calls = Trainer.update, []
+class Clock:
+    """Time that passes only where a test says so."""
 
-    def slow(self):
-        calls.append(1)
-        time.sleep({1: 0.5, 3: 0.3}.get(len(calls), 0.01))
-        return update(self)
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        monkeypatch.setattr("byhand.budget.probe.time", self)
 
-    monkeypatch.setattr(Trainer, "update", slow)
+    def perf_counter(self):
+        return self.now
+
+    def slow(self, monkeypatch, name, *seconds):
+        """Let the calls of a trainer's method take these seconds, the last of them from then on; return the calls."""
+        method, calls = getattr(Trainer, name), []
+
+        def timed(trainer):
+            self.now += seconds[min(len(calls), len(seconds) - 1)]
+            calls.append(len(trainer.val_windows[0]))
+            return method(trainer)
+
+        monkeypatch.setattr(Trainer, name, timed)
+        return calls
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+def test_a_pause_in_one_step_and_a_slow_first_one_do_not_count(monkeypatch, clock):
+    calls = clock.slow(monkeypatch, "update", 0.5, 0.01, 0.3, 0.01)
     cost = measure(CONFIG, TEXT, TEXT, 0.0)
     assert len(calls) == 1 + LEAST_STEPS
-    assert 0.01 <= cost.step < 0.2
-    assert cost.setup >= 0.5
+    assert cost.step == pytest.approx(0.01)
+    assert cost.setup == pytest.approx(0.5)
 
 
-def test_it_takes_the_time_that_it_is_given():
+def test_it_takes_the_time_that_it_is_given(monkeypatch, clock):
+    calls = clock.slow(monkeypatch, "update", 0.25)
     warm_up(CONFIG, TEXT, TEXT)
-    begun = time.perf_counter()
-    cost = measure(CONFIG, TEXT, TEXT, 0.2)
-    assert time.perf_counter() - begun >= 0.2
-    assert 0 < cost.step < 0.2
+    assert len(calls) == 1
+    assert measure(CONFIG, TEXT, TEXT, 2.5).step == 0.25
+    assert clock.now == 0.25 + 0.25 + 2.5
 
 
-def test_an_evaluation_is_scaled_to_all_windows(monkeypatch):
+def test_an_evaluation_is_scaled_to_all_windows(monkeypatch, clock):
     """Fewer windows are timed than a run evaluates."""
-    seen = []
-
-    def evaluate(self):
-        seen.append(len(self.val_windows[0]))
-        time.sleep(0.1)
-        return 1.0
-
-    monkeypatch.setattr(Trainer, "evaluate", evaluate)
+    seen = clock.slow(monkeypatch, "evaluate", 0.7, 0.125)
     large = TrainConfig(model=ModelConfig(seq_len=64, d_model=16), batch_size=2, eval_windows=320, runtime="numpy")
     cost = measure(large, TEXT, TEXT, 0.0)
     assert seen == [32, 32]
-    assert cost.evaluation == pytest.approx(1.0, rel=0.5)
+    assert cost.evaluation == 1.25

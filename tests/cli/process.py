@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+PATIENCE = 600  # seconds until a process counts as hung; nothing on a slow machine, compiling too, takes as long
+
 TINY = [
     *("--preset", "tiny", "--seq-len", "16", "--d-model", "16", "--batch-size", "2", "--warmup-steps", "3"),
     *("--steps", "6", "--eval-interval", "3", "--eval-windows", "4", "--save-interval", "2"),
@@ -24,7 +26,7 @@ def byhand(
     """Run `byhand` to its end."""
     command = [sys.executable, "-m", "byhand", *map(str, arguments)]
     return subprocess.run(
-        command, cwd=cwd, input=stdin, env=environment(**extra), capture_output=True, timeout=120, check=False
+        command, cwd=cwd, input=stdin, env=environment(**extra), capture_output=True, timeout=PATIENCE, check=False
     )
 
 
@@ -44,3 +46,25 @@ def write_text(path: Path, size: int = 4000) -> Path:
     line = b"the quick brown fox jumps over the lazy dog; %d\n"
     path.write_bytes(b"".join(line % (i * i) for i in range(size // 40))[:size])
     return path
+
+
+COUNTING = """
+import sys
+calls = 0
+def count(frame, event, argument):
+    global calls
+    calls += event in ("call", "c_call")
+sys.setprofile(count)
+from byhand.cli.main import main
+code = main(sys.argv[1:])
+sys.setprofile(None)
+print(f"{calls} calls", file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def function_calls(*arguments: str) -> int:
+    """Return how many functions a command calls: what its time is made of, the same on every machine."""
+    command = [sys.executable, "-c", COUNTING, *arguments]
+    done = subprocess.run(command, env=environment(), capture_output=True, timeout=PATIENCE, check=True)
+    return int(done.stderr.split()[-2])

@@ -2,12 +2,11 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 
 from byhand.cli.main import COMMANDS
-from cli.process import byhand
+from cli.process import byhand, function_calls
 
 HEAVY = {"numpy", "jax", "torch", "numba", "scipy", "tyro", "rich", "safetensors", "matplotlib"}
 LOADED = "print(sorted({m.partition('.')[0] for m in __import__('sys').modules}))"
@@ -27,15 +26,9 @@ def eval_list(line: str) -> list[str]:
     return ast.literal_eval(line)
 
 
-def test_help_answers_in_less_than_three_tenths_of_a_second():
-    """The best of five, since the machine may be busy."""
-    times = []
-    for _ in range(5):
-        begun = time.perf_counter()
-        done = byhand("--help")
-        times.append(time.perf_counter() - begun)
-        assert done.returncode == 0
-    assert min(times) < 0.3
+def test_help_answers_at_once():
+    """Some 11,000 calls are a few hundredths of a second, most of it Python's own start."""
+    assert function_calls("--help") < 30_000
 
 
 def test_help_lists_every_command_and_each_has_its_own():

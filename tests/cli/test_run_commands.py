@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from cli.process import TINY, byhand, environment, error_line, write_text
+from cli.process import PATIENCE, TINY, byhand, environment, error_line, write_text
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,9 @@ def test_bytes_are_streamed_as_they_come(run):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 def test_a_closed_pipe_is_no_error(run):
     command = f"{sys.executable} -m byhand sample {run} --ascii-only --max-new-tokens 5000 | head -c 10"
-    done = subprocess.run(["sh", "-c", command], env=environment(), capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["sh", "-c", command], env=environment(), capture_output=True, timeout=PATIENCE, check=False
+    )
     assert done.stderr == b""
 
 
@@ -140,7 +142,9 @@ def test_a_vocabulary_beyond_bytes_still_writes_bytes(run, tmp_path):
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-"])
 def test_closed_streams(run, closed):
     command = f"{sys.executable} -m byhand sample {run} --prompt a --max-new-tokens 5 {closed}"
-    done = subprocess.run(["sh", "-c", command], env=environment(), capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["sh", "-c", command], env=environment(), capture_output=True, timeout=PATIENCE, check=False
+    )
     assert (done.returncode, done.stderr) == (0, b"")
 
 

@@ -16,6 +16,7 @@ from byhand.errors import ConfigError
 from byhand.runtimes.loops import groups
 from byhand.runtimes.loops.kernels import head_loss
 from byhand.runtimes.loops.layout import place_by_lifetime
+from byhand.runtimes.loops.outline import Outline
 from byhand.runtimes.loops.record import record
 from byhand.runtimes.loops.training import LoopsRuntime
 
@@ -82,7 +83,7 @@ def test_a_batch_smaller_than_the_cores_leaves_them_to_the_library():
     assert "tiled_gemm" not in {call.kernel for call in runtime.plan("train", (1, 9)).calls}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     rows=st.integers(1, 4),
     steps=st.integers(1, 9),
@@ -184,7 +185,7 @@ def test_recording_keeps_no_numbers():
     assert made
     for tensor in [*made, graph.root]:
         assert tensor.shape == tensor.node.results[tensor.index][0]
-        assert not any(tensor.data.strides), "one number stands for all"
+        assert isinstance(tensor.data, Outline)
     assert not any(node.saved for node in graph.nodes)
 
 

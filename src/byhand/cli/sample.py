@@ -68,6 +68,8 @@ def main(arguments: list[str]) -> int:
         runtime=options.runtime,
         weights=options.weights,
     )
+    if tokens.why:
+        print(f"runtime numpy: {tokens.why}", file=sys.stderr)
     if options.json:
         text = bytes(tokens).decode(errors="replace")
         print(json.dumps({"prompt": given.decode(errors="replace"), "text": text}, ensure_ascii=False))

@@ -156,6 +156,7 @@ def _train(
     train, val = ByteDataset(text.tokens, text.name).split(config.data.val_fraction, config.model.seq_len)
     trainer = Trainer(config, train, val, start, identity)
     _say_what_begins(trainer, text, run)
+    trainer.prepare()  # before a signal waits for the end of a step, and before time is taken
     begun, progress = time.monotonic(), None
     with StopRequest() as stop, Display(trainer.step, config.steps) as display, _saving(trainer, run):
         for progress in training(trainer, run):
@@ -184,14 +185,17 @@ def _say_what_begins(trainer: Trainer, text: Text, run: Path) -> None:
     say(
         f"{run}: {count:,} parameters ({m.n_layers} layers, {m.n_heads} heads, width {m.d_model}, "
         f"context {m.seq_len}, {config.dtype}) on {text.name} ({len(text.tokens):,} bytes), "
-        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens\n{_runtime(config)}"
+        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens\n{_runtime(trainer)}"
     )
+    if trainer.change:
+        say(trainer.change)
 
 
-def _runtime(config: TrainConfig) -> str:
+def _runtime(trainer: Trainer) -> str:
     """Say in a line which runtime computes, and how to get the faster one where it could be had."""
-    if config.runtime == "loops":
-        return f"runtime loops: the graph compiled, {config.threads} threads"
+    config = trainer.config
+    if trainer.used["runtime"] == "loops":
+        return f"runtime loops: the graph compiled, {trainer.used['threads']} threads"
     if config.dtype == "float32" and loops.missing():
         return "runtime numpy: equation by equation (pip install 'byhand[fast]' for the compiled one)"
     return "runtime numpy: equation by equation"

@@ -12,7 +12,8 @@ from byhand.book.sheet_html import html
 from byhand.book.sheet_text import markdown
 from byhand.book.sheets import TOPICS, make
 from byhand.cli.arguments import parse
-from byhand.errors import ByhandError
+from byhand.cli.shown import shown
+from byhand.errors import ByhandError, reason
 from byhand.reading import read_regular
 from byhand.writing import create
 
@@ -47,17 +48,21 @@ def main(arguments: list[str]) -> int:
     }
     try:
         options.out.mkdir(parents=True, exist_ok=True)
-        there = [path for path, page in pages.items() if os.path.lexists(path)]
+        there = [path for path in pages if os.path.lexists(path)]
         for path in there:
-            if not _holds(path, pages[path]):  # somebody has filled it in
-                raise ByhandError(f"{path} is there and differs. Move it, or choose another folder with --out.")
+            if not _holds(path, pages[path]):
+                raise ByhandError(
+                    f"{shown(path, 200)} is there already and differs, perhaps filled in. "
+                    f"Move it, or use another --out."
+                )
         for path, page in pages.items():
             if path not in there:
                 create(path, [page])
-            print(path)
-    except OSError as error:
+            print(shown(path, 400))
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = reason(error) if isinstance(error, OSError) else error
         raise ByhandError(
-            f"cannot write into {options.out}: {error.filename}: {error.strerror}. Choose another folder with --out."
+            f"cannot write into {shown(options.out, 200)}: {why}. Choose another folder with --out."
         ) from None
     return 0
 

@@ -1,0 +1,38 @@
+"""The first run, in one process, so that a signal reaches whatever is at work: train, then show what it writes.
+
+Called by `dev.py run` as `first_run.py COMMAND FOLDER given|made TRAIN_ARGUMENTS...`: how the user starts byhand from
+here, the run folder, and whether `dev.py` made it.
+"""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+
+def first_run(command: str, folder: str, made: str, arguments: list[str]) -> int:
+    """Train, sample, and say what to try next; return the exit code."""
+    from byhand.cli.main import main
+
+    code = main(["train", *arguments])
+    if code:
+        if made == "made":
+            with suppress(OSError):
+                Path(folder).rmdir()  # if nothing was written
+        return code
+    print("\nA sample:\n", flush=True)
+    code = main(["sample", folder, "--prompt", "def ", "--max-new-tokens", "400"])
+    print(
+        f"\nThree things to try next:\n"
+        f"  {command} sample {folder} --prompt 'import ' --temperature 0.5\n"
+        f"  {command} plot {folder}\n"
+        f"  {command} train --data YOUR_TEXT.txt --steps 2000"
+    )
+    return code
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(first_run(*sys.argv[1:4], sys.argv[4:]))
+    except KeyboardInterrupt:  # before byhand was there to handle it
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,106 @@
+"""Every command where there is no home to write to: unset, without an entry in passwd, missing, or not writable."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.process import PATIENCE, TINY, byhand, environment, write_text
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps homes otherwise")
+
+# A user whom the system does not know, as in many containers: `sitecustomize` is what Python imports first.
+NOBODY = """
+import pwd
+def getpwuid(uid):
+    raise KeyError(f"getpwuid(): uid not found: {uid}")
+pwd.getpwuid = getpwuid
+"""
+PLACES = {
+    "unknown user": {},
+    "missing": {"HOME": "/proc/no/such/folder"},
+    "a file": {"HOME": "/dev/null"},
+    "not writable": {"HOME": "/proc"},  # by nobody, root included
+}
+if hasattr(os, "geteuid") and os.geteuid() != 0:  # as root these tests would write there
+    PLACES |= {"the root folder": {"HOME": "/"}, "empty": {"HOME": ""}}
+COMMANDS = {
+    "help": ["--help"],
+    "where": ["where", "softmax"],
+    "explain": ["explain", "run", "--prompt", "the ", "logits[0,0,1]"],
+    "work": ["work", "matrix-core"],
+    "worksheet": ["worksheet", "--topic", "backprop", "--out", "sheets"],
+    "doctor": ["doctor"],
+    "plan": ["plan"],
+    "info": ["info", "run"],
+    "plot": ["plot", "run"],
+    "sample": ["sample", "run", "--max-new-tokens", "5", "--runtime", "numpy"],
+    "eval": ["eval", "run", "--data", "text.txt"],
+    "bench": ["bench", "train", "--runtime", "numpy", "--shape", "tiny", "--steps", "2"],
+    "train": ["train", *TINY, "--runtime", "numpy", "--data", "text.txt", "--out", "new"],
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("places")
+    write_text(folder / "text.txt")
+    done = byhand("train", *TINY, "--runtime", "numpy", "--data", "text.txt", "--out", "run", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def run(folder: Path, place: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a command in a copy of the folder, with only what a place says about the user's home."""
+    nobody = folder.parent / f"{folder.name}-nobody"
+    nobody.mkdir(exist_ok=True)
+    (nobody / "sitecustomize.py").write_text(NOBODY)
+    unset = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "NUMBA_CACHE_DIR", "BYHAND_CACHE", "MPLCONFIGDIR")
+    kept = {name: value for name, value in environment().items() if name not in unset}
+    path = os.pathsep.join([str(nobody), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", "byhand", *arguments]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**kept, "PYTHONPATH": path, **PLACES[place]},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def works(folder: Path, place: str, *arguments: str) -> None:
+    before = set(os.listdir(folder))
+    done = run(folder, place, *arguments)
+    said = done.stderr.decode()
+    assert done.returncode == 0, said
+    assert "Traceback" not in said
+    assert "error" not in said.lower(), said
+    left = set(os.listdir(folder)) - before
+    assert left <= {"new", "sheets", "run.png"}, f"it left {left} in the user's folder"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_works_for_a_user_whom_the_system_does_not_know(tmp_path, trained, name):
+    folder = shutil.copytree(trained, tmp_path / "here")
+    works(folder, "unknown user", *COMMANDS[name])
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place != "unknown user"])
+def test_a_home_that_cannot_be_used_hinders_nothing(tmp_path, trained, place):
+    folder = shutil.copytree(trained, tmp_path / "here")
+    for name in ("doctor", "plot", "train"):
+        works(folder, place, *COMMANDS[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
+def test_compiled_code_needs_no_home(tmp_path, trained, place):
+    folder = shutil.copytree(trained, tmp_path / "here")
+    works(folder, place, "train", *TINY, "--runtime", "loops", "--data", "text.txt", "--out", "new")
