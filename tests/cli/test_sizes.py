@@ -52,9 +52,10 @@ def test_huge_sizes_are_one_line_at_once(tmp_path, monkeypatch, flags):
     assert len(line) < 400
 
 
-@pytest.mark.parametrize("digits", [30, 5000])
+@pytest.mark.parametrize("digits", [12, 30, 4000])
 def test_huge_sizes_in_toml(tmp_path, digits):
     text = write_text(tmp_path / "text")
-    (tmp_path / "s.toml").write_text(f"d_model = {'9' * min(digits, 4000)}\n")
-    done = byhand("train", "--config", "s.toml", "--data", text, "--out", "run", cwd=tmp_path)
-    assert "d_model is a number of over 24 digits, but can be at most 131072" in error_line(done)
+    (tmp_path / "s.toml").write_text(f"d_model = {'9' * digits}\n")
+    line = error_line(byhand("train", "--config", "s.toml", "--data", text, "--out", "run", cwd=tmp_path))
+    assert len(line) < 200
+    assert not (tmp_path / "run").exists()

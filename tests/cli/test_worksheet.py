@@ -46,7 +46,7 @@ def test_a_sheet_that_was_filled_in_is_not_written_over(tmp_path, capsys):
     work = sheet.read_bytes()
     (tmp_path / "attention-7.en.key.md").unlink()
     assert main(arguments) == 2
-    assert "attention-7.en.md is there and differs" in capsys.readouterr().err
+    assert "attention-7.en.md is there already and differs" in capsys.readouterr().err
     assert sheet.read_bytes() == work
     assert not (tmp_path / "attention-7.en.key.md").exists()
 
