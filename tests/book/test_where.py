@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from byhand import AdamW, ModelConfig, TinyGPT
 from byhand.book import source
 from byhand.book.flow import ORDER
 from byhand.book.glossary import CONCEPTS
-from byhand import AdamW, ModelConfig, TinyGPT
 from byhand.book.index import entries
 from byhand.book.kernels import KERNELS
 from byhand.book.notations import NOTATIONS

@@ -117,7 +117,7 @@ def test_what_is_no_number_is_refused(written):
         "1j",
         "1if 1else 2",
         "'a'",
-        "\"\\d\"",
+        '"\\d"',
         "[1]",
         "1,2",
         "sqrt",

@@ -67,7 +67,9 @@ def test_nothing_to_draw_is_one_line(run, capsys):
     assert "no metrics.jsonl with a loss that can be drawn" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["a$b", "$\\frac$", "50%", "中文", "{x}", "\u202eabc", "😀", "x" * 200, "a_b^c", "\u0e01"])
+@pytest.mark.parametrize(
+    "name", ["a$b", "$\\frac$", "50%", "中文", "{x}", "\u202eabc", "😀", "x" * 200, "a_b^c", "\u0e01"]
+)
 def test_names_of_every_kind(run, name, capsys):
     assert draw(run(name)) == 0
     said = capsys.readouterr().out

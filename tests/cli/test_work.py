@@ -102,7 +102,9 @@ def test_an_answer_without_end_is_one_line(line, monkeypatch, capsys):
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize("written", ["((((9**100)**100)**100)**100)**100", "1if 1", "１／０", "\ufffd\ufffd", "√" * 900])
+@pytest.mark.parametrize(
+    "written", ["((((9**100)**100)**100)**100)**100", "1if 1", "１／０", "\ufffd\ufffd", "√" * 900]
+)
 def test_hostile_answers_are_no_numbers(written, monkeypatch, capsys):
     answer(monkeypatch, written, "q")
     assert main(["work", "gelu", "--quiz"]) == 0

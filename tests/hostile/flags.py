@@ -15,17 +15,46 @@ from typing import Any
 from unittest import mock
 
 from byhand import ModelConfig, TinyGPT, TrainConfig, checkpoint
-from byhand.cli import bench, bench_fusions, bench_scale, doctor, explain, grade, info, plan, plot, sample
+from byhand.cli import (
+    bench,
+    bench_fusions,
+    bench_scale,
+    doctor,
+    explain,
+    grade,
+    info,
+    plan,
+    plot,
+    sample,
+    train_gpt_flags,
+    train_gpt_program,
+    where,
+    work,
+    worksheet,
+)
 from byhand.cli import eval as eval_command
 from byhand.cli import train as train_command
-from byhand.cli import train_gpt_flags, train_gpt_program, where, work, worksheet
 from byhand.cli.main import as_process, main
 from byhand.errors import ByhandError
 from hostile.outcome import command
 from hostile.words import NUMBERS, damaged, hostile
 
 WRITING = ("out", "png", "plot", "save")
-SAFE = ("made", "made/deeper", "x.png", "x.svg", "x.jpg", "", ".", "file.txt", "file.txt/x", "n" * 300, "a\0b", "中 $x", "\x1b[2J")
+SAFE = (
+    "made",
+    "made/deeper",
+    "x.png",
+    "x.svg",
+    "x.jpg",
+    "",
+    ".",
+    "file.txt",
+    "file.txt/x",
+    "n" * 300,
+    "a\0b",
+    "中 $x",
+    "\x1b[2J",
+)
 OPTIONS: dict[tuple[str, ...], tuple[type[Any], ...]] = {
     ("train",): (train_command.Options, TrainConfig),
     ("sample",): (sample.Options,),
@@ -115,7 +144,13 @@ def _arguments(rng: Random, command_line: tuple[str, ...]) -> list[str]:
 
 def _value(rng: Random) -> str:
     """A value; none names a text to download, or a path above the folder that is written to."""
-    return rng.choice((rng.choice(NUMBERS), hostile(rng), rng.choice(("run", "text.txt", "sheet.md", "fifo", "missing", "/dev/null"))))
+    return rng.choice(
+        (
+            rng.choice(NUMBERS),
+            hostile(rng),
+            rng.choice(("run", "text.txt", "sheet.md", "fifo", "missing", "/dev/null")),
+        )
+    )
 
 
 @contextlib.contextmanager
@@ -134,7 +169,7 @@ def nothing_lasts() -> Any:
         ):  # fmt: skip
             replaced.enter_context(mock.patch.object(module, name, end))
         for module, name in ((sample, "generate"), (train_gpt_program, "next_logits")):
-            replaced.enter_context(mock.patch.object(module, name, lambda *arguments, **settings: iter(())))
+            replaced.enter_context(mock.patch.object(module, name, return_value=()))
         yield
 
 

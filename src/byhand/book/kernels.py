@@ -15,7 +15,9 @@ KERNELS: dict[str, dict[str, tuple[str, str]]] = {
         "linear": PRODUCT,
         "transpose": PRODUCT,  # of tied embeddings: the product reads the table the other way round
         "causal_self_attention": ATTENTION,
-        **dict.fromkeys(("split_qkv", "attention_scores", "causal_softmax", "softmax", "mix", "merge_heads"), ATTENTION),
+        **dict.fromkeys(
+            ("split_qkv", "attention_scores", "causal_softmax", "softmax", "mix", "merge_heads"), ATTENTION
+        ),
         "residual": PRODUCT,  # which begins its sums with the stream
         "gelu": ("gelu", "bias_gelu"),
         "relu": ("relu", "bias_relu"),

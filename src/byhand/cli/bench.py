@@ -79,7 +79,9 @@ def main(arguments: list[str]) -> int:
             return bench_scale.main(arguments[1:])
         case "fusions":
             return bench_fusions.main(arguments[1:])
-    raise ConfigError(f"there is no bench {quoted(arguments[0])}. Use byhand bench train, generate, scale or fusions.")
+    raise ConfigError(
+        f"there is no bench {quoted(arguments[0])}. Use byhand bench train, generate, scale or fusions."
+    )
 
 
 def _generate(options: GenerateOptions) -> int:

@@ -117,4 +117,3 @@ def _panel(axes: Any, axis: str, curves: list[Curve]) -> None:
     axes.set_ylabel("µs a token" if unit(curves[0]) == "us" else "ms a step")
     axes.grid(color=GRAY, alpha=0.25)
     axes.legend(frameon=False, fontsize=8.5, loc="upper left")
-

@@ -22,7 +22,6 @@ from byhand.errors import DataError
 from byhand.optim import AdamW, learning_rate
 from byhand.reading import parse_integer
 
-
 DEEPEST = 100  # no number is made from others in more steps, but of a model with hundreds of layers
 LONGEST = 300  # characters of a target
 TARGET = re.compile(

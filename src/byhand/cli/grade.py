@@ -89,7 +89,9 @@ def _read(path: Path) -> str:
     try:
         content = sys.stdin.buffer.read(LARGEST + 1) if str(path) == "-" else read_regular(path, LARGEST)
     except OSError as error:
-        raise ByhandError(f"cannot read {name}: {reason(error)}. Give a filled-in worksheet, or - to read it.") from None
+        raise ByhandError(
+            f"cannot read {name}: {reason(error)}. Give a filled-in worksheet, or - to read it."
+        ) from None
     if len(content) > LARGEST:
         raise ByhandError(f"{name} is larger than {LARGEST} bytes. Give a filled-in worksheet.")
     try:
