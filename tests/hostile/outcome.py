@@ -30,11 +30,12 @@ def accepted(what: object, attempt: Callable[[], Any]) -> Any:
     with soon(what):
         try:
             return attempt()
-        except ByhandError as error:
-            assert str(error), f"an empty message for {brief(what)}"
-            assert "None" not in str(error).split(), f"{error} for {brief(what)}"
+        except ByhandError as refused:
+            said = str(refused)
         except Exception as error:
             raise AssertionError(f"{type(error).__name__}: {error} for {brief(what)}") from error
+    assert said, f"an empty message for {brief(what)}"
+    assert "None" not in said.split(), f"{said} for {brief(what)}"
     return None
 
 

@@ -1,7 +1,7 @@
 r"""Closed forms: numbers as readers write them (`3/4`, `1/(1+exp(-1))`, `log(8/5)/2`), to a float and to LaTeX.
 
-The language is Python's arithmetic on integers and decimals, with sqrt, exp, log, tanh, pi and inf. What readers write
-is bounded before it is parsed, and never evaluated as code; fractions that grow long go on as floats.
+The language is Python's arithmetic on integers and decimals, with sqrt, exp, log, tanh, pi and inf. What readers
+write is bounded before it is parsed, and never evaluated as code; fractions that grow long go on as floats.
 """
 
 import ast

@@ -58,10 +58,10 @@ def given_settings(arguments: list[str], preset: str | None, config: Path | None
 
 def require_sense(minutes: float, given: Collection[str], resuming: bool) -> None:
     """Raise ConfigError if there is no such time, or if the run's length is decided already."""
-    if not 0 < minutes <= LONGEST:
-        raise ConfigError(
-            f"--minutes is {minutes:g}, but must be a positive number of at most {LONGEST:,}. Use --minutes 5."
-        )
+    if not (minutes > 0 and math.isfinite(minutes)):
+        raise ConfigError(f"--minutes is {minutes:g}, but must be a positive number. Use --minutes 5.")
+    if minutes > LONGEST:
+        raise ConfigError(f"--minutes is {minutes:g}, but a year has {LONGEST:,}. Use --minutes 5.")
     if resuming:
         raise ConfigError(
             "--minutes plans a new run, but the steps of a resumed one are set. Leave out one of the two."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container
+from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def title(text: str) -> tuple[str, list[str]]:
     return written, fonts
 
 
-def _characters(font: str) -> Container[int]:
+def _characters(font: str) -> Collection[int]:
     from matplotlib import font_manager
 
-    return font_manager.get_font(font_manager.findfont(font)).get_charmap()
+    return font_manager.get_font(font_manager.findfont(font)).get_charmap().keys()

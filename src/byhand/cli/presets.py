@@ -60,7 +60,8 @@ def with_toml(config: TrainConfig, path: Path) -> TrainConfig:
     strangers += [k for s, part in nested.items() for k in part if home.get(k) != s]
     if strangers:
         raise ConfigError(
-            f"--config {shown(path, 200)} has an unknown key {quoted(strangers[0])}. `byhand train --help` lists them."
+            f"--config {shown(path, 200)} has an unknown key {quoted(strangers[0])}. "
+            "`byhand train --help` lists them."
         )
     parts = {section: replace(getattr(config, section), **values) for section, values in nested.items()}
     return replace(config, **parts, **flat)
