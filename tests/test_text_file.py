@@ -114,7 +114,8 @@ def test_the_file_is_closed_with_its_last_part(path):
 
 def test_a_system_without_pread_reads_the_same(path):
     code = (
-        "import os, sys\nfrom byhand import text_file; text_file.IN_MEMORY = 0\nif hasattr(os, 'pread'): del os.pread\n"
+        "import os, sys\nfrom byhand import text_file; text_file.IN_MEMORY = 0\n"
+        "if hasattr(os, 'pread'): del os.pread\n"
         "from byhand.text_file import TextFile\nfrom pathlib import Path\n"
         "sys.stdout.buffer.write(TextFile(Path(sys.argv[1])).part(7, 4000)[5:900].tobytes())"
     )

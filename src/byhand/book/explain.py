@@ -112,7 +112,7 @@ class Explainer:
             if source.grad or source.name in self.watched.made or self._parameter_of(source.name):
                 if next(left, None) is None:
                     raise ExplainError(
-                        f"it was made from more than {MOST} numbers in that many steps. Use less depth or fewer terms."
+                        f"it was made from more than {MOST} numbers in so many steps. Use less depth or fewer terms."
                     )
                 child = (
                     self._gradient(source.name, source.index)
