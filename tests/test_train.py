@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.runtimes.interrupts import at_every_point
 
 from byhand import checkpoint, steps
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
@@ -241,3 +242,27 @@ def test_a_resumed_run_keeps_its_threads_if_there_are_cores_for_them(monkeypatch
     used = {"runtime": "loops", "threads": 3, "blas": "register tiles"}
     config = steps.resolved(steps.resumed(replace(CONFIG, threads=asked), used))
     assert (config.runtime, config.threads) == ("loops", threads)
+
+
+def test_an_interrupt_anywhere_in_an_update_leaves_a_run_that_can_go_on(tmp_path):
+    """The step counts what the weights have seen, so that going on gives the bits of an undisturbed run."""
+    config = replace(CONFIG, runtime="numpy", batch_size=1, grad_accum=1)
+    expected, run, points = trainer(config), None, 0
+    for _ in range(3):
+        expected.update()
+    expected = [p.data.tobytes() for p in expected.model.parameters().values()]
+
+    def interrupted():
+        nonlocal run
+        run = trainer(config)
+        run.update()
+        run.update()
+
+    for point in at_every_point(interrupted, "byhand/train.py", "byhand/steps.py", "byhand/optim.py"):
+        points += 1
+        if points % 7 or run is None:
+            continue  # each is 30 ms
+        while run.step < 3:
+            run.update()
+        assert [p.data.tobytes() for p in run.model.parameters().values()] == expected, point
+    assert points > 100

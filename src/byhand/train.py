@@ -67,7 +67,6 @@ class Trainer:
         here = resolved(resumed(config, before) if start else config)
         self.train = train
         self.text = text or {}
-        self.step = 0
         optim = config.optim
         betas = (optim.beta1, optim.beta2)
         self.optimizer = AdamW(optim.lr, betas, optim.eps, optim.weight_decay, optim.decay)
@@ -75,12 +74,17 @@ class Trainer:
             self.model = TinyGPT(config.model, config.seed, config.array_dtype)
         else:
             self.model = start.model()
-            self.step = self.optimizer.t = start.step
+            self.optimizer.t = start.step
             self.optimizer.m, self.optimizer.v = dict(start.m), dict(start.v)
         self.steps = make_steps(here, self.model, self.optimizer)
         self.used = provenance(here, self.steps)
         self.change = difference(before, self.used)
         self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
+
+    @property
+    def step(self) -> int:
+        """The number of updates made: the optimizer's, which counts an interrupted one exactly if it was applied."""
+        return self.optimizer.t
 
     def prepare(self) -> None:
         """Do what the runtime does once for this run, such as compiling, so that no step's time counts it."""
@@ -102,7 +106,6 @@ class Trainer:
             loss, norm = self.steps.step(batches, config.optim.grad_clip)
             if not (math.isfinite(loss) and math.isfinite(norm)):
                 self._refuse(batches)
-        self.step += 1
         rate = config.tokens_per_step / (time.perf_counter() - begun)
         return Progress(self.step, config.steps, loss, lr, norm, self.step * config.tokens_per_step, rate)
 

@@ -1,5 +1,7 @@
 """The team: every job has its own outcome, and nobody works on behind an interrupted caller."""
 
+import os
+import signal
 import threading
 
 import pytest
@@ -176,3 +178,19 @@ def test_where_the_system_starts_no_more_threads_those_started_end(monkeypatch):
     for thread in started:
         thread.join(60)
         assert not thread.is_alive()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_has_a_team_of_its_own(team):
+    hold_that_it_works(team, 1)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # a child that waits for threads that it does not have would wait for ever
+        try:
+            hold_that_it_works(team, 2)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    hold_that_it_works(team, 3)

@@ -7,6 +7,7 @@ twice does no harm, and `run` waits for all threads however it ends.
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -59,8 +60,13 @@ class Team:
         self.size = team_size(size)
         self._inboxes: list[Inbox] = []
         self._last: Job | None = None
+        self._start()
+
+    def _start(self) -> None:
+        self._process = os.getpid()
+        self._inboxes = []
         try:
-            for i in range(1, size):
+            for i in range(1, self.size):
                 inbox: Inbox = queue.SimpleQueue()
                 self._inboxes.append(inbox)
                 threading.Thread(target=_serve, args=(i, inbox), name=f"byhand-{i}", daemon=True).start()
@@ -68,8 +74,9 @@ class Team:
             started = len(self._inboxes) - 1
             self.close()
             if isinstance(error, (RuntimeError, MemoryError)):  # what Python raises where the system refuses
+                less = max(1, started // 2)
                 raise ConfigError(
-                    f"the system started only {started} of {size - 1} threads. Use --threads {max(1, started // 2)}."
+                    f"the system started only {started} of {self.size - 1} threads. Use --threads {less}."
                 ) from None
             raise
 
@@ -78,6 +85,9 @@ class Team:
 
         give_up(i) is called if work(i) failed, was interrupted, or never began: the others must not wait for it.
         """
+        if self._process != os.getpid():  # a fork has only the thread that forked
+            self._last = None
+            self._start()
         self.settle()
         job = self._last = Job(work, give_up, self.size)
         try:
