@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from uniplot import plot_to_string
 
 from byhand import metrics
 from byhand.cli.arguments import parse
+from byhand.cli.text_plot import plot_to_string
 from byhand.errors import ByhandError, CheckpointError
 
 POINTS = 400  # more do not fit on a screen; each stands for the mean of its steps
