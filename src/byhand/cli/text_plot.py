@@ -1,4 +1,4 @@
-"""uniplot without Numba, which it would compile a loop with: that takes seconds, and a folder that one may write to."""
+"""uniplot without Numba, with which it would compile a loop: seconds, and a folder that one may write to."""
 
 import sys
 
