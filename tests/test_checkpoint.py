@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byhand import checkpoint
-from byhand.checkpoint import FILES, MANIFEST, Checkpoint
+from byhand import checkpoint, sealed, writing
+from byhand.checkpoint import FILES, MANIFEST, MODEL, OPTIMIZER, Checkpoint
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import CheckpointError
 from byhand.model import TinyGPT
@@ -129,7 +130,7 @@ def test_weights_of_another_shape_are_refused(tmp_path):
     wrong = example(1)
     wrong.config = other
     checkpoint.save(tmp_path, wrong)
-    with pytest.raises(CheckpointError, match=r"wte has shape \(11, 4\), but the config says \(11, 8\)"):
+    with pytest.raises(CheckpointError, match=r"model.safetensors has 2,\d+ bytes, but .* its arrays alone have"):
         checkpoint.load_model(tmp_path)
 
 
@@ -142,16 +143,106 @@ def test_what_a_kill_left_behind_is_cleared_away(tmp_path):
     assert checkpoint.load(tmp_path).step == 1
 
 
+def damage_silently(path: Path) -> None:
+    """Change a byte, not the size."""
+    damage(path, f"{OPTIMIZER}:altered")
+
+
+@pytest.mark.parametrize(
+    "harm", [damage_silently, lambda p: damage(p, f"{MODEL}:truncated"), lambda p: damage(p, f"{MANIFEST}:missing")]
+)
+def test_damaged_ones_do_not_count_among_those_kept(tmp_path, harm):
+    """With keep=2 and the last one damaged, the whole one before it must stay beside the new one."""
+    checkpoint.save(tmp_path, example(1))
+    harm(checkpoint.save(tmp_path, example(2)))
+    checkpoint.save(tmp_path, example(3), keep=2)
+    assert not checkpoint.defect(tmp_path / "step-00000001")
+    checkpoint.save(tmp_path, example(4), keep=2)
+    whole = [p.name for p in sorted(tmp_path.glob("step-*")) if not checkpoint.defect(p)]
+    assert whole == ["step-00000003", "step-00000004"]
+    # the damaged one is older than both, and so gone
+    assert sorted(p.name for p in tmp_path.glob("step-*")) == whole
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+def test_what_is_removed_is_byhands_own(tmp_path):
+    """Checkpoints with a file of the owner's in them, links, and names that are nearly byhand's stay."""
+    elsewhere = checkpoint.save(tmp_path / "elsewhere", example(2))
+    run = tmp_path / "run"
+    mine = checkpoint.save(run, example(1))
+    (mine / "notes").write_text("mine")
+    (run / elsewhere.name).symlink_to(elsewhere)
+    kept = [mine / "notes"]
+    for name in (".writing-novel", ".writing-step-1", ".removing-step-00000001", ".writing-step-00000009", "step-7"):
+        (run / name).mkdir()
+        (run / name / "chapter").write_text("mine")
+        kept.append(run / name / "chapter")
+    (run / "latest").write_text("mine")
+    for step in (5, 6, 7):
+        checkpoint.save(run, example(step), keep=1)
+    assert all(path.read_text() == "mine" for path in [*kept, run / "latest"])
+    assert not checkpoint.defect(elsewhere)
+    assert (run / elsewhere.name).is_symlink()
+    assert not checkpoint.defect(run / "step-00000007")
+    assert not (run / "step-00000006").exists()
+
+
+@pytest.mark.parametrize("done", range(6))
+def test_a_kill_while_pruning_leaves_nothing_behind(tmp_path, monkeypatch, done):
+    """The process ends after so many of the removals: the next save clears the rest away."""
+    checkpoint.save(tmp_path, example(1))
+
+    class Killed(BaseException):
+        pass
+
+    left = done
+
+    def unlink_until_killed(path, missing_ok=False, unlink=Path.unlink):
+        nonlocal left
+        if ".removing-" in str(path):
+            if not left:
+                raise Killed
+            left -= 1
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink_until_killed)
+    if done < 5:
+        with pytest.raises(Killed):
+            checkpoint.save(tmp_path, example(2), keep=1)
+    else:  # all five files are gone, the folder is not
+        monkeypatch.setattr(Path, "rmdir", lambda path: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            checkpoint.save(tmp_path, example(2), keep=1)
+    monkeypatch.undo()
+    assert checkpoint.load(tmp_path).step == 2
+    assert checkpoint.load(tmp_path).warnings == []
+    checkpoint.save(tmp_path, example(3), keep=1)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["latest", "step-00000003"]
+
+
+def test_what_this_process_wrote_is_not_read_again_to_prune(tmp_path, monkeypatch):
+    """Saving costs no second reading of what is kept."""
+    for step in range(1, 4):
+        checkpoint.save(tmp_path, example(step), keep=2)
+        monkeypatch.setattr(checkpoint, "_read", lambda *_: pytest.fail("it was read"))
+
+
+def test_a_state_that_could_not_be_read_again_is_not_written(tmp_path):
+    for text in ({"path": float("nan")}, {"path": object()}, {"a": 10**500}, {"path": "x" * (1 << 21)}):
+        with pytest.raises(CheckpointError, match="the trainer's state"):
+            checkpoint.save(tmp_path, replace(example(), state={"step": 1, "text": text}))
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no limit on the size of files")
 def test_a_full_disk_leaves_the_old_checkpoint_whole(tmp_path, monkeypatch):
     checkpoint.save(tmp_path, example(1))
 
-    def full(path: Path, content: bytes) -> None:
-        path.write_bytes(content[: len(content) // 2])
+    def full(descriptor: int, content: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "_write_synced", full)
-    with pytest.raises(CheckpointError, match=r"No space left on device; step-00000001 is still whole"):
+    monkeypatch.setattr(writing, "_write", full)
+    with pytest.raises(CheckpointError, match=r"model.*No space left on device; step-00000001 is still whole"):
         checkpoint.save(tmp_path, example(2))
     monkeypatch.undo()
     assert checkpoint.load(tmp_path).step == 1
@@ -162,14 +253,13 @@ def rewrite(path: Path, name: str, content: bytes) -> None:
     """Put other content into a checkpoint whose manifest then verifies: only its parts can tell that it is wrong."""
     (path / name).write_bytes(content)
     files = {n: (path / n).read_bytes() for n in FILES}
-    entries = {n: {"bytes": len(c), "sha256": checkpoint.sha256(c).hexdigest()} for n, c in files.items()}
-    (path / MANIFEST).write_bytes(checkpoint._json({**checkpoint.FORMAT, "files": entries}))
+    (path / MANIFEST).write_bytes(sealed.manifest(files))
 
 
 def test_parts_that_do_not_belong_together_are_refused(tmp_path):
     path = checkpoint.save(tmp_path / "a", example(5))
     other = checkpoint.save(tmp_path / "b", example(6))
-    for name, said in ((checkpoint.STATE, "is not what its name says"), (checkpoint.OPTIMIZER, "moments")):
+    for name, said in ((checkpoint.STATE, "is not what its name says"), (checkpoint.OPTIMIZER, "optimizer")):
         before = (path / name).read_bytes()
         foreign = b"{}" if name == checkpoint.OPTIMIZER else (other / name).read_bytes()
         if name == checkpoint.OPTIMIZER:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from byhand.data import ByteDataset, batch_generator, map_file
+from byhand.data import ByteDataset, batch_generator
 from byhand.errors import DataError
 
 TOKENS = (np.arange(1000) % 251).astype(np.uint8)
@@ -49,21 +49,10 @@ def test_split_keeps_every_byte_once(fraction):
     np.testing.assert_array_equal(np.concatenate([train.tokens, val.tokens]), TOKENS)
 
 
+def test_more_windows_than_the_text_has_take_no_more_memory():
+    assert len(ByteDataset(TOKENS[:20]).spread_windows(10**15, 16)[0]) == 4
+
+
 def test_too_short_a_text_says_how_long_it_must_be():
     with pytest.raises(DataError, match=r"notes holds 40 bytes, but seq_len 64 needs at least 65. .*--seq-len 32"):
         ByteDataset(TOKENS[:40], "notes").require(64)
-
-
-def test_files_are_mapped_not_read(tmp_path):
-    (tmp_path / "text").write_bytes(b"abc")
-    tokens = map_file(tmp_path / "text")
-    assert isinstance(tokens, np.memmap)
-    assert tokens.tobytes() == b"abc"
-
-
-def test_empty_and_missing_files_are_refused(tmp_path):
-    (tmp_path / "empty").touch()
-    with pytest.raises(DataError, match="is empty"):
-        map_file(tmp_path / "empty")
-    with pytest.raises(DataError, match="No such file"):
-        map_file(tmp_path / "missing")

@@ -1,14 +1,17 @@
 """Evaluation predicts every byte but the first exactly once, with as much context as the stride leaves."""
 
+import importlib.util
 import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from byhand.config import ModelConfig
 from byhand.data import ByteDataset
 from byhand.engine import no_grad
-from byhand.errors import ConfigError, DataError
+from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.evaluate import evaluate
 from byhand.model import TinyGPT
 
@@ -60,3 +63,60 @@ def test_what_cannot_be_evaluated():
         evaluate(GPT, ByteDataset(np.zeros(9, np.uint8)), 7)
     with pytest.raises(DataError, match="hold the id 32"):
         evaluate(GPT, ByteDataset(np.full(9, 32, np.uint8)))
+
+
+LOOPS = importlib.util.find_spec("numba") is not None and importlib.util.find_spec("scipy") is not None
+needs_loops = pytest.mark.skipif(not LOOPS, reason="needs the extra `fast`")
+
+
+def float32_model(**settings):
+    model = TinyGPT(ModelConfig(**{"vocab_size": 32, "seq_len": WINDOW, "d_model": 8, **settings}))
+    for p in model.parameters().values():
+        p.data = p.data * np.float32(15)
+    return model
+
+
+@needs_loops
+@pytest.mark.parametrize("settings", [{}, {"causal": False}, {"tied_embeddings": True, "norm_affine": True}], ids=str)
+@given(length=st.integers(2, 80), stride=st.integers(1, WINDOW), seed=st.integers(0, 99))
+@settings(max_examples=12)
+def test_the_loops_have_the_same_loss(settings, length, stride, seed):
+    model = float32_model(**settings)
+    arrays = {name: p.data for name, p in model.parameters().items()}
+    text = ByteDataset(np.random.default_rng(seed).integers(0, 32, length).astype(np.uint8))
+    expected, result = (evaluate(model, text, stride, runtime) for runtime in ("numpy", "loops"))
+    assert result.loss == pytest.approx(expected.loss, rel=1e-5)
+    assert (result.tokens, result.stride) == (expected.tokens, stride)
+    assert (expected.runtime, result.runtime) == ("numpy", "loops")
+    assert all(p.data is arrays[name] for name, p in model.parameters().items()), "the model was changed"
+
+
+@needs_loops
+def test_auto_takes_the_loops_for_long_texts_alone(monkeypatch):
+    text = ByteDataset(np.zeros(50, np.uint8))
+    assert evaluate(float32_model(), text).runtime == "numpy"
+    monkeypatch.setattr("byhand.evaluate.LEAST_WORK", 1.0)
+    assert evaluate(float32_model(), text).runtime == "loops"
+    assert evaluate(GPT, text).runtime == "numpy"
+    monkeypatch.setattr("byhand.evaluate.loops.missing", lambda: ["numba"])
+    assert evaluate(float32_model(), text).runtime == "numpy"
+
+
+def test_loops_that_cannot_are_refused(monkeypatch):
+    text = ByteDataset(np.zeros(50, np.uint8))
+    monkeypatch.setattr("byhand.evaluate.loops.missing", lambda: ["numba"])
+    with pytest.raises(ConfigError, match="needs numba"):
+        evaluate(float32_model(), text, runtime="loops")
+    monkeypatch.setattr("byhand.evaluate.loops.missing", list)
+    with pytest.raises(ConfigError, match="float32, not float64"):
+        evaluate(GPT, text, runtime="loops")
+
+
+@pytest.mark.parametrize("runtime", ["numpy", pytest.param("loops", marks=needs_loops)])
+@pytest.mark.parametrize("bad", [np.nan, 3e38])
+def test_a_loss_that_is_not_finite_is_an_error(runtime, bad):
+    model = float32_model()
+    w = model.parameters()["lm_head.w"].data
+    w[...] = np.sign(w) * np.float32(bad)  # finite or not, the logits are not
+    with pytest.raises(NonFiniteError, match=r"the loss on the notes is (nan|inf)"):
+        evaluate(model, ByteDataset(np.zeros(30, np.uint8), "the notes"), runtime=runtime)

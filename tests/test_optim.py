@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.runtimes.interrupts import at_every_point
 
 from byhand.config import OptimConfig
 from byhand.engine import Tensor
@@ -188,3 +189,29 @@ def test_a_warm_up_takes_at_most_half_of_a_run():
 def test_a_constant_schedule_stays_at_lr_after_the_warm_up():
     config = OptimConfig(lr=1.0, warmup_steps=2, schedule="constant")
     assert [learning_rate(config, s, 6) for s in range(6)] == [0.5, 1, 1, 1, 1, 1]
+
+
+def test_an_interrupt_anywhere_changes_all_or_nothing():
+    def everything(p, optimizer):
+        arrays = [*(t.data for t in p.values()), *optimizer.m.values(), *optimizer.v.values()]
+        return b"".join(a.tobytes() for a in arrays)
+
+    p, optimizer = None, None
+
+    def made(steps):
+        nonlocal p, optimizer
+        p, optimizer = parameters(), AdamW(lr=0.1)
+        for t in p.values():
+            t.grad = np.ones(t.shape)
+        for _ in range(steps):
+            optimizer.step(p)
+        return everything(p, optimizer)
+
+    outcomes, counted = [made(n) for n in range(1, 3)], set()
+    for point in at_every_point(lambda: (made(1), optimizer.step(p)), "byhand/optim.py", "equations/adamw.py"):
+        if optimizer.t:  # else the first of the two steps was interrupted
+            assert everything(p, optimizer) == outcomes[optimizer.t - 1], point
+            counted.add(optimizer.t)
+        else:
+            assert not optimizer.m, point
+    assert counted == {1, 2}

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+import tracemalloc
 
 import pytest
 
@@ -28,10 +29,10 @@ def test_a_fifo_and_a_device_are_refused_at_once(tmp_path):
 
 
 def test_a_folder_a_missing_file_and_a_nul_are_os_errors(tmp_path):
-    for path in (tmp_path, tmp_path / "missing", "a\0b"):
-        with pytest.raises(OSError) as caught:
+    for path, why in ((tmp_path, "directory"), (tmp_path / "missing", "No such file"), ("a\0b", "null byte")):
+        with pytest.raises(OSError, match=f"{why}.*{str(path)[-1]}") as caught:
             read_regular(path, 10)
-        assert caught.value.strerror
+        assert caught.value.filename == str(path)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_a_folder_a_missing_file_and_a_nul_are_os_errors(tmp_path):
 )
 def test_hostile_json_is_a_value_error(content):
     for given in (content, content.encode()):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=r"nested|number|digits|Expecting|Unterminated"):
             parse_json(given)
 
 
@@ -50,7 +51,7 @@ def test_brackets_and_digits_inside_strings_do_not_count():
 
 def test_escaped_quotes_without_an_end_take_linear_time():
     begun = time.process_time()
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="Unterminated"):
         parse_json('"' + '\\"' * 500_000)
     assert time.process_time() - begun < 60  # quadratic, it would take hours
 
@@ -60,3 +61,18 @@ def test_integers_are_bounded_before_they_are_converted():
     for written in ("1" * 5000, "1.5", "", "²", "1_0"):
         with pytest.raises(DataError, match="an index"):
             parse_integer(written, "an index")
+
+
+def test_a_generous_bound_allocates_nothing(tmp_path):
+    (tmp_path / "file").write_bytes(b"12345")
+    tracemalloc.start()
+    assert read_regular(tmp_path / "file", 1 << 40) == b"12345"
+    assert tracemalloc.get_traced_memory()[1] < 4e6
+    tracemalloc.stop()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="there is no /proc")
+def test_a_file_that_does_not_tell_its_size_is_read_to_its_end():
+    assert b"Pid:" in read_regular("/proc/self/status", 1 << 20)
+    with pytest.raises(OSError, match="more than 10 bytes"):
+        read_regular("/proc/self/status", 10)

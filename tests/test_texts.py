@@ -1,13 +1,16 @@
 """Where texts come from."""
 
 import hashlib
+import io
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from byhand import texts
+from byhand import run_folder, texts
 from byhand.errors import DataError
+from byhand.sealed import manifest
+from byhand.text_file import TextFile
 from byhand.texts import cached_download, open_text
 
 
@@ -31,12 +34,41 @@ def test_the_standard_library_is_megabytes_of_source_in_a_fixed_order():
     assert b"class OrderedDict" in text.tokens.tobytes()
 
 
-def test_a_file_is_mapped(tmp_path):
+def test_a_file_stays_on_disk(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"some text")
     text = open_text(str(path))
     assert text.path == path.resolve()
-    assert text.tokens.tobytes() == b"some text"
+    assert isinstance(text.tokens, TextFile)
+    assert text.tokens[:].tobytes() == b"some text"
+
+
+def test_runs_and_checkpoints_are_no_text_and_files_of_the_same_names_are(tmp_path):
+    """Told by content: a manifest.json or metrics.jsonl of the owner's makes no run."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "manifest.json").write_text("1")
+    (notes / "metrics.jsonl").write_text("2")
+    run = tmp_path / "run"
+    run_folder.begin(run)
+    (run / "metrics.jsonl").write_text("no")
+    best = tmp_path / "best"
+    best.mkdir()
+    (best / "manifest.json").write_bytes(manifest({"model.safetensors": b""}))
+    (best / "model.safetensors").write_text("no")
+    assert open_text(str(tmp_path)).tokens.tobytes() == b"12"
+
+
+def test_what_is_too_large_for_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(texts, "MOST", 10)
+    (tmp_path / "a").write_bytes(b"0123456789")
+    assert len(open_text(str(tmp_path)).tokens) == 10
+    (tmp_path / "b").write_bytes(b"0")
+    with pytest.raises(DataError, match="2 files hold 11 bytes"):
+        open_text(str(tmp_path))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"0123456789a")))
+    with pytest.raises(DataError, match="standard input holds more than 10 bytes"):
+        open_text("-")
 
 
 def test_missing_and_empty_sources_are_refused(tmp_path):
@@ -92,8 +124,3 @@ def test_a_download_with_another_hash_is_not_kept(server, tmp_path):
 def test_without_network_the_error_says_what_to_do(tmp_path):
     with pytest.raises(DataError, match=r"cannot download .* pass a file of your own with --data"):
         cached_download("http://127.0.0.1:9/text", "0" * 64, tmp_path / "text")
-
-
-def test_the_cache_folder_can_be_named(monkeypatch, tmp_path):
-    monkeypatch.setenv("BYHAND_CACHE", str(tmp_path))
-    assert texts.cache_folder() == tmp_path

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.runtimes.interrupts import at_every_point
 
-from byhand import checkpoint
+from byhand import checkpoint, steps
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.data import ByteDataset
-from byhand.errors import CheckpointError, NonFiniteError
+from byhand.errors import CheckpointError, ConfigError, NonFiniteError
 from byhand.train import Trainer, require_same_text, training
 
 TEXT = np.frombuffer(b"".join(b"line %d of a text; " % (i * i) for i in range(200)), dtype=np.uint8)
@@ -42,7 +43,8 @@ def digest(run: Path) -> str:
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
     run = tmp_path_factory.mktemp("whole")
-    records = list(training(trainer(), run))
+    records = list(training(trainer(replace(CONFIG, keep=100)), run))
+    assert [p.name for p in sorted(run.glob("step-*"))] == [f"step-{n:08d}" for n in (4, 8, 12, 16, 20)]
     return digest(run), records
 
 
@@ -65,7 +67,7 @@ def test_a_run_stopped_anywhere_and_resumed_ends_with_the_same_bits(tmp_path, un
     assert [facts(p) for p in before + after] == [facts(p) for p in records]
 
 
-def test_evaluations_and_saves_are_where_the_settings_say(uninterrupted):
+def test_evaluations_are_where_the_settings_say(uninterrupted):
     _, records = uninterrupted
     assert [p.step for p in records] == list(range(1, 21))
     assert [p.step for p in records if p.val_loss is not None] == [7, 14, 20]
@@ -153,3 +155,114 @@ def test_everything_has_the_precision_that_was_asked_for(dtype):
     run.update()
     arrays = {n: p.data for n, p in run.model.parameters().items()} | run.optimizer.m | run.optimizer.v
     assert {str(a.dtype) for a in arrays.values()} == {dtype}
+
+
+@pytest.mark.parametrize("scale", [1e21, 1e25])
+def test_a_model_whose_loss_overflows_is_not_committed_though_it_is_finite(tmp_path, scale):
+    run = trainer(replace(CONFIG, runtime="numpy"))
+    run.update()
+    run.save(tmp_path)
+    run.update()
+    for p in run.model.parameters().values():
+        p.data = (p.data * scale).astype(p.dtype)
+    assert all(np.isfinite(p.data).all() for p in run.model.parameters().values())
+    with pytest.raises(NonFiniteError, match="step 2: the validation loss is not finite; it was not saved"):
+        run.save(tmp_path)
+    assert [p.name for p in tmp_path.glob("step-*")] == ["step-00000001"]
+
+
+def test_what_was_asked_for_is_kept_and_what_was_used_beside_it(tmp_path):
+    asked = replace(CONFIG, runtime="auto", threads=0)
+    run = trainer(asked)
+    run.save(tmp_path)
+    loaded = checkpoint.load(tmp_path)
+    assert loaded.config == asked
+    assert loaded.state["used"] == run.used
+    assert run.used["runtime"] in ("loops", "numpy")
+    assert run.change == ""
+    again = trainer(loaded.config, loaded)
+    assert (again.used, again.change) == (run.used, "")
+
+
+def test_a_run_that_goes_on_otherwise_says_so_in_a_line(tmp_path):
+    trainer().save(tmp_path)
+    loaded = checkpoint.load(tmp_path)
+    loaded.state["used"] = {"runtime": "loops", "threads": 64, "blas": "register tiles"}
+    again = trainer(replace(loaded.config, runtime="numpy"), loaded)
+    assert again.used == {"runtime": "numpy"}
+    assert again.change.startswith("so far loops on 64 threads (register tiles) computed this run, now numpy goes on")
+    assert "\n" not in again.change
+
+
+@pytest.mark.parametrize("used", ["loops", 7, [], {}, {"threads": "9" * 5000}, {"threads": True}, {"runtime": {}}])
+def test_whatever_a_checkpoint_says_was_used_it_goes_on(tmp_path, used):
+    config = replace(CONFIG, runtime="numpy")
+    trainer(config).save(tmp_path)
+    loaded = checkpoint.load(tmp_path)
+    loaded.state["used"] = used
+    again = trainer(loaded.config, loaded)
+    again.update()
+    assert len(again.change) < 400
+
+
+def without_numba(monkeypatch):
+    monkeypatch.setattr(steps.loops, "missing", lambda: ["numba"])
+
+
+def test_a_run_of_the_loops_goes_on_without_them(tmp_path, monkeypatch):
+    trainer(replace(CONFIG, runtime="auto")).save(tmp_path)
+    loaded = checkpoint.load(tmp_path)
+    loaded.state["used"] = {"runtime": "loops", "threads": 2, "blas": "register tiles"}
+    without_numba(monkeypatch)
+    again = trainer(loaded.config, loaded)
+    assert again.used == {"runtime": "numpy"}
+    assert "now numpy goes on" in again.change
+    again.update()
+
+
+def test_a_checkpoint_that_holds_what_was_used_in_place_of_what_was_asked_goes_on_too(tmp_path, monkeypatch):
+    """As runs were saved before `used` was kept: nobody knows whether loops were asked for."""
+    trainer().save(tmp_path)
+    loaded = checkpoint.load(tmp_path)
+    del loaded.state["used"]
+    without_numba(monkeypatch)
+    again = trainer(replace(loaded.config, runtime="loops", threads=2), loaded)
+    assert again.used == {"runtime": "numpy"}
+    with pytest.raises(ConfigError, match="needs numba"):
+        trainer(replace(CONFIG, runtime="loops"))
+
+
+@pytest.mark.parametrize(
+    ("cores", "asked", "threads"), [(4, 0, 3), (3, 0, 3), (2, 0, 2), (4, 1, 1), (1, 2, 2)], ids=str
+)
+def test_a_resumed_run_keeps_its_threads_if_there_are_cores_for_them(monkeypatch, cores, asked, threads):
+    """The shares of a batch decide the order of sums, so other threads give other last digits."""
+    monkeypatch.setattr(steps.loops, "missing", list)
+    monkeypatch.setattr(steps.loops, "cores", lambda: cores)
+    used = {"runtime": "loops", "threads": 3, "blas": "register tiles"}
+    config = steps.resolved(steps.resumed(replace(CONFIG, threads=asked), used))
+    assert (config.runtime, config.threads) == ("loops", threads)
+
+
+def test_an_interrupt_anywhere_in_an_update_leaves_a_run_that_can_go_on(tmp_path):
+    """The step counts what the weights have seen, so that going on gives the bits of an undisturbed run."""
+    config = replace(CONFIG, runtime="numpy", batch_size=1, grad_accum=1)
+    expected, run, points = trainer(config), None, 0
+    for _ in range(3):
+        expected.update()
+    expected = [p.data.tobytes() for p in expected.model.parameters().values()]
+
+    def interrupted():
+        nonlocal run
+        run = trainer(config)
+        run.update()
+        run.update()
+
+    for point in at_every_point(interrupted, "byhand/train.py", "byhand/steps.py", "byhand/optim.py"):
+        points += 1
+        if points % 7 or run is None:
+            continue  # each is 30 ms
+        while run.step < 3:
+            run.update()
+        assert [p.data.tobytes() for p in run.model.parameters().values()] == expected, point
+    assert points > 100

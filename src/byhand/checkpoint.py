@@ -5,34 +5,39 @@
 
 A checkpoint is written into a temporary directory beside its place, every file and both directories are synced,
 and only then is it renamed. The manifest, written last, has size and SHA-256 of each file; nothing is read without
-it. Older checkpoints go only after a newer one is safe.
+it, and nothing is read that is larger than the config allows. Older checkpoints go only after a newer one is safe.
 """
 
 from __future__ import annotations
 
-import json
+import errno
 import os
-import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load as read_safetensors
 from safetensors.numpy import save as write_safetensors
 
 from byhand.config import TrainConfig, from_dict, to_dict
 from byhand.errors import ByhandError, CheckpointError
-from byhand.model import TinyGPT
+from byhand.memory import physical
+from byhand.model import TinyGPT, parameter_shapes
+from byhand.reading import SMALL, parse_json, read_regular
+from byhand.removal import remove, remove_files, remove_left_over
+from byhand.run_folder import MANIFEST, MODEL, checkpoints, is_checkpoint, step_of
+from byhand.sealed import Sealed, as_json, manifest
+from byhand.tensor_file import sizes, tensors
+from byhand.writing import TEMPORARY, create, replace, sync_folder
 
-MODEL, CONFIG, OPTIMIZER, STATE = "model.safetensors", "config.json", "optimizer.safetensors", "trainer_state.json"
+CONFIG, OPTIMIZER, STATE = "config.json", "optimizer.safetensors", "trainer_state.json"
 FILES = (MODEL, CONFIG, OPTIMIZER, STATE)
-MANIFEST, LATEST, TEMPORARY = "manifest.json", "latest", ".writing-"
-FORMAT = {"format": "byhand-checkpoint", "version": 1}
+NAMES = (MANIFEST, *FILES)
+LATEST = "latest"
 RETRIES = 5
+_known: set[tuple[object, ...]] = set()  # checkpoints that this process wrote or verified, as `_signature` knows them
 
 
 @dataclass
@@ -69,63 +74,66 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
     moments = {f"{k}.{n}": a for k, part in (("m", checkpoint.m), ("v", checkpoint.v)) for n, a in part.items()}
     contents = {
         MODEL: write_safetensors(_contiguous(checkpoint.parameters)),
-        CONFIG: _json(to_dict(checkpoint.config)),
+        CONFIG: as_json(to_dict(checkpoint.config)),
         OPTIMIZER: write_safetensors(_contiguous(moments)),
-        STATE: _json(checkpoint.state),
+        STATE: _state(checkpoint),
     }
-    manifest = {name: {"bytes": len(c), "sha256": sha256(c).hexdigest()} for name, c in contents.items()}
-    contents[MANIFEST] = _json({**FORMAT, "files": manifest})
+    contents[MANIFEST] = manifest(contents)
     temporary = run / f"{TEMPORARY}{final.name}"
     try:
         run.mkdir(parents=True, exist_ok=True)
-        _remove_temporary(run)
+        remove_left_over(run, NAMES)
         if final.exists() and not defect(final):
             return final  # the same step of the same run, whole already
         temporary.mkdir()
         for name, content in contents.items():
-            _write_synced(temporary / name, content)
-        _sync_folder(temporary)
-        if final.exists():
-            shutil.rmtree(final)
+            create(temporary / name, [content])
+        sync_folder(temporary)
+        remove(final, NAMES)
         temporary.rename(final)
-        _sync_folder(run)
-        _write_synced(run / f"{TEMPORARY}{LATEST}", f"{final.name}\n".encode())
-        (run / f"{TEMPORARY}{LATEST}").replace(run / LATEST)
-        _sync_folder(run)
+        sync_folder(run)
+        _known.add(_signature(final))
+        if _is_own_latest(run / LATEST):
+            replace(run / LATEST, [f"{final.name}\n".encode()])
     except OSError as error:
-        shutil.rmtree(temporary, ignore_errors=True)
+        remove_files(temporary, NAMES)
         older = newest_whole(run)
         rest = f"{older.name} is still whole" if older else "there is no older checkpoint"
+        full = error.errno in (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", None))
         raise CheckpointError(
-            f"cannot write {final}: {error.strerror}; {rest}. Free some space and resume."
+            f"cannot write {str(error.filename2 or error.filename).replace(temporary.name, final.name)}: "
+            f"{error.strerror}; {rest}. "
+            f"{'Free some space' if full else 'Make it writable'} and resume."
         ) from None
     _prune(final, keep)
     return final
 
 
-def load(run: Path) -> Checkpoint:
+def load(run: Path, moments: bool = True) -> Checkpoint:
     """Return the newest whole checkpoint of a run folder (or the one that the path itself names).
+
+    moments  False leaves out m and v, two thirds of the bytes, which only training reads
 
     A damaged one is passed over with a warning in `.warnings`. Raises CheckpointError if none is whole.
     """
-    if not run.exists():
+    if not os.path.isdir(run):
         raise CheckpointError(f"there is no run {run}. Check the path, or start one with `byhand train --out {run}`.")
     if is_checkpoint(run):
-        return _read(run, _verified(run))
+        return _read(run, moments)
     warnings: list[str] = []
     for _ in range(RETRIES):
-        listed = _candidates(run)
+        listed = checkpoints(run)
         warnings.clear()
         for candidate in listed:
             try:
-                checkpoint = _read(candidate, _verified(candidate))
+                checkpoint = _read(candidate, moments)
             except CheckpointError as error:
                 warnings.append(str(error))
                 continue
             checkpoint.warnings = [f"{w} Going on from {candidate.name}." for w in warnings]
             return checkpoint
         # A run that trains removes old checkpoints after writing newer ones: then the list has changed meanwhile.
-        if _candidates(run) == listed:
+        if checkpoints(run) == listed:
             break
     if warnings:
         raise CheckpointError(f"{warnings[0]} No older one is whole; start again with `byhand train`.")
@@ -134,126 +142,138 @@ def load(run: Path) -> Checkpoint:
 
 def load_model(run: str | Path) -> TinyGPT:
     """Return the model of a run's newest whole checkpoint. CheckpointError if there is none."""
-    return load(Path(run)).model()
-
-
-def is_checkpoint(path: Path) -> bool:
-    """Return whether a path is one checkpoint of a run, and not a run."""
-    return (path / MANIFEST).exists() or path.resolve().name.startswith("step-")
+    return load(Path(run), moments=False).model()
 
 
 def defect(checkpoint: Path) -> str:
-    """Return in a sentence what is wrong with a checkpoint directory; empty if it verifies."""
+    """Return in a sentence what is wrong with a checkpoint directory; empty if it can be loaded."""
     try:
-        _verified(checkpoint)
+        if _signature(checkpoint) not in _known:
+            _read(checkpoint)
     except CheckpointError as error:
         return str(error)
     return ""
 
 
-def _verified(path: Path) -> dict[str, bytes]:
-    """Return the contents of a checkpoint's files, each read once and held against the manifest."""
-    try:
-        written = (path / MANIFEST).read_bytes()
-        entries = json.loads(written)["files"]
-        if written != _json({**FORMAT, "files": entries}) or set(entries) != set(FILES):
-            raise CheckpointError(f"{path} is damaged: {MANIFEST} is not as it was written.")
-        contents = {name: (path / name).read_bytes() for name in FILES}
-        for name, content in contents.items():
-            if len(content) != entries[name]["bytes"]:
-                raise CheckpointError(
-                    f"{path} is damaged: {name} has {len(content)} bytes, not {entries[name]['bytes']}."
-                )
-            if sha256(content).hexdigest() != entries[name]["sha256"]:
-                raise CheckpointError(f"{path} is damaged: {name} does not have the SHA-256 of its manifest.")
-    except FileNotFoundError as error:
-        raise CheckpointError(f"{path} is not whole: {Path(str(error.filename)).name} is missing.") from None
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {error.strerror}.") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise CheckpointError(f"{path} is damaged: {MANIFEST} cannot be understood.") from None
-    return contents
-
-
 def newest_whole(run: Path) -> Path | None:
-    """Return the newest checkpoint that verifies, or None."""
-    return next((c for c in _candidates(run) if not defect(c)), None)
+    """Return the newest checkpoint that can be loaded, or None."""
+    return next((c for c in checkpoints(run) if not defect(c)), None)
 
 
-def _read(path: Path, contents: Mapping[str, bytes]) -> Checkpoint:
-    """Make a checkpoint of verified contents; CheckpointError if its parts do not belong together."""
+def _read(path: Path, moments: bool = True) -> Checkpoint:
+    """Return a checkpoint of which every part was verified, and belongs to the others.
+
+    Without moments their file is looked at for its size alone.
+    """
+    before = _signature(path)
+    sealed = Sealed(path, FILES)
     try:
-        config = from_dict(TrainConfig, json.loads(contents[CONFIG]), CONFIG)
-        state = json.loads(contents[STATE])
-        parameters = read_safetensors(contents[MODEL])
-        moments = read_safetensors(contents[OPTIMIZER])
+        config = from_dict(TrainConfig, parse_json(sealed.read(CONFIG, SMALL).tobytes()), CONFIG)
+        state = parse_json(sealed.read(STATE, SMALL).tobytes())
         step, text = state["step"], state["text"]
-    except (ValueError, TypeError, KeyError, SafetensorError, ByhandError) as error:
-        said = str(error).rstrip(".")
-        raise CheckpointError(f"{path} cannot be understood: {said}. Was it made by a newer version?") from None
-    m, v = ({n[2:]: a for n, a in moments.items() if n.startswith(k)} for k in ("m.", "v."))
-    arrays = {n: (a.shape, str(a.dtype)) for n, a in parameters.items()}
-    named = path.resolve().name
-    if not isinstance(step, int) or not isinstance(text, dict) or (_step(named) not in (None, step)):
+    except CheckpointError:
+        raise
+    except (ValueError, TypeError, KeyError, ByhandError) as error:
+        raise CheckpointError(
+            f"{path} cannot be understood: {_brief(error)}. Was it made by a newer version?"
+        ) from None
+    if type(step) is not int or not 0 <= step < 10**18 or not isinstance(text, dict):
+        raise CheckpointError(f"{path} is damaged: {STATE} is not one of a trainer.")
+    if step_of(path.resolve().name) not in (None, step):
         raise CheckpointError(f"{path} is not what its name says: {STATE} is of step {step}.")
-    for what, part in (("m", m), ("v", v)):
-        if step and {n: (a.shape, str(a.dtype)) for n, a in part.items()} != arrays:
-            raise CheckpointError(f"{path} is damaged: the moments {what} do not match the parameters.")
-    if any(dtype != config.array_dtype for _, dtype in arrays.values()):
-        raise CheckpointError(f"{path} is damaged: the parameters are not {config.array_dtype}, as {CONFIG} says.")
-    return Checkpoint(config, parameters, m, v, state, path)
+    shapes, dtype = parameter_shapes(config.model), config.array_dtype
+    both = {f"{k}.{n}": s for k in "mv" for n, s in shapes.items()}
+    if step == 0 and sealed.size(OPTIMIZER) < sizes(both, dtype)[0]:
+        both = {}  # nothing was updated yet
+    parts = {MODEL: shapes, OPTIMIZER: both}
+    for name, part in parts.items():
+        fewest, most = sizes(part, dtype)
+        if not fewest <= sealed.size(name) <= most:
+            raise CheckpointError(
+                f"{path} is damaged: {name} has {sealed.size(name):,} bytes, but by {CONFIG} "
+                f"its arrays alone have {fewest - 8:,}."
+            )
+    if (have := physical()) is not None and sum(map(sealed.size, parts)) > have:
+        raise CheckpointError(
+            f"{path} holds more than this machine's memory of {have / 1e9:.1f} GB. Use a larger one."
+        )
+    if not moments:
+        del parts[OPTIMIZER]
+    found: dict[str, np.ndarray] = {}
+    for name, part in parts.items():
+        content = sealed.read(name, sizes(part, dtype)[1])
+        try:
+            found |= tensors(content, part, dtype)
+        except ValueError as error:
+            raise CheckpointError(f"{path} is damaged: {name}: {_brief(error)}.") from None
+    if any((found[name] < 0).any() for name in both if name in found and name.startswith("v.")):
+        raise CheckpointError(f"{path} is damaged: a mean of squared gradients is negative.")
+    if moments:
+        _known.add(before)
+    m, v = ({n: found[f"{k}.{n}"] for n in shapes if f"{k}.{n}" in found} for k in "mv")
+    return Checkpoint(config, {n: found[n] for n in shapes}, m, v, state, path)
 
 
-def _step(name: str) -> int | None:
-    """Return the step in a checkpoint's name, or None for any other name."""
-    digits = name.removeprefix("step-")
-    return int(digits) if name.startswith("step-") and digits.isdecimal() else None
-
-
-def _candidates(run: Path) -> list[Path]:
-    """List a run's checkpoints from new to old. (`latest` is for people: a kill can leave it one behind.)"""
-    found = [p for p in run.glob("step-*") if _step(p.name) is not None and p.is_dir()]
-    return sorted(found, key=lambda p: _step(p.name) or 0, reverse=True)
+def _brief(error: Exception) -> str:
+    """Return an error's words in one line: some quote what was read."""
+    said = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+    return " ".join(said.split())[:200].rstrip(".")
 
 
 def _prune(written: Path, keep: int) -> None:
-    """Keep the checkpoint just written and the newest older ones, `keep` in all; failing to remove does no harm."""
-    not_newer = [p for p in _candidates(written.parent) if (_step(p.name) or 0) <= (_step(written.name) or 0)]
-    for old in not_newer[keep:]:
-        (old / MANIFEST).unlink(missing_ok=True)  # first, so that a half-removed one is never taken for whole
-        shutil.rmtree(old, ignore_errors=True)
+    """Keep the checkpoint just written and the newest older whole ones, `keep` in all.
+
+    Damaged ones do not count, and go once they are older than those. Failing to remove does no harm.
+    """
+    whole = 1
+    step = step_of(written.name) or 0
+    for old in checkpoints(written.parent):
+        if (step_of(old.name) or 0) >= step:
+            continue
+        if whole >= keep:
+            _known.discard(_signature(old))
+            with suppress(OSError):
+                remove(old, NAMES)
+        elif not defect(old):
+            whole += 1
 
 
-def _remove_temporary(run: Path) -> None:
-    for path in run.glob(f"{TEMPORARY}*"):
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+def _is_own_latest(latest: Path) -> bool:
+    """Return whether `latest` may be written; it is for people, so an owner's file or link of that name stays."""
+    if not os.path.lexists(latest):
+        return True
+    with suppress(OSError):
+        return (
+            not latest.is_symlink()
+            and step_of(read_regular(latest, 100).decode(errors="replace").strip()) is not None
+        )
+    return False
+
+
+def _state(checkpoint: Checkpoint) -> bytes:
+    """Return the state as it is stored; CheckpointError if it could not be read again."""
+    try:
+        written = as_json(checkpoint.state)
+        parse_json(written)
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f"the trainer's state cannot be stored as JSON: {_brief(error)}.") from None
+    if len(written) > SMALL:
+        raise CheckpointError(f"the trainer's state has {len(written):,} bytes, more than the {SMALL:,} it may have.")
+    return written
+
+
+def _signature(path: Path) -> tuple[object, ...]:
+    """Return what changes when a file of a checkpoint is written."""
+    found: list[object] = [path.name]
+    for name in NAMES:
+        try:
+            status = os.stat(path / name)
+        except OSError:
+            return (path, None)
+        found += [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
+    return tuple(found)
 
 
 def _contiguous(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Copy views into row-major arrays: the NumPy writer of safetensors stores a transposed view scrambled."""
     return {name: np.ascontiguousarray(a) for name, a in arrays.items()}
-
-
-def _json(value: Any) -> bytes:
-    return (json.dumps(value, indent=2, sort_keys=True) + "\n").encode()
-
-
-def _write_synced(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    """Make a rename durable; Windows has no such call and needs none."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -6,7 +6,7 @@ field is its help text.
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import dataclass, field, fields
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -15,6 +15,14 @@ from byhand.errors import ConfigError
 
 Dtype = Literal["float32", "float64", "bfloat16"]
 Runtime = Literal["auto", "loops", "numpy"]
+MOST = {  # what no machine of today can use, and what nothing needs to be built for in order to be refused
+    **dict.fromkeys(("vocab_size", "seq_len", "d_ff", "batch_size", "grad_accum", "eval_windows"), 1 << 20),
+    "d_model": 1 << 17,
+    **dict.fromkeys(("n_layers", "threads"), 1024),
+    "keep": 10**6,
+    **dict.fromkeys(("steps", "warmup_steps", "eval_interval", "save_interval"), 10**12),
+    "seed": 2**63 - 1,
+}
 Weights = Literal["float32", "bfloat16"]  # what generation reads
 
 
@@ -52,11 +60,12 @@ class ModelConfig:
         _at_least(self, 1, "vocab_size", "seq_len", "d_model", "n_layers", "n_heads")
         if self.d_ff is not None:
             _at_least(self, 1, "d_ff")
+        _at_most(self)
         if self.d_model % self.n_heads:
             divisors = [h for h in range(1, self.d_model + 1) if self.d_model % h == 0]
             near = sorted(divisors, key=lambda h: abs(h - self.n_heads))[:2]
             raise ConfigError(
-                f"n_heads {self.n_heads} does not divide d_model {self.d_model}. "
+                f"n_heads {_brief(self.n_heads)} does not divide d_model {self.d_model}. "
                 f"Use --n-heads {' or '.join(map(str, sorted(near)))}."
             )
 
@@ -114,6 +123,7 @@ class OptimConfig:
     def __post_init__(self) -> None:
         _check_types(self)
         _at_least(self, 0, "lr", "warmup_steps", "weight_decay", "grad_clip")
+        _at_most(self)
         if self.min_lr is not None and not 0 <= self.min_lr <= self.lr:
             raise ConfigError(f"min_lr {self.min_lr} must lie between 0 and lr {self.lr}. Lower --min-lr.")
         for name in ("beta1", "beta2"):
@@ -162,6 +172,7 @@ class TrainConfig:
         _check_types(self)
         _at_least(self, 1, "steps", "batch_size", "grad_accum", "eval_windows", "keep")
         _at_least(self, 0, "eval_interval", "save_interval", "seed", "threads")
+        _at_most(self)
 
     @property
     def array_dtype(self) -> str:
@@ -186,11 +197,11 @@ def from_dict(cls: type[Any], values: dict[str, Any], where: str = "config") -> 
     """Make a config of nested plain values; unknown keys are an error, missing ones take the default."""
     nested = {"model": ModelConfig, "data": DataConfig, "optim": OptimConfig} if cls is TrainConfig else {}
     if not isinstance(values, dict):
-        raise ConfigError(f"{where} is {values!r}, but must be a table of settings.")
+        raise ConfigError(f"{where} is {_brief(values)}, but must be a table of settings.")
     known = {f.name for f in fields(cls)}
     unknown = sorted(set(values) - known)
     if unknown:
-        raise ConfigError(f"{where} has an unknown key {unknown[0]!r}. Known keys: {', '.join(sorted(known))}.")
+        raise ConfigError(f"{where} has an unknown key {_brief(unknown[0])}. Known keys: {', '.join(sorted(known))}.")
     return cls(
         **{
             name: from_dict(nested[name], value, f"{where}.{name}") if name in nested else value
@@ -206,13 +217,13 @@ def _check_types(config: Any) -> None:
         kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
         if get_origin(hint) is Literal:
             if value not in get_args(hint):
-                raise ConfigError(f"{name} is {value!r}. Use one of {', '.join(get_args(hint))}.")
+                raise ConfigError(f"{name} is {_brief(value)}. Use one of {', '.join(get_args(hint))}.")
             continue
         wanted = (*kinds, int) if float in kinds else kinds
         if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
-            raise ConfigError(f"{name} is {value!r}, which is not {kinds[0].__name__}.")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ConfigError(f"{name} is {value}, but must be a finite number.")
+            raise ConfigError(f"{name} is {_brief(value)}, which is not {kinds[0].__name__}.")
+        if float in kinds and value is not None and not abs(value) <= sys.float_info.max:
+            raise ConfigError(f"{name} is {_brief(value)}, but must be a finite number.")
 
 
 def _at_least(config: Any, low: int, *names: str) -> None:
@@ -222,4 +233,21 @@ def _at_least(config: Any, low: int, *names: str) -> None:
         if value < low:
             flag, default = name.replace("_", "-"), type(config).__dataclass_fields__[name].default
             usual = max(low, 1) if default is None else default
-            raise ConfigError(f"{name} is {value}, but must be at least {low}. Use --{flag} {usual}.")
+            raise ConfigError(f"{name} is {_brief(value)}, but must be at least {low}. Use --{flag} {usual}.")
+
+
+def _at_most(config: Any) -> None:
+    """Raise ConfigError for the first field that is above its largest value."""
+    for f in fields(config):
+        value, most = getattr(config, f.name), MOST.get(f.name)
+        if most is not None and value is not None and value > most:
+            flag = f.name.replace("_", "-")
+            raise ConfigError(f"{f.name} is {_brief(value)}, but can be at most {most}. Use a smaller --{flag}.")
+
+
+def _brief(value: Any) -> str:
+    """Return how a value is written, or its beginning; Python refuses to write out integers of over 4,300 digits."""
+    if isinstance(value, int) and abs(value) > 10**24:
+        return "a number of over 24 digits"
+    said = repr(value)
+    return said if len(said) <= 80 else f"{said[:80]}…"

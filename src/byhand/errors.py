@@ -1,8 +1,10 @@
 """The errors a person can act on: one line that says what is wrong, where, and what to do.
 
-The command line prints the message of any `ByhandError` after `error:` and exits with 2; everything else
-is a defect of ours and keeps its traceback.
+The command line prints the message of any `ByhandError` after `error:` and exits with 2; everything else is a defect
+of ours, which `cli/guard.py` turns into a line that asks for a report.
 """
+
+import os
 
 
 class ByhandError(Exception):
@@ -27,3 +29,14 @@ class CheckpointError(ByhandError):
 
 class NonFiniteError(ByhandError, ArithmeticError):
     """A loss or gradient became NaN or infinite; the message names the step and the first bad array."""
+
+
+UNSOUND_LOGITS = (
+    "the model's logits are not finite: its weights are damaged, or too large. "
+    "Use an earlier checkpoint of the run, or train again with a lower --lr."
+)
+
+
+def reason(error: OSError) -> str:
+    """Return in words why the system refused; some libraries raise an OSError that has no `strerror`."""
+    return error.strerror or (os.strerror(error.errno) if error.errno else str(error)) or type(error).__name__

@@ -17,7 +17,7 @@ import numpy as np
 from byhand.config import ModelConfig, Runtime, Weights
 from byhand.engine import Tensor, no_grad
 from byhand.equations import softmax, temperature, top_k, top_p
-from byhand.errors import ConfigError, DataError
+from byhand.errors import UNSOUND_LOGITS, ConfigError, DataError, NonFiniteError
 from byhand.model import TinyGPT
 from byhand.runtimes import loops
 from byhand.runtimes.bfloat16 import rounded
@@ -71,6 +71,22 @@ class KVCache:
         self.length += n
 
 
+class Generation(Iterator[int]):
+    """Token ids, each as soon as it is drawn.
+
+    runtime  what computes them: loops or numpy
+    why      where auto did not take loops: the reason, else ""
+    """
+
+    def __init__(self, tokens: Iterator[int], runtime: str, why: str = "") -> None:
+        self._tokens = tokens
+        self.runtime = runtime
+        self.why = why
+
+    def __next__(self) -> int:
+        return next(self._tokens)
+
+
 def generate(
     model: TinyGPT,
     prompt: Sequence[int],
@@ -81,61 +97,79 @@ def generate(
     use_cache: bool = True,
     runtime: Runtime = "auto",
     weights: Weights = "float32",
-) -> Iterator[int]:
-    """Yield max_new_tokens token ids that continue the prompt, each as soon as it is drawn.
+) -> Generation:
+    """Return max_new_tokens token ids that continue the prompt, drawn one after the other.
 
     prompt   ids of any length; an empty one is continued as after a newline
     allowed  booleans (V,): which ids may be drawn; None allows all
-    runtime  loops draws the same tokens as numpy (up to rounding) in short runs; auto takes it where it can
+    runtime  loops draws the same tokens as numpy (up to rounding) in short runs; auto takes it where it can, and
+             `.why` of what is returned says why it cannot
     weights  bfloat16 rounds every matrix and table (activations and sums stay as they are), so that the loops runtime
              reads half as much: faster where the weights do not fit into the caches
+
+    Raises NonFiniteError where the logits are not finite.
     """
     if max_new_tokens < 0:
         raise ConfigError(f"max_new_tokens is {max_new_tokens}, but must be 0 or more.")
     sampling = sampling or Sampling()
-    rng = np.random.default_rng(sampling.seed)
     tokens = [int(t) for t in prompt] or [min(START, model.config.vocab_size - 1)]
     if allowed is not None and not np.any(allowed):
         raise ConfigError("no token is allowed. Allow at least one.")
-    if _compiled(model, runtime) and use_cache:
-        yield from _replayed(model, tokens, max_new_tokens, sampling, rng, allowed, weights)
-        return
-    if weights == "bfloat16":
-        model = _rounded(model)
-    for logits in next_logits(model, tokens, max_new_tokens, use_cache):
-        token = draw(logits, sampling, rng, allowed)
-        tokens.append(token)
-        yield token
+    why = "" if runtime == "numpy" else _obstacle(model, use_cache, weights)
+    if why and runtime == "loops":
+        raise ConfigError(why)
+    if runtime != "numpy" and not why:
+        return Generation(_replayed(model, tokens, max_new_tokens, sampling, allowed, weights), "loops")
+    return Generation(_evaluated(model, tokens, max_new_tokens, sampling, allowed, use_cache, weights), "numpy", why)
 
 
-def _compiled(model: TinyGPT, runtime: Runtime) -> bool:
-    """Return whether the loops runtime generates; ConfigError if it is asked for and cannot."""
-    missing = loops.missing()
-    if runtime == "loops" and missing:
-        raise ConfigError(
-            f"the loops runtime needs {' and '.join(missing)}. Use pip install 'byhand[fast]', or --runtime numpy."
-        )
-    can = not missing and model.config.causal and str(model.dtype) == "float32"
-    if runtime == "loops" and not can:
-        raise ConfigError("the loops runtime generates with causal float32 models. Use --runtime numpy.")
-    return can and runtime != "numpy"
+def _obstacle(model: TinyGPT, use_cache: bool, weights: Weights) -> str:
+    """Return in a line why the loops runtime cannot generate; "" if it can."""
+    if missing := loops.missing():
+        needs = " and ".join(missing)
+        return f"the loops runtime needs {needs}. Use pip install 'byhand[fast]', or --runtime numpy."
+    if not model.config.causal or str(model.dtype) != "float32":
+        return "the loops runtime generates with causal float32 models. Use --runtime numpy."
+    if not use_cache:
+        return "the loops runtime generates with a KV cache. Use --runtime numpy with --no-cache."
+    from byhand.runtimes.loops.decoding import borrowed
+    from byhand.runtimes.loops.generation_plans import NoKernelError
+
+    try:
+        with borrowed(model, weights):
+            return ""
+    except NoKernelError as error:
+        return str(error)
 
 
 def _replayed(
+    model: TinyGPT, tokens: list[int], count: int, sampling: Sampling, allowed: np.ndarray | None, weights: Weights
+) -> Iterator[int]:
+    from byhand.runtimes.loops.decoding import borrowed
+
+    rng, cold = np.random.default_rng(sampling.seed), sampling.temperature < COLDEST
+    settings = (0.0 if cold else sampling.temperature, sampling.top_k, sampling.top_p)
+    with borrowed(model, weights) as decoder:
+        for run in decoder.generate([tokens], count, *settings, rng, allowed):
+            yield from map(int, run[:, 0])
+
+
+def _evaluated(
     model: TinyGPT,
     tokens: list[int],
     count: int,
     sampling: Sampling,
-    rng: np.random.Generator,
     allowed: np.ndarray | None,
+    use_cache: bool,
     weights: Weights,
 ) -> Iterator[int]:
-    from byhand.runtimes.loops.decoding import LoopsDecoder
-
-    cold = sampling.temperature < COLDEST
-    settings = (0.0 if cold else sampling.temperature, sampling.top_k, sampling.top_p)
-    for run in LoopsDecoder(model, weights=weights).generate([tokens], count, *settings, rng, allowed):
-        yield from map(int, run[:, 0])
+    rng = np.random.default_rng(sampling.seed)
+    if weights == "bfloat16":
+        model = _rounded(model)
+    for logits in next_logits(model, tokens, count, use_cache):
+        token = draw(logits, sampling, rng, allowed)
+        tokens.append(token)
+        yield token
 
 
 def _rounded(model: TinyGPT) -> TinyGPT:
@@ -149,7 +183,7 @@ def next_logits(model: TinyGPT, tokens: list[int], count: int, use_cache: bool =
     window = model.config.seq_len
     cache = KVCache(model.config, 1, model.dtype) if use_cache and model.config.causal else None
     for _ in range(count):
-        with no_grad():
+        with no_grad(), np.errstate(all="ignore"):  # `draw` refuses what is not finite
             if cache is not None and len(tokens) <= window:
                 logits = model.forward_logits([tokens[cache.length :]], cache)
             else:
@@ -158,11 +192,16 @@ def next_logits(model: TinyGPT, tokens: list[int], count: int, use_cache: bool =
 
 
 def draw(logits: np.ndarray, sampling: Sampling, rng: np.random.Generator, allowed: np.ndarray | None = None) -> int:
-    """Return one token id drawn from logits (V,): temperature, then top-k, then top-p, then the inverse CDF."""
+    """Return one token id drawn from logits (V,): temperature, then top-k, then top-p, then the inverse CDF.
+
+    Raises NonFiniteError if a logit is NaN or infinite, or if all are -inf.
+    """
     if allowed is not None:
         if not np.any(allowed):
             raise ConfigError("no token is allowed. Allow at least one.")
         logits = np.where(allowed, logits, -np.inf)
+    if not np.isfinite(np.max(logits)):  # NaN wins every maximum
+        raise NonFiniteError(UNSOUND_LOGITS)
     if sampling.temperature < COLDEST:
         return int(np.argmax(logits))
     with no_grad():

@@ -9,12 +9,18 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from byhand import writing
 from byhand.errors import CheckpointError
+from byhand.reading import read_regular
 from byhand.train import Progress
 
 METRICS = "metrics.jsonl"
+MOST = 1 << 32  # bytes: some 20 million updates
+LONGEST = 4096  # bytes of a line; ours have 200
+COUNTS, NUMBERS = ("step", "tokens"), ("train/loss", "lr", "grad_norm", "train/tok_per_sec", "val/loss", "val/bpb")
+LARGEST = 10**18
 
 
 def append(run: Path, progress: Progress) -> None:
@@ -30,8 +36,7 @@ def append(run: Path, progress: Progress) -> None:
     if progress.val_loss is not None:
         line |= {"val/loss": progress.val_loss, "val/bpb": progress.val_loss / math.log(2)}
     try:
-        with (run / METRICS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        writing.append(run / METRICS, f"{json.dumps(line)}\n".encode())
     except OSError as error:
         raise CheckpointError(
             f"cannot write {run / METRICS}: {error.strerror}. Free some space and resume."
@@ -40,33 +45,53 @@ def append(run: Path, progress: Progress) -> None:
 
 def read(run: Path) -> list[dict[str, Any]]:
     """Return the lines in order; those that a kill cut short or something else damaged are left out."""
-    try:
-        lines = (run / METRICS).read_text(encoding="utf-8", errors="replace").splitlines()
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise CheckpointError(f"cannot read {run / METRICS}: {error.strerror}. Move it away, or mend it.") from None
-    return [row for line in lines if (row := _row(line))]
-
-
-def _row(line: str) -> dict[str, Any] | None:
-    """Return a line's numbers by key, or None if it is no line of ours."""
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return None
-    whole = isinstance(row, dict) and isinstance(row.get("step"), int) and isinstance(row.get("train/loss"), float)
-    return row if whole else None
+    return [row for line in _content(run).split(b"\n") if (row := _row(line))]
 
 
 def keep_until(run: Path, step: int) -> None:
     """Drop what a run wrote after the step that it is resumed from, so that no update appears twice."""
-    kept = "".join(json.dumps(row) + "\n" for row in read(run) if row["step"] <= step)
-    path, rewritten = run / METRICS, run / f"{METRICS}.rewritten"
-    if not path.exists() or path.read_bytes() == kept.encode():
+    if (run / METRICS).is_symlink():
+        raise CheckpointError(f"{run / METRICS} is a symbolic link. Put a file in its place, or remove it.")
+    written = _content(run)
+    rows = [(line, row) for line in written.split(b"\n") if (row := _row(line))]
+    kept = b"".join(line + b"\n" for line, row in rows if row["step"] <= step)
+    if written == kept:
         return
     try:
-        rewritten.write_text(kept, encoding="utf-8")
-        rewritten.replace(path)
+        writing.replace(run / METRICS, [kept])
     except OSError as error:
-        raise CheckpointError(f"cannot write {rewritten}: {error.strerror}. Free some space and resume.") from None
+        raise CheckpointError(
+            f"cannot write {error.filename}: {error.strerror}. Free some space and resume."
+        ) from None
+
+
+def _content(run: Path) -> bytes:
+    try:
+        return read_regular(run / METRICS, MOST)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise CheckpointError(f"cannot read {run / METRICS}: {error.strerror}. Move it away, or mend it.") from None
+
+
+def _row(line: bytes) -> dict[str, Any] | None:
+    """Return a line's values by key, or None if it is no line of ours: one flat table of finite numbers."""
+    if len(line) > LONGEST or line.count(b"{") != 1 or b"[" in line:
+        return None
+    try:
+        row = json.loads(line, parse_constant=_refused)
+    except ValueError:
+        return None
+    if not isinstance(row, dict) or not {"step", "train/loss"} <= row.keys():
+        return None
+    counts = all(type(row[key]) is int and 0 <= row[key] <= LARGEST for key in COUNTS if key in row)
+    numbers = all(_is_number(row[key]) for key in NUMBERS if key in row)
+    return row if counts and numbers else None
+
+
+def _is_number(value: object) -> bool:
+    return math.isfinite(value) if type(value) is float else type(value) is int and abs(value) <= LARGEST
+
+
+def _refused(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")

@@ -43,7 +43,10 @@ class AdamW:
         self.v: dict[str, Any] = {}
 
     def step(self, parameters: Mapping[str, Tensor]) -> None:
-        """Replace each parameter's array by the updated one. A parameter without gradient stays as it is."""
+        """Replace each parameter's array by the updated one. A parameter without gradient stays as it is.
+
+        However it ends, also by an interrupt: all of them are replaced and t counts the step, or nothing changed.
+        """
         gradients = {name: p.grad for name, p in parameters.items() if p.grad is not None}
         for name, g in gradients.items():
             p = parameters[name]
@@ -51,25 +54,38 @@ class AdamW:
                 g.shape == p.shape and g.dtype == p.dtype,
                 f"AdamW: the gradient of {name} is {g.shape} {g.dtype}, not {p.shape} {p.dtype}",
             )
-        self.t += 1
-        for name, g in gradients.items():
-            p = parameters[name]
-            xp = namespace(p.data)
-            m = self.m[name] if name in self.m else xp.zeros_like(p.data)
-            v = self.v[name] if name in self.v else xp.zeros_like(p.data)
-            decayed = self.decay == "all" or p.ndim >= 2
-            (p.data, self.m[name], self.v[name]), _ = adamw.forward(
-                p.data,
-                g,
-                m,
-                v,
-                self.lr,
-                self.t,
-                beta1=self.betas[0],
-                beta2=self.betas[1],
-                eps=self.eps,
-                weight_decay=self.weight_decay if decayed else 0.0,
-            )
+        t = self.t + 1
+        made = {name: self._updated(name, parameters[name], g, t) for name, g in gradients.items()}
+
+        def commit() -> None:
+            for name, arrays in made.items():
+                parameters[name].data, self.m[name], self.v[name] = arrays
+            self.t = t
+
+        try:
+            commit()
+        finally:
+            commit()  # once more, which changes nothing unless an interrupt ended it above
+
+    def _updated(self, name: str, p: Tensor, g: Any, t: int) -> tuple[Any, Any, Any]:
+        """Return a parameter and its moments after step t."""
+        xp = namespace(p.data)
+        m = self.m[name] if name in self.m else xp.zeros_like(p.data)
+        v = self.v[name] if name in self.v else xp.zeros_like(p.data)
+        decayed = self.decay == "all" or p.ndim >= 2
+        arrays, _ = adamw.forward(
+            p.data,
+            g,
+            m,
+            v,
+            self.lr,
+            t,
+            beta1=self.betas[0],
+            beta2=self.betas[1],
+            eps=self.eps,
+            weight_decay=self.weight_decay if decayed else 0.0,
+        )
+        return arrays
 
 
 def learning_rate(config: OptimConfig, step: int, steps: int) -> float:

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import stat
+import tomllib
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,31 +24,56 @@ DIGITS = 400  # of a number: more than a float64 or an int64 takes in any notati
 # A string may end with the text, so that an open quote is met once and not at each quote behind it.
 _STRING = rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
 _BRACKETS = re.compile(_STRING + rb"|([\[{])|([\]}])", re.DOTALL)
+# Strings and comments of TOML; what is left open ends with its line or the text. Else: brackets.
+_TOML = re.compile(
+    rb'"""(?:[^\\]|\\.)*?(?:"""|\Z)|"(?:[^"\\\n]|\\.)*+"?'
+    rb"|'''.*?(?:'''|\Z)|'[^'\n]*+'?|#[^\n]*+|([\[{])|([\]}])",
+    re.DOTALL,
+)
 _NUMBER = re.compile(rb"[-+0-9.eE_]{%d,}" % (DIGITS + 1))
+
+
+def open_regular(path: str | Path, flags: int = 0) -> int:
+    """Return a descriptor of a regular file, open for reading; the caller closes it.
+
+    flags  more of os.O_*, for example O_NOFOLLOW
+    Raises OSError, with `filename` and a `strerror` for people, if the path cannot be opened or is no regular file;
+    opening never blocks.
+    """
+    # O_NONBLOCK: opening a FIFO that nobody writes to returns at once. O_BINARY exists on Windows only.
+    flags |= os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except ValueError as error:  # a NUL character in the name
+        raise OSError(errno.EINVAL, str(error), str(path)) from None
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is no regular file", str(path))
 
 
 def read_regular(path: str | Path, most: int) -> bytes:
     """Return the bytes of a regular file.
 
-    Raises OSError, with `filename` and a `strerror` for people, if the path cannot be read, is no regular file
-    (opening it never blocks), or holds more than `most` bytes (of which no more are read).
+    Raises OSError as `open_regular` does, or if it holds more than `most` bytes (of which no more are read).
     """
-    # O_NONBLOCK: opening a FIFO that nobody writes to returns at once. O_BINARY exists on Windows only.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-    try:
-        descriptor = os.open(path, flags)
-    except ValueError as error:  # a NUL character in the name
-        raise OSError(errno.EINVAL, str(error), str(path)) from None
-    with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(descriptor)
-        if stat.S_ISDIR(facts.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(facts.st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
-        content = file.read(most + 1) if facts.st_size <= most else b""
-        if max(facts.st_size, len(content)) > most:
+    return read_with_facts(path, most)[0]
+
+
+def read_with_facts(path: str | Path, most: int) -> tuple[bytes, os.stat_result]:
+    """Return the same, and the facts of the very file that was read: its owner, its mode."""
+    with os.fdopen(open_regular(path), "rb") as file:
+        facts = os.fstat(file.fileno())
+        size = facts.st_size
+        content = file.read(size + 1) if size <= most else b""  # `read` allocates as much as it is asked for
+        while size <= most and len(content) <= most and (more := file.read(SMALL)):  # it grows, or is in /proc
+            content += more
+        if max(size, len(content)) > most:
             raise OSError(errno.EFBIG, f"it holds more than {most:,} bytes", str(path))
-    return content
+    return content, facts
 
 
 def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:
@@ -65,6 +91,24 @@ def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:
     if _NUMBER.search(re.sub(_STRING, b'""', encoded, flags=re.DOTALL)):
         raise ValueError(f"a number of more than {DIGITS} digits")
     return json.loads(content, parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def parse_toml(content: bytes, depth: int = DEPTH) -> dict[str, Any]:
+    """Return the tables of a TOML file.
+
+    Raises ValueError if it is none, is not UTF-8, nests deeper than `depth`, or holds a number of over DIGITS digits.
+    """
+    level = 0
+    for match in _TOML.finditer(content):
+        level += (match[1] is not None) - (match[2] is not None)
+        if level > depth:
+            raise ValueError(f"nested more than {depth} deep")
+    bare = _TOML.sub(lambda m: m[1] or m[2] or b"", content)
+    if max(line.count(b".") for line in bare.split(b"\n")) > 2 * depth:  # a.b.c = 1 nests, too
+        raise ValueError(f"a line with more than {2 * depth} points outside strings")
+    if _NUMBER.search(bare):
+        raise ValueError(f"a number of more than {DIGITS} digits")
+    return tomllib.loads(content.decode("utf-8"))
 
 
 def parse_integer(written: str, name: str, most_digits: int = 18) -> int:

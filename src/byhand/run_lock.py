@@ -2,56 +2,66 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from byhand.errors import CheckpointError
+from byhand.writing import open_own
+
+LOCK = "lock"
+BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # by flock and by msvcrt.locking
 
 
 @contextmanager
 def locked(run: Path) -> Iterator[None]:
-    """Hold the run folder inside the `with` block; CheckpointError if another process holds it."""
-    try:
-        run.mkdir(parents=True, exist_ok=True)
-        file = (run / "lock").open("a+b")
-    except OSError as error:
-        raise CheckpointError(
-            f"cannot use {run}: {error.strerror}. Check its permissions, or choose another folder."
-        ) from None
+    """Hold a run folder, which exists, inside the `with` block; CheckpointError if another process holds it."""
+    file = _held(run)
     with file:
-        if not _acquire(file.fileno()):
-            file.seek(0)
-            holder = file.read().decode(errors="replace").strip() or "another process"
-            raise CheckpointError(f"{run} is in use by {holder}. Wait for it, or choose another folder with --out.")
-        file.truncate(0)
-        file.write(f"process {os.getpid()}\n".encode())
-        file.flush()
         yield
+
+
+def _held(run: Path) -> BinaryIO:
+    """Return the lock's file, locked, with this process's number in it."""
+    file = None
+    try:
+        file = os.fdopen(open_own(run / LOCK, os.O_RDWR), "r+b", buffering=0)
+        _acquire(file.fileno())
+        file.truncate(0)
+        os.write(file.fileno(), f"process {os.getpid()}\n".encode())
+    except OSError as error:
+        busy = file is not None and error.errno in BUSY
+        holder = file.read(100).decode(errors="replace").strip() if file and busy else ""
+        if file:
+            file.close()
+        if busy:
+            raise CheckpointError(
+                f"{run} is in use by {holder or 'another process'}. Wait for it, or choose another folder with --out."
+            ) from None
+        raise CheckpointError(
+            f"cannot use {run / LOCK}: {error.strerror}. Check its permissions and the free space, "
+            f"or choose another folder."
+        ) from None
+    return file
 
 
 if sys.platform == "win32":
     import msvcrt
 
-    def _acquire(descriptor: int) -> bool:
+    def _acquire(descriptor: int) -> None:
         """Lock a byte far behind the text, since Windows keeps others from reading what is locked."""
         os.lseek(descriptor, 1 << 20, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
         finally:
             os.lseek(descriptor, 0, os.SEEK_SET)
-        return True
 else:
     import fcntl
 
-    def _acquire(descriptor: int) -> bool:
+    def _acquire(descriptor: int) -> None:
         """Lock the file; the lock goes with the process."""
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

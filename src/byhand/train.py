@@ -1,7 +1,8 @@
 """Training: one update, and the loop around it.
 
-The loop is a generator: it yields a `Progress` after every update, having evaluated and saved where the settings
-say so. Whoever iterates shows it, stops it, or saves once more; nothing calls back.
+The loop is a generator: it yields a `Progress` after every update, having evaluated where the settings say so, and
+saves before the next one: what its reader writes down of an update is on disk before the checkpoint is. Whoever
+iterates shows it, stops it, or saves once more; nothing calls back.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from byhand.engine.backward import applications
 from byhand.errors import CheckpointError, NonFiniteError
 from byhand.model import TinyGPT
 from byhand.optim import AdamW, learning_rate
-from byhand.steps import Batch, make_steps, resolved
+from byhand.steps import Batch, difference, make_steps, provenance, resolved, resumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,9 @@ class Progress:
 class Trainer:
     """A model, its optimizer and its data, at some step of a run.
 
-    config      the run's settings
+    config      the run's settings, as they were asked for; checkpoints keep these
+    used        what computes them on this machine; checkpoints keep it beside them
+    change      a line about how that differs from what computed the run before `start`; "" if it does not
     train, val  the two parts of the text
     start       a checkpoint to go on from, or None for step 0
     text        what identifies the text (path, bytes, sha256), stored with every checkpoint
@@ -59,10 +62,11 @@ class Trainer:
         start: Checkpoint | None = None,
         text: dict[str, Any] | None = None,
     ) -> None:
-        self.config = config = resolved(config)
+        self.config = config
+        before = start.state.get("used") if start else None
+        here = resolved(resumed(config, before) if start else config)
         self.train = train
         self.text = text or {}
-        self.step = 0
         optim = config.optim
         betas = (optim.beta1, optim.beta2)
         self.optimizer = AdamW(optim.lr, betas, optim.eps, optim.weight_decay, optim.decay)
@@ -70,10 +74,24 @@ class Trainer:
             self.model = TinyGPT(config.model, config.seed, config.array_dtype)
         else:
             self.model = start.model()
-            self.step = self.optimizer.t = start.step
+            self.optimizer.t = start.step
             self.optimizer.m, self.optimizer.v = dict(start.m), dict(start.v)
-        self.steps = make_steps(config, self.model, self.optimizer)
+        self.steps = make_steps(here, self.model, self.optimizer)
+        self.used = provenance(here, self.steps)
+        self.change = difference(before, self.used)
         self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
+
+    @property
+    def step(self) -> int:
+        """The number of updates made: the optimizer's, which counts an interrupted one exactly if it was applied."""
+        return self.optimizer.t
+
+    def prepare(self) -> None:
+        """Do what the runtime does once for this run, such as compiling, so that no step's time counts it."""
+        rows, length = self.val_windows[0].shape
+        chunks = {min(self._chunk, rows - first) for first in range(0, rows, self._chunk)}
+        losses = [(chunk, length) for chunk in sorted(chunks, reverse=True)]
+        self.steps.prepare([(self.config.batch_size, length)], losses)
 
     def update(self) -> Progress:
         """Make one update: the mean gradient of grad_accum micro-batches, clipped, through AdamW.
@@ -88,7 +106,6 @@ class Trainer:
             loss, norm = self.steps.step(batches, config.optim.grad_clip)
             if not (math.isfinite(loss) and math.isfinite(norm)):
                 self._refuse(batches)
-        self.step += 1
         rate = config.tokens_per_step / (time.perf_counter() - begun)
         return Progress(self.step, config.steps, loss, lr, norm, self.step * config.tokens_per_step, rate)
 
@@ -99,13 +116,20 @@ class Trainer:
 
     def evaluate(self) -> float:
         """Return the mean loss in nats over the fixed validation windows."""
-        tokens, targets = self.val_windows
-        size = max(1, 2048 // self.config.model.seq_len)
-        sums = [
-            self.steps.loss(tokens[i : i + size], targets[i : i + size]) * len(tokens[i : i + size])
-            for i in range(0, len(tokens), size)
-        ]
-        loss = math.fsum(sums) / len(tokens)
+        rows, chunk = len(self.val_windows[0]), self._chunk
+        sums = [self._val_loss(i) * min(chunk, rows - i) for i in range(0, rows, chunk)]
+        return math.fsum(sums) / rows
+
+    @property
+    def _chunk(self) -> int:
+        """The number of validation windows that are computed at once."""
+        return max(1, 2048 // self.config.model.seq_len)
+
+    def _val_loss(self, first: int) -> float:
+        """Return the mean loss over a chunk of the validation windows."""
+        tokens, targets = (array[first : first + self._chunk] for array in self.val_windows)
+        with np.errstate(all="ignore"):  # what is not finite is named below
+            loss = self.steps.loss(tokens, targets)
         if not math.isfinite(loss):
             raise NonFiniteError(self._not_finite("the validation loss", self.step))
         return loss
@@ -118,6 +142,7 @@ class Trainer:
             "random": {"generator": "PCG64 seeded with (seed, batch number)", "seed": self.config.seed},
             "schedule": {"next_lr": learning_rate(self.config.optim, self.step, self.config.steps)},
             "text": self.text,
+            "used": self.used,
             "versions": {"python": platform.python_version(), "numpy": np.__version__},
         }
         parameters = {name: p.data for name, p in self.model.parameters().items()}
@@ -126,13 +151,16 @@ class Trainer:
     def save(self, run: Path) -> Path:
         """Write a checkpoint of this step into the run folder.
 
-        Raises NonFiniteError, and writes nothing, if a parameter or moment is not finite.
+        Raises NonFiniteError, and writes nothing, if the model is not sound: if a parameter or a moment is not
+        finite, or with these parameters the loss on the first validation windows. (Finite parameters may be so large
+        that the forward pass overflows, and the loss of the step itself was that of the parameters before.)
         """
         parts = {"": self.model.parameters(), "moment m of ": self.optimizer.m, "moment v of ": self.optimizer.v}
         for what, arrays in parts.items():
             for name, array in arrays.items():
                 if not np.isfinite(array.data if isinstance(array, Tensor) else array).all():
                     raise NonFiniteError(self._not_finite(f"{what}{name}, after the update,", self.step))
+        self._val_loss(0)
         return checkpoint.save(run, self.checkpoint(), self.config.keep)
 
     def _refuse(self, batches: Sequence[Batch]) -> None:
@@ -157,6 +185,7 @@ def training(trainer: Trainer, run: Path) -> Iterator[Progress]:
     A step is saved once it was yielded: what whoever iterates wrote of it is there when its checkpoint is.
     """
     config = trainer.config
+    trainer.prepare()
     while trainer.step < config.steps:
         progress = trainer.update()
         last = trainer.step == config.steps
@@ -185,8 +214,8 @@ def first_non_finite(loss: Tensor) -> str:
         for tensor in node.inputs:
             if tensor.requires_grad and not np.isfinite(tensor.data).all():
                 return tensor.name or f"an input of {node.equation.name}"
-    if not np.isfinite(loss.data):
-        return "loss"
+    if not np.isfinite(loss.data).all():
+        return loss.name or "loss"
     for step in walk_back(loss, np.ones_like(loss.data)):
         for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
             if d is not None and not np.isfinite(d).all():

@@ -6,17 +6,22 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from byhand import AdamW, ModelConfig, TinyGPT
 from byhand.book import source
 from byhand.book.flow import ORDER
 from byhand.book.glossary import CONCEPTS
 from byhand.book.index import entries
+from byhand.book.kernels import KERNELS
 from byhand.book.notations import NOTATIONS
-from byhand.book.search import nearest, search
+from byhand.book.search import LONGEST, nearest, search
 from byhand.engine import registry
+from byhand.errors import ByhandError
 from cli.process import function_calls
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,6 +99,10 @@ def test_every_equation_is_found_by_title_and_formula(name):
         ("LN(x)", "layer_norm"),
         ("q @ k.T", "attention_scores"),
         ("j > i", "causal_softmax"),
+        ("S_{b,i,j}", "attention_scores"),
+        ("S_ts", "attention_scores"),
+        ("Q_i", "split_qkv"),
+        ("P V", "mix"),
     ],
 )
 def test_near_misses(query, expected):
@@ -133,6 +142,17 @@ def test_a_symbol_finds_its_equation(symbols, expected):
 )
 def test_nonsense_finds_nothing(query):
     assert search(query) == []
+
+
+@pytest.mark.parametrize(
+    "piece", ["x", "x ", "Q K^T ", "_{", "[a,", "sum_a^b ", r"\frac", "注意力", "-log p_y + ", "softmax of ", "α"]
+)
+def test_the_longest_query_is_answered_and_a_longer_one_refused(piece):
+    begun = time.process_time()
+    search((piece * LONGEST)[:LONGEST])
+    assert time.process_time() - begun < 2
+    with pytest.raises(ByhandError, match="120,000 characters"):
+        search((piece * 120_000)[:120_000])
 
 
 def test_nothing_near_still_names_something():
@@ -181,9 +201,45 @@ def test_sections_come_from_the_docstring():
     assert source.sections(path)["Equation"].startswith("p_i = exp(x_i - m)")
 
 
-def test_kernels_are_found_also_when_they_serve_several_equations():
-    loops = {name: entry.kernels.get("loops") for name, entry in entries().items()}
-    assert "/gelu.py:" in loops["gelu"]
-    assert loops["causal_softmax"] == loops["causal_self_attention"]
-    for pointer in filter(None, loops.values()):
-        assert line_at(pointer).lstrip().startswith(("def ", "class ", "@"))
+def test_kernel_pointers_open_the_functions_they_name():
+    assert entries()["adamw"].kernels["loops"].startswith("src/byhand/runtimes/loops/kernels/adamw.py:")
+    for runtime, kernels in KERNELS.items():
+        for name, (file, function) in kernels.items():
+            assert line_at(entries()[name].kernels[runtime]).startswith(f"def {function}("), name
+            assert f"/{file}.py:" in entries()[name].kernels[runtime]
+
+
+MODELS = [{}, {"activation": "relu"}, {"causal": False}, {"tied_embeddings": True, "norm_affine": True}]
+
+
+def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
+    """For each equation of a group: the call for it with the most operations, or the group's if it has none."""
+    pytest.importorskip("numba", reason="Numba is not installed")
+    from byhand.runtimes.loops import plan
+    from byhand.runtimes.loops.training import LoopsRuntime
+
+    calls_of: dict[str, set[str]] = {"adamw": {"adamw"}}
+    split = plan.groups_of
+
+    def recording(group):
+        def forward(draft, group):
+            before = len(draft.calls)
+            recorded(draft, group)
+            made = draft.calls[before:]
+            for node in group.nodes:
+                own = [c for c in made if c.node.equation is node.equation] or made
+                main = max(own, key=lambda c: c.flops)
+                calls_of.setdefault(node.equation.name, set()).add(main.kernel)
+
+        recorded = group.forward
+        return replace(group, forward=forward)
+
+    monkeypatch.setattr(plan, "groups_of", lambda graph, rules: [recording(g) for g in split(graph, rules)])
+    for settings in MODELS:
+        model = TinyGPT(ModelConfig(seq_len=4, d_model=8, n_layers=1, n_heads=2, **settings))
+        runtime = LoopsRuntime(model, AdamW(), 1, "tiles")
+        made = {call.kernel for call in runtime.plan("train", (2, 4)).calls}
+        assert "adamw" in made
+    attention = registry["causal_self_attention"]
+    calls_of[attention.name] = calls_of["mix"]  # a composite is recorded by its parts
+    assert {name: {function} for name, (_, function) in KERNELS["loops"].items()} == calls_of

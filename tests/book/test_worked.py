@@ -1,6 +1,7 @@
 """The worked numbers of every equation are what the equation and its derivative compute."""
 
 import math
+import time
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,57 @@ def test_closed_forms(written, number, tex):
 def test_what_is_no_number_is_refused(written):
     with pytest.raises(ByhandError):
         value(written)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "*".join(["10**100"] * 20),
+        "((((9**100)**100)**100)**100)**100",
+        "+".join(["1"] * 20_000),
+        "(" * 5000 + "1" + ")" * 5000,
+        "-" * 5000 + "1",
+        "-" * 150 + "1",
+        "(" * 99 + "1" + ")" * 99,
+        "9" * 5000,
+        "1e99999",
+        "1" + "0" * 190 + "*1e300",
+        "2**2**2**2**2**2**2",
+        "inf-inf",
+        "0*inf",
+        "1_000",
+        "0x10",
+        "1j",
+        "1if 1else 2",
+        "'a'",
+        '"\\d"',
+        "[1]",
+        "1,2",
+        "sqrt",
+        "sqrt(1, 2)",
+        "sqrt(x=1)",
+        "²",
+        "١",
+        "\udcff",
+        "\0",
+        "1\n+1",
+    ],
+    ids=lambda written: f"{written[:12]!r}",
+)
+def test_a_hostile_number_is_refused_at_once(written):
+    begun = time.process_time()
+    with pytest.raises(ByhandError) as refused:
+        value(written)
+    assert time.process_time() - begun < 0.5
+    assert len(str(refused.value)) < 400
+
+
+def test_fractions_that_grow_long_go_on_as_floats():
+    assert value("*".join(["(1+1/3)"] * 25)) == pytest.approx((4 / 3) ** 25, rel=1e-14)
+    assert value("1.0000000000001**100") == pytest.approx(1 + 1e-11, rel=1e-14)
+    assert value("(((1.0000001**100)**100)**100)**100") == pytest.approx(math.exp(1e8 * math.log1p(1e-7)), rel=1e-6)
+    assert value("(1/3)**100/(1/3)**99") == pytest.approx(1 / 3, rel=1e-14)
+    assert value("(((1/3)**20)**10/((1/3)**20)**9)") == pytest.approx(3.0**-20, rel=1e-14)
 
 
 def test_matrices_in_latex():

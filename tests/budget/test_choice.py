@@ -4,10 +4,10 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from byhand.budget.choice import AS_GOOD, choose, predicted
+from byhand.budget.choice import AS_GOOD, BESIDES, MARGIN, choose, predicted
 from byhand.budget.expectation import most_passes
 from byhand.budget.probe import Cost
 from byhand.budget.recipe import candidates
@@ -53,21 +53,26 @@ def test_more_time_or_a_faster_machine_trains_more_and_expects_less_loss(seconds
 
 
 @given(seconds=magnitudes(1, 1e5), rate=magnitudes(1e9, 1e13), text_bytes=magnitudes(100, 1e9))
+@example(seconds=math.exp(6.25), rate=math.exp(29.5), text_bytes=math.exp(14.75))  # text and time end together
 @settings(deadline=None)
 def test_the_choice_fits_the_time_and_the_text(seconds, rate, text_bytes):
+    """The text ends a run exactly if a further step would fit into the time, but not into the text."""
     choice = choose(RUNS, machine(rate), seconds, int(text_bytes))
     if choice is None:
         assert machine(rate)(RUNS[0]).step * 5 + 0.1 > seconds * 0.9
         return
     assert choice.seconds <= seconds
-    tokens = choice.config.steps * choice.config.tokens_per_step
-    limit = max(
-        most_passes(block_weights(choice.config.model), int(text_bytes)) * int(text_bytes),
-        choice.config.tokens_per_step,
-    )
+    each = choice.config.tokens_per_step
+    tokens = choice.config.steps * each
+    limit = max(most_passes(block_weights(choice.config.model), int(text_bytes)) * int(text_bytes), each)
     assert tokens <= limit
     assert choice.passes == pytest.approx(tokens / int(text_bytes))
-    assert choice.text_ends == (choice.seconds < 0.8 * seconds - 1) or seconds < 30
+    one_more = choice.seconds + machine(rate)(choice.config).step + BESIDES
+    if choice.text_ends:
+        assert tokens + each > limit
+        assert one_more <= seconds * (1 - MARGIN) * (1 + 1e-12)
+    else:
+        assert one_more > seconds * (1 - MARGIN) * (1 - 1e-12)
 
 
 def test_a_text_that_is_learnt_by_heart_ends_the_run_early():

@@ -71,6 +71,22 @@ def test_names(run, capsys):
         (["logits[0,0,0]", "--depth", "0"], "at least 1"),
         (["logits[0,0,0]", "--depth", "two"], "depth"),
         (["tokens[0,0]", "--grad"], "given, not learned"),
+        (["logits[0 0]"], "is no element"),
+        (["logits[0, 1 2, 0]"], "is no element"),
+        (["logits[" + " , " * 90 + "x]"], "is no element"),
+        (["logits[²]"], "is no element"),
+        (["logits[-1,0,0]"], "is no element"),
+        (["logits[0,0," + "9" * 100 + "]"], "the index has more than 18 digits"),
+        (["logits[0,0," + "9" * 18 + "]"], "does not exist"),
+        (["logits[" + "9" * 5000 + "]"], "is no element"),
+        (["x" * 100_000], "is no element"),
+        (["\x1b[31m"], "is no element"),
+        (["\udcff\0"], "is no element"),
+        (["loss", "--depth", "1000000"], "--depth is 1000000, but must be at most 100"),
+        (["loss", "--depth", "9" * 5000], "has 5,000 digits"),
+        (["logits[0,0,0]", "--depth", "100", "--terms", "100000"], "more than 2000 numbers"),
+        (["loss", "--prompt", "\ud800x"], "half a character"),
+        (["loss", "--prompt", "x" * 100_000], "seq_len is 16"),
     ],
 )
 def test_wrong_input_is_one_line(run, arguments, words, capsys):
@@ -79,6 +95,12 @@ def test_wrong_input_is_one_line(run, arguments, words, capsys):
     assert words in said
     assert said.startswith("error: ")
     assert said.count("\n") == 1
+    assert len(said) < 600
+
+
+def test_blanks_and_zeros_in_an_index(run, capsys):
+    assert main(["explain", run, "logits[ 0 ,04,101 ]"]) == 0
+    assert capsys.readouterr().out.startswith("logits[0,4,101] = ")
 
 
 def test_no_run(tmp_path, capsys):

@@ -185,6 +185,16 @@ def test_bpe_tokens_that_the_model_lacks(train_gpt, saved, bpe, tmp_path):
         (["--data", "TEXT", "--dmodel", "1.5"], "1.5"),
         (["--data", "TEXT", "--lr", "nan"], "--lr is nan"),
         (["--data", "TEXT", "--seed", str(2**64)], "2^64"),
+        (["--data", "TEXT", "--seed", "9" * 5000], "has 5,000 digits"),
+        (["--data", "TEXT", "--steps", "9" * 20], "--steps is 99999999999999999999, but must be at most"),
+        (["--data", "TEXT", "--layers", "9" * 20], "--layers is 99999999999999999999, but must be at most 1,024"),
+        (["--data", "TEXT", "--batch", "9" * 12], "must be at most 65,536"),
+        (["--data", "TEXT", "--dmodel", "9000"], "parameters, but the seed program's recipe is for at most"),
+        (["--data", "TEXT", "--layers", "1000", "--dmodel", "4096"], "parameters, but"),
+        (["--data", "TEXT", "--lr", "1e39"], "--lr is 1e+39, but must be at most"),
+        (["--data", "TEXT", "--lr=-inf"], "--lr is -inf"),
+        (["--data", "TEXT", "--temp", "inf"], "--temp is inf"),
+        (["--data", "TEXT", "--sanity-next-from-data", "9" * 12], "must be at most"),
         (["--data", "TEXT", "--save-opt", "2"], "--save-opt"),
         (["--data", "TEXT", "--stepz", "2"], "--stepz"),
         (["--data", "TEXT", "--tokenizer", "bpe"], "--bpe-vocab"),
@@ -221,8 +231,10 @@ def test_a_run_that_diverges_stops_without_saving(train_gpt, text, tmp_path):
 
 
 def test_debug_shows_the_traceback(train_gpt):
-    with pytest.raises(Exception, match="no text to train on"):
-        train_gpt("--debug")
+    code, _, said = train_gpt("--steps", 3, "--debug")
+    assert code == 2
+    assert said.startswith("Traceback")
+    assert "no text to train on" in said.splitlines()[-1]
 
 
 def test_as_a_process_of_its_own(text, saved):
@@ -234,3 +246,15 @@ def test_as_a_process_of_its_own(text, saved):
     )
     assert done.returncode == 0, done.stderr
     assert re.match(rb"step 3  \(1/1\)  loss=\S+  time=\S+s\r?\na", done.stdout)
+
+
+def test_generated_bytes_are_escaped_in_capitals(train_gpt, saved, monkeypatch):
+    monkeypatch.setattr("byhand.cli.train_gpt_program.draw", lambda *arguments: 0x0E)
+    code, out, _ = train_gpt("--load", saved, "--prompt", "ab\\", "--gen", 2, "--escape-bytes", 1)
+    assert (code, out) == (0, rb"ab\\\x0E\x0E" + b"\n")
+
+
+def test_many_initial_weights_are_announced(train_gpt, text):
+    code, _, said = train_gpt("--data", text, "--steps", 0, "--dmodel", 320, "--seq", 8)
+    assert code == 0
+    assert said == "drawing 1,398,336 initial weights one by one, as the seed program does\n"

@@ -48,3 +48,50 @@ def test_bad_flags(arguments, capsys):
     said = capsys.readouterr().err
     assert said.startswith("error: ")
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-log p_y"],
+        ["--", "-log p_y"],
+        ["-log", "p_y"],
+        ["-log p_y", "--limit", "1"],
+        ["--limit=1", "-log p_y"],
+        ["--log p_y"],
+        ["\u2212log p_y"],
+    ],
+)
+def test_a_query_may_begin_with_a_minus(arguments, capsys):
+    assert main(["where", *arguments]) == 0
+    assert "(cross_entropy)" in capsys.readouterr().out.splitlines()[0]
+
+
+@pytest.mark.parametrize("query", [["--", "--limit"], ["--", "--json", "--limit=9", "--help"]])
+def test_all_behind_two_hyphens_is_the_query(query, capsys):
+    main(["where", *query])
+    said = capsys.readouterr()
+    assert "error" not in said.err
+    assert "usage" not in said.out
+
+
+@pytest.mark.parametrize("query", ["-∂L", "-", "--", "-1", "-h2", "--qq zz"])
+def test_no_query_is_a_flag_unless_it_looks_like_one(query, capsys):
+    assert main(["where", "--", query]) == 1
+    first = capsys.readouterr()
+    assert query == "--" or (main(["where", query]), capsys.readouterr()) == (1, first)
+
+
+@pytest.mark.parametrize("query", ["x" * 120_000, "\udcff\udcfe" * 40_000, "\0" * 1001])
+def test_a_query_of_any_length_is_one_short_line(query, capsys):
+    assert main(["where", query]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: the query has ")
+    assert said.count("\n") == 1
+
+
+def test_what_nothing_answers_is_shown_without_steering_the_terminal(capsys):
+    assert main(["where", "\x1b[31mxyzzy\n\u202e"]) == 1
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert said.count("\n") == 1

@@ -81,3 +81,40 @@ def test_letters_have_their_parentheses(monkeypatch, capsys):
     answer(monkeypatch, "0.2", "2", "q")
     assert main(["work", "adamw", "--quiz"]) == 0
     assert "mhat[0] = m' / (1 − beta1^t)" in capsys.readouterr().out
+
+
+def test_answers_from_a_pipe_that_never_ends(monkeypatch, capsys):
+    class Forever(io.StringIO):
+        def readline(self, size=-1):
+            return "99\n"
+
+    monkeypatch.setattr("sys.stdin", Forever())
+    assert main(["work", "attention-index", "--quiz"]) == 0
+    assert "0 of 6 right at the first try" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", ["\0" * 1000, "9" * 5000, "(" * 100_000])
+def test_an_answer_without_end_is_one_line(line, monkeypatch, capsys):
+    answer(monkeypatch, line)
+    assert main(["work", "gelu", "--quiz"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: an answer has 1000 characters or more")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "written", ["((((9**100)**100)**100)**100)**100", "1if 1", "１／０", "\ufffd\ufffd", "√" * 900]
+)
+def test_hostile_answers_are_no_numbers(written, monkeypatch, capsys):
+    answer(monkeypatch, written, "q")
+    assert main(["work", "gelu", "--quiz"]) == 0
+    assert "that is no number" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["x" * 100_000, "\0", "\x1b[31m", "-", "gelu\n"])
+def test_names_of_every_kind(name, capsys):
+    assert main(["work", name]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "\x1b" not in said
+    assert len(said) < 600

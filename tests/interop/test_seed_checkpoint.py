@@ -2,6 +2,7 @@
 
 import json
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -153,11 +154,11 @@ def test_a_forged_number_of_blocks_builds_nothing(saved):
     settings = parts(prefix)[0]
     settings.write_bytes(settings.read_bytes().replace(b'"n_layers": 2', b'"n_layers": 100000'))
     n_arrays = struct.pack("<I", 4 + 8 * 100000)
-    assert "within the arrays" in damaged(prefix, 1, lambda c: overwrite(c, 24, n_arrays))
+    assert "n_layers is 100000, but can be at most 1024" in damaged(prefix, 1, lambda c: overwrite(c, 24, n_arrays))
 
 
 def test_bytes_after_the_end(saved):
-    assert "3 bytes follow" in damaged(saved[1], 1, lambda c: c + b"abc")
+    assert "it has 122,215 bytes, but by its .json at most 122,212" in damaged(saved[1], 1, lambda c: c + b"abc")
 
 
 @pytest.mark.parametrize(
@@ -170,11 +171,14 @@ def test_bytes_after_the_end(saved):
         (lambda c: c.replace(b'"d_model": 12', b'"d_model": "12"'), "d_model is '12'"),
         (lambda c: c.replace(b'"d_model": 12', b'"d_model": 16'), "wte has 3072 numbers, but the .json says 4096"),
         (lambda c: c.replace(b'"d_model": 12', b'"d_model": 0'), "d_model"),
-        (lambda c: c.replace(b'"n_layers": 2', b'"n_layers": 2000000000000'), "arrays 20 and"),
+        (
+            lambda c: c.replace(b'"n_layers": 2', b'"n_layers": 2000000000000'),
+            "n_layers is 2000000000000, but can be at most",
+        ),
         (lambda c: c.replace(b'"n_layers": 2', b'"n_layers": true'), "n_layers is True"),
         (lambda c: c.replace(b'"step": 3', b'"step": 4'), "step 3 and 4"),
         (lambda c: c.replace(b'"step": 3', b'"stop": 3'), "step is None"),
-        (lambda c: c.replace(b'"eps": ', b'"eps": 1e999, "x": '), "eps is inf"),
+        (lambda c: c.replace(b'"eps": ', b'"eps": 1e999, "x": '), "1e999 is too large"),
         (lambda c: c.replace(b'"lr": ', b'"lr": -'), "lr is -"),
     ],
 )
@@ -221,3 +225,26 @@ def test_prepare_makes_the_folder_or_says_why_not(tmp_path):
         prepare(str(tmp_path / "file" / "a"))
     with pytest.raises(CheckpointError, match="PREFIX"):
         prepare(str(tmp_path / ".."))
+
+
+@pytest.mark.parametrize("name", ["notes.json", "notes.bin"])
+def test_a_file_of_somebody_else_is_not_replaced(tmp_path, name):
+    """--save notes names no file; what it would replace must be a checkpoint."""
+    for content in (b"mine", b"", b'{"name": "mine"}'):
+        (tmp_path / name).write_bytes(content)
+        for attempt in (lambda: prepare(str(tmp_path / "notes")), lambda: save(str(tmp_path / "notes"), small())):
+            with pytest.raises(CheckpointError, match=f"{name} is there and is no checkpoint"):
+                attempt()
+        assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [(name, content)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
+def test_links_are_replaced_and_not_followed(saved, tmp_path):
+    checkpoint, prefix = saved
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"precious")
+    for part in parts(prefix):
+        part.with_name(f"{part.name}.writing").symlink_to(precious)
+    save(str(prefix), checkpoint)
+    assert precious.read_bytes() == b"precious"
+    assert load(str(prefix)).step == 3

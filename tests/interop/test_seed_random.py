@@ -4,7 +4,7 @@ import pytest
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
 from byhand.interop.seed_program.parameters import initial_parameters
-from byhand.interop.seed_program.random import XorShift64Star
+from byhand.interop.seed_program.random import PIECE, XorShift64Star
 from interop import seed_from_facts as facts
 
 
@@ -13,6 +13,14 @@ def test_first_draw_by_hand():
     generator = XorShift64Star(1)
     assert generator.draws(1)[0] == ((2**25 + 1) * 2685821657736338717 % 2**64) >> 32
     assert generator.state == 2**25 + 1
+
+
+def test_draws_in_pieces_are_one_stream():
+    whole, parts = XorShift64Star(9), XorShift64Star(9)
+    count = PIECE + 3
+    assert whole.draws(count).tolist() == [*parts.draws(PIECE - 1).tolist(), *parts.draws(4).tolist()]
+    assert whole.state == parts.state
+    assert whole.draws(0).tolist() == []
 
 
 def test_seed_zero_is_replaced():

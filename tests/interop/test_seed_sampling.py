@@ -83,9 +83,9 @@ def test_equal_probabilities_rank_by_id():
 
 
 def test_escapes():
-    content = b"a'\\\n\t\r\x00\xff~"
-    assert escaped(content) == r"a\'\\\n\t\r\x00\xff~"
-    assert escaped(content, kept=b"\n\t'") == "a'\\\\\n\t\\r\\x00\\xff~"
+    content = b"a'\\\n\t\r\x0e\xff~"
+    assert escaped(content) == r"a\'\\\n\t\r\x0E\xFF~"
+    assert escaped(content, kept=b"\n\t'") == "a'\\\\\n\t\\r\\x0E\\xFF~"
 
 
 def test_a_list_of_next_tokens():

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from byhand.config import ModelConfig
-from byhand.data import ByteDataset, map_file
+from byhand.data import ByteDataset
 from byhand.errors import DataError, NonFiniteError
 from byhand.interop.seed_program import checkpoint as files
 from byhand.interop.seed_program.training import require_text, start, train
+from byhand.text_file import TextFile
 from interop import seed_from_facts as facts
 from interop.golden import RUN, TEXT, golden
 
@@ -55,7 +56,7 @@ def test_losses_and_weights_are_those_of_the_facts():
 def test_the_golden_run():
     config = ModelConfig(seq_len=32, d_model=48, n_layers=2)
     checkpoint = start(config, 0.001, 7)
-    lines = list(train(checkpoint, ByteDataset(map_file(TEXT)), 60, 4, 7))
+    lines = list(train(checkpoint, ByteDataset(TextFile(TEXT)), 60, 4, 7))
     log = RUN.with_suffix(".train.log").read_text().splitlines()
 
     def without_time(line):

@@ -24,7 +24,7 @@ from byhand.config import TrainConfig
 from byhand.runtimes.loops import training
 from byhand.runtimes.loops.blas import find_blas, lacks_bfloat16
 from byhand.runtimes.loops.kernels import head_loss
-from byhand.runtimes.loops.kernels.bfloat16 import round_bfloat16
+from byhand.runtimes.loops.replay import run_kernel
 from byhand.runtimes.loops.training import LoopsRuntime
 from byhand.steps import resolved
 
@@ -88,7 +88,7 @@ def test_rounding_is_to_nearest_even():
     x = np.concatenate([x, ties.view(np.float32), special[:2]])
     memory = np.zeros(2 * x.size, np.float32)
     memory[: x.size] = x
-    round_bfloat16(memory, 0, x.size, x.size)
+    run_kernel("round_bfloat16", memory, x=0, copy=x.size, n=x.size)
     got = memory.view(np.uint16)[2 * x.size : 3 * x.size].astype(np.uint32) << 16
     np.testing.assert_array_equal(got.view(np.float32), rounded(x))
 
@@ -97,7 +97,7 @@ def test_what_is_not_finite_stays_visible():
     nan = np.array([0x7FC00000, 0xFFC00000, 0x7FFFFFFF, 0x7F800001, 0xFFFFFFFF], np.uint32).view(np.float32)
     memory = np.zeros(16, np.float32)
     memory[:5], memory[5:7] = nan, [np.inf, -np.inf]
-    round_bfloat16(memory, 0, 8, 7)
+    run_kernel("round_bfloat16", memory, x=0, copy=8, n=7)
     got = (memory.view(np.uint16)[16:23].astype(np.uint32) << 16).view(np.float32)
     assert np.isnan(got[:5]).all()
     np.testing.assert_array_equal(got[5:], [np.inf, -np.inf])

@@ -1,18 +1,25 @@
 """Generation by plan: the same tokens as equation by equation, for every setting, stream and way of sampling."""
 
+import gc
 import importlib.util
+import threading
+import weakref
 
 import numpy as np
 import pytest
 
 import byhand as bh
-from byhand.errors import ConfigError, DataError
+from byhand.equations import mul
+from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.generation import Sampling, generate
 
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
+from tests.runtimes.interrupts import at_every_point
+
 from byhand.runtimes.bfloat16 import rounded
+from byhand.runtimes.loops import decoding
 from byhand.runtimes.loops.decoding import ALONE, TOGETHER, LoopsDecoder
 from byhand.runtimes.loops.pace import Pace
 
@@ -187,6 +194,170 @@ def test_bfloat16_weights_are_the_rounded_model(settings, streams):
     text = list(generate(gpt, prompts[0], 30, GREEDY, runtime="numpy", weights="bfloat16"))
     assert text == list(generate(expected, prompts[0], 30, GREEDY, runtime="numpy"))
     assert text == list(generate(gpt, prompts[0], 30, GREEDY, runtime="loops", weights="bfloat16"))
+
+
+def test_a_second_text_of_a_model_needs_no_new_plans_nor_threads():
+    gpt = model()
+    list(generate(gpt, [1, 2, 3], 5, GREEDY, runtime="loops"))
+    (decoder,) = decoding._kept[gpt].values()
+    plans, threads = dict(decoder._filling), threading.active_count()
+    first = list(generate(gpt, [1, 2, 3], 5, GREEDY, runtime="loops"))
+    assert list(decoding._kept[gpt].values()) == [decoder]
+    assert decoder._filling == plans
+    assert threading.active_count() == threads
+    assert first == list(generate(gpt, [1, 2, 3], 5, GREEDY, runtime="numpy"))
+
+
+@pytest.mark.parametrize("weights", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", ["wte", "wpe", "blocks.1.attn.w_qkv", "blocks.0.mlp.b_fc", "lm_head.w", "lm_head.b"])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_weights_that_change_between_two_texts_are_seen(weights, name, in_place):
+    """Packed copies of the old ones would go unnoticed: one number of one array changes."""
+    gpt, settings = model(), {"weights": weights, "runtime": "loops"}
+    list(generate(gpt, [1, 2, 3], 20, GREEDY, **settings))
+    p = gpt.parameters()[name]
+    changed = p.data.copy()
+    changed[(1, 5)[: p.ndim]] += 3.0
+    if in_place:
+        p.data[...] = changed
+    else:
+        p.data = changed
+    list(generate(gpt, [1, 2, 3], 1, GREEDY, **settings))
+    fresh = LoopsDecoder(gpt, weights=weights)
+    list(fresh.generate([[1, 2, 3]], 1, temperature=0.0))
+    kept = decoding._kept[gpt][weights]
+    np.testing.assert_array_equal(kept.logits(), fresh.logits())
+    table = kept.decoding.preparations
+    assert len(table)
+    for call in kept.decoding.draft.preparations:
+        packed = call.operands["packed"]
+        mine, theirs = (d.decoding.shares[0].array(packed) for d in (kept, fresh))
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_texts_of_one_model_can_be_drawn_in_turn():
+    gpt = model()
+    prompts = [1, 2], [30, 4, 9], [7]
+    expected = [list(generate(gpt, prompt, 12, GREEDY, runtime="numpy")) for prompt in prompts]
+    texts = [generate(gpt, prompt, 12, GREEDY, runtime="loops") for prompt in prompts]
+    assert list(zip(*texts, strict=True)) == list(zip(*expected, strict=True))
+
+
+def test_a_text_that_is_left_in_the_middle_gives_the_decoder_back():
+    gpt = model()
+    text = generate(gpt, [1], 1000, GREEDY, runtime="loops")
+    next(text)
+    assert decoding._kept[gpt] == {}
+    del text
+    gc.collect()
+    assert list(decoding._kept[gpt]) == ["float32"]
+
+
+def test_a_model_that_is_gone_takes_its_decoder_along():
+    gpt, others = model(), set(threading.enumerate())
+    list(generate(gpt, [1], 3, runtime="loops"))
+    threads = set(threading.enumerate()) - others
+    assert gpt in decoding._kept
+    gone = weakref.ref(gpt)
+    del gpt
+    gc.collect()
+    assert gone() is None
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("allowed", [None, "some"])
+@pytest.mark.parametrize(
+    ("sampling", "threads"), [(GREEDY, 1), (GREEDY, 3), (Sampling(1.0), 2), (Sampling(0.7, top_k=3, top_p=0.9), 3)]
+)
+@pytest.mark.parametrize("bad", [np.nan, -np.nan, np.inf])
+def test_logits_that_are_not_finite_end_the_text(bad, sampling, threads, allowed):
+    gpt = model()
+    gpt.parameters()["lm_head.b"].data[30] = bad
+    mask = np.ones(37, bool) if allowed else None
+    for runtime in ("numpy", "loops"):
+        with pytest.raises(NonFiniteError, match="logits are not finite"):
+            list(generate(gpt, [1, 2], 9, sampling, runtime=runtime, allowed=mask))
+    decoder = LoopsDecoder(gpt, streams=5, threads=threads)
+    with pytest.raises(NonFiniteError, match="logits are not finite"):
+        list(decoder.generate(np.ones((5, 3), int), 9, sampling.temperature, sampling.top_k, sampling.top_p))
+
+
+@pytest.mark.parametrize("runtime", ["numpy", "loops"])
+def test_what_may_not_be_drawn_may_be_anything(runtime):
+    """-inf bans an id, and one that is not allowed is never looked at."""
+    gpt = model()
+    gpt.parameters()["lm_head.b"].data[[3, 4]] = np.nan, -np.inf
+    allowed = np.arange(37) != 3
+    drawn = set(generate(gpt, [1], 200, Sampling(5.0), runtime=runtime, allowed=allowed))
+    assert not drawn & {3, 4}
+    assert len(drawn) > 5
+    gpt.parameters()["lm_head.b"].data[:] = -np.inf
+    with pytest.raises(NonFiniteError, match="logits are not finite"):
+        list(generate(gpt, [1], 3, runtime=runtime))
+
+
+@pytest.mark.parametrize("runtime", ["numpy", "loops"])
+def test_what_was_drawn_before_the_logits_went_wrong_is_yielded(runtime):
+    """A token table that is not finite in one row: the text ends after that token, whenever it comes."""
+    gpt = model()
+    whole = list(generate(gpt, [1, 2], 15, Sampling(2.0), runtime="numpy"))
+    last = next(i for i in range(4, 15) if whole[i] not in (1, 2, *whole[:i]))
+    gpt.parameters()["wte"].data[whole[last]] = np.nan
+    text, drawn = generate(gpt, [1, 2], 15, Sampling(2.0), runtime=runtime), []
+    with pytest.raises(NonFiniteError):
+        drawn.extend(iter(text))
+    assert drawn == whole[: last + 1]
+
+
+def test_loops_without_a_cache_are_refused_and_auto_says_what_it_takes():
+    gpt = model()
+    with pytest.raises(ConfigError, match="with a KV cache"):
+        generate(gpt, [1], 3, use_cache=False, runtime="loops")
+    text = generate(gpt, [1], 3, GREEDY, use_cache=False)
+    assert (text.runtime, "KV cache" in text.why) == ("numpy", True)
+    assert list(text) == list(generate(gpt, [1], 3, GREEDY))
+    assert [(t.runtime, t.why) for t in (generate(gpt, [1], 3), generate(gpt, [1], 3, runtime="numpy"))] == [
+        ("loops", ""),
+        ("numpy", ""),
+    ]
+    assert "causal float32" in generate(model(causal=False), [1], 3).why
+
+
+class Doubled(bh.TinyGPT):
+    """Applies an equation that no kernel of decoding computes, between the stream and the LM head."""
+
+    def _norm(self, x, block, name):
+        x = super()._norm(x, block, name)
+        return mul(x, np.float32(2)) if name == "ln_f" else x
+
+
+def test_a_model_with_an_equation_without_a_kernel_is_generated_by_numpy():
+    gpt = Doubled(bh.ModelConfig(vocab_size=37, seq_len=24, d_model=24, n_heads=2), seed=3)
+    for _ in range(2):
+        text = generate(gpt, [1, 2], 8, GREEDY)
+        assert text.runtime == "numpy"
+        assert text.why == "no kernel generates with mul. Use --runtime numpy."
+        assert list(text) == list(generate(gpt, [1, 2], 8, GREEDY, runtime="numpy"))
+    with pytest.raises(ConfigError, match="no kernel generates with mul"):
+        generate(gpt, [1, 2], 8, GREEDY, runtime="loops")
+
+
+def test_an_interrupt_anywhere_in_a_text_spoils_no_later_one():
+    gpt, prompt = model(), [1, 2, 3, 4]
+    expected = list(generate(gpt, prompt, 12, GREEDY, runtime="numpy"))
+    decoder = LoopsDecoder(gpt, threads=3)
+    decoder.pace = Always(TOGETHER)
+
+    def run():
+        return np.concatenate(list(decoder.generate([prompt], 12, temperature=0.0)))[:, 0].tolist()
+
+    points = 0
+    for point in at_every_point(run, "loops/decoding.py", "loops/team.py"):
+        points += 1
+        assert run() == expected, point
+    assert points > 50
 
 
 def test_a_decoder_leaves_the_model_as_it_is():

@@ -16,6 +16,7 @@ from byhand.errors import ConfigError
 from byhand.runtimes.loops import groups
 from byhand.runtimes.loops.kernels import head_loss
 from byhand.runtimes.loops.layout import place_by_lifetime
+from byhand.runtimes.loops.outline import Outline
 from byhand.runtimes.loops.record import record
 from byhand.runtimes.loops.training import LoopsRuntime
 
@@ -184,7 +185,7 @@ def test_recording_keeps_no_numbers():
     assert made
     for tensor in [*made, graph.root]:
         assert tensor.shape == tensor.node.results[tensor.index][0]
-        assert not any(tensor.data.strides), "one number stands for all"
+        assert isinstance(tensor.data, Outline)
     assert not any(node.saved for node in graph.nodes)
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import processors
 import pytest
 
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
@@ -16,13 +17,12 @@ from byhand.runtimes.loops.blas import find_blas
 from byhand.runtimes.loops.kernels.causal_self_attention import (
     QUERIES,
     ROWS,
-    attention,
-    attention_back,
     room_of_attention,
     stride_of,
 )
-from byhand.runtimes.loops.kernels.tiled_gemm import BLOCK, DEPTH, room_of, tiled_gemm
+from byhand.runtimes.loops.kernels.tiled_gemm import BLOCK, DEPTH, room_of
 from byhand.runtimes.loops.kernels.vector_moves import LANES
+from byhand.runtimes.loops.replay import run_kernel
 from cli.process import PATIENCE
 
 GAP = 37  # numbers between arrays, NaN: what reads beside an array is found out
@@ -62,9 +62,10 @@ def check_product(rng, m, n, k, ta, tb, adds=False, start=False, bias=False):
     memory = Memory(a.size + b.size + c.size + s.size + n + 10 * GAP + room_of(m, n, k, ta, tb))
     at_a, at_b, at_c, at_s, at_plus = map(memory.put, (a, b, c, s, plus))
     room = memory.end
-    tiled_gemm(
-        memory.numbers, at_c, at_s if start else 0, at_plus if bias else 0, at_a, at_b, m, n, k, a.shape[1],
-        b.shape[1], c.shape[1], int(ta), int(tb), int(adds), room,
+    run_kernel(
+        "tiled_gemm", memory.numbers, c=at_c, start=at_s if start else 0, bias=at_plus if bias else 0, a=at_a, b=at_b,
+        m=m, n=n, k=k, lda=a.shape[1], ldb=b.shape[1], ldc=c.shape[1], ta=int(ta), tb=int(tb), adds=int(adds),
+        room=room,
     )  # fmt: skip
     left = a[:, :m].T if ta else a[:, :k]
     right = b[:, :k].T if tb else b[:, :n]
@@ -139,9 +140,10 @@ def test_attention_of_any_shape(batch, heads, steps, width, causal):
     at_qkv, at_d_out = memory.put(qkv), memory.put(d_out)
     at_out, at_d_qkv = memory.room(d_out.shape), memory.room(qkv.shape)
     at_weights, at_d_weights = memory.room((batch, heads, rows, stride)), memory.room((min(QUERIES, rows), stride))
-    sizes = (batch, heads, steps, width, causal, stride, memory.end)
-    attention(memory.numbers, memory.numbers.view(np.int32), at_qkv, at_weights, at_out, *sizes)
-    attention_back(memory.numbers, at_d_out, at_qkv, at_weights, at_d_weights, at_d_qkv, *sizes)
+    sizes = {"batch": batch, "heads": heads, "steps": steps, "width": width, "causal": causal, "stride": stride}
+    sizes |= {"room": memory.end, "qkv": at_qkv, "weights": at_weights}
+    run_kernel("attention", memory.numbers, out=at_out, **sizes)
+    run_kernel("attention_back", memory.numbers, d_out=at_d_out, d_weights=at_d_weights, d_qkv=at_d_qkv, **sizes)
     out, weights, d_qkv = reference_attention(qkv, d_out, heads, causal)
     kept = memory.array(at_weights, (batch, heads, rows, stride))[:, :, :steps, :steps]
     seen = np.tri(steps, dtype=bool) if causal else np.ones((steps, steps), bool)
@@ -153,27 +155,15 @@ def test_attention_of_any_shape(batch, heads, steps, width, causal):
     memory.assert_untouched_from(memory.end + room)
 
 
-OTHER_WIDTHS = [f for lanes, f in ((4, ()), (8, ("avx2", "fma"))) if lanes != LANES]
-
-
 @pytest.mark.skipif("BYHAND_TEST_WIDTH" in os.environ, reason="this is the run of another width")
-@pytest.mark.parametrize("features", OTHER_WIDTHS, ids=lambda f: "+".join(f) or "none")
-def test_vectors_of_another_width(features, tmp_path):
+@pytest.mark.parametrize(
+    "name", [name for name, lanes in processors.LANES.items() if processors.X86 and lanes < LANES]
+)
+def test_vectors_of_another_width(name):
     """The tests above in a process that takes this processor for a smaller one."""
-    program = (
-        "import sys, pytest, byhand.runtimes.loops.processor as processor\n"
-        f"processor.cpu_features = lambda: {features!r}\n"
-        f"sys.exit(pytest.main([{__file__!r}, '-q', '-p', 'no:cacheprovider', '-W', 'error']))"
-    )
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "BYHAND_TEST_WIDTH": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=3 * PATIENCE,
-        check=False,
-    )
+    environment = os.environ | processors.SMALLER[name] | {"BYHAND_TEST_WIDTH": "1"}
+    command = [sys.executable, "-m", "pytest", __file__, "-q", "-p", "no:cacheprovider", "-W", "error"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3 * PATIENCE, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     assert " passed" in done.stdout
 

@@ -13,7 +13,6 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
 
 from byhand.errors import ByhandError
 from byhand.optim import clip_gradients, gradient_norm
-from byhand.runtimes.loops.team import Team
 from byhand.runtimes.loops.training import LoopsRuntime
 
 CONFIG = bh.ModelConfig(vocab_size=23, seq_len=16, d_model=16, n_layers=2, n_heads=2)
@@ -174,16 +173,3 @@ def test_probabilities_too_small_for_float32_cost_nothing():
     assert (head[:, 12:] == 0).any()
     if platform.machine().lower() in ("x86_64", "amd64"):
         assert (tiny * np.float32(1e-10) > 0).all(), "the thread's mode was not restored"
-
-
-def test_an_error_in_one_thread_ends_the_others_and_reaches_the_caller():
-    team = Team(3)
-
-    def work(i):
-        if i == 2:
-            raise ValueError("share 2")
-
-    with pytest.raises(ValueError, match="share 2"):
-        team.run(work)
-    team.run(lambda i: None)  # and the team still works
-    team.close()

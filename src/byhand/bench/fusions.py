@@ -117,6 +117,7 @@ class Step:
         The clipping pass multiplies by 1, since the update's kernel clips by itself: what is measured is the pass.
         """
         from byhand.runtimes.loops.calls import Call
+        from byhand.runtimes.loops.replay import ready_for
 
         for share in self.plan.shares:
             calls: list[Call] = []
@@ -131,7 +132,10 @@ class Step:
                     calls.append(Call("reference", None, o["n"], {}, (), self._scaling(o["gradient"], o["n"])))
                 calls.append(call)
             share.calls = calls
-            share.tables = [np.array([share.row(c, k) for c in calls], np.int64) for k in range(len(share.tables))]
+            share.tables = [
+                np.array([share.row(c, k > 0) for c in calls], np.int64) for k in range(len(share.tables))
+            ]
+        ready_for(self.plan.tables)
 
     def _scaling(self, start: int, n: int) -> Callable[[Any], None]:
         def run(share: Any) -> None:

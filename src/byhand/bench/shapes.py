@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from byhand.config import ModelConfig
+from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ConfigError
 from byhand.flops import step_flops
 
@@ -48,13 +49,22 @@ SHAPES = {
 }
 
 
+LONGEST = 100  # characters of six numbers
+
+
 def shape_of(text: str) -> Shape:
     """Return a named shape, or the one that B,T,C,L,H,V gives."""
     if text in SHAPES:
         return SHAPES[text]
-    parts = text.split(",")
-    if len(parts) != 6 or not all(p.strip().isdigit() and int(p) > 0 for p in parts):
+    if not re.fullmatch(r" *0*[1-9][0-9]{0,8} *(, *0*[1-9][0-9]{0,8} *){5}", text[:LONGEST]):
         raise ConfigError(
-            f"shape {text!r} is not known. Use {', '.join(SHAPES)}, or B,T,C,L,H,V such as 4,64,64,1,1,256."
+            f"shape {text[:60]!r} is not known. Use {', '.join(SHAPES)}, or B,T,C,L,H,V such as 4,64,64,1,1,256."
         )
-    return Shape(*map(int, parts))
+    shape = Shape(*map(int, text.split(",")))
+    TrainConfig(model=shape.model(), batch_size=shape.batch)  # which knows what is too large
+    return shape
+
+
+def require_threads(threads: int) -> None:
+    """Raise ConfigError for a number of threads that training would refuse."""
+    TrainConfig(threads=threads)

@@ -1,68 +1,104 @@
 r"""Closed forms: numbers as readers write them (`3/4`, `1/(1+exp(-1))`, `log(8/5)/2`), to a float and to LaTeX.
 
-The language is Python's arithmetic on integers and decimals, with sqrt, exp, log, tanh, pi and inf; it is parsed and
-never evaluated as code.
+The language is Python's arithmetic on integers and decimals, with sqrt, exp, log, tanh, pi and inf. What readers
+write is bounded before it is parsed, and never evaluated as code; fractions that grow long go on as floats.
 """
 
 import ast
 import math
 import operator
+import re
 from fractions import Fraction
 
 from byhand.errors import ByhandError
 
+LONGEST = 200  # characters: nobody writes a longer number on paper
+DEEPEST = 20  # parentheses inside each other
+MOST_SIGNS = 3  # one behind the other
+LARGEST_POWER = 100
+LONGEST_FRACTION = 2000  # bits of its numerator or denominator; a float holds up to 1074
 FUNCTIONS = {"sqrt": math.sqrt, "exp": math.exp, "log": math.log, "tanh": math.tanh}
 CONSTANTS = {"pi": math.pi, "inf": math.inf}
-_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow}
+HOW = "Write it like 3/4, 0.75, sqrt(2) or exp(-1)."
+_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+_TOKEN = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?(?!\w)|sqrt|exp|log|tanh|pi|inf|\*\*|[-+*/()]|[ \t]+")
+_SIGNS = re.compile(rf"(?:[-+]\s*){{{MOST_SIGNS + 1},}}")
 
 
 def value(written: str | int | float) -> float:
-    """Return the number; ByhandError if it is not written in this language."""
-    return float(_number(_parse(written)))
+    """Return the number; ByhandError if it is not written in this language, or has no value."""
+    tree = _parse(str(written))
+    try:
+        number = float(_number(tree))
+    except (ZeroDivisionError, OverflowError, ValueError):
+        number = math.nan
+    except TypeError:
+        raise ByhandError(f"{str(written)!r} is no number. {HOW}") from None
+    if math.isnan(number):
+        raise ByhandError(f"{str(written)!r} has no value. {HOW}")
+    return number
 
 
 def latex(written: str | int | float) -> str:
     r"""Return the number in LaTeX: `1/(1+exp(-1))` becomes `\frac{1}{1 + e^{-1}}`."""
-    return _latex(_parse(written), 0)
+    return _latex(_parse(str(written)), 0)
 
 
-def _parse(written: str | int | float) -> ast.expr:
+def _parse(written: str) -> ast.expr:
+    """Return the tree of a number; ByhandError before Python's parser meets what is long, deep or not of it."""
+    if len(written) > LONGEST:
+        raise ByhandError(f"{written[:20]!r}… has {len(written):,} characters, too many for a number. {HOW}")
+    at = depth = 0
+    while at < len(written):
+        token = _TOKEN.match(written, at)
+        depth += {"(": 1, ")": -1}.get(written[at], 0)
+        if token is None or depth > DEEPEST:
+            raise ByhandError(f"{written!r} is no number. {HOW}")
+        at = token.end()
     try:
-        return ast.parse(str(written).strip(), mode="eval").body
+        if _SIGNS.search(written):
+            raise ValueError
+        return ast.parse(written.strip(), mode="eval").body
     except (SyntaxError, ValueError):
-        raise ByhandError(f"{written!r} is no number. Write it like 3/4, 0.75, sqrt(2) or exp(-1).") from None
+        raise ByhandError(f"{written!r} is no number. {HOW}") from None
 
 
 def _number(node: ast.expr) -> Fraction | float:
-    """Work exactly with fractions for as long as that goes."""
-    try:
-        match node:
-            case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-                return Fraction(str(number))
-            case ast.Name(id=name) if name in CONSTANTS:
-                return CONSTANTS[name]
-            case ast.UnaryOp(op=ast.USub(), operand=inner):
-                return -_number(inner)
-            case ast.BinOp(op=ast.Div(), left=left, right=right):
-                return _number(left) / _number(right)
-            case ast.BinOp(op=ast.Pow(), left=left, right=right):
-                return _power(_number(left), _number(right))
-            case ast.BinOp(op=op, left=left, right=right) if type(op) in _OPERATORS:
-                return _OPERATORS[type(op)](_number(left), _number(right))
-            case ast.Call(func=ast.Name(id=name), args=[inner]) if name in FUNCTIONS:
-                return FUNCTIONS[name](_number(inner))
-    except (ZeroDivisionError, OverflowError, ValueError):
-        raise ByhandError(f"{ast.unparse(node)} has no value.") from None
-    raise ByhandError(f"{ast.unparse(node)!r} is no number. Write it like 3/4, 0.75, sqrt(2) or exp(-1).")
+    """Work exactly with fractions for as long as they stay short; TypeError for what is no number."""
+    match node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return Fraction(str(number))
+        case ast.Name(id=name) if name in CONSTANTS:
+            return CONSTANTS[name]
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return -_number(inner)
+        case ast.BinOp(op=ast.Pow(), left=left, right=right):
+            return _short(_power(_number(left), _number(right)))
+        case ast.BinOp(op=op, left=left, right=right) if type(op) in _OPERATORS:
+            return _short(_OPERATORS[type(op)](_number(left), _number(right)))
+        case ast.Call(func=ast.Name(id=name), args=[inner]) if name in FUNCTIONS:
+            return FUNCTIONS[name](_number(inner))
+    raise TypeError
 
 
 def _power(base: Fraction | float, exponent: Fraction | float) -> Fraction | float:
-    if abs(exponent) > 100:
+    if abs(exponent) > LARGEST_POWER:
         raise OverflowError
+    if isinstance(base, Fraction) and _bits(base) * abs(exponent) > LONGEST_FRACTION:
+        base = float(base)
     power = base**exponent
     if isinstance(power, complex):
         raise ValueError
     return power
+
+
+def _short(number: Fraction | float) -> Fraction | float:
+    """Return a long fraction as a float; OverflowError if it is too large for one."""
+    return float(number) if isinstance(number, Fraction) and _bits(number) > LONGEST_FRACTION else number
+
+
+def _bits(number: Fraction) -> int:
+    return max(number.numerator.bit_length(), number.denominator.bit_length())
 
 
 def _latex(node: ast.expr, tightness: int) -> str:
@@ -96,7 +132,7 @@ def _latex(node: ast.expr, tightness: int) -> str:
                 if isinstance(inner, ast.Constant)
                 else (rf"\{name}\left({_latex(inner, 0)}\right)")
             )
-    raise ByhandError(f"{ast.unparse(node)!r} is no number. Write it like 3/4, 0.75, sqrt(2) or exp(-1).")
+    raise ByhandError(f"{ast.unparse(node)!r} is no number. {HOW}")
 
 
 def _wrap(text: str, needed: bool) -> str:

@@ -6,7 +6,7 @@ in the cotangent, so one element of a result at a time gives that element's shar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -23,6 +23,8 @@ from byhand.engine.arrays import namespace
 from byhand.engine.terms import Index
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
+
+MOST = 2000  # explanations of the numbers behind one: eight terms to a depth of four are 585
 
 
 def explain(
@@ -47,7 +49,7 @@ def explain(
     optimizer        its settings and moments, for updates; a fresh AdamW without it
     max_grad_norm    clip gradients to this global norm before the update, as training does; 0 does not
 
-    Raises ExplainError if there is no such element, or it has no gradient.
+    Raises ExplainError if there is no such element, it has no gradient, or more than MOST numbers lie behind it.
     """
     explainer = Explainer(model, tokens, targets, optimizer, max_grad_norm)
     return explainer.explain(name, tuple(index), grad, depth, width)
@@ -81,7 +83,7 @@ class Explainer:
     def explain(self, name: str, index: Index, grad: bool = False, depth: int = 1, width: int = 8) -> Explanation:
         """Explain one element, its inputs too if depth is above 1."""
         explanation = self._gradient(name, index, first=True) if grad else self._value(name, index)
-        return self._deepen(explanation, depth, width)
+        return self._deepen(explanation, depth, width, iter(range(MOST)))
 
     def gradients(self) -> dict[str, Any]:
         """Return d loss / d tensor for every named tensor that the loss depends on."""
@@ -101,18 +103,23 @@ class Explainer:
             raise ExplainError("a gradient needs a loss. Give targets.")
         return Gradients(self.result, self.watched)
 
-    def _deepen(self, explanation: Explanation, depth: int, width: int) -> Explanation:
+    def _deepen(self, explanation: Explanation, depth: int, width: int, left: Iterator[int]) -> Explanation:
+        """Explain what it was made from, too; ExplainError when none of the MOST explanations is `left`."""
         if depth <= 1:
             return explanation
         children = []
         for source in explanation.sources[:width]:
             if source.grad or source.name in self.watched.made or self._parameter_of(source.name):
+                if next(left, None) is None:
+                    raise ExplainError(
+                        f"it was made from more than {MOST} numbers in so many steps. Use less depth or fewer terms."
+                    )
                 child = (
                     self._gradient(source.name, source.index)
                     if source.grad
                     else self._value(source.name, source.index)
                 )
-                children.append(self._deepen(child, depth - 1, width))
+                children.append(self._deepen(child, depth - 1, width, left))
         return replace(explanation, children=tuple(children))
 
     def _value(self, name: str, index: Index) -> Explanation:

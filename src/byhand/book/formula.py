@@ -7,6 +7,7 @@ and word-like subscripts stay.
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 _SIGNS = {
@@ -44,18 +45,28 @@ def tokens(text: str) -> list[str]:
 
 def similarity(query: Sequence[str], formula: Sequence[str]) -> float:
     """Return how alike two token lists are, from 0 to 1: shared tokens and shared neighbours, case counted half."""
-    exact = _overlap(query, formula)
-    lower = _overlap([t.lower() for t in query], [t.lower() for t in formula])
+    exact = _overlap(tuple(query), tuple(formula))
+    lower = _overlap(_lower(tuple(query)), _lower(tuple(formula)))
     return 0.4 * exact + 0.6 * lower
 
 
-def _overlap(query: Sequence[str], formula: Sequence[str]) -> float:
-    singles = _dice(Counter(query), Counter(formula))
-    pairs = _dice(Counter(pairwise(query)), Counter(pairwise(formula)))
+def _overlap(query: tuple[str, ...], formula: tuple[str, ...]) -> float:
+    of_query, of_formula = _counts(query), _counts(formula)
+    singles, pairs = (_dice(a, b) for a, b in zip(of_query, of_formula, strict=True))
     whole = 0.5 * singles + 0.5 * pairs if len(query) > 1 else singles
     if len(query) > 1 and _holds(formula, query):
         return max(whole, 0.8 + 0.2 * len(query) / len(formula))
     return whole
+
+
+@lru_cache(maxsize=4096)  # a query is compared with each formula of the book
+def _counts(tokens: tuple[str, ...]) -> tuple[Counter[str], Counter[tuple[str, str]]]:
+    return Counter(tokens), Counter(pairwise(tokens))
+
+
+@lru_cache(maxsize=4096)
+def _lower(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(t.lower() for t in tokens)
 
 
 def _dice(a: Counter, b: Counter) -> float:

@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from byhand.book.closed_form import value
 from byhand.book.lesson import Number, Words, say
 from byhand.book.misconceptions import Mistake
-from byhand.book.quiz import agrees, check, narrow, tidy
+from byhand.book.quiz import agrees, check, narrow, worth
 from byhand.book.sheet_text import BLANK
 from byhand.book.sheets import Sheet
 from byhand.errors import ByhandError
+from byhand.reading import parse_integer
 
 HEADER = re.compile(r"byhand worksheet: topic=(?P<topic>[\w-]+) seed=(?P<seed>\d+)")
 ANSWER = re.compile(r"^[\s>|*+-]*(?P<number>\d+\.\d+)\b[*|:)\s]*(?P<rest>.*)$")
@@ -106,7 +106,7 @@ class Grade:
 def find_sheet(text: str) -> tuple[str, int] | None:
     """Return topic and seed of the sheet that a text answers, if it says so."""
     match = HEADER.search(text)
-    return (match["topic"], int(match["seed"])) if match else None
+    return (match["topic"], parse_integer(match["seed"], "the sheet's seed")) if match else None
 
 
 def read_answers(text: str) -> dict[str, str]:
@@ -127,7 +127,7 @@ def grade(sheet: Sheet, answers: dict[str, str]) -> Grade:
     if strange:
         last = list(questions)[-1]
         raise ByhandError(
-            f"the answers have a number {strange[0]}, but sheet {sheet.topic} {sheet.seed} ends at {last}. "
+            f"the answers have a number {strange[0][:40]}, but sheet {sheet.topic} {sheet.seed} ends at {last}. "
             "Check topic and seed."
         )
     steps = []
@@ -148,7 +148,7 @@ def _judge(number: str, question: Number, written: str, own: dict[str, float]) -
         verdict = check(question, written)
     except ByhandError:
         return Answer(number, question, written, False, readable=False)
-    given = value(tidy(written))
+    given = worth(written)
     carried = not verdict.right and _follows(question, given, own)
     own[say(question.label, "en")] = question.value if verdict.right else given
     return Answer(number, question, written, verdict.right, None if carried else verdict.mistake, carried=carried)

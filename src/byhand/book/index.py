@@ -15,12 +15,12 @@ from byhand import equations as _registered  # noqa: F401  (importing the packag
 from byhand.book import source
 from byhand.book.chinese import MEANINGS, TITLES
 from byhand.book.flow import ORDER
+from byhand.book.kernels import KERNELS
 from byhand.book.places import PLACES, Place
 from byhand.engine.equation import Composite, Equation, registry
 
 WIRING = ("model.py", "equations/causal_self_attention.py", "optim.py", "generation.py", "engine/tensor.py")
 COMPOSITE_DERIVATIVE = ("engine/backward.py", "walk_back")  # a composite's derivative is its parts', walked back
-RUNTIMES = source.PACKAGE / "runtimes"
 
 
 POINTERS = ("forward", "derivative", "test", "worked", "page_en", "page_zh", "kernels")
@@ -92,14 +92,13 @@ class Entry:
 
     @cached_property
     def kernels(self) -> dict[str, str]:
-        """The kernel that replaces an equation, by runtime: the file of its stem, or a fused one that names it."""
+        """The function that computes an equation, by runtime, where it is not the equation's own code."""
         found: dict[str, str] = {}
-        for folder in sorted(p for p in RUNTIMES.iterdir() if p.is_dir()):
-            files = sorted(folder.rglob("kernels/*.py"), key=lambda p: (p.stem != self.name, p.name))
-            for path in files:
-                if path.stem == self.name or (self.latex and f'"{self.name}"' in path.read_text(encoding="utf-8")):
-                    line = next((n.lineno for n in source.tree(path).body if hasattr(n, "name")), 1)
-                    found.setdefault(folder.name, f"{source.shown(path)}:{line}")
+        for runtime, kernels in KERNELS.items():
+            if self.name in kernels:
+                file, function = kernels[self.name]
+                where = _definition((f"runtimes/{runtime}/kernels/{file}.py", function))
+                found |= {runtime: where} if where else {}
         return found
 
     def _page(self, path: str) -> str | None:

@@ -6,9 +6,10 @@ import math
 import re
 from dataclasses import dataclass
 
-from byhand.book.closed_form import value
+from byhand.book.closed_form import HOW, LONGEST, value
 from byhand.book.lesson import Number
 from byhand.book.misconceptions import Mistake
+from byhand.errors import ByhandError
 
 RELATIVE = 5e-3  # paper and pencil: three digits are enough
 ROUNDED = 5.1e-4  # or three decimals
@@ -25,7 +26,7 @@ class Verdict:
 
 def check(number: Number, answer: str) -> Verdict:
     """Judge an answer such as `0.33`, `1/3` or `sqrt(2)/2`; ByhandError if it is no number."""
-    given = value(tidy(answer))
+    given = worth(answer)
     answer = narrow(answer)
     if agrees(given, number.value):
         return Verdict(True)
@@ -33,6 +34,13 @@ def check(number: Number, answer: str) -> Verdict:
     if not near and _is_rounded_too_far(answer, number.value):
         return Verdict(False, Mistake(given, "rounded it too far: give three digits", "舍入过多：请保留三位有效数字"))
     return Verdict(False, next(iter(near), None))
+
+
+def worth(answer: str) -> float:
+    """Return the number that an answer is; ByhandError if it is none."""
+    if len(answer) > LONGEST:
+        raise ByhandError(f"{answer[:20]!r}… is no number. {HOW}")
+    return value(tidy(answer))
 
 
 def _near(given: float, mistakes: tuple[Mistake, ...], right: float) -> list[Mistake]:
@@ -52,9 +60,9 @@ def agrees(given: float, right: float) -> bool:
 
 def _is_rounded_too_far(answer: str, right: float) -> bool:
     """Say whether the answer is the right number with one or two digits only."""
-    written = re.fullmatch(r"\s*[-−]?0*\.?0*(\d*)\.?(\d*)\s*", answer)
-    digits = len(written[1] + written[2]) if written else 0
-    return 0 < digits < 3 and math.isfinite(right) and math.isclose(value(tidy(answer)), float(f"{right:.{digits}g}"))
+    written = re.fullmatch(r"\s*[-−]?(\d*)\.?(\d*)\s*", answer)
+    digits = len((written[1] + written[2]).lstrip("0")) if written else 0
+    return 0 < digits < 3 and math.isfinite(right) and math.isclose(worth(answer), float(f"{right:.{digits}g}"))
 
 
 def narrow(text: str) -> str:

@@ -16,9 +16,16 @@ from byhand.book import formula
 from byhand.book.glossary import CONCEPTS
 from byhand.book.index import Entry, entries
 from byhand.book.notations import NOTATIONS, SETTINGS
+from byhand.errors import ByhandError
 
+LONGEST = 1000  # characters of a query: a derivative in LaTeX has 528
+MOST_WORDS = 50  # of a query: no phrase has half as many, which are needed to answer it
 FOUND = 0.45  # the lowest score that counts as an answer
+LONGEST_NAME = 80  # characters that are compared with names
 SPREAD = 0.23  # answers this much worse than the best are noise
+FORMULA = re.compile(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s")
+PRODUCT = re.compile(r"\s*[ABKPQSVWXY](\s+[ABKPQSVWXY])+\s*")  # P V is a formula, an MLP none
+SYMBOL = re.compile(r"\s*[A-Z]_(\{[\sa-z\d,:+-]*\}|[a-z]{1,2})\s*")  # S_{b,i,j}: one letter with running indices
 STOP = re.compile("an?|the|of|in|is|it|to|and|or|for|with|by|on|at|as|from|where|what|how|does|do|that|this|equation")
 
 
@@ -40,7 +47,12 @@ class _Phrase:
 
 
 def search(query: str) -> list[Match]:
-    """Return the entries that answer the query, best first; none if nothing is near enough."""
+    """Return the entries that answer the query, best first; none if nothing is near enough.
+
+    Raises ByhandError for a query that is longer than any formula.
+    """
+    if len(query) > LONGEST:
+        raise ByhandError(f"the query has {len(query):,} characters. Ask in at most {LONGEST:,}.")
     best: dict[str, float] = {}
     for name, score in (*_by_words(query), *_by_formula(query), *_by_symbol(query)):
         best[name] = max(best.get(name, 0.0), score)
@@ -55,7 +67,7 @@ def search(query: str) -> list[Match]:
 def nearest(query: str, n: int = 5) -> list[str]:
     """Return the names and terms that look most like a query which nothing answers."""
     names = list(dict.fromkeys(p.text for p in _phrases()))
-    return get_close_matches(_plain(query), names, n=n, cutoff=0.3)
+    return get_close_matches(_plain(query[:LONGEST])[:LONGEST_NAME], names, n=n, cutoff=0.3)
 
 
 @cache
@@ -103,7 +115,7 @@ def _by_words(query: str) -> Iterator[tuple[str, float]]:
     asked = re.sub(r"^blocks \d+ ", "", _plain(query))
     if not asked:
         return
-    words = [w for w in asked.split() if not STOP.fullmatch(w) and not w.isdigit()]
+    words = [w for w in dict.fromkeys(asked.split()) if not STOP.fullmatch(w) and not w.isdigit()]
     if not words:
         return
     for phrase in _phrases():
@@ -118,7 +130,7 @@ def _by_words(query: str) -> Iterator[tuple[str, float]]:
         ratio = SequenceMatcher(None, asked, text)
         if ratio.real_quick_ratio() >= 0.75 and ratio.quick_ratio() >= 0.75:
             score = max(score, 0.95 * ratio.ratio() if ratio.ratio() >= 0.75 else 0.0)
-        common = _shared(words, text.split())
+        common = _shared(words, text.split()) if len(words) <= MOST_WORDS else 0
         if common and common >= 0.5 * len(words):
             score = max(score, 0.4 + 0.25 * common / len(words) + 0.2 * common / len(text.split()))
         if score:
@@ -159,7 +171,7 @@ def _formulas() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
 
 def _by_formula(query: str) -> Iterator[tuple[str, float]]:
     asked = formula.tokens(query)
-    if not asked or not re.search(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s", query):
+    if not asked or not (FORMULA.search(query) or PRODUCT.fullmatch(query)):
         return
     seen: dict[str, float] = {}
     for name, written, other in _formulas():
@@ -169,7 +181,20 @@ def _by_formula(query: str) -> Iterator[tuple[str, float]]:
 
 
 def _by_symbol(query: str) -> Iterator[tuple[str, float]]:
-    """A Greek letter or infinity alone: first where it stands for an input or a setting, then where it is written."""
+    """One symbol alone.
+
+    A Greek letter or infinity: first where it stands for an input or a setting, then where it is written. A letter
+    with indices, such as S_{b,i,j}: first where it is made, then where it is read.
+    """
+    if SYMBOL.fullmatch(query):
+        letter = query.strip()[0]
+        for name, entry in entries().items():
+            own = [s["latex"] for s in entry.symbols]
+            if own and letter in own[-1].split(", "):
+                yield name, 0.95
+            elif letter in own:
+                yield name, 0.8
+        return
     asked = [token for token in formula.tokens(query) if token.isalpha()]
     if len(asked) != 1 or asked[0] not in formula.LETTERS:
         return

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from byhand.text_file import TextFile
+
 ORDERS = 4  # 0 to 3 bytes of context
 SAMPLE, PIECES = 1 << 18, 8  # bytes of a longer text that are counted, in pieces spread evenly
 SCORED = SAMPLE // 8
 
 
-def n_gram_losses(train: np.ndarray, val: np.ndarray) -> list[float]:
+def n_gram_losses(train: np.ndarray | TextFile, val: np.ndarray | TextFile) -> list[float]:
     """Return nats per byte on `val` (N,), given 0, 1, 2, ... bytes before, from counts in `train` (M,)."""
     counted, scored = _sample(train, SAMPLE).astype(np.int64), _sample(val, SCORED).astype(np.int64)
     p = np.full(len(scored), 1 / 256)
@@ -49,8 +51,8 @@ def _found(keys: np.ndarray, values: np.ndarray, asked: np.ndarray) -> np.ndarra
     return np.where(keys[places] == asked, values[places], 0)
 
 
-def _sample(text: np.ndarray, size: int) -> np.ndarray:
+def _sample(text: np.ndarray | TextFile, size: int) -> np.ndarray:
     if len(text) <= size:
-        return text
+        return text[:]
     length = size // PIECES
     return np.concatenate([text[i : i + length] for i in np.linspace(0, len(text) - length, PIECES).astype(int)])

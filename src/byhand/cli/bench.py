@@ -9,12 +9,16 @@ from typing import Annotated, Literal
 import tyro
 
 from byhand.bench import generating, training
-from byhand.bench.shapes import shape_of
+from byhand.bench.shapes import require_threads, shape_of
 from byhand.cli import bench_fusions, bench_scale
 from byhand.cli.arguments import parse
+from byhand.cli.shown import quoted
 from byhand.config import Dtype, Weights
 from byhand.errors import ConfigError
 from byhand.runtimes import loops
+
+MOST_STEPS = 10**6
+MOST_DRAWN = 1 << 20  # tokens, or streams, as a context has at most
 
 
 @dataclass(frozen=True)
@@ -75,13 +79,16 @@ def main(arguments: list[str]) -> int:
             return bench_scale.main(arguments[1:])
         case "fusions":
             return bench_fusions.main(arguments[1:])
-    raise ConfigError(f"there is no bench {arguments[0]!r}. Use byhand bench train, generate, scale or fusions.")
+    raise ConfigError(
+        f"there is no bench {quoted(arguments[0])}. Use byhand bench train, generate, scale or fusions."
+    )
 
 
 def _generate(options: GenerateOptions) -> int:
-    for name in ("tokens", "batch"):
-        if getattr(options, name) < 1:
-            raise ConfigError(f"{name} is {getattr(options, name)}, but must be at least 1.")
+    for name, value in (("tokens", options.tokens), ("batch", options.batch)):
+        if not 1 <= value <= MOST_DRAWN:
+            raise ConfigError(f"{name} is {value}, but must be from 1 to {MOST_DRAWN:,}.")
+    require_threads(options.threads)
     if missing := loops.missing():
         raise ConfigError(f"bench generate needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
     figures = generating.measure(
@@ -107,8 +114,9 @@ def _generate(options: GenerateOptions) -> int:
 
 
 def _train(options: TrainOptions) -> int:
-    if options.steps is not None and options.steps < 1:
-        raise ConfigError(f"steps is {options.steps}, but must be at least 1. Use --steps 50.")
+    if options.steps is not None and not 1 <= options.steps <= MOST_STEPS:
+        raise ConfigError(f"steps is {options.steps}, but must be from 1 to {MOST_STEPS:,}. Use --steps 50.")
+    require_threads(options.threads)
     shape = shape_of(options.shape)
     figures = training.measure(
         shape, options.runtime, options.threads, options.blas, options.steps, options.dtype, options.peer

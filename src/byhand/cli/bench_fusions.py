@@ -9,10 +9,12 @@ from typing import Annotated, Literal
 import tyro
 
 from byhand.bench import fusions
-from byhand.bench.shapes import shape_of
+from byhand.bench.shapes import require_threads, shape_of
 from byhand.cli.arguments import parse
 from byhand.errors import ConfigError
 from byhand.runtimes import loops
+
+LONGEST = 86_400  # seconds of measuring: a day
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,9 @@ class Options:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand bench fusions")
+    require_threads(options.threads)
+    if not 0 < options.seconds <= LONGEST:
+        raise ConfigError(f"--seconds is {options.seconds:g}, but must be above 0 and at most {LONGEST}.")
     if missing := loops.missing():
         raise ConfigError(f"bench fusions needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
     gains = fusions.measure(shape_of(options.shape), options.threads, options.blas, options.seconds)

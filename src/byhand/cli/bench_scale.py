@@ -11,7 +11,9 @@ import tyro
 
 from byhand.bench import scaling
 from byhand.bench.scaling import Curve
+from byhand.bench.shapes import require_threads
 from byhand.cli.arguments import parse
+from byhand.cli.picture import require_drawing, unwritten
 from byhand.errors import ConfigError
 from byhand.runtimes import loops
 
@@ -37,10 +39,11 @@ class Options:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand bench scale")
+    require_threads(options.threads)
     if missing := loops.missing():
         raise ConfigError(f"bench scale needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
     if options.plot:
-        _require_drawing(options.plot)
+        require_drawing(options.plot, "scale.svg")
     curves = scaling.measure(options.threads, options.blas)
     if options.json:
         print(jsonlib.dumps({"curves": [asdict(curve) for curve in curves]}))
@@ -90,7 +93,7 @@ def draw(curves: list[Curve], path: Path) -> None:
                 path, transparent=True, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None
             )
         except OSError as error:
-            raise ConfigError(f"cannot write {path}: {error.strerror}. Choose another path.") from None
+            raise unwritten(path, error) from None
 
 
 def _panel(axes: Any, axis: str, curves: list[Curve]) -> None:
@@ -114,15 +117,3 @@ def _panel(axes: Any, axis: str, curves: list[Curve]) -> None:
     axes.set_ylabel("µs a token" if unit(curves[0]) == "us" else "ms a step")
     axes.grid(color=GRAY, alpha=0.25)
     axes.legend(frameon=False, fontsize=8.5, loc="upper left")
-
-
-def _require_drawing(path: Path) -> None:
-    """Refuse before the measurement what could not be drawn after it."""
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        raise ConfigError("--plot needs matplotlib. Use pip install 'byhand[plot]'.")
-    if path.suffix not in (".png", ".svg"):
-        raise ConfigError(f"--plot {path} is neither .png nor .svg. Use scale.svg.")
-    if not path.parent.is_dir():
-        raise ConfigError(f"--plot {path}: there is no folder {path.parent}. Choose another path.")

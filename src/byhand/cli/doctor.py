@@ -54,15 +54,23 @@ def found() -> dict[str, Any]:
         facts["runtime"] = f"numpy; pip install 'byhand[fast]' for loops (lacks {', '.join(missing)})"
         return facts
     from byhand.runtimes.loops.blas import find_blas, lacks_bfloat16
-    from byhand.runtimes.loops.native import CACHE_FOLDER
 
-    compiled = any(CACHE_FOLDER.rglob("replay*.nbc"))
     return facts | {
         "runtime": f"loops on {loops.cores()} threads",
         "blas": find_blas().name,
         "bfloat16": lacks_bfloat16(find_blas()) or "yes, --dtype bfloat16",
-        "compiled code": f"{CACHE_FOLDER} ({'ready' if compiled else 'compiled at the first step, some 20 s'})",
+        "compiled code": _compiled_code(),
     }
+
+
+def _compiled_code() -> str:
+    from byhand.runtimes.loops.machine_code import folder
+
+    place = folder()
+    if place is None:
+        return "compiled at each start: this user has no home folder (set BYHAND_CACHE)"
+    count = len(list(place.glob("*.o")))
+    return f"{place} ({f'{count} kernels ready' if count else 'kernels are compiled when first needed'})"
 
 
 def _version(package: str) -> str:

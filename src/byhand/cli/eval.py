@@ -12,6 +12,7 @@ import tyro
 
 from byhand import checkpoint
 from byhand.cli.arguments import parse
+from byhand.config import Runtime
 from byhand.data import ByteDataset
 from byhand.evaluate import evaluate
 from byhand.texts import open_text
@@ -27,6 +28,8 @@ class Options:
     """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
     stride: int | None = None
     """Bytes between windows: each byte has at least seq_len - stride of context. Half of seq_len if not given."""
+    runtime: Runtime = "auto"
+    """numpy, or loops: the same loss, faster; auto takes loops where Numba is installed and the text is long."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON object."""
 
@@ -34,12 +37,12 @@ class Options:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand eval")
-    loaded = checkpoint.load(options.run)
+    loaded = checkpoint.load(options.run, moments=False)
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     model = loaded.model()
     text = open_text(options.data)
-    result = evaluate(model, ByteDataset(text.tokens, text.name), options.stride)
+    result = evaluate(model, ByteDataset(text.tokens, text.name), options.stride, options.runtime)
     if options.json:
         print(json.dumps(asdict(result)))
     else:

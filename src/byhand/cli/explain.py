@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+import numpy as np
 import tyro
 
 from byhand import checkpoint
@@ -17,8 +17,19 @@ from byhand.book.explain_text import text
 from byhand.book.explanation import ExplainError
 from byhand.checkpoint import Checkpoint
 from byhand.cli.arguments import parse
-from byhand.errors import DataError
+from byhand.cli.say import say
+from byhand.cli.shown import quoted
+from byhand.errors import DataError, NonFiniteError
 from byhand.optim import AdamW, learning_rate
+from byhand.reading import parse_integer
+from byhand.train import first_non_finite
+
+DEEPEST = 100  # no number is made from others in more steps, but of a model with hundreds of layers
+LONGEST = 300  # characters of a target
+TARGET = re.compile(
+    r"(?P<d>d\s+|∂loss/∂)?(?P<name>[A-Za-z_][\w.]*)\s*"
+    r"(?:\[(?P<index>\s*(?:[0-9]+\s*)?(?:,\s*(?:[0-9]+\s*)?)*)\])?"  # blanks around a number, none inside
+)
 
 
 @dataclass(frozen=True)
@@ -54,17 +65,23 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand explain")
     if options.depth < 1 or options.terms < 1:
         raise ExplainError("--depth and --terms must be at least 1.")
+    if options.depth > DEEPEST:
+        raise ExplainError(f"--depth is {options.depth}, but must be at most {DEEPEST}. Use --depth 2.")
     name, index, grad = parse_target(options.target)
     grad = grad or options.grad
-    loaded = checkpoint.load(options.run)
+    of_the_update = name.rpartition(".")[2] in ("m", "v", "theta", "update")
+    loaded = checkpoint.load(options.run, moments=of_the_update)
     for warning in loaded.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        say(f"warning: {warning}")
     parameters = set(loaded.parameters)
     needs_loss = (
         grad or name == "loss" or not name or (name not in parameters and name.rpartition(".")[0] in parameters)
     )
     tokens, targets = read_prompt(options.prompt, options.targets, needs_loss)
-    explainer = Explainer(loaded.model(), tokens, targets, optimizer(loaded), loaded.config.optim.grad_clip)
+    with np.errstate(all="ignore"):
+        explainer = Explainer(loaded.model(), tokens, targets, optimizer(loaded), loaded.config.optim.grad_clip)
+        if unsound := first_non_finite(explainer.result):
+            raise NonFiniteError(f"with this model {unsound} is not finite. Use an earlier checkpoint of the run.")
     if not name:
         print(_names(explainer))
         return 0
@@ -81,22 +98,22 @@ def parse_target(target: str) -> tuple[str, tuple[int, ...], bool]:
     target = target.strip()
     if not target:
         return "", (), False
-    match = re.fullmatch(r"(?P<d>d\s+|∂loss/∂)?(?P<name>[\w.]+)\s*(?:\[(?P<index>[\d,\s]*)\])?", target)
+    match = TARGET.fullmatch(target) if len(target) <= LONGEST else None
     if match is None:
         raise ExplainError(
-            f"{target!r} is no element. Write a name and an index, as in blocks.0.attn.weights[0,0,2,1]."
+            f"{quoted(target)} is no element. Write a name and an index, as in blocks.0.attn.weights[0,0,2,1]."
         )
-    index = tuple(int(i) for i in (match["index"] or "").split(",") if i.strip())
-    return match["name"], index, bool(match["d"])
+    places = [place for place in map(str.strip, (match["index"] or "").split(",")) if place]
+    return match["name"], tuple(parse_integer(place, "the index") for place in places), bool(match["d"])
 
 
 def read_prompt(prompt: str, targets: str | None, needs_loss: bool) -> tuple[list[list[int]], list[list[int]] | None]:
     """Return tokens and targets (1, T): the bytes of both texts, or the prompt's own next bytes."""
-    given = list(prompt.encode(errors="surrogateescape"))
+    given = list(_bytes(prompt, "--prompt"))
     if not given:
         raise DataError("--prompt is empty. Give at least one byte.")
     if targets is not None:
-        wanted = list(targets.encode(errors="surrogateescape"))
+        wanted = list(_bytes(targets, "--targets"))
         if len(wanted) != len(given):
             raise DataError(f"--targets holds {len(wanted)} bytes and the prompt {len(given)}. Give one for each.")
         return [given], [wanted]
@@ -105,6 +122,14 @@ def read_prompt(prompt: str, targets: str | None, needs_loss: bool) -> tuple[lis
     if len(given) < 2:
         raise DataError("the loss needs a byte to predict. Use a --prompt of at least two bytes, or --targets.")
     return [given[:-1]], [given[1:]]
+
+
+def _bytes(text: str, flag: str) -> bytes:
+    """Return a text's bytes, also those that are no UTF-8 on a command line that allows them."""
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:  # half a surrogate pair, as Windows lets pass
+        raise DataError(f"{flag} holds half a character. Write it out in full.") from None
 
 
 def optimizer(loaded: Checkpoint) -> AdamW:

@@ -14,7 +14,9 @@ from byhand.book.grading import Answer, Grade, find_sheet, grade, read_answers
 from byhand.book.lesson import say
 from byhand.book.sheets import make
 from byhand.cli.arguments import parse
-from byhand.errors import ByhandError
+from byhand.cli.shown import shown
+from byhand.errors import ByhandError, reason
+from byhand.reading import read_regular
 
 LARGEST = 1 << 20  # bytes: no filled-in sheet is longer
 SAID = {
@@ -83,16 +85,19 @@ def main(arguments: list[str]) -> int:
 
 
 def _read(path: Path) -> str:
+    name = shown(path, 200)
     try:
-        content = sys.stdin.buffer.read(LARGEST + 1) if str(path) == "-" else path.read_bytes()[: LARGEST + 1]
+        content = sys.stdin.buffer.read(LARGEST + 1) if str(path) == "-" else read_regular(path, LARGEST)
     except OSError as error:
-        raise ByhandError(f"cannot read {path}: {error.strerror}. Check the path.") from None
+        raise ByhandError(
+            f"cannot read {name}: {reason(error)}. Give a filled-in worksheet, or - to read it."
+        ) from None
     if len(content) > LARGEST:
-        raise ByhandError(f"{path} is larger than {LARGEST} bytes. Give a filled-in worksheet.")
+        raise ByhandError(f"{name} is larger than {LARGEST} bytes. Give a filled-in worksheet.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ByhandError(f"{path} is not UTF-8 text. Save it as UTF-8.") from None
+        raise ByhandError(f"{name} is not UTF-8 text. Save it as UTF-8.") from None
 
 
 def _lines(graded: Grade, lang: str) -> list[str]:
@@ -120,7 +125,7 @@ def _wrong(answer: Answer, said: dict[str, str], lang: str) -> str:
     return said["wrong"].format(
         number=answer.number,
         label=say(answer.question.label, lang),
-        answer=answer.written,
+        answer=shown(answer.written, 60),
         expected=answer.question.shown,
         why=why,
     )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from byhand import checkpoint, metrics
+from byhand import checkpoint, metrics, run_folder
 from byhand.cli.arguments import parse
 from byhand.config import to_dict
 
@@ -43,10 +43,14 @@ def main(arguments: list[str]) -> int:
 
 def gather(run: Path) -> dict[str, Any]:
     """Return the facts of a run, from its newest whole checkpoint and its metrics."""
-    loaded = checkpoint.load(run)
+    loaded = checkpoint.load(run, moments=False)
     config = to_dict(loaded.config)
-    folder = run.resolve().parent if checkpoint.is_checkpoint(run) else run
-    states = {p.name: checkpoint.defect(p) or "whole" for p in sorted(folder.glob("step-*"))}
+    folder = run
+    if run_folder.is_checkpoint(run):
+        beside = run_folder.checkpoints(run.resolve().parent)
+        folder = run.resolve().parent if run.resolve() in beside else run  # a copy elsewhere is alone
+    listed = run_folder.checkpoints(folder) or [run]
+    states = {p.resolve().name: checkpoint.defect(p) or "whole" for p in reversed(listed)}
     rows = [row for row in metrics.read(folder) if row["step"] <= loaded.step]
     evaluated = [r for r in rows if "val/loss" in r]
     return {

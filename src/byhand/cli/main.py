@@ -1,17 +1,21 @@
 """`byhand COMMAND ...`: finds the command's file, runs it, and turns what went wrong into one line.
 
-Exit codes: 0 done; 1 a question answered with no; 2 bad input; 130 interrupted. Nothing heavy is imported here,
-so that `byhand --help` answers at once.
+Exit codes: 0 done; 1 a question answered with no; 2 bad input; 70 a defect of byhand; 130 interrupted. Nothing heavy
+is imported here, so that `byhand --help` answers at once.
 """
 
-import io
-import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 
 from byhand import __version__
 from byhand.cli import clock
+from byhand.cli.guard import guarded, open_streams
+from byhand.cli.say import say_what_is_logged
+from byhand.cli.shown import quoted
 from byhand.errors import ByhandError
+
+LONGEST_NAME = 40  # characters that are compared with the commands' names
 
 COMMANDS = {
     "train": "Train a GPT on your own text, or resume a run.",
@@ -44,11 +48,20 @@ options:
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    return as_process(_command, sys.argv[1:] if argv is None else argv)
+
+
+def as_process(command: Callable[[list[str]], int], arguments: list[str], prog: str = "byhand") -> int:
+    """Run a console script's command with the arguments behind `--debug`, and return its exit code."""
     clock.start()
     open_streams()
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    debug = arguments[:1] == ["--debug"]
-    arguments = arguments[debug:]
+    say_what_is_logged()
+    count = next((i for i, argument in enumerate(arguments) if argument != "--debug"), len(arguments))
+    return guarded(lambda: command(arguments[count:]), count > 0, prog)
+
+
+def _command(arguments: list[str]) -> int:
+    """Say what the program itself is asked for, or run the command that the first argument names."""
     if arguments[:1] == ["help"] and len(arguments) > 1:
         arguments = [arguments[1], "--help"]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -62,55 +75,7 @@ def main(argv: list[str] | None = None) -> int:
     if name not in COMMANDS:
         from difflib import get_close_matches
 
-        near = get_close_matches(name, COMMANDS, n=1)
+        near = get_close_matches(name[:LONGEST_NAME], COMMANDS, n=1)
         hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(COMMANDS)}."
-        print(f"error: there is no command {name!r}. {hint}", file=sys.stderr)
-        return 2
-    return run(f"byhand.cli.{name}", rest, debug)
-
-
-def open_streams() -> None:
-    """Write UTF-8 whatever the locale says, so that Chinese and sampled bytes never end a command.
-
-    A stream that was closed before the start reads as empty, or swallows what is written.
-    """
-    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115 (open for as long as the process)
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="replace")
-
-
-def run(module: str, arguments: list[str], debug: bool = False) -> int:
-    """Run the `main(arguments)` of a command's module; errors of the caller's become one line and exit code 2."""
-    try:
-        code = import_module(module).main(arguments)
-        sys.stdout.flush()
-        return code
-    except ByhandError as error:
-        if debug:
-            raise
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # `byhand ... | head` closed the pipe: nothing is wrong, and nothing can be printed
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        if debug:
-            raise
-        print(f"error: cannot use {error.filename or 'the output'}: {error.strerror or error}.", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in its buffer has nowhere to go
-        return 2
-    except MemoryError as error:
-        if debug:
-            raise
-        print(
-            f"error: not enough memory: {error or 'for these sizes'}. Use smaller sizes or batches.", file=sys.stderr
-        )
-        return 2
-    except KeyboardInterrupt:
-        if debug:
-            raise
-        print("interrupted", file=sys.stderr)
-        return 130
+        raise ByhandError(f"there is no command {quoted(name)}. {hint}")
+    return import_module(f"byhand.cli.{name}").main(rest)

@@ -21,9 +21,9 @@ from byhand.cli.say import say
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.data import ByteDataset
 from byhand.errors import ConfigError
-from byhand.steps import resolved
 
 PROBING, LONGEST_PROBE = 0.006, 2.0  # of the time, for each shape that is timed; seconds
+LONGEST = 60 * 24 * 366  # minutes of a year
 ENDING = 0.15  # seconds that the interpreter takes before the clock starts and after the last line
 OF_A_LENGTH = {"steps", "eval_interval", "save_interval"}  # a preset's are for its own number of steps
 
@@ -60,6 +60,8 @@ def require_sense(minutes: float, given: Collection[str], resuming: bool) -> Non
     """Raise ConfigError if there is no such time, or if the run's length is decided already."""
     if not (minutes > 0 and math.isfinite(minutes)):
         raise ConfigError(f"--minutes is {minutes:g}, but must be a positive number. Use --minutes 5.")
+    if minutes > LONGEST:
+        raise ConfigError(f"--minutes is {minutes:g}, but a year has {LONGEST:,}. Use --minutes 5.")
     if resuming:
         raise ConfigError(
             "--minutes plans a new run, but the steps of a resumed one are set. Leave out one of the two."
@@ -77,7 +79,7 @@ def planned(
     budget = 60 * minutes
     train, val = text.split(base.data.val_fraction, 1)
     n_grams = n_gram_losses(train.tokens, val.tokens)
-    choice, cost = _probed(resolved(base), given, text, budget)
+    choice, cost = _probed(base, given, text, budget)
     expected = expected_range(choice.loss, n_grams, len(train))
     seconds = elapsed() + choice.seconds + ENDING if choice.text_ends else budget
     _say(choice, cost, expected, seconds)

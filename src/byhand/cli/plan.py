@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 import tyro
 
-from byhand.bench.shapes import Shape, shape_of
+from byhand.bench.shapes import Shape, require_threads, shape_of
 from byhand.cli.arguments import parse
+from byhand.cli.picture import require_drawing, unwritten
 from byhand.config import TrainConfig, Weights
 from byhand.errors import ConfigError
 from byhand.model import TinyGPT
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from byhand.runtimes.loops.blas import Blas
     from byhand.runtimes.loops.calls import Call
     from byhand.runtimes.loops.profile import Line
+
+MOST_STEPS, MOST_STREAMS = 10**6, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -68,10 +71,13 @@ class Plan:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand plan")
-    if options.steps < 0 or (options.plot and not options.steps):
-        raise ConfigError(
-            "--plot draws times, so it needs --steps 1 or more." if options.plot else "steps is negative."
-        )
+    if not 0 <= options.steps <= MOST_STEPS:
+        raise ConfigError(f"steps is {options.steps}, but must be from 0 to {MOST_STEPS:,}. Use --steps 20.")
+    if options.plot and not options.steps:
+        raise ConfigError("--plot draws times, so it needs --steps 1 or more.")
+    require_threads(options.threads)
+    if options.plot:
+        require_drawing(options.plot, "plan.png")
     if options.of != "train" and options.dtype != "float32":
         raise ConfigError("--dtype is training's. Use --weights bfloat16 with --of decode or prefill.")
     if options.of == "train" and (options.weights != "float32" or options.streams != 1):
@@ -114,8 +120,8 @@ def _training(options: Options, shape: Shape) -> Plan:
 def _generation(options: Options, shape: Shape) -> Plan:
     if missing := loops.missing():
         raise ConfigError(f"plan needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
-    if options.streams < 1 or options.threads < 0 or shape.seq_len < 2:
-        raise ConfigError("a plan of generation needs --streams of at least 1, --threads not negative and T above 1.")
+    if not 1 <= options.streams <= MOST_STREAMS or shape.seq_len < 2:
+        raise ConfigError(f"a plan of generation needs --streams from 1 to {MOST_STREAMS:,}, and T above 1.")
     from byhand.runtimes.loops.decoding import LoopsDecoder
 
     decoder = LoopsDecoder(
@@ -145,13 +151,9 @@ def _print(table: list[Line], title: str, ms: np.ndarray | None, peak: float | N
 
 def _draw(table: list[Line], path: Path, title: str) -> None:
     """Draw one bar for each line, the longest on top."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ConfigError("--plot needs matplotlib. Use pip install 'byhand[plot]'.") from None
-    if path.suffix not in (".png", ".svg"):
-        raise ConfigError(f"--plot {path} is neither .png nor .svg. Use plan.png.")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(9, 0.3 * len(table) + 1.2), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
@@ -163,4 +165,4 @@ def _draw(table: list[Line], path: Path, title: str) -> None:
     try:
         figure.savefig(path)
     except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}. Choose another path.") from None
+        raise unwritten(path, error) from None

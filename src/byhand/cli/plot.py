@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
+import warnings
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import tyro
 
 from byhand import metrics
 from byhand.cli.arguments import parse
+from byhand.cli.picture import title
+from byhand.cli.shown import shown
 from byhand.cli.text_plot import plot_to_string
-from byhand.errors import ByhandError, CheckpointError
+from byhand.errors import ByhandError, CheckpointError, reason
+from byhand.run_folder import is_run
+from byhand.writing import replace
 
+LARGEST = 1e12  # of a step or a loss: a scale of larger ones shows nothing
 POINTS = 400  # more do not fit on a screen; each stands for the mean of its steps
 
 
@@ -25,35 +34,56 @@ class Options:
     run: Annotated[Path, tyro.conf.Positional]
     """The run folder."""
     png: Path | None = None
-    """Where to write the PNG; RUN/loss.png if not given, and nowhere without matplotlib."""
+    """Where to write the PNG; loss.png in a run of byhand's if not given, and nowhere without matplotlib."""
 
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand plot")
-    if not options.run.is_dir():
-        raise CheckpointError(f"there is no run {options.run}. Check the path.")
+    name = shown(options.run, 200)
+    if not os.path.isdir(options.run):
+        raise CheckpointError(f"there is no run {name}. Check the path.")
     rows = metrics.read(options.run)
     if not rows:
-        raise CheckpointError(f"{options.run} has no {metrics.METRICS} with a step in it yet. Train it first.")
+        raise CheckpointError(f"{name} has no {metrics.METRICS} with a step in it yet. Train it first.")
     curves = {"train loss": _thin(rows, "train/loss"), "validation loss": _thin(rows, "val/loss")}
     curves = {name: points for name, points in curves.items() if points[0]}
-    print(_terminal(curves, f"{options.run}: loss in nats per byte, by step"))
-    if find_spec("matplotlib"):
-        path = options.png or options.run / "loss.png"
-        _write_png(curves, path, str(options.run))
-        print(f"wrote {path}")
-    elif options.png:
-        raise ByhandError("--png needs matplotlib, which is not installed. Run: pip install matplotlib")
+    if not curves:
+        raise CheckpointError(f"{name} has no {metrics.METRICS} with a loss that can be drawn. Train it anew.")
+    own = is_run(options.run)  # in another folder loss.png may be somebody's
+    with warnings.catch_warnings(), np.errstate(all="ignore"):  # a flat curve divides by its height
+        warnings.simplefilter("ignore")
+        print(_terminal(curves, f"{name}: loss in nats per byte, by step"))
+        if find_spec("matplotlib") and (options.png or own):
+            path = options.png or options.run / "loss.png"
+            _write_png(curves, path, str(options.run), named=options.png is not None)
+            print(f"wrote {shown(path, 200)}")
+        elif options.png:
+            raise ByhandError("--png needs matplotlib, which is not installed. Run: pip install matplotlib")
     return 0
 
 
+def _own_picture(run: Path) -> Path:
+    """Return RUN/loss.png; ByhandError if writing it would go through a link, or wait for a reader."""
+    path = run / "loss.png"
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise ByhandError(f"{shown(path, 200)} is no regular file. Move it, or name another with --png.")
+    return path
+
+
 def _thin(rows: list[dict[str, Any]], key: str) -> tuple[list[float], list[float]]:
-    """Return steps and values of a key, averaged in groups so that no more than POINTS are left."""
-    points = [(row["step"], row[key]) for row in rows if key in row]
+    """Return steps and values of a key, averaged in groups so that no more than POINTS are left.
+
+    What is no number, or too large to draw, is left out: a file may hold anything.
+    """
+    points = [(row["step"], row[key]) for row in rows if _drawable(row.get("step")) and _drawable(row.get(key))]
     size = max(1, -(-len(points) // POINTS))
     groups = [points[i : i + size] for i in range(0, len(points), size)]
     return [g[-1][0] for g in groups], [sum(v for _, v in g) / len(g) for g in groups]
+
+
+def _drawable(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def _terminal(curves: dict[str, tuple[list[float], list[float]]], title: str) -> str:
@@ -73,7 +103,8 @@ def _terminal(curves: dict[str, tuple[list[float], list[float]]], title: str) ->
     )
 
 
-def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, title: str) -> None:
+def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, run: str, named: bool) -> None:
+    """Write the PNG: to a file or device that was named as it is, else never through a link."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -82,10 +113,18 @@ def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, t
     axes = figure.add_subplot()
     for name, (steps, values) in curves.items():
         axes.plot(steps, values, label=name, marker="o" if len(steps) < 30 else None)
-    axes.set(xlabel="step", ylabel="loss (nats per byte)", title=title)
+    axes.set(xlabel="step", ylabel="loss (nats per byte)")
+    words, fonts = title(run)
+    axes.set_title(words, parse_math=False, family=fonts)  # a $ in a name begins no formula
     axes.grid(alpha=0.3)
     axes.legend()
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=150, format="png")
     try:
-        figure.savefig(path, dpi=150, format="png")
-    except OSError as error:
-        raise ByhandError(f"cannot write {path}: {error.strerror}. Choose another file with --png.") from None
+        if named:
+            path.write_bytes(drawn.getvalue())
+        else:
+            replace(path, [drawn.getvalue()])
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = reason(error) if isinstance(error, OSError) else error
+        raise ByhandError(f"cannot write {shown(path, 200)}: {why}. Choose another file with --png.") from None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from byhand.cli.shown import quoted, shown
 from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, reason
+from byhand.reading import parse_toml, read_regular
 
 PRESETS = {
     "tiny": TrainConfig(model=ModelConfig(seq_len=64, d_model=64, n_layers=1, n_heads=1), batch_size=4, steps=2000),
@@ -29,13 +30,14 @@ PRESETS = {
         steps=200,
     ),
 }
+LARGEST = 1 << 16  # bytes of a TOML file; with every setting it has one thousand
 SECTIONS = {"model": ModelConfig, "data": DataConfig, "optim": OptimConfig}
 
 
 def preset(name: str) -> TrainConfig:
     """Return the preset of this name."""
     if name not in PRESETS:
-        raise ConfigError(f"there is no preset {name!r}. Use one of {', '.join(PRESETS)}.")
+        raise ConfigError(f"there is no preset {quoted(name)}. Use one of {', '.join(PRESETS)}.")
     return PRESETS[name]
 
 
@@ -57,7 +59,10 @@ def with_toml(config: TrainConfig, path: Path) -> TrainConfig:
     strangers = [k for k in flat if k not in known]
     strangers += [k for s, part in nested.items() for k in part if home.get(k) != s]
     if strangers:
-        raise ConfigError(f"--config {path} has an unknown key {strangers[0]!r}. `byhand train --help` lists them.")
+        raise ConfigError(
+            f"--config {shown(path, 200)} has an unknown key {quoted(strangers[0])}. "
+            "`byhand train --help` lists them."
+        )
     parts = {section: replace(getattr(config, section), **values) for section, values in nested.items()}
     return replace(config, **parts, **flat)
 
@@ -71,9 +76,27 @@ def named_in_toml(path: Path) -> set[str]:
 
 
 def _toml(path: Path) -> dict[str, Any]:
+    """Return what a TOML file says: values, and tables of values."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        values = parse_toml(read_regular(path, LARGEST))
     except OSError as error:
-        raise ConfigError(f"cannot read --config {path}: {error.strerror}. Check the path.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--config {path} is not TOML: {error}.") from None
+        raise ConfigError(f"cannot read --config {shown(path, 200)}: {reason(error)}. Check the path.") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"--config {shown(path, 200)} is not TOML: {error or 'nested too deep'}.") from None
+    for name, value in values.items():
+        inner = value if isinstance(value, dict) and name in SECTIONS else {name: value}
+        for key, single in inner.items():
+            _require_single(path, key, single)
+    return values
+
+
+def _require_single(path: Path, key: str, value: Any) -> None:
+    """Raise ConfigError for a table or a list where a value belongs, and for an integer that TOML does not have."""
+    if isinstance(value, (dict, list)):
+        kind = "a table" if isinstance(value, dict) else "a list"
+        raise ConfigError(
+            f"--config {shown(path, 200)}: {quoted(key)} is {kind}, but must be a value. "
+            f"The tables are {', '.join(SECTIONS)}."
+        )
+    if isinstance(value, int) and abs(value) >= 1 << 63:
+        raise ConfigError(f"--config {shown(path, 200)}: {quoted(key)} is an integer of more than 64 bits.")

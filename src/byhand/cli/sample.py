@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand sample")
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
-    loaded = checkpoint.load(options.run)
+    loaded = checkpoint.load(options.run, moments=False)
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     model = loaded.model()
@@ -68,6 +68,8 @@ def main(arguments: list[str]) -> int:
         runtime=options.runtime,
         weights=options.weights,
     )
+    if tokens.why:
+        print(f"runtime numpy: {tokens.why}", file=sys.stderr)
     if options.json:
         text = bytes(tokens).decode(errors="replace")
         print(json.dumps({"prompt": given.decode(errors="replace"), "text": text}, ensure_ascii=False))

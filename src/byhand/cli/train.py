@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import shlex
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from byhand import checkpoint, metrics
+import numpy as np
+
+from byhand import checkpoint, metrics, run_folder, writing
 from byhand.cli.arguments import parse
 from byhand.cli.interrupt import StopRequest
 from byhand.cli.minutes import Promise, given_settings, planned, require_sense
@@ -21,11 +26,13 @@ from byhand.cli.say import say
 from byhand.config import TrainConfig
 from byhand.data import ByteDataset
 from byhand.errors import CheckpointError, ConfigError, DataError
+from byhand.memory import require_room
 from byhand.run_lock import locked
 from byhand.runtimes import loops
 from byhand.runtimes.numpy import keep_pages
 from byhand.steps import resolved
-from byhand.texts import Text, file_facts, mapped, open_text
+from byhand.text_file import TextFile
+from byhand.texts import Text, on_disk, open_text
 from byhand.train import Trainer, require_same_text, training
 
 CORPUS = "corpus.bin"
@@ -58,6 +65,9 @@ def main(arguments: list[str]) -> int:
     if early := _early(arguments, "--config"):
         base = with_toml(base, Path(early))
     options = parse(Options, arguments, "byhand train", Options(train=base))
+    for flag in ("--out", "--resume"):
+        if _early(arguments, flag) == "":  # as a path it would be the current folder
+            raise ConfigError(f"{flag} names no folder. Use a path, as in {flag} runs/mine.")
     keep_pages()
     given = given_settings(arguments, _early(arguments, "--preset"), options.config)
     if options.minutes is not None:
@@ -69,41 +79,38 @@ def main(arguments: list[str]) -> int:
 
 def _start(options: Options, given: Collection[str]) -> int:
     config, promise = options.train, None
+    if options.out:
+        run_folder.require_free(options.out)  # what cannot work is refused before anything is read or written
+    require_room(resolved(config))
     text = open_text(config.data.data)
-    resolved(config)  # what cannot work is refused before anything is written
     whole = ByteDataset(text.tokens, text.name)
     whole.require_vocabulary(config.model.vocab_size)
     if options.minutes is not None:
-        if options.out:
-            _require_no_run(options.out)
         config, promise = planned(config, given, whole, options.minutes)
     whole.split(config.data.val_fraction, config.model.seq_len)
     run = options.out or _free_folder(Path("runs"))
+    run_folder.begin(run)
     with locked(run):
-        _require_no_run(run)
+        run_folder.require_free(run)  # another process may have been faster
         metrics.keep_until(run, 0)
         return _train(config, _stored(text, run), run, None, promise)
 
 
-def _require_no_run(run: Path) -> None:
-    if any(run.glob("step-*")):
-        raise CheckpointError(f"{run} holds a run already. Use --resume {run}, or another folder with --out.")
-
-
 def _resume(options: Options, arguments: list[str]) -> int:
     run = options.resume or Path()
-    moved = _early(arguments, "--data")
     for argument in arguments:
         flag = argument.partition("=")[0]
         if flag.startswith("--") and flag not in ("--resume", "--data", "--runtime", "--threads", "--dtype"):
             raise ConfigError(f"{flag} cannot change a run that is resumed. Leave it out, or start a new run.")
-    if not run.is_dir():
+    if not os.path.isdir(run):
         raise CheckpointError(f"there is no run {run}. Check the path.")
-    if checkpoint.is_checkpoint(run):
-        whole = run.parent if run.name.startswith("step-") else run.resolve().parent
-        raise CheckpointError(f"{run} is one checkpoint of a run. Use --resume {whole}.")
-    if not any(run.glob("step-*")):
+    if run_folder.is_checkpoint(run):
+        above = run.parent if run_folder.step_of(run.name) is not None else run.resolve().parent
+        raise CheckpointError(f"{run} is one checkpoint of a run. Use --resume {above}.")
+    if not run_folder.checkpoints(run):
         raise CheckpointError(f"{run} holds no checkpoint, so there is nothing to resume. Start with --out {run}.")
+    if not run_folder.is_run(run):  # nothing is written into a folder that is somebody's own
+        checkpoint.load(run)
     with locked(run):
         start = checkpoint.load(run)
         for warning in start.warnings:
@@ -121,11 +128,22 @@ def _resume(options: Options, arguments: list[str]) -> int:
         if start.step >= start.config.steps:
             print(f"{run} is complete: {start.step} of {start.config.steps} steps.")
             return 0
-        known = start.state["text"]["path"]
-        path = Path(moved) if moved else run / CORPUS if known == CORPUS else Path(known)
-        text = mapped(path, start.config.data.data)
+        require_room(resolved(start.config))
+        text = on_disk(_text_of(start, run, _early(arguments, "--data")), start.config.data.data)
         metrics.keep_until(run, start.step)
         return _train(start.config, text, run, start)
+
+
+def _text_of(start: checkpoint.Checkpoint, run: Path, moved: str | None) -> Path:
+    """Return the file of a run's text; a run that was saved through the Python API may not say which."""
+    if moved is not None:
+        if not moved:
+            raise DataError("--data names no file. Say where the run's text is, or leave it out.")
+        return Path(moved)
+    known = start.state["text"].get("path")
+    if not isinstance(known, str) or not known:
+        raise CheckpointError(f"{run} does not say which text it was trained on. Name it with --data FILE.")
+    return run / CORPUS if known == CORPUS else Path(known)
 
 
 def _train(
@@ -133,17 +151,18 @@ def _train(
 ) -> int:
     """Train to the end or to the first signal; save, and say how to go on."""
     identity = _identity(text, run)
-    if start:
+    if start and "sha256" in start.state["text"]:
         require_same_text(start, identity)
     train, val = ByteDataset(text.tokens, text.name).split(config.data.val_fraction, config.model.seq_len)
     trainer = Trainer(config, train, val, start, identity)
     _say_what_begins(trainer, text, run)
+    trainer.prepare()  # before a signal waits for the end of a step, and before time is taken
     begun, progress = time.monotonic(), None
-    with StopRequest() as stop, Display(trainer.step, config.steps) as display:
+    with StopRequest() as stop, Display(trainer.step, config.steps) as display, _saving(trainer, run):
         for progress in training(trainer, run):
-            _require_unchanged(text)
             metrics.append(run, progress)
             display.show(progress)
+            _require_in_place(text)
             if stop.signal:
                 trainer.save(run)
                 break
@@ -166,14 +185,17 @@ def _say_what_begins(trainer: Trainer, text: Text, run: Path) -> None:
     say(
         f"{run}: {count:,} parameters ({m.n_layers} layers, {m.n_heads} heads, width {m.d_model}, "
         f"context {m.seq_len}, {config.dtype}) on {text.name} ({len(text.tokens):,} bytes), "
-        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens\n{_runtime(config)}"
+        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens\n{_runtime(trainer)}"
     )
+    if trainer.change:
+        say(trainer.change)
 
 
-def _runtime(config: TrainConfig) -> str:
+def _runtime(trainer: Trainer) -> str:
     """Say in a line which runtime computes, and how to get the faster one where it could be had."""
-    if config.runtime == "loops":
-        return f"runtime loops: the graph compiled, {config.threads} threads"
+    config = trainer.config
+    if trainer.used["runtime"] == "loops":
+        return f"runtime loops: the graph compiled, {trainer.used['threads']} threads"
     if config.dtype == "float32" and loops.missing():
         return "runtime numpy: equation by equation (pip install 'byhand[fast]' for the compiled one)"
     return "runtime numpy: equation by equation"
@@ -181,39 +203,64 @@ def _runtime(config: TrainConfig) -> str:
 
 def _stored(text: Text, run: Path) -> Text:
     """Give a text that exists only in memory a file in the run folder, so that a resumed run reads the same bytes."""
-    if text.path:
+    if isinstance(text.tokens, TextFile):
         return text
     path = run / CORPUS
     try:
-        path.write_bytes(text.tokens.tobytes())
+        writing.replace(path, [np.ascontiguousarray(text.tokens).data])
     except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror}. Choose another folder with --out.") from None
-    return mapped(path, text.name)
+        raise DataError(
+            f"cannot write {error.filename}: {error.strerror}. Free some space, or choose another folder with --out."
+        ) from None
+    return on_disk(path, text.name)
 
 
-def _require_unchanged(text: Text) -> None:
-    """Raise DataError if the file that training reads is no longer the one that it began with."""
-    now = file_facts(text.path) if text.path else None
-    if now and now != text.facts:
-        raise DataError(f"{text.path} changed while training read it. Restore it and resume, or start a new run.")
+@contextmanager
+def _saving(trainer: Trainer, run: Path) -> Iterator[None]:
+    """Save the last step before a text that changed ends the run: no byte of the changed text was trained on."""
+    begun = trainer.step
+    try:
+        yield
+    except DataError as error:
+        if trainer.step == begun:
+            raise
+        trainer.save(run)
+        raise DataError(f"{error} Saved at step {trainer.step}.") from None
+
+
+def _require_in_place(text: Text) -> None:
+    """Raise DataError if the file that training reads is no longer the one that it began with, or is gone."""
+    if isinstance(text.tokens, TextFile):
+        text.tokens.require_in_place()
 
 
 def _identity(text: Text, run: Path) -> dict[str, Any]:
     """Return what a checkpoint remembers of its text: where it is, how long, and its hash."""
     if len(text.tokens) > LARGE:
         say(f"reading {text.name} once for its SHA-256 ({len(text.tokens) / 1e9:.1f} GB)")
-    inside = text.path and text.path.parent == run.resolve()
+    digest = hashlib.sha256()
+    for block in text.tokens.blocks() if isinstance(text.tokens, TextFile) else [text.tokens]:
+        digest.update(np.ascontiguousarray(block).data)
+    inside = text.path == run.resolve() / CORPUS
     return {
         "path": CORPUS if inside else str(text.path),
         "bytes": len(text.tokens),
-        "sha256": hashlib.sha256(text.tokens).hexdigest(),  # pyright: ignore[reportArgumentType]  (a buffer)
+        "sha256": digest.hexdigest(),
     }
 
 
 def _free_folder(parent: Path) -> Path:
-    """Return parent/001, or the number after the largest one there."""
-    numbers = [int(p.name) for p in parent.glob("[0-9]*") if p.name.isdigit()]
-    return parent / f"{max(numbers, default=0) + 1:03d}"
+    """Make and return parent/001, or the number after the largest one there."""
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            numbers = [int(p.name) for p in parent.iterdir() if re.fullmatch("[0-9]+", p.name)]
+            run = parent / f"{max(numbers, default=0) + 1:03d}"
+            with suppress(FileExistsError):  # another process was faster
+                run.mkdir()
+                return run
+    except OSError as error:
+        raise CheckpointError(f"cannot use {error.filename}: {error.strerror}. Choose a folder with --out.") from None
 
 
 def _early(arguments: list[str], flag: str) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,10 +12,17 @@ from byhand.interop.seed_program.random import WORD
 
 PROG = "train_gpt"
 FROM_CHECKPOINT = ("--seq", "--dmodel", "--layers", "--lr")
-LOWEST = {
-    **dict.fromkeys(("batch", "seq", "dmodel", "layers", "sanity_top"), 1),
-    **dict.fromkeys(("steps", "seed", "lr", "gen", "temp", "topk", "print_next_top"), 0),
-    **dict.fromkeys(("sanity_next_from_data", "sanity_ctx", "sanity_offset", "sanity_preview"), 0),
+LARGEST_FLOAT = 1e38  # settings are float32, as in the seed program
+RANGES: dict[str, tuple[int, float]] = {
+    "batch": (1, 1 << 16),
+    **dict.fromkeys(("seq", "sanity_top"), (1, 1 << 20)),
+    "dmodel": (1, 1 << 14),
+    "layers": (1, 1024),
+    **dict.fromkeys(("steps", "gen", "sanity_offset"), (0, 10**18)),
+    "seed": (0, WORD),
+    **dict.fromkeys(("lr", "temp"), (0, LARGEST_FLOAT)),
+    **dict.fromkeys(("topk", "print_next_top", "sanity_next_from_data"), (0, 1 << 20)),
+    **dict.fromkeys(("sanity_ctx", "sanity_preview"), (0, 1 << 20)),
 }
 
 
@@ -96,13 +102,14 @@ class Flags:
 def parse_flags(arguments: list[str]) -> Flags:
     """Return the flags; ConfigError or DataError for a value that cannot work, alone or with another."""
     flags = parse(Flags, arguments, PROG)
-    for name, low in LOWEST.items():
+    for name, (low, high) in RANGES.items():
         value = getattr(flags, name)
-        if value is not None and not (low <= value and math.isfinite(value)):
-            flag = name.replace("_", "-")
-            raise ConfigError(f"--{flag} is {value}, but must be at least {low}. See {PROG} --help.")
-    if flags.seed > WORD:
-        raise ConfigError(f"--seed is {flags.seed}, but must be less than 2^64. Use --seed 1.")
+        if value is None or low <= value <= high:
+            continue
+        flag, bound = name.replace("_", "-"), f"at least {low}"
+        if value > high:
+            bound = "less than 2^64" if high == WORD else f"at most {high:,}"
+        raise ConfigError(f"--{flag} is {_brief(value)}, but must be {bound}. See {PROG} --help.")
     if flags.data is None and (flags.load is None or flags.checks):
         purpose = "to check predictions with" if flags.checks else "to train on"
         raise DataError(
@@ -114,6 +121,10 @@ def parse_flags(arguments: list[str]) -> Flags:
             verb = "needs" if file is None else "has no use for"
             raise ConfigError(f"--tokenizer {flags.tokenizer} {verb} {flag}. See {PROG} --help.")
     return flags
+
+
+def _brief(value: float) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value) if value < 10**20 else "larger"
 
 
 def overruled(arguments: list[str]) -> list[str]:

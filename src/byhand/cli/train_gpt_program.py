@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 import numpy as np
 
 from byhand.cli.interrupt import StopRequest
+from byhand.cli.say import say
 from byhand.cli.train_gpt_flags import Flags, overruled, parse_flags
 from byhand.config import ModelConfig
-from byhand.data import ByteDataset, map_file
-from byhand.errors import DataError
+from byhand.data import ByteDataset
+from byhand.errors import ConfigError, DataError
 from byhand.generation import START, next_logits
 from byhand.interop.seed_program import checkpoint as files
 from byhand.interop.seed_program.checkpoint import SeedCheckpoint
 from byhand.interop.seed_program.inspection import check_places, checks, escaped, next_tokens
 from byhand.interop.seed_program.sampling import draw, text_generator
 from byhand.interop.seed_program.training import require_text, start, train
-from byhand.model import TinyGPT
+from byhand.model import TinyGPT, parameter_shapes
 from byhand.runtimes.numpy import keep_pages
+from byhand.text_file import TextFile
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import ByteTokenizer
 
+MOST_PARAMETERS = 1 << 26  # some minutes of drawing
+AT_ONCE = 1 << 20  # are drawn in a second or two
 KEPT = b"\n\t"  # control bytes that are text: --ascii-only draws them, --escape-bytes leaves them
 
 
@@ -29,7 +34,7 @@ def main(arguments: list[str]) -> int:
     """Run the seed program with these arguments."""
     flags = parse_flags(arguments)
     keep_pages()
-    text = None if flags.data is None else ByteDataset(map_file(flags.data), f"--data {flags.data}")
+    text = None if flags.data is None else ByteDataset(TextFile(flags.data), f"--data {flags.data}")
     checkpoint = _checkpoint(flags, arguments)
     model = checkpoint.model
     tokenizer = _tokenizer(flags)
@@ -67,13 +72,26 @@ def _checkpoint(flags: Flags, arguments: list[str]) -> SeedCheckpoint:
     """Return the loaded checkpoint, or an untrained one of the flags' shape."""
     if flags.load is None:
         config = ModelConfig(seq_len=flags.seq, d_model=flags.dmodel, n_layers=flags.layers)
+        _require_few_parameters(config)
         checkpoint = start(config, flags.lr, flags.seed)
     else:
         checkpoint = files.load(flags.load)
         if ignored := overruled(arguments):
-            print(f"note: {', '.join(ignored)}: the loaded checkpoint's own values are used", file=sys.stderr)
+            say(f"note: {', '.join(ignored)}: the loaded checkpoint's own values are used")
     checkpoint.has_optimizer = bool(flags.save_opt)
     return checkpoint
+
+
+def _require_few_parameters(config: ModelConfig) -> None:
+    """Raise ConfigError for more initial weights than can be drawn one by one; say so if they take long."""
+    count = sum(map(math.prod, parameter_shapes(config).values()))
+    if count > MOST_PARAMETERS:
+        raise ConfigError(
+            f"--seq, --dmodel and --layers make {count:,} parameters, but the seed program's recipe is for at most "
+            f"{MOST_PARAMETERS:,}. Use byhand train."
+        )
+    if count > AT_ONCE:
+        say(f"drawing {count:,} initial weights one by one, as the seed program does")
 
 
 def _tokenizer(flags: Flags) -> ByteTokenizer | BytePairTokenizer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+import re
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from byhand.cli.arguments import parse
+from byhand.cli.say import say
+from byhand.cli.shown import quoted
 from byhand.errors import ByhandError
 
 if TYPE_CHECKING:
     from byhand.book.index import Entry
 
 WIDTH = 100
+OPTION = re.compile(r"-h|--[A-Za-z][\w-]*(=.*)?", re.DOTALL)
+TAKES_A_VALUE = ("--lang", "--limit")
 LABELS = {
     "en": {
         "settings": "settings: ",
@@ -31,8 +35,8 @@ LABELS = {
         "kernel": "kernel",
         "seed": "seed name",
         "source": "source",
-        "none": "no answer to {query!r}. Nearest: {near}.",
-        "nothing": "no answer to {query!r}. `byhand where` alone lists everything.",
+        "none": "no answer to {query}. Nearest: {near}.",
+        "nothing": "no answer to {query}. `byhand where` alone lists everything.",
         "repository": "in the repository",
         "places": "Wiring, recording, training, storing",
     },
@@ -49,8 +53,8 @@ LABELS = {
         "kernel": "内核",
         "seed": "种子程序中的名称",
         "source": "出处",
-        "none": "没有找到 {query!r}。相近的有：{near}。",
-        "nothing": "没有找到 {query!r}。单独运行 `byhand where` 可列出全部条目。",
+        "none": "没有找到 {query}。相近的有：{near}。",
+        "nothing": "没有找到 {query}。单独运行 `byhand where` 可列出全部条目。",
         "repository": "见代码仓库",
         "places": "接线、记录、训练与存储",
     },
@@ -73,13 +77,14 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Print the answers, best first; exit code 1 if there is none."""
-    options = parse(Options, arguments, "byhand where")
+    words, rest = split_query(arguments)
+    options = parse(Options, rest, "byhand where")
     if options.limit < 1:
         raise ByhandError(f"--limit is {options.limit}, but must be at least 1. Leave it out for 5.")
     from byhand.book.index import entries
     from byhand.book.search import nearest, search
 
-    query = " ".join(options.query).strip()
+    query = " ".join(words).strip()
     found = [m.entry for m in search(query)][: options.limit] if query else list(entries().values())
     if options.json:
         print(json.dumps([entry.as_json() for entry in found], ensure_ascii=False, indent=1))
@@ -90,10 +95,28 @@ def main(arguments: list[str]) -> int:
         return 0
     if not found:
         near = ", ".join(nearest(query))
-        print((label["none"] if near else label["nothing"]).format(query=query, near=near), file=sys.stderr)
+        say((label["none"] if near else label["nothing"]).format(query=quoted(query), near=near))
         return 1
     print("\n\n".join(_answer(entry, options.lang) for entry in found))
     return 0
+
+
+def split_query(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Return the query's words and the options, so that `-log p_y` is asked for and not taken for a flag."""
+    query: list[str] = []
+    options: list[str] = []
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if argument == "--":
+            return [*query, *rest], options
+        if OPTION.fullmatch(argument):
+            options.append(argument)
+            if argument in TAKES_A_VALUE and rest:
+                options.append(rest.pop(0))
+        else:
+            query.append(argument)
+    return query, options
 
 
 def _overview(lang: str) -> str:

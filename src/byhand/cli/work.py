@@ -15,6 +15,8 @@ from byhand.book.quiz import check
 from byhand.cli.arguments import parse
 from byhand.errors import ByhandError
 
+LONGEST = 1000  # characters of an answer, before it is read to its end
+TRIES = 50  # for one number, then it is shown: answers may come from a pipe that never ends
 SAID = {
     "en": {
         "list": "Worked examples (byhand work NAME; --quiz asks for each number):",
@@ -102,9 +104,12 @@ def _quiz(lesson: Lesson, lang: str) -> int:
 
 
 def _ask(number: Number, said: dict[str, str], lang: str, score: Score) -> bool:
-    """Ask for one number until it is right or given up; a number counts from its first try. False skips the step."""
+    """Ask for one number until it is right or given up; a number counts from its first try. False skips the step.
+
+    After TRIES it is shown.
+    """
     first = True
-    while True:
+    for _ in range(TRIES):
         answer = _read(f"   {say(number.label, lang)} = {say(number.letters, lang)}\n   ? ").strip()
         if answer == "q":
             raise EOFError
@@ -131,12 +136,16 @@ def _ask(number: Number, said: dict[str, str], lang: str, score: Score) -> bool:
             print(f"   {said['known_plain' if plain else 'known'].format(mistake=words)}{said['again']}")
         else:
             print(f"   {said['wrong']}{said['again']}")
+    print(f"   {number_line(number, lang)}")
+    return True
 
 
 def _read(prompt: str) -> str:
     """Read a line; the prompt goes to standard output also where that is no terminal."""
     print(prompt, end="", flush=True)
-    line = sys.stdin.readline()
+    line = sys.stdin.readline(LONGEST)
     if not line:
         raise EOFError
+    if len(line) == LONGEST and not line.endswith("\n"):
+        raise ByhandError(f"an answer has {LONGEST} characters or more. Write it like 3/4, 0.75 or sqrt(2)/2.")
     return line

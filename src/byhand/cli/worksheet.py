@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,7 +12,10 @@ from byhand.book.sheet_html import html
 from byhand.book.sheet_text import markdown
 from byhand.book.sheets import TOPICS, make
 from byhand.cli.arguments import parse
-from byhand.errors import ByhandError
+from byhand.cli.shown import shown
+from byhand.errors import ByhandError, reason
+from byhand.reading import read_regular
+from byhand.writing import create
 
 
 @dataclass(frozen=True)
@@ -36,15 +41,33 @@ def main(arguments: list[str]) -> int:
         return 0
     sheet = make(options.topic, options.seed)
     stem = f"{sheet.topic}-{sheet.seed}.{options.lang}"
+    pages = {
+        options.out / f"{stem}{'.key' if key else ''}.{ending}": write(sheet, options.lang, key).encode()
+        for key in (False, True)
+        for ending, write in (("md", markdown), ("html", html))
+    }
     try:
         options.out.mkdir(parents=True, exist_ok=True)
-        for key in (False, True):
-            for ending, write in (("md", markdown), ("html", html)):
-                path = options.out / f"{stem}{'.key' if key else ''}.{ending}"
-                path.write_text(write(sheet, options.lang, key), encoding="utf-8", newline="\n")
-                print(path)
-    except OSError as error:
+        there = [path for path in pages if os.path.lexists(path)]
+        for path in there:
+            if not _holds(path, pages[path]):
+                raise ByhandError(
+                    f"{shown(path, 200)} is there already and differs, perhaps filled in. "
+                    f"Move it, or use another --out."
+                )
+        for path, page in pages.items():
+            if path not in there:
+                create(path, [page])
+            print(shown(path, 400))
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = reason(error) if isinstance(error, OSError) else error
         raise ByhandError(
-            f"cannot write into {options.out}: {error.strerror}. Choose another folder with --out."
+            f"cannot write into {shown(options.out, 200)}: {why}. Choose another folder with --out."
         ) from None
     return 0
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    with suppress(OSError):
+        return read_regular(path, len(content)) == content
+    return False

@@ -10,19 +10,23 @@ Source      Sennrich, Haddow & Birch 2016, arXiv:1508.07909; Radford et al. 2019
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
 from byhand.errors import DataError
+from byhand.reading import parse_json, read_regular
 from byhand.tokenizers.byte import utf8
 
 WORD = re.compile(
     r"'(?:s|t|re|ve|m|ll|d)| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+",
     re.ASCII,
 )
+
+
+MOST = 1 << 26  # bytes of a file; GPT-2's have one million, the largest vocabularies of today ten
+LARGEST = 1 << 31  # id
 
 
 class BytePairTokenizer:
@@ -38,7 +42,7 @@ class BytePairTokenizer:
         for rank, pair in enumerate(merges):
             if (joined := "".join(pair)) not in vocabulary:
                 raise DataError(
-                    f"merge {rank + 1} makes {joined!r}, which the vocabulary lacks. Use files of one set."
+                    f"merge {rank + 1} makes {joined[:80]!r}, which the vocabulary lacks. Use files of one set."
                 )
             self.ranks.setdefault(pair, rank)
         self._visible = visible_bytes()
@@ -54,12 +58,15 @@ class BytePairTokenizer:
     @classmethod
     def from_files(cls, vocab: Path, merges: Path) -> BytePairTokenizer:
         """Read vocab.json (symbol to id) and merges.txt (two symbols a line, `#version` first)."""
-        content = _text(vocab)
         try:
-            vocabulary = json.loads(content)
-        except (ValueError, RecursionError):
+            vocabulary = parse_json(_text(vocab), depth=1)
+        except DataError:
+            raise
+        except ValueError:
             raise DataError(f"{vocab} is not JSON. Use the vocab.json of the tokenizer.") from None
-        if not isinstance(vocabulary, dict) or any(type(i) is not int or i < 0 for i in vocabulary.values()):
+        if not isinstance(vocabulary, dict) or any(
+            type(i) is not int or not 0 <= i < LARGEST for i in vocabulary.values()
+        ):
             raise DataError(
                 f"{vocab} must be one JSON object of symbols and their ids. Use the tokenizer's vocab.json."
             )
@@ -70,7 +77,7 @@ class BytePairTokenizer:
             left, _, right = line.rstrip("\r").partition(" ")
             if not left or not right or " " in right:
                 raise DataError(
-                    f"{merges}, line {number}: {line!r} is not a pair of symbols. Use the merges.txt of {vocab}."
+                    f"{merges}, line {number}: {line[:80]!r} is not a pair of symbols. Use the merges.txt of {vocab}."
                 )
             pairs.append((left, right))
         return cls(vocabulary, pairs)
@@ -141,7 +148,7 @@ def visible_bytes() -> list[str]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8")
+        return read_regular(path, MOST).decode("utf-8")
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}. Check the path and its permissions.") from None
     except UnicodeDecodeError:

@@ -42,9 +42,9 @@ TITLES = {
 def make(name: str, exact: bool = False) -> Lesson:
     """Build a worked example, with fractions and roots where they exist if `exact`; ByhandError for a wrong name."""
     if name not in TITLES:
-        near = get_close_matches(name, TITLES, n=1)
+        near = get_close_matches(name[:80], TITLES, n=1)
         hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(TITLES)}."
-        raise ByhandError(f"there is no worked example {name!r}. {hint}")
+        raise ByhandError(f"there is no worked example {name[:80]!r}. {hint}")
     with np.errstate(all="ignore"):
         return import_module(f"byhand.book.examples.{name.replace('-', '_')}").lesson(exact)
 

@@ -18,6 +18,7 @@ from byhand.book.lesson import Number, Step, Words
 from byhand.errors import ByhandError
 
 Item = TypeVar("Item")
+LARGEST_SEED = 10**18  # it is part of the sheet's name
 
 TOPICS = {
     "attention": Words("Causal attention with one head", "单头因果注意力"),
@@ -75,11 +76,11 @@ class Picker:
 def make(topic: str, seed: int) -> Sheet:
     """Return the sheet of a topic and seed; ByhandError for a topic that there is not, or a negative seed."""
     if topic not in TOPICS:
-        near = get_close_matches(topic, TOPICS, n=1)
+        near = get_close_matches(topic[:80], TOPICS, n=1)
         hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(TOPICS)}."
-        raise ByhandError(f"there is no topic {topic!r}. {hint}")
-    if seed < 0:
-        raise ByhandError(f"the seed is {seed}, but must be 0 or more. Use --seed 7.")
+        raise ByhandError(f"there is no topic {topic[:80]!r}. {hint}")
+    if not 0 <= seed < LARGEST_SEED:
+        raise ByhandError(f"the seed must be 0 or more, and less than {LARGEST_SEED:.0e}. Use --seed 7.")
     with np.errstate(all="ignore"):
         exercise = import_module(f"byhand.book.sheets.{topic.replace('-', '_')}").draw(Picker(topic, seed))
     return Sheet(topic, seed, exercise)

@@ -11,9 +11,11 @@ agree, and every number must be finite. Each file is written beside its place an
 from __future__ import annotations
 
 import json
+import math
 import os
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +25,11 @@ import numpy as np
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, CheckpointError
 from byhand.interop.seed_program.parameters import require_seed_model
+from byhand.memory import physical
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.optim import AdamW
+from byhand.reading import SMALL, open_regular, parse_json, read_regular
+from byhand.writing import create
 
 FORMAT, VERSION, MAGIC = "build-llm-using-cpp-checkpoint", 1, b"BGPTCKPT"
 HEADER = struct.Struct("<8sIIQI")
@@ -58,6 +63,27 @@ def prepare(prefix: str) -> None:
         raise CheckpointError(f"cannot make the folder {folder}: {error.strerror}. Use another --save.") from None
     if Path(prefix).name in ("", "..") or not os.access(folder, os.W_OK):
         raise CheckpointError(f"cannot save as {prefix!r}. Use a --save PREFIX in a folder that you may write to.")
+    _require_own(prefix)
+
+
+def _require_own(prefix: str) -> None:
+    """Raise CheckpointError if a file that would be replaced is no checkpoint of the seed program."""
+    for path, is_own in ((f"{prefix}.bin", _is_binary), (f"{prefix}.json", _is_settings)):
+        if os.path.lexists(path) and not is_own(path):
+            raise CheckpointError(f"{path} is there and is no checkpoint of the seed program. Use another --save.")
+
+
+def _is_binary(path: str) -> bool:
+    with suppress(OSError), os.fdopen(open_regular(path), "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+    return False
+
+
+def _is_settings(path: str) -> bool:
+    with suppress(OSError, ValueError):
+        found = parse_json(read_regular(path, SMALL))
+        return isinstance(found, dict) and found.get("format") == FORMAT
+    return False
 
 
 def save(prefix: str, checkpoint: SeedCheckpoint) -> None:
@@ -70,20 +96,20 @@ def save(prefix: str, checkpoint: SeedCheckpoint) -> None:
     if str(checkpoint.model.dtype) != "float32":
         raise CheckpointError(f"the model is {checkpoint.model.dtype}, but the seed program's files hold float32.")
     contents = {f"{prefix}.bin": b"".join(_binary(checkpoint)), f"{prefix}.json": _settings_text(checkpoint).encode()}
-    staged = [path + WRITING for path in contents]
+    staged = {Path(path + WRITING): Path(path) for path in contents}
+    _require_own(prefix)
     try:
         for place, content in zip(staged, contents.values(), strict=True):
-            with open(place, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        for place, path in zip(staged, contents, strict=True):
-            os.replace(place, path)
+            place.unlink(missing_ok=True)  # of a save that was cut short
+            create(place, [content])
+        for place, path in staged.items():
+            place.replace(path)
     except OSError as error:
         for place in staged:
-            Path(place).unlink(missing_ok=True)
+            with suppress(OSError):
+                place.unlink()
         raise CheckpointError(
-            f"cannot write checkpoint {prefix}: {error.strerror}. Check its folder and the free space."
+            f"cannot write {error.filename2 or error.filename}: {error.strerror}. Check its folder and the space."
         ) from None
 
 
@@ -91,22 +117,17 @@ def load(prefix: str) -> SeedCheckpoint:
     """Read PREFIX.json and PREFIX.bin. Raises CheckpointError if they are missing, damaged or not a pair."""
     settings = _settings(prefix)
     try:
-        content = Path(f"{prefix}.bin").read_bytes()
-    except OSError as error:
-        raise CheckpointError(
-            f"cannot read {prefix}.bin: {error.strerror}. --load takes the path without .bin."
-        ) from None
-    reader = _Reader(f"{prefix}.bin", content)
-    has_optimizer, step = reader.header(settings)
-    try:
         config = ModelConfig(**{key: settings[key] for key in SHAPE})
+        optimizer = AdamW(
+            settings["lr"], (settings["beta1"], settings["beta2"]), settings["eps"], settings["weight_decay"]
+        )
     except ByhandError as error:
         raise CheckpointError(f"{prefix}.json: {error}") from None
     shapes = parameter_shapes(config)
+    content = _binary_content(f"{prefix}.bin", sum(map(math.prod, shapes.values())), len(shapes))
+    reader = _Reader(f"{prefix}.bin", content)
+    has_optimizer, step = reader.header(settings)
     arrays = {name: reader.counted_array(name, shape) for name, shape in shapes.items()}
-    optimizer = AdamW(
-        settings["lr"], (settings["beta1"], settings["beta2"]), settings["eps"], settings["weight_decay"]
-    )
     if has_optimizer:
         optimizer.t = reader.integer()
         for name, shape in shapes.items():
@@ -116,6 +137,23 @@ def load(prefix: str) -> SeedCheckpoint:
                 raise CheckpointError(f"{prefix}.bin is damaged: v of {name} is negative. Use another copy.")
     reader.end()
     return SeedCheckpoint(TinyGPT(config, arrays=arrays), optimizer, step, has_optimizer)
+
+
+def _binary_content(path: str, count: int, n_arrays: int) -> bytes:
+    """Return the bytes of PREFIX.bin, which are no more than the settings allow."""
+    most = HEADER.size + 8 * n_arrays + 4 * count + 8 + 8 * count
+    try:
+        with os.fdopen(open_regular(path), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > most:
+                raise CheckpointError(
+                    f"{path} is damaged: it has {size:,} bytes, but by its .json at most {most:,}. Use another copy."
+                )
+            if (have := physical()) is not None and 2 * size > have:
+                raise CheckpointError(f"{path} has {size / 1e9:.1f} GB, more than this machine's memory can take.")
+            return file.read(most)
+    except OSError as error:
+        raise CheckpointError(f"cannot read {path}: {error.strerror}. --load takes the path without .bin.") from None
 
 
 def single(value: float) -> float:
@@ -159,21 +197,24 @@ def _settings(prefix: str) -> dict[str, Any]:
     """Read PREFIX.json and hold every entry against the kind of value that it must have."""
     path = f"{prefix}.json"
     try:
-        settings = json.loads(Path(path).read_bytes())
+        settings = parse_json(read_regular(path, SMALL))
     except OSError as error:
         raise CheckpointError(f"cannot read {path}: {error.strerror}. --load takes the path without .json.") from None
-    except (ValueError, RecursionError):
-        raise CheckpointError(f"{path} is damaged: it is not JSON. Use another copy.") from None
+    except ValueError as error:
+        reason = " ".join(str(error).split())[:80]
+        raise CheckpointError(f"{path} is damaged: it is not JSON: {reason}. Use another copy.") from None
     if not isinstance(settings, dict) or settings.get("format") != FORMAT:
         raise CheckpointError(f"{path} is no checkpoint of the seed program: its format is not {FORMAT!r}.")
     if settings.get("version") != VERSION:
-        raise CheckpointError(f"{path} has version {settings.get('version')!r}, but only {VERSION} is known.")
+        raise CheckpointError(
+            f"{path} has version {repr(settings.get('version'))[:80]}, but only {VERSION} is known."
+        )
     kinds = dict.fromkeys((*SHAPE, "step"), int) | dict.fromkeys(SETTINGS, float) | {"has_optim_state": bool}
     for key, kind in kinds.items():
         value: Any = settings.get(key)
         fits = type(value) in (int, float) and value < LARGEST if kind is float else type(value) is kind
-        if not fits or value < 0:
-            raise CheckpointError(f"{path} is damaged: {key} is {value!r}. Use another copy.")
+        if not fits or not 0 <= value < LARGEST:
+            raise CheckpointError(f"{path} is damaged: {key} is {repr(value)[:80]}. Use another copy.")
         settings[key] = single(value) if kind is float else value
     return settings
 

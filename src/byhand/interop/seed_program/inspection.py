@@ -86,6 +86,6 @@ def checks(
 def escaped(content: bytes, kept: bytes = b"") -> str:
     r"""Return bytes as printable ASCII, all others as \n, \t or \xHH; those in `kept` stay as they are."""
     return "".join(
-        chr(b) if b in kept or (32 <= b < 127 and b not in ESCAPES) else ESCAPES.get(b, f"\\x{b:02x}")
+        chr(b) if b in kept or (32 <= b < 127 and b not in ESCAPES) else ESCAPES.get(b, f"\\x{b:02X}")
         for b in content
     )

@@ -13,6 +13,7 @@ import numpy as np
 WORD = 2**64 - 1
 MULTIPLIER = 2685821657736338717
 INSTEAD_OF_ZERO = 0x12345678  # a state of zero would stay zero
+PIECE = 1 << 16  # draws that are made in Python at a time
 TWO_PI = np.float32(2.0) * np.float32(3.1415926535)
 
 
@@ -25,14 +26,17 @@ class XorShift64Star:
     def draws(self, count: int) -> np.ndarray:
         """Return the next `count` draws, each an integer in [0, 2^32), as uint64."""
         x = self.state
-        outputs = [0] * count
-        for i in range(count):
-            x ^= x >> 12
-            x ^= (x << 25) & WORD
-            x ^= x >> 27
-            outputs[i] = ((x * MULTIPLIER) & WORD) >> 32
+        outputs = np.empty(count, np.uint64)
+        for start in range(0, count, PIECE):
+            piece = [0] * min(PIECE, count - start)  # a list of integers takes five times an array's memory
+            for i in range(len(piece)):
+                x ^= x >> 12
+                x ^= (x << 25) & WORD
+                x ^= x >> 27
+                piece[i] = ((x * MULTIPLIER) & WORD) >> 32
+            outputs[start : start + PIECE] = piece
         self.state = x
-        return np.array(outputs, dtype=np.uint64)
+        return outputs
 
     def uniform(self, count: int) -> np.ndarray:
         """Return float32 numbers in [0, 1), multiples of 2^-24."""

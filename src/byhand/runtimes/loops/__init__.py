@@ -16,6 +16,7 @@ import os
 from importlib.util import find_spec
 
 NEEDS = ("numba", "scipy")
+MOST_THREADS = 1024
 
 
 def missing() -> list[str]:
@@ -24,5 +25,6 @@ def missing() -> list[str]:
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return the number of cores that this process may use, at most MOST_THREADS."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(available, MOST_THREADS)

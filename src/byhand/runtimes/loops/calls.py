@@ -83,7 +83,7 @@ class Late:
     name: str
 
 
-ADDS = Late("adds")  # 0 in the first micro-batch of a step, 1 in the others
+ADDS = Late("adds")  # 0 where a step writes to a share's gradients first, 1 afterwards
 LOSS_SLOT = Late("loss slot")  # where this share adds its loss
 PART, PARTS = Late("part"), Late("parts")  # which share this is, and how many there are
 OWN_SIGNAL = Late("own signal")  # where this share counts the barriers that it has passed

@@ -7,8 +7,10 @@ pay, because the model is tiny or other programs use the cores, one thread does 
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
@@ -16,9 +18,8 @@ import numpy as np
 
 from byhand.config import Weights
 from byhand.engine import Tensor
-from byhand.errors import ConfigError
+from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 from byhand.runtimes.bfloat16 import rounded
-from byhand.runtimes.loops import cores
 from byhand.runtimes.loops.arena import Arena
 from byhand.runtimes.loops.blas import find_blas
 from byhand.runtimes.loops.calls import Buffer
@@ -27,8 +28,8 @@ from byhand.runtimes.loops.layout import padded
 from byhand.runtimes.loops.native import yield_address
 from byhand.runtimes.loops.pace import Pace
 from byhand.runtimes.loops.plan import own_signal
-from byhand.runtimes.loops.replay import replay
-from byhand.runtimes.loops.team import Team
+from byhand.runtimes.loops.replay import Resources, replay
+from byhand.runtimes.loops.team import Team, team_size
 from byhand.runtimes.numpy import token_array
 
 LONGEST_RUN = 256  # tokens in a call
@@ -37,9 +38,9 @@ TOGETHER, ALONE = 0, 1
 
 
 class LoopsDecoder:
-    """Continues streams of tokens with one model, with its weights as they are when the decoder is made.
+    """Continues streams of tokens with one model, with its weights as they are when `generate` begins.
 
-    model        causal, float32
+    model        causal, float32; or a weak reference to it, for who keeps decoders with models that may go
     streams      number of texts that are continued side by side
     threads      all cores if not given
     weights      "float32", or "bfloat16": every matrix and table rounded to it, so that half as much is read
@@ -48,24 +49,21 @@ class LoopsDecoder:
 
     def __init__(
         self,
-        model: Model,
+        model: Model | weakref.ref[Model],
         streams: int = 1,
         threads: int | None = None,
         blas: str = "auto",
         weights: Weights = "float32",
     ) -> None:
-        config, parameters = model.config, model.parameters()
+        self._model: Callable[[], Model | None] = model if isinstance(model, weakref.ref) else lambda: model
+        config, parameters = self.model.config, self.model.parameters()
         if not config.causal or any(str(p.dtype) != "float32" for p in parameters.values()):
             raise ConfigError("the loops runtime generates with causal float32 models. Use the numpy runtime.")
-        self.model = model
         self.streams = streams
-        self.threads = threads or cores()
+        self.threads = team_size(threads)
         self.blas = find_blas(blas)
         self.weights = weights
         self.arena = Arena({n: Tensor(p.data) for n, p in parameters.items()}, self.threads, training=False)
-        if weights == "bfloat16":
-            for p in (p for p in self.arena.parameters.values() if p.ndim > 1):
-                p.data[...] = rounded(p.data)
         self._inputs = {
             "tokens": Buffer("tokens", (streams, 1), "input", "int32"),
             "position": Buffer("position", (1,), "own", "int32"),
@@ -80,13 +78,42 @@ class LoopsDecoder:
         self._native = np.array([self.blas.sgemm, yield_address()], np.int64)
         self._signals = np.zeros(own_signal(self.threads), np.int64)
         self._controls = np.zeros(4 + LONGEST_RUN * streams)
+        self._located: Resources | None = None
         halves = weights == "bfloat16"
-        self.decoding = decoding_plan(model, self.arena, self._inputs, self._caches, halves)
+        self.decoding = decoding_plan(self.model, self.arena, self._inputs, self._caches, halves)
         self._filling: dict[int, GenerationPlan] = {}
-        table = self.decoding.preparations
-        replay(table, 0, len(table), 1, *self._resources())
+        self._packed = False
+        self._team = Team(self.threads)
+        weakref.finalize(self, self._team.close)
         self.pace = Pace(1 if self.threads == 1 else 2)
         self.made_by: Counter[int] = Counter()
+
+    @property
+    def model(self) -> Model:
+        """The model; it must still be there."""
+        model = self._model()
+        if model is None:
+            raise ConfigError("the decoder's model is gone. Keep a reference to it.")
+        return model
+
+    def refresh(self) -> None:
+        """Take over the model's weights, where they are not those of the last time, and pack them as loops read them.
+
+        Arrays can be changed in place, so all are compared: that reads them once, where packing takes several times
+        as long.
+        """
+        changed = not self._packed
+        self._packed = False
+        for name, p in self.model.parameters().items():
+            data = rounded(p.data) if self.weights == "bfloat16" and p.ndim > 1 else p.data
+            mine = self.arena.parameters[name].data
+            if not np.array_equal(mine, data):
+                mine[...] = data
+                changed = True
+        if changed:
+            table = self.decoding.preparations
+            replay(table, 0, len(table), 1, self._resources())
+        self._packed = True
 
     def generate(
         self,
@@ -101,37 +128,41 @@ class LoopsDecoder:
         """Yield token ids (n, streams), run by run, until `count` of each stream are drawn.
 
         prompt (streams, P), P at least 1. The context is the last seq_len tokens at positions from 0: past the
-        window each token fills the cache anew.
+        window each token fills the cache anew. Raises NonFiniteError where the logits are not finite.
         """
         tokens = token_array(prompt, self.model.config.vocab_size)
         if tokens.shape[0] != self.streams:
             raise ConfigError(f"the decoder was made for {self.streams} streams, not for {tokens.shape[0]}.")
         rng = rng or np.random.default_rng(1)
+        window, run = self.model.config.seq_len, 4
+        uniforms = np.empty(0)  # drawn from rng, but not used yet
+        self._team.settle()
+        self.refresh()
         c = self._controls
         c[0], c[1], c[2] = temperature, top_k or 0, 1.0 if top_p is None else top_p
-        team, window, run = Team(self.threads), self.model.config.seq_len, 4
-        uniforms = np.empty(0)  # drawn from rng, but not used yet
-        try:
-            while count > 0:
-                context = tokens[:, -window:]
-                self._fill(team, context, allowed)
-                room = window - context.shape[1] + 1
-                while room > 0 and count > 0:
-                    way = self.pace.choose()
-                    n = min(self.pace.units(way, run), room, count)
-                    uniforms = np.append(uniforms, rng.random(max(0, n * self.streams - uniforms.size)))
-                    begun = perf_counter()
-                    drawn = self._run(team, way, n, uniforms)
-                    n, seconds = len(drawn), perf_counter() - begun
-                    self.pace.note(way, n, seconds)
-                    self.made_by[1 if way == ALONE else self.threads] += n
-                    run = max(1, min(LONGEST_RUN, 2 * run, int(CALL_SECONDS * n / seconds)))
-                    uniforms = uniforms[n * self.streams :]
-                    tokens = np.concatenate([tokens[:, -window:], drawn.T], axis=1)
-                    room, count = room - n, count - n
-                    yield drawn
-        finally:
-            team.close()
+        while count > 0:
+            context = tokens[:, -window:]
+            self._fill(context, allowed)
+            room = window - context.shape[1] + 1
+            while room > 0 and count > 0:
+                way = self.pace.choose()
+                n = min(self.pace.units(way, run), room, count)
+                uniforms = np.append(uniforms, rng.random(max(0, n * self.streams - uniforms.size)))
+                begun = perf_counter()
+                drawn = self._run(way, n, uniforms)
+                n, seconds = len(drawn), perf_counter() - begun
+                sound = int((drawn >= 0).all(axis=1).sum())  # only the last of a run can be unsound
+                if sound < n:
+                    if sound:
+                        yield drawn[:sound]
+                    raise NonFiniteError(UNSOUND_LOGITS)
+                self.pace.note(way, n, seconds)
+                self.made_by[1 if way == ALONE else self.threads] += n
+                run = max(1, min(LONGEST_RUN, 2 * run, int(CALL_SECONDS * n / seconds)))
+                uniforms = uniforms[n * self.streams :]
+                tokens = np.concatenate([tokens[:, -window:], drawn.T], axis=1)
+                room, count = room - n, count - n
+                yield drawn
 
     def logits(self) -> np.ndarray:
         """Return the logits (streams, V) of the last position as sampling left them: for tests and for looking."""
@@ -154,55 +185,65 @@ class LoopsDecoder:
         """
         window = self.model.config.seq_len
         context = np.zeros((self.streams, window // 2 + 1), np.int64) if prompts is None else prompts
-        team = Team(self.threads)
-        try:
-            self._fill(team, context, None)
-            plan = self.decoding if prompts is None else self.filling(context.shape[1] - 1)
-            table, resources = plan.tables[0], self._resources()
-            best, nothing = np.full(len(table), np.inf), np.inf
-            for _ in range(rounds + 1):
-                for share in self.decoding.shares:
-                    share.array(self._inputs["position"])[0] = window // 2
-                self._controls[3] = window // 2
-                self._signals[:] = 0
-                times = np.zeros(len(table))
+        self._team.settle()
+        self.refresh()
+        self._fill(context, None)
+        plan = self.decoding if prompts is None else self.filling(context.shape[1] - 1)
+        table, resources = plan.tables[0], self._resources()
+        best, nothing = np.full(len(table), np.inf), np.inf
+        for _ in range(rounds + 1):
+            for share in self.decoding.shares:
+                share.array(self._inputs["position"])[0] = window // 2
+            self._controls[3] = window // 2
+            self._signals[:] = 0
+            times = np.zeros(len(table))
 
-                def one_by_one(times: np.ndarray = times) -> None:
-                    for i in range(len(table)):
-                        begun = perf_counter()
-                        replay(table, i, i + 1, 1, *resources)
-                        times[i] = perf_counter() - begun
-
-                team.run(lambda i: replay(plan.tables[i], 0, len(table), 1, *resources) if i else one_by_one())
-                best = np.minimum(best, times)
-                for _ in range(20):
+            def one_by_one(times: np.ndarray = times) -> None:
+                for i in range(len(table)):
                     begun = perf_counter()
-                    replay(table, 0, 0, 1, *resources)
-                    nothing = min(nothing, perf_counter() - begun)
-        finally:
-            team.close()
+                    replay(table, i, i + 1, 1, resources)
+                    times[i] = perf_counter() - begun
+
+            self._team.run(
+                lambda i: replay(plan.tables[i], 0, len(table), 1, resources) if i else one_by_one(), self._give_up
+            )
+            best = np.minimum(best, times)
+            for _ in range(20):
+                begun = perf_counter()
+                replay(table, 0, 0, 1, resources)
+                nothing = min(nothing, perf_counter() - begun)
         return 1e3 * np.maximum(best - nothing, 0)
 
-    def _resources(self) -> tuple[np.ndarray, ...]:
-        return self.arena.memory, self.arena.words, self._controls, self._signals, self._native
+    def _resources(self) -> Resources:
+        if self._located is None or self._located.memory is not self.arena.memory:  # a plan needed a larger arena
+            self._located = Resources(
+                self.arena.memory, self.arena.words, self._controls, self._signals, self._native
+            )
+        return self._located
 
-    def _replay(self, team: Team, way: int, plan: GenerationPlan, times: int) -> None:
+    def _replay(self, way: int, plan: GenerationPlan, times: int) -> None:
         self._signals[:] = 0
         if way == ALONE:
-            replay(plan.alone, 0, len(plan.alone), times, *self._resources())
+            replay(plan.alone, 0, len(plan.alone), times, self._resources())
         else:
-            team.run(lambda i: replay(plan.tables[i], 0, len(plan.tables[i]), times, *self._resources()))
+            self._team.run(
+                lambda i: replay(plan.tables[i], 0, len(plan.tables[i]), times, self._resources()), self._give_up
+            )
 
-    def _run(self, team: Team, way: int, n: int, uniforms: np.ndarray) -> np.ndarray:
+    def _give_up(self, i: int) -> None:
+        """Let no thread wait at a barrier any more; what they compute from now on is thrown away."""
+        self._signals[0] = 1
+
+    def _run(self, way: int, n: int, uniforms: np.ndarray) -> np.ndarray:
         """Draw n tokens for each stream, or fewer if a thread had to wait long, in one call for each thread."""
         share = self.decoding.shares[0]
         position = share.array(self._inputs["position"])
         first = self._controls[3] = position[0]
         self._controls[4 : 4 + n * self.streams] = uniforms[: n * self.streams]
-        self._replay(team, way, self.decoding, n)
+        self._replay(way, self.decoding, n)
         return share.array(self._inputs["drawn"])[: position[0] - first].astype(np.int64)
 
-    def _fill(self, team: Team, context: np.ndarray, allowed: Any) -> None:
+    def _fill(self, context: np.ndarray, allowed: Any) -> None:
         """Put all positions but the last into the cache; the last is the first that decoding reads."""
         length = context.shape[1] - 1
         self.blas.set_threads(1)
@@ -210,10 +251,32 @@ class LoopsDecoder:
             plan = self.filling(length)
             plan.shares[0].array(plan.draft.inputs["tokens"])[...] = context[:, :-1]
             plan.write_constants()
-            self._replay(team, self.pace.choose(), plan, 1)
+            self._replay(self.pace.choose(), plan, 1)
         share = self.decoding.shares[0]
         share.array(self._inputs["tokens"])[:, 0] = context[:, -1]
         share.array(self._inputs["allowed"])[:] = 1.0 if allowed is None else allowed
         for each in self.decoding.shares:
             each.array(self._inputs["position"])[0] = length
         self.decoding.write_constants()
+
+
+_kept: weakref.WeakKeyDictionary[Any, dict[Weights, LoopsDecoder]] = weakref.WeakKeyDictionary()
+
+
+@contextmanager
+def borrowed(model: Model, weights: Weights) -> Iterator[LoopsDecoder]:
+    """Lend the model's decoder for one stream, whose plans and threads stay for the next time.
+
+    It goes with the model. Whoever comes while it is lent gets another one.
+    """
+    kept = _kept.setdefault(model, {})
+    decoder = kept.pop(weights, None)
+    if decoder is None:
+        decoder = LoopsDecoder(weakref.ref(model), weights=weights)
+        decoder.filling(max(1, model.config.seq_len - 1))  # tells whether it can, and makes room for any prompt
+    try:
+        yield decoder
+    except GeneratorExit:  # the text was not wanted to its end
+        kept[weights] = decoder
+        raise
+    kept[weights] = decoder  # not after an error

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from byhand.engine import Node, Tensor
+from byhand.errors import ConfigError
 from byhand.runtimes.loops.calls import ADDS, Buffer, Call, Operand, Rows, make_call, place_of
 from byhand.runtimes.loops.kernels.tiled_gemm import room_of
+from byhand.runtimes.loops.outline import Outline
 from byhand.runtimes.loops.record import Graph, key
 
 
@@ -71,6 +73,9 @@ class Draft:
         name = self.graph.input_name(tensor)
         if name:
             return self.inputs.setdefault(name, Buffer(name, tuple(tensor.shape), "input", "int32"))
+        if isinstance(tensor.data, Outline):
+            name = tensor.name or "an array"
+            raise ConfigError(f"{name} is computed beside the graph, so no plan can compute it. Use --runtime numpy.")
         if key(tensor) not in self._made:
             self._made[key(tensor)] = Buffer(tensor.name or "constant", tuple(tensor.shape), "constant")
             self.array_constants.append((self._made[key(tensor)], tensor.data))

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from byhand.engine import Record, Tensor, interpreting
+from byhand.engine import Tensor
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.arena import Arena
 from byhand.runtimes.loops.calls import OWN_SIGNAL, PART, PARTS, At, Buffer, Call, Operand
@@ -21,8 +21,8 @@ from byhand.runtimes.loops.draft import Draft
 from byhand.runtimes.loops.groups import DECODING, FILLING, Fusion, groups_of
 from byhand.runtimes.loops.layout import place_by_lifetime, place_in_order
 from byhand.runtimes.loops.plan import Share
-from byhand.runtimes.loops.record import Graph, RecordedCache
-from byhand.runtimes.loops.replay import OPCODES, WIDTH
+from byhand.runtimes.loops.record import Graph, RecordedCache, record
+from byhand.runtimes.loops.replay import OPCODES, WIDTH, ready_for
 
 # Kernels of filling whose rows are independent: the operand that counts them, and how far each array moves for a row.
 ROWS: dict[str, tuple[str, dict[str, str | int]]] = {
@@ -37,6 +37,10 @@ ROWS: dict[str, tuple[str, dict[str, str | int]]] = {
     "bias_relu": ("rows", {"x": "width"}),
     "copy": ("n", {"x": 1, "y": 1}),
 }
+
+
+class NoKernelError(ConfigError):
+    """An equation of the model can be recorded, but no kernel of generation computes it."""
 
 
 class Model(Protocol):
@@ -92,7 +96,8 @@ def decoding_plan(
     logits = draft.result(draft.graph.nodes[-1])
     draft.emit(
         "sample", None, 0, logits=logits, allowed=inputs["allowed"], tokens=inputs["tokens"],
-        position=inputs["position"], drawn=inputs["drawn"], rows=streams, vocab=vocab, part=PART, parts=PARTS,
+        position=inputs["position"], drawn=inputs["drawn"], order=Buffer("order", (2, vocab), "own", "int32"),
+        rows=streams, vocab=vocab, part=PART, parts=PARTS,
     )  # fmt: skip
     draft.calls.append(_meet())
     calls = [[_divided(call, arena.shares) for call in draft.calls]] * arena.shares
@@ -118,9 +123,7 @@ def filling_plan(
 
 
 def _recorded(model: Model, shape: tuple[int, int]) -> Graph:
-    cache, tokens = RecordedCache(), np.zeros(shape, np.int64)
-    with interpreting(Record()):
-        return Graph(model.forward_logits(tokens, cache), {"tokens": tokens}, cache)
+    return record(model.forward_logits, RecordedCache(), tokens=np.zeros(shape, np.int64))
 
 
 def _emit(draft: Draft, arena: Arena, fusions: tuple[Fusion, ...], last: str = "") -> None:
@@ -129,12 +132,13 @@ def _emit(draft: Draft, arena: Arena, fusions: tuple[Fusion, ...], last: str = "
         groups = groups[: 1 + max(i for i, group in enumerate(groups) if group.rule == last)]
     strange = next((group.nodes[-1] for group in groups if group.rule == "reference"), None)
     if strange is not None:
-        raise ConfigError(f"no kernel generates with {strange.equation.name}. Use the numpy runtime.")
+        raise NoKernelError(f"no kernel generates with {strange.equation.name}. Use --runtime numpy.")
     for group in groups:
         group.forward(draft, group)
+    if draft.array_constants:
+        raise NoKernelError(f"no kernel generates with {draft.array_constants[0][0].name}. Use --runtime numpy.")
     for name, buffer in draft.parameter_buffers.items():
         buffer.offset = arena.place[name]
-    draft.graph.forget_numbers()
 
 
 def _placed(
@@ -156,6 +160,7 @@ def _placed(
     arena.reserve(end + parts * own)
     tables = [_table(share, share.calls) for share in shares]
     preparations = np.concatenate([_table(share, draft.preparations) for share in shares])
+    ready_for([*tables, preparations])
     return GenerationPlan(draft, shares, tables, _in_turn(tables), preparations, result, end + parts * own)
 
 
@@ -215,4 +220,4 @@ def _touched(calls: list[Call], kind: str) -> list[Buffer]:
 
 
 def _table(share: Share, calls: list[Call]) -> np.ndarray:
-    return np.array([share.row(call, 0) for call in calls], np.int64).reshape(-1, WIDTH)
+    return np.array([share.row(call, adds=False) for call in calls], np.int64).reshape(-1, WIDTH)

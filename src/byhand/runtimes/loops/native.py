@@ -1,91 +1,50 @@
-"""What compiled loops need from below: how they are compiled and cached, BLAS by address, barriers.
+"""What compiled loops need from below: how they are compiled, views of the arena, BLAS by address, barriers.
 
 Addresses (of BLAS, of the operating system's yield) are passed in as numbers when a plan runs. Nothing of one
 process is baked into the compiled code, so that it can be kept on disk and the BLAS be exchanged.
+
+Only a compiling process (`compiler.py`) sees Numba's functions here. In all others a kernel is the plain Python
+function that it is compiled from: it has a name and parameters, and is never called.
 """
 
 # pyright: reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import platform
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-import numba
-import numba.core.config
-import numba.extending
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.core.codegen import get_host_cpu_features
 
-from byhand.runtimes.loops.processor import cpu_features
+COMPILING = os.environ.get("BYHAND_COMPILING") == "1"
+X86 = platform.machine().lower() in ("x86_64", "amd64", "x86")
+
+numba: Any = import_module("numba") if COMPILING else None
+types: Any = import_module("numba.types") if COMPILING else None
+cgutils: Any = import_module("numba.core.cgutils") if COMPILING else None
 
 # Everything of fast-math but "no NaN" and "no infinity": a loss that explodes has to stay visible.
 FASTMATH = {"reassoc", "contract", "arcp", "nsz", "afn"}
 
 
-def cache_folder() -> Path:
-    """Return the folder of compiled code: one for each state of the compiled sources, where the user may write.
-
-    Numba notices when a function's own file changed, but not when a function that it calls did; the digest does.
-    """
-    room = Path(__file__).parent
-    sources = hashlib.sha256()
-    for path in sorted([room / "native.py", room / "replay.py", *(room / "kernels").glob("*.py")]):
-        sources.update(path.read_bytes())
-    name = f"loops-{sources.hexdigest()[:16]}"
-    for base in _cache_bases():
-        try:
-            (base / name).mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(base / name, os.W_OK):
-            return base / name
-    return Path(tempfile.mkdtemp(prefix="byhand-"))
-
-
-def _cache_bases() -> Iterator[Path]:
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        yield Path(os.environ["NUMBA_CACHE_DIR"])
-    if sys.platform == "win32":
-        yield Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "byhand"
-    elif sys.platform == "darwin":
-        yield Path.home() / "Library/Caches/byhand"
-    else:
-        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "byhand"
-
-
-CACHE_FOLDER = cache_folder()
-X86 = platform.machine().lower() in ("x86_64", "amd64", "x86")
-_numba_config: Any = numba.core.config
-
-# LLVM keeps to vectors of 256 bits, since early processors with AVX-512 ran slower with the wider ones. Loops full of
-# arithmetic (GELU) take a third less time with 512. It has to be said before Numba compiles anything.
-if _numba_config.CPU_FEATURES is None and "avx512f" in cpu_features():
-    _numba_config.CPU_FEATURES = f"{get_host_cpu_features()},-prefer-256-bit"
-
-
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile without the GIL and keep the machine code on disk."""
-    before = _numba_config.CACHE_DIR
-    _numba_config.CACHE_DIR = str(CACHE_FOLDER)
-    try:
-        return numba.njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False)(function)
-    finally:
-        _numba_config.CACHE_DIR = before
+    """Make a function one that compiled loops call. It allocates nothing, so no array counts its references."""
+    if not COMPILING:
+        return function
+    return numba.njit(
+        nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False, _nrt=False, no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+    )(function)  # fmt: skip
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:
     """Make a function of types, which returns a signature and what writes the instructions, callable from loops."""
-    return numba.extending.intrinsic(function)
+    return import_module("numba.extending").intrinsic(function) if COMPILING else function
 
 
 def yield_address() -> int:
@@ -102,6 +61,65 @@ _BYTES = ir.IntType(8).as_pointer()
 
 def _pointer(builder: Any, address: Any) -> Any:
     return builder.inttoptr(address, _BYTES)
+
+
+def view_of(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
+    """Return a row-major array over memory that somebody else keeps alive."""
+    size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [size]
+    for extent in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], extent))
+    array = context.make_array(kind)(context, builder)
+    data = builder.bitcast(data, context.get_data_type(kind.dtype).as_pointer())
+    import_module("numba.np.arrayobj").populate_array(
+        array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None
+    )
+    return array._getvalue()
+
+
+def _start(context: Any, builder: Any, kind: Any, memory: Any, offset: Any) -> Any:
+    """Return a pointer to the element of `memory` at this offset."""
+    return builder.gep(context.make_array(kind)(context, builder, memory).data, [offset])
+
+
+@intrinsic
+def vector(typingctx: Any, memory: Any, start: Any, n: Any) -> Any:
+    """Return n numbers from `start` on. Loops index such views: there the compiler knows that no index wraps."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = _start(context, builder, memory, args[0], args[1])
+        return view_of(context, builder, signature.return_type, data, [args[2]])
+
+    return types.Array(memory.dtype, 1, "C")(memory, types.int64, types.int64), codegen
+
+
+def _matrix(dtype: str) -> Any:
+    @intrinsic
+    def rows(typingctx: Any, memory: Any, start: Any, rows: Any, width: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = _start(context, builder, memory, args[0], args[1])
+            return view_of(context, builder, signature.return_type, data, [args[2], args[3]])
+
+        kind = types.Array(getattr(types, dtype) if dtype else memory.dtype, 2, "C")
+        return kind(memory, types.int64, types.int64, types.int64), codegen
+
+    return rows
+
+
+# (memory, start, rows, width): the rows (rows, width) from `start` on, counted in the memory's own elements
+matrix = _matrix("")
+matrix_of_bits = _matrix("uint32")  # each number as its bits
+matrix_of_halves = _matrix("uint16")  # twice as many numbers, 16 bits each
+
+
+@intrinsic
+def address_of(typingctx: Any, memory: Any) -> Any:
+    """Return the address of an array's first element."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ptrtoint(context.make_array(memory)(context, builder, args[0]).data, ir.IntType(64))
+
+    return types.int64(memory), codegen
 
 
 @intrinsic
@@ -224,7 +242,7 @@ def sgemm(blas, memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, alpha, beta):
 
     BLAS is column-major: it sees every matrix transposed, so it is asked for C^T = op(B)^T op(A)^T.
     """
-    base = memory.ctypes.data
+    base = address_of(memory)
     _sgemm(
         blas, T if tb else N, T if ta else N, np.int32(n), np.int32(m), np.int32(k), np.float32(alpha), base + 4 * b,
         np.int32(ldb), base + 4 * a, np.int32(lda), np.float32(beta), base + 4 * c, np.int32(ldc),
@@ -242,7 +260,7 @@ def barrier(signals, own, shares, yield_to):
     signals[1] counts all arrivals, signals[own] this share's, which says what to wait for; signals[0] != 0 means that
     a share has given up; signals[LATE] counts the waits that were long: somebody else uses a core.
     """
-    base = signals.ctypes.data
+    base = address_of(signals)
     signals[own] += 1
     wanted = signals[own] * shares
     _atomic_add(base + 8, 1)
@@ -255,13 +273,37 @@ def barrier(signals, own, shares, yield_to):
             _call(yield_to)
 
 
-@compiled
-def vector(memory, start, n):
-    """Return n numbers from `start` on. Loops index such views: there the compiler knows that no index wraps."""
-    return memory[start : start + n]
+@intrinsic
+def word(typingctx: Any, address: Any, index: Any) -> Any:
+    """Return the int64 that lies `index` int64 behind an address."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.add(args[0], builder.mul(args[1], ir.Constant(ir.IntType(64), 8)))
+        return builder.load(builder.inttoptr(place, ir.IntType(64).as_pointer()))
+
+    return types.int64(types.int64, types.int64), codegen
 
 
-@compiled
-def matrix(memory, start, rows, width):
-    """Return the rows (rows, width) from `start` on."""
-    return memory[start : start + rows * width].reshape((rows, width))
+@intrinsic
+def put_word(typingctx: Any, address: Any, index: Any, value: Any) -> Any:
+    """Store an int64 there."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.add(args[0], builder.mul(args[1], ir.Constant(ir.IntType(64), 8)))
+        builder.store(args[2], builder.inttoptr(place, ir.IntType(64).as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def run_at(typingctx: Any, address: Any, row: Any, resources: Any) -> Any:
+    """Call a kernel's way in and return its status, 0 if all went well (see `machine_code.callable_at`)."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide, status = ir.IntType(64), ir.IntType(32)
+        kind = ir.FunctionType(status, [_BYTES.as_pointer(), _BYTES.as_pointer(), wide, wide])
+        slots = [cgutils.alloca_once_value(builder, ir.Constant(_BYTES, None)) for _ in range(2)]
+        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), [*slots, args[1], args[2]])
+
+    return types.int32(types.int64, types.int64, types.int64), codegen

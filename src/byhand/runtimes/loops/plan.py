@@ -24,9 +24,9 @@ from byhand.runtimes.loops.record import record
 from byhand.runtimes.loops.replay import FIELDS, OPCODES, WIDTH
 
 # Slots of the controls, as kernels.adamw lists them; from CONTROLS on two for each share: loss, sum of squares.
-WEIGHT, RATE, BETA1, BETA2, EPS, CORRECTION1, CORRECTION2, MAX_NORM, NORM, MATRIX_DECAY, VECTOR_DECAY, CONTROLS = (
-    range(12)
-)
+(WEIGHT, RATE, BETA1, BETA2, EPS, CORRECTION1, CORRECTION2, MAX_NORM, NORM, MATRIX_DECAY, VECTOR_DECAY, GIVEN_UP,
+ APPLIED, CONTROLS) = range(14)  # fmt: skip
+BARRIERS = 2  # in the update: before gradients are summed, and before they are applied
 
 
 def own_signal(number: int) -> int:
@@ -48,8 +48,8 @@ class Share:
     own: int = 0
     parts: int = 1
     saved: dict[int, Any] = field(default_factory=dict)
-    micro_batch: int = 0
-    tables: list[np.ndarray] = field(default_factory=list)  # for the first micro-batch, and for the others
+    adds: bool = False  # this step has written to the share's gradients already
+    tables: list[np.ndarray] = field(default_factory=list)  # one that writes gradients, and one that adds to them
 
     def address(self, buffer: Buffer) -> int:
         """Return the offset of a buffer's first element in the arena."""
@@ -67,21 +67,21 @@ class Share:
         memory = self.arena.words if buffer.dtype == "int32" else self.arena.memory
         return memory[start : start + buffer.size].reshape(buffer.shape)
 
-    def row(self, call: Call, micro_batch: int) -> list[int]:
+    def row(self, call: Call, adds: bool) -> list[int]:
         """Return the call as numbers."""
         if call.run is not None:
             return [-1] + [0] * (WIDTH - 1)
-        numbers = [self._number(call.operands[name], micro_batch) for name in FIELDS[call.kernel]]
+        numbers = [self._number(call.operands[name], adds) for name in FIELDS[call.kernel]]
         return [OPCODES[call.kernel], *numbers] + [0] * (WIDTH - 1 - len(numbers))
 
-    def _number(self, operand: Operand, micro_batch: int) -> int:
+    def _number(self, operand: Operand, adds: bool) -> int:
         if isinstance(operand, Buffer):
             return self.address(operand)
         if isinstance(operand, At):
             return self.address(operand.buffer) + operand.words
         if isinstance(operand, Late):
             return {
-                "adds": int(micro_batch > 0),
+                "adds": int(adds),
                 "loss slot": CONTROLS + 2 * self.number,
                 "part": self.number,
                 "parts": self.parts,
@@ -108,21 +108,28 @@ class Plan:
         """The calls of the first share."""
         return self.shares[0].calls
 
+    @property
+    def tables(self) -> list[np.ndarray]:
+        """The tables of all shares."""
+        return [table for share in self.shares for table in share.tables]
+
     def write_constants(self) -> None:
         """Put the constants into the arena; needed whenever another plan has used the workspace."""
         for place, value in self.constants:
             flat = np.ravel(value)
             self.arena.memory[place : place + flat.size] = flat
 
-    def segments(self, share: Share, update: bool) -> Iterator[tuple[int, int] | Callable[[Any], None]]:
+    def segments(
+        self, share: Share, computes: bool = True, updates: bool = True
+    ) -> Iterator[tuple[int, int] | Callable[[Any], None]]:
         """Yield what a share runs in turn: stretches of its table, and steps in Python between them.
 
-        Without `update` it stops at the first barrier: what follows is for the last micro-batch of a step.
+        A table first computes loss and gradients; from its first barrier on it updates the parameters.
         """
         calls = share.calls
-        stop = len(calls) if update else next((i for i, c in enumerate(calls) if c.kernel == "barrier"), len(calls))
-        first = 0
-        for i, call in enumerate(calls[:stop]):
+        barrier = next((i for i, c in enumerate(calls) if c.kernel == "barrier"), len(calls))
+        first, stop = 0 if computes else barrier, len(calls) if updates else barrier
+        for i, call in enumerate(calls[first:stop], first):
             if call.run is not None:
                 if first < i:
                     yield first, i
@@ -177,8 +184,8 @@ def make_plan(
     workspace = end + len(sizes) * stride
     arena.reserve(workspace)
     for share in shares:
-        for micro_batch in range(2 if backward else 1):
-            rows = [share.row(call, micro_batch) for call in share.calls]
+        for adds in (False, True) if backward else (False,):
+            rows = [share.row(call, adds) for call in share.calls]
             share.tables.append(np.array(rows, np.int64).reshape(-1, WIDTH))
     return Plan(name, arena, shares, workspace, constants)
 

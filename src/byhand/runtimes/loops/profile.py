@@ -15,8 +15,8 @@ import numpy as np
 
 from byhand.runtimes.loops.blas import Blas
 from byhand.runtimes.loops.calls import At, Buffer, Call
-from byhand.runtimes.loops.kernels.tiled_gemm import room_of, tiled_gemm
-from byhand.runtimes.loops.native import sgemm
+from byhand.runtimes.loops.kernels.tiled_gemm import room_of
+from byhand.runtimes.loops.replay import run_kernel
 from byhand.runtimes.loops.training import LoopsRuntime
 
 
@@ -64,12 +64,14 @@ def measured_peak(blas: Blas, sizes: tuple[int, ...] = (128, 512, 1024)) -> floa
     for n in sizes:
         a, b, c, room = range(0, 4 * n * n, n * n)
         memory = np.ones(room + (room_of(n, n, n, False, False) if blas.tiles else 0), np.float32)
+        product = {"a": a, "b": b, "c": c, "lda": n, "ldb": n, "ldc": n, "m": n, "n": n, "k": n}
+        product |= {"ta": 0, "tb": 0, "adds": 0}
         for _ in range(6):
             begun = perf_counter()
             if blas.tiles:
-                tiled_gemm(memory, c, 0, 0, a, b, n, n, n, n, n, n, 0, 0, 0, room)
+                run_kernel("tiled_gemm", memory, (0, 0, 0), start=0, bias=0, room=room, **product)
             else:
-                sgemm(blas.sgemm, memory, a, b, c, n, n, n, n, n, n, 0, 0, 1.0, 0.0)
+                run_kernel("gemm", memory, (blas.sgemm, 0, 0), **product)
             best = max(best, 2e-9 * n**3 / (perf_counter() - begun))
     return best
 

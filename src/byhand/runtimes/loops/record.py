@@ -10,6 +10,7 @@ import numpy as np
 
 from byhand.engine import Equation, Node, Record, Tensor, interpreting
 from byhand.engine.backward import applications
+from byhand.runtimes.loops.outline import Outline
 
 
 class Graph:
@@ -49,15 +50,6 @@ class Graph:
         """Return whether this application made the result."""
         return self.root.node is node
 
-    def forget_numbers(self) -> None:
-        """Let go of every activation: once a plan is drafted, only names, settings and equations are read."""
-        for node in self.nodes:
-            node.saved = ()
-            for tensor in node.inputs:
-                if tensor.node is not None:
-                    tensor.data = None
-        self.root.data = None
-
 
 def key(tensor: Tensor) -> tuple[int, int]:
     """Return what tells one array of the graph from another."""
@@ -90,19 +82,34 @@ class RecordedCache:
 
 
 class RecordShapes(Record):
-    """Record, but keep of each result one zero, seen as an array of its shape: what nobody reads takes no memory."""
+    """Record, but compute nothing: in the place of what depends on parameters there are outlines."""
 
     def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
-        """Record the application and let go of its numbers."""
-        result = super().apply(equation, inputs, static, name)
+        """Record the application of the equation to arrays that are not there."""
+        try:
+            result = super().apply(equation, tuple(map(_outlined, inputs)), static, name)
+        except Exception:  # a forward half that needs numbers; or one that fails with them too, and then says so
+            result = super().apply(equation, tuple(map(_with_zeros, inputs)), static, name)
         for tensor in result if isinstance(result, tuple) else (result,):
             if tensor.node is not None:
-                tensor.node.saved = ()
-                tensor.data = np.broadcast_to(np.zeros((), tensor.dtype), tensor.shape)
+                tensor.node.inputs, tensor.node.saved = inputs, ()
+                tensor.data = Outline(tensor.shape, tensor.dtype)
         return result
 
 
-def record(compute: Callable[..., Tensor], **inputs: Any) -> Graph:
-    """Run compute(*inputs) once, recording; only shapes matter, the numbers are thrown away."""
+def _outlined(tensor: Tensor) -> Tensor:
+    if not tensor.requires_grad or isinstance(tensor.data, Outline):
+        return tensor
+    return Tensor(Outline(tensor.shape, tensor.dtype), True, tensor.name)
+
+
+def _with_zeros(tensor: Tensor) -> Tensor:
+    if not isinstance(tensor.data, Outline):
+        return tensor
+    return Tensor(np.zeros(tensor.shape, tensor.dtype), tensor.requires_grad, tensor.name)
+
+
+def record(compute: Callable[..., Tensor], cache: RecordedCache | None = None, **inputs: Any) -> Graph:
+    """Run compute(*inputs) once, recording; only the inputs' shapes matter. With a cache it is passed as the last."""
     with interpreting(RecordShapes()):
-        return Graph(compute(*inputs.values()), inputs)
+        return Graph(compute(*inputs.values(), *([cache] if cache else [])), inputs, cache)

@@ -18,7 +18,7 @@ class Share(Protocol):
     """What a step in Python sees of the share that it runs in."""
 
     saved: dict[int, Any]
-    micro_batch: int
+    adds: bool
 
     def array(self, buffer: Buffer) -> np.ndarray:
         """Return the buffer's numbers, in place."""
@@ -68,7 +68,7 @@ def backward(draft: Draft, group: Group) -> None:
 
 def _put(share: Share, buffer: Buffer, adds: Operand, d: np.ndarray) -> None:
     place = share.array(buffer)
-    if adds == 1 or (adds is ADDS and share.micro_batch > 0):
+    if adds == 1 or (adds is ADDS and share.adds):
         place += d
     else:
         place[...] = d

@@ -1,18 +1,27 @@
-"""Replay: the one compiled loop that walks a plan's table; nothing of Python runs between its kernels.
+"""Replay: the compiled loop that walks a plan's table; nothing of Python runs between its kernels.
 
-Compiled once for all shapes and all models: a row is a kernel's number and its arguments.
+A row of the table is a kernel's number and its arguments. Every kernel is compiled alone, into an object file of its
+own with one way in, `entry(row, resources)`: the address of its row, and that of ten numbers, the address and the
+length of each of
 
     memory    the arena, float32        words   the same bytes as int32
     controls  float64: learning rate and the like in, losses and norms out (see `kernels.adamw`)
     signals   int64: counters of the barriers
     blas      int64: addresses of SGEMM, of the system's yield, and of the product of bfloat16 (0: none)
+
+So a plan needs only its own kernels, and none can take another's code for its own.
 """
 
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterable, Sequence
+from ctypes import addressof, c_int64
 
+import numpy as np
+
+from byhand.runtimes.loops import building
 from byhand.runtimes.loops.kernels.adamw import adamw, sum_shares
 from byhand.runtimes.loops.kernels.bfloat16 import round_bfloat16
 from byhand.runtimes.loops.kernels.causal_self_attention import attention, attention_back
@@ -28,7 +37,17 @@ from byhand.runtimes.loops.kernels.residual import accumulate, add_stream, copy,
 from byhand.runtimes.loops.kernels.row_product import pack, pack_halves, row_product
 from byhand.runtimes.loops.kernels.sampling import sample
 from byhand.runtimes.loops.kernels.tiled_gemm import tiled_gemm
-from byhand.runtimes.loops.native import STOPPED, barrier, compiled, flush_denormals, restore_denormals
+from byhand.runtimes.loops.machine_code import callable_at
+from byhand.runtimes.loops.native import (
+    STOPPED,
+    barrier,
+    compiled,
+    flush_denormals,
+    put_word,
+    restore_denormals,
+    run_at,
+    word,
+)
 
 RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")
 
@@ -41,112 +60,91 @@ KERNELS = (
     softmax_loss_back, tiled_gemm,
 )
 # fmt: on
-OPCODES = {kernel.__name__: i for i, kernel in enumerate(KERNELS)}
+NAMES = tuple(kernel.__name__ for kernel in KERNELS)
+OPCODES = {name: i for i, name in enumerate(NAMES)}
 FIELDS = {
-    kernel.__name__: [p for p in inspect.signature(kernel.py_func).parameters if p not in RESOURCES]
-    for kernel in KERNELS
+    kernel.__name__: [p for p in inspect.signature(kernel).parameters if p not in RESOURCES] for kernel in KERNELS
 }
 WIDTH = 1 + max(map(len, FIELDS.values()))
-(GEMM, FILL_BIAS, FILL_RESIDUAL, COLUMN_SUM, NORMALISE, NORMALISE_BACK, SCALE_SHIFT, SCALE_SHIFT_BACK, BIAS_GELU,
- GELU_BACK, BIAS_RELU, RELU_BACK, ATTENTION, ATTENTION_BACK, EMBED, EMBED_BACK, POSITIONS_BACK, CROSS_ENTROPY,
- COPY, ACCUMULATE, ZERO, SUM_SHARES, ADAMW, BARRIER,
- EMBED_ROW, ROW_PRODUCT, ATTEND_ALL, ATTEND, SAMPLE,
- ROUND_BFLOAT16, GEMM_BFLOAT16, PACK, PACK_HALVES, ADD_STREAM, GELU, TIMES_GELU_SLOPE, RELU, SOFTMAX_LOSS,
- SOFTMAX_LOSS_BACK, TILED_GEMM) = range(len(KERNELS))  # fmt: skip
+SIGNALS = 2 * RESOURCES.index("signals")
+TABLE, FIRST, LAST, TIMES, ADDRESSES, OUTCOME = range(6)  # of the numbers that say which rows to run
 
 
-# fmt: off
 @compiled
-def replay(table, first, last, times, memory, words, controls, signals, blas):
-    """Run rows first .. last of the table, that many times over, or until the threads agree to stop (`sample`)."""
+def walk(rows, resources):
+    """Run rows first .. last of a table, that many times over, or until the threads agree to stop (`sample`).
+
+    The outcome is 0; 1 + the row's number if its kernel was not loaded; -1 - the number if the kernel failed.
+    """
+    table, first, last = word(rows, TABLE), word(rows, FIRST), word(rows, LAST)
+    addresses, signals, outcome = word(rows, ADDRESSES), word(resources, SIGNALS), 0
     mode = flush_denormals()
-    for i in range(times * (last - first)):
-        if i % (last - first) == 0 and signals[STOPPED] != 0:
+    for i in range(word(rows, TIMES) * (last - first)):
+        if i % (last - first) == 0 and word(signals, STOPPED) != 0:
             break
-        r = table[first + i % (last - first)]
-        op = r[0]
-        if op == GEMM:
-            gemm(memory, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
-        elif op == FILL_BIAS:
-            fill_bias(memory, r[1], r[2], r[3], r[4])
-        elif op == FILL_RESIDUAL:
-            fill_residual(memory, r[1], r[2], r[3], r[4], r[5])
-        elif op == COLUMN_SUM:
-            column_sum(memory, r[1], r[2], r[3], r[4], r[5], r[6])
-        elif op == NORMALISE:
-            normalise(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
-        elif op == NORMALISE_BACK:
-            normalise_back(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
-        elif op == SCALE_SHIFT:
-            scale_shift(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
-        elif op == SCALE_SHIFT_BACK:
-            scale_shift_back(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
-        elif op == BIAS_GELU:
-            bias_gelu(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
-        elif op == GELU_BACK:
-            gelu_back(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
-        elif op == BIAS_RELU:
-            bias_relu(memory, r[1], r[2], r[3], r[4])
-        elif op == RELU_BACK:
-            relu_back(memory, r[1], r[2], r[3])
-        elif op == ATTENTION:
-            attention(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10])
-        elif op == ATTENTION_BACK:
-            attention_back(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
-        elif op == EMBED:
-            embed(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
-        elif op == EMBED_BACK:
-            embed_back(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
-        elif op == POSITIONS_BACK:
-            positions_back(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
-        elif op == CROSS_ENTROPY:
-            cross_entropy(memory, words, controls, r[1], r[2], r[3], r[4], r[5])
-        elif op == COPY:
-            copy(memory, r[1], r[2], r[3])
-        elif op == ACCUMULATE:
-            accumulate(memory, r[1], r[2], r[3])
-        elif op == ZERO:
-            zero(memory, r[1], r[2], r[3])
-        elif op == SUM_SHARES:
-            sum_shares(memory, controls, r[1], r[2], r[3], r[4], r[5])
-        elif op == ADAMW:
-            adamw(memory, controls, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8])
-        elif op == BARRIER:
-            barrier(signals, r[1], r[2], blas[1])
-        elif op == EMBED_ROW:
-            embed_row(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9])
-        elif op == ROW_PRODUCT:
-            row_product(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11],
-                        r[12], r[13], r[14])
-        elif op == ATTEND_ALL:
-            attend_all(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12],
-                       r[13], r[14])
-        elif op == ATTEND:
-            attend(memory, words, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
-        elif op == SAMPLE:
-            sample(memory, words, controls, signals, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9])
-        elif op == ROUND_BFLOAT16:
-            round_bfloat16(memory, r[1], r[2], r[3])
-        elif op == GEMM_BFLOAT16:
-            gemm_bfloat16(memory, blas, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12])
-        elif op == PACK:
-            pack(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
-        elif op == PACK_HALVES:
-            pack_halves(words, r[1], r[2], r[3], r[4], r[5], r[6], r[7])
-        elif op == ADD_STREAM:
-            add_stream(memory, r[1], r[2], r[3], r[4])
-        elif op == GELU:
-            gelu(memory, r[1], r[2], r[3])
-        elif op == TIMES_GELU_SLOPE:
-            times_gelu_slope(memory, r[1], r[2], r[3])
-        elif op == RELU:
-            relu(memory, r[1], r[2], r[3])
-        elif op == SOFTMAX_LOSS:
-            softmax_loss(memory, words, controls, r[1], r[2], r[3], r[4], r[5], r[6])
-        elif op == SOFTMAX_LOSS_BACK:
-            softmax_loss_back(memory, words, controls, r[1], r[2], r[3], r[4])
-        elif op == TILED_GEMM:
-            tiled_gemm(memory, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11], r[12], r[13],
-                       r[14], r[15])
+        number = first + i % (last - first)
+        row = table + 8 * WIDTH * number
+        kernel = word(addresses, word(row, 0))
+        if kernel == 0:
+            outcome = 1 + number
+            break
+        if run_at(kernel, row, resources) != 0:
+            outcome = -1 - number
+            break
     restore_denormals(mode)
-# fmt: on
+    put_word(rows, OUTCOME, outcome)
+
+
+_addresses = np.zeros(len(KERNELS), np.int64)  # of the kernels that are loaded
+_ADDRESSES = _addresses.ctypes.data
+_ROWS = c_int64 * 6
+_walk: Callable[[int, int], int] | None = None  # the way in of `walk`
+
+
+def ready(kernels: Iterable[str]) -> None:
+    """Load kernels; what this processor has no machine code for is compiled first, which takes a while."""
+    global _walk
+    lacking = [name for name in dict.fromkeys(kernels) if not _addresses[OPCODES[name]]]
+    if lacking or _walk is None:
+        found = building.addresses_of([*lacking, "walk"])
+        _walk = callable_at(found.pop("walk"))
+        for name, address in found.items():
+            _addresses[OPCODES[name]] = address
+
+
+def ready_for(tables: Iterable[np.ndarray]) -> None:
+    """Load the kernels that these tables call."""
+    codes = {int(code) for table in tables for code in np.unique(table[:, 0])}
+    ready(NAMES[code] for code in sorted(codes) if code >= 0)
+
+
+class Resources:
+    """The arrays that kernels work on, and where they lie; finding that out once saves ten microseconds a call."""
+
+    def __init__(
+        self, memory: np.ndarray, words: np.ndarray, controls: np.ndarray, signals: np.ndarray, blas: np.ndarray
+    ) -> None:
+        self.memory = memory
+        self.arrays = (memory, words, controls, signals, blas)  # kept alive
+        self._numbers = np.array([number for a in self.arrays for number in (a.ctypes.data, a.size)], np.int64)
+        self.address = self._numbers.ctypes.data
+
+
+def replay(table: np.ndarray, first: int, last: int, times: int, resources: Resources) -> None:
+    """Run rows first .. last of the table, that many times over; other threads of Python go on meanwhile."""
+    assert _walk, "no kernel is loaded: `ready` loads them"
+    rows = _ROWS(table.ctypes.data, first, last, times, _ADDRESSES, 0)
+    _walk(addressof(rows), resources.address)
+    if outcome := rows[OUTCOME]:
+        kernel = NAMES[table[abs(outcome) - 1][0]]
+        raise RuntimeError(f"kernel {kernel} {'was not loaded' if outcome > 0 else 'failed'}")
+
+
+def run_kernel(kernel: str, memory: np.ndarray, blas: Sequence[int] = (0, 0, 0), /, **operands: int) -> None:
+    """Run one kernel by itself, with a scratch of controls and signals: for measuring and for tests."""
+    ready([kernel])
+    table = np.zeros((1, WIDTH), np.int64)
+    table[0, : 1 + len(FIELDS[kernel])] = OPCODES[kernel], *(operands.pop(field) for field in FIELDS[kernel])
+    assert not operands, f"{kernel} has no {', '.join(operands)}"
+    scratch = np.zeros(16), np.zeros(32, np.int64), np.array(blas, np.int64)
+    replay(table, 0, 1, 1, Resources(memory, memory.view(np.int32), *scratch))

@@ -1,8 +1,11 @@
 """Kernels of `adamw`: the shares' gradients are summed, measured, clipped and applied, a range for each thread.
 
 controls    0 weight of a row, 1 lr, 2 beta1, 3 beta2, 4 eps, 5 1 / (1 - beta1^t), 6 1 / (1 - beta2^t), 7 max_norm,
-            8 the gradient's norm (out), 9 and 10 weight decay of matrices and of vectors; then for each share its
-            loss and its sum of squares
+            8 the gradient's norm (out), 9 and 10 weight decay of matrices and of vectors, 11 not 0 if a share has
+            given up (in), 12 1 if the update was applied (out); then for each share its loss and its sum of squares
+
+Every thread decides from the same numbers whether there is an update, so either all apply it or none. A share gives
+up only before it reaches the barriers around `sum_shares`, which nobody else passes without it.
 """
 
 # pyright: reportMissingImports=false
@@ -39,14 +42,16 @@ def sum_shares(memory, controls, gradient, stride, shares, n, slot):
 
 @compiled
 def adamw(memory, controls, theta, gradient, m, v, n, decay, slot, shares):
-    """Update theta, m and v in place; nothing at all if the norm of the gradient is not finite."""
-    squares = 0.0
+    """Update theta, m and v in place; nothing at all if loss or norm is not finite, or if a share has given up."""
+    loss, squares = 0.0, 0.0
     for k in range(shares):
+        loss += controls[slot - 1 + 2 * k]
         squares += controls[slot + 2 * k]
     norm = math.sqrt(squares)
     controls[8] = norm
-    if not math.isfinite(norm):
+    if not (math.isfinite(loss) and math.isfinite(norm)) or controls[11] != 0.0:
         return
+    controls[12] = 1.0
     clip = F(controls[7] / norm) if 0.0 < controls[7] < norm else F(1.0)
     lr, eps = F(controls[1]), F(controls[4])
     beta1, beta2 = F(controls[2]), F(controls[3])

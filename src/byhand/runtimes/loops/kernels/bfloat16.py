@@ -6,7 +6,7 @@ Products may read such numbers; what they add up stays float32. The range is flo
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.native import compiled, matrix
+from byhand.runtimes.loops.native import compiled, matrix_of_bits, matrix_of_halves
 
 U = np.uint32
 NAN = np.uint16(0x7FC0)
@@ -20,20 +20,8 @@ def half(bits):
 
 
 @compiled
-def rows_of_bits(memory, start, rows, width):
-    """Return the rows (rows, width) from `start` on as their bits."""
-    return matrix(memory, start, rows, width).view(np.uint32)
-
-
-@compiled
-def rows_of_halves(memory, start, rows, width):
-    """Return the rows (rows, width) of a copy in bfloat16 as their bits; none where there is no copy, `start` 0."""
-    return memory[start : start + (rows * width + 1) // 2].view(np.uint16)[: rows * width].reshape((rows, width))
-
-
-@compiled
 def round_bfloat16(memory, x, copy, n):
     """copy = x in bfloat16."""
-    bits, o = rows_of_bits(memory, x, 1, n), rows_of_halves(memory, copy, 1, n)
+    bits, o = matrix_of_bits(memory, x, 1, n), matrix_of_halves(memory, copy, 1, n)
     for i in range(n):
         o[0, i] = half(bits[0, i])

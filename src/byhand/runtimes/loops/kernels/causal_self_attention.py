@@ -19,7 +19,7 @@ from byhand.runtimes.loops.kernels.largest import largest
 from byhand.runtimes.loops.kernels.packing import VECTORS, pack_columns, pack_left, pack_right
 from byhand.runtimes.loops.kernels.register_tile import put_tiles, register_tile
 from byhand.runtimes.loops.kernels.vector_moves import LANES, ROWS
-from byhand.runtimes.loops.native import ONE, ZERO, compiled, vector
+from byhand.runtimes.loops.native import ONE, ZERO, address_of, compiled, vector
 
 F = np.float32
 PAIR = 2 * LANES  # keys in a tile of scores: three vectors would compute more of what is masked
@@ -118,7 +118,7 @@ def attend_head(
 @compiled
 def attention(memory, words, qkv, weights, out, batch, heads, steps, width, causal, stride, room):
     """out[b,t,h D:] = sum over s of weights[b,h,t,s] v[b,s,h D:]; keeps the weights, rows `stride` apart."""
-    c, base = heads * width, memory.ctypes.data
+    c, base = heads * width, address_of(memory)
     kept = (steps + ROWS - 1) // ROWS * ROWS * stride
     for b in range(batch):
         for h in range(heads):
@@ -133,7 +133,7 @@ def attention(memory, words, qkv, weights, out, batch, heads, steps, width, caus
 @compiled
 def attention_back(memory, d_out, qkv, weights, d_weights, d_qkv, batch, heads, steps, width, causal, stride, room):
     """Cotangents of q, k and v into their columns of d_qkv; `d_weights` holds those of QUERIES rows of weights."""
-    c, row, base = heads * width, 3 * heads * width, memory.ctypes.data
+    c, row, base = heads * width, 3 * heads * width, address_of(memory)
     scale = F(1.0 / math.sqrt(width))
     size = steps * (width + PAIR)
     queries = room + (steps + EVEN) * width

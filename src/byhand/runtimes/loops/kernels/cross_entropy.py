@@ -23,11 +23,17 @@ F = np.float32
 
 @compiled
 def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot):
-    """Add the rows' losses to controls[slot]; logits become (p - onehot) * controls[0], the weight of a row."""
+    """Add the rows' losses to controls[slot]; logits become (p - onehot) * controls[0], the weight of a row.
+
+    A row without a target (-1) counts for nothing.
+    """
     weight = F(controls[0])
     total = 0.0
     for i in range(rows):
         z, target = vector(memory, logits + i * vocab, vocab), words[targets + i]
+        if target < 0:
+            z[:] = F(0)
+            continue
         m = largest(words, logits + i * vocab, vocab)
         shifted = z[target] - m
         sum_e = F(0)
@@ -45,9 +51,11 @@ def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot):
 
 @compiled
 def softmax_loss(memory, words, controls, logits, p, targets, rows, vocab, slot):
-    """Add the rows' losses to controls[slot]; p = softmax(logits)."""
+    """Add the rows' losses to controls[slot]; p = softmax(logits). A row without a target (-1) is left out."""
     total = 0.0
     for i in range(rows):
+        if words[targets + i] < 0:
+            continue
         z, o = vector(memory, logits + i * vocab, vocab), vector(memory, p + i * vocab, vocab)
         m = largest(words, logits + i * vocab, vocab)
         sum_e = F(0)

@@ -15,9 +15,9 @@ import numpy as np
 
 from byhand.runtimes.loops.draft import Draft, Group
 from byhand.runtimes.loops.kernels import linear
-from byhand.runtimes.loops.kernels.bfloat16 import half, rows_of_bits, rows_of_halves
+from byhand.runtimes.loops.kernels.bfloat16 import half
 from byhand.runtimes.loops.kernels.exponential import exp
-from byhand.runtimes.loops.native import compiled, matrix, vector
+from byhand.runtimes.loops.native import compiled, matrix, matrix_of_bits, matrix_of_halves, vector
 
 F = np.float32
 TWO_K = F(2 * math.sqrt(2 / math.pi))
@@ -28,7 +28,7 @@ CUBIC = F(0.044715)
 def bias_gelu(memory, x, bias, y, copy, rows, width, kept):
     """y = gelu(x + bias), and a copy in bfloat16; x becomes the slope there. Unless `kept`, y has but one row."""
     a, o, b = matrix(memory, x, rows, width), matrix(memory, y, rows, width), vector(memory, bias, width)
-    bits, low = rows_of_bits(memory, y, rows, width), rows_of_halves(memory, copy, rows, width)
+    bits, low = matrix_of_bits(memory, y, rows, width), matrix_of_halves(memory, copy, rows, width)
     for i in range(rows):
         at = i if kept else 0
         for c in range(width):
@@ -47,7 +47,7 @@ def bias_gelu(memory, x, bias, y, copy, rows, width, kept):
 def gelu_back(memory, d, slope, out, copy, rows, width, adds):
     """d *= slope; out = sum over rows of d, the bias's gradient; a copy of d in bfloat16."""
     a, b, o = matrix(memory, d, rows, width), matrix(memory, slope, rows, width), vector(memory, out, width)
-    bits, low = rows_of_bits(memory, d, rows, width), rows_of_halves(memory, copy, rows, width)
+    bits, low = matrix_of_bits(memory, d, rows, width), matrix_of_halves(memory, copy, rows, width)
     if not adds:
         o[:] = F(0)
     for i in range(rows):

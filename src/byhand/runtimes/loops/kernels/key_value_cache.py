@@ -24,7 +24,7 @@ from byhand.runtimes.loops.kernels.exponential import exp
 from byhand.runtimes.loops.kernels.largest import largest
 from byhand.runtimes.loops.kernels.row_product import meet
 from byhand.runtimes.loops.kernels.vector_moves import ROWS
-from byhand.runtimes.loops.native import ONE, ZERO, compiled, matrix, vector
+from byhand.runtimes.loops.native import ONE, ZERO, address_of, compiled, matrix, vector
 
 F = np.float32
 
@@ -63,7 +63,7 @@ def attend_all(
 
     As in training, but the weights are not kept: `scores` has room for ROWS queries.
     """
-    c, row, base = heads * width, 3 * heads * width, memory.ctypes.data
+    c, row, base = heads * width, 3 * heads * width, address_of(memory)
     for head in range(part, batch * heads, parts):
         b, h = head // heads, head % heads
         q, o = qkv + b * steps * row + h * width, out + b * steps * c + h * width

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.draft import Draft, Group
-from byhand.runtimes.loops.kernels.bfloat16 import half, rows_of_bits, rows_of_halves
-from byhand.runtimes.loops.native import compiled, matrix, vector
+from byhand.runtimes.loops.kernels.bfloat16 import half
+from byhand.runtimes.loops.native import compiled, matrix, matrix_of_bits, matrix_of_halves, vector
 
 F = np.float32
 
@@ -18,7 +18,7 @@ F = np.float32
 @compiled
 def normalise(memory, x, xhat, rstd, eps, copy, rows, width):
     """xhat = (x - mean) * rstd, and a copy in bfloat16: passes over a row that stays in the first cache."""
-    bits, low = rows_of_bits(memory, xhat, rows, width), rows_of_halves(memory, copy, rows, width)
+    bits, low = matrix_of_bits(memory, xhat, rows, width), matrix_of_halves(memory, copy, rows, width)
     a, o, r = matrix(memory, x, rows, width), matrix(memory, xhat, rows, width), vector(memory, rstd, rows)
     inverse = F(1.0) / F(width)
     for i in range(rows):
@@ -41,7 +41,7 @@ def normalise(memory, x, xhat, rstd, eps, copy, rows, width):
 @compiled
 def scale_shift(memory, xhat, gain, bias, y, copy, rows, width):
     """y = gain * xhat + bias, and a copy in bfloat16."""
-    bits, low = rows_of_bits(memory, y, rows, width), rows_of_halves(memory, copy, rows, width)
+    bits, low = matrix_of_bits(memory, y, rows, width), matrix_of_halves(memory, copy, rows, width)
     a, o = matrix(memory, xhat, rows, width), matrix(memory, y, rows, width)
     g, b = vector(memory, gain, width), vector(memory, bias, width)
     for i in range(rows):

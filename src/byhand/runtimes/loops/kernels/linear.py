@@ -15,8 +15,8 @@ import numpy as np
 
 from byhand.runtimes.loops.calls import Buffer, Rows
 from byhand.runtimes.loops.draft import Draft, Group
-from byhand.runtimes.loops.kernels.bfloat16 import half, rows_of_bits, rows_of_halves
-from byhand.runtimes.loops.native import compiled, matrix, sgemm, vector
+from byhand.runtimes.loops.kernels.bfloat16 import half
+from byhand.runtimes.loops.native import compiled, matrix, matrix_of_bits, matrix_of_halves, sgemm, vector
 
 F = np.float32
 
@@ -55,7 +55,7 @@ def fill_residual(memory, y, x, bias, rows, width):
 def column_sum(memory, d, out, copy, rows, width, adds):
     """out = sum over rows of d, four rows at a time; a copy of them in bfloat16 while they are near."""
     a, o = matrix(memory, d, rows, width), vector(memory, out, width)
-    bits, low = rows_of_bits(memory, d, rows, width), rows_of_halves(memory, copy, rows, width)
+    bits, low = matrix_of_bits(memory, d, rows, width), matrix_of_halves(memory, copy, rows, width)
     if not adds:
         o[:] = F(0)
     fours = rows // 4 * 4

@@ -14,8 +14,6 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
 
 from byhand.runtimes.loops.kernels.packing import vectors_of_panel
 from byhand.runtimes.loops.kernels.vector_moves import (
@@ -30,7 +28,7 @@ from byhand.runtimes.loops.kernels.vector_moves import (
     put,
     store,
 )
-from byhand.runtimes.loops.native import ZERO, compiled, intrinsic
+from byhand.runtimes.loops.native import ZERO, cgutils, compiled, intrinsic, types
 
 AHEAD = 8  # rows of B that are fetched before they are needed
 

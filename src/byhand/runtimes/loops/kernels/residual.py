@@ -22,7 +22,9 @@ def add_stream(memory, x, a, y, n):
 @compiled
 def copy(memory, x, y, n):
     """y = x."""
-    vector(memory, y, n)[:] = vector(memory, x, n)
+    a, o = vector(memory, x, n), vector(memory, y, n)
+    for i in range(n):
+        o[i] = a[i]
 
 
 @compiled

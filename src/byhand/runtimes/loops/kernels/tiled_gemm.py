@@ -14,7 +14,7 @@ from __future__ import annotations
 from byhand.runtimes.loops.kernels.packing import LINE, VECTORS, pack_left, pack_right, vectors_of_panel
 from byhand.runtimes.loops.kernels.register_tile import put_tile
 from byhand.runtimes.loops.kernels.vector_moves import LANES, ROWS, copy_rows, get, put, transpose_tile
-from byhand.runtimes.loops.native import ZERO, compiled
+from byhand.runtimes.loops.native import ZERO, address_of, compiled
 
 WIDEST = VECTORS * LANES
 BLOCK = 160 * 1024  # float32 of B in a block: 640 KB of the second cache
@@ -89,7 +89,7 @@ def tiled_gemm(memory, c, start, bias, a, b, m, n, k, lda, ldb, ldc, ta, tb, add
     start (rows as far apart as C's) and bias may be 0: nothing; with a transposed A there is no bias. `room` is
     scratch, see `room_of`.
     """
-    base = memory.ctypes.data
+    base = address_of(memory)
     turned = is_turned(m, n, k, ta, tb)
     if turned:
         a, b, m, n, lda, ldb = b, a, n, m, ldb, lda

@@ -11,10 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
 
-from byhand.runtimes.loops.native import intrinsic
+from byhand.runtimes.loops.native import cgutils, intrinsic, types
 from byhand.runtimes.loops.processor import cpu_features
 
 _HAS = cpu_features()

@@ -1,0 +1,33 @@
+"""Text that others wrote, as a terminal may show it: no control characters, and not too long."""
+
+import re
+import unicodedata
+
+MOST = 1000  # characters: a few lines of a terminal
+_HIDDEN = frozenset(["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"])  # controls, direction marks, surrogates, line ends
+
+
+def shown(text: object, most: int = MOST) -> str:
+    r"""Return text on one line: what would steer a terminal is written as `\x1b`, and a long middle becomes `…`."""
+    written = str(text)
+    if len(written) > most:
+        half = (most - 1) // 2
+        written = f"{written[:half]}…{written[-half:]}"
+    if written.isascii() and written.isprintable():
+        return written
+    return "".join(_visible(c) for c in written)
+
+
+def quoted(text: str, most: int = 80) -> str:
+    """Return text in quotation marks as Python writes it, a long middle as `…`."""
+    return repr(text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 :]}")
+
+
+def one_line(message: object) -> str:
+    """Return a message on one line: its line ends and runs of spaces become one space, the rest as `shown`."""
+    written = str(message)
+    return shown(re.sub(r"\s*[\r\n]\s*", " ", written[: 4 * MOST].strip()) + written[4 * MOST :])
+
+
+def _visible(c: str) -> str:
+    return c.encode("unicode_escape").decode() if unicodedata.category(c) in _HIDDEN else c

@@ -1,0 +1,145 @@
+"""Outline: an array of which only shape and type are known, so that recording a graph computes nothing.
+
+Equations find their functions through the array, so the same forward halves run on outlines. What is common has a
+rule for its shape; any other function is called once on zeros. Functions of ordinary arrays alone compute as always:
+masks and other constants keep their numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+
+class Outline:
+    """Shape and type of an array that is not there."""
+
+    __array_ufunc__ = None  # so that an ordinary array leaves operators to the outline
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self.shape = tuple(shape)
+        self.dtype = np.dtype(dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def T(self) -> Outline:
+        """The transposed array."""
+        return Outline(self.shape[::-1], self.dtype)
+
+    def __array_namespace__(self, api_version: str | None = None) -> Any:
+        return FUNCTIONS
+
+    def reshape(self, *shape: Any) -> Outline:
+        """Return the same elements under another shape; one length may be -1."""
+        lengths = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        known = math.prod(n for n in lengths if n != -1)
+        made = tuple(self.size // max(1, known) if n == -1 else n for n in lengths)
+        if math.prod(made) != self.size:
+            raise ValueError(f"cannot reshape {self.shape} into {lengths}")
+        return Outline(made, self.dtype)
+
+    def __getitem__(self, index: Any) -> Outline:
+        if isinstance(index, (np.ndarray, Outline)) and np.issubdtype(index.dtype, np.integer):
+            return Outline((*index.shape, *self.shape[1:]), self.dtype)
+        return Outline(_zeros(self)[index].shape, self.dtype)
+
+    def __neg__(self) -> Outline:
+        return self
+
+    def __matmul__(self, other: Any) -> Any:
+        return _product(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _product(other, self)
+
+
+def _operator(name: str, function: np.ufunc) -> None:
+    setattr(Outline, f"__{name}__", lambda self, other: _elementwise(function, self, other))
+    setattr(Outline, f"__r{name}__", lambda self, other: _elementwise(function, other, self))
+
+
+for _name, _function in {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "pow": np.power,
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal,
+    "ne": np.not_equal, "and": np.logical_and, "or": np.logical_or,
+}.items():  # fmt: skip
+    _operator(_name, _function)
+
+
+def _zeros(x: Any) -> Any:
+    """Return zeros in the outline's place, all the same element of memory."""
+    return np.broadcast_to(np.zeros((), x.dtype), x.shape) if isinstance(x, Outline) else x
+
+
+def _sample(x: Any) -> Any:
+    """Return one element of the type; Python's numbers stay as they are, since they widen no type."""
+    return np.ones((), x.dtype) if hasattr(x, "dtype") else x
+
+
+def _elementwise(function: Callable[..., Any], *arrays: Any) -> Outline:
+    shape = np.broadcast_shapes(*(x.shape for x in arrays if hasattr(x, "shape")))
+    return Outline(shape, function(*map(_sample, arrays)).dtype)
+
+
+def _product(a: Any, b: Any) -> Outline:
+    if a.ndim < 2 or b.ndim < 2:
+        return _outline(np.matmul(_zeros(a), _zeros(b)))
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"cannot multiply {a.shape} with {b.shape}")
+    shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return Outline((*shape, a.shape[-2], b.shape[-1]), np.result_type(a.dtype, b.dtype))
+
+
+def _reduction(function: Callable[..., Any], x: Any, axis: Any = None, keepdims: bool = False) -> Outline:
+    axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    gone = {a % x.ndim for a in axes}
+    shape = [1 if i in gone else n for i, n in enumerate(x.shape) if keepdims or i not in gone]
+    return Outline(tuple(shape), function(np.ones(1, x.dtype)).dtype)
+
+
+def _outline(result: Any) -> Any:
+    if isinstance(result, (tuple, list)):
+        return type(result)(map(_outline, result))
+    return Outline(result.shape, result.dtype) if hasattr(result, "shape") else result
+
+
+class Functions:
+    """NumPy's functions, as they act on outlines."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(np, name)
+        return partial(_call, name, value) if callable(value) and not isinstance(value, type) else value
+
+
+FUNCTIONS = Functions()
+REDUCTIONS = {"sum", "max", "min", "mean", "prod", "any", "all"}
+
+
+def _call(name: str, function: Any, *arguments: Any, **settings: Any) -> Any:
+    flat = [x for a in (*arguments, *settings.values()) for x in (a if isinstance(a, (tuple, list)) else (a,))]
+    if not any(isinstance(x, Outline) for x in flat):
+        return function(*arguments, **settings)
+    if name == "matmul":
+        return _product(*arguments)
+    if (isinstance(function, np.ufunc) and function.nout == 1 and not settings) or name == "where":
+        return _elementwise(function, *arguments, **settings)
+    if name in REDUCTIONS and set(settings) <= {"axis", "keepdims"}:
+        return _reduction(function, *arguments, **settings)
+    if name in ("zeros_like", "ones_like", "empty_like") and not settings:
+        return Outline(arguments[0].shape, arguments[0].dtype)
+    with np.errstate(all="ignore"):
+        made = [[_zeros(x) for x in a] if isinstance(a, (tuple, list)) else _zeros(a) for a in arguments]
+        return _outline(function(*made, **{key: _zeros(value) for key, value in settings.items()}))

@@ -1,0 +1,133 @@
+"""`byhand plot` of rows and names of every kind: what can be drawn is, without warnings."""
+
+import json
+import os
+import sys
+import warnings
+
+import pytest
+
+from byhand import metrics
+from byhand.cli import picture
+from byhand.cli.main import main
+
+ROWS = [
+    {"step": 1, "train/loss": 5.5, "val/loss": 5.0},
+    {"step": 2, "train/loss": 5.4, "val/loss": "low"},
+    {"step": 3, "train/loss": 5.3, "val/loss": [1]},
+    {"step": 4, "train/loss": 5.2, "val/loss": True},
+    {"step": 5, "train/loss": 5.1, "val/loss": 10**400},
+    {"step": 6, "train/loss": 5.0, "val/loss": {"x": 1}},
+    {"step": 10**400, "train/loss": 5.0},
+    {"step": True, "train/loss": 5.0},
+    {"step": 7, "train/loss": float("nan")},
+    {"step": 8, "train/loss": float("inf")},
+    {"step": 9, "train/loss": 1e308},
+    {"step": 10, "train/loss": None},
+    {"step": 11},
+]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def make(name, rows=ROWS):
+        (tmp_path / name).mkdir()
+        monkeypatch.setattr(metrics, "read", lambda folder: list(rows))
+        return name
+
+    return make
+
+
+def draw(name, *arguments):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        code = main(["plot", name, *arguments])
+    assert not said
+    return code
+
+
+def test_what_is_no_number_is_left_out(run, capsys):
+    name = run("odd")
+    assert draw(name) == 0
+    said = capsys.readouterr().out
+    assert "validation loss" in said
+    assert "e+" not in said  # the scale is that of the losses
+
+
+@pytest.mark.parametrize("rows", [ROWS[:1], [ROWS[0]] * 2, [{"step": s, "train/loss": 1e12} for s in (1, 2)]])
+def test_one_point_and_flat_curves(run, rows, capsys):
+    assert draw(run("flat", rows)) == 0
+    assert "loss in nats per byte" in capsys.readouterr().out
+
+
+def test_nothing_to_draw_is_one_line(run, capsys):
+    assert draw(run("empty", ROWS[-4:])) == 2
+    assert "no metrics.jsonl with a loss that can be drawn" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name", ["a$b", "$\\frac$", "50%", "中文", "{x}", "\u202eabc", "😀", "x" * 200, "a_b^c", "\u0e01"]
+)
+def test_names_of_every_kind(run, name, capsys):
+    assert draw(run(name)) == 0
+    said = capsys.readouterr().out
+    assert "\u202e" not in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such names")
+@pytest.mark.parametrize("name", ["a\nb", "\x1b[31mred", "a\x07", "\udcff"])
+def test_names_that_steer_a_terminal(run, name, capsys):
+    assert draw(run(name)) == 0
+    said = capsys.readouterr().out
+    assert not {"\x1b", "\x07", "\udcff"} & set(said)
+    assert "a\nb" not in said
+
+
+def test_a_title_is_drawn_or_escaped_character_by_character():
+    manager = pytest.importorskip("matplotlib.font_manager", reason="matplotlib is not installed")
+    words, fonts = picture.title("run $x$ 中\u0e01")
+    charmaps = [manager.get_font(manager.findfont(font)).get_charmap() for font in fonts]
+    assert words.startswith("run $x$ ")
+    assert all(any(ord(c) in charmap for charmap in charmaps) for c in words)
+    installed = {font.name for font in manager.fontManager.ttflist}
+    assert ("中" in words) == bool(installed & set(picture.CJK))
+    assert words.endswith(r"\u0e01")
+
+
+def test_a_cjk_font_is_taken_where_there_is_one(monkeypatch):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    monkeypatch.setattr(picture, "CJK", ("STIXGeneral",))
+    monkeypatch.setattr(picture, "_characters", lambda font: {ord("中" if font == "STIXGeneral" else "a"): 1})
+    assert picture.title("a中ü") == (r"a中\xfc", ["DejaVu Sans", "STIXGeneral"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs links and FIFOs")
+def test_no_link_is_followed_and_no_reader_waited_for(run, tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    name = run("linked")
+    (tmp_path / "mine.png").write_bytes(b"mine")
+    os.symlink(tmp_path / "mine.png", tmp_path / name / "loss.png")
+    assert draw(name) == 2
+    assert (tmp_path / "mine.png").read_bytes() == b"mine"
+    (tmp_path / name / "loss.png").unlink()
+    os.mkfifo(tmp_path / name / "loss.png")
+    assert draw(name) == 2
+    assert "is no regular file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("png", [".", "no/such/x.png", "\0.png", "x" * 5000])
+def test_a_png_that_cannot_be_written(run, png, capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    assert draw(run("run"), "--png", png) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: cannot write ")
+    assert "None" not in said
+    assert len(said) < 500
+
+
+def test_rows_of_a_real_file(tmp_path, capsys):
+    (tmp_path / "metrics.jsonl").write_text("\n".join(map(json.dumps, ROWS)) + '\n{"step": 1\n[[[[\n')
+    assert draw(str(tmp_path)) == 0
+    assert "train loss" in capsys.readouterr().out

@@ -1,0 +1,181 @@
+"""Checkpoints that somebody damaged or forged: refused in one line, or exactly what their files say."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+import struct
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import load as by_the_library
+
+from byhand import checkpoint, sealed
+from byhand.checkpoint import CONFIG, FILES, MANIFEST, MODEL, OPTIMIZER, STATE, Checkpoint
+from byhand.config import ModelConfig, TrainConfig
+from byhand.errors import ByhandError, CheckpointError
+from byhand.model import TinyGPT, parameter_shapes
+from hostile.bytes import damaged
+
+SIZES = [0, 1, 3, 7, 64, 1 << 17, 10**9, 10**10, 2**63, 10**30, -1, True, None, 2.5, "8", [8], 10**400]
+NAMES = ["vocab_size", "seq_len", "d_model", "n_layers", "n_heads", "d_ff"]
+
+
+@cache
+def pristine() -> dict[str, bytes]:
+    """Return the files of a whole checkpoint of step 2."""
+    import tempfile
+
+    config = TrainConfig(model=ModelConfig(vocab_size=11, seq_len=8, d_model=4, n_heads=2), steps=5)
+    parameters = {n: p.data for n, p in TinyGPT(config.model).parameters().items()}
+    moments = {n: np.full_like(p, 0.5) for n, p in parameters.items()}
+    whole = Checkpoint(config, parameters, moments, moments, {"step": 2, "text": {"path": "corpus.bin"}})
+    with tempfile.TemporaryDirectory() as folder:
+        path = checkpoint.save(Path(folder), whole)
+        return {name: (path / name).read_bytes() for name in (*FILES, MANIFEST)}
+
+
+def attack(seed: int, folder: Path) -> None:
+    """Damage a checkpoint as the seed says and load it; AssertionError if that goes otherwise than it should."""
+    chance = random.Random(seed)
+    files = dict(pristine())
+    kind = chance.choice(
+        [_damage_sealed, _damage_resealed, _damage_resealed, _forge_header, _forge_config, _forge_state]
+    )
+    kind(files, chance)
+    run = folder / f"run-{seed}"
+    path = run / "step-00000002"
+    path.mkdir(parents=True)
+    for name, content in files.items():
+        (path / name).write_bytes(content)
+    try:
+        expect_refused_or_true(run, must_refuse=kind is _damage_sealed and files != pristine())
+    except AssertionError as error:
+        raise AssertionError(f"checkpoint of seed {seed} ({kind.__name__}): {error}") from error
+    finally:
+        shutil.rmtree(run)
+
+
+def expect_refused_or_true(run: Path, must_refuse: bool = False) -> None:
+    """Load a run's only checkpoint; what comes back must be what an independent reader finds in its files."""
+    for moments in (True, False):
+        try:
+            loaded = checkpoint.load(run, moments=moments)
+            model = loaded.model()
+        except CheckpointError as error:
+            line = str(error)
+            assert line.isprintable(), f"not one line: {line!r}"
+            assert len(line) < 1000, "the line is too long"
+            continue
+        except ByhandError as error:
+            raise AssertionError(f"another error than one of checkpoints: {error}") from error
+        except Exception as error:
+            raise AssertionError(f"a traceback: {type(error).__name__}: {str(error)[:200]}") from error
+        if must_refuse and moments:
+            raise AssertionError("a damaged checkpoint was accepted")
+        assert loaded.path is not None
+        arrays = by_the_library((loaded.path / MODEL).read_bytes())
+        shapes = parameter_shapes(loaded.config.model)
+        assert {n: a.shape for n, a in arrays.items()} == shapes, "shapes"
+        assert list(model.parameters()) == list(shapes), "names"
+        for name, parameter in model.parameters().items():
+            assert np.array_equal(parameter.data, arrays[name]), f"{name} is not what its file holds"
+            assert np.isfinite(parameter.data).all(), f"{name} is not finite"
+        if moments:
+            both = by_the_library((loaded.path / OPTIMIZER).read_bytes())
+            for key, part in (("m", loaded.m), ("v", loaded.v)):
+                for name, array in part.items():
+                    assert np.array_equal(array, both[f"{key}.{name}"]), f"{key}.{name}"
+                    assert np.isfinite(array).all(), f"{key}.{name} is not finite"
+            assert all((array >= 0).all() for array in loaded.v.values()), "negative v"
+            assert len(loaded.m) in (0, len(shapes)), "some moments"
+        state = json.loads((loaded.path / STATE).read_bytes())
+        assert loaded.step == state["step"] == 2, "step"
+        assert isinstance(loaded.state["text"], dict), "text"
+
+
+def _seal(files: dict[str, bytes]) -> None:
+    files[MANIFEST] = sealed.manifest({name: files[name] for name in FILES})
+
+
+def _damage_sealed(files: dict[str, bytes], chance: random.Random) -> None:
+    name = chance.choice([*FILES, MANIFEST])
+    files[name] = damaged(files[name], chance)
+
+
+def _damage_resealed(files: dict[str, bytes], chance: random.Random) -> None:
+    name = chance.choice(FILES)
+    files[name] = damaged(files[name], chance)
+    _seal(files)
+
+
+def _forge_header(files: dict[str, bytes], chance: random.Random) -> None:
+    """Put a header that lies in front of the arrays."""
+    name = chance.choice([MODEL, OPTIMIZER])
+    length = int.from_bytes(files[name][:8], "little")
+    header, data = json.loads(files[name][8 : 8 + length]), bytearray(files[name][8 + length :])
+    key = chance.choice(list(header))
+    other = chance.choice(list(header))
+    entry = header[key]
+    size = len(data)
+    match chance.randrange(10):
+        case 0:
+            entry["dtype"] = chance.choice(["F64", "F16", "BF16", "I32", "U8", "F8_E4M3", "", None, 3, "F32 "])
+        case 1:
+            shape = chance.choice(
+                [[2**32, 2**32], [2**63], [-1, -4], [0], [], [1] * 9, entry["shape"][::-1], "4", [None]]
+            )
+            entry["shape"] = shape
+        case 2:
+            at = chance.choice(
+                [[0, 0], [0, size], [size, 2 * size], [-8, 8], [8, 0], [0, 2**64], [0.0, 4.0], [], "0", [0]]
+            )
+            entry["data_offsets"] = at
+        case 3:
+            entry["data_offsets"] = header[other]["data_offsets"]  # overlapping
+        case 4:
+            header[chance.choice(["x", "", "wte ", "__metadata__", "m.", "步", "a\n"])] = header.pop(key)
+        case 5:
+            del header[key]
+        case 6:
+            header[key], header[other] = header[other], header[key]
+        case 7:
+            at = 4 * chance.randrange(size // 4)
+            value = chance.choice([math.nan, math.inf, -math.inf, 3e38, -0.0, -1.0])
+            data[at : at + 4] = struct.pack("<f", value)
+        case 8:
+            entry[chance.choice(["extra", "shape "])] = 1
+        case 9:
+            del entry[chance.choice(["dtype", "shape", "data_offsets"])]
+    written = json.dumps(header).encode()
+    written += b" " * chance.choice([0, 0, -len(written) % 8, 7, 5000])
+    stated = chance.choice([len(written)] * 8 + [0, 1, 2**63, 2**64 - 1, len(written) + size, len(written) - 1])
+    files[name] = stated.to_bytes(8, "little") + written + bytes(data)
+    _seal(files)
+
+
+def _forge_config(files: dict[str, bytes], chance: random.Random) -> None:
+    config = json.loads(files[CONFIG])
+    for _ in range(chance.randint(1, 3)):
+        part = chance.choice([config["model"], config["model"], config, config["optim"], config["data"]])
+        part[chance.choice([*part, *NAMES]) if part is config["model"] else chance.choice(list(part))] = (
+            chance.choice(SIZES)
+        )
+        if (
+            not isinstance(config["model"], dict)
+            or not isinstance(config["optim"], dict)
+            or not isinstance(config["data"], dict)
+        ):
+            break
+    files[CONFIG] = json.dumps(config).encode()
+    _seal(files)
+
+
+def _forge_state(files: dict[str, bytes], chance: random.Random) -> None:
+    state = json.loads(files[STATE])
+    state[chance.choice(["step", "text"])] = chance.choice([*SIZES, 2, 0, {}, {"path": []}, {"sha256": None}, [[[]]]])
+    files[STATE] = json.dumps(state).encode()
+    _seal(files)

@@ -1,0 +1,190 @@
+"""Command lines of every command, inside this process: nothing trains, times or downloads, whatever they say.
+
+What reads and parses runs in earnest; what would go on for long is replaced by an error of its own. Options that
+write get names within the attack's own folder only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest import mock
+
+from byhand import ModelConfig, TinyGPT, TrainConfig, checkpoint
+from byhand.cli import (
+    bench,
+    bench_fusions,
+    bench_scale,
+    doctor,
+    explain,
+    grade,
+    info,
+    plan,
+    plot,
+    sample,
+    train_gpt_flags,
+    train_gpt_program,
+    where,
+    work,
+    worksheet,
+)
+from byhand.cli import eval as eval_command
+from byhand.cli import train as train_command
+from byhand.cli.main import as_process, main
+from byhand.errors import ByhandError
+from hostile.outcome import command
+from hostile.words import NUMBERS, damaged, hostile
+
+WRITING = ("out", "png", "plot", "save")
+SAFE = (
+    "made",
+    "made/deeper",
+    "x.png",
+    "x.svg",
+    "x.jpg",
+    "",
+    ".",
+    "file.txt",
+    "file.txt/x",
+    "n" * 300,
+    "a\0b",
+    "中 $x",
+    "\x1b[2J",
+)
+OPTIONS: dict[tuple[str, ...], tuple[type[Any], ...]] = {
+    ("train",): (train_command.Options, TrainConfig),
+    ("sample",): (sample.Options,),
+    ("eval",): (eval_command.Options,),
+    ("info",): (info.Options,),
+    ("plot",): (plot.Options,),
+    ("where",): (where.Options,),
+    ("explain",): (explain.Options,),
+    ("work",): (work.Options,),
+    ("worksheet",): (worksheet.Options,),
+    ("grade",): (grade.Options,),
+    ("bench", "train"): (bench.TrainOptions,),
+    ("bench", "generate"): (bench.GenerateOptions,),
+    ("bench", "scale"): (bench_scale.Options,),
+    ("bench", "fusions"): (bench_fusions.Options,),
+    ("plan",): (plan.Options,),
+    ("doctor",): (doctor.Options,),
+    ("train_gpt",): (train_gpt_flags.Flags,),
+}
+COMMANDS = list(OPTIONS)
+GOOD = {
+    "train": ["--preset", "tiny", "--steps", "1", "--data", "text.txt"],
+    "sample": ["run", "--prompt", "a"],
+    "eval": ["run", "--data", "text.txt"],
+    "info": ["run"],
+    "plot": ["run"],
+    "where": ["causal", "mask"],
+    "explain": ["run", "logits[0,1,9]"],
+    "work": ["gelu"],
+    "worksheet": ["--topic", "adamw"],
+    "grade": ["sheet.md"],
+    "plan": ["--shape", "tiny", "--steps", "0"],
+    "train_gpt": ["--data", "text.txt", "--steps", "1"],
+}
+
+
+def attack(seed: int, folder: Path) -> None:
+    rng = Random(seed)
+    prepare(folder)
+    command_line = rng.choice(COMMANDS)
+    program = main
+    argv = [*command_line, *_arguments(rng, command_line)]
+    if command_line == ("train_gpt",):
+        argv, program = argv[1:], _train_gpt
+    elif rng.random() < 0.03:
+        argv = [hostile(rng), *argv]
+    stdin = hostile(rng).encode(errors="surrogatepass") * rng.choice((1, 30))
+    with contextlib.chdir(folder), nothing_lasts():
+        command(program, argv, stdin)
+
+
+def _train_gpt(argv: list[str]) -> int:
+    return as_process(train_gpt_program.main, argv, "train_gpt")
+
+
+def _arguments(rng: Random, command_line: tuple[str, ...]) -> list[str]:
+    arguments = list(GOOD.get(command_line[0], []))
+    names = [f.name for options in OPTIONS[command_line] for f in dataclasses.fields(options)]
+    if command_line == ("train",):
+        names += [f.name for f in dataclasses.fields(ModelConfig)]
+    for _ in range(rng.choice((0, 1, 1, 1, 2, 3))):
+        name = rng.choice(names)
+        flag = f"--{rng.choice((name, name.replace('_', '-'), name.replace('_', '-')))}"
+        value = rng.choice(SAFE) if name in WRITING else _value(rng)
+        match rng.randrange(8):
+            case 0:
+                arguments.append(flag)
+            case 1 | 2:
+                arguments.append(f"{flag}={value}")
+            case 3:
+                at = rng.randrange(len(arguments) + 1)
+                arguments[at:at] = [flag, value]
+            case 4 if name not in WRITING and flag not in ("--data", "--resume"):
+                arguments += [damaged(rng, flag), value]
+            case 5:
+                arguments += [flag, value, flag, value]
+            case _:
+                arguments += [flag, value]
+    if arguments and rng.random() < 0.2 and not set(arguments) & {f"--{name}" for name in WRITING}:
+        arguments[rng.randrange(len(arguments))] = _value(rng)
+    if rng.random() < 0.05:
+        arguments.append(rng.choice(("--help", "-h", "--", "--tyro-print-completion", "--json", "--debug")))
+    if rng.random() < 0.03:
+        arguments += [hostile(rng)] * rng.choice((30, 3000))
+    return [a for a in arguments if not a.startswith("--tyro-write")]
+
+
+def _value(rng: Random) -> str:
+    """A value; none names a text to download, or a path above the folder that is written to."""
+    return rng.choice(
+        (
+            rng.choice(NUMBERS),
+            hostile(rng),
+            rng.choice(("run", "text.txt", "sheet.md", "fifo", "missing", "/dev/null")),
+        )
+    )
+
+
+@contextlib.contextmanager
+def nothing_lasts() -> Any:
+    """Replace what trains, generates or measures; a defect before it is still found."""
+
+    def end(*arguments: object, **settings: object) -> Any:
+        raise ByhandError("an attack ends here.")
+
+    with contextlib.ExitStack() as replaced:
+        for module, name in (
+            (train_command, "open_text"), (train_command, "_train"), (eval_command, "open_text"), (plan, "_training"),
+            (plan, "_generation"), (bench.training, "measure"), (bench.generating, "measure"),
+            (bench_fusions.fusions, "measure"), (bench_scale.scaling, "measure"), (train_gpt_program, "start"),
+            (train_gpt_program, "train"),
+        ):  # fmt: skip
+            replaced.enter_context(mock.patch.object(module, name, end))
+        for module, name in ((sample, "generate"), (train_gpt_program, "next_logits")):
+            replaced.enter_context(mock.patch.object(module, name, return_value=()))
+        yield
+
+
+def prepare(folder: Path) -> None:
+    """Write what command lines name, if it is not there: a run, a text, a sheet, a FIFO."""
+    if (folder / "sheet.md").exists():
+        return
+    config = TrainConfig(model=ModelConfig(seq_len=8, d_model=4), steps=10)
+    parameters = {n: p.data for n, p in TinyGPT(config.model, seed=3).parameters().items()}
+    moments = {n: 0 * a for n, a in parameters.items()}
+    facts = {"step": 4, "text": {"path": "text.txt", "bytes": 10, "sha256": "0" * 64}}
+    checkpoint.save(folder / "run", checkpoint.Checkpoint(config, parameters, moments, moments, facts))
+    (folder / "run" / "metrics.jsonl").write_text('{"step": 1, "train/loss": 5.5, "val/loss": 5.0}\n')
+    for name in ("text.txt", "file.txt"):
+        (folder / name).write_bytes(b"the quick brown fox jumps over the lazy dog\n" * 40)
+    if hasattr(os, "mkfifo"):  # not on Windows
+        os.mkfifo(folder / "fifo")
+    (folder / "sheet.md").write_text("byhand worksheet: topic=adamw seed=1\n1.1 = 3\n")

@@ -1,0 +1,45 @@
+"""Queries of `where`, answers of a quiz: formulas of every length and nesting."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from random import Random
+
+from byhand.book.closed_form import value
+from byhand.book.index import entries
+from byhand.book.lesson import Number
+from byhand.book.misconceptions import Mistake
+from byhand.book.quiz import check
+from byhand.book.search import nearest, search
+from hostile.outcome import accepted
+from hostile.words import damaged, hostile
+
+QUERIES = ["causal mask", "-log p_y", "S_{b,i,j}", "P V", "层归一化的梯度", "nn::layernorm_lastdim", "λ"]
+ANSWERS = ["0.33", "1/3", "sqrt(2)/2", "√2", "1/(1+exp(-1))", "-2^3", "ln 2", "1,5", "−∞", "e^2", "tanh(0.5)*pi"]
+ASKED = Number("p", "1/3", 1 / 3, "1/3", (Mistake(1 / 2, "you forgot a half", "忘了一半"),))
+
+
+def attack(seed: int, folder: Path) -> None:
+    rng = Random(seed)
+    if rng.random() < 0.2:
+        query = _query(rng)
+        for match in accepted(query, lambda: search(query)) or ():
+            assert match.entry.name in entries()
+            assert 0 < match.score <= 1
+        accepted(query, lambda: nearest(query))
+        return
+    for _ in range(10):
+        answer = damaged(rng, rng.choice(ANSWERS)) if rng.random() < 0.7 else hostile(rng)
+        verdict = accepted(answer, lambda answer=answer: check(ASKED, answer))
+        given = accepted(answer, lambda answer=answer: value(answer))
+        if given is not None:
+            assert not math.isnan(given), answer
+            assert verdict is not None, f"{answer!r} is {given}, but no answer"
+
+
+def _query(rng: Random) -> str:
+    if rng.random() < 0.3:
+        return hostile(rng)
+    formulas = [e.latex for e in entries().values() if e.latex]
+    return damaged(rng, rng.choice((rng.choice(QUERIES), rng.choice(formulas))))
