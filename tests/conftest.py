@@ -7,6 +7,7 @@ mutants. `fuzz` draws anew for each `--hypothesis-seed`; `dev.py fuzz` gives it 
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 from itertools import groupby
@@ -25,6 +26,10 @@ settings.load_profile("suite")
 # then: what a test draws would depend on the tests before it. `test_draws.py` fails if this has no effect.
 providers._get_local_constants = lambda: providers._local_constants
 
+
+# What changes how Python itself behaves would change what tests of processes see.
+for name in ("UNBUFFERED", "IOENCODING", "UTF8", "WARNINGS", "OPTIMIZE", "DEVMODE", "SAFEPATH", "INSPECT", "VERBOSE"):
+    os.environ.pop(f"PYTHON{name}", None)
 
 # A shell's background jobs ignore Ctrl-C, and so would every process that a test starts to interrupt it.
 for number in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):

@@ -99,6 +99,16 @@ def test_a_home_that_cannot_be_used_hinders_nothing(tmp_path, trained, place):
         works(folder, place, *COMMANDS[name])
 
 
+def test_a_plot_compiles_nothing(tmp_path, trained):
+    """Numba refuses to cache what it compiles of a package in a folder that one may not write to."""
+    folder = shutil.copytree(trained, tmp_path / "here")
+    code = "import sys\nfrom byhand.cli.main import main\nmain(['plot', 'run'])\nassert 'numba' not in sys.modules"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_compiled_code_needs_no_home(tmp_path, trained, place):

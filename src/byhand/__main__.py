@@ -1,25 +1,39 @@
-"""`byhand` as a process: a Ctrl-C that comes too early or too late for the command ends it without a traceback."""
+"""`byhand` as a process: a Ctrl-C too early, too late, or during the answer to another ends it without a traceback."""
 
+import os
 import signal
 import sys
+from types import FrameType
 
 
 def main() -> int:
     """Run the command; return its exit code."""
-    before = signal.getsignal(signal.SIGINT)  # ignored under nohup
-    if before is signal.default_int_handler:
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is ignored, as under nohup
+    if ours:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from byhand.cli.main import main as command
 
     code = 130
     try:
-        signal.signal(signal.SIGINT, before)
+        if ours:
+            signal.signal(signal.SIGINT, _interrupt)
         code = command()
-        if before is signal.default_int_handler:
+        if ours:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-    except KeyboardInterrupt:  # while the command answered another
+    except KeyboardInterrupt:  # before the command could answer it
         pass
     return code
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Let the command end by an exception; the next Ctrl-C, while it cleans up, ends the process at once."""
+    signal.signal(signal.SIGINT, _end)
+    raise KeyboardInterrupt
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    os.write(2, b"interrupted\n")
+    os._exit(130)
 
 
 if __name__ == "__main__":

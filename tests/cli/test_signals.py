@@ -199,7 +199,7 @@ def test_during_the_first_compile_the_second_stops_at_once(tmp_path, text, numbe
     process.wait_for(lambda: any(p.is_file() for p in cache.rglob("*")), "something that is compiled")
     outcome = process.signal(numbers, gap=0.1)
     judge(outcome, numbers, tmp_path / "run")
-    assert outcome.code == 128 + numbers[0]
+    assert outcome.code in (128 + numbers[0], -numbers[0])  # the same to a shell
     assert steps(tmp_path / "run") == 0
     assert outcome.seconds is None or outcome.seconds < PROMPT, f"it went on for {outcome.seconds:.0f} s"
 

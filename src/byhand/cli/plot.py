@@ -13,12 +13,12 @@ from typing import Annotated, Any
 
 import numpy as np
 import tyro
-from uniplot import plot_to_string
 
 from byhand import metrics
 from byhand.cli.arguments import parse
 from byhand.cli.picture import title
 from byhand.cli.shown import shown
+from byhand.cli.text_plot import plot_to_string
 from byhand.errors import ByhandError, CheckpointError, reason
 from byhand.run_folder import is_run
 from byhand.writing import replace
