@@ -66,6 +66,8 @@ def require_free(run: Path) -> None:
         return
     except OSError as error:
         raise CheckpointError(f"cannot use {run}: {reason(error)}. Choose another folder with --out.") from None
+    except ValueError as error:  # a NUL in the name
+        raise CheckpointError(f"cannot use {str(run)!r}: {error}. Choose another folder with --out.") from None
     steps = [name for name in names if step_of(name) is not None]
     mark = _mark(run)
     if any(map(_is_sealed, checkpoints(run))):

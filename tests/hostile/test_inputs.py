@@ -32,6 +32,7 @@ def test_attacks_by_seed(tmp_path, attacked, seeds):
         ["worksheet", "--topic", "adamw", "--out", "\ud800"],
         ["worksheet", "--topic", "adamw", "--seed", "9" * 400],
         ["plot", "run", "--png", "\ud800.png"],
+        ["train", "--data", "text.txt", "--out", "a\0b"],
         ["train", "--out", "made", *["x" * 9000] * 30],
         ["info", "run", "--r" + "x" * 90],
     ],
