@@ -127,8 +127,10 @@ class Plan:
         A table first computes loss and gradients; from its first barrier on it updates the parameters.
         """
         calls = share.calls
-        barrier = next((i for i, c in enumerate(calls) if c.kernel == "barrier"), len(calls))
-        first, stop = 0 if computes else barrier, len(calls) if updates else barrier
+        first, stop = 0, len(calls)
+        if not (computes and updates):
+            barrier = next((i for i, c in enumerate(calls) if c.kernel == "barrier"), len(calls))
+            first, stop = 0 if computes else barrier, len(calls) if updates else barrier
         for i, call in enumerate(calls[first:stop], first):
             if call.run is not None:
                 if first < i:

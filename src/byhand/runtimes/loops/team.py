@@ -29,12 +29,14 @@ def team_size(threads: int | None) -> int:
 class Job:
     """Work for every thread, and how far each of them is."""
 
+    __slots__ = ("cancelled", "errors", "finished", "give_up", "started", "tick", "work")
+
     def __init__(self, work: Work, give_up: Work, size: int) -> None:
         self.work = work
         self.give_up = give_up
         self.started = False  # every thread was told
         self.cancelled = False  # a thread that has not begun must not begin
-        self.errors: list[BaseException | None] = [None] * size
+        self.errors: list[BaseException] = []
         self.finished = [False] * size
         self.tick: queue.SimpleQueue[None] = queue.SimpleQueue()  # one entry after each thread has finished
 
@@ -44,7 +46,7 @@ class Job:
             if not self.cancelled:
                 self.work(i)
         except BaseException as error:  # raised again in the calling thread
-            self.errors[i] = error
+            self.errors.append(error)
             self.give_up(i)
         self.finished[i] = True
         self.tick.put(None)
@@ -89,6 +91,9 @@ class Team:
             self._last = None
             self._start()
         self.settle()
+        if not self._inboxes:
+            work(0)
+            return
         job = self._last = Job(work, give_up, self.size)
         try:
             try:
@@ -100,28 +105,27 @@ class Team:
             finally:
                 self._finish(job)
         finally:
-            self._finish(job)  # an interrupt may have ended the wait above
-            self._last = None
-        for error in job.errors:
-            if error is not None:
-                raise error
+            self.settle()  # an interrupt may have ended the wait above
+        if job.errors:
+            raise job.errors[0]
 
     def settle(self) -> None:
         """Wait until no thread works any more: after `run` one still does only if its wait was interrupted twice."""
         if self._last is not None:
             self._finish(self._last)
-            self._last = None
 
     def _finish(self, job: Job) -> None:
         """Wait until no thread works on the job; it may have been started in part, or waited for already."""
         if not job.finished[0]:
             job.cancelled = True
             job.give_up(0)
+            job.finished[0] = True
         if not job.started:  # some threads were told, nobody knows how many
             for inbox in self._inboxes:
                 inbox.put(job)
-        while not all(job.finished[1:]):
+        while False in job.finished:
             job.tick.get()
+        self._last = None
 
     def close(self) -> None:
         """Let the threads end."""

@@ -196,7 +196,7 @@ class LoopsRuntime:
         self.arena.adopt(*moments)
 
     def _loss(self) -> float:
-        return float(self._controls[layout.CONTROLS :: 2].sum())
+        return sum(self._controls[layout.CONTROLS :: 2].tolist())
 
     def _put(self, plan: Plan, tokens: np.ndarray, targets: np.ndarray) -> None:
         """Give every share its rows of the batch, and the plan its constants if another one ran before."""
