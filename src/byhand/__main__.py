@@ -1,4 +1,4 @@
-"""`byhand` as a process: a Ctrl-C too early, too late, or during the answer to another ends it without a traceback."""
+"""`byhand` as a process: a Ctrl-C too early, too late, or on top of another ends it without a traceback."""
 
 import os
 import signal
