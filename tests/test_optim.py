@@ -2,12 +2,12 @@ import math
 
 import numpy as np
 import pytest
-from tests.runtimes.interrupts import at_every_point
 
 from byhand.config import OptimConfig
 from byhand.engine import Tensor
 from byhand.errors import ConfigError, ShapeError
 from byhand.optim import AdamW, clip_gradients, gradient_norm, learning_rate
+from interrupts import at_every_point
 
 
 def parameters(dtype=np.float64):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.runtimes.interrupts import at_every_point
 
 from byhand import checkpoint, steps
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.data import ByteDataset
 from byhand.errors import CheckpointError, ConfigError, NonFiniteError
 from byhand.train import Trainer, require_same_text, training
+from interrupts import at_every_point
 
 TEXT = np.frombuffer(b"".join(b"line %d of a text; " % (i * i) for i in range(200)), dtype=np.uint8)
 CONFIG = TrainConfig(

@@ -22,7 +22,7 @@ import numpy as np
 from safetensors.numpy import save as write_safetensors
 
 from byhand.config import TrainConfig, from_dict, to_dict
-from byhand.errors import ByhandError, CheckpointError
+from byhand.errors import ByhandError, CheckpointError, reason
 from byhand.memory import physical
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.reading import SMALL, parse_json, read_regular
@@ -102,7 +102,7 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
         full = error.errno in (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", None))
         raise CheckpointError(
             f"cannot write {str(error.filename2 or error.filename).replace(temporary.name, final.name)}: "
-            f"{error.strerror}; {rest}. "
+            f"{reason(error)}; {rest}. "
             f"{'Free some space' if full else 'Make it writable'} and resume."
         ) from None
     _prune(final, keep)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from byhand import writing
-from byhand.errors import CheckpointError
+from byhand.errors import CheckpointError, reason
 from byhand.reading import read_regular
 from byhand.train import Progress
 
@@ -38,9 +38,7 @@ def append(run: Path, progress: Progress) -> None:
     try:
         writing.append(run / METRICS, f"{json.dumps(line)}\n".encode())
     except OSError as error:
-        raise CheckpointError(
-            f"cannot write {run / METRICS}: {error.strerror}. Free some space and resume."
-        ) from None
+        raise CheckpointError(f"cannot write {run / METRICS}: {reason(error)}. Free some space and resume.") from None
 
 
 def read(run: Path) -> list[dict[str, Any]]:
@@ -61,7 +59,7 @@ def keep_until(run: Path, step: int) -> None:
         writing.replace(run / METRICS, [kept])
     except OSError as error:
         raise CheckpointError(
-            f"cannot write {error.filename}: {error.strerror}. Free some space and resume."
+            f"cannot write {error.filename}: {reason(error)}. Free some space and resume."
         ) from None
 
 
@@ -71,7 +69,7 @@ def _content(run: Path) -> bytes:
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise CheckpointError(f"cannot read {run / METRICS}: {error.strerror}. Move it away, or mend it.") from None
+        raise CheckpointError(f"cannot read {run / METRICS}: {reason(error)}. Move it away, or mend it.") from None
 
 
 def _row(line: bytes) -> dict[str, Any] | None:

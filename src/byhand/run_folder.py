@@ -14,7 +14,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from byhand.errors import CheckpointError
+from byhand.errors import CheckpointError, reason
 from byhand.reading import read_regular
 from byhand.writing import create
 
@@ -65,7 +65,9 @@ def require_free(run: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise CheckpointError(f"cannot use {run}: {error.strerror}. Choose another folder with --out.") from None
+        raise CheckpointError(f"cannot use {run}: {reason(error)}. Choose another folder with --out.") from None
+    except ValueError as error:  # a NUL in the name
+        raise CheckpointError(f"cannot use {str(run)!r}: {error}. Choose another folder with --out.") from None
     steps = [name for name in names if step_of(name) is not None]
     mark = _mark(run)
     if any(map(_is_sealed, checkpoints(run))):
@@ -90,7 +92,7 @@ def begin(run: Path) -> None:
                 create(run / MARKER, [MARK])
     except OSError as error:
         raise CheckpointError(
-            f"cannot use {run}: {error.strerror} ({error.filename}). Check its permissions and the free space, "
+            f"cannot use {run}: {reason(error)} ({error.filename}). Check its permissions and the free space, "
             f"or choose another folder with --out."
         ) from None
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from byhand.errors import CheckpointError
+from byhand.errors import CheckpointError, reason
 from byhand.writing import open_own
 
 LOCK = "lock"
@@ -43,7 +43,7 @@ def _held(run: Path) -> BinaryIO:
                 f"{run} is in use by {holder or 'another process'}. Wait for it, or choose another folder with --out."
             ) from None
         raise CheckpointError(
-            f"cannot use {run / LOCK}: {error.strerror}. Check its permissions and the free space, "
+            f"cannot use {run / LOCK}: {reason(error)}. Check its permissions and the free space, "
             f"or choose another folder."
         ) from None
     return file

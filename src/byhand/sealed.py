@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.errors import CheckpointError
+from byhand.errors import CheckpointError, reason
 from byhand.reading import open_regular, parse_json, read_regular
 from byhand.run_folder import MANIFEST, MOST
 
@@ -83,4 +83,4 @@ class Sealed:
         name = Path(str(error.filename)).name
         if isinstance(error, FileNotFoundError):
             return CheckpointError(f"{self.path} is not whole: {name} is missing.")
-        return CheckpointError(f"{self.path} cannot be read: {name}: {error.strerror}.")
+        return CheckpointError(f"{self.path} cannot be read: {name}: {reason(error)}.")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from byhand.errors import DataError
+from byhand.errors import DataError, reason
 from byhand.reading import open_regular
 
 BLOCK = 1 << 20
@@ -74,7 +74,7 @@ class TextFile:
         try:
             joined = b"".join([read(length, begin + start) for start in starts.tolist()])
         except OSError as error:
-            raise DataError(f"cannot read {self.path}: {error.strerror}. Restore it.") from None
+            raise DataError(f"cannot read {self.path}: {reason(error)}. Restore it.") from None
         self._require_unchanged()
         if len(joined) != len(starts) * length:
             raise self._changed()
@@ -115,7 +115,7 @@ def _refusal(path: Path, error: OSError) -> str:
         return f"cannot read {path}: it is a folder. Name a file."
     if error.strerror == "it is no regular file":
         return f"{path} is no regular file. Use --data - and pipe it in."
-    return f"cannot read {path}: {error.strerror}. Check the path and its permissions."
+    return f"cannot read {path}: {reason(error)}. Check the path and its permissions."
 
 
 def _reader(descriptor: int) -> Callable[[int, int], bytes]:

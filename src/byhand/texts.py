@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from byhand.errors import DataError
+from byhand.errors import DataError, reason
 from byhand.reading import open_regular, read_regular
 from byhand.run_folder import is_of_byhand
 from byhand.text_file import TextFile
@@ -59,7 +59,7 @@ def open_text(source: str) -> Text:
         if not path.exists():
             raise DataError(f"there is no file or folder {source}. Check --data, or use --data python-stdlib.")
     except OSError as error:  # a name that is too long, a folder that may not be entered
-        raise DataError(f"cannot read {source[:200]}: {error.strerror}. Check --data.") from None
+        raise DataError(f"cannot read {source[:200]}: {reason(error)}. Check --data.") from None
     return on_disk(path, source)
 
 
@@ -84,9 +84,9 @@ def cached_download(url: str, sha256: str, target: Path) -> Path:
         with urllib.request.urlopen(url, timeout=30) as answer:
             content = answer.read(MOST)
     except (urllib.error.URLError, OSError) as error:
-        reason = getattr(error, "reason", error)
+        why = getattr(error, "reason", error)
         raise DataError(
-            f"cannot download {url}: {reason}. Connect to the network, or pass a file of your own with --data."
+            f"cannot download {url}: {why}. Connect to the network, or pass a file of your own with --data."
         ) from None
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
@@ -98,7 +98,7 @@ def cached_download(url: str, sha256: str, target: Path) -> Path:
         partial.replace(target)
     except OSError as error:
         raise DataError(
-            f"cannot write {error.filename}: {error.strerror}. Name another folder with BYHAND_CACHE, "
+            f"cannot write {error.filename}: {reason(error)}. Name another folder with BYHAND_CACHE, "
             f"or pass a file of your own with --data."
         ) from None
     return target
@@ -123,7 +123,7 @@ def _join(paths: list[Path]) -> bytes:
             raise DataError(f"{len(paths):,} files hold {total:,} bytes. Make one file of them, and name that.")
         return b"".join(read_regular(path, MOST) for path in paths)
     except OSError as error:
-        raise DataError(f"cannot read {error.filename}: {error.strerror}. Check its permissions.") from None
+        raise DataError(f"cannot read {error.filename}: {reason(error)}. Check its permissions.") from None
 
 
 def _library_files() -> list[Path]:
@@ -140,7 +140,7 @@ def _text_files(folder: Path) -> list[Path]:
     """
 
     def refuse(error: OSError) -> None:
-        raise DataError(f"cannot read {error.filename}: {error.strerror}. Check its permissions.")
+        raise DataError(f"cannot read {error.filename}: {reason(error)}. Check its permissions.")
 
     found: list[Path] = []
     for place, folders, files in os.walk(folder, onerror=refuse):

@@ -4,12 +4,12 @@ import importlib.util
 
 import numpy as np
 import pytest
-from tests.cli.process import byhand, error_line, write_text
 
 from byhand import checkpoint
 from byhand.config import ModelConfig, TrainConfig
 from byhand.data import ByteDataset
 from byhand.train import Trainer
+from cli.process import byhand, error_line, write_text
 
 LOOPS = importlib.util.find_spec("numba") is not None and importlib.util.find_spec("scipy") is not None
 RUNTIMES = ["numpy", "auto", pytest.param("loops", marks=pytest.mark.skipif(not LOOPS, reason="needs `fast`"))]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -153,6 +154,15 @@ def _value(rng: Random) -> str:
     )
 
 
+class Nothing:
+    """A generation that drew nothing."""
+
+    why = ""
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(())
+
+
 @contextlib.contextmanager
 def nothing_lasts() -> Any:
     """Replace what trains, generates or measures; a defect before it is still found."""
@@ -169,7 +179,7 @@ def nothing_lasts() -> Any:
         ):  # fmt: skip
             replaced.enter_context(mock.patch.object(module, name, end))
         for module, name in ((sample, "generate"), (train_gpt_program, "next_logits")):
-            replaced.enter_context(mock.patch.object(module, name, return_value=()))
+            replaced.enter_context(mock.patch.object(module, name, return_value=Nothing()))
         yield
 
 

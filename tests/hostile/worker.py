@@ -119,6 +119,10 @@ class Watch:
     def pytest_sessionstart(self, session: Any) -> None:
         self.session = session
 
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self.say(finding=f"{report.nodeid} cannot be collected", text=report.longreprtext, repeat=self.repeat)
+
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         faulthandler.dump_traceback_later(10 * HANGS, exit=True)
         self.say(begun=-1, repeat=f"{self.repeat} {shlex.quote(nodeid)}")

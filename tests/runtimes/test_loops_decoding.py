@@ -16,12 +16,11 @@ from byhand.generation import Sampling, generate
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
-from tests.runtimes.interrupts import at_every_point
-
 from byhand.runtimes.bfloat16 import rounded
 from byhand.runtimes.loops import decoding
 from byhand.runtimes.loops.decoding import ALONE, TOGETHER, LoopsDecoder
 from byhand.runtimes.loops.pace import Pace
+from interrupts import at_every_point
 
 GREEDY = Sampling(temperature=0)
 

@@ -10,10 +10,9 @@ import byhand as bh
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
-from tests.runtimes.interrupts import at_every_point
-
 from byhand.runtimes.loops import groups
 from byhand.runtimes.loops.training import LoopsRuntime
+from interrupts import at_every_point
 
 CONFIG = bh.ModelConfig(vocab_size=11, seq_len=7, d_model=8, n_layers=1, n_heads=2)
 

@@ -13,7 +13,7 @@ import byhand as bh
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
-from tests.runtimes.test_loops_plan import FAMILY
+from test_loops_plan import FAMILY
 
 from byhand.engine import Record, Tensor, interpreting
 from byhand.equations import add, matmul, mul, softmax

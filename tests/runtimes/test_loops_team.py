@@ -5,12 +5,12 @@ import signal
 import threading
 
 import pytest
-from tests.runtimes.interrupts import at_every_point
 
 from byhand.errors import ConfigError
 from byhand.runtimes.loops import MOST_THREADS
 from byhand.runtimes.loops import team as module
 from byhand.runtimes.loops.team import Team
+from interrupts import at_every_point
 
 SIZE = 4
 

@@ -15,6 +15,7 @@ from byhand.errors import ByhandError
 Options = TypeVar("Options")
 
 MOST_ARGUMENTS = 1000
+MOST_CHARACTERS = 1 << 17  # of all arguments; tyro takes a second to refuse as many
 LONGEST_FLAG = 60  # characters: tyro compares an unknown one with each that there is, which takes long
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"  # what word processors make of - and --
 COMPLETION = re.compile("--tyro[-_](print|write)[-_]completion")
@@ -81,6 +82,8 @@ def _require_sense(arguments: Sequence[str], prog: str) -> None:
     """Raise ByhandError for what tyro would take long to refuse, or refuse with a traceback."""
     if len(arguments) > MOST_ARGUMENTS:
         raise ByhandError(f"there are {len(arguments):,} arguments, more than any command takes. See {prog} --help.")
+    if (length := sum(map(len, arguments))) > MOST_CHARACTERS:
+        raise ByhandError(f"the arguments have {length:,} characters. Use at most {MOST_CHARACTERS:,}, or a file.")
     for i, argument in enumerate(arguments):
         flag = argument.partition("=")[0]
         if argument == "--":

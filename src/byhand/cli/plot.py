@@ -63,14 +63,6 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _own_picture(run: Path) -> Path:
-    """Return RUN/loss.png; ByhandError if writing it would go through a link, or wait for a reader."""
-    path = run / "loss.png"
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise ByhandError(f"{shown(path, 200)} is no regular file. Move it, or name another with --png.")
-    return path
-
-
 def _thin(rows: list[dict[str, Any]], key: str) -> tuple[list[float], list[float]]:
     """Return steps and values of a key, averaged in groups so that no more than POINTS are left.
 

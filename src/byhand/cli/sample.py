@@ -15,8 +15,10 @@ import tyro
 from byhand import checkpoint
 from byhand.cli.arguments import parse
 from byhand.config import Runtime, Weights
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, DataError
 from byhand.generation import Sampling, generate
+
+LONGEST = 1 << 24  # bytes of a prompt, of which the model sees its context's length
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ def main(arguments: list[str]) -> int:
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     model = loaded.model()
-    given = sys.stdin.buffer.read() if options.prompt == "-" else options.prompt.encode(errors="surrogateescape")
+    given = sys.stdin.buffer.read(LONGEST + 1) if options.prompt == "-" else _bytes(options.prompt)
+    if len(given) > LONGEST:
+        raise DataError(f"the prompt on standard input has more than {LONGEST:,} bytes. Use its end.")
     tokens = generate(
         model,
         list(given),
@@ -82,6 +86,14 @@ def main(arguments: list[str]) -> int:
         sys.stdout.flush()
     sys.stdout.write(decoder.decode(b"", final=True) + "\n")
     return 0
+
+
+def _bytes(prompt: str) -> bytes:
+    """Return a prompt's bytes, also those that are no UTF-8 on a command line that allows them."""
+    try:
+        return prompt.encode(errors="surrogateescape")
+    except UnicodeEncodeError:  # half a surrogate pair, as Windows lets pass
+        raise DataError("--prompt holds half a character. Write it out in full.") from None
 
 
 def printable(vocab_size: int, ascii_only: bool) -> np.ndarray | None:

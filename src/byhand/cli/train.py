@@ -25,7 +25,7 @@ from byhand.cli.progress import Display, duration
 from byhand.cli.say import say
 from byhand.config import TrainConfig
 from byhand.data import ByteDataset
-from byhand.errors import CheckpointError, ConfigError, DataError
+from byhand.errors import CheckpointError, ConfigError, DataError, reason
 from byhand.memory import require_room
 from byhand.run_lock import locked
 from byhand.runtimes import loops
@@ -210,7 +210,7 @@ def _stored(text: Text, run: Path) -> Text:
         writing.replace(path, [np.ascontiguousarray(text.tokens).data])
     except OSError as error:
         raise DataError(
-            f"cannot write {error.filename}: {error.strerror}. Free some space, or choose another folder with --out."
+            f"cannot write {error.filename}: {reason(error)}. Free some space, or choose another folder with --out."
         ) from None
     return on_disk(path, text.name)
 
@@ -260,7 +260,7 @@ def _free_folder(parent: Path) -> Path:
                 run.mkdir()
                 return run
     except OSError as error:
-        raise CheckpointError(f"cannot use {error.filename}: {error.strerror}. Choose a folder with --out.") from None
+        raise CheckpointError(f"cannot use {error.filename}: {reason(error)}. Choose a folder with --out.") from None
 
 
 def _early(arguments: list[str], flag: str) -> str | None:

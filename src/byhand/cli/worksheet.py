@@ -58,12 +58,12 @@ def main(arguments: list[str]) -> int:
         for path, page in pages.items():
             if path not in there:
                 create(path, [page])
-            print(shown(path, 400))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         why = reason(error) if isinstance(error, OSError) else error
         raise ByhandError(
             f"cannot write into {shown(options.out, 200)}: {why}. Choose another folder with --out."
         ) from None
+    print("\n".join(shown(path, 400) for path in pages))
     return 0
 
 

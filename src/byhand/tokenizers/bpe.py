@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
-from byhand.errors import DataError
+from byhand.errors import DataError, reason
 from byhand.reading import parse_json, read_regular
 from byhand.tokenizers.byte import utf8
 
@@ -150,6 +150,6 @@ def _text(path: Path) -> str:
     try:
         return read_regular(path, MOST).decode("utf-8")
     except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}. Check the path and its permissions.") from None
+        raise DataError(f"cannot read {path}: {reason(error)}. Check the path and its permissions.") from None
     except UnicodeDecodeError:
         raise DataError(f"{path} is not UTF-8 text. Use the file of the tokenizer.") from None

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from byhand.config import ModelConfig
-from byhand.errors import ByhandError, CheckpointError
+from byhand.errors import ByhandError, CheckpointError, reason
 from byhand.interop.seed_program.parameters import require_seed_model
 from byhand.memory import physical
 from byhand.model import TinyGPT, parameter_shapes
@@ -60,7 +60,7 @@ def prepare(prefix: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CheckpointError(f"cannot make the folder {folder}: {error.strerror}. Use another --save.") from None
+        raise CheckpointError(f"cannot make the folder {folder}: {reason(error)}. Use another --save.") from None
     if Path(prefix).name in ("", "..") or not os.access(folder, os.W_OK):
         raise CheckpointError(f"cannot save as {prefix!r}. Use a --save PREFIX in a folder that you may write to.")
     _require_own(prefix)
@@ -109,7 +109,7 @@ def save(prefix: str, checkpoint: SeedCheckpoint) -> None:
             with suppress(OSError):
                 place.unlink()
         raise CheckpointError(
-            f"cannot write {error.filename2 or error.filename}: {error.strerror}. Check its folder and the space."
+            f"cannot write {error.filename2 or error.filename}: {reason(error)}. Check its folder and the space."
         ) from None
 
 
@@ -153,7 +153,7 @@ def _binary_content(path: str, count: int, n_arrays: int) -> bytes:
                 raise CheckpointError(f"{path} has {size / 1e9:.1f} GB, more than this machine's memory can take.")
             return file.read(most)
     except OSError as error:
-        raise CheckpointError(f"cannot read {path}: {error.strerror}. --load takes the path without .bin.") from None
+        raise CheckpointError(f"cannot read {path}: {reason(error)}. --load takes the path without .bin.") from None
 
 
 def single(value: float) -> float:
@@ -199,10 +199,10 @@ def _settings(prefix: str) -> dict[str, Any]:
     try:
         settings = parse_json(read_regular(path, SMALL))
     except OSError as error:
-        raise CheckpointError(f"cannot read {path}: {error.strerror}. --load takes the path without .json.") from None
+        raise CheckpointError(f"cannot read {path}: {reason(error)}. --load takes the path without .json.") from None
     except ValueError as error:
-        reason = " ".join(str(error).split())[:80]
-        raise CheckpointError(f"{path} is damaged: it is not JSON: {reason}. Use another copy.") from None
+        why = " ".join(str(error).split())[:80]
+        raise CheckpointError(f"{path} is damaged: it is not JSON: {why}. Use another copy.") from None
     if not isinstance(settings, dict) or settings.get("format") != FORMAT:
         raise CheckpointError(f"{path} is no checkpoint of the seed program: its format is not {FORMAT!r}.")
     if settings.get("version") != VERSION:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import IO
 
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, reason
 from byhand.runtimes.loops import cores, machine_code
 from byhand.runtimes.loops.processor import target
 
@@ -86,7 +86,7 @@ def _from_processes(kernels: list[str]) -> Iterator[tuple[str, bytes]]:
                 raise ConfigError(f"cannot compile the kernel {name}: {why}. Use --runtime numpy.")
             yield name, code
     except OSError as error:
-        raise ConfigError(f"cannot start a compiling process: {error.strerror}. Use --runtime numpy.") from None
+        raise ConfigError(f"cannot start a compiling process: {reason(error)}. Use --runtime numpy.") from None
     finally:
         for process in processes:
             process.kill()
