@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """`byhand` as a process: a Ctrl-C too early, too late, or while another is answered ends it without a traceback."""
-=======
-"""`byhand` as a process: a Ctrl-C too early, too late, or on top of another ends it without a traceback."""
->>>>>>> mend-suite
 
 import os
 import signal
