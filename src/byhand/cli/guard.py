@@ -58,7 +58,8 @@ def open_streams() -> None:
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="replace")
+            with suppress(io.UnsupportedOperation):  # a debugger has read from it already
+                stream.reconfigure(encoding="utf-8", errors="replace")
 
 
 def _failed(error: BaseException, debug: bool, prog: str) -> int:
