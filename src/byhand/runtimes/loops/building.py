@@ -23,7 +23,8 @@ from byhand.runtimes.loops.processor import target
 log = logging.getLogger(__name__)
 COSTLY = ("attention", "tiled_gemm", "attention_back", "row_product", "attend_all")  # compiled first, as others wait
 MOST_PROCESSES = 4  # each takes 150 MB
-EVERY = 3.0  # seconds between two lines of progress
+EVERY = 2.0  # seconds between two lines of progress
+EACH = 1.0  # seconds that a kernel takes on an idle core, on average
 
 _addresses: dict[str, int] = {}
 
@@ -46,28 +47,37 @@ def addresses_of(kernels: Iterable[str]) -> dict[str, int]:
 
 def _compiled(kernels: list[str]) -> dict[str, bytes]:
     """Compile kernels, say how far it is, and keep what comes out for later starts."""
-    log.info("compiling %d kernels for this processor, once", len(kernels))
+    estimate = EACH * len(kernels) / _processes_for(kernels)
+    log.info("compiling %d kernels for this processor, once: about %.0f s if it is idle", len(kernels), estimate)
     begun = said = time.monotonic()
     codes: dict[str, bytes] = {}
     kept = True
     for name, code in _from_processes(kernels):
-        codes[name] = code
-        if kept:
+        if name:
+            codes[name] = code
+        if name and kept:
             try:
                 machine_code.keep(name, code)
             except OSError as error:
                 kept = False
                 log.warning("cannot keep compiled code: %s: %s", error.filename, error.strerror or error)
         now = time.monotonic()
-        if now - said > EVERY and len(codes) < len(kernels):
+        if now - said >= EVERY and len(codes) < len(kernels):
             said = now
             log.info("compiled %d of %d kernels in %.0f s", len(codes), len(kernels), now - begun)
     log.info("compiled %d kernels in %.1f s", len(codes), time.monotonic() - begun)
     return codes
 
 
+def _processes_for(kernels: list[str]) -> int:
+    return min(cores(), MOST_PROCESSES, len(kernels))
+
+
 def _from_processes(kernels: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield kernels with their object code as compiling processes finish them; those end with this generator."""
+    """Yield kernels with their object code as compiling processes finish them, and "" while they take their time.
+
+    The processes end with this generator.
+    """
     ordered = sorted(kernels, key=lambda name: COSTLY.index(name) if name in COSTLY else len(COSTLY))
     waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
     for name in ordered:
@@ -76,12 +86,18 @@ def _from_processes(kernels: list[str]) -> Iterator[tuple[str, bytes]]:
     processes: list[subprocess.Popen[bytes]] = []
     threads: list[threading.Thread] = []
     try:
-        for _ in range(min(cores(), MOST_PROCESSES, len(kernels))):
+        for _ in range(_processes_for(kernels)):
             processes.append(_process())
             threads.append(threading.Thread(target=_converse, args=(processes[-1], waiting, answers), daemon=True))
             threads[-1].start()
-        for _ in ordered:
-            name, code, why = answers.get()
+        left = len(ordered)
+        while left:
+            try:
+                name, code, why = answers.get(timeout=EVERY)
+            except queue.Empty:
+                yield "", b""
+                continue
+            left -= 1
             if not code:
                 raise ConfigError(f"cannot compile the kernel {name}: {why}. Use --runtime numpy.")
             yield name, code
