@@ -9,8 +9,11 @@ behind in the process that trains: there, code that was just compiled is loaded 
 from __future__ import annotations
 
 import inspect
+import os
+import queue
 import signal
 import sys
+import threading
 from typing import Any
 
 from llvmlite import ir
@@ -19,6 +22,7 @@ from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
 from numba.extending import intrinsic
 
 from byhand.runtimes.loops import replay
+from byhand.runtimes.loops.building import READY
 from byhand.runtimes.loops.machine_code import ENTRY
 from byhand.runtimes.loops.native import COMPILING, compiled, view_of
 
@@ -122,20 +126,27 @@ def only_once() -> None:
 
 
 def main() -> None:
-    """Answer names with object code until there are no more."""
+    """Answer names with object code until the process that asks is gone."""
     assert COMPILING, "the compiling process is started by `building`"
-    for name in ("SIGINT", "SIGHUP"):  # Ctrl-C is for the process that waits; it ends this one
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks; it ends this one
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
     only_once()
-    answers = sys.stdout.buffer
-    for line in sys.stdin:
-        code, why = b"", ""
+    names: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def listen() -> None:
+        for line in sys.stdin:
+            names.put(line.strip())
+        os._exit(0)  # nobody asks any more: not even for the kernel that is being compiled
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        name, code, why = names.get(), b"", ""
         try:
-            code = object_code(line.strip())
+            code = object_code(name)
         except Exception as error:
             why = f"{type(error).__name__}: {error}".replace("\n", " ")
-        answers.write(f"{len(code)} {why}\n".encode(errors="replace") + code)
+        answers.write(READY + f"{len(code)} {why}\n".encode(errors="replace") + code)
         answers.flush()
 
 

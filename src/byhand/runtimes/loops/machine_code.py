@@ -10,8 +10,6 @@ computes the same bits as every later one.
 from __future__ import annotations
 
 import hashlib
-import logging
-import os
 import platform
 import sys
 from collections.abc import Callable
@@ -21,10 +19,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from byhand.errors import reason
 from byhand.runtimes.loops.processor import target
 from byhand.user_cache import cache_folder, read_own, write_own
 
-log = logging.getLogger(__name__)
 LARGEST = 16 << 20  # bytes of an object file
 ENTRY = "byhand_"  # with the kernel's name, the symbol of its one way in
 SOURCES = ("native.py", "processor.py", "compiler.py", "replay.py")
@@ -38,8 +36,7 @@ def key() -> str:
     for path in [*(room / name for name in SOURCES), *sorted((room / "kernels").glob("*.py"))]:
         digest.update(path.read_bytes())
     packages = [f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy")]
-    settings = sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith("NUMBA_") and k != "NUMBA_CACHE_DIR")
-    facts = [sys.version, platform.system(), platform.machine(), *target(), *packages, *settings]
+    facts = [sys.version, platform.system(), platform.machine(), *target(), *packages]
     digest.update("\n".join(facts).encode(errors="surrogateescape"))
     return digest.hexdigest()
 
@@ -50,34 +47,36 @@ def folder() -> Path | None:
     return base / f"loops-{key()[:16]}" if base else None
 
 
-def read(kernel: str, level: int = logging.WARNING) -> bytes | None:
+def path_of(kernel: str) -> Path | None:
+    """Return where a kernel's object code is kept."""
+    room = folder()
+    return room / f"{kernel}.o" if room else None
+
+
+def read(kernel: str) -> tuple[bytes | None, str]:
     """Return a kernel's object code, or None if there is none that is whole, fitting and the user's own.
 
-    A file that is there and is not used is logged at this level.
+    With it goes what is wrong with a file that is there: "" if nothing is.
     """
-    room = folder()
-    if room is None:
-        return None
+    path = path_of(kernel)
+    if path is None:
+        return None, ""
     try:
-        content = read_own(room / f"{kernel}.o", LARGEST)
+        content = read_own(path, LARGEST)
     except FileNotFoundError:
-        return None
+        return None, ""
     except OSError as error:
-        log.log(level, "compiled code %s is not used: %s; compiling it anew", error.filename, error.strerror)
-        return None
+        return None, f"is not used: {reason(error)}"
     header, _, code = content.partition(b"\n")
-    if header != _header(kernel, code):
-        log.log(level, "compiled code %s is damaged; compiling it anew", room / f"{kernel}.o")
-        return None
-    return code
+    return (code, "") if header == _header(kernel, code) else (None, "is damaged")
 
 
 def keep(kernel: str, code: bytes) -> None:
     """Keep a kernel's object code for the next start; OSError if that is not possible."""
-    room = folder()
-    if room is None:
-        raise OSError(2, "this user has no home folder; set BYHAND_CACHE to one", "compiled code")
-    write_own(room / f"{kernel}.o", _header(kernel, code) + b"\n" + code)
+    path = path_of(kernel)
+    if path is None:
+        raise OSError(2, "this user has no home")
+    write_own(path, _header(kernel, code) + b"\n" + code)
 
 
 def _header(kernel: str, code: bytes) -> bytes:
