@@ -72,6 +72,16 @@ def test_a_damaged_checkpoint_of_the_same_step_is_written_anew(tmp_path):
     assert not checkpoint.defect(path)
 
 
+def test_the_same_step_of_another_run_is_not_taken_for_ones_own(tmp_path):
+    path = checkpoint.save(tmp_path, example(3))
+    before = (path / MANIFEST).read_bytes()
+    other = replace(example(4), state=example(3).state)
+    with pytest.raises(CheckpointError, match="step-00000003 is of another run"):
+        checkpoint.save(tmp_path, other)
+    assert (path / MANIFEST).read_bytes() == before
+    assert checkpoint.save(tmp_path, example(3)) == path
+
+
 def damage(path: Path, kind: str) -> None:
     name, _, what = kind.partition(":")
     content = (path / name).read_bytes()

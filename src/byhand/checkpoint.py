@@ -27,7 +27,7 @@ from byhand.memory import physical
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.reading import SMALL, parse_json, read_regular
 from byhand.removal import remove, remove_files, remove_left_over
-from byhand.run_folder import MANIFEST, MODEL, checkpoints, is_checkpoint, step_of
+from byhand.run_folder import MANIFEST, MODEL, MOST, checkpoints, is_checkpoint, step_of
 from byhand.sealed import Sealed, as_json, manifest
 from byhand.tensor_file import sizes, tensors
 from byhand.writing import TEMPORARY, create, replace, sync_folder
@@ -84,6 +84,8 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
         run.mkdir(parents=True, exist_ok=True)
         remove_left_over(run, NAMES)
         if final.exists() and not defect(final):
+            if read_regular(final / MANIFEST, MOST) != contents[MANIFEST]:
+                raise CheckpointError(f"{final} is of another run. Save into another folder.")
             return final  # the same step of the same run, whole already
         temporary.mkdir()
         for name, content in contents.items():
