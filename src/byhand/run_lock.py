@@ -36,8 +36,8 @@ class Place:
             same = False
         if not same:
             raise CheckpointError(
-                f"{self.run} is no longer the folder that this run began in: it, or its {LOCK}, was moved or replaced. "
-                f"Nothing more is written. Go on with --resume and the folder's new name."
+                f"{self.run} is no longer the folder that this run began in: it, or its {LOCK}, was moved or "
+                f"replaced. Nothing more is written. Go on with --resume and the folder's new name."
             )
 
 
@@ -66,6 +66,11 @@ def _held(run: Path) -> BinaryIO:
     try:
         file = os.fdopen(open_own(run / LOCK, os.O_RDWR), "r+b", buffering=0)
         _acquire(file.fileno())
+        if os.fstat(file.fileno()).st_nlink > 1:
+            file.close()
+            raise CheckpointError(
+                f"cannot use {run / LOCK}: it is a hard link to another file. Remove this name of it, and try again."
+            )
         file.truncate(0)
         os.write(file.fileno(), f"process {os.getpid()}\n".encode())
     except OSError as error:

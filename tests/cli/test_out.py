@@ -114,6 +114,37 @@ def test_a_link_put_into_a_run_is_not_written_through(tmp_path, text, trained, n
     assert (tmp_path / "precious").read_bytes() == b"precious"
 
 
+def hard_linked(run: Path, name: str) -> Path:
+    """A file beside the run that has a second name in it."""
+    other = run.parent / "other"
+    shutil.copyfile(run / name, other)
+    (run / name).unlink()
+    (run / name).hardlink_to(other)
+    return other
+
+
+def test_metrics_that_another_folder_shares_by_a_hard_link_are_written_apart(tmp_path, text, trained):
+    other = hard_linked(unfinished(trained, tmp_path / "run"), "metrics.jsonl")
+    kept = (tmp_path / "run" / "metrics.jsonl").read_bytes().splitlines(keepends=True)[0]
+    other.write_bytes(kept)  # nothing is to be dropped, so the file is not written anew for that
+    assert byhand("train", "--resume", "run", cwd=tmp_path).returncode == 0
+    assert other.read_bytes() == kept
+    written = (tmp_path / "run" / "metrics.jsonl").read_bytes()
+    assert written.startswith(kept)
+    assert [json.loads(line)["step"] for line in written.splitlines()] == [1, 2]
+
+
+def test_a_lock_that_is_a_hard_link_is_not_written_into(tmp_path, text, trained):
+    other = hard_linked(unfinished(trained, tmp_path / "run"), "lock")
+    other.write_bytes(b"precious")
+    line = error_line(byhand("train", "--resume", "run", cwd=tmp_path))
+    assert f"cannot use {Path('run/lock')}: it is a hard link to another file. Remove this name of it" in line
+    assert other.read_bytes() == b"precious"
+    (tmp_path / "run" / "lock").unlink()
+    assert byhand("train", "--resume", "run", cwd=tmp_path).returncode == 0
+    assert other.read_bytes() == b"precious"
+
+
 def test_a_run_killed_before_its_first_checkpoint_begins_again_with_the_same_command(tmp_path, text):
     run = tmp_path / "run"
     run.mkdir()
