@@ -81,6 +81,15 @@ def open_own(path: Path, flags: int) -> int:
         raise OSError(errno.EINVAL, "it is no regular file")
 
 
+def remedy(error: OSError, again: str) -> str:
+    """Return what to do about a file that cannot be written."""
+    if error.errno in (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", None)):
+        return f"Free some space and {again}."
+    if error.errno == errno.EIO:
+        return f"Check its disk and {again}."
+    return f"Make it writable and {again}."
+
+
 def sync_folder(path: Path) -> None:
     """Make a rename durable; Windows and some network file systems have no such call."""
     if os.name == "nt":

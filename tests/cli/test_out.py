@@ -290,3 +290,51 @@ def test_a_run_saved_through_python_is_resumed_with_its_text(tmp_path, text):
         assert done.returncode == 0, done.stderr
         assert json.loads(byhand("info", run, "--json", cwd=tmp_path).stdout)["text"]["path"] == str(text.resolve())
         assert byhand("sample", run, "--max-new-tokens", "1", "--runtime", "numpy", cwd=tmp_path).returncode == 0
+
+
+def in_the_way(run: Path, what: str, step: str) -> Path:
+    """What byhand may not remove, at a name that a checkpoint needs."""
+    path = run / step
+    if what == "damaged, with a file":
+        path.mkdir()
+        (path / MODEL).write_bytes(b"damaged")
+        (path / "notes").write_bytes(b"mine")
+    elif what == "link":
+        (run.parent / "elsewhere").mkdir()
+        path.symlink_to("../elsewhere")
+    elif what == "file":
+        path.write_bytes(b"mine")
+    else:
+        if what == ".removing-":  # it is needed where a damaged checkpoint is to go
+            path.mkdir()
+            (path / MODEL).write_bytes(b"damaged")
+        path = run / f"{what}{step}"
+        path.mkdir()
+        (path / "user.txt").write_bytes(b"mine")
+    return path
+
+
+@links
+@pytest.mark.parametrize("what", ["damaged, with a file", "link", "file", ".writing-", ".removing-"])
+def test_what_blocks_a_checkpoint_is_named_before_a_step_is_trained(tmp_path, text, trained, what):
+    run = unfinished(trained, tmp_path / "run")
+    path = in_the_way(run, what, "step-00000002")
+    before = contents(tmp_path)
+    line = error_line(byhand("train", "--resume", "run", cwd=tmp_path))
+    assert f"{Path('run') / path.name} is in the way of a checkpoint" in line
+    assert "Move it away, then resume." in line
+    assert {**contents(tmp_path), "run/lock": b""} == {**before, "run/lock": b""}
+    path.rename(tmp_path / "away")
+    assert byhand("train", "--resume", "run", cwd=tmp_path).returncode == 0
+
+
+@links
+def test_what_blocks_the_first_checkpoint_is_named_before_a_step_is_trained(tmp_path, text):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / MARKER).write_bytes(MARK)
+    path = in_the_way(run, ".writing-", "step-00000002")
+    line = error_line(train(tmp_path, text, "--out", "run"))
+    assert f"{Path('run') / path.name} is in the way of a checkpoint" in line
+    assert "Move it away, then give the same command again." in line
+    assert not (run / "metrics.jsonl").exists()

@@ -92,6 +92,7 @@ def _start(options: Options, given: Collection[str]) -> int:
     run_folder.begin(run)
     with locked(run) as place:
         run_folder.require_free(run)  # another process may have been faster
+        checkpoint.require_way(run, range(run_folder.STEPS))
         metrics.keep_until(run, 0)
         return _train(config, _stored(text, run), place, None, promise)
 
@@ -128,6 +129,7 @@ def _resume(options: Options, arguments: list[str]) -> int:
         if start.step >= start.config.steps:
             print(f"{run} is complete: {start.step} of {start.config.steps} steps.")
             return 0
+        checkpoint.require_way(run, range(start.step + 1, run_folder.STEPS))
         require_room(resolved(start.config))
         text = on_disk(_text_of(start, run, _early(arguments, "--data")), start.config.data.data)
         metrics.keep_until(run, start.step)
