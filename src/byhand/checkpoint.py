@@ -26,7 +26,7 @@ from byhand.memory import physical
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.reading import SMALL, parse_json, read_regular
 from byhand.removal import in_the_way, remove, remove_files, remove_left_over
-from byhand.run_folder import MANIFEST, MODEL, MOST, again_with, checkpoints, is_checkpoint, step_of
+from byhand.run_folder import MANIFEST, MODEL, MOST, again_with, checkpoints, is_checkpoint, require_readable, step_of
 from byhand.sealed import Sealed, as_json, manifest
 from byhand.tensor_file import sizes, tensors
 from byhand.writing import TEMPORARY, create, remedy, replace, sync_folder
@@ -134,6 +134,7 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
     """
     if not os.path.isdir(run):
         raise CheckpointError(f"there is no run {run}. Check the path, or start one with `byhand train --out {run}`.")
+    require_readable(run)
     if is_checkpoint(run):
         return _read(run, moments)
     warnings: list[str] = []

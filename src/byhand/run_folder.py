@@ -61,6 +61,15 @@ def is_of_byhand(folder: Path) -> bool:
     return is_run(folder) or _is_sealed(folder)
 
 
+def require_readable(folder: Path) -> None:
+    """Raise CheckpointError if what a folder, which is there, holds cannot be listed or found."""
+    try:
+        os.listdir(folder)
+        os.stat(os.path.join(folder, os.curdir))
+    except OSError as error:
+        raise CheckpointError(f"cannot read {folder}: {reason(error)}. Check its permissions.") from None
+
+
 def require_free(run: Path) -> None:
     """Raise CheckpointError unless a run may begin here.
 
@@ -69,6 +78,10 @@ def require_free(run: Path) -> None:
     try:
         names = sorted(os.listdir(run))
     except FileNotFoundError:
+        if run.is_symlink():
+            raise CheckpointError(
+                f"{run} is a link that leads nowhere. Remove it, or choose another folder with --out."
+            ) from None
         return
     except OSError as error:
         raise CheckpointError(f"cannot use {run}: {reason(error)}. Choose another folder with --out.") from None

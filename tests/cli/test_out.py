@@ -338,3 +338,30 @@ def test_what_blocks_the_first_checkpoint_is_named_before_a_step_is_trained(tmp_
     assert f"{Path('run') / path.name} is in the way of a checkpoint" in line
     assert "Move it away, then give the same command again." in line
     assert not (run / "metrics.jsonl").exists()
+
+
+@pytest.mark.parametrize("call", ["listdir", "stat"])
+@pytest.mark.parametrize("command", [["info"], ["sample"], ["train", "--resume"]], ids=" ".join)
+def test_a_run_that_may_not_be_read_is_not_called_empty(tmp_path, trained, monkeypatch, command, call):
+    """Of a folder without the right to read it cannot be listed; without that to search, nothing in it is found."""
+    run = shutil.copytree(trained, tmp_path / "run")
+    real = getattr(os, call)
+
+    def refuse(path=".", *arguments, **options):
+        inside = isinstance(path, (str, Path)) and Path(os.path.abspath(path)).is_relative_to(run)
+        if inside and (call == "listdir" or os.fspath(path) not in ("run", str(run))):
+            raise PermissionError(13, "Permission denied", os.fspath(path))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(os, call, refuse)
+    line = error_line(byhand(*command, "run", cwd=tmp_path))
+    assert "Permission denied" in line
+    assert "no checkpoint" not in line
+
+
+@links
+def test_a_link_that_leads_nowhere_is_named_as_one(tmp_path, text):
+    (tmp_path / "run").symlink_to("nowhere")
+    line = error_line(train(tmp_path, text, "--out", "run"))
+    assert "run is a link that leads nowhere. Remove it, or choose another folder with --out." in line
+    assert contents(tmp_path) == {"run": "-> nowhere"}

@@ -105,6 +105,7 @@ def _resume(options: Options, arguments: list[str]) -> int:
             raise ConfigError(f"{flag} cannot change a run that is resumed. Leave it out, or start a new run.")
     if not os.path.isdir(run):
         raise CheckpointError(f"there is no run {run}. Check the path.")
+    run_folder.require_readable(run)
     if run_folder.is_checkpoint(run):
         above = run.parent if run_folder.step_of(run.name) is not None else run.resolve().parent
         raise CheckpointError(f"{run} is one checkpoint of a run. Use --resume {above}.")
