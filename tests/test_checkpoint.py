@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byhand import checkpoint, sealed, writing
+from byhand import checkpoint, metrics, sealed, writing
 from byhand.checkpoint import FILES, MANIFEST, MODEL, OPTIMIZER, Checkpoint
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import CheckpointError
 from byhand.model import TinyGPT
+from byhand.train import Progress
 
 CONFIG = TrainConfig(model=ModelConfig(vocab_size=11, seq_len=8, d_model=4, n_heads=2))
 
@@ -70,6 +71,16 @@ def test_a_damaged_checkpoint_of_the_same_step_is_written_anew(tmp_path):
     (path / FILES[0]).write_bytes(b"short")
     checkpoint.save(tmp_path, example(3))
     assert not checkpoint.defect(path)
+
+
+def test_the_same_step_of_another_run_is_not_taken_for_ones_own(tmp_path):
+    path = checkpoint.save(tmp_path, example(3))
+    before = (path / MANIFEST).read_bytes()
+    other = replace(example(4), state=example(3).state)
+    with pytest.raises(CheckpointError, match="step-00000003 is of another run"):
+        checkpoint.save(tmp_path, other)
+    assert (path / MANIFEST).read_bytes() == before
+    assert checkpoint.save(tmp_path, example(3)) == path
 
 
 def damage(path: Path, kind: str) -> None:
@@ -187,6 +198,14 @@ def test_what_is_removed_is_byhands_own(tmp_path):
     assert not (run / "step-00000006").exists()
 
 
+def test_what_is_in_the_way_of_a_checkpoint_is_named(tmp_path):
+    checkpoint.save(tmp_path, example(1))
+    (tmp_path / "step-00000002").write_text("mine")
+    with pytest.raises(CheckpointError, match=r"step-00000002 is in the way of a checkpoint.*then resume"):
+        checkpoint.save(tmp_path, example(2))
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
 @pytest.mark.parametrize("done", range(6))
 def test_a_kill_while_pruning_leaves_nothing_behind(tmp_path, monkeypatch, done):
     """The process ends after so many of the removals: the next save clears the rest away."""
@@ -247,6 +266,29 @@ def test_a_full_disk_leaves_the_old_checkpoint_whole(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert checkpoint.load(tmp_path).step == 1
     assert not list(tmp_path.glob(f"{checkpoint.TEMPORARY}*"))
+
+
+def test_a_full_disk_at_the_first_checkpoint_leaves_nothing_to_resume(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "_write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(
+        CheckpointError, match=r"no older checkpoint. Free some space and give the same command again"
+    ):
+        checkpoint.save(tmp_path, example(2))
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"), [(28, "Free some space and"), (13, "Make it writable and"), (5, "Check its disk and")]
+)
+def test_a_line_that_cannot_be_written_says_what_to_do(tmp_path, monkeypatch, number, remedy):
+    monkeypatch.setattr(writing, "_write", lambda *_: (_ for _ in ()).throw(OSError(number, os.strerror(number))))
+    progress = Progress(1, 2, 5.5, 0.1, 1.0, 32, 1000.0)
+    with pytest.raises(CheckpointError, match=f"{remedy} give the same command again"):
+        metrics.append(tmp_path, progress)
+    monkeypatch.undo()
+    checkpoint.save(tmp_path, example(1))
+    monkeypatch.setattr(writing, "_write", lambda *_: (_ for _ in ()).throw(OSError(number, os.strerror(number))))
+    with pytest.raises(CheckpointError, match=f"{remedy} resume"):
+        metrics.append(tmp_path, progress)
 
 
 def rewrite(path: Path, name: str, content: bytes) -> None:

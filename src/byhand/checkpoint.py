@@ -10,9 +10,8 @@ it, and nothing is read that is larger than the config allows. Older checkpoints
 
 from __future__ import annotations
 
-import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,11 +25,11 @@ from byhand.errors import ByhandError, CheckpointError, reason
 from byhand.memory import physical
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.reading import SMALL, parse_json, read_regular
-from byhand.removal import remove, remove_files, remove_left_over
-from byhand.run_folder import MANIFEST, MODEL, checkpoints, is_checkpoint, step_of
+from byhand.removal import in_the_way, remove, remove_files, remove_left_over
+from byhand.run_folder import MANIFEST, MODEL, MOST, again_with, checkpoints, is_checkpoint, require_readable, step_of
 from byhand.sealed import Sealed, as_json, manifest
 from byhand.tensor_file import sizes, tensors
-from byhand.writing import TEMPORARY, create, replace, sync_folder
+from byhand.writing import TEMPORARY, create, remedy, replace, sync_folder
 
 CONFIG, OPTIMIZER, STATE = "config.json", "optimizer.safetensors", "trainer_state.json"
 FILES = (MODEL, CONFIG, OPTIMIZER, STATE)
@@ -84,7 +83,10 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
         run.mkdir(parents=True, exist_ok=True)
         remove_left_over(run, NAMES)
         if final.exists() and not defect(final):
+            if read_regular(final / MANIFEST, MOST) != contents[MANIFEST]:
+                raise CheckpointError(f"{final} is of another run. Save into another folder.")
             return final  # the same step of the same run, whole already
+        require_way(run, range(checkpoint.step, checkpoint.step + 1))
         temporary.mkdir()
         for name, content in contents.items():
             create(temporary / name, [content])
@@ -99,14 +101,28 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
         remove_files(temporary, NAMES)
         older = newest_whole(run)
         rest = f"{older.name} is still whole" if older else "there is no older checkpoint"
-        full = error.errno in (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", None))
         raise CheckpointError(
             f"cannot write {str(error.filename2 or error.filename).replace(temporary.name, final.name)}: "
-            f"{reason(error)}; {rest}. "
-            f"{'Free some space' if full else 'Make it writable'} and resume."
+            f"{reason(error)}; {rest}. {remedy(error, again_with(older))}"
         ) from None
     _prune(final, keep)
     return final
+
+
+def require_way(run: Path, steps: Container[int]) -> None:
+    """Raise CheckpointError if a checkpoint of these steps could not be put in its place.
+
+    A link, a file, or a folder with files of its owner's has its name then, and is not byhand's to remove.
+    """
+    try:
+        path = in_the_way(run, steps, NAMES)
+    except OSError as error:
+        raise CheckpointError(f"cannot use {error.filename}: {reason(error)}. Check its permissions.") from None
+    if path:
+        again = again_with(newest_whole(run))
+        raise CheckpointError(
+            f"{path} is in the way of a checkpoint, and not byhand's to remove. Move it away, then {again}."
+        )
 
 
 def load(run: Path, moments: bool = True) -> Checkpoint:
@@ -118,6 +134,7 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
     """
     if not os.path.isdir(run):
         raise CheckpointError(f"there is no run {run}. Check the path, or start one with `byhand train --out {run}`.")
+    require_readable(run)
     if is_checkpoint(run):
         return _read(run, moments)
     warnings: list[str] = []

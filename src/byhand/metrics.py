@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from byhand import writing
 from byhand.errors import CheckpointError, reason
 from byhand.reading import read_regular
+from byhand.run_folder import again_with, checkpoints
 from byhand.train import Progress
 
 METRICS = "metrics.jsonl"
@@ -38,7 +39,7 @@ def append(run: Path, progress: Progress) -> None:
     try:
         writing.append(run / METRICS, f"{json.dumps(line)}\n".encode())
     except OSError as error:
-        raise CheckpointError(f"cannot write {run / METRICS}: {reason(error)}. Free some space and resume.") from None
+        raise _unwritten(run, error) from None
 
 
 def read(run: Path) -> list[dict[str, Any]]:
@@ -58,9 +59,12 @@ def keep_until(run: Path, step: int) -> None:
     try:
         writing.replace(run / METRICS, [kept])
     except OSError as error:
-        raise CheckpointError(
-            f"cannot write {error.filename}: {reason(error)}. Free some space and resume."
-        ) from None
+        raise _unwritten(run, error) from None
+
+
+def _unwritten(run: Path, error: OSError) -> CheckpointError:
+    again = again_with(next(iter(checkpoints(run)), None))
+    return CheckpointError(f"cannot write {error.filename}: {reason(error)}. {writing.remedy(error, again)}")
 
 
 def _content(run: Path) -> bytes:

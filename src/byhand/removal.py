@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from byhand.writing import TEMPORARY
 
 REMOVING = ".removing-"
 LEFT = re.compile(rf"(?:{re.escape(TEMPORARY)}|{re.escape(REMOVING)})(step-[0-9]+)")
+PLACE = re.compile(rf"({re.escape(TEMPORARY)}|{re.escape(REMOVING)}|)(step-[0-9]+)")  # what saving a step needs free
 LEFT_FILES = {f"{TEMPORARY}{name}" for name in ("latest", "metrics.jsonl", "corpus.bin")}
 
 
@@ -39,6 +40,18 @@ def remove_left_over(run: Path, names: Collection[str]) -> None:
             remove_files(path, names)
         elif path.name in LEFT_FILES and path.is_file() and not path.is_symlink():
             path.unlink()
+
+
+def in_the_way(run: Path, steps: Container[int], names: Collection[str]) -> Path | None:
+    """Return what keeps a checkpoint of these steps from its place and is not byhand's to remove, or None."""
+    for path in sorted(run.iterdir()):
+        match = PLACE.fullmatch(path.name)
+        if match is None or (step := step_of(match[2])) is None or step not in steps:
+            continue
+        needed = match[1] != REMOVING or os.path.lexists(run / match[2])
+        if needed and not _has_only(path, names):
+            return path
+    return None
 
 
 def remove_files(folder: Path, names: Collection[str]) -> None:

@@ -24,6 +24,7 @@ SEALED = re.compile(
     rb'\{\n  "files": \{\n.*\},\n  "format": "byhand-checkpoint",\n  "version": [0-9]+\n\}\n', re.DOTALL
 )
 STEP = re.compile(r"step-([0-9]{8,18})")
+STEPS = 10**18  # more than any step
 MOST = 1 << 16  # bytes of a manifest
 
 
@@ -38,6 +39,11 @@ def checkpoints(run: Path) -> list[Path]:
     steps = {name: step for name in _names(run) if (step := step_of(name)) is not None}
     found = [run / name for name in sorted(steps, key=lambda name: steps[name], reverse=True)]
     return [path for path in found if os.path.isdir(path) and not _holds_a_run(path)]
+
+
+def again_with(checkpoint: Path | None) -> str:
+    """Return how to go on with a run that was stopped, by whether it has a checkpoint."""
+    return "resume" if checkpoint else "give the same command again"
 
 
 def is_run(folder: Path) -> bool:
@@ -55,6 +61,15 @@ def is_of_byhand(folder: Path) -> bool:
     return is_run(folder) or _is_sealed(folder)
 
 
+def require_readable(folder: Path) -> None:
+    """Raise CheckpointError if what a folder, which is there, holds cannot be listed or found."""
+    try:
+        os.listdir(folder)
+        os.stat(os.path.join(folder, os.curdir))
+    except OSError as error:
+        raise CheckpointError(f"cannot read {folder}: {reason(error)}. Check its permissions.") from None
+
+
 def require_free(run: Path) -> None:
     """Raise CheckpointError unless a run may begin here.
 
@@ -63,6 +78,10 @@ def require_free(run: Path) -> None:
     try:
         names = sorted(os.listdir(run))
     except FileNotFoundError:
+        if run.is_symlink():
+            raise CheckpointError(
+                f"{run} is a link that leads nowhere. Remove it, or choose another folder with --out."
+            ) from None
         return
     except OSError as error:
         raise CheckpointError(f"cannot use {run}: {reason(error)}. Choose another folder with --out.") from None

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,12 +18,46 @@ LOCK = "lock"
 BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # by flock and by msvcrt.locking
 
 
+@dataclass(frozen=True)
+class Place:
+    """The folder that a process holds, known by what it is and not by its name, which others may change.
+
+    identities  of the folder and of the lock's file, as `_identities` returns them
+    """
+
+    run: Path
+    identities: tuple[tuple[int, int], ...]
+
+    def require_in_place(self) -> None:
+        """Raise CheckpointError if the folder's name leads elsewhere now, or its lock is gone."""
+        try:
+            same = _identities(self.run) == self.identities
+        except OSError:
+            same = False
+        if not same:
+            raise CheckpointError(
+                f"{self.run} is no longer the folder that this run began in: it, or its {LOCK}, was moved or "
+                f"replaced. Nothing more is written. Go on with --resume and the folder's new name."
+            )
+
+
 @contextmanager
-def locked(run: Path) -> Iterator[None]:
+def locked(run: Path) -> Iterator[Place]:
     """Hold a run folder, which exists, inside the `with` block; CheckpointError if another process holds it."""
-    file = _held(run)
-    with file:
-        yield
+    with _held(run) as file:
+        status = os.fstat(file.fileno())
+        try:
+            place = Place(run, (_identities(run)[0], (status.st_dev, status.st_ino)))
+        except OSError:
+            place = Place(run, ())
+        place.require_in_place()
+        yield place
+
+
+def _identities(run: Path) -> tuple[tuple[int, int], ...]:
+    """Return which folder has a run's name now, and which file in it is the lock."""
+    both = os.stat(run), os.lstat(run / LOCK)
+    return tuple((status.st_dev, status.st_ino) for status in both)
 
 
 def _held(run: Path) -> BinaryIO:
@@ -31,6 +66,11 @@ def _held(run: Path) -> BinaryIO:
     try:
         file = os.fdopen(open_own(run / LOCK, os.O_RDWR), "r+b", buffering=0)
         _acquire(file.fileno())
+        if os.fstat(file.fileno()).st_nlink > 1:
+            file.close()
+            raise CheckpointError(
+                f"cannot use {run / LOCK}: it is a hard link to another file. Remove this name of it, and try again."
+            )
         file.truncate(0)
         os.write(file.fileno(), f"process {os.getpid()}\n".encode())
     except OSError as error:

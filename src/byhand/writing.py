@@ -1,4 +1,4 @@
-"""Writing whole files or none, never through a symbolic link.
+"""Writing whole files or none, never through a symbolic or hard link.
 
 A link in a folder of ours may lead to somebody's file, so a file is created where nothing was, or made beside its
 place and renamed over it. An OSError from here names the file that could not be written.
@@ -11,9 +11,11 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 
 from byhand.errors import reason
+from byhand.reading import open_regular
 
 TEMPORARY = ".writing-"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # fails where a file or a link, even a dangling one, is
@@ -53,13 +55,17 @@ def replace(path: Path, content: Iterable[bytes | memoryview]) -> None:
 
 
 def append(path: Path, content: bytes) -> None:
-    """Add bytes at the end of a file, which is made if it is not there."""
+    """Add bytes at the end of a file, which is made if it is not there; one with a second name becomes a copy."""
     with _naming(path):
         descriptor = open_own(path, os.O_WRONLY | os.O_APPEND)
         try:
-            _write(descriptor, content)
+            shared = os.fstat(descriptor).st_nlink > 1
+            if not shared:
+                _write(descriptor, content)
         finally:
             os.close(descriptor)
+    if shared:
+        replace(path, chain(_blocks(path), [content]))
 
 
 def open_own(path: Path, flags: int) -> int:
@@ -75,6 +81,15 @@ def open_own(path: Path, flags: int) -> int:
         raise OSError(errno.EINVAL, "it is no regular file")
 
 
+def remedy(error: OSError, again: str) -> str:
+    """Return what to do about a file that cannot be written."""
+    if error.errno in (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", None)):
+        return f"Free some space and {again}."
+    if error.errno == errno.EIO:
+        return f"Check its disk and {again}."
+    return f"Make it writable and {again}."
+
+
 def sync_folder(path: Path) -> None:
     """Make a rename durable; Windows and some network file systems have no such call."""
     if os.name == "nt":
@@ -88,6 +103,12 @@ def sync_folder(path: Path) -> None:
                 raise
         finally:
             os.close(descriptor)
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    with os.fdopen(open_regular(path), "rb") as file:
+        while block := file.read(1 << 20):
+            yield block
 
 
 def _write(descriptor: int, content: bytes | memoryview) -> None:

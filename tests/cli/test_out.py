@@ -114,6 +114,37 @@ def test_a_link_put_into_a_run_is_not_written_through(tmp_path, text, trained, n
     assert (tmp_path / "precious").read_bytes() == b"precious"
 
 
+def hard_linked(run: Path, name: str) -> Path:
+    """A file beside the run that has a second name in it."""
+    other = run.parent / "other"
+    shutil.copyfile(run / name, other)
+    (run / name).unlink()
+    (run / name).hardlink_to(other)
+    return other
+
+
+def test_metrics_that_another_folder_shares_by_a_hard_link_are_written_apart(tmp_path, text, trained):
+    other = hard_linked(unfinished(trained, tmp_path / "run"), "metrics.jsonl")
+    kept = (tmp_path / "run" / "metrics.jsonl").read_bytes().splitlines(keepends=True)[0]
+    other.write_bytes(kept)  # nothing is to be dropped, so the file is not written anew for that
+    assert byhand("train", "--resume", "run", cwd=tmp_path).returncode == 0
+    assert other.read_bytes() == kept
+    written = (tmp_path / "run" / "metrics.jsonl").read_bytes()
+    assert written.startswith(kept)
+    assert [json.loads(line)["step"] for line in written.splitlines()] == [1, 2]
+
+
+def test_a_lock_that_is_a_hard_link_is_not_written_into(tmp_path, text, trained):
+    other = hard_linked(unfinished(trained, tmp_path / "run"), "lock")
+    other.write_bytes(b"precious")
+    line = error_line(byhand("train", "--resume", "run", cwd=tmp_path))
+    assert f"cannot use {Path('run/lock')}: it is a hard link to another file. Remove this name of it" in line
+    assert other.read_bytes() == b"precious"
+    (tmp_path / "run" / "lock").unlink()
+    assert byhand("train", "--resume", "run", cwd=tmp_path).returncode == 0
+    assert other.read_bytes() == b"precious"
+
+
 def test_a_run_killed_before_its_first_checkpoint_begins_again_with_the_same_command(tmp_path, text):
     run = tmp_path / "run"
     run.mkdir()
@@ -259,3 +290,78 @@ def test_a_run_saved_through_python_is_resumed_with_its_text(tmp_path, text):
         assert done.returncode == 0, done.stderr
         assert json.loads(byhand("info", run, "--json", cwd=tmp_path).stdout)["text"]["path"] == str(text.resolve())
         assert byhand("sample", run, "--max-new-tokens", "1", "--runtime", "numpy", cwd=tmp_path).returncode == 0
+
+
+def in_the_way(run: Path, what: str, step: str) -> Path:
+    """What byhand may not remove, at a name that a checkpoint needs."""
+    path = run / step
+    if what == "damaged, with a file":
+        path.mkdir()
+        (path / MODEL).write_bytes(b"damaged")
+        (path / "notes").write_bytes(b"mine")
+    elif what == "link":
+        (run.parent / "elsewhere").mkdir()
+        path.symlink_to("../elsewhere")
+    elif what == "file":
+        path.write_bytes(b"mine")
+    else:
+        if what == ".removing-":  # it is needed where a damaged checkpoint is to go
+            path.mkdir()
+            (path / MODEL).write_bytes(b"damaged")
+        path = run / f"{what}{step}"
+        path.mkdir()
+        (path / "user.txt").write_bytes(b"mine")
+    return path
+
+
+@links
+@pytest.mark.parametrize("what", ["damaged, with a file", "link", "file", ".writing-", ".removing-"])
+def test_what_blocks_a_checkpoint_is_named_before_a_step_is_trained(tmp_path, text, trained, what):
+    run = unfinished(trained, tmp_path / "run")
+    path = in_the_way(run, what, "step-00000002")
+    before = contents(tmp_path)
+    line = error_line(byhand("train", "--resume", "run", cwd=tmp_path))
+    assert f"{Path('run') / path.name} is in the way of a checkpoint" in line
+    assert "Move it away, then resume." in line
+    assert {**contents(tmp_path), "run/lock": b""} == {**before, "run/lock": b""}
+    path.rename(tmp_path / "away")
+    assert byhand("train", "--resume", "run", cwd=tmp_path).returncode == 0
+
+
+@links
+def test_what_blocks_the_first_checkpoint_is_named_before_a_step_is_trained(tmp_path, text):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / MARKER).write_bytes(MARK)
+    path = in_the_way(run, ".writing-", "step-00000002")
+    line = error_line(train(tmp_path, text, "--out", "run"))
+    assert f"{Path('run') / path.name} is in the way of a checkpoint" in line
+    assert "Move it away, then give the same command again." in line
+    assert not (run / "metrics.jsonl").exists()
+
+
+@pytest.mark.parametrize("call", ["listdir", "stat"])
+@pytest.mark.parametrize("command", [["info"], ["sample"], ["train", "--resume"]], ids=" ".join)
+def test_a_run_that_may_not_be_read_is_not_called_empty(tmp_path, trained, monkeypatch, command, call):
+    """Of a folder without the right to read it cannot be listed; without that to search, nothing in it is found."""
+    run = shutil.copytree(trained, tmp_path / "run")
+    real = getattr(os, call)
+
+    def refuse(path=".", *arguments, **options):
+        inside = isinstance(path, (str, Path)) and Path(os.path.abspath(path)).is_relative_to(run)
+        if inside and (call == "listdir" or os.fspath(path) not in ("run", str(run))):
+            raise PermissionError(13, "Permission denied", os.fspath(path))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(os, call, refuse)
+    line = error_line(byhand(*command, "run", cwd=tmp_path))
+    assert "Permission denied" in line
+    assert "no checkpoint" not in line
+
+
+@links
+def test_a_link_that_leads_nowhere_is_named_as_one(tmp_path, text):
+    (tmp_path / "run").symlink_to("nowhere")
+    line = error_line(train(tmp_path, text, "--out", "run"))
+    assert "run is a link that leads nowhere. Remove it, or choose another folder with --out." in line
+    assert contents(tmp_path) == {"run": "-> nowhere"}

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import threading
 import warnings
 
 import pytest
@@ -103,19 +104,77 @@ def test_a_cjk_font_is_taken_where_there_is_one(monkeypatch):
     assert picture.title("a中ü") == (r"a中\xfc", ["DejaVu Sans", "STIXGeneral"])
 
 
+def is_picture(path):
+    return path.read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs links and FIFOs")
-def test_no_link_is_followed_and_no_reader_waited_for(run, tmp_path, monkeypatch):
+def test_a_loss_png_that_plot_did_not_draw_stays(run, tmp_path, monkeypatch, capsys):
+    """No link is followed or replaced, no reader waited for, and no picture of the owner's lost."""
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    png, mine = tmp_path / run("linked") / "loss.png", tmp_path / "mine.png"
+    png, mine = tmp_path / run("mine") / "loss.png", tmp_path / "mine.png"
     monkeypatch.setattr(plot, "is_run", lambda folder: True)
     mine.write_bytes(b"mine")
-    for make in (lambda: os.symlink(mine, png), lambda: os.mkfifo(png)):
+    for make in (lambda: os.symlink(mine, png), lambda: os.mkfifo(png), lambda: png.write_bytes(b"mine"), png.mkdir):
         make()
-        assert draw("linked") == 0
+        before = os.lstat(png)
+        assert draw("mine") == 0
+        said = capsys.readouterr()
+        assert "+" in said.out
+        assert "wrote" not in said.out
+        assert "mine/loss.png was not drawn by `byhand plot`, so it stays" in said.err
+        after = os.lstat(png)
+        assert (after.st_ino, after.st_mode, after.st_size) == (before.st_ino, before.st_mode, before.st_size)
         assert mine.read_bytes() == b"mine"
-        assert png.is_file()
-        assert not png.is_symlink()
-        png.unlink()
+        png.rmdir() if png.is_dir() else png.unlink()
+    assert draw("mine") == 0
+    first = png.read_bytes()
+    monkeypatch.setattr(
+        metrics, "read", lambda folder: [{"step": 1, "train/loss": 1.0}, {"step": 2, "train/loss": 2.0}]
+    )
+    assert draw("mine") == 0  # its own picture is replaced
+    assert is_picture(png)
+    assert png.read_bytes() != first
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs FIFOs")
+def test_a_named_fifo_that_nobody_reads_is_not_waited_for(run, tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    os.mkfifo(tmp_path / "fifo")
+    assert draw(run("run"), "--png", "fifo") == 2
+    assert "cannot write fifo: nobody reads this FIFO" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="names descriptors by /dev/fd")
+def test_a_picture_goes_into_a_pipe_that_is_read(run):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    reader, writer = os.pipe()
+    read = []
+
+    def read_all():
+        with os.fdopen(reader, "rb") as file:
+            read.append(file.read())
+
+    thread = threading.Thread(target=read_all)
+    thread.start()
+    try:
+        assert draw(run("run"), "--png", f"/dev/fd/{writer}") == 0
+    finally:
+        os.close(writer)
+        thread.join()
+    assert read[0].startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs links")
+def test_a_named_picture_is_written_through_a_link_and_over_a_file(run, tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    file, link = tmp_path / "file.png", tmp_path / "link.png"
+    file.write_bytes(b"x" * 10**6)
+    link.symlink_to(file)
+    assert draw(run("run"), "--png", "link.png") == 0
+    assert link.is_symlink()
+    assert is_picture(file)
+    assert file.stat().st_size < 10**6
 
 
 @pytest.mark.parametrize("png", [".", "no/such/x.png", "\0.png", "x" * 5000])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shutil
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,13 +19,17 @@ import tyro
 from byhand import metrics
 from byhand.cli.arguments import parse
 from byhand.cli.picture import title
+from byhand.cli.say import say
 from byhand.cli.shown import shown
 from byhand.cli.text_plot import plot_to_string
 from byhand.errors import ByhandError, CheckpointError, reason
+from byhand.reading import read_regular
 from byhand.run_folder import is_run
 from byhand.writing import replace
 
 LARGEST = 1e12  # of a step or a loss: a scale of larger ones shows nothing
+LARGEST_PNG = 1 << 24  # bytes; ours have some 50,000
+SOFTWARE = "byhand plot"  # what a PNG says that it was drawn by
 POINTS = 400  # more do not fit on a screen; each stands for the mean of its steps
 
 
@@ -56,8 +62,11 @@ def main(arguments: list[str]) -> int:
         print(_terminal(curves, f"{name}: loss in nats per byte, by step"))
         if find_spec("matplotlib") and (options.png or own):
             path = options.png or options.run / "loss.png"
-            _write_png(curves, path, str(options.run), named=options.png is not None)
-            print(f"wrote {shown(path, 200)}")
+            if options.png or _is_free(path):
+                _write_png(curves, path, str(options.run), named=options.png is not None)
+                print(f"wrote {shown(path, 200)}")
+            else:
+                say(f"{shown(path, 200)} was not drawn by `byhand plot`, so it stays. Name a picture with --png.")
         elif options.png:
             raise ByhandError("--png needs matplotlib, which is not installed. Run: pip install matplotlib")
     return 0
@@ -95,6 +104,15 @@ def _terminal(curves: dict[str, tuple[list[float], list[float]]], title: str) ->
     )
 
 
+def _is_free(path: Path) -> bool:
+    """Return whether a picture may go here unasked: where nothing is, and over one that this command drew."""
+    if not os.path.lexists(path):
+        return True
+    with suppress(OSError):
+        return not path.is_symlink() and SOFTWARE.encode() in read_regular(path, LARGEST_PNG)[:1000]
+    return False
+
+
 def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, run: str, named: bool) -> None:
     """Write the PNG: to a file or device that was named as it is, else never through a link."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -111,12 +129,26 @@ def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, r
     axes.grid(alpha=0.3)
     axes.legend()
     drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=150, format="png")
+    figure.savefig(drawn, dpi=150, format="png", metadata={"Software": SOFTWARE})
     try:
         if named:
-            path.write_bytes(drawn.getvalue())
+            with open(path, "wb", opener=_open) as file:
+                file.write(drawn.getvalue())
         else:
             replace(path, [drawn.getvalue()])
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         why = reason(error) if isinstance(error, OSError) else error
         raise ByhandError(f"cannot write {shown(path, 200)}: {why}. Choose another file with --png.") from None
+
+
+def _open(path: str, flags: int) -> int:
+    """Open a file for writing; OSError if it is a FIFO that nobody reads, where opening would wait."""
+    try:
+        descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            error.strerror = "nobody reads this FIFO"
+        raise
+    if hasattr(os, "O_NONBLOCK"):
+        os.set_blocking(descriptor, True)
+    return descriptor

@@ -27,7 +27,7 @@ from byhand.config import TrainConfig
 from byhand.data import ByteDataset
 from byhand.errors import CheckpointError, ConfigError, DataError, reason
 from byhand.memory import require_room
-from byhand.run_lock import locked
+from byhand.run_lock import Place, locked
 from byhand.runtimes import loops
 from byhand.runtimes.numpy import keep_pages
 from byhand.steps import resolved
@@ -90,10 +90,11 @@ def _start(options: Options, given: Collection[str]) -> int:
     whole.split(config.data.val_fraction, config.model.seq_len)
     run = options.out or _free_folder(Path("runs"))
     run_folder.begin(run)
-    with locked(run):
+    with locked(run) as place:
         run_folder.require_free(run)  # another process may have been faster
+        checkpoint.require_way(run, range(run_folder.STEPS))
         metrics.keep_until(run, 0)
-        return _train(config, _stored(text, run), run, None, promise)
+        return _train(config, _stored(text, run), place, None, promise)
 
 
 def _resume(options: Options, arguments: list[str]) -> int:
@@ -104,6 +105,7 @@ def _resume(options: Options, arguments: list[str]) -> int:
             raise ConfigError(f"{flag} cannot change a run that is resumed. Leave it out, or start a new run.")
     if not os.path.isdir(run):
         raise CheckpointError(f"there is no run {run}. Check the path.")
+    run_folder.require_readable(run)
     if run_folder.is_checkpoint(run):
         above = run.parent if run_folder.step_of(run.name) is not None else run.resolve().parent
         raise CheckpointError(f"{run} is one checkpoint of a run. Use --resume {above}.")
@@ -111,7 +113,7 @@ def _resume(options: Options, arguments: list[str]) -> int:
         raise CheckpointError(f"{run} holds no checkpoint, so there is nothing to resume. Start with --out {run}.")
     if not run_folder.is_run(run):  # nothing is written into a folder that is somebody's own
         checkpoint.load(run)
-    with locked(run):
+    with locked(run) as place:
         start = checkpoint.load(run)
         for warning in start.warnings:
             say(f"warning: {warning}")
@@ -128,10 +130,11 @@ def _resume(options: Options, arguments: list[str]) -> int:
         if start.step >= start.config.steps:
             print(f"{run} is complete: {start.step} of {start.config.steps} steps.")
             return 0
+        checkpoint.require_way(run, range(start.step + 1, run_folder.STEPS))
         require_room(resolved(start.config))
         text = on_disk(_text_of(start, run, _early(arguments, "--data")), start.config.data.data)
         metrics.keep_until(run, start.step)
-        return _train(start.config, text, run, start)
+        return _train(start.config, text, place, start)
 
 
 def _text_of(start: checkpoint.Checkpoint, run: Path, moved: str | None) -> Path:
@@ -147,9 +150,10 @@ def _text_of(start: checkpoint.Checkpoint, run: Path, moved: str | None) -> Path
 
 
 def _train(
-    config: TrainConfig, text: Text, run: Path, start: checkpoint.Checkpoint | None, promise: Promise | None = None
+    config: TrainConfig, text: Text, place: Place, start: checkpoint.Checkpoint | None, promise: Promise | None = None
 ) -> int:
     """Train to the end or to the first signal; save, and say how to go on."""
+    run = place.run
     identity = _identity(text, run)
     if start and "sha256" in start.state["text"]:
         require_same_text(start, identity)
@@ -158,10 +162,12 @@ def _train(
     _say_what_begins(trainer, text, run)
     trainer.prepare()  # before a signal waits for the end of a step, and before time is taken
     begun, progress = time.monotonic(), None
-    with StopRequest() as stop, Display(trainer.step, config.steps) as display, _saving(trainer, run):
+    with StopRequest() as stop, Display(trainer.step, config.steps) as display, _saving(trainer, place):
         for progress in training(trainer, run):
+            place.require_in_place()
             metrics.append(run, progress)
             display.show(progress)
+            place.require_in_place()  # the step is saved next
             _require_in_place(text)
             if stop.signal:
                 trainer.save(run)
@@ -216,7 +222,7 @@ def _stored(text: Text, run: Path) -> Text:
 
 
 @contextmanager
-def _saving(trainer: Trainer, run: Path) -> Iterator[None]:
+def _saving(trainer: Trainer, place: Place) -> Iterator[None]:
     """Save the last step before a text that changed ends the run: no byte of the changed text was trained on."""
     begun = trainer.step
     try:
@@ -224,7 +230,8 @@ def _saving(trainer: Trainer, run: Path) -> Iterator[None]:
     except DataError as error:
         if trainer.step == begun:
             raise
-        trainer.save(run)
+        place.require_in_place()
+        trainer.save(place.run)
         raise DataError(f"{error} Saved at step {trainer.step}.") from None
 
 
