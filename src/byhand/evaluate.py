@@ -87,7 +87,7 @@ def _sum_over(losses: Losses, window: int, text: ByteDataset, starts: np.ndarray
         sums.append(losses(text.rows(starts[i : i + size], window + 1), counted))
         if time.monotonic() - said > EVERY:
             said = time.monotonic()
-            log.info("%s: %.0f%% predicted", text.name, 100 * (i + size) / len(starts))
+            log.info("%s: %.0f%% predicted", text.name, 100 * min(i + size, len(starts)) / len(starts))
     return math.fsum(sums)
 
 

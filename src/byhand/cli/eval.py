@@ -12,6 +12,7 @@ import tyro
 
 from byhand import checkpoint
 from byhand.cli.arguments import parse
+from byhand.cli.shown import shown
 from byhand.config import Runtime
 from byhand.data import ByteDataset
 from byhand.evaluate import evaluate
@@ -47,7 +48,7 @@ def main(arguments: list[str]) -> int:
         print(json.dumps(asdict(result)))
     else:
         print(
-            f"{text.name}: {result.loss:.4f} nats per byte = {result.bpb:.4f} bits per byte "
+            f"{shown(text.name, 200)}: {result.loss:.4f} nats per byte = {result.bpb:.4f} bits per byte "
             f"over {result.tokens:,} bytes (windows of {model.config.seq_len}, stride {result.stride})"
         )
     return 0

@@ -11,6 +11,7 @@ import tyro
 
 from byhand import checkpoint, metrics, run_folder
 from byhand.cli.arguments import parse
+from byhand.cli.shown import shown
 from byhand.config import to_dict
 
 
@@ -33,9 +34,9 @@ def main(arguments: list[str]) -> int:
         return 0
     for key, value in facts.items():
         if isinstance(value, dict):
-            print(f"{key}:")
+            print(f"{shown(key)}:")
             for name, setting in value.items():
-                print(f"  {name:<16} {_plain(setting)}")
+                print(f"  {shown(name):<16} {_plain(setting)}")
         else:
             print(f"{key:<12} {_plain(value)}")
     return 0
@@ -71,4 +72,4 @@ def gather(run: Path) -> dict[str, Any]:
 def _plain(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.6g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else shown(value)

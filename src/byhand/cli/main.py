@@ -4,6 +4,8 @@ Exit codes: 0 done; 1 a question answered with no; 2 bad input; 70 a defect of b
 is imported here, so that `byhand --help` answers at once.
 """
 
+import os
+import shutil
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -15,6 +17,7 @@ from byhand.cli.say import say_what_is_logged
 from byhand.cli.shown import quoted
 from byhand.errors import ByhandError
 
+NARROWEST = 20  # columns: help is wrapped for ever in fewer than it indents by
 LONGEST_NAME = 40  # characters that are compared with the commands' names
 
 COMMANDS = {
@@ -55,6 +58,8 @@ def as_process(command: Callable[[list[str]], int], arguments: list[str], prog: 
     """Run a console script's command with the arguments behind `--debug`, and return its exit code."""
     clock.start()
     open_streams()
+    if shutil.get_terminal_size().columns < NARROWEST:
+        os.environ["COLUMNS"] = str(NARROWEST)
     say_what_is_logged()
     count = next((i for i, argument in enumerate(arguments) if argument != "--debug"), len(arguments))
     return guarded(lambda: command(arguments[count:]), count > 0, prog)

@@ -14,6 +14,7 @@ import tyro
 
 from byhand import checkpoint
 from byhand.cli.arguments import parse
+from byhand.cli.shown import on_terminal
 from byhand.config import Runtime, Weights
 from byhand.errors import ConfigError, DataError
 from byhand.generation import Sampling, generate
@@ -80,11 +81,12 @@ def main(arguments: list[str]) -> int:
         return 0
     # A character of several bytes is held back until it is whole; what never becomes one is shown as �.
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    sys.stdout.write(decoder.decode(given))
+    written = on_terminal if sys.stdout.isatty() else str
+    sys.stdout.write(written(decoder.decode(given)))
     for token in tokens:
-        sys.stdout.write(decoder.decode(bytes([token])))
+        sys.stdout.write(written(decoder.decode(bytes([token]))))
         sys.stdout.flush()
-    sys.stdout.write(decoder.decode(b"", final=True) + "\n")
+    sys.stdout.write(written(decoder.decode(b"", final=True)) + "\n")
     return 0
 
 

@@ -18,6 +18,11 @@ def shown(text: object, most: int = MOST) -> str:
     return "".join(_visible(c) for c in written)
 
 
+def on_terminal(text: str) -> str:
+    """Return text with its lines and tabs, and everything else that would steer a terminal as `shown` writes it."""
+    return "".join(c if c in "\n\t" else _visible(c) for c in text)
+
+
 def quoted(text: str, most: int = 80) -> str:
     """Return text in quotation marks as Python writes it, a long middle as `…`."""
     return repr(text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 :]}")

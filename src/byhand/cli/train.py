@@ -23,6 +23,7 @@ from byhand.cli.minutes import Promise, given_settings, planned, require_sense
 from byhand.cli.presets import preset, with_toml
 from byhand.cli.progress import Display, duration
 from byhand.cli.say import say
+from byhand.cli.shown import shown
 from byhand.config import TrainConfig
 from byhand.data import ByteDataset
 from byhand.errors import CheckpointError, ConfigError, DataError, reason
@@ -128,7 +129,7 @@ def _resume(options: Options, arguments: list[str]) -> int:
         if start.config.array_dtype != kept:
             raise ConfigError(f"{run} holds {kept} arrays. Resume without --dtype.")
         if start.step >= start.config.steps:
-            print(f"{run} is complete: {start.step} of {start.config.steps} steps.")
+            print(f"{shown(run, 200)} is complete: {start.step} of {start.config.steps} steps.")
             return 0
         checkpoint.require_way(run, range(start.step + 1, run_folder.STEPS))
         require_room(resolved(start.config))
@@ -174,13 +175,14 @@ def _train(
                 break
     again = shlex.join(["byhand", "train", "--resume", str(run)])
     if trainer.step < config.steps:
-        print(f"stopped at step {trainer.step} of {config.steps}, saved. Go on with: {again}")
+        print(f"stopped at step {trainer.step} of {config.steps}, saved. Go on with: {shown(again)}")
         return stop.exit_code
     if progress and progress.val_loss is not None:
         if promise:
             print(promise.outcome(progress.val_loss))
         print(f"done in {duration(time.monotonic() - begun)}: validation loss {progress.val_loss:.4f} nats per byte")
-    print(f"saved {run}. Try: {shlex.join(['byhand', 'sample', str(run), '--prompt', 'The '])}")
+    again = shlex.join(["byhand", "sample", str(run), "--prompt", "The "])
+    print(f"saved {shown(run, 200)}. Try: {shown(again)}")
     return 0
 
 
@@ -189,8 +191,8 @@ def _say_what_begins(trainer: Trainer, text: Text, run: Path) -> None:
     count = sum(p.data.size for p in trainer.model.parameters().values())
     m = config.model
     say(
-        f"{run}: {count:,} parameters ({m.n_layers} layers, {m.n_heads} heads, width {m.d_model}, "
-        f"context {m.seq_len}, {config.dtype}) on {text.name} ({len(text.tokens):,} bytes), "
+        f"{shown(run, 200)}: {count:,} parameters ({m.n_layers} layers, {m.n_heads} heads, width {m.d_model}, "
+        f"context {m.seq_len}, {config.dtype}) on {shown(text.name, 200)} ({len(text.tokens):,} bytes), "
         f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens\n{_runtime(trainer)}"
     )
     if trainer.change:
@@ -244,7 +246,7 @@ def _require_in_place(text: Text) -> None:
 def _identity(text: Text, run: Path) -> dict[str, Any]:
     """Return what a checkpoint remembers of its text: where it is, how long, and its hash."""
     if len(text.tokens) > LARGE:
-        say(f"reading {text.name} once for its SHA-256 ({len(text.tokens) / 1e9:.1f} GB)")
+        say(f"reading {shown(text.name, 200)} once for its SHA-256 ({len(text.tokens) / 1e9:.1f} GB)")
     digest = hashlib.sha256()
     for block in text.tokens.blocks() if isinstance(text.tokens, TextFile) else [text.tokens]:
         digest.update(np.ascontiguousarray(block).data)
