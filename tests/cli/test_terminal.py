@@ -16,7 +16,7 @@ def test_help_ends_on_a_terminal_of_any_width(columns):
     """tyro wraps lines for ever in fewer columns than it indents by."""
     done = byhand("info", "--help", COLUMNS=columns)
     assert done.returncode == 0
-    assert b"run folder" in b" ".join(done.stdout.split())
+    assert b"usage: byhand info" in done.stdout
 
 
 def test_names_of_others_steer_no_terminal(tmp_path):
