@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from byhand import checkpoint, metrics, run_folder, writing
+from byhand.cli.arguments import given as given_value
 from byhand.cli.arguments import parse
 from byhand.cli.interrupt import StopRequest
 from byhand.cli.minutes import Promise, given_settings, planned, require_sense
@@ -62,15 +63,15 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     if "-" in arguments and sys.stdin.isatty():
         print("reading the text from standard input; end with Ctrl-D", file=sys.stderr)
-    base = preset(_early(arguments, "--preset") or "nano")
-    if early := _early(arguments, "--config"):
+    base = preset(given_value(arguments, "--preset") or "nano")
+    if early := given_value(arguments, "--config"):
         base = with_toml(base, Path(early))
     options = parse(Options, arguments, "byhand train", Options(train=base))
     for flag in ("--out", "--resume"):
-        if _early(arguments, flag) == "":  # as a path it would be the current folder
+        if given_value(arguments, flag) == "":  # as a path it would be the current folder
             raise ConfigError(f"{flag} names no folder. Use a path, as in {flag} runs/mine.")
     keep_pages()
-    given = given_settings(arguments, _early(arguments, "--preset"), options.config)
+    given = given_settings(arguments, given_value(arguments, "--preset"), options.config)
     if options.minutes is not None:
         require_sense(options.minutes, given, options.resume is not None)
     if options.resume:
@@ -122,7 +123,7 @@ def _resume(options: Options, arguments: list[str]) -> int:
         given = {
             name: getattr(options.train, name)
             for name in ("runtime", "threads", "dtype")
-            if _early(arguments, f"--{name}")
+            if given_value(arguments, f"--{name}")
         }
         kept = start.config.array_dtype
         start.config = replace(start.config, **given)
@@ -133,7 +134,7 @@ def _resume(options: Options, arguments: list[str]) -> int:
             return 0
         checkpoint.require_way(run, range(start.step + 1, run_folder.STEPS))
         require_room(resolved(start.config))
-        text = on_disk(_text_of(start, run, _early(arguments, "--data")), start.config.data.data)
+        text = on_disk(_text_of(start, run, given_value(arguments, "--data")), start.config.data.data)
         metrics.keep_until(run, start.step)
         return _train(start.config, text, place, start)
 
@@ -270,14 +271,3 @@ def _free_folder(parent: Path) -> Path:
                 return run
     except OSError as error:
         raise CheckpointError(f"cannot use {error.filename}: {reason(error)}. Choose a folder with --out.") from None
-
-
-def _early(arguments: list[str], flag: str) -> str | None:
-    """Return a flag's (last) value before the others are parsed, since it decides their defaults."""
-    value = None
-    for argument, following in zip(arguments, [*arguments[1:], None], strict=True):
-        if argument == flag:
-            value = following
-        elif argument.startswith(f"{flag}="):
-            value = argument.partition("=")[2]
-    return value
