@@ -44,6 +44,7 @@ class Arena:
         self.memory = _aligned(self.workspace)
         self.words = self.memory.view(np.int32)
         self._views = self._make_views()
+        self._arrays: dict[tuple[int, tuple[int, ...], bool], np.ndarray] = {}
         self._moments: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
         self.adopt(*self._moments)
 
@@ -54,6 +55,7 @@ class Arena:
             memory[: self.memory.size] = self.memory
             self.memory, self.words = memory, memory.view(np.int32)
             self._views = self._make_views()
+            self._arrays.clear()
             self.adopt(*self._moments)
 
     def adopt(self, m: dict[str, Any], v: dict[str, Any]) -> None:
@@ -76,6 +78,14 @@ class Arena:
     def view(self, start: int, shape: tuple[int, ...]) -> np.ndarray:
         """Return the float32 array of this shape at an offset."""
         return self.memory[start : start + math.prod(shape)].reshape(shape)
+
+    def array(self, start: int, shape: tuple[int, ...], words: bool) -> np.ndarray:
+        """Return the array of this shape at an offset, int32 for words; made once, as every step asks for it."""
+        key = start, shape, words
+        if key not in self._arrays:
+            memory = self.words if words else self.memory
+            self._arrays[key] = memory[start : start + math.prod(shape)].reshape(shape)
+        return self._arrays[key]
 
     def _make_views(self) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
         first, second = (self.first_moments, self.second_moments) if self.training else (0, 0)

@@ -53,19 +53,21 @@ class Share:
 
     def address(self, buffer: Buffer) -> int:
         """Return the offset of a buffer's first element in the arena."""
-        start = {
-            "parameter": 0,
-            "gradient": self.arena.gradients + self.number * self.arena.region,
-            "constant": self.constants,
-            "own": self.own,
-        }.get(buffer.kind, self.values)
-        return start + buffer.offset
+        match buffer.kind:
+            case "parameter":
+                return buffer.offset
+            case "gradient":
+                return self.arena.gradients + self.number * self.arena.region + buffer.offset
+            case "constant":
+                return self.constants + buffer.offset
+            case "own":
+                return self.own + buffer.offset
+            case _:
+                return self.values + buffer.offset
 
     def array(self, buffer: Buffer) -> np.ndarray:
         """Return the buffer's numbers, in place."""
-        start = self.address(buffer)
-        memory = self.arena.words if buffer.dtype == "int32" else self.arena.memory
-        return memory[start : start + buffer.size].reshape(buffer.shape)
+        return self.arena.array(self.address(buffer), buffer.shape, buffer.dtype == "int32")
 
     def row(self, call: Call, adds: bool) -> list[int]:
         """Return the call as numbers."""
@@ -102,6 +104,7 @@ class Plan:
     shares: list[Share]
     workspace: int
     constants: list[tuple[int, Any]]
+    _segments: dict[tuple[int, bool, bool], list[tuple[int, int] | Call]] = field(default_factory=dict, repr=False)
 
     @property
     def calls(self) -> list[Call]:
@@ -119,26 +122,30 @@ class Plan:
             flat = np.ravel(value)
             self.arena.memory[place : place + flat.size] = flat
 
-    def segments(
-        self, share: Share, computes: bool = True, updates: bool = True
-    ) -> Iterator[tuple[int, int] | Callable[[Any], None]]:
-        """Yield what a share runs in turn: stretches of its table, and steps in Python between them.
+    def segments(self, share: Share, computes: bool = True, updates: bool = True) -> list[tuple[int, int] | Call]:
+        """Return what a share runs in turn: stretches of its table, and the steps in Python between them.
 
         A table first computes loss and gradients; from its first barrier on it updates the parameters.
         """
-        calls = share.calls
-        first, stop = 0, len(calls)
-        if not (computes and updates):
-            barrier = next((i for i, c in enumerate(calls) if c.kernel == "barrier"), len(calls))
-            first, stop = 0 if computes else barrier, len(calls) if updates else barrier
-        for i, call in enumerate(calls[first:stop], first):
-            if call.run is not None:
-                if first < i:
-                    yield first, i
-                yield call.run
-                first = i + 1
-        if first < stop:
-            yield first, stop
+        key = share.number, computes, updates
+        if key not in self._segments:
+            self._segments[key] = list(_segments(share.calls, computes, updates))
+        return self._segments[key]
+
+
+def _segments(calls: list[Call], computes: bool, updates: bool) -> Iterator[tuple[int, int] | Call]:
+    first, stop = 0, len(calls)
+    if not (computes and updates):
+        barrier = next((i for i, c in enumerate(calls) if c.kernel == "barrier"), len(calls))
+        first, stop = 0 if computes else barrier, len(calls) if updates else barrier
+    for i, call in enumerate(calls[first:stop], first):
+        if call.run is not None:
+            if first < i:
+                yield first, i
+            yield call
+            first = i + 1
+    if first < stop:
+        yield first, stop
 
 
 def split(batch: int, shares: int) -> list[int]:

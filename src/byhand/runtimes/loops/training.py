@@ -18,6 +18,7 @@ from byhand.errors import ConfigError, DataError, ShapeError
 from byhand.runtimes.loops import plan as layout
 from byhand.runtimes.loops.arena import Arena
 from byhand.runtimes.loops.blas import find_blas, lacks_bfloat16
+from byhand.runtimes.loops.calls import Call
 from byhand.runtimes.loops.groups import FUSIONS, Fusion
 from byhand.runtimes.loops.native import yield_address
 from byhand.runtimes.loops.plan import Plan, Share, make_plan
@@ -236,13 +237,16 @@ class LoopsRuntime:
         resources = self._resources
         timed = self.times if share.number == 0 else None
         for part in plan.segments(share, computes, updates):
-            if timed is not None:
-                first, last = part if isinstance(part, tuple) else (0, 1)
-                for i in range(first, last):
-                    begun = perf_counter_ns()
-                    replay(table, i, i + 1, 1, resources) if isinstance(part, tuple) else part(share)
+            if isinstance(part, Call):
+                begun = perf_counter_ns()
+                if part.run is not None:
+                    part.run(share)
+                if timed is not None:
                     timed.append(perf_counter_ns() - begun)
-            elif isinstance(part, tuple):
+            elif timed is None:
                 replay(table, part[0], part[1], 1, resources)
             else:
-                part(share)
+                for i in range(*part):
+                    begun = perf_counter_ns()
+                    replay(table, i, i + 1, 1, resources)
+                    timed.append(perf_counter_ns() - begun)
