@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byhand.config import ModelConfig
-from byhand.data import ByteDataset
+from byhand.corpus.dataset import ByteDataset
 from byhand.engine import no_grad
 from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.evaluate import evaluate

@@ -20,7 +20,7 @@ SHAPES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, CONFIG.seq_len)), 
 def steps_of(runtime, model, optimizer, threads=3):
     if runtime == "numpy":
         return TapeSteps(model, optimizer)
-    from byhand.runtimes.loops.training import LoopsRuntime
+    from byhand.runtimes.loops.run.training import LoopsRuntime
 
     return LoopsRuntime(model, optimizer, threads)
 

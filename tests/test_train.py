@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from byhand import checkpoint, steps
+from byhand import steps
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
-from byhand.data import ByteDataset
+from byhand.corpus.dataset import ByteDataset
 from byhand.errors import CheckpointError, ConfigError, NonFiniteError
+from byhand.runs import checkpoint
 from byhand.train import Trainer, require_same_text, training
 from interrupts import at_every_point
 
@@ -101,7 +102,7 @@ def test_accumulated_micro_batches_are_one_large_batch():
 
 
 def _generators(count):
-    from byhand.data import batch_generator
+    from byhand.corpus.dataset import batch_generator
 
     return [batch_generator(CONFIG.seed, i) for i in range(count)]
 

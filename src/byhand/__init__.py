@@ -22,21 +22,20 @@ _HOME = {
     "gradcheck": "byhand.engine",
     "TinyGPT": "byhand.model",
     "AdamW": "byhand.optim",
-    "ByteDataset": "byhand.data",
+    "ByteDataset": "byhand.corpus.dataset",
     "generate": "byhand.generation",
-    "load_model": "byhand.checkpoint",
-    "explain": "byhand.book.explain",
+    "load_model": "byhand.runs.checkpoint",
+    "explain": "byhand.book.explain.explainer",
 }
 __all__ = ["__version__", *sorted(_HOME)]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
-    from byhand.book.explain import explain as explain
-    from byhand.checkpoint import load_model as load_model
+    from byhand.book.explain.explainer import explain as explain
     from byhand.config import DataConfig as DataConfig
     from byhand.config import ModelConfig as ModelConfig
     from byhand.config import OptimConfig as OptimConfig
     from byhand.config import TrainConfig as TrainConfig
-    from byhand.data import ByteDataset as ByteDataset
+    from byhand.corpus.dataset import ByteDataset as ByteDataset
     from byhand.engine import Equation as Equation
     from byhand.engine import Tensor as Tensor
     from byhand.engine import gradcheck as gradcheck
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from byhand.generation import generate as generate
     from byhand.model import TinyGPT as TinyGPT
     from byhand.optim import AdamW as AdamW
+    from byhand.runs.checkpoint import load_model as load_model
 
 
 def __getattr__(name: str) -> object:

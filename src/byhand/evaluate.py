@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from byhand.config import Runtime
-from byhand.data import ByteDataset
+from byhand.corpus.dataset import ByteDataset
 from byhand.engine import no_grad
 from byhand.equations import cross_entropy
 from byhand.errors import ConfigError, DataError, NonFiniteError
@@ -107,7 +107,7 @@ def _chosen(model: TinyGPT, runtime: Runtime, work: float) -> str:
 @contextmanager
 def _by_loops(model: TinyGPT) -> Iterator[Losses]:
     """The runtime moves the model's arrays into its memory; they are put back afterwards."""
-    from byhand.runtimes.loops.training import LoopsRuntime
+    from byhand.runtimes.loops.run.training import LoopsRuntime
 
     arrays = {name: p.data for name, p in model.parameters().items()}
     try:

@@ -132,8 +132,8 @@ def _obstacle(model: TinyGPT, use_cache: bool, weights: Weights) -> str:
         return "the loops runtime generates with causal float32 models. Use --runtime numpy."
     if not use_cache:
         return "the loops runtime generates with a KV cache. Use --runtime numpy with --no-cache."
-    from byhand.runtimes.loops.decoding import borrowed
-    from byhand.runtimes.loops.generation_plans import NoKernelError
+    from byhand.runtimes.loops.lowering.generation_plans import NoKernelError
+    from byhand.runtimes.loops.run.decoding import borrowed
 
     try:
         with borrowed(model, weights):
@@ -145,7 +145,7 @@ def _obstacle(model: TinyGPT, use_cache: bool, weights: Weights) -> str:
 def _replayed(
     model: TinyGPT, tokens: list[int], count: int, sampling: Sampling, allowed: np.ndarray | None, weights: Weights
 ) -> Iterator[int]:
-    from byhand.runtimes.loops.decoding import borrowed
+    from byhand.runtimes.loops.run.decoding import borrowed
 
     rng, cold = np.random.default_rng(sampling.seed), sampling.temperature < COLDEST
     settings = (0.0 if cold else sampling.temperature, sampling.top_k, sampling.top_p)

@@ -97,7 +97,7 @@ def resolved(config: TrainConfig) -> TrainConfig:
             "bfloat16 needs the loops runtime and MKL. Use pip install 'byhand[fast,mkl]', or --dtype float32."
         )
     if config.dtype == "bfloat16":
-        from byhand.runtimes.loops.blas import find_blas, lacks_bfloat16
+        from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
 
         if lack := lacks_bfloat16(find_blas()):
             raise ConfigError(lack)
@@ -150,6 +150,6 @@ def make_steps(config: TrainConfig, model: TinyGPT, optimizer: AdamW, blas: str 
     """Return the steps of a resolved config; blas is "mkl", "scipy" or, for the faster of those there are, "auto"."""
     if config.runtime != "loops":
         return TapeSteps(model, optimizer)
-    from byhand.runtimes.loops.training import LoopsRuntime
+    from byhand.runtimes.loops.run.training import LoopsRuntime
 
     return LoopsRuntime(model, optimizer, config.threads, blas, config.dtype)

@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from byhand import checkpoint
-from byhand.checkpoint import Checkpoint
 from byhand.config import TrainConfig
-from byhand.data import ByteDataset, batch_generator
+from byhand.corpus.dataset import ByteDataset, batch_generator
 from byhand.engine import Tensor, walk_back
 from byhand.engine.backward import applications
 from byhand.errors import CheckpointError, NonFiniteError
 from byhand.model import TinyGPT
 from byhand.optim import AdamW, learning_rate
+from byhand.runs import checkpoint
+from byhand.runs.checkpoint import Checkpoint
 from byhand.steps import Batch, difference, make_steps, provenance, resolved, resumed
 
 

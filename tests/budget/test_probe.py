@@ -5,7 +5,7 @@ import pytest
 
 from byhand.budget.probe import LEAST_STEPS, measure, warm_up
 from byhand.config import ModelConfig, TrainConfig
-from byhand.data import ByteDataset
+from byhand.corpus.dataset import ByteDataset
 from byhand.train import Trainer
 
 TEXT = ByteDataset(np.random.default_rng(0).integers(0, 256, 5_000).astype(np.uint8))

@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load as by_the_library
 
-from byhand import checkpoint, sealed
-from byhand.checkpoint import CONFIG, FILES, MANIFEST, MODEL, OPTIMIZER, STATE, Checkpoint
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ByhandError, CheckpointError
+from byhand.files import sealed
 from byhand.model import TinyGPT, parameter_shapes
+from byhand.runs import checkpoint
+from byhand.runs.checkpoint import CONFIG, FILES, MANIFEST, MODEL, OPTIMIZER, STATE, Checkpoint
 from hostile.bytes import damaged
 
 SIZES = [0, 1, 3, 7, 64, 1 << 17, 10**9, 10**10, 2**63, 10**30, -1, True, None, 2.5, "8", [8], 10**400]

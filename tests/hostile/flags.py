@@ -15,28 +15,16 @@ from random import Random
 from typing import Any
 from unittest import mock
 
-from byhand import ModelConfig, TinyGPT, TrainConfig, checkpoint
-from byhand.cli import (
-    bench,
-    bench_fusions,
-    bench_scale,
-    doctor,
-    explain,
-    grade,
-    info,
-    plan,
-    plot,
-    sample,
-    train_gpt_flags,
-    train_gpt_program,
-    where,
-    work,
-    worksheet,
-)
-from byhand.cli import eval as eval_command
-from byhand.cli import train as train_command
+from byhand import ModelConfig, TinyGPT, TrainConfig
+from byhand.cli.learn import explain, grade, where, work, worksheet
 from byhand.cli.main import as_process, main
+from byhand.cli.measure import bench, bench_fusions, bench_scale, doctor, plan
+from byhand.cli.runs import eval as eval_command
+from byhand.cli.runs import info, plot, sample
+from byhand.cli.runs import train as train_command
+from byhand.cli.seed import train_gpt_flags, train_gpt_program
 from byhand.errors import ByhandError
+from byhand.runs import checkpoint
 from hostile.outcome import command
 from hostile.words import NUMBERS, damaged, hostile
 

@@ -6,12 +6,12 @@ import math
 from pathlib import Path
 from random import Random
 
-from byhand.book.closed_form import value
-from byhand.book.index import entries
-from byhand.book.lesson import Number
-from byhand.book.misconceptions import Mistake
-from byhand.book.quiz import check
-from byhand.book.search import nearest, search
+from byhand.book.finding.index import entries
+from byhand.book.finding.search import nearest, search
+from byhand.book.lessons.lesson import Number
+from byhand.book.numbers.closed_form import value
+from byhand.book.practice.misconceptions import Mistake
+from byhand.book.practice.quiz import check
 from hostile.outcome import accepted
 from hostile.words import damaged, hostile
 

@@ -9,9 +9,9 @@ from random import Random
 import numpy as np
 
 from byhand import ModelConfig, TinyGPT
-from byhand.book.explain import Explainer
-from byhand.book.explain_text import text
-from byhand.cli.explain import parse_target, read_prompt
+from byhand.book.explain.explainer import Explainer
+from byhand.book.explain.text import text
+from byhand.cli.learn.explain import parse_target, read_prompt
 from hostile.outcome import accepted
 from hostile.words import damaged, hostile
 

@@ -8,8 +8,8 @@ import random
 import shutil
 from pathlib import Path
 
-from byhand import metrics
 from byhand.errors import ByhandError
+from byhand.runs import metrics
 from hostile.bytes import damaged
 
 VALUES = [

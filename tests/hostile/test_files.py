@@ -10,10 +10,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from byhand import checkpoint, metrics, sealed
-from byhand.checkpoint import CONFIG, FILES, MANIFEST, MODEL, OPTIMIZER, STATE
 from byhand.errors import ByhandError, CheckpointError
+from byhand.files import sealed
 from byhand.interop.seed_program import checkpoint as seed_files
+from byhand.runs import checkpoint, metrics
+from byhand.runs.checkpoint import CONFIG, FILES, MANIFEST, MODEL, OPTIMIZER, STATE
 from byhand.tokenizers.bpe import BytePairTokenizer
 from hostile import checkpoints, metrics_files, seed_checkpoints, tokenizers
 
@@ -139,8 +140,8 @@ def test_a_model_beyond_memory_is_not_read(tmp_path, bounded):
     """Everything belongs together and the files are as large as they should be: terabytes, with a hole in them."""
     files = forged(CONFIG, d_model=1 << 16, n_layers=8)
     from byhand.config import ModelConfig
+    from byhand.files.tensor_file import sizes
     from byhand.model import parameter_shapes
-    from byhand.tensor_file import sizes
 
     shapes = parameter_shapes(ModelConfig(vocab_size=11, seq_len=8, d_model=1 << 16, n_heads=2, n_layers=8))
     path = write(tmp_path, files)

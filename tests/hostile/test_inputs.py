@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
-from byhand.cli import sample
 from byhand.cli.main import main
+from byhand.cli.runs import sample
 from hostile import flags, formulas, indices, toml_files, worksheets
 from hostile.outcome import command
 

@@ -7,9 +7,9 @@ from dataclasses import fields
 from pathlib import Path
 from random import Random
 
-from byhand.cli.presets import LARGEST, PRESETS, named_in_toml, with_toml
+from byhand.cli.arguments.presets import LARGEST, PRESETS, named_in_toml, with_toml
 from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig
-from byhand.reading import parse_toml
+from byhand.files.reading import parse_toml
 from hostile.outcome import accepted
 from hostile.words import NESTS, damaged, hostile
 

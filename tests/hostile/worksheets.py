@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from byhand.book.grading import find_sheet, grade, read_answers
-from byhand.book.sheet_text import markdown
-from byhand.book.sheets import TOPICS, Sheet, make
-from byhand.cli.grade import _lines
+from byhand.book.practice.grading import find_sheet, grade, read_answers
+from byhand.book.practice.sheet_text import markdown
+from byhand.book.practice.sheets import TOPICS, Sheet, make
+from byhand.cli.learn.grade import _lines
 from hostile.outcome import accepted
 from hostile.words import damaged, hostile
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from byhand.config import ModelConfig
-from byhand.data import ByteDataset
+from byhand.corpus.dataset import ByteDataset
 from byhand.errors import CheckpointError, ConfigError
 from byhand.interop.seed_program.checkpoint import SeedCheckpoint, load, prepare, save
 from byhand.interop.seed_program.training import start, train

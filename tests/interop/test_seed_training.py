@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from byhand.config import ModelConfig
-from byhand.data import ByteDataset
+from byhand.corpus.dataset import ByteDataset
+from byhand.corpus.text_file import TextFile
 from byhand.errors import DataError, NonFiniteError
 from byhand.interop.seed_program import checkpoint as files
 from byhand.interop.seed_program.training import require_text, start, train
-from byhand.text_file import TextFile
 from interop import seed_from_facts as facts
 from interop.golden import RUN, TEXT, golden
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import byhand as bh
-from byhand.book.explain import Explainer
+from byhand.book.explain.explainer import Explainer
 from oracle.torch_reference import as_parameters, torch
 
 pytestmark = pytest.mark.oracle

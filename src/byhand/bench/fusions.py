@@ -41,7 +41,7 @@ class Gain:
 
 def measure(shape: Shape, threads: int = 0, blas: str = "auto", seconds: float = 20.0) -> list[Gain]:
     """Return the gain of each fusion that this shape has, in about so many seconds."""
-    from byhand.runtimes.loops.groups import FUSIONS, without
+    from byhand.runtimes.loops.lowering.fusion import FUSIONS, without
 
     steps = {"gelu": Step(shape, threads, blas), "relu": Step(shape, threads, blas, "relu")}
     whole = {f.name: "relu" if f.last == "relu" else "gelu" for f in FUSIONS if f.reason}
@@ -80,8 +80,8 @@ class Step:
     def __init__(
         self, shape: Shape, threads: int, blas: str, activation: Any = "gelu", rules: tuple[Any, ...] | None = None
     ) -> None:
-        from byhand.runtimes.loops.groups import FUSIONS
-        from byhand.runtimes.loops.training import LoopsRuntime
+        from byhand.runtimes.loops.lowering.fusion import FUSIONS
+        from byhand.runtimes.loops.run.training import LoopsRuntime
 
         model = TinyGPT(replace(shape.model(), activation=activation), seed=1)
         optimizer = AdamW(lr=3e-4, betas=(0.9, 0.99), weight_decay=0.1, decay="matrices")
@@ -116,8 +116,8 @@ class Step:
 
         The clipping pass multiplies by 1, since the update's kernel clips by itself: what is measured is the pass.
         """
-        from byhand.runtimes.loops.calls import Call
-        from byhand.runtimes.loops.replay import ready_for
+        from byhand.runtimes.loops.lowering.ir import Call
+        from byhand.runtimes.loops.run.replay import ready_for
 
         for share in self.plan.shares:
             calls: list[Call] = []

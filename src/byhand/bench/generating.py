@@ -22,7 +22,7 @@ from byhand.model import TinyGPT
 from byhand.runtimes.loops import cores
 
 if TYPE_CHECKING:
-    from byhand.runtimes.loops.decoding import LoopsDecoder
+    from byhand.runtimes.loops.run.decoding import LoopsDecoder
 
 PEERS = ("hf", "numpy")
 
@@ -31,7 +31,7 @@ def ours(
     shape: Shape, tokens: int, batch: int, threads: int = 0, blas: str = "auto", weights: Weights = "float32"
 ) -> tuple[LoopsDecoder, Callable[[], Any]]:
     """Return the loops runtime's decoder, and a function that draws so many tokens of each stream with it."""
-    from byhand.runtimes.loops.decoding import LoopsDecoder
+    from byhand.runtimes.loops.run.decoding import LoopsDecoder
 
     decoder = LoopsDecoder(TinyGPT(shape.model(tokens + 1)), batch, threads or None, blas, weights)
     prompt = np.ones((batch, 1), np.int64)

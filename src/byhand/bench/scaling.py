@@ -105,8 +105,8 @@ class TimedShape:
     """A shape's step, its median in ms, and the times of its calls, one row a round."""
 
     def __init__(self, shape: Shape, threads: int, blas: str) -> None:
-        from byhand.runtimes.loops import profile
-        from byhand.runtimes.loops.training import LoopsRuntime
+        from byhand.runtimes.loops.run import profile
+        from byhand.runtimes.loops.run.training import LoopsRuntime
 
         self.shape = shape
         self.ms = 0.0

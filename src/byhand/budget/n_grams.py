@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from byhand.text_file import TextFile
+from byhand.corpus.text_file import TextFile
 
 ORDERS = 4  # 0 to 3 bytes of context
 SAMPLE, PIECES = 1 << 18, 8  # bytes of a longer text that are counted, in pieces spread evenly

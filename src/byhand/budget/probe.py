@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 
 from byhand.config import TrainConfig
-from byhand.data import ByteDataset
+from byhand.corpus.dataset import ByteDataset
 from byhand.train import Trainer
 
 LEAST_STEPS = 4

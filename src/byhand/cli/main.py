@@ -11,29 +11,29 @@ from collections.abc import Callable
 from importlib import import_module
 
 from byhand import __version__
-from byhand.cli import clock
-from byhand.cli.guard import guarded, open_streams
-from byhand.cli.say import say_what_is_logged
-from byhand.cli.shown import quoted
+from byhand.cli.terminal import clock
+from byhand.cli.terminal.guard import guarded, open_streams
+from byhand.cli.terminal.say import say_what_is_logged
+from byhand.cli.terminal.shown import quoted
 from byhand.errors import ByhandError
 
 NARROWEST = 20  # columns: help is wrapped for ever in fewer than it indents by
 LONGEST_NAME = 40  # characters that are compared with the commands' names
 
-COMMANDS = {
-    "train": "Train a GPT on your own text, or resume a run.",
-    "sample": "Continue a prompt with a trained model.",
-    "eval": "Measure a model on a text: nats and bits per byte.",
-    "info": "Say what a run holds: shape, steps, checkpoints.",
-    "plot": "Draw a run's loss in the terminal, and as PNG with matplotlib.",
-    "where": "Say where an equation is implemented: by name, words or formula, in English or Chinese.",
-    "explain": "Explain one number of a model: its equation, its terms, and what it was made from.",
-    "work": "Work an example on paper, step by step, or be asked for each number.",
-    "worksheet": "Write a worksheet and its answer key, to print.",
-    "grade": "Grade a filled-in worksheet, step by step.",
-    "bench": "Time training here, beside PyTorch in the same run.",
-    "plan": "Show the kernel calls that a training step becomes, and where its time goes.",
-    "doctor": "Say what this machine offers: cores, CPU features, BLAS, compiled code.",
+COMMANDS = {  # the room of its file, and what it does
+    "train": ("runs", "Train a GPT on your own text, or resume a run."),
+    "sample": ("runs", "Continue a prompt with a trained model."),
+    "eval": ("runs", "Measure a model on a text: nats and bits per byte."),
+    "info": ("runs", "Say what a run holds: shape, steps, checkpoints."),
+    "plot": ("runs", "Draw a run's loss in the terminal, and as PNG with matplotlib."),
+    "where": ("learn", "Say where an equation is implemented: by name, words or formula, in English or Chinese."),
+    "explain": ("learn", "Explain one number of a model: its equation, its terms, and what it was made from."),
+    "work": ("learn", "Work an example on paper, step by step, or be asked for each number."),
+    "worksheet": ("learn", "Write a worksheet and its answer key, to print."),
+    "grade": ("learn", "Grade a filled-in worksheet, step by step."),
+    "bench": ("measure", "Time training here, beside PyTorch in the same run."),
+    "plan": ("measure", "Show the kernel calls that a training step becomes, and where its time goes."),
+    "doctor": ("measure", "Say what this machine offers: cores, CPU features, BLAS, compiled code."),
 }
 
 USAGE = """usage: byhand [--debug] COMMAND [options]
@@ -71,7 +71,7 @@ def _command(arguments: list[str]) -> int:
         arguments = [arguments[1], "--help"]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         width = max(map(len, COMMANDS))
-        print(USAGE.format(commands="\n".join(f"  {n:<{width}}  {s}" for n, s in COMMANDS.items())), end="")
+        print(USAGE.format(commands="\n".join(f"  {n:<{width}}  {s}" for n, (_, s) in COMMANDS.items())), end="")
         return 0
     if arguments[0] == "--version":
         print(f"byhand {__version__}")
@@ -83,4 +83,4 @@ def _command(arguments: list[str]) -> int:
         near = get_close_matches(name[:LONGEST_NAME], COMMANDS, n=1)
         hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(COMMANDS)}."
         raise ByhandError(f"there is no command {quoted(name)}. {hint}")
-    return import_module(f"byhand.cli.{name}").main(rest)
+    return import_module(f"byhand.cli.{COMMANDS[name][0]}.{name}").main(rest)

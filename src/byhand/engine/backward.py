@@ -17,7 +17,7 @@ from byhand.engine.tensor import Node, Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BackwardStep:
     """One application seen from behind: the cotangent of each result, and what the vjp made of them."""
 
     node: Node
@@ -26,8 +26,8 @@ class Step:
 
 
 def walk_back(
-    root: Tensor, d_root: Array, settle: Callable[[Step], tuple[Array | None, ...]] | None = None
-) -> Iterator[Step]:
+    root: Tensor, d_root: Array, settle: Callable[[BackwardStep], tuple[Array | None, ...]] | None = None
+) -> Iterator[BackwardStep]:
     """Yield every application that `root` depends on, the last one first, with its cotangents.
 
     `settle` may give other `d_inputs` than the vjp's, with which the walk goes on: a lesson's exact zeros, say.
@@ -43,7 +43,7 @@ def walk_back(
             for d, (shape, dtype) in zip(given, node.results, strict=True)
         )
         d_result = d_results if len(node.results) > 1 else d_results[0]
-        step = Step(node, d_results, node.equation.vjp(node.saved, d_result, **node.static))
+        step = BackwardStep(node, d_results, node.equation.vjp(node.saved, d_result, **node.static))
         d_inputs = settle(step) if settle else step.d_inputs
         for tensor, d in zip(node.inputs, d_inputs, strict=True):
             if d is not None and tensor.node is not None:

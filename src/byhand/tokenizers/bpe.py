@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from byhand.errors import DataError, reason
-from byhand.reading import parse_json, read_regular
+from byhand.files.reading import parse_json, read_regular
 from byhand.tokenizers.byte import utf8
 
 WORD = re.compile(

@@ -24,12 +24,12 @@ import numpy as np
 
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, CheckpointError, reason
+from byhand.files.reading import SMALL, open_regular, parse_json, read_regular
+from byhand.files.writing import create
 from byhand.interop.seed_program.parameters import require_seed_model
 from byhand.memory import physical
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.optim import AdamW
-from byhand.reading import SMALL, open_regular, parse_json, read_regular
-from byhand.writing import create
 
 FORMAT, VERSION, MAGIC = "build-llm-using-cpp-checkpoint", 1, b"BGPTCKPT"
 HEADER = struct.Struct("<8sIIQI")

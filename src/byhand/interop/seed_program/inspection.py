@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from byhand.data import ByteDataset
+from byhand.corpus.dataset import ByteDataset
 from byhand.engine import no_grad
 from byhand.errors import DataError
 from byhand.interop.seed_program.random import XorShift64Star

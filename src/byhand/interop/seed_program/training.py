@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from byhand.config import ModelConfig
-from byhand.data import ByteDataset
+from byhand.corpus.dataset import ByteDataset
 from byhand.errors import DataError, NonFiniteError
 from byhand.interop.seed_program.checkpoint import SeedCheckpoint, single
 from byhand.interop.seed_program.parameters import initial_parameters

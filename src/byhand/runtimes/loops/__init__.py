@@ -2,7 +2,7 @@
 
     record   run the ordinary model code once; keep its applications in order
     groups   which neighbouring applications become one (the fusions, each with its reason)
-    draft    turn every group, forward and back, into kernel calls on buffers (both are in `calls`)
+    builder    turn every group, forward and back, into kernel calls on buffers (both are in `calls`)
     layout   give every buffer its place in one flat arena, by lifetime
     plan     the calls as a table of integers, and as a table to read
     replay   the compiled loop that walks the table: the only call in a step

@@ -1,0 +1,31 @@
+"""The matrices of the 2 x 2 matrix core with a causal mask: the first token sees only itself."""
+
+from byhand.book.entries.contract import Worked
+
+P = "1/(1+exp(-1/sqrt(2)))"  # weight of token 0 for token 1
+Q = "1/(1+exp(1/sqrt(2)))"  # weight of token 1 for itself
+S = f"{P}*{Q}/sqrt(2)"  # gradient of a score over sqrt(D)
+
+worked = Worked(
+    inputs={
+        "h": [[[1, 0], [0, 1]]],
+        "w_qkv": [[1, 0, 0, 1, 1, 1], [0, 1, 1, 0, 0, 1]],
+        "b_qkv": [0, 0, 0, 0, 0, 0],
+        "w_proj": [[1, 0], [0, 1]],
+        "b_proj": [0, 0],
+    },
+    static={"n_heads": 1},
+    result=[[[1, 1], [P, 1]]],
+    d_result=[[[0, 0], [1, 0]]],
+    gradients={
+        "h": [[[f"{S}+{P}", 0], [f"{Q}-2*{S}", S]]],
+        "w_qkv": [[0, 0, 0, S, P, 0], [f"-{S}", S, 0, f"-{S}", Q, 0]],
+        "b_qkv": [f"-{S}", S, 0, 0, 1, 0],
+        "w_proj": [[P, 0], [1, 0]],
+        "b_proj": [1, 0],
+    },
+    note={
+        "en": "Token 1 scores token 0 at 1/sqrt(2) and itself at 0; its weights are P and 1 - P.",
+        "zh": "词元 1 对词元 0 的分数是 1/sqrt(2)，对自己的分数是 0；权重分别为 P 与 1 - P。",
+    },
+)

@@ -1,0 +1,1 @@
+"""Explaining one number of a model: a value, a gradient, an update."""

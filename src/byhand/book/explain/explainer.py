@@ -1,0 +1,170 @@
+"""Where a number of a real model comes from: the equation, its arithmetic with the numbers put in, and its inputs.
+
+Values are explained by the equations' `terms`. A gradient is explained by the equations' derivatives: a vjp is linear
+in the cotangent, so one element of a result at a time gives that element's share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+from byhand.book.explain import remarks as notes
+from byhand.book.explain.explanation import ExplainError, Explanation
+from byhand.book.explain.gradient import Gradients, central_difference
+from byhand.book.explain.update import PARTS, Clipping, explain_update
+from byhand.book.explain.value import check_index, explain_value
+from byhand.engine import Tensor
+from byhand.engine.arrays import namespace
+from byhand.engine.terms import Index
+from byhand.model import TinyGPT
+from byhand.optim import AdamW
+from byhand.tracing.trace import watch
+
+MOST = 2000  # explanations of the numbers behind one: eight terms to a depth of four are 585
+
+
+def explain(
+    model: TinyGPT,
+    tokens: Any,
+    targets: Any,
+    name: str,
+    index: Sequence[int] = (),
+    grad: bool = False,
+    depth: int = 1,
+    optimizer: AdamW | None = None,
+    max_grad_norm: float = 0.0,
+    width: int = 8,
+) -> Explanation:
+    """Explain one element of a parameter, activation, the logits, the loss, or of an update.
+
+    tokens, targets  (B, T) token ids; targets may be None where neither the loss nor a gradient is asked for
+    name, index      as in `blocks.1.attn.weights` and (0, 0, 2, 1); `PARAMETER.m`, `.v`, `.theta` and `.update` are
+                     what one step of the optimizer makes of a parameter
+    grad             explain d loss / d element instead, with a central difference in float64 beside it
+    depth            how far to go on into the inputs; `width` of them at each level
+    optimizer        its settings and moments, for updates; a fresh AdamW without it
+    max_grad_norm    clip gradients to this global norm before the update, as training does; 0 does not
+
+    Raises ExplainError if there is no such element, it has no gradient, or more than MOST numbers lie behind it.
+    """
+    explainer = Explainer(model, tokens, targets, optimizer, max_grad_norm)
+    return explainer.explain(name, tuple(index), grad, depth, width)
+
+
+class Explainer:
+    """One forward pass of a model, and what lies behind it once it is asked for: gradients, and an update."""
+
+    def __init__(
+        self,
+        model: TinyGPT,
+        tokens: Any,
+        targets: Any = None,
+        optimizer: AdamW | None = None,
+        max_grad_norm: float = 0.0,
+    ) -> None:
+        self.model = model
+        self.optimizer = optimizer or AdamW()
+        self.max_grad_norm = max_grad_norm
+        self.compute: Callable[[TinyGPT], Tensor] = (
+            (lambda m: m.forward_logits(tokens)) if targets is None else (lambda m: m.loss(tokens, targets))
+        )
+        self.has_loss = targets is not None
+        self.result, self.watched = watch(lambda: self.compute(model))
+
+    def names(self) -> list[str]:
+        """Return everything that can be explained, in the order in which it is computed; updates last."""
+        updates = [f"{p}.{part}" for p in self.model.parameters() for part in PARTS]
+        return [*self.model.parameters(), *self.watched.made, *(updates if self.has_loss else [])]
+
+    def explain(self, name: str, index: Index, grad: bool = False, depth: int = 1, width: int = 8) -> Explanation:
+        """Explain one element, its inputs too if depth is above 1."""
+        explanation = self._gradient(name, index, first=True) if grad else self._value(name, index)
+        return self._deepen(explanation, depth, width, iter(range(MOST)))
+
+    def gradients(self) -> dict[str, Any]:
+        """Return d loss / d tensor for every named tensor that the loss depends on."""
+        return self._gradients.by_name
+
+    def central_difference(self, name: str, index: Index) -> float:
+        """Return (loss(x + h) - loss(x - h)) / 2h for one element, computed in float64 on the spot."""
+        return central_difference(self.model, self.compute, self.watched, name, index)
+
+    def clipping(self) -> Clipping:
+        """Return what training does to the gradients before the update."""
+        return Clipping(self._gradients.norm(self.model.parameters()), self.max_grad_norm)
+
+    @cached_property
+    def _gradients(self) -> Gradients:
+        if not self.has_loss:
+            raise ExplainError("a gradient needs a loss. Give targets.")
+        return Gradients(self.result, self.watched)
+
+    def _deepen(self, explanation: Explanation, depth: int, width: int, left: Iterator[int]) -> Explanation:
+        """Explain what it was made from, too; ExplainError when none of the MOST explanations is `left`."""
+        if depth <= 1:
+            return explanation
+        children = []
+        for source in explanation.sources[:width]:
+            if source.grad or source.name in self.watched.made or self._parameter_of(source.name):
+                if next(left, None) is None:
+                    raise ExplainError(
+                        f"it was made from more than {MOST} numbers in so many steps. Use less depth or fewer terms."
+                    )
+                child = (
+                    self._gradient(source.name, source.index)
+                    if source.grad
+                    else self._value(source.name, source.index)
+                )
+                children.append(self._deepen(child, depth - 1, width, left))
+        return replace(explanation, children=tuple(children))
+
+    def _value(self, name: str, index: Index) -> Explanation:
+        parameter = self._parameter_of(name)
+        if parameter:
+            return self._update(name, parameter, index)
+        if name in self.watched.leaves:
+            tensor = self.watched.leaves[name]
+            check_index(name, index, tensor.shape)
+            note = notes.PARAMETER if tensor.requires_grad else notes.GIVEN
+            return Explanation(name, index, float(tensor.data[index]), note=note)
+        if name not in self.watched.made:
+            raise self._unknown(name)
+        application, which = self.watched.made[name]
+        return explain_value(name, index, application, which, self.watched)
+
+    def _update(self, name: str, parameter: str, index: Index) -> Explanation:
+        if not self.has_loss:
+            raise ExplainError(f"{name} needs a loss. Give targets.")
+        tensor = self.model.parameters()[parameter]
+        gradient = self.gradients().get(parameter, namespace(tensor.data).zeros_like(tensor.data))
+        part = name.rpartition(".")[2]
+        return explain_update(parameter, part, index, tensor, gradient, self.clipping(), self.optimizer)
+
+    def _gradient(self, name: str, index: Index, first: bool = False) -> Explanation:
+        if name not in self.watched.leaves and name not in self.watched.made:
+            if self._parameter_of(name):
+                raise ExplainError(
+                    f"{name} comes after the loss and has no gradient. Ask for {self._parameter_of(name)}."
+                )
+            raise self._unknown(name)
+        check_index(name, index, self.watched.tensor(name).shape)
+        self._gradients.require(name)
+        difference = self.central_difference(name, index) if first else None
+        return self._gradients.explain(name, index, difference)
+
+    def _parameter_of(self, name: str) -> str:
+        """Return the parameter whose update `name` is part of, or nothing."""
+        parameter, _, part = name.rpartition(".")
+        known = part in PARTS and parameter in self.model.parameters()
+        return parameter if known and name not in self.watched.leaves else ""
+
+    def _unknown(self, name: str) -> ExplainError:
+        near = get_close_matches(name, self.names(), n=3, cutoff=0.4)
+        hint = f"Nearest: {', '.join(near)}." if near else "Use a name such as blocks.0.attn.weights, logits or loss."
+        if name == "loss" and not self.has_loss:
+            hint = "Give targets, or a prompt of at least two bytes."
+        return ExplainError(f"nothing is called {name!r} in this model. {hint}")

@@ -1,0 +1,100 @@
+"""Where an update comes from: one AdamW step for one element of a parameter, from clipping to the new value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from byhand.book.explain import remarks as notes
+from byhand.book.explain.explanation import Explanation, Source, written
+from byhand.book.explain.value import check_index, explain_term, explain_value
+from byhand.book.numbers import arithmetic
+from byhand.engine import Tensor
+from byhand.engine.arrays import namespace
+from byhand.engine.terms import Index, Term
+from byhand.equations import adamw
+from byhand.optim import AdamW
+from byhand.tracing.trace import Application, collect
+
+RESULTS = ("theta", "m", "v")  # of the adamw equation
+PARTS = (*RESULTS, "update")
+
+
+@dataclass(frozen=True)
+class Clipping:
+    """Gradients of this global norm are scaled down to `limit`, if that is above 0 and smaller."""
+
+    norm: float
+    limit: float
+
+    @property
+    def acts(self) -> bool:
+        """Whether anything is scaled."""
+        return bool(self.limit) and self.norm > self.limit
+
+    def line(self, parameter: str, index: Index, whole: float, clipped: float) -> arithmetic.Line:
+        """Return the line that makes the clipped gradient g of the whole one."""
+        factor = f"{arithmetic.decimal(self.limit)} / {arithmetic.decimal(self.norm)}"
+        letters = f"∂loss/∂{written(parameter, index)} × {factor}"
+        return arithmetic.Line("g", f"{letters} = {arithmetic.decimal(whole)} × {factor}", Term("g", clipped))
+
+
+def explain_update(
+    parameter: str, part: str, index: Index, tensor: Tensor, gradient: Any, clipping: Clipping, optimizer: AdamW
+) -> Explanation:
+    """Explain one element of m, v, the new parameter (theta), or by how much it moves (update).
+
+    gradient is the parameter's before clipping.
+    """
+    name = f"{parameter}.{part}"
+    check_index(name, index, tensor.shape)
+    clipped = gradient * (clipping.limit / clipping.norm) if clipping.acts else gradient
+    application = _step(parameter, tensor, clipped, optimizer)
+    watched = collect((application,))
+    if part != "update":
+        explanation = explain_value(name, index, application, RESULTS.index(part), watched)
+    else:
+        term = adamw.terms(
+            index, tuple(t.data for t in application.inputs), application.results[0].data, **application.static
+        )
+        xp = namespace(tensor.data)
+        before = [
+            xp.asarray(t.data, dtype=xp.float64) for t in application.inputs[:4]
+        ]  # a difference of close numbers
+        after = adamw.forward(*before, optimizer.lr, optimizer.t + 1, **application.static)[0][0]
+        moved_by = float(after[index] - before[0][index])
+        explanation = explain_term(name, index, moved_by, term.parts[1], application, watched)
+    whole = float(gradient[index])
+    sources = tuple(
+        Source(parameter, s.index, whole, "" if clipping.acts else s.letter, grad=True) if s.letter == "g" else s
+        for s in explanation.sources
+    )
+    definitions = explanation.definitions
+    if clipping.acts and sources != explanation.sources:
+        definitions = (clipping.line(parameter, index, whole, float(clipped[index])), *definitions)
+    norm = clipping.norm if clipping.acts else None
+    note = notes.update(optimizer.t + 1, optimizer.lr, norm, clipping.limit)
+    return replace(explanation, sources=sources, definitions=definitions, note=note)
+
+
+def _step(parameter: str, tensor: Tensor, gradient: Any, optimizer: AdamW) -> Application:
+    """Apply the adamw equation to the parameter as the optimizer's next step would; nothing is changed."""
+    decayed = optimizer.decay == "all" or tensor.ndim >= 2
+    static = {
+        "beta1": optimizer.betas[0],
+        "beta2": optimizer.betas[1],
+        "eps": optimizer.eps,
+        "weight_decay": optimizer.weight_decay if decayed else 0.0,
+    }
+    zeros = namespace(tensor.data).zeros_like(tensor.data)
+    moments = [part.get(parameter, zeros) for part in (optimizer.m, optimizer.v)]
+    results, _ = adamw.forward(tensor.data, gradient, *moments, optimizer.lr, optimizer.t + 1, **static)
+    inputs = (
+        tensor,
+        Tensor(gradient, name=parameter),
+        *(Tensor(x, name=f"{parameter}.{k} before") for x, k in zip(moments, "mv", strict=True)),
+        Tensor(optimizer.lr, name="lr"),
+        Tensor(optimizer.t + 1, name="t"),
+    )
+    outputs = tuple(Tensor(r, name=n) for r, n in zip(results, RESULTS, strict=True))
+    return Application(0, f"{parameter}.adamw", adamw, inputs, static, outputs)

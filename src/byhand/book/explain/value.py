@@ -1,0 +1,80 @@
+"""Where a value comes from: the terms of the equation that made it, with the numbers put in."""
+
+from __future__ import annotations
+
+import math
+
+from byhand.book.explain import remarks as notes
+from byhand.book.explain.explanation import ExplainError, Explanation, Part, Source, written
+from byhand.book.finding.index import entries
+from byhand.book.numbers import arithmetic
+from byhand.engine.terms import Index, Term
+from byhand.tracing.trace import Application, Watched
+
+MASKED = "masked"  # the label that causal_softmax gives the weight of a key that must not be seen
+
+
+def explain_value(name: str, index: Index, application: Application, which: int, watched: Watched) -> Explanation:
+    """Explain one element of a result of an application, of which it is number `which`."""
+    result = application.results[which].data
+    check_index(name, index, result.shape)
+    asked = {"which": which} if len(application.results) > 1 else {}
+    inputs = tuple(t.data for t in application.inputs)
+    term = application.equation.terms(index, inputs, result, **application.static, **asked)
+    return explain_term(name, index, float(result[index]), term, application, watched)
+
+
+def explain_term(
+    name: str, index: Index, value: float, term: Term, application: Application, watched: Watched
+) -> Explanation:
+    """Explain a value by a term of the application's equation."""
+    entry = entries()[application.equation.name]
+    parts = sorted(arithmetic.addends(term), key=lambda t: -abs(t.value))
+    sources: dict[tuple[int, Index], Source] = {}
+    for part in parts:
+        for leaf in arithmetic.leaves(part):
+            if leaf.source is not None and leaf.source not in sources:
+                which, place = leaf.source
+                tensor = application.inputs[which]
+                sources[leaf.source] = Source(watched.name(tensor), place, leaf.value, leaf.label.partition("[")[0])
+    ordered = list(sources.values())
+    if application.equation.name == "cross_entropy":
+        targets = application.inputs[1].data
+        ordered.sort(
+            key=lambda s: (s.index[-1] != int(targets[s.index[:-1]]), -s.value)
+        )  # targets, then the likeliest
+    return Explanation(
+        name,
+        index,
+        value,
+        equation=application.equation.name,
+        formula=entry.plain,
+        latex=entry.latex,
+        where=str(entry.forward),
+        expression=arithmetic.expression(term),
+        definitions=tuple(arithmetic.definitions(term)),
+        terms=tuple(Part(_both(t), t.value) for t in parts),
+        total=term.value,
+        scale=math.fsum(abs(t.value) for t in parts),
+        sources=tuple(ordered),
+        note=notes.masked(index) if term.label == MASKED else None,
+    )
+
+
+def check_index(name: str, index: Index, shape: tuple[int, ...]) -> None:
+    """Raise ExplainError unless the index is one of the shape's."""
+    if shape and not index:
+        raise ExplainError(
+            f"give an index: {name} has shape {shape}. The last one is {written(name, tuple(n - 1 for n in shape))}."
+        )
+    if len(index) != len(shape) or any(not 0 <= i < n for i, n in zip(index, shape, strict=True)):
+        example = f"{name}[{','.join(str(n - 1) for n in shape)}]" if shape else name
+        raise ExplainError(
+            f"{written(name, index)} does not exist: {name} has shape {shape}. The last one is {example}."
+        )
+
+
+def _both(term: Term) -> str:
+    """Write a term in letters and in numbers."""
+    letters, numbers = arithmetic.expression(term, arithmetic.letter), arithmetic.expression(term)
+    return letters if letters == numbers else f"{letters} = {numbers}"

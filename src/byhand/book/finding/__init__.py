@@ -1,0 +1,1 @@
+"""Finding: the index of equations and places, and the search in it."""

@@ -1,0 +1,217 @@
+"""Search: from a reader's words, formula or name to the entries that answer, best first.
+
+Every way of asking gives a score from 0 to 1, and an entry keeps its best: an exact name, title, symbol, concept or
+seed name; a phrase or words of one; a near miss (difflib); a formula like one of the entry's; a Greek letter in one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher, get_close_matches
+from functools import cache
+
+from byhand.book.finding import formula
+from byhand.book.finding.index import Entry, entries
+from byhand.book.finding.notations import NOTATIONS, SETTINGS
+from byhand.book.words.glossary import CONCEPTS
+from byhand.errors import ByhandError
+
+LONGEST = 1000  # characters of a query: a derivative in LaTeX has 528
+MOST_WORDS = 50  # of a query: no phrase has half as many, which are needed to answer it
+FOUND = 0.45  # the lowest score that counts as an answer
+LONGEST_NAME = 80  # characters that are compared with names
+SPREAD = 0.23  # answers this much worse than the best are noise
+FORMULA = re.compile(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s")
+PRODUCT = re.compile(r"\s*[ABKPQSVWXY](\s+[ABKPQSVWXY])+\s*")  # P V is a formula, an MLP none
+SYMBOL = re.compile(r"\s*[A-Z]_(\{[\sa-z\d,:+-]*\}|[a-z]{1,2})\s*")  # S_{b,i,j}: one letter with running indices
+STOP = re.compile("an?|the|of|in|is|it|to|and|or|for|with|by|on|at|as|from|where|what|how|does|do|that|this|equation")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An entry and how well it answers, from 0 to 1."""
+
+    score: float
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class _Phrase:
+    """Words that lead to an entry, and how much an exact hit on them is worth."""
+
+    text: str
+    entry: str
+    weight: float
+
+
+def search(query: str) -> list[Match]:
+    """Return the entries that answer the query, best first; none if nothing is near enough.
+
+    Raises ByhandError for a query that is longer than any formula.
+    """
+    if len(query) > LONGEST:
+        raise ByhandError(f"the query has {len(query):,} characters. Ask in at most {LONGEST:,}.")
+    best: dict[str, float] = {}
+    for name, score in (*_by_words(query), *_by_formula(query), *_by_symbol(query)):
+        best[name] = max(best.get(name, 0.0), score)
+    known = entries()
+    found = [Match(score, known[name]) for name, score in best.items() if score >= FOUND]
+    top = max((m.score for m in found), default=0.0)
+    order = {name: i for i, name in enumerate(known)}
+    found = [m for m in found if m.score >= top - SPREAD]
+    return sorted(found, key=lambda m: (-m.score, order[m.entry.name]))
+
+
+def nearest(query: str, n: int = 5) -> list[str]:
+    """Return the names and terms that look most like a query which nothing answers."""
+    names = list(dict.fromkeys(p.text for p in _phrases()))
+    return get_close_matches(_plain(query[:LONGEST])[:LONGEST_NAME], names, n=n, cutoff=0.3)
+
+
+@cache
+def _phrases() -> tuple[_Phrase, ...]:
+    found: dict[tuple[str, str], float] = {}
+
+    def add(text: str, entry: str, weight: float) -> None:
+        key = (_plain(text), entry)
+        if key[0]:
+            found[key] = max(found.get(key, 0.0), weight)
+
+    for name, entry in entries().items():
+        add(name, name, 1.0)
+        add(entry.title, name, 0.99)
+        add(entry.title_zh, name, 0.99)
+        for seed in entry.seed_names:
+            share = 1.0 if _is_whole(seed, name) else 0.97
+            add(seed, name, share)
+            add(seed.rpartition("::")[2], name, share - 0.01)
+        for symbol in entry.symbols:
+            if len(symbol["name"]) > 2:
+                add(symbol["name"], name, 0.95)
+            add(symbol["meaning"], name, 0.8)
+            add(symbol["meaning_zh"], name, 0.8)
+        for where, result in entry.uses:
+            add(result, name, 0.93)
+            if result and "causal_self_attention" in where:
+                add(f"attn.{result}", name, 0.94)
+            elif result and name in ("linear", "gelu", "relu"):
+                add(f"mlp.{result}", name, 0.94)
+    for concept in CONCEPTS:
+        for rank, name in enumerate(concept.entries):
+            for text, weight in ((concept.en, 0.99), (concept.zh, 0.99), *((a, 0.98) for a in concept.also)):
+                add(text, name, weight - 0.03 * rank)
+    return tuple(_Phrase(text, entry, weight) for (text, entry), weight in found.items())
+
+
+def _is_whole(seed: str, name: str) -> bool:
+    """Say whether a seed name that several entries share is mostly this one: the composite, or the same word."""
+    last = seed.rpartition("::")[2].lower()
+    return name in last or ("attention" in last and name == "causal_self_attention")
+
+
+def _by_words(query: str) -> Iterator[tuple[str, float]]:
+    asked = re.sub(r"^blocks \d+ ", "", _plain(query))
+    if not asked:
+        return
+    words = [w for w in dict.fromkeys(asked.split()) if not STOP.fullmatch(w) and not w.isdigit()]
+    if not words:
+        return
+    for phrase in _phrases():
+        text = phrase.text
+        if text == asked or text.replace(" ", "") == asked.replace(" ", ""):
+            yield phrase.entry, phrase.weight
+            continue
+        score = 0.0
+        if _within(asked, text) or _within(text, asked):
+            shorter, longer = sorted((len(asked), len(text)))
+            score = 0.6 + 0.3 * shorter / longer
+        ratio = SequenceMatcher(None, asked, text)
+        if ratio.real_quick_ratio() >= 0.75 and ratio.quick_ratio() >= 0.75:
+            score = max(score, 0.95 * ratio.ratio() if ratio.ratio() >= 0.75 else 0.0)
+        common = _shared(words, text.split()) if len(words) <= MOST_WORDS else 0
+        if common and common >= 0.5 * len(words):
+            score = max(score, 0.4 + 0.25 * common / len(words) + 0.2 * common / len(text.split()))
+        if score:
+            yield phrase.entry, phrase.weight * min(score, 0.95)
+
+
+def _shared(words: list[str], others: list[str]) -> int:
+    """Count the words that both have, endings aside (score, scores; embed, embedding)."""
+    return sum(any(_same_stem(word, other) for other in others) for word in words)
+
+
+def _same_stem(a: str, b: str) -> bool:
+    shorter, longer = sorted((a, b), key=len)
+    return a == b or (len(shorter) > 3 and len(longer) - len(shorter) <= 3 and longer.startswith(shorter))
+
+
+def _within(part: str, whole: str) -> bool:
+    if re.search(r"[\u4e00-\u9fff]", part):
+        return len(part) >= 2 and part in whole
+    return len(part) >= 3 and re.search(rf"(?<![a-z0-9]){re.escape(part)}(?![a-z0-9])", whole) is not None
+
+
+@cache
+def _formulas() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    found = []
+    for name, entry in entries().items():
+        own = [
+            part for text in (entry.latex, entry.latex_derivative) for part in re.split(r",\s*\\quad|\\quad", text)
+        ]
+        own += [part for text in (entry.plain, entry.plain_derivative) for part in re.split(r",\s{2,}|;\s|\n", text)]
+        own += [s["latex"] for s in entry.symbols if "_" in s["latex"]]
+        for text in (entry.latex, *own, *NOTATIONS.get(name, ())):
+            parts = tuple(formula.tokens(text))
+            if parts:
+                found.append((name, _compact(text), parts))
+    return tuple(found)
+
+
+def _by_formula(query: str) -> Iterator[tuple[str, float]]:
+    asked = formula.tokens(query)
+    if not asked or not (FORMULA.search(query) or PRODUCT.fullmatch(query)):
+        return
+    seen: dict[str, float] = {}
+    for name, written, other in _formulas():
+        score = 1.0 if written == _compact(query) else 0.97 * formula.similarity(asked, other)
+        seen[name] = max(seen.get(name, 0.0), score)
+    yield from seen.items()
+
+
+def _by_symbol(query: str) -> Iterator[tuple[str, float]]:
+    """One symbol alone.
+
+    A Greek letter or infinity: first where it stands for an input or a setting, then where it is written. A letter
+    with indices, such as S_{b,i,j}: first where it is made, then where it is read.
+    """
+    if SYMBOL.fullmatch(query):
+        letter = query.strip()[0]
+        for name, entry in entries().items():
+            own = [s["latex"] for s in entry.symbols]
+            if own and letter in own[-1].split(", "):
+                yield name, 0.95
+            elif letter in own:
+                yield name, 0.8
+        return
+    asked = [token for token in formula.tokens(query) if token.isalpha()]
+    if len(asked) != 1 or asked[0] not in formula.LETTERS:
+        return
+    for name, entry in entries().items():
+        settings = (SETTINGS.get(setting.partition("=")[0], "") for setting in entry.settings)
+        own = (*(s["latex"] for s in entry.symbols), *settings)
+        for texts, score in ((own, 0.9), ((entry.latex,), 0.85), (NOTATIONS.get(name, ()), 0.7)):
+            if any(asked[0] in formula.tokens(text) for text in texts):
+                yield name, score
+                break
+
+
+def _compact(text: str) -> str:
+    return re.sub(r"[\s{}$]", "", text)
+
+
+def _plain(text: str) -> str:
+    """Lower-case words of a query or phrase, whatever joined them (`::`, `_`, `-`, `.`)."""
+    text = re.sub(r"\((?:\.\.\.)?\)|`|\$", " ", text.lower())
+    return " ".join(re.findall(r"[a-z0-9]+|[\u4e00-\u9fff]+", text))

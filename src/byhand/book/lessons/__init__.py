@@ -1,0 +1,1 @@
+"""Lessons: worked examples as numbered steps."""

@@ -1,0 +1,149 @@
+"""Steps of a lesson on the way back: what each application hands to its inputs, and where the ways add up.
+
+A gradient is written as the derivative's own arithmetic where that is known (`gradient_terms`), and as a sum of
+cotangents times slopes everywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from byhand.book.finding.index import Entry, entries
+from byhand.book.lessons.exact_terms import leaf_text
+from byhand.book.lessons.forward_steps import COPIES, defined, floats, with_inputs
+from byhand.book.lessons.gradient_terms import gradient_term
+from byhand.book.lessons.lesson import Number, Step, Words, factor, form, grid, written
+from byhand.book.numbers import arithmetic
+from byhand.book.numbers.rounding import settled_walk
+from byhand.book.practice.misconceptions import Mistake, backward_mistakes
+from byhand.book.words.plain_math import plain
+from byhand.engine import BackwardStep, Tensor
+from byhand.tracing.contributions import Contribution, contributions
+from byhand.tracing.trace import Watched
+
+MANY = 6  # of a sum of more contributions only the ends are shown
+
+
+def backward_steps(loss: Tensor, watched: Watched, d_loss: Any = None) -> list[Step]:
+    """Return a step for each application on the way back, with sums where a tensor was used more than once."""
+    one = np.ones(loss.shape, dtype=loss.dtype) if d_loss is None else d_loss
+    gathered: dict[str, list[np.ndarray]] = {}
+    steps: list[Step] = []
+    for back in settled_walk(loss, one, watched):
+        for name in watched.result_names(back.node):
+            steps += _total_step(name, gathered.pop(name, []))
+        numbers: list[Number] = []
+        results: list[tuple[str, str]] = []
+        done: set[int] = set()
+        for slot, (tensor, d) in enumerate(zip(back.node.inputs, back.d_inputs, strict=True)):
+            if d is None or not tensor.requires_grad or id(tensor) in done:
+                continue
+            done.add(id(tensor))
+            name = watched.name(tensor)
+            together = np.asarray(_sum_for(tensor, back))
+            gathered.setdefault(name, []).append(together)
+            if back.node.equation.name not in COPIES:
+                numbers += _gradient_numbers(back, slot, name, together, watched)
+            if np.ndim(together):
+                results.append((f"∂{name}", grid(together)))
+        entry = entries()[back.node.equation.name]
+        title = Words(f"Derivative: {entry.title}", f"导数：{entry.title_zh}")
+        steps.append(
+            Step(
+                title,
+                with_inputs(
+                    derivative(entry),
+                    back.node.equation,
+                    tuple(map(watched.name, back.node.inputs)),
+                    *_cotangents(back, watched),
+                ),
+                str(entry.derivative),
+                tuple(numbers),
+                tuple(results),
+                stem=entry.name,
+            )
+        )
+    for name, parts in gathered.items():
+        steps += _total_step(name, parts)
+    return steps
+
+
+def _cotangents(back: BackwardStep, watched: Watched) -> list[tuple[str, str]]:
+    """Return the letter of each result's gradient with the name that it has here."""
+    equation = back.node.equation
+    letters = plain(equation.result.latex).split(",")
+    if equation.result.latex in (symbol.latex for symbol in equation.inputs):
+        letters = [f"{letters[0]}_out"]  # the residual stream is X before and after
+    names = watched.result_names(back.node)
+    return [(f"∂{letter.strip()}", f"∂{name}") for letter, name in zip(letters, names, strict=False)]
+
+
+def derivative(entry: Entry) -> Words:
+    """Return its derivative in the same way."""
+    return Words(entry.plain_derivative, plain(entry.latex_derivative, "zh"))
+
+
+def _sum_for(tensor: Tensor, back: BackwardStep) -> Any:
+    """Add what one application hands back to a tensor that may stand in several of its places (x + x)."""
+    first, *others = [
+        d for t, d in zip(back.node.inputs, back.d_inputs, strict=True) if t is tensor and d is not None
+    ]
+    return sum(others, first)
+
+
+def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, watched: Watched) -> Iterator[Number]:
+    """Yield every element of the gradient of one input: the derivative's own arithmetic, or contributions."""
+    data = tuple(t.data for t in back.node.inputs)
+    plain_data = floats(data)
+    d_result = np.asarray(back.d_results[0], dtype=np.float64)
+    seen: set[Any] = set()
+    for index in np.ndindex(*d.shape):
+        term = gradient_term(back, slot, index)
+        if term is not None:
+            leaf = leaf_text(data)
+            yield from defined(term, leaf, data, index, seen)
+            text, letters = arithmetic.expression(term, leaf), ""
+        else:
+            text, letters = _shared(list(contributions(back, back.node.inputs[slot], index, watched)))
+        mistakes = backward_mistakes(back.node.equation.name, plain_data, d_result, slot, index, back.node.static)
+        yield Number(written(f"∂{name}", index), text, float(d[index]), form(d[index]), tuple(mistakes), letters)
+
+
+def _shared(found: list[Contribution]) -> tuple[str, str]:
+    """Write a sum of cotangents times slopes, in numbers and in letters; of a long one its ends."""
+    numbers = [f"{factor(s.cotangent)} × {factor(s.slope)}" for s in found]
+    letters = [f"{written('∂' + s.name, s.index)} × slope" for s in found]
+    if len(found) > MANY:
+        numbers, letters = ([*parts[:2], "…", parts[-1]] for parts in (numbers, letters))
+    return " + ".join(numbers) or "0", " + ".join(letters)
+
+
+def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
+    """Return the step that adds the gradients which reached a tensor on several ways; none for a single way."""
+    if len(parts) < 2:
+        return []
+    total = sum(parts[1:], parts[0])
+    numbers = tuple(
+        Number(
+            written(f"∂{name}", index),
+            " + ".join(factor(part[index]) for part in parts),
+            float(total[index]),
+            form(total[index]),
+            (Mistake(float(parts[-1][index]), "forgot one of the ways", "漏掉了其中一路"),),
+        )
+        for index in np.ndindex(*total.shape)
+    )
+    title = Words(f"Both ways to {name} add up", f"{name} 的各路梯度相加")
+    entry = entries()["backward"]
+    return [
+        Step(
+            title,
+            Words("d_x = sum over uses of x of the vjp of each use", "∂x = x 的各次使用传回的梯度之和"),
+            str(entry.forward),
+            numbers,
+            ((f"∂{name}", grid(total)),),
+        )
+    ]

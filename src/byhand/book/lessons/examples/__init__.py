@@ -1,0 +1,54 @@
+"""Worked examples to do on paper, one file each: `lesson(exact)` builds the whole of it from weights alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from byhand.book.entries import contract as example
+from byhand.book.lessons.lesson import Lesson, Words
+from byhand.book.numbers.exact import exact_array
+from byhand.errors import ByhandError
+
+TITLES = {
+    "paper-gpt": Words(
+        "A GPT on paper: bytes to loss, every gradient, one update", "纸上的 GPT：从字节到损失、全部梯度与一次更新"
+    ),
+    "paper-gpt-4": Words("The same with four columns and two heads", "同样的模型：四列、两个头"),
+    "matrix-core": Words("The 2 × 2 matrix core, trained on one row", "2 × 2 矩阵核心，用一行训练"),
+    "matrix-core-rows": Words("The 2 × 2 matrix core, trained on both rows", "2 × 2 矩阵核心，用两行训练"),
+    "matrix-core-exercise": Words(
+        "Stand-alone exercise: from a prediction to new values", "独立练习：从预测到新的值权重"
+    ),
+    "post-norm": Words(
+        "A post-norm block with ReLU and two heads, without a mask", "后置归一化、ReLU、两个头、无掩码的块"
+    ),
+    "attention-index": Words("One attention score traced to flat offsets", "追踪一个注意力分数的内存偏移量"),
+    "memory-layout": Words("Where an element lies in row-major memory", "元素在行主序内存中的位置"),
+    "multi-head": Words("The same input through one head and through two", "同一输入经过一个头与两个头"),
+    "kv-cache": Words("Three tokens with and without a KV cache", "三个词元：有与没有键值缓存"),
+    "sampling": Words("Temperature and top-k on four logits", "四个 logits 上的温度与 top-k"),
+    "cross-entropy": Words("Cross-entropy and its gradient", "交叉熵及其梯度"),
+    "gelu": Words("GELU and its slope", "GELU 及其斜率"),
+    "layer-norm": Words("LayerNorm and what its derivative removes", "层归一化，以及它的导数去掉了什么"),
+    "adamw": Words("Two steps of AdamW", "AdamW 的两步"),
+}
+
+
+def make(name: str, exact: bool = False) -> Lesson:
+    """Build a worked example, with fractions and roots where they exist if `exact`; ByhandError for a wrong name."""
+    if name not in TITLES:
+        near = get_close_matches(name[:80], TITLES, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(TITLES)}."
+        raise ByhandError(f"there is no worked example {name[:80]!r}. {hint}")
+    with np.errstate(all="ignore"):
+        return import_module(f"byhand.book.lessons.examples.{name.replace('-', '_')}").lesson(exact)
+
+
+def numbers(exact: bool) -> Callable[[Any], np.ndarray]:
+    """Return what makes arrays of nested closed forms: of Exacts, or of float64."""
+    return (lambda nested: exact_array(example.array(nested))) if exact else example.array

@@ -1,0 +1,31 @@
+"""Two AdamW steps on two parameters, from zero moments: what bias correction does is plain to see."""
+
+from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.forward_steps import update_step
+from byhand.book.lessons.lesson import Lesson, Words, grid, number_text
+
+THETA, GRADIENTS, RATE = [1, -2], ([2, "-1/2"], [1, "1/2"]), 0.1
+SETTINGS = {"beta1": 0.9, "beta2": 0.99, "eps": 0.0, "weight_decay": 0.1}
+
+
+def lesson(exact: bool) -> Lesson:
+    """The first step moves by lr whatever the gradient's size; the second shows the moving averages at work."""
+    array = numbers(exact)
+    theta, zero = array(THETA), array([0, 0])
+    first, (theta, m, v) = update_step("θ", theta, array(GRADIENTS[0]), zero, zero, RATE, 1, "g1", **SETTINGS)
+    second, _ = update_step("θ", theta, array(GRADIENTS[1]), m, v, RATE, 2, "g2", **SETTINGS)
+    intro = Words(
+        "From zero, m is a tenth and v a hundredth of what it should be; the corrections undo just that. So the "
+        "first "
+        "step moves each parameter by the learning rate, and by its decay. eps is left out to keep the numbers "
+        "clean.",
+        "从零开始，m 只有应有值的十分之一，v 只有百分之一，偏差修正恰好补回来。"
+        "所以第一步中每个参数移动一个学习率，外加权重衰减。"
+        "为了数字整齐，这里省去 eps。",
+    )
+    start = (
+        ("θ", grid(array(THETA))),
+        *((f"g{t}", grid(array(g))) for t, g in enumerate(GRADIENTS, 1)),
+        *((n, number_text(x)) for n, x in (("lr", RATE), *SETTINGS.items())),
+    )
+    return Lesson("adamw", TITLES["adamw"], intro, (first, second), start)

@@ -1,0 +1,69 @@
+"""One attention score, from its index to the flat offsets of everything that it reads and writes."""
+
+import numpy as np
+
+from byhand.book.finding.index import entries
+from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.examples.layout import offset_number
+from byhand.book.lessons.forward_steps import forward_step, given
+from byhand.book.lessons.lesson import Lesson, Step, Words
+from byhand.engine import Tensor
+from byhand.equations import attention_scores
+from byhand.tracing.trace import watch
+
+SHAPE = (2, 2, 3, 2)  # B, H, T, D
+PLACE = (1, 0, 2, 1)  # b, h, t, s
+
+
+def lesson(exact: bool) -> Lesson:
+    """Offsets of the queries, the keys and the score; then the score itself, read from flat memory."""
+    array = numbers(exact)
+    flat = np.arange(int(np.prod(SHAPE)))
+    q = Tensor(array(((flat % 5) - 2).reshape(SHAPE).tolist()), name="q")
+    k = Tensor(array(((flat % 7) - 3).reshape(SHAPE).tolist()), name="k")
+    _, watched = watch(lambda: attention_scores(q, k, name="scores"))
+    application, _ = watched.made["scores"]
+    whole = forward_step(application, watched)
+    b, h, t, s = PLACE
+    where = str(entries()["attention_scores"].forward)
+    d_values = range(SHAPE[-1])
+    steps = (
+        Step(
+            Words("Where the query lies", "查询在哪里"),
+            Words("offset of q[b,h,t,d] = ((b H + h) T + t) D + d", "q[b,h,t,d] 的偏移量 = ((b H + h) T + t) D + d"),
+            where,
+            tuple(offset_number("q", (b, h, t, d), SHAPE) for d in d_values),
+            (("q, flat", str(q.data.astype(float).astype(int).reshape(-1).tolist())),),
+        ),
+        Step(
+            Words("Where the key lies", "键在哪里"),
+            Words("offset of k[b,h,s,d] = ((b H + h) S + s) D + d", "k[b,h,s,d] 的偏移量 = ((b H + h) S + s) D + d"),
+            where,
+            tuple(offset_number("k", (b, h, s, d), SHAPE) for d in d_values),
+            (("k, flat", str(k.data.astype(float).astype(int).reshape(-1).tolist())),),
+        ),
+        Step(
+            whole.title,
+            whole.formula,
+            whole.where,
+            tuple(n for n in whole.numbers if n.label == f"scores[{b},{h},{t},{s}]"),
+            stem=whole.stem,
+        ),
+        Step(
+            Words("Where the score is written", "分数写到哪里"),
+            Words(
+                "offset of scores[b,h,t,s] = ((b H + h) T + t) S + s",
+                "scores[b,h,t,s] 的偏移量 = ((b H + h) T + t) S + s",
+            ),
+            where,
+            (offset_number("scores", PLACE, (*SHAPE[:3], SHAPE[2])),),
+        ),
+    )
+    intro = Words(
+        f"B, H, T, D = {', '.join(map(str, SHAPE))}. The score of query t = {t} for key s = {s} in batch {b}, "
+        f"head {h}: two "
+        "contiguous runs of D numbers are multiplied, and one number is written.",
+        f"B、H、T、D = {'、'.join(map(str, SHAPE))}。第 {b} 个样本、第 {h} 个头里，查询 t = {t} 对键 s = {s} 的分数："
+        "两段各 D 个连续的数相乘求和，再写入一个数。",
+    )
+    return Lesson("attention-index", TITLES["attention-index"], intro, steps, given(watched))

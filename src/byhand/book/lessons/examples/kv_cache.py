@@ -1,0 +1,105 @@
+"""Three tokens decoded one by one with a KV cache, and all at once without: fewer rows, the same logits."""
+
+import numpy as np
+
+from byhand.book.finding.index import entries
+from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.examples.paper_gpt import BYTES, model_of
+from byhand.book.lessons.examples.paper_gpt_4 import CONFIG
+from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS as FOUR_COLUMNS
+from byhand.book.lessons.forward_steps import forward_steps
+from byhand.book.lessons.lesson import Lesson, Number, Step, Words, difference, grid, written
+from byhand.book.practice.misconceptions import Mistake
+from byhand.engine import scope
+from byhand.generation import KVCache
+from byhand.tracing.trace import watch
+
+WEIGHTS = FOUR_COLUMNS | {"wpe": [[0, 0, "1/2", 0], [0, 0, 0, 0], [1, 0, 0, 0]]}  # each key gets its own weight
+SHOWN = ("attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "logits")
+
+
+def lesson(exact: bool) -> Lesson:
+    """Decode with the cache, show what each token computes, and hold the logits against the whole pass."""
+    array = numbers(exact)
+    model = model_of(CONFIG, {n: array(w) for n, w in WEIGHTS.items()})
+    for parameter in model.parameters().values():
+        parameter.requires_grad = False  # a cache passes no gradient back
+    tokens = list(BYTES[:-1])
+
+    def at_once():
+        with scope("all"):
+            return model.forward_logits(np.asarray([tokens]))
+
+    whole, watched = watch(at_once)
+    cache = KVCache(CONFIG, 1, array(0).dtype)
+    steps = forward_steps(watched, lambda name: name.endswith(SHOWN))
+    rows = []
+    for t, token in enumerate(tokens):
+
+        def decode(t: int = t, token: int = token):
+            with scope(f"token{t}"):
+                return model.forward_logits(np.asarray([[token]]), cache)
+
+        logits, watched = watch(decode)
+        rows.append(logits.data[0, 0])
+        steps += forward_steps(watched, lambda name: name.endswith(SHOWN))
+    steps += [_counted(len(tokens)), _compared(np.stack(rows), whole.data[0])]
+    intro = Words(
+        "Keys and values of earlier tokens are kept. A new token computes only its own row of Q, K and V; row t "
+        "of the "
+        "scores needs q of token t and the keys up to t, none of which a later token can change. That is why "
+        "both agree. First all three tokens at once, without a cache; then one by one, with it. Only the steps in "
+        "which tokens meet, and the logits, are shown: embeddings, LayerNorms, the projection and the MLP work on "
+        "each token alone and are left out here (paper-gpt-4 has them all).",
+        "先前词元的键与值被保存下来。新词元只计算自己那一行的 Q、K、V；分数的第 t 行只需要词元 t 的查询与直到 t "
+        "的键，"
+        "后面的词元不会改变它们，所以两种做法结果相同。先不用缓存，三个词元一次算完；再用缓存逐个计算。"
+        "这里只列出词元之间有联系的几步与 logits：嵌入、层归一化、输出投影与前馈网络对每个词元单独计算，"
+        "这里略去（全部步骤见 paper-gpt-4）。",
+    )
+    start = (("tokens", str(tokens)), *((n, grid(p.data)) for n, p in model.parameters().items()))
+    return Lesson("kv-cache", TITLES["kv-cache"], intro, tuple(steps), start)
+
+
+def _counted(n: int) -> Step:
+    without = n * (n + 1) // 2
+    numbers = (
+        Number(
+            Words("rows without a cache", "没有缓存时的行数"),
+            " + ".join(str(t + 1) for t in range(n)),
+            without,
+            mistakes=(Mistake(n, "counted the last pass only", "只数了最后一遍"),),
+        ),
+        Number(
+            Words("rows with the cache", "有缓存时的行数"),
+            " + ".join("1" for _ in range(n)),
+            n,
+            mistakes=(Mistake(without, "recomputed the earlier rows", "把先前的行又算了一遍"),),
+        ),
+    )
+    return Step(
+        Words("Rows of Q, K and V that are computed", "计算了多少行 Q、K、V"),
+        Words(
+            "without: the whole context for each new token; with: one row for each",
+            "没有缓存：每个新词元都重算整个上下文；有缓存：每个词元只算一行",
+        ),
+        str(entries()["kv_cache"].forward),
+        numbers,
+    )
+
+
+def _compared(cached: np.ndarray, whole: np.ndarray) -> Step:
+    found = tuple(
+        Number(
+            written("Δ logits", (t, v)),
+            difference(cached[t, v], whole[t, v]),
+            round(float(cached[t, v]) - float(whole[t, v]), 12),
+        )
+        for t, v in np.ndindex(*cached.shape)
+    )
+    return Step(
+        Words("The logits agree", "logits 相同"),
+        Words("with the cache − without it", "有缓存的结果 − 没有缓存的结果"),
+        str(entries()["kv_cache"].forward),
+        found,
+    )

@@ -1,0 +1,23 @@
+"""LayerNorm of four columns, where everything shows; and of two, where the derivative hides."""
+
+from byhand.book.lessons.examples.single import both_ways, single
+from byhand.book.lessons.lesson import Lesson, Words
+from byhand.equations import layer_norm
+from byhand.model import EPS
+
+
+def lesson(exact: bool) -> Lesson:
+    """Four columns without eps, so that the numbers are fractions; then two columns with it."""
+    intro = Words(
+        "With four columns, 1, 7, 9 and 15 have mean 8 and standard deviation 5. With two columns the result is "
+        "always "
+        "minus one and plus one, so hardly any gradient gets through: such an example cannot tell a right derivative "
+        "from a wrong one.",
+        "四列 1、7、9、15 的均值为 8，标准差为 5。两列时结果总是负一与正一，几乎没有梯度能通过："
+        "这样的例子分不出导数的对错。",
+    )
+    parts = [
+        both_ways(layer_norm, "y", "x", [[1, 7, 9, 15]], [[1, 0, 0, 0]], exact, eps=0.0),
+        both_ways(layer_norm, "y(C=2)", "x(C=2)", [["1/10", 1]], [[1, 0]], exact, eps=EPS),
+    ]
+    return single("layer-norm", intro, *parts)

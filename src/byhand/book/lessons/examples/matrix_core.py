@@ -1,0 +1,61 @@
+"""The 2 x 2 matrix core, whole: forward, the loss of row 0, every gradient, and one step of gradient descent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from byhand.book.lessons.backward_steps import backward_steps
+from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.forward_steps import forward_steps, given
+from byhand.book.lessons.lesson import Lesson, Step, Words
+from byhand.book.numbers.rounding import settle_gradients
+from byhand.engine import Tensor
+from byhand.equations import add, attention_scores, cross_entropy, linear, matmul, mix, mul, reshape, softmax
+from byhand.tracing.trace import watch
+
+WEIGHTS = {"W_Q": [[1, 0], [0, 1]], "W_K": [[0, 1], [1, 0]], "W_V": [[1, 1], [0, 1]]}
+RATE = "1/10"
+
+
+def lesson(exact: bool, name: str = "matrix-core", targets: tuple[int, ...] = (0,)) -> Lesson:
+    """One target trains row 0 alone; two targets train both rows."""
+    array = numbers(exact)
+    x = Tensor(array([[[[1, 0], [0, 1]]]]), name="X")
+    weights = {n: Tensor(array(w), requires_grad=True, name=n) for n, w in WEIGHTS.items()}
+
+    def whole() -> Tensor:
+        q, k, v = (linear(x, w, name=n) for n, w in zip("QKV", weights.values(), strict=True))
+        attention = softmax(attention_scores(q, k, name="S"), name="A")
+        rows = reshape(mix(attention, v, name="O"), shape=(2, 2), name="rows")
+        if len(targets) == 1:
+            rows = matmul(Tensor(array([[1, 0]]), name="first"), rows, name="z")
+        return cross_entropy(rows, Tensor(np.asarray(targets)), name="loss")
+
+    loss, watched = watch(whole)
+    settle_gradients(loss, array(1), watched)
+    intro = Words(
+        "X, W_Q and W_K make each token look at the other one. The output rows serve as logits over two tokens.",
+        "X、W_Q 与 W_K 使每个词元都去看另一个词元。输出的各行直接当作两个词元上的 logits。",
+    )
+    steps = [*forward_steps(watched), *backward_steps(loss, watched, array(1)), *descend(weights, array(RATE))]
+    return Lesson(name, TITLES[name], intro, tuple(steps), (*given(watched), ("rate", RATE)))
+
+
+def descend(weights: dict[str, Tensor], rate: np.ndarray) -> list[Step]:
+    """Return the steps of W - rate dW for each weight."""
+    steps: list[Step] = []
+    for name, weight in weights.items():
+        slope = Tensor(weight.grad, name=f"∂{name}")
+        minus = Tensor(-rate if rate.dtype.kind != "O" else _negative(rate), name="−rate")
+
+        def new(weight: Tensor = weight, slope: Tensor = slope, minus: Tensor = minus, name: str = name) -> Tensor:
+            return add(weight, mul(slope, minus, name=f"Δ{name}"), name=f"{name}'")
+
+        steps += forward_steps(watch(new)[1])
+    return steps
+
+
+def _negative(rate: np.ndarray) -> np.ndarray:
+    result = np.empty((), dtype=object)
+    result[()] = -rate[()]
+    return result

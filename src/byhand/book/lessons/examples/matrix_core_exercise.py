@@ -1,0 +1,48 @@
+"""An exercise that stands alone: a prediction of 0.7 and 0.3, and what it changes in W_V.
+
+The prediction belongs to no model; everything after it is right arithmetic. Its logits are the logarithms of the
+probabilities, and the attention weights are those of the matrix core's first row.
+"""
+
+import numpy as np
+
+from byhand.book.lessons.backward_steps import backward_steps
+from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.examples.matrix_core import RATE, WEIGHTS, descend
+from byhand.book.lessons.forward_steps import forward_steps, given
+from byhand.book.lessons.lesson import Lesson, Words
+from byhand.book.numbers.rounding import settle_gradients
+from byhand.engine import Tensor
+from byhand.equations import cross_entropy, linear, matmul, softmax
+from byhand.tracing.trace import watch
+
+
+def lesson(exact: bool) -> Lesson:
+    """Loss and its gradient for the given prediction; then back through the weighted sum into W_V."""
+    array = numbers(exact)
+    logits = Tensor(array([["log(7/10)", "log(3/10)"]]), requires_grad=True, name="z")
+    loss, first = watch(lambda: cross_entropy(logits, Tensor(np.asarray([0])), name="loss"))
+    weight = Tensor(array(WEIGHTS["W_V"]), requires_grad=True, name="W_V")
+    x, scores = Tensor(array([[1, 0], [0, 1]]), name="X"), Tensor(array([[0, "1/sqrt(2)"]]), name="S")
+
+    def output() -> Tensor:
+        return matmul(softmax(scores, name="A"), linear(x, weight, name="V"), name="O")
+
+    result, second = watch(output)
+    d_output = array([["-3/10", "3/10"]])
+    settle_gradients(result, d_output, second)
+    intro = Words(
+        "Suppose the model says 0.7 and 0.3 and token 0 is right. The gradient of the logits, −0.3 and 0.3, is "
+        "taken as "
+        "that of the output row, and goes on into W_V.",
+        "假设模型给出 0.7 与 0.3，而正确的是词元 0。logits 的梯度 −0.3 与 0.3 直接当作输出行的梯度，继续传到 W_V。",
+    )
+    steps = (
+        *forward_steps(first),
+        *backward_steps(loss, first, array(1)),
+        *forward_steps(second),
+        *backward_steps(result, second, d_output),
+        *descend({"W_V": weight}, array(RATE)),
+    )
+    start = (*given(first), *given(second), ("rate", RATE))
+    return Lesson("matrix-core-exercise", TITLES["matrix-core-exercise"], intro, steps, start)

@@ -1,0 +1,92 @@
+"""Where [b,t,c] and [b,h,t,s] lie in memory: strides, offsets, neighbours, and the way back."""
+
+from __future__ import annotations
+
+import math
+
+from byhand.book.finding.index import entries
+from byhand.book.lessons.examples import TITLES
+from byhand.book.lessons.examples.layout import offset_number
+from byhand.book.lessons.lesson import Lesson, Number, Step, Words
+from byhand.book.practice.misconceptions import Mistake
+
+STREAM, SCORES = (2, 3, 4), (2, 2, 3, 3)
+PLACES_IN_STREAM = ((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 2, 3))
+PLACES_IN_SCORES = ((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 2, 1))
+
+
+def lesson(exact: bool) -> Lesson:
+    """Strides first, then offsets of elements, then an index from an offset."""
+    where = str(entries()["reshape"].forward)
+    steps: list[Step] = []
+    for name, shape, axes, places in (
+        ("x", STREAM, "B,T,C", PLACES_IN_STREAM),
+        ("scores", SCORES, "B,H,T,S", PLACES_IN_SCORES),
+    ):
+        steps.append(_strides(name, shape, axes, where))
+        numbers = tuple(offset_number(name, index, shape) for index in places)
+        steps.append(
+            Step(
+                Words(f"Offsets in {name} [{axes}]", f"{name} [{axes}] 中的偏移量"),
+                Words("offset = ((i₀ n₁ + i₁) n₂ + i₂) …", "偏移量 = ((i₀ n₁ + i₁) n₂ + i₂) …"),
+                where,
+                numbers,
+            )
+        )
+    steps.append(_way_back(where))
+    intro = Words(
+        "An array is one row of numbers; the last axis is contiguous. Nothing but arithmetic on indices finds an "
+        "element.",
+        "数组在内存中是一整行数，最后一个轴是连续的。找到一个元素只需要对下标做算术。",
+    )
+    return Lesson("memory-layout", TITLES["memory-layout"], intro, tuple(steps))
+
+
+def _strides(name: str, shape: tuple[int, ...], axes: str, where: str) -> Step:
+    letters = axes.split(",")
+    numbers = tuple(
+        Number(
+            Words(f"stride of {letters[k]}", f"{letters[k]} 轴的步长"),
+            " × ".join(map(str, shape[k + 1 :])) or "1",
+            math.prod(shape[k + 1 :]),
+            mistakes=(
+                Mistake(
+                    math.prod(shape[:k]), "took the axes before instead of after", "乘了前面的轴，而不是后面的轴"
+                ),
+            ),
+        )
+        for k in range(len(shape))
+    )
+    return Step(
+        Words(f"Strides of {name} [{axes}] = {list(shape)}", f"{name} [{axes}] = {list(shape)} 的步长"),
+        Words(
+            "stride of an axis = product of the lengths of the axes behind it", "一个轴的步长 = 它后面各轴长度之积"
+        ),
+        where,
+        numbers,
+    )
+
+
+def _way_back(where: str) -> Step:
+    offset, (_, t, c) = 17, STREAM
+    row, column = divmod(offset, c)
+    b, position = divmod(row, t)
+    numbers = (
+        Number(
+            "c",
+            f"{offset} mod {c}",
+            column,
+            mistakes=(Mistake(row, "took the quotient, not the remainder", "取成了商，而不是余数"),),
+        ),
+        Number("t", f"⌊{offset} / {c}⌋ mod {t} = {row} mod {t}", position),
+        Number("b", f"⌊{row} / {t}⌋", b),
+    )
+    return Step(
+        Words(f"Which element of x has offset {offset}?", f"x 中偏移量为 {offset} 的是哪个元素？"),
+        Words(
+            "divide by the last length: the remainder is the last index; go on with the quotient",
+            "除以最后一个轴的长度：余数是最后一个下标；再用商继续",
+        ),
+        where,
+        numbers,
+    )

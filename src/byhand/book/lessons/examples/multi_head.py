@@ -1,0 +1,56 @@
+"""The same input and weights through one head of width 4 and through two heads of width 2."""
+
+from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS
+from byhand.book.lessons.forward_steps import forward_steps, given
+from byhand.book.lessons.lesson import Lesson, Number, Step, Words, difference, written
+from byhand.engine import Tensor, scope
+from byhand.equations import causal_self_attention
+from byhand.tracing.trace import Watched, watch
+
+INPUT = [[[1, 0, -1, 0], [0, 1, 1, 0], [1, 1, 0, -1]]]
+
+
+def lesson(exact: bool) -> Lesson:
+    """Run both, then set their weights beside each other."""
+    array = numbers(exact)
+    runs: dict[int, Watched] = {}
+    steps: list[Step] = []
+    for heads, name in ((1, "one"), (2, "two")):
+        arrays = [
+            Tensor(array(WEIGHTS[f"blocks.0.attn.{k}"]), name=k) for k in ("w_qkv", "b_qkv", "w_proj", "b_proj")
+        ]
+        h = Tensor(array(INPUT), name="h")
+
+        def attend(heads: int = heads, name: str = name, h: Tensor = h, arrays: list[Tensor] = arrays) -> Tensor:
+            with scope(name):
+                return causal_self_attention(h, *arrays, n_heads=heads, name="attn")
+
+        _, runs[heads] = watch(attend)
+        steps += forward_steps(runs[heads])
+    steps.append(_compared(runs))
+    intro = Words(
+        "The projections are the same; only the cut differs. One head makes one pattern of weights for all four "
+        "columns, "
+        "two heads make a pattern for each half, with √2 instead of √4 below the scores.",
+        "投影完全相同，只是切法不同。一个头为四列给出同一组注意力权重；两个头各为一半的列给出一组，分数除以的是 "
+        "√2，而不是 √4。",
+    )
+    return Lesson("multi-head", TITLES["multi-head"], intro, tuple(steps), given(runs[1]))
+
+
+def _compared(runs: dict[int, Watched]) -> Step:
+    one, two = runs[1].tensor("one.attn.weights").data, runs[2].tensor("two.attn.weights").data
+    found = tuple(
+        Number(
+            written("Δ P", (0, h, 2, s)),
+            difference(two[0, h, 2, s], one[0, 0, 2, s]),
+            float(two[0, h, 2, s]) - float(one[0, 0, 2, s]),
+        )
+        for h in range(2)
+        for s in range(3)
+    )
+    title = Words("What changed: the weights of the last token", "变化在哪里：最后一个词元的注意力权重")
+    return Step(
+        title, Words("P of each of the two heads − P of the single head", "两个头各自的 P − 单个头的 P"), "", found
+    )

@@ -1,0 +1,112 @@
+"""A whole GPT on paper: B = 1, T = 3, C = 2, V = 4, from four bytes to the loss, every gradient, one AdamW step.
+
+With C = 2 and no gain, LayerNorm gives only plus or minus one, or nearly nothing; `paper-gpt-4` is the companion in
+which its derivative shows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byhand.book.finding.index import entries
+from byhand.book.finding.landmarks import PLACES
+from byhand.book.lessons.backward_steps import backward_steps
+from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.forward_steps import forward_step, forward_steps, given, update_step
+from byhand.book.lessons.lesson import Lesson, Number, Step, Words, number_text
+from byhand.book.numbers.rounding import settle_gradients, settled_watch
+from byhand.config import ModelConfig
+from byhand.model import EPS, TinyGPT
+from byhand.tracing.trace import Watched
+
+BYTES = (2, 1, 3, 0)
+CONFIG = ModelConfig(vocab_size=4, seq_len=3, d_model=2, n_layers=1, n_heads=1, d_ff=4)
+WEIGHTS: dict[str, Any] = {
+    "wte": [[0, 0], [1, 0], [0, 1], [1, 1]],
+    "wpe": [["1/10", 0], [0, "1/10"], ["1/10", "1/10"]],
+    "blocks.0.attn.w_qkv": [[1, 0, 1, 0, 1, 0], [0, 1, 0, 1, 0, 1]],
+    "blocks.0.attn.b_qkv": [0, 0, 0, 0, 0, 0],
+    "blocks.0.attn.w_proj": [["1/2", 0], [0, "1/2"]],
+    "blocks.0.attn.b_proj": [0, 0],
+    "blocks.0.mlp.w_fc": [[1, 0, "1/2", "-1/2"], [0, 1, "1/2", "1/2"]],
+    "blocks.0.mlp.b_fc": [0, 0, "1/2", 0],
+    "blocks.0.mlp.w_out": [["1/2", 0], [0, "1/2"], ["-1/4", "1/4"], [0, "1/2"]],
+    "blocks.0.mlp.b_out": [0, 0],
+    "lm_head.w": [[1, 0, -1, "1/2"], [0, 1, "1/2", -1]],
+    "lm_head.b": [0, 0, 0, 0],
+}
+OPTIMIZER = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
+RATE = 0.01
+
+
+def lesson(exact: bool) -> Lesson:
+    """Forward, backward, update, and the loss after it."""
+    intro = Words(
+        "LayerNorm of two columns gives plus or minus one (or almost nothing, where both are equal), so its "
+        "derivative "
+        "lets almost nothing through: paper-gpt-4 shows the same with four columns.",
+        "两列的层归一化只能得到正负一（两数相等时几乎为零），所以它的导数几乎什么也不放过：paper-gpt-4 "
+        "用四列展示同样的过程。",
+    )
+    return whole("paper-gpt", intro, CONFIG, WEIGHTS, exact)
+
+
+def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any], exact: bool) -> Lesson:
+    """Return one training step of a model with these weights, on `BYTES`, as a lesson."""
+    array = numbers(exact)
+    arrays = {n: array(w) for n, w in weights.items()}
+    model = model_of(config, arrays)
+    tokens, targets = np.asarray([BYTES[:-1]]), np.asarray([BYTES[1:]])
+    loss, watched = settled_watch(lambda: model.loss(tokens, targets))
+    settle_gradients(loss, array(1), watched)
+    steps = [data_step(), *forward_steps(watched), *backward_steps(loss, watched, array(1))]
+    new: dict[str, Any] = {}
+    for n, p in model.parameters().items():
+        zero = p.data * 0
+        step, results = update_step(n, p.data, p.grad, zero, zero, RATE, 1, **OPTIMIZER)
+        steps.append(step)
+        new[n] = results[0]
+    after = model_of(config, new)
+    steps.append(_loss_step(settled_watch(lambda: after.loss(tokens, targets))[1]))
+    settings = ("lr", RATE), *OPTIMIZER.items(), ("eps of LN", EPS)
+    start = (*given(watched), *((n, number_text(x)) for n, x in settings))
+    return Lesson(name, TITLES[name], intro, tuple(steps), start)
+
+
+def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:
+    """Return a model that computes with these arrays, also where they hold Exacts."""
+    model = TinyGPT(config, arrays={n: np.asarray(a, dtype=np.float64) for n, a in arrays.items()})
+    for n, p in model.parameters().items():
+        p.data = arrays[n]
+    return model
+
+
+def data_step() -> Step:
+    """Return the step that cuts tokens and targets from the bytes."""
+    place = next(p for p in PLACES if p.name == "sample_batch")
+    found = tuple(
+        Number(f"y[{t}]", f"x[{t + 1}]" if t + 1 < len(BYTES) - 1 else f"byte {t + 1}", BYTES[t + 1])
+        for t in range(len(BYTES) - 1)
+    )
+    return Step(
+        Words(place.title, place.title_zh),
+        "x[t] = byte[s + t],  y[t] = byte[s + t + 1]",
+        str(entries()["sample_batch"].forward),
+        found,
+        (("bytes", str(list(BYTES))), ("x", str(list(BYTES[:-1]))), ("y", str(list(BYTES[1:])))),
+    )
+
+
+def _loss_step(watched: Watched) -> Step:
+    application, _ = watched.made["loss"]
+    step = forward_step(application, watched)
+    return Step(
+        Words("The loss after the update", "更新之后的损失"),
+        step.formula,
+        step.where,
+        step.numbers,
+        step.results,
+        stem=step.stem,
+    )

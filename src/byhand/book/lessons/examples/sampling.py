@@ -1,0 +1,65 @@
+"""Sampling from logits 2, 1, 0, -1: as they are, flatter, and cut to the two largest; then one draw."""
+
+import numpy as np
+
+from byhand.book.finding.index import entries
+from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.forward_steps import forward_steps, given
+from byhand.book.lessons.lesson import Lesson, Number, Step, Words, number_text
+from byhand.book.practice.misconceptions import Mistake
+from byhand.engine import Tensor
+from byhand.equations import softmax, temperature, top_k
+from byhand.tracing.trace import watch
+
+LOGITS, TAU, K, UNIFORM = [2, 1, 0, -1], 2.0, 2, 0.7
+
+
+def lesson(exact: bool) -> Lesson:
+    """Probabilities at temperature 1 and 2, after top-k, and the token that a uniform number picks."""
+    z = Tensor(numbers(exact)(LOGITS), name="z")
+
+    def whole() -> Tensor:
+        softmax(z, name="p")
+        softmax(temperature(z, tau=TAU, name="z(τ=2)"), name="p(τ=2)")
+        return softmax(top_k(z, k=K, name="z(k=2)"), name="p(k=2)")
+
+    p, watched = watch(whole)
+    intro = Words(
+        "The same four logits three ways. A higher temperature brings the probabilities together; top-k sends "
+        "all but "
+        "the largest to exactly zero.",
+        "同样四个 logits，三种处理。温度越高，概率越接近；top-k 使最大的几个之外的概率恰好为零。",
+    )
+    start = (*given(watched), ("τ", number_text(TAU)), ("k", str(K)), ("u", number_text(UNIFORM)))
+    return Lesson("sampling", TITLES["sampling"], intro, (*forward_steps(watched), _drawn(p.data)), start)
+
+
+def _drawn(p: np.ndarray) -> Step:
+    running = np.cumsum(p)
+    found = [
+        Number(
+            f"p[0] + … + p[{v}]" if v else "p[0]",
+            " + ".join(number_text(x) for x in p[: v + 1]),
+            float(running[v]),
+        )
+        for v in range(len(p))
+    ]
+    token = int(np.argmax(running.astype(float) > UNIFORM))
+    found.append(
+        Number(
+            Words(f"token drawn with u = {UNIFORM}", f"u = {UNIFORM} 时抽到的词元"),
+            Words("the first whose running sum is above u", "第一个使累计和超过 u 的词元"),
+            token,
+            mistakes=(
+                Mistake(int(np.argmax(p)), "took the likeliest: that is temperature 0", "取了最可能的：那是温度 0"),
+            )
+            if token
+            else (),
+        )
+    )
+    return Step(
+        Words("One draw", "抽取一次"),
+        "v = min { v : p[0] + … + p[v] > u }",
+        str(entries()["generate"].forward),
+        tuple(found),
+    )

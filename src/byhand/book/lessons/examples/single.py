@@ -1,0 +1,32 @@
+"""One equation with one input, forward and back: the frame of the examples that are about a single equation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byhand.book.lessons.backward_steps import backward_steps
+from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.forward_steps import forward_steps, given
+from byhand.book.lessons.lesson import Lesson, Step, Words, grid
+from byhand.engine import Equation, Tensor
+from byhand.tracing.trace import watch
+
+
+def both_ways(
+    equation: Equation, name: str, letter: str, x: Any, d: Any, exact: bool, *others: Tensor, **static: Any
+) -> tuple[tuple[tuple[str, str], ...], list[Step]]:
+    """Return what is given, and the steps: an equation applied to x, and back with the cotangent d."""
+    array = numbers(exact)
+    result, watched = watch(
+        lambda: equation(Tensor(array(x), requires_grad=True, name=letter), *others, name=name, **static)
+    )
+    start = *given(watched), (f"∂{name}", grid(array(d)))
+    return start, [*forward_steps(watched), *backward_steps(result, watched, array(d))]
+
+
+def single(name: str, intro: Words, *parts: tuple[tuple[tuple[str, str], ...], list[Step]]) -> Lesson:
+    """Return a lesson of several such parts; what is given twice is said once."""
+    start = dict(pair for given, _ in parts for pair in given)
+    return Lesson(
+        name, TITLES[name], intro, tuple(step for _, steps in parts for step in steps), tuple(start.items())
+    )

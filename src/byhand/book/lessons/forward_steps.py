@@ -1,0 +1,198 @@
+"""Steps of a lesson on the way forward: each application that was recorded, element by element, from its terms.
+
+Nothing here is typed by hand; a lesson of other weights is the same code with other weights.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from byhand.book.finding.index import Entry, entries
+from byhand.book.lessons.exact_terms import leaf_text, term_value
+from byhand.book.lessons.gradient_terms import ROW_LABELS
+from byhand.book.lessons.lesson import Number, Step, Words, form, grid, written
+from byhand.book.numbers import arithmetic
+from byhand.book.numbers.exact import Exact
+from byhand.book.practice.misconceptions import forward_mistakes, label_mistakes
+from byhand.book.words.plain_math import plain
+from byhand.engine import Equation, Tensor
+from byhand.engine.terms import Index, Term
+from byhand.equations import adamw
+from byhand.tracing.trace import Application, Watched
+
+OF_A_ROW = ("mean", "var", *ROW_LABELS)  # labelled parts that a whole row shares
+COPIES = ("reshape", "transpose", "split_qkv", "merge_heads")  # no arithmetic: only the result is shown
+
+
+def forward_steps(watched: Watched, names: Callable[[str], bool] = lambda name: True) -> list[Step]:
+    """Return a step for each application whose (first) result's name is wanted."""
+    return [
+        forward_step(application, watched)
+        for application in watched.applications
+        if names(names_of(application, watched)[0])
+    ]
+
+
+def given(watched: Watched) -> tuple[tuple[str, str], ...]:
+    """Return what a computation starts from: its leaves, by name."""
+    return tuple((name, grid(tensor.data)) for name, tensor in watched.leaves.items())
+
+
+def forward_step(application: Application, watched: Watched) -> Step:
+    """Return one application as a step: every element of its results."""
+    stem = application.equation.name
+    entry = entries()[stem]
+    names = names_of(application, watched)
+    sources = tuple(map(watched.name, application.inputs))
+    seen: set[tuple[str, tuple[Any, ...]]] = set()
+    numbers: list[Number] = []
+    if stem not in COPIES:
+        for index in np.ndindex(*application.results[0].shape):
+            numbers += _numbers(application, names[0], index, seen, sources)
+    results = tuple((n, grid(t.data)) for n, t in zip(names, application.results, strict=True) if t.data.ndim)
+    return Step(
+        Words(entry.title, entry.title_zh),
+        with_inputs(formula(entry), application.equation, sources),
+        str(entry.forward),
+        tuple(numbers),
+        results,
+        stem=stem,
+    )
+
+
+def update_step(
+    name: str, before: Any, gradient: Any, m: Any, v: Any, lr: float, t: int, slope: str = "", /, **static: float
+) -> tuple[Step, Any]:
+    """Return one AdamW step of one parameter, and the new parameter with its moments; `slope` names its gradient."""
+    results, _ = adamw.forward(before, gradient, m, v, lr, t, **static)
+    inputs = (
+        Tensor(before, name=name),
+        *(Tensor(x, name=n) for x, n in ((gradient, f"∂{name}"), (m, "m"), (v, "v"))),
+        Tensor(np.asarray(lr, dtype=before.dtype) if before.dtype.kind != "O" else _scalar(lr), name="lr"),
+        Tensor(t, name="t"),
+    )
+    application = Application(0, name, adamw, inputs, static, tuple(Tensor(r) for r in results))
+    entry = entries()["adamw"]
+    seen: set[Any] = set()
+    numbers = [n for index in np.ndindex(*before.shape) for n in _numbers(application, f"{name}'", index, seen, ())]
+    title = Words(f"AdamW, step {t}: {name}", f"AdamW 第 {t} 步：{name}")
+    step = Step(
+        title,
+        with_inputs(formula(entry), adamw, (name, slope or f"∂{name}")),
+        str(entry.forward),
+        tuple(numbers),
+        ((f"{name}'", grid(results[0])),),
+        stem="adamw",
+    )
+    return step, results
+
+
+def formula(entry: Entry) -> Words:
+    """Return an equation as a terminal shows it: in Chinese without the English words."""
+    return Words(entry.plain, plain(entry.latex, "zh"))
+
+
+def with_inputs(said: Words, equation: Equation, names: tuple[str, ...], *others: tuple[str, str]) -> Words:
+    """Return a formula and, on a line of its own, what its letters stand for here; same-named ones need no word."""
+    letters = [(plain(symbol.latex), name) for symbol, name in zip(equation.inputs, names, strict=False)]
+    words = [symbol.name for symbol in equation.inputs]
+    english = [(_as_in(said.en, letter, word), name) for (letter, name), word in zip(letters, words, strict=False)]
+    english += [(_as_in(said.en, letter.replace("∂", "d_").replace("X_out", "y")), name) for letter, name in others]
+    lines = [
+        separator.join(f"{letter} = {name}" for letter, name in pairs if letter != name)
+        for separator, pairs in ((", ", english), ("，", (*letters, *others)))
+    ]
+    return Words(f"{said.en}\nhere {lines[0]}", f"{said.zh}\n这里 {lines[1]}") if all(lines) else said
+
+
+def _as_in(formula: str, letter: str, word: str = "") -> str:
+    """Return an input's letter as a formula in plain text writes it: `q` for Q, `W` for W_te, `theta` for θ."""
+    spellings = (letter, letter.lower(), re.sub(r"(?<=\w)_\w+$", "", letter.removeprefix("d_")), word)
+    return next((s for s in spellings if s and re.search(rf"(?<![^\W_]){re.escape(s)}(?![\w(])", formula)), letter)
+
+
+def names_of(application: Application, watched: Watched) -> tuple[str, ...]:
+    """Return the names of an application's results."""
+    return tuple(watched.name(t) for t in application.results)
+
+
+def _numbers(
+    application: Application, name: str, index: Index, seen: set[Any], sources: tuple[str, ...]
+) -> Iterator[Number]:
+    """Yield the labelled parts that this element needs and no earlier one did, then the element itself."""
+    data = tuple(t.data for t in application.inputs)
+    result = application.results[0].data
+    term = application.equation.terms(index, data, result, **application.static)
+    leaf = leaf_text(data)
+    place = written(name, index)
+    yield from defined(term, leaf, data, index, seen, sources)
+    mistakes = forward_mistakes(application.equation.name, floats(data), index, application.static)
+    yield Number(
+        place,
+        arithmetic.expression(term, leaf),
+        float(result[index]),
+        form(result[index]),
+        tuple(mistakes),
+        arithmetic.expression(term, arithmetic.letter),
+        _follow(term, index, sources),
+    )
+
+
+def defined(
+    term: Term,
+    leaf: arithmetic.Leaf,
+    data: tuple[Any, ...],
+    index: Index,
+    seen: set[Any],
+    sources: tuple[str, ...] = (),
+) -> Iterator[Number]:
+    """Yield the labelled parts of a term that were not seen before, with the element or the row they belong to."""
+    for line in arithmetic.definitions(term, leaf):
+        key = (line.label, tuple((part.source, part.value) for part in arithmetic.leaves(line.term)))
+        if key in seen or line.term.op == "max":
+            continue
+        seen.add(key)
+        yield Number(
+            _place(line.label, index),
+            line.expression,
+            line.term.value,
+            form(term_value(line.term, data)),
+            tuple(label_mistakes(line.term)),
+            arithmetic.expression(line.term, arithmetic.letter),
+            _follow(line.term, index, sources),
+        )
+
+
+def _place(label: str, index: Index) -> str:
+    """Return a labelled part's name with the element, or the row, that it belongs to."""
+    return label if "[" in label else written(label, index[:-1] if label in OF_A_ROW else index)
+
+
+def _follow(term: Term, index: Index, sources: tuple[str, ...]) -> Callable[[Mapping[str, float]], float]:
+    """Return what makes a term's value of other numbers, by their labels: of inputs, and of labelled parts."""
+
+    def value(numbers: Mapping[str, float]) -> float:
+        def given(part: Term) -> float | None:
+            if part.source is None:
+                return numbers.get(_place(part.label, index)) if part.parts else None
+            which, place = part.source
+            return numbers.get(written(sources[which], place)) if which < len(sources) else None
+
+        return arithmetic.reworked(term, given)
+
+    return value
+
+
+def floats(data: tuple[Any, ...]) -> tuple[np.ndarray, ...]:
+    """Return arrays of Exacts as float64, and others as they are."""
+    return tuple(np.asarray(x, dtype=np.float64) if x.dtype.kind == "O" else x for x in data)
+
+
+def _scalar(x: float) -> np.ndarray:
+    array = np.empty((), dtype=object)
+    array[()] = Exact.of(x)
+    return array

@@ -1,0 +1,129 @@
+"""A lesson: a computation as numbered steps that can be done on paper, in two languages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from byhand.book.numbers import arithmetic
+from byhand.book.numbers.exact import Exact
+from byhand.book.practice.misconceptions import Mistake
+from byhand.engine.terms import Index
+
+LONGEST_FORM = 24  # characters; longer fractions are no easier to read than a decimal
+IN_CHINESE = {
+    "mean": "均值", "var": "方差", "avg": "均值", "xhat": "x\u0302", "mhat": "m\u0302", "vhat": "v\u0302",
+    "slope": "斜率", "byte": "字节", "bytes": "字节", "masked": "被掩码", "dropped": "被去掉", "rate": "学习率",
+    "eps of LN": "LN 的 eps", "flat": "按内存顺序",
+}  # fmt: skip
+PARTS = re.compile(rf"(?<![\w.])(?:{'|'.join(sorted(IN_CHINESE, key=len, reverse=True))})(?![\w.])")
+
+
+@dataclass(frozen=True)
+class Words:
+    """The same words in both languages."""
+
+    en: str
+    zh: str
+
+    def said(self, lang: str) -> str:
+        """Return them in `en` or `zh`."""
+        return self.zh if lang == "zh" else self.en
+
+
+Said = str | Words  # text that is the same in both languages, or not
+
+
+def say(text: Said, lang: str) -> str:
+    """Return text in `en` or `zh`; names of parts, such as mean and mhat, are translated within arithmetic too."""
+    if isinstance(text, Words):
+        return text.said(lang)
+    return PARTS.sub(lambda part: IN_CHINESE[part[0]], text) if lang == "zh" else text
+
+
+def both(text: Said) -> Words:
+    """Return text in both languages."""
+    return Words(say(text, "en"), say(text, "zh"))
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number to work out: its name, the arithmetic with the numbers put in, the value, known wrong turns.
+
+    `follow` gives what would come out if earlier numbers, by label, were other ones: a slip that was carried on.
+    """
+
+    label: Said
+    expression: Said
+    value: float
+    exact: str = ""
+    mistakes: tuple[Mistake, ...] = ()
+    letters: str = ""
+    follow: Callable[[Mapping[str, float]], float] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The value as it is printed: exact where it has a form, six digits otherwise."""
+        return self.exact or arithmetic.decimal(self.value)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One equation applied, or one derivative: what it says, where its code is, its numbers, and the whole result."""
+
+    title: Words
+    formula: Said
+    where: str
+    numbers: tuple[Number, ...] = ()
+    results: tuple[tuple[str, str], ...] = ()
+    stem: str = ""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A worked example from beginning to end: what is given, and the steps."""
+
+    name: str
+    title: Words
+    intro: Words
+    steps: tuple[Step, ...]
+    given: tuple[tuple[str, str], ...] = ()
+
+
+def number_text(x: Any) -> str:
+    """Write a number of an array: as its form where it has one, else with six digits."""
+    return form(x) or arithmetic.decimal(float(x))
+
+
+def form(x: Any) -> str:
+    """Write a number in its form if it has one that fits on paper."""
+    text = str(x) if isinstance(x, Exact) and x.form is not None else ""
+    return text if len(text) <= LONGEST_FORM else ""
+
+
+def grid(x: Any) -> str:
+    """Return an array as nested rows: `[[1, 1/2], [0, −1]]`."""
+    array = np.asarray(x)
+    if array.ndim == 0:
+        return number_text(array[()])
+    return "[" + ", ".join(grid(row) for row in array) + "]"
+
+
+def factor(x: Any) -> str:
+    """Write a number as it stands in a product."""
+    text = number_text(x)
+    return f"({text})" if " " in text or text.startswith("−") else text
+
+
+def difference(a: Any, b: Any) -> str:
+    """Return a − b as text."""
+    return f"{number_text(a)} − {factor(b)}"
+
+
+def written(name: str, index: Index) -> str:
+    """Return an element's name with its index."""
+    return f"{name}[{','.join(map(str, index))}]" if index else name

@@ -1,0 +1,55 @@
+"""A lesson as text: for the terminal and, in the same words, for Markdown pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from byhand.book.lessons.lesson import Lesson, Number, Step, say
+
+
+def text(lesson: Lesson, lang: str = "en") -> str:
+    """Return the whole lesson, step by step."""
+    lines = [lesson.title.said(lang), "", lesson.intro.said(lang), *given_lines(lesson, lang)]
+    for count, step in enumerate(lesson.steps, 1):
+        lines += ["", *step_lines(count, step, lang)]
+    return "\n".join(lines)
+
+
+def given_lines(lesson: Lesson, lang: str) -> Iterator[str]:
+    """Yield what is given."""
+    if lesson.given:
+        yield from ("", "已知" if lang == "zh" else "Given")
+    named = [(say(name, lang), rows) for name, rows in lesson.given]
+    width = max((len(name) for name, _ in named), default=0)
+    for name, rows in named:
+        yield f"   {name:<{width}} = {rows}"
+
+
+def step_lines(count: int, step: Step, lang: str) -> Iterator[str]:
+    """Yield a step: its heading, its numbers, its result."""
+    yield from heading_lines(count, step, lang)
+    for number in step.numbers:
+        yield f"   {number_line(number, lang)}"
+    yield from result_lines(step, lang)
+
+
+def heading_lines(count: int, step: Step, lang: str) -> Iterator[str]:
+    """Yield what a step is about: title, where its code is, formula."""
+    where = f"  {step.where}" if step.where else ""
+    yield f"{count}. {step.title.said(lang)}{where}"
+    for line in say(step.formula, lang).splitlines():
+        yield f"     {line}"
+
+
+def number_line(number: Number, lang: str = "en") -> str:
+    """Return `label = arithmetic = value`, without saying the same thing twice."""
+    parts = [say(number.label, lang)]
+    if number.expression != number.shown:
+        parts.append(say(number.expression, lang))
+    return " = ".join([*parts, number.shown])
+
+
+def result_lines(step: Step, lang: str = "en") -> Iterator[str]:
+    """Yield the arrays that a step ends with."""
+    for name, rows in step.results:
+        yield f"   → {say(name, lang)} = {rows}"

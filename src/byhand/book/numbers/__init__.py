@@ -1,0 +1,1 @@
+"""Numbers: exact and closed forms, arithmetic as text, rounding."""

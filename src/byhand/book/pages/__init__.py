@@ -1,0 +1,1 @@
+"""The generated parts of the pages in docs/."""

@@ -1,0 +1,82 @@
+"""Generated worked numbers: the hand-sized example of an equation, forward and back, as formulas."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from byhand.book.entries import contract as example
+from byhand.book.lessons.examples import TITLES
+from byhand.book.numbers.closed_form import value
+from byhand.book.pages.blocks.markdown import block, display_lines, say
+from byhand.engine.equation import registry
+
+LONG = 250  # LaTeX longer than this is harder to read than the numbers it stands for
+
+
+@block
+def worked(page: Path, lang: str, stem: str) -> str:
+    """An equation's worked example: inputs, result, the gradient that comes back, and what becomes of it."""
+    equation, numbers = registry[stem], example.load(stem)
+    latex = {s.name: s.latex for s in equation.inputs}
+    results = equation.result.latex.split(", ")
+    pairs = [
+        (
+            say(lang, "Given", "已知") + _settings(numbers.static, lang),
+            [(latex[name], x) for name, x in numbers.inputs.items()],
+        ),
+        (
+            say(lang, "Result", "结果"),
+            list(zip(results, example.several(numbers.result), strict=True)),
+        ),
+        (
+            say(lang, "Gradient that comes back", "传回来的梯度"),
+            [(rf"\partial {name}", d) for name, d in zip(results, example.several(numbers.d_result), strict=True)],
+        ),
+        (
+            say(lang, "Gradients of the inputs", "各输入的梯度"),
+            [(rf"\partial {latex[name]}", d) for name, d in numbers.gradients.items()],
+        ),
+    ]
+    colon = say(lang, ":", "：")
+    parts = [f"{words}{colon}\n\n{_equalities(lines)}" for words, lines in pairs if lines]
+    return "\n\n".join([*parts, numbers.note[lang], *_command(stem, lang)])
+
+
+def _command(stem: str, lang: str) -> list[str]:
+    """Return how to work the equation step by step at the command line, where there is such an example."""
+    name = stem.replace("_", "-")
+    if name not in TITLES:
+        return []
+    return [
+        say(
+            lang,
+            f"Step by step, with a quiz: `byhand work {name} --quiz`",
+            f"逐步演算并带提问：`byhand work {name} --quiz --lang zh`",
+        )
+    ]
+
+
+def _settings(static: dict[str, Any], lang: str) -> str:
+    """Return the settings that an example uses, such as eps = 0."""
+    shown = [f"`{name}={setting}`" for name, setting in static.items()]
+    return say(lang, f", with {', '.join(shown)}", f"（{'、'.join(shown)}）") if shown else ""
+
+
+def _equalities(lines: list[tuple[str, example.Numbers]]) -> str:
+    return display_lines([f"{name} {_numbers(x)}" for name, x in lines])
+
+
+def _numbers(numbers: example.Numbers) -> str:
+    """Return = the closed form, and its decimals where no fraction writes it; only those where the form is long."""
+    exact = example.matrix(numbers)
+    if not re.search(r"[a-z]{2}", str(numbers).replace("inf", "")):
+        return f"= {exact}"
+    decimals = rf"\approx {example.matrix(example.each(_decimal, numbers))}"
+    return f"= {exact} {decimals}" if len(exact) <= LONG else decimals
+
+
+def _decimal(written: Any) -> str:
+    number = value(written)
+    return str(written) if abs(number) == float("inf") else f"{round(number, 6) + 0.0:.6f}".rstrip("0").rstrip(".")

@@ -1,0 +1,109 @@
+"""Generated excerpts of the source: places, definitions, and breakpoints for a debugger."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from byhand.book.finding import index, source
+from byhand.book.finding.landmarks import PLACES
+from byhand.book.pages.blocks.markdown import block, link, link_equation, say, table
+from byhand.book.words.glossary import CONCEPTS
+from byhand.engine.equation import registry
+
+
+@block
+def code(page: Path, lang: str, *definitions: str) -> str:
+    """Places in code, in the order given; each is written `engine/backward.py:walk_back`."""
+    rows = []
+    for number, given in enumerate(definitions, 1):
+        path, name = located(given)
+        rows.append((number, f"`{name}`", link(page, source.definition(path, name))))
+    return table(say(lang, "|Name|Where", "|名称|位置").split("|"), rows)
+
+
+@block
+def places(page: Path, lang: str) -> str:
+    """The code around the equations: what wires, records, trains and stores, with the seed program's names."""
+    rows = []
+    for place in PLACES:
+        where = source.definition(source.PACKAGE / place.path, place.definition)
+        seeds = ", ".join(f"`{name}`" for name in place.seed_names) or "—"
+        rows.append((say(lang, place.title, place.title_zh), f"`{place.definition}`", link(page, where), seeds))
+    head = say(lang, "What|Name|Where|In the seed program", "内容|名称|位置|在种子程序中")
+    return table(head.split("|"), rows)
+
+
+@block
+def glossary(page: Path, lang: str) -> str:
+    """Every term with its translation, its other names, and the page or the code that it leads to."""
+    rows = []
+    for concept in CONCEPTS:
+        first = concept.entries[0]
+        where = link_equation(page, first, lang) if first in registry else link(page, index.entries()[first].forward)
+        others = "；".join(concept.also) if lang == "zh" else "; ".join(concept.also)
+        terms = (concept.zh, concept.en) if lang == "zh" else (concept.en, concept.zh)
+        rows.append((*terms, others.replace("|", "\\|"), where))
+    head = say(lang, "English|Chinese|Also|Where", "中文|英文|又称|位置")
+    return table(head.split("|"), rows)
+
+
+@block
+def design(page: Path, lang: str) -> str:
+    """Links to the pages about the project itself, by their headings; they are written in English only."""
+    folder = page.parent
+    own = [path for path in sorted(folder.glob("*.md")) if not path.name.startswith("index.")]
+    found = [*own, *sorted((folder / "decisions").glob("*.md"))]
+    lines = []
+    for path in found:
+        heading = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        lines.append(f"- [{heading}]({path.relative_to(folder).as_posix()})")
+    return "\n".join(lines)
+
+
+@block
+def breakpoints(page: Path, lang: str, *definitions: str) -> str:
+    """Commands for Python's debugger that stop in each definition, at its first line that runs once."""
+    lines = []
+    for given in definitions:
+        path, name = located(given)
+        first = next(statement for statement in definition(path, name).body if _runs_once(statement))
+        lines.append(f"break {source.shown(path)}:{first.lineno}")
+    return "\n".join(["```text", *lines, "```"])
+
+
+def _runs_once(statement: ast.stmt) -> bool:
+    """Say whether a debugger stops at the statement, and once only: it is no docstring, and nothing in it repeats."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        return False
+    repeats = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    return not any(isinstance(node, repeats) for node in ast.walk(statement))
+
+
+@block
+def snippet(page: Path, lang: str, given: str) -> str:
+    """The source of one definition, with its place."""
+    path, name = located(given)
+    node = definition(path, name)
+    lines = path.read_text(encoding="utf-8").splitlines()[node.lineno - 1 : node.end_lineno]
+    text = dedent("\n".join(lines))
+    return f"{link(page, source.definition(path, name))}\n\n```python\n{text}\n```"
+
+
+def located(given: str) -> tuple[Path, str]:
+    """Return the file and the name in `engine/backward.py:walk_back`; LookupError if they are not there any more."""
+    file, _, name = given.partition(":")
+    path = source.PACKAGE / file
+    if source.definition(path, name) is None:
+        raise LookupError(f"there is no {name} in {file}; the page names something that has moved")
+    return path, name
+
+
+def definition(path: Path, name: str) -> Any:
+    """Return the syntax tree of a function or class such as `TinyGPT.loss`."""
+    node: Any = source.tree(path)
+    for part in name.split("."):
+        node = next(n for n in node.body if getattr(n, "name", "") == part)
+    return node

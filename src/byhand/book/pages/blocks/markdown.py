@@ -1,0 +1,75 @@
+"""Markdown as generated blocks need it: the registry of blocks, tables, formulas, and links to code and to pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from os.path import relpath
+from pathlib import Path
+
+from byhand.book.finding import source
+from byhand.book.words import chinese
+from byhand.engine.equation import registry
+
+Block = Callable[..., str]
+BLOCKS: dict[str, Block] = {}
+ONE_LINE = 70  # LaTeX longer than this is broken at its \quad
+
+
+def block(function: Block) -> Block:
+    """Make a function a kind of block, by its name."""
+    BLOCKS[function.__name__] = function
+    return function
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Return a Markdown table."""
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def say(lang: str, en: str, zh: str) -> str:
+    """Return the words of the page's language."""
+    return zh if lang == "zh" else en
+
+
+def display(latex: str) -> str:
+    """Return a displayed formula in the form that GitHub renders without touching a backslash or underscore."""
+    parts = latex.split(r", \quad ")
+    return display_lines(parts) if len(latex) > ONE_LINE else display_lines([latex])
+
+
+def display_lines(lines: Sequence[str]) -> str:
+    """Return formulas one below the other."""
+    if len(lines) == 1:
+        return f"```math\n{lines[0]}\n```"
+    body = " \\\\[4pt]\n".join(f"& {line}" for line in lines)
+    return f"```math\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n```"
+
+
+def inline(latex: str) -> str:
+    """Return a formula inside a line, in the form that GitHub renders without touching it."""
+    return f"$`{latex}`$"
+
+
+def link(page: Path, place: str | None) -> str:
+    """Return `path:line` as a link from a page to that line; nothing for a place that does not exist."""
+    if place is None:
+        return ""
+    path, _, line = place.rpartition(":")
+    root = source.repository() or Path()
+    target = relpath(root / path, page.parent).replace("\\", "/")
+    return f"[{place}]({target}#L{line})"
+
+
+def link_equation(page: Path, stem: str, lang: str) -> str:
+    """Return an equation's title as a link from a page to the equation's own."""
+    folder = (source.repository() or Path()) / "docs" / "equations"
+    suffix = ".zh-CN.md" if lang == "zh" else ".md"
+    target = relpath(folder / f"{stem}{suffix}", page.parent).replace("\\", "/")
+    return f"[{chinese.title(registry[stem], lang)}]({target})"
+
+
+def decimals(value: float) -> str:
+    """Return a number with six decimals, the precision of every worked number; never a negative zero."""
+    return f"{round(value, 6) + 0.0:.6f}"

@@ -1,0 +1,150 @@
+"""Generated tables of numbers, each worked out by the code that it describes: heads, cache, sampling, costs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byhand.book.pages.blocks.markdown import block, decimals, display_lines, say, table
+from byhand.book.pages.blocks.shapes import EXAMPLE, TOKENS, packed_example
+from byhand.config import ModelConfig
+from byhand.engine import Tensor, no_grad
+from byhand.engine.interpreter import Evaluate, interpreting
+from byhand.equations import attention_scores, causal_softmax, softmax, split_qkv, temperature, top_k, top_p
+from byhand.generation import KVCache
+from byhand.model import TinyGPT
+
+LOGITS = np.array([2.0, 1.0, 0.0, -1.0])
+
+
+@block
+def heads(page: Path, lang: str) -> str:
+    """The attention weights of one packed projection, read as one head and as two."""
+    parts = []
+    for count in (1, 2):
+        q, k, _ = split_qkv.forward(packed_example(), n_heads=count)[0]
+        scores = attention_scores.forward(q, k)[0]
+        weights = causal_softmax.forward(scores)[0]
+        lines = []
+        for h in range(count):
+            product = _matrix([[f"{x:g}" for x in row] for row in q[0, h] @ k[0, h].T])
+            shown = _matrix([list(map(decimals, row)) for row in weights[0, h]])
+            lines.append(rf"Q_{h} K_{h}^{{\top}} = {product}, \; P_{h} = {shown}")
+        words = say(
+            lang, f"Heads: {count}. Width of a head: {q.shape[-1]}.", f"头数：{count}。每个头的宽度：{q.shape[-1]}。"
+        )
+        parts.append(f"{words}\n\n{display_lines(lines)}")
+    return "\n\n".join(parts)
+
+
+def _matrix(rows: list[list[str]]) -> str:
+    return r"\begin{bmatrix}" + r" \\ ".join(" & ".join(row) for row in rows) + r"\end{bmatrix}"
+
+
+@block
+def sampling(page: Path, lang: str) -> str:
+    """Temperature, top-k and top-p on four logits: what each does to the probabilities."""
+    cases = [(f"temperature={t:g}", temperature.forward(LOGITS, tau=t)[0]) for t in (0.5, 1.0, 2.0)]
+    cases += [("top_k=2", top_k.forward(LOGITS, k=2)[0]), ("top_p=0.9", top_p.forward(LOGITS, p=0.9)[0])]
+    rows = [(f"`{name}`", *(decimals(p) for p in softmax.forward(z)[0])) for name, z in cases]
+    return table((say(lang, "Setting", "设置"), *(f"z = {z:g}" for z in LOGITS)), rows)
+
+
+@block
+def cache_rows(page: Path, lang: str) -> str:
+    """Three tokens decoded without and with a cache: rows projected and scores computed at each step, as counted."""
+    model = TinyGPT(EXAMPLE, dtype="float64")
+    cache = KVCache(EXAMPLE, 1, model.dtype)
+    rows, totals = [], [0, 0, 0, 0]
+    for n in range(1, len(TOKENS[0]) + 1):
+        counts = [*_work(model, TOKENS[0][:n], None), *_work(model, TOKENS[0][n - 1 : n], cache)]
+        totals = [a + b for a, b in zip(totals, counts, strict=True)]
+        rows.append((n, TOKENS[0][:n], *counts))
+    rows.append((say(lang, "together", "合计"), "", *totals))
+    head = say(
+        lang,
+        "Step|Tokens so far|Rows without|Scores without|Rows with|Scores with",
+        "步|已有词元|无缓存：行|无缓存：分数|有缓存：行|有缓存：分数",
+    )
+    return table(head.split("|"), rows)
+
+
+class Counter(Evaluate):
+    """Evaluates, and counts the query rows and the scores that attention computes."""
+
+    def __init__(self) -> None:
+        self.rows = self.scores = 0
+
+    def apply(self, equation: Any, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
+        """Apply the equation as always, and look at the shape of what came out."""
+        result = super().apply(equation, inputs, static, name)
+        if equation is attention_scores:
+            self.rows += result.shape[0] * result.shape[2]
+            self.scores += math.prod(result.shape)
+        return result
+
+
+def _work(model: TinyGPT, tokens: list[int], cache: KVCache | None) -> tuple[int, int]:
+    counter = Counter()
+    with interpreting(counter):
+        model.forward_logits([tokens], cache)
+    return counter.rows, counter.scores
+
+
+@block
+def cache_logits(page: Path, lang: str) -> str:
+    """The logits after each token of the example, without a cache and with one."""
+    rows = []
+    for n, whole, cached in cached_logits():
+        rows.append((n, say(lang, "without", "无"), *map(decimals, whole)))
+        rows.append((n, say(lang, "with", "有"), *map(decimals, cached)))
+    return table((say(lang, "Step", "步"), say(lang, "Cache", "缓存"), *(f"z[{v}]" for v in range(4))), rows)
+
+
+def cached_logits() -> list[tuple[int, np.ndarray, np.ndarray]]:
+    """Return for each length of the example its last logits, computed as a whole and token by token."""
+    model = TinyGPT(EXAMPLE, dtype="float64")
+    cache = KVCache(EXAMPLE, 1, model.dtype)
+    with no_grad():
+        return [
+            (
+                n,
+                model.forward_logits([TOKENS[0][:n]]).data[0, -1],
+                model.forward_logits([TOKENS[0][n - 1 : n]], cache).data[0, -1],
+            )
+            for n in range(1, len(TOKENS[0]) + 1)
+        ]
+
+
+@block
+def costs(page: Path, lang: str) -> str:
+    """Multiplications of one forward pass over one sequence, by operation, at the default sizes."""
+    c = ModelConfig()
+    t, d, f, v = c.seq_len, c.d_model, c.ff_width, c.vocab_size
+    rows = [
+        (say(lang, "embedding look-up", "查嵌入表"), "0", 0, say(lang, "copies T C numbers", "只复制 T C 个数")),
+        (say(lang, "queries, keys, values", "查询、键、值"), "3 T C²", 3 * t * d * d, ""),
+        (say(lang, "scores", "分数"), "T² C", t * t * d, ""),
+        (say(lang, "weighted sum", "加权求和"), "T² C", t * t * d, ""),
+        (say(lang, "output projection", "输出投影"), "T C²", t * d * d, ""),
+        (say(lang, "both MLP layers", "前馈网络两层"), "2 T C F", 2 * t * d * f, ""),
+        (
+            say(lang, "LM head", "语言模型头"),
+            "T C V",
+            t * d * v,
+            say(lang, "once, not in each block", "只有一次，不随块重复"),
+        ),
+    ]
+    head = say(lang, "Operation|Multiplications|Default sizes|Note", "运算|乘法次数|默认规模|说明")
+    return table(head.split("|"), rows)
+
+
+@block
+def uniform(page: Path, lang: str) -> str:
+    """The loss of a model that finds every byte equally likely."""
+    v = ModelConfig().vocab_size
+    nats, bits = decimals(math.log(v)), f"{math.log2(v):g}"
+    return say(lang, f"ln {v} = {nats} nats = {bits} bits", f"ln {v} = {nats} 奈特 = {bits} 比特")

@@ -1,0 +1,177 @@
+"""Generated blocks about shapes and order: settings, parameters, the recorded graph, offsets in flat memory.
+
+Their example model is small enough for paper: three tokens, width 4, two heads, four tokens to choose from.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from byhand.book.finding import source
+from byhand.book.pages.blocks.markdown import block, decimals, inline, link_equation, say, table
+from byhand.book.words import chinese
+from byhand.config import ModelConfig
+from byhand.engine.backward import applications
+from byhand.equations import attention_scores, split_qkv
+from byhand.model import TinyGPT, parameter_shapes
+
+EXAMPLE = ModelConfig(vocab_size=4, seq_len=3, d_model=4, n_layers=1, n_heads=2)
+TOKENS, TARGETS = [[2, 1, 3]], [[1, 3, 0]]
+LATEX = {
+    "wte": "W_{te}",
+    "wpe": "W_{pe}",
+    "attn.w_qkv": "W_{qkv}",
+    "attn.b_qkv": "b_{qkv}",
+    "attn.w_proj": "W_{proj}",
+    "attn.b_proj": "b_{proj}",
+    "mlp.w_fc": "W_{fc}",
+    "mlp.b_fc": "b_{fc}",
+    "mlp.w_out": "W_{out}",
+    "mlp.b_out": "b_{out}",
+    "lm_head.w": "W_{lm}",
+    "lm_head.b": "b_{lm}",
+}
+SEED = {"wte": "wte_", "wpe": "wpe_", "lm_head.w": "w_lm_", "lm_head.b": "b_lm_"}
+
+
+class Letter(str):
+    """A length by its letter, so that shapes can be asked for in letters: 3 * C is 3C."""
+
+    def __rmul__(self, factor: Any) -> Letter:
+        """Return the letter with its factor in front."""
+        return Letter(f"{factor}{self}")
+
+
+@block
+def parameters(page: Path, lang: str) -> str:
+    """Every parameter of the default model: symbol, shape in letters and in numbers, how many numbers it holds."""
+    config = ModelConfig()
+    letters: Any = SimpleNamespace(
+        vocab_size=Letter("V"),
+        seq_len=Letter("T"),
+        d_model=Letter("C"),
+        ff_width=Letter("F"),
+        n_layers=config.n_layers,
+        norm_affine=config.norm_affine,
+        norm_position=config.norm_position,
+        tied_embeddings=config.tied_embeddings,
+        lm_head_bias=config.lm_head_bias,
+    )
+    shapes = parameter_shapes(config)
+    rows = []
+    for name, shape in parameter_shapes(letters).items():
+        short = name.removeprefix("blocks.0.")
+        seed = SEED.get(short, short.rpartition(".")[2])
+        size = math.prod(shapes[name])
+        rows.append(
+            (
+                f"`{name}`",
+                inline(LATEX[short]),
+                f"[{', '.join(map(str, shape))}]",
+                list(shapes[name]),
+                size,
+                f"`{seed}`",
+            )
+        )
+    total = sum(math.prod(shape) for shape in shapes.values())
+    rows.append((say(lang, "together", "合计"), "", "", "", total, ""))
+    head = say(
+        lang, "Parameter|Symbol|Shape|Default|Numbers|In the seed program", "参数|符号|形状|默认值|个数|在种子程序中"
+    )
+    return table(head.split("|"), rows)
+
+
+@block
+def config(page: Path, lang: str) -> str:
+    """The settings of a model: field, default, meaning."""
+    tree = source.tree(source.PACKAGE / "config.py")
+    body = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "ModelConfig").body
+    rows = []
+    for field, words in pairwise(body):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(words, ast.Expr):
+            name = field.target.id
+            meaning = say(lang, ast.literal_eval(words.value), chinese.CONFIG[name])
+            rows.append((f"`{name}`", f"`{getattr(ModelConfig(), name)}`", meaning))
+    return table(say(lang, "Field|Default|Meaning", "字段|默认值|含义").split("|"), rows)
+
+
+@block
+def graph(page: Path, lang: str) -> str:
+    """Every application of an equation between the tokens and the loss of the example model, as it is recorded."""
+    loss = TinyGPT(EXAMPLE, dtype="float64").loss(TOKENS, TARGETS)
+    rows = []
+    for number, node in enumerate(applications(loss), 1):
+        symbols = zip(node.inputs, node.equation.inputs, strict=False)
+        inputs = ", ".join(f"`{tensor.name or symbol.name}`" for tensor, symbol in symbols)
+        shape = f"[{','.join(map(str, node.results[0][0]))}]"
+        shown = f"{len(node.results)} × {shape}" if len(node.results) > 1 else shape
+        rows.append((number, link_equation(page, node.equation.name, lang), inputs, f"`{node.name}`", shown))
+    return table(say(lang, "|Equation|Inputs|Result|Shape", "|公式|输入|结果|形状").split("|"), rows)
+
+
+@block
+def offsets(page: Path, lang: str) -> str:
+    """Where elements of (B, T, C) and (B, H, T, S) arrays stand in flat memory."""
+    rows = []
+    for letters, shape, places in (
+        ("B,T,C", (2, 3, 4), ((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 2, 3))),
+        ("B,H,T,S", (2, 2, 3, 3), ((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 0, 0), (1, 1, 2, 2))),
+    ):
+        for place in places:
+            rows.append((f"[{letters}] = {list(shape)}", list(place), _horner(place, shape), _offset(place, shape)))
+    return table(say(lang, "Array|Element|Worked|Offset", "数组|元素|算式|偏移量").split("|"), rows)
+
+
+def _horner(place: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    text = str(place[0])
+    for i, n in zip(place[1:], shape[1:], strict=True):
+        text = f"({text}) × {n} + {i}" if "+" in text else f"{text} × {n} + {i}"
+    return text
+
+
+def _offset(place: tuple[int, ...], shape: tuple[int, ...]) -> int:
+    return int(np.ravel_multi_index(place, shape))
+
+
+@block
+def score_offsets(page: Path, lang: str) -> str:
+    """One attention score, from the flat memory of the packed projection to that of the scores."""
+    b, h, t, s = 0, 1, 2, 0
+    heads, length, width, head_width = EXAMPLE.n_heads, EXAMPLE.seq_len, EXAMPLE.d_model, EXAMPLE.head_width
+    packed = packed_example()
+    flat = packed.ravel()
+    rows, products = [], []
+    for d in range(head_width):
+        at_q = (b, t, h * head_width + d)
+        at_k = (b, s, width + h * head_width + d)
+        i, j = _offset(at_q, packed.shape), _offset(at_k, packed.shape)
+        products.append(flat[i] * flat[j])
+        rows.append((d, list(at_q), i, f"{flat[i]:g}", list(at_k), j, f"{flat[j]:g}", f"{products[-1]:g}"))
+    head = say(
+        lang,
+        "d|q in [B,T,3C]|Offset|Value|k in [B,T,3C]|Offset|Value|Product",
+        "d|q 在 [B,T,3C] 中|偏移量|值|k 在 [B,T,3C] 中|偏移量|值|乘积",
+    )
+    q, k, _ = split_qkv.forward(packed, n_heads=heads)[0]
+    score = attention_scores.forward(q, k)[0][b, h, t, s]
+    place = _offset((b, h, t, s), (1, heads, length, length))
+    result = f"({' + '.join(f'{p:g}' for p in products)}) / √{head_width} = {decimals(score)}"
+    stored = say(
+        lang,
+        f"Sum over root of D: {result}. In the [B,H,T,S] scores it is [{b}, {h}, {t}, {s}], at offset {place}.",
+        f"求和，再除以 D 的平方根：{result}。它是 [B,H,T,S] 分数数组的元素 [{b}, {h}, {t}, {s}]，偏移量为 {place}。",
+    )
+    return f"{table(head.split('|'), rows)}\n\n{stored}"
+
+
+def packed_example() -> np.ndarray:
+    """Return a packed projection (1, 3, 12) of small whole numbers."""
+    size = 3 * EXAMPLE.seq_len * EXAMPLE.d_model
+    return ((np.arange(size) * 7) % 5 - 2.0).reshape(1, EXAMPLE.seq_len, 3 * EXAMPLE.d_model)

@@ -1,0 +1,77 @@
+"""Pages whose facts are generated: finds the marked blocks in docs/ and fills each from the code it describes.
+
+    <!-- generated: reference layer_norm -->
+    ... replaced by what the block `reference` makes of `layer_norm`, in the language of the page ...
+    <!-- end -->
+
+`python -m byhand.book.pages` writes every stale page; with `--check` it only names them and exits with 1. Prose
+outside the marks is written by hand, once in each language (`page.md`, `page.zh-CN.md`).
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from byhand.book.finding.source import repository
+from byhand.book.pages.blocks import BLOCKS
+from byhand.errors import ByhandError
+
+MARK = re.compile(r"(<!-- generated: (?P<block>[^\n]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def docs() -> Path:
+    """Return the folder of the pages; ByhandError where byhand is installed without them."""
+    root = repository()
+    if root is None or not (root / "docs").is_dir():
+        raise ByhandError("there is no docs folder beside this installation. Run this from a checkout.")
+    return root / "docs"
+
+
+def pages() -> list[Path]:
+    """Return every page that has generated blocks, in the order of their names."""
+    root = docs().parent
+    found = [*root.glob("README*.md"), *docs().rglob("*.md")]
+    return sorted(page for page in found if MARK.search(page.read_text(encoding="utf-8")))
+
+
+def language(page: Path) -> str:
+    """Return `zh` for a page called *.zh-CN.md, else `en`."""
+    return "zh" if page.name.endswith(".zh-CN.md") else "en"
+
+
+def twin(page: Path) -> Path:
+    """Return the same page in the other language."""
+    if language(page) == "zh":
+        return page.with_name(page.name.removesuffix(".zh-CN.md") + ".md")
+    return page.with_name(page.name.removesuffix(".md") + ".zh-CN.md")
+
+
+def filled(page: Path) -> str:
+    """Return the page's text with every block made anew; ByhandError for a block that is not known."""
+
+    def fill(mark: re.Match[str]) -> str:
+        kind, *arguments = mark["block"].split()
+        if kind not in BLOCKS:
+            raise ByhandError(f"{page.name} asks for a block {kind!r}. Use one of {', '.join(sorted(BLOCKS))}.")
+        return f"{mark[1]}\n{BLOCKS[kind](page, language(page), *arguments)}\n\n{mark[3]}"
+
+    return MARK.sub(fill, page.read_text(encoding="utf-8"))
+
+
+def stale() -> Iterator[tuple[Path, str]]:
+    """Yield each page whose blocks differ from what the code says, with the text that it should have."""
+    for page in pages():
+        text = filled(page)
+        if text != page.read_text(encoding="utf-8"):
+            yield page, text
+
+
+def main(arguments: list[str]) -> int:
+    """Write stale pages, or with --check only name them; return 1 if --check found one."""
+    check = "--check" in arguments
+    found = list(stale())
+    for page, text in found:
+        if not check:
+            page.write_text(text, encoding="utf-8", newline="\n")
+        print(f"{'stale' if check else 'written'}: {page.relative_to(docs().parent).as_posix()}")
+    return 1 if check and found else 0

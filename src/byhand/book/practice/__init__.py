@@ -1,0 +1,1 @@
+"""Practice: quizzes, grading, mistakes, worksheets."""

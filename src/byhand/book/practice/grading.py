@@ -1,0 +1,164 @@
+"""Grading a filled-in worksheet: credit for each step, and the misconceptions behind what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from byhand.book.lessons.lesson import Number, Words, say
+from byhand.book.practice.misconceptions import Mistake
+from byhand.book.practice.quiz import agrees, check, narrow, worth
+from byhand.book.practice.sheet_text import BLANK
+from byhand.book.practice.sheets import Sheet
+from byhand.errors import ByhandError
+from byhand.files.reading import parse_integer
+
+HEADER = re.compile(r"byhand worksheet: topic=(?P<topic>[\w-]+) seed=(?P<seed>\d+)")
+ANSWER = re.compile(r"^[\s>|*+-]*(?P<number>\d+\.\d+)\b[*|:)\s]*(?P<rest>.*)$")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question as it was answered; `mistake` where a wrong answer is a known one.
+
+    `carried` says that it follows, by right arithmetic, from an earlier number that is wrong: it earns its credit.
+    """
+
+    number: str
+    question: Number
+    written: str
+    right: bool
+    mistake: Mistake | None = None
+    readable: bool = True
+    carried: bool = False
+
+
+@dataclass(frozen=True)
+class StepGrade:
+    """The credit of one step, numbered as on the sheet."""
+
+    number: int
+    title: Words
+    answers: tuple[Answer, ...]
+
+    @property
+    def right(self) -> int:
+        """How many answers are right, or follow from the reader's own earlier numbers."""
+        return sum(a.right or a.carried for a in self.answers)
+
+
+@dataclass(frozen=True)
+class Grade:
+    """The whole sheet, step by step."""
+
+    sheet: Sheet
+    steps: tuple[StepGrade, ...]
+
+    @property
+    def right(self) -> int:
+        """How many answers are right."""
+        return sum(step.right for step in self.steps)
+
+    @property
+    def asked(self) -> int:
+        """How many answers there are to give."""
+        return sum(len(step.answers) for step in self.steps)
+
+    def misconceptions(self, lang: str = "en") -> list[tuple[str, int]]:
+        """Return the mistakes by name with how often each was made, the most frequent first."""
+        made = [a.mistake for step in self.steps for a in step.answers if a.mistake]
+        return Counter(m.zh if lang == "zh" else m.en for m in made).most_common()
+
+    def as_json(self, lang: str = "en") -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {
+            "topic": self.sheet.topic,
+            "seed": self.sheet.seed,
+            "right": self.right,
+            "asked": self.asked,
+            "steps": [
+                {
+                    "number": step.number,
+                    "title": step.title.said(lang),
+                    "right": step.right,
+                    "asked": len(step.answers),
+                    "wrong": [
+                        {
+                            "number": a.number,
+                            "label": say(a.question.label, lang),
+                            "answer": a.written,
+                            "expected": a.question.value,
+                            "mistake": (a.mistake.zh if lang == "zh" else a.mistake.en) if a.mistake else None,
+                            "carried": a.carried,
+                        }
+                        for a in step.answers
+                        if not a.right
+                    ],
+                }
+                for step in self.steps
+            ],
+            "misconceptions": [{"name": name, "times": times} for name, times in self.misconceptions(lang)],
+        }
+
+
+def find_sheet(text: str) -> tuple[str, int] | None:
+    """Return topic and seed of the sheet that a text answers, if it says so."""
+    match = HEADER.search(text)
+    return (match["topic"], parse_integer(match["seed"], "the sheet's seed")) if match else None
+
+
+def read_answers(text: str) -> dict[str, str]:
+    """Return what stands behind the last `=` of each numbered line; a later line for the same number counts."""
+    answers: dict[str, str] = {}
+    for line in narrow(text).splitlines():
+        match = ANSWER.match(line)
+        if match and "=" in match["rest"]:
+            written = match["rest"].rpartition("=")[2].strip(" \t`|*")
+            answers[match["number"]] = "" if set(written) <= {"_"} else written.strip("_ ")
+    return answers
+
+
+def grade(sheet: Sheet, answers: dict[str, str]) -> Grade:
+    """Judge every answer; ByhandError for a number that the sheet does not have."""
+    questions = sheet.questions()
+    strange = [n for n in answers if n not in questions]
+    if strange:
+        last = list(questions)[-1]
+        raise ByhandError(
+            f"the answers have a number {strange[0][:40]}, but sheet {sheet.topic} {sheet.seed} ends at {last}. "
+            "Check topic and seed."
+        )
+    steps = []
+    own: dict[str, float] = {}  # the reader's numbers so far, by label
+    for i, step in enumerate(sheet.exercise.steps, 1):
+        numbered = ((f"{i}.{j}", number) for j, number in enumerate(step.numbers, 1))
+        judged = tuple(_judge(n, question, answers.get(n, ""), own) for n, question in numbered)
+        if judged:
+            steps.append(StepGrade(i, step.title, judged))
+    return Grade(sheet, tuple(steps))
+
+
+def _judge(number: str, question: Number, written: str, own: dict[str, float]) -> Answer:
+    """Judge one answer, against the right number and against what the reader's own earlier numbers lead to."""
+    if not written or written == BLANK:
+        return Answer(number, question, "", False)
+    try:
+        verdict = check(question, written)
+    except ByhandError:
+        return Answer(number, question, written, False, readable=False)
+    given = worth(written)
+    carried = not verdict.right and _follows(question, given, own)
+    own[say(question.label, "en")] = question.value if verdict.right else given
+    return Answer(number, question, written, verdict.right, None if carried else verdict.mistake, carried=carried)
+
+
+def _follows(question: Number, given: float, own: dict[str, float]) -> bool:
+    """Say whether right arithmetic on the reader's own numbers gives this one."""
+    if question.follow is None:
+        return False
+    try:
+        return agrees(given, question.follow(own))
+    except (ArithmeticError, ValueError):  # a slip can lead to the logarithm of a negative number
+        return False

@@ -1,0 +1,101 @@
+"""Checking an answer: right, wrong, or wrong in a way that is known."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from byhand.book.lessons.lesson import Number
+from byhand.book.numbers.closed_form import HOW, LONGEST, value
+from byhand.book.practice.misconceptions import Mistake
+from byhand.errors import ByhandError
+
+RELATIVE = 5e-3  # paper and pencil: three digits are enough
+ROUNDED = 5.1e-4  # or three decimals
+FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an answer is: right or not, and the mistake that leads to it if that is known."""
+
+    right: bool
+    mistake: Mistake | None = None
+
+
+def check(number: Number, answer: str) -> Verdict:
+    """Judge an answer such as `0.33`, `1/3` or `sqrt(2)/2`; ByhandError if it is no number."""
+    given = worth(answer)
+    answer = narrow(answer)
+    if agrees(given, number.value):
+        return Verdict(True)
+    near = _near(given, number.mistakes, number.value) or _near(given, _general(number), number.value)
+    if not near and _is_rounded_too_far(answer, number.value):
+        return Verdict(False, Mistake(given, "rounded it too far: give three digits", "舍入过多：请保留三位有效数字"))
+    return Verdict(False, next(iter(near), None))
+
+
+def worth(answer: str) -> float:
+    """Return the number that an answer is; ByhandError if it is none."""
+    if len(answer) > LONGEST:
+        raise ByhandError(f"{answer[:20]!r}… is no number. {HOW}")
+    return value(tidy(answer))
+
+
+def _near(given: float, mistakes: tuple[Mistake, ...], right: float) -> list[Mistake]:
+    """Return the mistakes that lead to this answer, the nearest first; of equally near ones the simpler first."""
+    found = [m for m in mistakes if agrees(given, m.value) and not agrees(right, m.value)]
+    return sorted(found, key=lambda m: float(f"{abs(m.value - given):.6f}"))
+
+
+def agrees(given: float, right: float) -> bool:
+    """Say whether a number is right to three digits or three decimals; zero only by a number that rounds to it."""
+    if not math.isfinite(right):
+        return given == right
+    if right == 0 or given == 0:
+        return abs(given - right) <= ROUNDED / 10
+    return abs(given - right) <= max(RELATIVE * abs(right), min(ROUNDED, 0.05 * abs(right)))
+
+
+def _is_rounded_too_far(answer: str, right: float) -> bool:
+    """Say whether the answer is the right number with one or two digits only."""
+    written = re.fullmatch(r"\s*[-−]?(\d*)\.?(\d*)\s*", answer)
+    digits = len((written[1] + written[2]).lstrip("0")) if written else 0
+    return 0 < digits < 3 and math.isfinite(right) and math.isclose(worth(answer), float(f"{right:.{digits}g}"))
+
+
+def narrow(text: str) -> str:
+    """Turn the full-width characters of Chinese and Japanese keyboards (２．５ ＝ （ ）) into plain ones."""
+    return text.translate(FULL_WIDTH)
+
+
+def tidy(answer: str) -> str:
+    """Turn what people write (−, ×, √2, ½, ln, ^, ∞, a comma for a point) into a closed form."""
+    text = (
+        narrow(answer)
+        .strip()
+        .replace("−", "-")
+        .replace("×", "*")
+        .replace("·", "*")
+        .replace("^", "**")
+        .replace("∞", "inf")
+    )
+    text = re.sub(r"(?<=\d),(?=\d)", ".", text)
+    text = re.sub(r"\bln\b", "log", text)
+    text = re.sub(r"√\s*(\d+(?:\.\d+)?)", r"sqrt(\1)", text).replace("√", "sqrt")
+    text = re.sub(r"(?<=\d)\s*(?=sqrt)", "*", text)
+    return re.sub(r"(?<![\w.])e\s*\*\*", "exp(1)**", text)
+
+
+def _general(number: Number) -> tuple[Mistake, ...]:
+    """Return the slips that can happen to any number."""
+    v = number.value
+    found = [Mistake(-v, "the sign is turned round", "正负号反了")]
+    if v:
+        found.append(Mistake(1 / v, "that is the reciprocal", "取成了倒数"))
+    found += [
+        Mistake(v * 10, "the decimal point is one place off", "小数点错了一位"),
+        Mistake(v / 10, "the decimal point is one place off", "小数点错了一位"),
+    ]
+    return tuple(found)

@@ -1,0 +1,86 @@
+"""Worksheets: exercises drawn from a seed, with numbers that come out clean enough for paper.
+
+Each topic is one file: `draw(picker) -> Exercise`. Same topic and seed, same sheet, on every machine and Python.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, TypeVar
+
+import numpy as np
+
+from byhand.book.lessons.lesson import Number, Step, Words
+from byhand.errors import ByhandError
+
+Item = TypeVar("Item")
+LARGEST_SEED = 10**18  # it is part of the sheet's name
+
+TOPICS = {
+    "attention": Words("Causal attention with one head", "单头因果注意力"),
+    "cross-entropy": Words("Softmax, cross-entropy and its gradient", "softmax、交叉熵及其梯度"),
+    "layer-norm": Words("LayerNorm and its derivative", "层归一化及其导数"),
+    "backprop": Words("Backpropagation through two layers", "两层网络的反向传播"),
+    "adamw": Words("Two steps of AdamW", "AdamW 的两步"),
+    "full": Words("From tokens to the loss", "从词元到损失"),
+}
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """What is given, by name and as people write it, and the steps whose numbers are asked for."""
+
+    given: tuple[tuple[str, Any], ...]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """An exercise with its topic and seed; questions are numbered `step.number` from 1."""
+
+    topic: str
+    seed: int
+    exercise: Exercise
+
+    @property
+    def title(self) -> Words:
+        """What the sheet is about."""
+        return TOPICS[self.topic]
+
+    def questions(self) -> dict[str, Number]:
+        """Return what is asked, by number such as `2.3`."""
+        return {f"{i}.{j}": n for i, s in enumerate(self.exercise.steps, 1) for j, n in enumerate(s.numbers, 1)}
+
+
+class Picker:
+    """Draws from a seed, by `random.random` alone, whose sequence Python promises to keep."""
+
+    def __init__(self, topic: str, seed: int) -> None:
+        self._random = random.Random(f"{topic} {seed}")
+
+    def one(self, items: Sequence[Item]) -> Item:
+        """Return one of the items."""
+        return items[int(self._random.random() * len(items))]
+
+    def integers(self, low: int, high: int, *shape: int) -> Any:
+        """Return nested lists of whole numbers from low to high, both included."""
+        if not shape:
+            return low + int(self._random.random() * (high - low + 1))
+        return [self.integers(low, high, *shape[1:]) for _ in range(shape[0])]
+
+
+def make(topic: str, seed: int) -> Sheet:
+    """Return the sheet of a topic and seed; ByhandError for a topic that there is not, or a negative seed."""
+    if topic not in TOPICS:
+        near = get_close_matches(topic[:80], TOPICS, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(TOPICS)}."
+        raise ByhandError(f"there is no topic {topic[:80]!r}. {hint}")
+    if not 0 <= seed < LARGEST_SEED:
+        raise ByhandError(f"the seed must be 0 or more, and less than {LARGEST_SEED:.0e}. Use --seed 7.")
+    with np.errstate(all="ignore"):
+        exercise = import_module(f"byhand.book.practice.sheets.{topic.replace('-', '_')}").draw(Picker(topic, seed))
+    return Sheet(topic, seed, exercise)

@@ -1,0 +1,27 @@
+"""Three tokens, head width 4, so that the root below the scores is 2; values of two columns."""
+
+from byhand.book.entries.contract import array
+from byhand.book.lessons.forward_steps import forward_steps
+from byhand.book.practice.sheets import Exercise, Picker
+from byhand.engine import Tensor
+from byhand.equations import attention_scores, causal_softmax, mix
+from byhand.tracing.trace import watch
+
+LARGEST = 6  # of a dot product: beyond, an exponential drowns the others
+
+
+def draw(picker: Picker) -> Exercise:
+    """Draw queries and keys until no dot product is too large; then scores, weights and mixtures."""
+    while True:
+        q, k = picker.integers(-1, 2, 3, 4), picker.integers(-1, 2, 3, 4)
+        dots = [abs(sum(a * b for a, b in zip(x, y, strict=True))) for x in q for y in k]
+        if max(dots) <= LARGEST and len(set(dots)) > 2:
+            break
+    v = picker.integers(-2, 4, 3, 2)
+    tensors = [Tensor(array([[x]]), name=name) for name, x in (("q", q), ("k", k), ("v", v))]
+
+    def whole() -> Tensor:
+        weights = causal_softmax(attention_scores(*tensors[:2], name="S"), name="P")
+        return mix(weights, tensors[2], name="Y")
+
+    return Exercise((("q", q), ("k", k), ("v", v)), tuple(forward_steps(watch(whole)[1])))

@@ -1,0 +1,25 @@
+"""Two rows of logits that are logarithms of small whole numbers, so that every probability is a fraction."""
+
+import numpy as np
+
+from byhand.book.entries.contract import array
+from byhand.book.lessons.backward_steps import backward_steps
+from byhand.book.lessons.forward_steps import forward_steps
+from byhand.book.practice.sheets import Exercise, Picker
+from byhand.engine import Tensor
+from byhand.equations import cross_entropy, softmax
+from byhand.tracing.trace import watch
+
+
+def draw(picker: Picker) -> Exercise:
+    """Draw odds for three tokens in two rows, and the targets."""
+    odds = picker.integers(1, 5, 2, 3)
+    while any(len(set(row)) == 1 for row in odds):
+        odds = picker.integers(1, 5, 2, 3)
+    targets = picker.integers(0, 2, 2)
+    logits = [[f"log({n})" if n > 1 else 0 for n in row] for row in odds]
+    z = Tensor(array(logits), requires_grad=True, name="z")
+    _, first = watch(lambda: softmax(z, name="p"))
+    loss, second = watch(lambda: cross_entropy(z, Tensor(np.asarray(targets)), name="L"))
+    steps = (*forward_steps(first), *forward_steps(second), *backward_steps(loss, second, array(1)))
+    return Exercise((("z", logits), ("y", targets)), steps)

@@ -1,0 +1,76 @@
+"""Two tokens from their ids to the loss and the gradient of the logits: two columns, a vocabulary of three.
+
+LayerNorm of two columns gives 1, −1 or −1, 1: the two tokens get one each, so that attention has something to tell.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from byhand.book.entries.contract import array
+from byhand.book.lessons.backward_steps import backward_steps
+from byhand.book.lessons.forward_steps import forward_steps
+from byhand.book.lessons.lesson import Step, Words, both
+from byhand.book.practice.sheets import Exercise, Picker
+from byhand.engine import Tensor
+from byhand.equations import (
+    add_positional,
+    attention_scores,
+    causal_softmax,
+    cross_entropy,
+    embedding,
+    layer_norm,
+    linear,
+    merge_heads,
+    mix,
+    residual,
+    split_qkv,
+)
+from byhand.tracing.trace import watch
+
+SPREAD = 0.1  # at least, between the weights that the last token gives to the two
+
+
+def draw(picker: Picker) -> Exercise:
+    """Draw until LayerNorm has values, makes different rows of the two tokens, and the scores tell them apart."""
+    while True:
+        wte, wpe = picker.integers(-2, 3, 3, 2), picker.integers(0, 1, 2, 2)
+        tokens = picker.integers(0, 2, 2)
+        targets = picker.integers(0, 2, 2)
+        w_qkv, w_lm = picker.integers(-1, 1, 2, 6), picker.integers(-1, 1, 2, 3)
+        (a, b), (c, d) = ((x + y for x, y in zip(wte[t], p, strict=True)) for t, p in zip(tokens, wpe, strict=True))
+        if (a - b) * (c - d) >= 0:
+            continue
+        given = (("wte", wte), ("wpe", wpe), ("W_qkv", w_qkv), ("W_lm", w_lm))
+        tables = {n: Tensor(array(x), name=n) for n, x in given}
+        logits, first = watch(lambda tables=tables, tokens=tokens: _logits(tables, tokens))
+        last = first.tensor("P").data[0, 0, 1]
+        if abs(float(last[0]) - float(last[1])) > SPREAD:
+            break
+    z = Tensor(logits.data, requires_grad=True, name="Z")
+    loss, second = watch(lambda: cross_entropy(z, Tensor(np.asarray([targets])), name="L"))
+    steps = (*forward_steps(first), *forward_steps(second), *backward_steps(loss, second, array(1)))
+    return Exercise((("tokens", tokens), ("targets", targets), *given, ("eps", 0)), tuple(_asked(steps)))
+
+
+def _logits(tables: dict[str, Tensor], tokens: list[int]) -> Tensor:
+    x = add_positional(embedding(tables["wte"], Tensor(np.asarray([tokens])), name="E"), tables["wpe"], name="X")
+    qkv = linear(layer_norm(x, eps=0.0, name="H"), tables["W_qkv"], name="QKV")
+    q, k, v = split_qkv(qkv, n_heads=1, name="heads")
+    weights = causal_softmax(attention_scores(q, k, name="S"), name="P")
+    x = residual(x, merge_heads(mix(weights, v, name="Y"), name="A"), name="X'")
+    return linear(x, tables["W_lm"], name="Z")
+
+
+def _asked(steps: tuple[Step, ...]) -> Iterator[Step]:
+    """Yield the steps that ask for numbers; one that only moves numbers is said above the formula of the next."""
+    moved: list[Words] = []
+    for step in steps:
+        if not step.numbers:
+            names = f"→ {', '.join(name for name, _ in step.results)}"
+            moved += [both(step.formula), Words(names, names)]
+            continue
+        lines = [*moved, both(step.formula)]
+        yield replace(step, formula=Words("\n".join(w.en for w in lines), "\n".join(w.zh for w in lines)))
+        moved = []

@@ -1,0 +1,1 @@
+"""Words: both languages, the glossary, formulas as a terminal shows them."""

@@ -1,1 +1,0 @@
-"""Worked numbers, one file for each equation: `worked`, in the contract of `byhand.book.example`."""

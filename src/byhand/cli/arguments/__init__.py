@@ -1,0 +1,1 @@
+"""Flags, presets and settings files."""

@@ -1,0 +1,102 @@
+"""Named starting points for `byhand train`; flags and a TOML file override them."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from byhand.cli.terminal.shown import quoted, shown
+from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig
+from byhand.errors import ConfigError, reason
+from byhand.files.reading import parse_toml, read_regular
+
+PRESETS = {
+    "tiny": TrainConfig(model=ModelConfig(seq_len=64, d_model=64, n_layers=1, n_heads=1), batch_size=4, steps=2000),
+    "nano": TrainConfig(model=ModelConfig(seq_len=64, d_model=128, n_layers=4, n_heads=4), batch_size=12, steps=2000),
+    "small": TrainConfig(
+        model=ModelConfig(seq_len=256, d_model=384, n_layers=6, n_heads=6),
+        optim=OptimConfig(lr=1e-3),
+        batch_size=8,
+        steps=5000,
+    ),
+    # The seed program's own recipe: constant learning rate, everything decays, nothing is clipped.
+    "seed": TrainConfig(
+        model=ModelConfig(seq_len=64, d_model=64, n_layers=1, n_heads=1),
+        optim=OptimConfig(
+            lr=3e-4, schedule="constant", warmup_steps=0, beta2=0.999, weight_decay=0.01, decay="all", grad_clip=0.0
+        ),
+        batch_size=4,
+        steps=200,
+    ),
+}
+LARGEST = 1 << 16  # bytes of a TOML file; with every setting it has one thousand
+SECTIONS = {"model": ModelConfig, "data": DataConfig, "optim": OptimConfig}
+
+
+def preset(name: str) -> TrainConfig:
+    """Return the preset of this name."""
+    if name not in PRESETS:
+        raise ConfigError(f"there is no preset {quoted(name)}. Use one of {', '.join(PRESETS)}.")
+    return PRESETS[name]
+
+
+def with_toml(config: TrainConfig, path: Path) -> TrainConfig:
+    """Return the config with the settings of a TOML file; keys stand flat or under [model], [data], [optim]."""
+    values = _toml(path)
+    home = {f.name: section for section, cls in SECTIONS.items() for f in fields(cls)}
+    flat: dict[str, Any] = {}
+    nested: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+    for key, value in values.items():
+        key = key.replace("-", "_")
+        if key in SECTIONS and isinstance(value, dict):
+            nested[key].update({k.replace("-", "_"): v for k, v in value.items()})
+        elif key in home:
+            nested[home[key]][key] = value
+        else:
+            flat[key] = value
+    known = {f.name for f in fields(TrainConfig)} - set(SECTIONS)
+    strangers = [k for k in flat if k not in known]
+    strangers += [k for s, part in nested.items() for k in part if home.get(k) != s]
+    if strangers:
+        raise ConfigError(
+            f"--config {shown(path, 200)} has an unknown key {quoted(strangers[0])}. "
+            "`byhand train --help` lists them."
+        )
+    parts = {section: replace(getattr(config, section), **values) for section, values in nested.items()}
+    return replace(config, **parts, **flat)
+
+
+def named_in_toml(path: Path) -> set[str]:
+    """Return the names of the settings that a TOML file gives."""
+    values = _toml(path)
+    flat = [key for key, value in values.items() if not isinstance(value, dict)]
+    nested = [key for value in values.values() if isinstance(value, dict) for key in value]
+    return {key.replace("-", "_") for key in (*flat, *nested)}
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    """Return what a TOML file says: values, and tables of values."""
+    try:
+        values = parse_toml(read_regular(path, LARGEST))
+    except OSError as error:
+        raise ConfigError(f"cannot read --config {shown(path, 200)}: {reason(error)}. Check the path.") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"--config {shown(path, 200)} is not TOML: {error or 'nested too deep'}.") from None
+    for name, value in values.items():
+        inner = value if isinstance(value, dict) and name in SECTIONS else {name: value}
+        for key, single in inner.items():
+            _require_single(path, key, single)
+    return values
+
+
+def _require_single(path: Path, key: str, value: Any) -> None:
+    """Raise ConfigError for a table or a list where a value belongs, and for an integer that TOML does not have."""
+    if isinstance(value, (dict, list)):
+        kind = "a table" if isinstance(value, dict) else "a list"
+        raise ConfigError(
+            f"--config {shown(path, 200)}: {quoted(key)} is {kind}, but must be a value. "
+            f"The tables are {', '.join(SECTIONS)}."
+        )
+    if isinstance(value, int) and abs(value) >= 1 << 63:
+        raise ConfigError(f"--config {shown(path, 200)}: {quoted(key)} is an integer of more than 64 bits.")

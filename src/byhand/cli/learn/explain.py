@@ -1,0 +1,155 @@
+"""`byhand explain RUN TARGET`: where does this number come from?"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import tyro
+
+from byhand.book.explain.explainer import Explainer
+from byhand.book.explain.explanation import ExplainError
+from byhand.book.explain.text import text
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.terminal.say import say
+from byhand.cli.terminal.shown import quoted
+from byhand.errors import DataError, NonFiniteError
+from byhand.files.reading import parse_integer
+from byhand.optim import AdamW, learning_rate
+from byhand.runs import checkpoint
+from byhand.runs.checkpoint import Checkpoint
+from byhand.train import first_non_finite
+
+DEEPEST = 100  # no number is made from others in more steps, but of a model with hundreds of layers
+LONGEST = 300  # characters of a target
+TARGET = re.compile(
+    r"(?P<d>d\s+|∂loss/∂)?(?P<name>[A-Za-z_][\w.]*)\s*"
+    r"(?:\[(?P<index>\s*(?:[0-9]+\s*)?(?:,\s*(?:[0-9]+\s*)?)*)\])?"  # blanks around a number, none inside
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Explain one number of a trained model: the equation, its terms, and the numbers it was made from.
+
+    A target is a name and an index: blocks.1.attn.weights[0,0,2,1], logits[0,4,101], lm_head.w[3,97], loss;
+    PARAMETER.m, .v, .theta and .update are what the next AdamW step makes of a parameter.
+    """
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder, or one of its checkpoints."""
+    target: Annotated[str, tyro.conf.Positional] = ""
+    """What to explain; nothing lists all names with their shapes."""
+    prompt: str = "To be"
+    """The text that the model reads."""
+    targets: str | None = None
+    """The text that it should predict, one byte for each of the prompt; the prompt's own next bytes if not given."""
+    grad: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Explain the derivative of the loss by the target instead, with a central difference beside it."""
+    depth: int = 1
+    """How far to go on into the numbers that it was made from."""
+    terms: int = 8
+    """How many terms and inputs to show and to follow; the rest is summed on one line."""
+    lang: Literal["en", "zh"] = "en"
+    """Language of the answer."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print JSON, with every term."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand explain")
+    if options.depth < 1 or options.terms < 1:
+        raise ExplainError("--depth and --terms must be at least 1.")
+    if options.depth > DEEPEST:
+        raise ExplainError(f"--depth is {options.depth}, but must be at most {DEEPEST}. Use --depth 2.")
+    name, index, grad = parse_target(options.target)
+    grad = grad or options.grad
+    of_the_update = name.rpartition(".")[2] in ("m", "v", "theta", "update")
+    loaded = checkpoint.load(options.run, moments=of_the_update)
+    for warning in loaded.warnings:
+        say(f"warning: {warning}")
+    parameters = set(loaded.parameters)
+    needs_loss = (
+        grad or name == "loss" or not name or (name not in parameters and name.rpartition(".")[0] in parameters)
+    )
+    tokens, targets = read_prompt(options.prompt, options.targets, needs_loss)
+    with np.errstate(all="ignore"):
+        explainer = Explainer(loaded.model(), tokens, targets, optimizer(loaded), loaded.config.optim.grad_clip)
+        if unsound := first_non_finite(explainer.result):
+            raise NonFiniteError(f"with this model {unsound} is not finite. Use an earlier checkpoint of the run.")
+    if not name:
+        print(_names(explainer))
+        return 0
+    explanation = explainer.explain(name, index, grad, options.depth, options.terms)
+    if options.json:
+        print(json.dumps(explanation.as_json(), ensure_ascii=False, indent=1))
+    else:
+        print(text(explanation, options.lang, options.terms))
+    return 0
+
+
+def parse_target(target: str) -> tuple[str, tuple[int, ...], bool]:
+    """Split `d blocks.0.attn.q[0,0,1,2]` into its name, its index, and whether it asks for a gradient."""
+    target = target.strip()
+    if not target:
+        return "", (), False
+    match = TARGET.fullmatch(target) if len(target) <= LONGEST else None
+    if match is None:
+        raise ExplainError(
+            f"{quoted(target)} is no element. Write a name and an index, as in blocks.0.attn.weights[0,0,2,1]."
+        )
+    places = [place for place in map(str.strip, (match["index"] or "").split(",")) if place]
+    return match["name"], tuple(parse_integer(place, "the index") for place in places), bool(match["d"])
+
+
+def read_prompt(prompt: str, targets: str | None, needs_loss: bool) -> tuple[list[list[int]], list[list[int]] | None]:
+    """Return tokens and targets (1, T): the bytes of both texts, or the prompt's own next bytes."""
+    given = list(_bytes(prompt, "--prompt"))
+    if not given:
+        raise DataError("--prompt is empty. Give at least one byte.")
+    if targets is not None:
+        wanted = list(_bytes(targets, "--targets"))
+        if len(wanted) != len(given):
+            raise DataError(f"--targets holds {len(wanted)} bytes and the prompt {len(given)}. Give one for each.")
+        return [given], [wanted]
+    if not needs_loss:
+        return [given], None
+    if len(given) < 2:
+        raise DataError("the loss needs a byte to predict. Use a --prompt of at least two bytes, or --targets.")
+    return [given[:-1]], [given[1:]]
+
+
+def _bytes(text: str, flag: str) -> bytes:
+    """Return a text's bytes, also those that are no UTF-8 on a command line that allows them."""
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:  # half a surrogate pair, as Windows lets pass
+        raise DataError(f"{flag} holds half a character. Write it out in full.") from None
+
+
+def optimizer(loaded: Checkpoint) -> AdamW:
+    """Return the run's optimizer as it stands before the next step."""
+    settings = loaded.config.optim
+    made = AdamW(
+        learning_rate(settings, loaded.step, loaded.config.steps),
+        (settings.beta1, settings.beta2),
+        settings.eps,
+        settings.weight_decay,
+        settings.decay,
+    )
+    made.t, made.m, made.v = loaded.step, dict(loaded.m), dict(loaded.v)
+    return made
+
+
+def _names(explainer: Explainer) -> str:
+    """List what can be explained, with shapes."""
+    watched = explainer.watched
+    names = [*explainer.model.parameters(), *watched.made]
+    width = max(map(len, names))
+    lines = [f"{name:<{width}}  {tuple(watched.tensor(name).shape) or 'a number'}" for name in names]
+    return "\n".join([*lines, "and PARAMETER.m, .v, .theta, .update after the next step"])

@@ -1,0 +1,131 @@
+"""`byhand grade ANSWERS`: credit for each step of a worksheet, and the misconceptions behind what is wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from byhand.book.lessons.lesson import say
+from byhand.book.practice.grading import Answer, Grade, find_sheet, grade, read_answers
+from byhand.book.practice.sheets import make
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.terminal.shown import shown
+from byhand.errors import ByhandError, reason
+from byhand.files.reading import read_regular
+
+LARGEST = 1 << 20  # bytes: no filled-in sheet is longer
+SAID = {
+    "en": {
+        "step": "{title}: {right} of {asked}",
+        "wrong": "{number} {label}: {answer}, but it is {expected}{why}",
+        "known": " ({mistake})",
+        "unreadable": " (no number: write 0.33, 1/3 or sqrt(2)/2)",
+        "carried": " (it follows from your earlier numbers: full credit)",
+        "blank": "{n} not answered",
+        "total": "{right} of {asked} right ({percent} %).",
+        "misconceptions": "Look again at: {names}.",
+        "times": "{name} ({n} times)",
+    },
+    "zh": {
+        "step": "{title}：{asked} 题中对 {right} 题",
+        "wrong": "{number} {label}：写的是 {answer}，应为 {expected}{why}",
+        "known": "（{mistake}）",
+        "unreadable": "（不是数字：请写 0.33、1/3 或 sqrt(2)/2）",
+        "carried": "（由你前面的数推得，照样给分）",
+        "blank": "{n} 题未答",
+        "total": "共 {asked} 题，答对 {right} 题（{percent} %）。",
+        "misconceptions": "请再看一看：{names}。",
+        "times": "{name}（{n} 次）",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Grade a filled-in worksheet: the Markdown file itself, or any text with lines such as `1.1 = 0.33`."""
+
+    answers: Annotated[Path, tyro.conf.Positional]
+    """The file; - reads standard input."""
+    topic: str | None = None
+    """Topic of the sheet, where the file does not say it."""
+    seed: int | None = None
+    """Seed of the sheet, where the file does not say it."""
+    lang: Literal["en", "zh"] = "en"
+    """Language."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print JSON."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand grade")
+    text = _read(options.answers)
+    topic, seed = find_sheet(text) or (None, None)
+    topic = options.topic if options.topic is not None else topic
+    seed = options.seed if options.seed is not None else seed
+    if topic is None or seed is None:
+        raise ByhandError(
+            f"{options.answers} does not say which sheet it answers. "
+            "Keep the sheet's comment line, or give --topic and --seed."
+        )
+    answers = read_answers(text)
+    if not answers:
+        raise ByhandError(f"{options.answers} holds no answers. Write lines such as 1.1 = 0.33.")
+    graded = grade(make(topic, seed), answers)
+    if options.json:
+        print(json.dumps(graded.as_json(options.lang), ensure_ascii=False, indent=1))
+    else:
+        print("\n".join(_lines(graded, options.lang)))
+    return 0
+
+
+def _read(path: Path) -> str:
+    name = shown(path, 200)
+    try:
+        content = sys.stdin.buffer.read(LARGEST + 1) if str(path) == "-" else read_regular(path, LARGEST)
+    except OSError as error:
+        raise ByhandError(
+            f"cannot read {name}: {reason(error)}. Give a filled-in worksheet, or - to read it."
+        ) from None
+    if len(content) > LARGEST:
+        raise ByhandError(f"{name} is larger than {LARGEST} bytes. Give a filled-in worksheet.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ByhandError(f"{name} is not UTF-8 text. Save it as UTF-8.") from None
+
+
+def _lines(graded: Grade, lang: str) -> list[str]:
+    said = SAID[lang]
+    lines: list[str] = []
+    for step in graded.steps:
+        title = f"{step.number}. {step.title.said(lang)}"
+        lines.append(said["step"].format(title=title, right=step.right, asked=len(step.answers)))
+        lines += [f"   {_wrong(a, said, lang)}" for a in step.answers if a.written and not a.right]
+        blank = sum(not a.written for a in step.answers)
+        if blank:
+            lines.append(f"   {said['blank'].format(n=blank)}")
+    percent = round(100 * graded.right / graded.asked)
+    lines += ["", said["total"].format(right=graded.right, asked=graded.asked, percent=percent)]
+    names = [said["times"].format(name=name, n=n) if n > 1 else name for name, n in graded.misconceptions(lang)]
+    if names:
+        lines.append(said["misconceptions"].format(names="; ".join(names) if lang == "en" else "；".join(names)))
+    return lines
+
+
+def _wrong(answer: Answer, said: dict[str, str], lang: str) -> str:
+    why = said["unreadable"] if not answer.readable else said["carried"] if answer.carried else ""
+    if answer.mistake:
+        why = said["known"].format(mistake=answer.mistake.zh if lang == "zh" else answer.mistake.en)
+    return said["wrong"].format(
+        number=answer.number,
+        label=say(answer.question.label, lang),
+        answer=shown(answer.written, 60),
+        expected=answer.question.shown,
+        why=why,
+    )

@@ -1,0 +1,73 @@
+"""`byhand worksheet`: a page of exercises to print, and its answer key."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from byhand.book.practice.sheet_html import html
+from byhand.book.practice.sheet_text import markdown
+from byhand.book.practice.sheets import TOPICS, make
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.terminal.shown import shown
+from byhand.errors import ByhandError, reason
+from byhand.files.reading import read_regular
+from byhand.files.writing import create
+
+
+@dataclass(frozen=True)
+class Options:
+    """Write a worksheet and its answer key, each as Markdown and as HTML that prints well."""
+
+    topic: str = ""
+    """attention, cross-entropy, layer-norm, backprop, adamw or full; nothing lists them."""
+    seed: int = 1
+    """Same seed, same sheet."""
+    lang: Literal["en", "zh"] = "en"
+    """Language."""
+    out: Path = Path()
+    """Folder to write into; made if it is not there."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand worksheet")
+    if not options.topic:
+        width = max(map(len, TOPICS))
+        print("\n".join(f"{topic:<{width}}  {words.said(options.lang)}" for topic, words in TOPICS.items()))
+        return 0
+    sheet = make(options.topic, options.seed)
+    stem = f"{sheet.topic}-{sheet.seed}.{options.lang}"
+    pages = {
+        options.out / f"{stem}{'.key' if key else ''}.{ending}": write(sheet, options.lang, key).encode()
+        for key in (False, True)
+        for ending, write in (("md", markdown), ("html", html))
+    }
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        there = [path for path in pages if os.path.lexists(path)]
+        for path in there:
+            if not _holds(path, pages[path]):
+                raise ByhandError(
+                    f"{shown(path, 200)} is there already and differs, perhaps filled in. "
+                    f"Move it, or use another --out."
+                )
+        for path, page in pages.items():
+            if path not in there:
+                create(path, [page])
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = reason(error) if isinstance(error, OSError) else error
+        raise ByhandError(
+            f"cannot write into {shown(options.out, 200)}: {why}. Choose another folder with --out."
+        ) from None
+    print("\n".join(shown(path, 400) for path in pages))
+    return 0
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    with suppress(OSError):
+        return read_regular(path, len(content)) == content
+    return False

@@ -1,0 +1,133 @@
+"""`byhand bench train|generate|scale|fusions`: how fast a step, or a token, is here, beside peers in the same run."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import tyro
+
+from byhand.bench import generating, training
+from byhand.bench.shapes import require_threads, shape_of
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.measure import bench_fusions, bench_scale
+from byhand.cli.terminal.shown import quoted
+from byhand.config import Dtype, Weights
+from byhand.errors import ConfigError
+from byhand.runtimes import loops
+
+MOST_STEPS = 10**6
+MOST_DRAWN = 1 << 20  # tokens, or streams, as a context has at most
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """Time a training step: forward, backward, clipping and AdamW on a fixed random batch."""
+
+    shape: str = "nano"
+    """tiny, nano, small, or B,T,C,L,H,V."""
+    runtime: Literal["auto", "loops", "numpy"] = "auto"
+    """What computes ours."""
+    threads: int = 0
+    """Threads of the loops runtime; 0: all cores."""
+    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
+    """What multiplies in the loops runtime: register tiles or a library; auto takes the fastest."""
+    steps: int | None = None
+    """Timed steps of each; what the slowest makes in ten seconds if not given."""
+    dtype: Dtype = "float32"
+    """Type that ours computes in, as for `byhand train`."""
+    peer: tuple[str, ...] = ()
+    """torch (eager and compile), torch-eager, torch-compile, torch-bf16, numpy; mkl, scipy: ours with that BLAS."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object."""
+
+
+@dataclass(frozen=True)
+class GenerateOptions:
+    """Time generation from one token on: greedy, with a KV cache, the context as long as the text."""
+
+    shape: str = "nano"
+    """tiny, nano, small, or B,T,C,L,H,V (B and T are not used)."""
+    tokens: int = 1000
+    """Tokens drawn in each stream."""
+    batch: int = 1
+    """Streams side by side."""
+    threads: int = 0
+    """Threads; 0: all cores."""
+    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
+    """What multiplies while the cache is filled: register tiles or a library."""
+    weights: Weights = "float32"
+    """float32, or bfloat16: what ours reads; peers stay as they are."""
+    peer: tuple[str, ...] = ()
+    """hf (transformers), numpy."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    if arguments[:1] in ([], ["-h"], ["--help"]):
+        print("usage: byhand bench train|generate|scale|fusions [options]; `byhand bench train --help` lists them")
+        return 0 if arguments else 2
+    match arguments[0]:
+        case "train":
+            return _train(parse(TrainOptions, arguments[1:], "byhand bench train"))
+        case "generate":
+            return _generate(parse(GenerateOptions, arguments[1:], "byhand bench generate"))
+        case "scale":
+            return bench_scale.main(arguments[1:])
+        case "fusions":
+            return bench_fusions.main(arguments[1:])
+    raise ConfigError(
+        f"there is no bench {quoted(arguments[0])}. Use byhand bench train, generate, scale or fusions."
+    )
+
+
+def _generate(options: GenerateOptions) -> int:
+    for name, value in (("tokens", options.tokens), ("batch", options.batch)):
+        if not 1 <= value <= MOST_DRAWN:
+            raise ConfigError(f"{name} is {value}, but must be from 1 to {MOST_DRAWN:,}.")
+    require_threads(options.threads)
+    if missing := loops.missing():
+        raise ConfigError(f"bench generate needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
+    figures = generating.measure(
+        shape_of(options.shape),
+        options.tokens,
+        options.batch,
+        options.threads,
+        options.blas,
+        options.weights,
+        options.peer,
+    )
+    if options.json:
+        print(jsonlib.dumps(figures))
+        return 0
+    print(
+        f"{options.shape}, {options.batch} x {options.tokens} tokens: {figures['tokens_per_s']:,.0f} tokens/s "
+        f"(best {figures['tokens_per_s_best']:,.0f}), {figures['ms_per_token']:.4f} ms a token; "
+        + ", ".join(f"{share:.0%} by {n} thread{'s' * (n != 1)}" for n, share in figures["share_by_threads"].items())
+    )
+    for name, peer in figures.get("peers", {}).items():
+        print(f"{name}: {peer['tokens_per_s']:,.0f} tokens/s; ours is {peer['ratio']:.1f} times as fast")
+    return 0
+
+
+def _train(options: TrainOptions) -> int:
+    if options.steps is not None and not 1 <= options.steps <= MOST_STEPS:
+        raise ConfigError(f"steps is {options.steps}, but must be from 1 to {MOST_STEPS:,}. Use --steps 50.")
+    require_threads(options.threads)
+    shape = shape_of(options.shape)
+    figures = training.measure(
+        shape, options.runtime, options.threads, options.blas, options.steps, options.dtype, options.peer
+    )
+    if options.json:
+        print(jsonlib.dumps(figures))
+        return 0
+    print(
+        f"{options.shape}, {figures['runtime']}, {options.dtype}: {figures['ms_median']:.3f} ms a step "
+        f"(least {figures['ms_min']:.3f}), {figures['tokens_per_s']:,.0f} tokens/s, {figures['gflops']:.1f} GFLOP/s"
+    )
+    for name, peer in figures.get("peers", {}).items():
+        print(f"{name}: {peer['ms_median']:.3f} ms (least {peer['ms_min']:.3f}), {peer['ratio']:.2f} times ours")
+    return 0

@@ -1,0 +1,52 @@
+"""`byhand bench fusions`: what each fusion of the loops runtime gives."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal
+
+import tyro
+
+from byhand.bench import fusions
+from byhand.bench.shapes import require_threads, shape_of
+from byhand.cli.arguments.parsing import parse
+from byhand.errors import ConfigError
+from byhand.runtimes import loops
+
+LONGEST = 86_400  # seconds of measuring: a day
+
+
+@dataclass(frozen=True)
+class Options:
+    """Time a training step without each fusion in turn, beside the step with all of them."""
+
+    shape: str = "nano"
+    """tiny, nano, small, or B,T,C,L,H,V."""
+    threads: int = 0
+    """Threads; 0: all cores."""
+    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
+    """What multiplies: register tiles or a library; auto takes the fastest."""
+    seconds: float = 20.0
+    """About how long to measure."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand bench fusions")
+    require_threads(options.threads)
+    if not 0 < options.seconds <= LONGEST:
+        raise ConfigError(f"--seconds is {options.seconds:g}, but must be above 0 and at most {LONGEST}.")
+    if missing := loops.missing():
+        raise ConfigError(f"bench fusions needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
+    gains = fusions.measure(shape_of(options.shape), options.threads, options.blas, options.seconds)
+    if options.json:
+        print(jsonlib.dumps({"gains": [asdict(gain) for gain in gains]}))
+        return 0
+    print(f"{'fusion':<36}{'instead':<14}{'ms':>9}{'without':>9}{'times':>7}{'MB':>8}{'without':>9}")
+    for g in gains:
+        print(f"{g.rule:<36}{g.instead:<14}{g.ms:>9.2f}{g.ms_without:>9.2f}{g.ratio:>7.2f}{g.mb:>8.1f}"
+              f"{g.mb_without:>9.1f}")  # fmt: skip
+    return 0

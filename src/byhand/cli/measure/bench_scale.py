@@ -1,0 +1,119 @@
+"""`byhand bench scale`: how a step's cost grows with batch, layers and window, as a table and as a picture."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from byhand.bench import scaling
+from byhand.bench.scaling import Curve
+from byhand.bench.shapes import require_threads
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.terminal.picture import require_drawing, unwritten
+from byhand.errors import ConfigError
+from byhand.runtimes import loops
+
+AXES = {"batch": "batch B", "n_layers": "layers L", "seq_len": "window T"}
+GRAY = "#797979"  # as far from white as from a dark page's ground
+COLOURS = ("#2f81c4", "#d4691e")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Time steps over batch, layers and window by turns, and fit how their cost grows."""
+
+    threads: int = 0
+    """Threads; 0: all cores. Batches are multiples of their number."""
+    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
+    """What multiplies: register tiles or a library; auto takes the fastest."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object."""
+    plot: Path | None = None
+    """Draw the curves into this PNG or SVG (needs matplotlib)."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand bench scale")
+    require_threads(options.threads)
+    if missing := loops.missing():
+        raise ConfigError(f"bench scale needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
+    if options.plot:
+        require_drawing(options.plot, "scale.svg")
+    curves = scaling.measure(options.threads, options.blas)
+    if options.json:
+        print(jsonlib.dumps({"curves": [asdict(curve) for curve in curves]}))
+    else:
+        print("\n\n".join(_table(axis, [c for c in curves if c.axis == axis]) for axis in AXES))
+    if options.plot:
+        draw(curves, options.plot)
+    return 0
+
+
+def _table(axis: str, curves: list[Curve]) -> str:
+    sizes = "".join(f"{size:>9,}" for size in curves[0].sizes)
+    lines = [f"{AXES[axis]:<18}{sizes}{'exponent':>10}{'of operations':>15}"]
+    for c in curves:
+        costs = "".join(f"{cost:>9.2f}" for cost in c.costs)
+        lines.append(f"{f'{c.part}, {unit(c)}':<18}{costs}{_two(c.exponent):>10}{_two(c.operations_exponent):>15}")
+    return "\n".join(lines)
+
+
+def _two(exponent: float) -> str:
+    return f"{round(exponent, 2) + 0.0:.2f}"  # never -0.00
+
+
+def unit(curve: Curve) -> str:
+    """Return what the curve's costs are measured in."""
+    return "us" if curve.part == "a token" else "ms"
+
+
+def draw(curves: list[Curve], path: Path) -> None:
+    """Draw one panel for each axis: a token's cost from 0, the layers on a line, the window with both logarithmic."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    look: Any = {
+        "svg.fonttype": "none", "svg.hashsalt": "byhand", "font.family": "sans-serif", "font.size": 10.0,
+        "text.color": GRAY, "axes.labelcolor": GRAY, "axes.edgecolor": GRAY, "xtick.color": GRAY, "ytick.color": GRAY,
+        "axes.spines.top": False, "axes.spines.right": False,
+    }  # fmt: skip
+    with matplotlib.rc_context(look):
+        figure = Figure(figsize=(10, 3.4), layout="constrained")
+        FigureCanvasAgg(figure)
+        for axes, axis in zip(figure.subplots(1, len(AXES)), AXES, strict=True):
+            _panel(axes, axis, [c for c in curves if c.axis == axis])
+        try:
+            figure.savefig(
+                path, transparent=True, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None
+            )
+        except OSError as error:
+            raise unwritten(path, error) from None
+
+
+def _panel(axes: Any, axis: str, curves: list[Curve]) -> None:
+    for curve, colour in zip(curves, COLOURS, strict=False):
+        label = (
+            f"{curve.part}: {AXES[axis][-1]}^{_two(curve.exponent)} (operations {_two(curve.operations_exponent)})"
+        )
+        axes.plot(curve.sizes, curve.costs, marker="o", markersize=4, color=colour, label=label)
+    if axis != "n_layers":
+        axes.set_xscale("log", base=2)
+    highest = max(max(c.costs) for c in curves)
+    if axis == "seq_len":
+        axes.set_yscale("log")
+        axes.set_ylim(top=6 * highest)  # room for the legend
+        axes.yaxis.set_major_formatter("{x:g}")
+    else:
+        axes.set_ylim(0, 1.3 * highest)
+    axes.set_xticks(curves[0].sizes, [f"{size:,}" for size in curves[0].sizes])
+    axes.minorticks_off()
+    axes.set_xlabel(AXES[axis])
+    axes.set_ylabel("µs a token" if unit(curves[0]) == "us" else "ms a step")
+    axes.grid(color=GRAY, alpha=0.25)
+    axes.legend(frameon=False, fontsize=8.5, loc="upper left")

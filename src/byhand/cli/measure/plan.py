@@ -1,0 +1,168 @@
+"""`byhand plan`: a training step, or a token, as the list of calls that it becomes, and where its time goes."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+import tyro
+
+from byhand.bench.shapes import Shape, require_threads, shape_of
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.terminal.picture import require_drawing, unwritten
+from byhand.config import TrainConfig, Weights
+from byhand.errors import ConfigError
+from byhand.model import TinyGPT
+from byhand.optim import AdamW
+from byhand.runtimes import loops
+from byhand.steps import resolved
+
+if TYPE_CHECKING:
+    from byhand.runtimes.loops.lowering.ir import Call
+    from byhand.runtimes.loops.machine.blas import Blas
+    from byhand.runtimes.loops.run.profile import Line
+
+MOST_STEPS, MOST_STREAMS = 10**6, 1 << 16
+
+
+@dataclass(frozen=True)
+class Options:
+    """Show a plan: every kernel call of a training step's first share, or of generation's first thread, timed."""
+
+    of: Literal["train", "decode", "prefill"] = "train"
+    """A training step; one token in the middle of the window; or filling the cache up to the window's last."""
+    shape: str = "nano"
+    """tiny, nano, small, or B,T,C,L,H,V (generation does not use B)."""
+    steps: int = 20
+    """Timed steps, of which each call's least time counts; 0 shows the plan without running it."""
+    threads: int = 0
+    """Shares of the batch, or threads in generation; 0: all cores."""
+    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
+    """What multiplies: register tiles or a library; auto takes the fastest."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Type of what linear layers multiply in training."""
+    streams: int = 1
+    """Texts side by side in generation."""
+    weights: Weights = "float32"
+    """What generation reads."""
+    every_call: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """One line for each call in the order in which they run, instead of one for each kind."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object."""
+    plot: Path | None = None
+    """Draw the times as bars into this PNG or SVG (needs matplotlib)."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is shown: the calls of one thread, their ms if they were timed, and where they run."""
+
+    what: str
+    calls: list[Call]
+    ms: np.ndarray | None
+    threads: int
+    arena_bytes: int
+    blas: Blas
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand plan")
+    if not 0 <= options.steps <= MOST_STEPS:
+        raise ConfigError(f"steps is {options.steps}, but must be from 0 to {MOST_STEPS:,}. Use --steps 20.")
+    if options.plot and not options.steps:
+        raise ConfigError("--plot draws times, so it needs --steps 1 or more.")
+    require_threads(options.threads)
+    if options.plot:
+        require_drawing(options.plot, "plan.png")
+    if options.of != "train" and options.dtype != "float32":
+        raise ConfigError("--dtype is training's. Use --weights bfloat16 with --of decode or prefill.")
+    if options.of == "train" and (options.weights != "float32" or options.streams != 1):
+        raise ConfigError("--weights and --streams are generation's. Use them with --of decode or prefill.")
+    shape = shape_of(options.shape)
+    plan = _training(options, shape) if options.of == "train" else _generation(options, shape)
+    from byhand.runtimes.loops.run import profile
+
+    peak = profile.measured_peak(plan.blas) if options.steps else None
+    calls = profile.lines(plan.calls, plan.ms, peak)
+    table = calls if options.every_call else profile.summed(calls)
+    if options.json:
+        facts = {"of": options.of, "shape": options.shape, "shares": plan.threads, "arena_bytes": plan.arena_bytes,
+                 "peak_gflops": peak}  # fmt: skip
+        print(jsonlib.dumps(facts | {"calls": [line.as_dict() for line in table]}))
+    else:
+        _print(table, f"{plan.what}, {options.shape}: {plan.threads} side by side, {len(calls)} calls in each; "
+                      f"arena {plan.arena_bytes / 1e6:.1f} MB; {plan.blas.name}", plan.ms, peak)  # fmt: skip
+    if options.plot:
+        _draw(table, options.plot, f"{plan.what}, {options.shape}")
+    return 0
+
+
+def _training(options: Options, shape: Shape) -> Plan:
+    config = resolved(TrainConfig(model=shape.model(), runtime="loops", threads=options.threads))
+    from byhand.runtimes.loops.run import profile
+    from byhand.runtimes.loops.run.training import LoopsRuntime
+
+    runtime = LoopsRuntime(TinyGPT(config.model), AdamW(), config.threads, options.blas, options.dtype)
+    plan = runtime.plan("train", (shape.batch, shape.seq_len))
+    ms = None
+    if options.steps:
+        rng = np.random.default_rng(0)
+        batch = tuple(rng.integers(0, shape.vocab_size, (shape.batch, shape.seq_len)) for _ in range(2))
+        ms = profile.time_calls(runtime, lambda: runtime.step([(batch[0], batch[1])], 1.0), options.steps)
+    arena = runtime.arena.memory.nbytes
+    return Plan("training step", plan.calls, ms, len(plan.shares), arena, runtime.blas)
+
+
+def _generation(options: Options, shape: Shape) -> Plan:
+    if missing := loops.missing():
+        raise ConfigError(f"plan needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
+    if not 1 <= options.streams <= MOST_STREAMS or shape.seq_len < 2:
+        raise ConfigError(f"a plan of generation needs --streams from 1 to {MOST_STREAMS:,}, and T above 1.")
+    from byhand.runtimes.loops.run.decoding import LoopsDecoder
+
+    decoder = LoopsDecoder(
+        TinyGPT(shape.model()), options.streams, options.threads or None, options.blas, options.weights
+    )
+    prompts = None if options.of == "decode" else np.zeros((options.streams, shape.seq_len), np.int64)
+    plan = decoder.decoding if prompts is None else decoder.filling(shape.seq_len - 1)
+    ms = decoder.time_calls(prompts, options.steps) if options.steps else None
+    streams = f"{options.streams} stream{'s' * (options.streams > 1)}"
+    what = f"one token, {streams}" if prompts is None else f"filling {shape.seq_len - 1} positions"
+    return Plan(what, plan.shares[0].calls, ms, decoder.threads, decoder.arena.memory.nbytes, decoder.blas)
+
+
+def _print(table: list[Line], title: str, ms: np.ndarray | None, peak: float | None) -> None:
+    print(title)
+    if ms is not None and peak is not None:
+        print(f"{ms.sum():.3f} ms for the first of them; one core's measured peak is {peak:.0f} GFLOP/s")
+    print(f"{'kernel':<18}{'equation':<18}{'shapes':<28}{'calls':>6}{'MFLOP':>10}{'MB':>9}", end="")
+    print(f"{'ms':>10}{'GFLOP/s':>9}{'GB/s':>7}{'step':>7}{'peak':>6}" if ms is not None else "")
+    for x in table:
+        print(f"{x.kernel:<18}{x.equation:<18}{x.shapes:<28}{x.calls:>6}{x.flops / 1e6:>10.2f}{x.bytes / 1e6:>9.2f}",
+              end="")  # fmt: skip
+        timed = x.ms is not None and x.gflops is not None and x.gb_per_s is not None and x.share is not None
+        print(f"{x.ms:>10.4f}{x.gflops:>9.1f}{x.gb_per_s:>7.1f}{x.share:>7.1%}{x.peak_share or 0:>6.0%}" if timed
+              else "")  # fmt: skip
+
+
+def _draw(table: list[Line], path: Path, title: str) -> None:
+    """Draw one bar for each line, the longest on top."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 0.3 * len(table) + 1.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    top_first = table[::-1]
+    axes.barh(range(len(top_first)), [line.ms or 0.0 for line in top_first])
+    axes.set_yticks(range(len(top_first)), [f"{x.kernel} {x.shapes}" for x in top_first], fontsize=7)
+    axes.set_xlabel("ms of one thread")
+    axes.set_title(title)
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise unwritten(path, error) from None

@@ -1,0 +1,54 @@
+"""`byhand eval`: how well a model predicts a text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.terminal.shown import shown
+from byhand.config import Runtime
+from byhand.corpus.dataset import ByteDataset
+from byhand.corpus.texts import open_text
+from byhand.evaluate import evaluate
+from byhand.runs import checkpoint
+
+
+@dataclass(frozen=True)
+class Options:
+    """Predict every byte of a text but the first, once, and report the mean loss."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder, or one of its checkpoints."""
+    data: str
+    """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
+    stride: int | None = None
+    """Bytes between windows: each byte has at least seq_len - stride of context. Half of seq_len if not given."""
+    runtime: Runtime = "auto"
+    """numpy, or loops: the same loss, faster; auto takes loops where Numba is installed and the text is long."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand eval")
+    loaded = checkpoint.load(options.run, moments=False)
+    for warning in loaded.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    model = loaded.model()
+    text = open_text(options.data)
+    result = evaluate(model, ByteDataset(text.tokens, text.name), options.stride, options.runtime)
+    if options.json:
+        print(json.dumps(asdict(result)))
+    else:
+        print(
+            f"{shown(text.name, 200)}: {result.loss:.4f} nats per byte = {result.bpb:.4f} bits per byte "
+            f"over {result.tokens:,} bytes (windows of {model.config.seq_len}, stride {result.stride})"
+        )
+    return 0

@@ -1,0 +1,76 @@
+"""`byhand info`: what a run holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.terminal.shown import shown
+from byhand.config import to_dict
+from byhand.files import run_folder
+from byhand.runs import checkpoint, metrics
+
+
+@dataclass(frozen=True)
+class Options:
+    """Say what a run holds: its model, its settings, its checkpoints and its last losses."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder, or one of its checkpoints."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand info")
+    facts = gather(options.run)
+    if options.json:
+        print(json.dumps(facts, indent=2))
+        return 0
+    for key, value in facts.items():
+        if isinstance(value, dict):
+            print(f"{shown(key)}:")
+            for name, setting in value.items():
+                print(f"  {shown(name):<16} {_plain(setting)}")
+        else:
+            print(f"{key:<12} {_plain(value)}")
+    return 0
+
+
+def gather(run: Path) -> dict[str, Any]:
+    """Return the facts of a run, from its newest whole checkpoint and its metrics."""
+    loaded = checkpoint.load(run, moments=False)
+    config = to_dict(loaded.config)
+    folder = run
+    if run_folder.is_checkpoint(run):
+        beside = run_folder.checkpoints(run.resolve().parent)
+        folder = run.resolve().parent if run.resolve() in beside else run  # a copy elsewhere is alone
+    listed = run_folder.checkpoints(folder) or [run]
+    states = {p.resolve().name: checkpoint.defect(p) or "whole" for p in reversed(listed)}
+    rows = [row for row in metrics.read(folder) if row["step"] <= loaded.step]
+    evaluated = [r for r in rows if "val/loss" in r]
+    return {
+        "run": str(run),
+        "step": f"{loaded.step} of {loaded.config.steps}",
+        "parameters": sum(a.size for a in loaded.parameters.values()),
+        "text": loaded.state.get("text", {}),
+        "train/loss": rows[-1]["train/loss"] if rows else None,
+        "val/loss": evaluated[-1]["val/loss"] if evaluated else None,
+        "checkpoints": states,
+        "model": config.pop("model"),
+        "optim": config.pop("optim"),
+        "training": {k: v for k, v in config.items() if k != "data"},
+        "versions": loaded.state.get("versions", {}),
+    }
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else shown(value)

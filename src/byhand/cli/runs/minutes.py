@@ -1,0 +1,128 @@
+"""`byhand train --minutes M`: the run that fits the time, what to expect of it, and how far off that was."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from byhand.budget.choice import Choice, choose, predicted
+from byhand.budget.expectation import Range, expected_range
+from byhand.budget.n_grams import n_gram_losses
+from byhand.budget.probe import LEAST_STEPS, Cost, measure, warm_up
+from byhand.budget.recipe import candidates, smallest
+from byhand.cli.arguments.parsing import ALIASES
+from byhand.cli.arguments.presets import named_in_toml
+from byhand.cli.terminal.clock import elapsed
+from byhand.cli.terminal.progress import duration
+from byhand.cli.terminal.say import say
+from byhand.config import ModelConfig, OptimConfig, TrainConfig
+from byhand.corpus.dataset import ByteDataset
+from byhand.errors import ConfigError
+
+PROBING, LONGEST_PROBE = 0.006, 2.0  # of the time, for each shape that is timed; seconds
+LONGEST = 60 * 24 * 366  # minutes of a year
+ENDING = 0.15  # seconds that the interpreter takes before the clock starts and after the last line
+OF_A_LENGTH = {"steps", "eval_interval", "save_interval"}  # a preset's are for its own number of steps
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What is said beforehand: seconds from the start of the command to its end, and the validation loss."""
+
+    seconds: float
+    loss: float
+
+    def outcome(self, loss: float) -> str:
+        """Return how far off it was."""
+        took = elapsed()
+        return (
+            f"took {took:.1f} s of {self.seconds:.1f} ({took / self.seconds - 1:+.1%}); "
+            f"expected validation loss {self.loss:.2f}, reached {loss:.2f} ({loss - self.loss:+.2f})"
+        )
+
+
+def given_settings(arguments: list[str], preset: str | None, config: Path | None) -> set[str]:
+    """Return the names of the settings that flags, a TOML file or a preset decide."""
+    flags = (argument.partition("=")[0] for argument in arguments if argument.startswith("--"))
+    names = {ALIASES.get(flag, flag)[2:].replace("-", "_") for flag in flags}
+    names |= {name.removeprefix("no_") for name in names}
+    if config:
+        names |= named_in_toml(config)
+    if preset:
+        names |= {f.name for cls in (ModelConfig, OptimConfig, TrainConfig) for f in fields(cls)} - OF_A_LENGTH
+    return names
+
+
+def require_sense(minutes: float, given: Collection[str], resuming: bool) -> None:
+    """Raise ConfigError if there is no such time, or if the run's length is decided already."""
+    if not (minutes > 0 and math.isfinite(minutes)):
+        raise ConfigError(f"--minutes is {minutes:g}, but must be a positive number. Use --minutes 5.")
+    if minutes > LONGEST:
+        raise ConfigError(f"--minutes is {minutes:g}, but a year has {LONGEST:,}. Use --minutes 5.")
+    if resuming:
+        raise ConfigError(
+            "--minutes plans a new run, but the steps of a resumed one are set. Leave out one of the two."
+        )
+    if "steps" in given:
+        raise ConfigError(
+            "--minutes chooses the number of steps, but it is given too. Leave out --minutes or the steps."
+        )
+
+
+def planned(
+    base: TrainConfig, given: Collection[str], text: ByteDataset, minutes: float
+) -> tuple[TrainConfig, Promise]:
+    """Probe the machine; say what is chosen and expected; return the run and what was promised."""
+    budget = 60 * minutes
+    train, val = text.split(base.data.val_fraction, 1)
+    n_grams = n_gram_losses(train.tokens, val.tokens)
+    choice, cost = _probed(base, given, text, budget)
+    expected = expected_range(choice.loss, n_grams, len(train))
+    seconds = elapsed() + choice.seconds + ENDING if choice.text_ends else budget
+    _say(choice, cost, expected, seconds)
+    return choice.config, Promise(seconds, expected.loss)
+
+
+def _probed(base: TrainConfig, given: Collection[str], text: ByteDataset, budget: float) -> tuple[Choice, Cost]:
+    """Time the best guess and the shape above it, until with these known the guess stays; return it and its cost."""
+    train, val = text.split(base.data.val_fraction, 1)
+    longest = 2 ** int(math.log2(max(2, min(len(train), len(val))) - 1))  # a window is one byte longer
+    runs = candidates(base, given, longest)
+    text.split(base.data.val_fraction, runs[0].model.seq_len)  # a given context may not fit
+    warm_up(smallest(base, longest), train, val)
+    measured: dict[TrainConfig, Cost] = {}
+    probing = min(LONGEST_PROBE, PROBING * budget)
+    guess = 0
+    while True:
+        measured[runs[guess]] = measure(runs[guess], train, val, probing)
+        cost = predicted(measured)
+        choice = choose(runs, cost, budget - ENDING - elapsed(), len(train), given)
+        if choice is None:
+            raise ConfigError(
+                f"--minutes {budget / 60:g} is over before the first step: start-up and probe took {elapsed():.0f} s "
+                f"(the next time less, if they had to compile). Use more minutes, or a smaller shape."
+            )
+        best = runs.index(choice.candidate)
+        # Smaller shapes do not tell how well a larger one uses the machine; one that costs much to time is left out.
+        near = [i for i in (best, best + 1) if i < len(runs) and runs[i] not in measured]
+        near = [i for i in near if i == best or LEAST_STEPS * cost(runs[i]).step < 2 * probing]
+        if not near:
+            return choice, cost(choice.candidate)
+        guess = near[0]
+
+
+def _say(choice: Choice, cost: Cost, expected: Range, seconds: float) -> None:
+    """Say what was measured, chosen and is expected, in three lines."""
+    config, m = choice.config, choice.config.model
+    end = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds - elapsed()))
+    why = "; more would only learn so short a text by heart" if choice.text_ends else ""
+    say(
+        f"measured: {config.tokens_per_step / cost.step:,.0f} tokens/s with {m.n_layers} layers, {m.n_heads} heads, "
+        f"width {m.d_model}, context {m.seq_len}, batch {config.batch_size}; {elapsed():.1f} s gone\n"
+        f"chosen: {config.steps:,} steps, {choice.passes:.2g} passes over the training part of the text{why}\n"
+        f"expected: done at {end}, {duration(seconds)} after the start, with validation loss {expected.loss:.2f} "
+        f"({expected.low:.2f} to {expected.high:.2f}), by runs on Shakespeare and the n-grams of this text"
+    )

@@ -1,0 +1,154 @@
+"""`byhand plot`: a run's loss in the terminal, and as PNG where matplotlib is installed."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import shutil
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.terminal.picture import title
+from byhand.cli.terminal.say import say
+from byhand.cli.terminal.shown import shown
+from byhand.cli.terminal.text_plot import plot_to_string
+from byhand.errors import ByhandError, CheckpointError, reason
+from byhand.files.reading import read_regular
+from byhand.files.run_folder import is_run
+from byhand.files.writing import replace
+from byhand.runs import metrics
+
+LARGEST = 1e12  # of a step or a loss: a scale of larger ones shows nothing
+LARGEST_PNG = 1 << 24  # bytes; ours have some 50,000
+SOFTWARE = "byhand plot"  # what a PNG says that it was drawn by
+POINTS = 400  # more do not fit on a screen; each stands for the mean of its steps
+
+
+@dataclass(frozen=True)
+class Options:
+    """Draw the training and validation loss of a run."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder."""
+    png: Path | None = None
+    """Where to write the PNG; loss.png in a run of byhand's if not given, and nowhere without matplotlib."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand plot")
+    name = shown(options.run, 200)
+    if not os.path.isdir(options.run):
+        raise CheckpointError(f"there is no run {name}. Check the path.")
+    rows = metrics.read(options.run)
+    if not rows:
+        raise CheckpointError(f"{name} has no {metrics.METRICS} with a step in it yet. Train it first.")
+    curves = {"train loss": _thin(rows, "train/loss"), "validation loss": _thin(rows, "val/loss")}
+    curves = {name: points for name, points in curves.items() if points[0]}
+    if not curves:
+        raise CheckpointError(f"{name} has no {metrics.METRICS} with a loss that can be drawn. Train it anew.")
+    own = is_run(options.run)  # in another folder loss.png may be somebody's
+    with warnings.catch_warnings(), np.errstate(all="ignore"):  # a flat curve divides by its height
+        warnings.simplefilter("ignore")
+        print(_terminal(curves, f"{name}: loss in nats per byte, by step"))
+        if find_spec("matplotlib") and (options.png or own):
+            path = options.png or options.run / "loss.png"
+            if options.png or _is_free(path):
+                _write_png(curves, path, str(options.run), named=options.png is not None)
+                print(f"wrote {shown(path, 200)}")
+            else:
+                say(f"{shown(path, 200)} was not drawn by `byhand plot`, so it stays. Name a picture with --png.")
+        elif options.png:
+            raise ByhandError("--png needs matplotlib, which is not installed. Run: pip install matplotlib")
+    return 0
+
+
+def _thin(rows: list[dict[str, Any]], key: str) -> tuple[list[float], list[float]]:
+    """Return steps and values of a key, averaged in groups so that no more than POINTS are left.
+
+    What is no number, or too large to draw, is left out: a file may hold anything.
+    """
+    points = [(row["step"], row[key]) for row in rows if _drawable(row.get("step")) and _drawable(row.get(key))]
+    size = max(1, -(-len(points) // POINTS))
+    groups = [points[i : i + size] for i in range(0, len(points), size)]
+    return [g[-1][0] for g in groups], [sum(v for _, v in g) / len(g) for g in groups]
+
+
+def _drawable(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
+
+
+def _terminal(curves: dict[str, tuple[list[float], list[float]]], title: str) -> str:
+    width = max(40, min(100, shutil.get_terminal_size().columns - 12))
+    xs, ys = [c[0] for c in curves.values()], [c[1] for c in curves.values()]
+    return plot_to_string(
+        ys=ys,
+        xs=xs,
+        lines=["train" in name for name in curves],  # evaluations are few: points, which stay apart without colour
+        character_set="ascii",
+        force_ascii_characters=["+", "o"],
+        width=width,
+        height=16,
+        title=title,
+        legend_labels=list(curves),
+        color=False,
+    )
+
+
+def _is_free(path: Path) -> bool:
+    """Return whether a picture may go here unasked: where nothing is, and over one that this command drew."""
+    if not os.path.lexists(path):
+        return True
+    with suppress(OSError):
+        return not path.is_symlink() and SOFTWARE.encode() in read_regular(path, LARGEST_PNG)[:1000]
+    return False
+
+
+def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, run: str, named: bool) -> None:
+    """Write the PNG: to a file or device that was named as it is, else never through a link."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for name, (steps, values) in curves.items():
+        axes.plot(steps, values, label=name, marker="o" if len(steps) < 30 else None)
+    axes.set(xlabel="step", ylabel="loss (nats per byte)")
+    words, fonts = title(run)
+    axes.set_title(words, parse_math=False, family=fonts)  # a $ in a name begins no formula
+    axes.grid(alpha=0.3)
+    axes.legend()
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=150, format="png", metadata={"Software": SOFTWARE})
+    try:
+        if named:
+            with open(path, "wb", opener=_open) as file:
+                file.write(drawn.getvalue())
+        else:
+            replace(path, [drawn.getvalue()])
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = reason(error) if isinstance(error, OSError) else error
+        raise ByhandError(f"cannot write {shown(path, 200)}: {why}. Choose another file with --png.") from None
+
+
+def _open(path: str, flags: int) -> int:
+    """Open a file for writing; OSError if it is a FIFO that nobody reads, where opening would wait."""
+    try:
+        descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            error.strerror = "nobody reads this FIFO"
+        raise
+    if hasattr(os, "O_NONBLOCK"):
+        os.set_blocking(descriptor, True)
+    return descriptor

@@ -1,0 +1,109 @@
+"""`byhand sample`: continue a prompt, byte by byte as they come."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.terminal.shown import on_terminal
+from byhand.config import Runtime, Weights
+from byhand.errors import ConfigError, DataError
+from byhand.generation import Sampling, generate
+from byhand.runs import checkpoint
+
+LONGEST = 1 << 24  # bytes of a prompt, of which the model sees its context's length
+
+
+@dataclass(frozen=True)
+class Options:
+    """Continue a prompt with the model of a run."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder, or one of its checkpoints."""
+    prompt: str = ""
+    """Text to continue; - reads it from standard input."""
+    max_new_tokens: int = 300
+    """How many bytes to write."""
+    temperature: float = 0.8
+    """Above 1 flatter, below 1 sharper, 0 always the likeliest."""
+    top_k: int | None = None
+    """Draw from the k likeliest only; of equal ones the smaller byte counts first."""
+    top_p: float | None = None
+    """Draw from the fewest bytes whose probabilities reach p."""
+    seed: int = 1
+    """Same seed, same text."""
+    ascii_only: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Draw only printable ASCII, tab and newline."""
+    no_cache: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Compute the whole context anew for each byte, without the KV cache."""
+    runtime: Runtime = "auto"
+    """numpy, or loops: the same text, faster; auto takes loops where Numba is installed."""
+    weights: Weights = "float32"
+    """bfloat16 rounds the weights once and reads half as much: faster where they exceed the caches."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object at the end instead of streaming."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand sample")
+    sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
+    loaded = checkpoint.load(options.run, moments=False)
+    for warning in loaded.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    model = loaded.model()
+    given = sys.stdin.buffer.read(LONGEST + 1) if options.prompt == "-" else _bytes(options.prompt)
+    if len(given) > LONGEST:
+        raise DataError(f"the prompt on standard input has more than {LONGEST:,} bytes. Use its end.")
+    tokens = generate(
+        model,
+        list(given),
+        options.max_new_tokens,
+        sampling,
+        allowed=printable(model.config.vocab_size, options.ascii_only),
+        use_cache=not options.no_cache,
+        runtime=options.runtime,
+        weights=options.weights,
+    )
+    if tokens.why:
+        print(f"runtime numpy: {tokens.why}", file=sys.stderr)
+    if options.json:
+        text = bytes(tokens).decode(errors="replace")
+        print(json.dumps({"prompt": given.decode(errors="replace"), "text": text}, ensure_ascii=False))
+        return 0
+    # A character of several bytes is held back until it is whole; what never becomes one is shown as �.
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    written = on_terminal if sys.stdout.isatty() else str
+    sys.stdout.write(written(decoder.decode(given)))
+    for token in tokens:
+        sys.stdout.write(written(decoder.decode(bytes([token]))))
+        sys.stdout.flush()
+    sys.stdout.write(written(decoder.decode(b"", final=True)) + "\n")
+    return 0
+
+
+def _bytes(prompt: str) -> bytes:
+    """Return a prompt's bytes, also those that are no UTF-8 on a command line that allows them."""
+    try:
+        return prompt.encode(errors="surrogateescape")
+    except UnicodeEncodeError:  # half a surrogate pair, as Windows lets pass
+        raise DataError("--prompt holds half a character. Write it out in full.") from None
+
+
+def printable(vocab_size: int, ascii_only: bool) -> np.ndarray | None:
+    """Return which ids may be drawn: bytes only, and with ascii_only printable ASCII, tab and newline; None: all."""
+    ids = np.arange(vocab_size)
+    if not ascii_only:
+        return None if vocab_size <= 256 else ids < 256
+    allowed = (ids == 9) | (ids == 10) | ((ids >= 32) & (ids < 127))
+    if not allowed.any():
+        raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
+    return allowed

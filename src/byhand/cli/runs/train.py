@@ -1,0 +1,274 @@
+"""`byhand train`: train a GPT on a text, or resume a run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import sys
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byhand.cli.arguments.parsing import given as given_value
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.presets import preset, with_toml
+from byhand.cli.runs.minutes import Promise, given_settings, planned, require_sense
+from byhand.cli.terminal.interrupt import StopRequest
+from byhand.cli.terminal.progress import Display, duration
+from byhand.cli.terminal.say import say
+from byhand.cli.terminal.shown import shown
+from byhand.config import TrainConfig
+from byhand.corpus.dataset import ByteDataset
+from byhand.corpus.text_file import TextFile
+from byhand.corpus.texts import Text, on_disk, open_text
+from byhand.errors import CheckpointError, ConfigError, DataError, reason
+from byhand.files import run_folder, writing
+from byhand.memory import require_room
+from byhand.runs import checkpoint, metrics
+from byhand.runs.lock import Place, locked
+from byhand.runtimes import loops
+from byhand.runtimes.numpy import keep_pages
+from byhand.steps import resolved
+from byhand.train import Trainer, require_same_text, training
+
+CORPUS = "corpus.bin"
+LARGE = 1 << 28
+
+
+@dataclass(frozen=True)
+class Options:
+    """Train a GPT on a text, or resume a run bit for bit where it stopped."""
+
+    train: TrainConfig = field(default_factory=TrainConfig)
+    preset: str = "nano"
+    """tiny, nano, small, or seed: settings that --config and flags override."""
+    config: Path | None = None
+    """A TOML file with any of these settings."""
+    minutes: float | None = None
+    """Time for the whole command, which picks shape, recipe and steps by a short probe. Settings that flags,
+    --config or --preset give stay."""
+    out: Path | None = None
+    """The run folder; runs/001, runs/002, ... if not given."""
+    resume: Path | None = None
+    """Go on with this run. Its settings stay; --data may say where its text is now."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    if "-" in arguments and sys.stdin.isatty():
+        print("reading the text from standard input; end with Ctrl-D", file=sys.stderr)
+    base = preset(given_value(arguments, "--preset") or "nano")
+    if early := given_value(arguments, "--config"):
+        base = with_toml(base, Path(early))
+    options = parse(Options, arguments, "byhand train", Options(train=base))
+    for flag in ("--out", "--resume"):
+        if given_value(arguments, flag) == "":  # as a path it would be the current folder
+            raise ConfigError(f"{flag} names no folder. Use a path, as in {flag} runs/mine.")
+    keep_pages()
+    given = given_settings(arguments, given_value(arguments, "--preset"), options.config)
+    if options.minutes is not None:
+        require_sense(options.minutes, given, options.resume is not None)
+    if options.resume:
+        return _resume(options, arguments)
+    return _start(options, given)
+
+
+def _start(options: Options, given: Collection[str]) -> int:
+    config, promise = options.train, None
+    if options.out:
+        run_folder.require_free(options.out)  # what cannot work is refused before anything is read or written
+    require_room(resolved(config))
+    text = open_text(config.data.data)
+    whole = ByteDataset(text.tokens, text.name)
+    whole.require_vocabulary(config.model.vocab_size)
+    if options.minutes is not None:
+        config, promise = planned(config, given, whole, options.minutes)
+    whole.split(config.data.val_fraction, config.model.seq_len)
+    run = options.out or _free_folder(Path("runs"))
+    run_folder.begin(run)
+    with locked(run) as place:
+        run_folder.require_free(run)  # another process may have been faster
+        checkpoint.require_way(run, range(run_folder.STEPS))
+        metrics.keep_until(run, 0)
+        return _train(config, _stored(text, run), place, None, promise)
+
+
+def _resume(options: Options, arguments: list[str]) -> int:
+    run = options.resume or Path()
+    for argument in arguments:
+        flag = argument.partition("=")[0]
+        if flag.startswith("--") and flag not in ("--resume", "--data", "--runtime", "--threads", "--dtype"):
+            raise ConfigError(f"{flag} cannot change a run that is resumed. Leave it out, or start a new run.")
+    if not os.path.isdir(run):
+        raise CheckpointError(f"there is no run {run}. Check the path.")
+    run_folder.require_readable(run)
+    if run_folder.is_checkpoint(run):
+        above = run.parent if run_folder.step_of(run.name) is not None else run.resolve().parent
+        raise CheckpointError(f"{run} is one checkpoint of a run. Use --resume {above}.")
+    if not run_folder.checkpoints(run):
+        raise CheckpointError(f"{run} holds no checkpoint, so there is nothing to resume. Start with --out {run}.")
+    if not run_folder.is_run(run):  # nothing is written into a folder that is somebody's own
+        checkpoint.load(run)
+    with locked(run) as place:
+        start = checkpoint.load(run)
+        for warning in start.warnings:
+            say(f"warning: {warning}")
+        # Only these may differ from the run's beginning: a machine may lack what the other had.
+        given = {
+            name: getattr(options.train, name)
+            for name in ("runtime", "threads", "dtype")
+            if given_value(arguments, f"--{name}")
+        }
+        kept = start.config.array_dtype
+        start.config = replace(start.config, **given)
+        if start.config.array_dtype != kept:
+            raise ConfigError(f"{run} holds {kept} arrays. Resume without --dtype.")
+        if start.step >= start.config.steps:
+            print(f"{shown(run, 200)} is complete: {start.step} of {start.config.steps} steps.")
+            return 0
+        checkpoint.require_way(run, range(start.step + 1, run_folder.STEPS))
+        require_room(resolved(start.config))
+        text = on_disk(_text_of(start, run, given_value(arguments, "--data")), start.config.data.data)
+        metrics.keep_until(run, start.step)
+        return _train(start.config, text, place, start)
+
+
+def _text_of(start: checkpoint.Checkpoint, run: Path, moved: str | None) -> Path:
+    """Return the file of a run's text; a run that was saved through the Python API may not say which."""
+    if moved is not None:
+        if not moved:
+            raise DataError("--data names no file. Say where the run's text is, or leave it out.")
+        return Path(moved)
+    known = start.state["text"].get("path")
+    if not isinstance(known, str) or not known:
+        raise CheckpointError(f"{run} does not say which text it was trained on. Name it with --data FILE.")
+    return run / CORPUS if known == CORPUS else Path(known)
+
+
+def _train(
+    config: TrainConfig, text: Text, place: Place, start: checkpoint.Checkpoint | None, promise: Promise | None = None
+) -> int:
+    """Train to the end or to the first signal; save, and say how to go on."""
+    run = place.run
+    identity = _identity(text, run)
+    if start and "sha256" in start.state["text"]:
+        require_same_text(start, identity)
+    train, val = ByteDataset(text.tokens, text.name).split(config.data.val_fraction, config.model.seq_len)
+    trainer = Trainer(config, train, val, start, identity)
+    _say_what_begins(trainer, text, run)
+    trainer.prepare()  # before a signal waits for the end of a step, and before time is taken
+    begun, progress = time.monotonic(), None
+    with StopRequest() as stop, Display(trainer.step, config.steps) as display, _saving(trainer, place):
+        for progress in training(trainer, run):
+            place.require_in_place()
+            metrics.append(run, progress)
+            display.show(progress)
+            place.require_in_place()  # the step is saved next
+            _require_in_place(text)
+            if stop.signal:
+                trainer.save(run)
+                break
+    again = shlex.join(["byhand", "train", "--resume", str(run)])
+    if trainer.step < config.steps:
+        print(f"stopped at step {trainer.step} of {config.steps}, saved. Go on with: {shown(again)}")
+        return stop.exit_code
+    if progress and progress.val_loss is not None:
+        if promise:
+            print(promise.outcome(progress.val_loss))
+        print(f"done in {duration(time.monotonic() - begun)}: validation loss {progress.val_loss:.4f} nats per byte")
+    again = shlex.join(["byhand", "sample", str(run), "--prompt", "The "])
+    print(f"saved {shown(run, 200)}. Try: {shown(again)}")
+    return 0
+
+
+def _say_what_begins(trainer: Trainer, text: Text, run: Path) -> None:
+    config = trainer.config
+    count = sum(p.data.size for p in trainer.model.parameters().values())
+    m = config.model
+    say(
+        f"{shown(run, 200)}: {count:,} parameters ({m.n_layers} layers, {m.n_heads} heads, width {m.d_model}, "
+        f"context {m.seq_len}, {config.dtype}) on {shown(text.name, 200)} ({len(text.tokens):,} bytes), "
+        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens\n{_runtime(trainer)}"
+    )
+    if trainer.change:
+        say(trainer.change)
+
+
+def _runtime(trainer: Trainer) -> str:
+    """Say in a line which runtime computes, and how to get the faster one where it could be had."""
+    config = trainer.config
+    if trainer.used["runtime"] == "loops":
+        return f"runtime loops: the graph compiled, {trainer.used['threads']} threads"
+    if config.dtype == "float32" and loops.missing():
+        return "runtime numpy: equation by equation (pip install 'byhand[fast]' for the compiled one)"
+    return "runtime numpy: equation by equation"
+
+
+def _stored(text: Text, run: Path) -> Text:
+    """Give a text that exists only in memory a file in the run folder, so that a resumed run reads the same bytes."""
+    if isinstance(text.tokens, TextFile):
+        return text
+    path = run / CORPUS
+    try:
+        writing.replace(path, [np.ascontiguousarray(text.tokens).data])
+    except OSError as error:
+        raise DataError(
+            f"cannot write {error.filename}: {reason(error)}. Free some space, or choose another folder with --out."
+        ) from None
+    return on_disk(path, text.name)
+
+
+@contextmanager
+def _saving(trainer: Trainer, place: Place) -> Iterator[None]:
+    """Save the last step before a text that changed ends the run: no byte of the changed text was trained on."""
+    begun = trainer.step
+    try:
+        yield
+    except DataError as error:
+        if trainer.step == begun:
+            raise
+        place.require_in_place()
+        trainer.save(place.run)
+        raise DataError(f"{error} Saved at step {trainer.step}.") from None
+
+
+def _require_in_place(text: Text) -> None:
+    """Raise DataError if the file that training reads is no longer the one that it began with, or is gone."""
+    if isinstance(text.tokens, TextFile):
+        text.tokens.require_in_place()
+
+
+def _identity(text: Text, run: Path) -> dict[str, Any]:
+    """Return what a checkpoint remembers of its text: where it is, how long, and its hash."""
+    if len(text.tokens) > LARGE:
+        say(f"reading {shown(text.name, 200)} once for its SHA-256 ({len(text.tokens) / 1e9:.1f} GB)")
+    digest = hashlib.sha256()
+    for block in text.tokens.blocks() if isinstance(text.tokens, TextFile) else [text.tokens]:
+        digest.update(np.ascontiguousarray(block).data)
+    inside = text.path == run.resolve() / CORPUS
+    return {
+        "path": CORPUS if inside else str(text.path),
+        "bytes": len(text.tokens),
+        "sha256": digest.hexdigest(),
+    }
+
+
+def _free_folder(parent: Path) -> Path:
+    """Make and return parent/001, or the number after the largest one there."""
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            numbers = [int(p.name) for p in parent.iterdir() if re.fullmatch("[0-9]+", p.name)]
+            run = parent / f"{max(numbers, default=0) + 1:03d}"
+            with suppress(FileExistsError):  # another process was faster
+                run.mkdir()
+                return run
+    except OSError as error:
+        raise CheckpointError(f"cannot use {error.filename}: {reason(error)}. Choose a folder with --out.") from None

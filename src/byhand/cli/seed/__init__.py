@@ -1,0 +1,1 @@
+"""The seed program's command line."""

@@ -1,0 +1,156 @@
+"""The last line of defence: whatever a command raises becomes one line and an exit code, never a traceback.
+
+A `ByhandError` says what the user can do, an OSError what the system refused. Anything else is a defect of byhand:
+the line says so and where, and asks for a report.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import TracebackType
+
+from byhand.cli.terminal.say import say
+from byhand.cli.terminal.shown import one_line, shown
+from byhand.errors import ByhandError, reason
+
+WRITING = {errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, getattr(errno, "EDQUOT", errno.ENOSPC)}
+DONE, REFUSED, DEFECT, INTERRUPTED = 0, 2, 70, 130
+PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def guarded(command: Callable[[], int], debug: bool = False, prog: str = "byhand") -> int:
+    """Return the command's exit code, or that of what it raised, which is said in one line of standard error.
+
+    With `debug` the traceback is shown before that line.
+    """
+    try:
+        try:
+            code = command()
+            sys.stdout.flush()
+        except SystemExit as stop:  # --help
+            code = _code(stop)
+            sys.stdout.flush()
+    except BaseException as error:
+        try:
+            code = _failed(error, debug, prog)
+        except KeyboardInterrupt:  # once more, while the first was being said
+            code = INTERRUPTED
+    _empty_streams()
+    atexit.unregister(_end_at_once)
+    atexit.register(_end_at_once)  # registered last, it is called first
+    return code
+
+
+def open_streams() -> None:
+    """Read and write UTF-8 whatever the locale says, so that Chinese and sampled bytes never end a command.
+
+    A stream that was closed before the start reads as empty, or swallows what is written.
+    """
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115 (open for as long as the process)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            with suppress(io.UnsupportedOperation):  # a debugger has read from it already
+                stream.reconfigure(encoding="utf-8", errors="replace")
+
+
+def _failed(error: BaseException, debug: bool, prog: str) -> int:
+    """Say what a command raised, and return its exit code."""
+    if debug:
+        import traceback
+
+        say("".join(traceback.format_exception(error)).rstrip())
+    if _is_interrupt(error):
+        say("interrupted")
+        return INTERRUPTED
+    match error:
+        case ByhandError():
+            say(f"error: {one_line(error)}")
+        case BrokenPipeError():  # `byhand ... | head` closed the pipe: nothing is wrong, and nothing can be printed
+            return DONE
+        case OSError():
+            say(f"error: {_refused(error)}")
+        case MemoryError():
+            say(f"error: not enough memory: {one_line(error) or 'for these sizes'}. Use smaller sizes or batches.")
+        case _:
+            say(f"error: {_defect(error, prog)}")
+            return DEFECT
+    return REFUSED
+
+
+def _refused(error: OSError) -> str:
+    """Say what the system refused. What fails to write to an open file, such as standard output, names none."""
+    why = one_line(reason(error))
+    if error.filename is not None:
+        name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
+        return f"cannot use {shown(name, 200)}: {why}."
+    if error.errno in WRITING:
+        return f"cannot write the output: {why}."
+    return f"the system refused: {why}."
+
+
+def _defect(error: BaseException, prog: str) -> str:
+    said = one_line(error).rstrip(".")
+    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    place = next((f" at {where}" for where in _places(error.__traceback__)), "")
+    return (
+        f"this is a defect of byhand: {what}{place}. "
+        f"Please report it, with the command and what `{prog} --debug` before its other arguments shows."
+    )
+
+
+def _places(trace: TracebackType | None) -> Iterator[str]:
+    """Yield `byhand/cli/main.py:12` for each frame of ours, the innermost first."""
+    found: list[str] = []
+    while trace:
+        path = os.path.abspath(trace.tb_frame.f_code.co_filename)
+        if path.startswith(PACKAGE + os.sep):
+            found.append(f"{os.path.relpath(path, os.path.dirname(PACKAGE)).replace(os.sep, '/')}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    return reversed(found)
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Say whether it is a Ctrl-C, also one that came during an import and was turned into an ImportError."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        if isinstance(found, KeyboardInterrupt):
+            return True
+        seen.add(id(found))
+        found = found.__cause__ or found.__context__
+    return False
+
+
+def _code(stop: SystemExit) -> int:
+    if stop.code is None or isinstance(stop.code, int):
+        return stop.code or 0
+    say(f"error: {one_line(stop.code)}")
+    return REFUSED
+
+
+def _empty_streams() -> None:
+    """Point a stream that cannot take what is left in its buffer at nothing, so that Python's exit stays quiet."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream.fileno())
+                os.close(nowhere)
+
+
+def _end_at_once() -> None:
+    """Let a Ctrl-C during Python's own exit end the process: nothing is left to save, and Python would say where."""
+    with suppress(ValueError, OSError):  # ValueError: not in the main thread
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)

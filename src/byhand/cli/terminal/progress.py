@@ -1,0 +1,71 @@
+"""How training looks while it runs: one live line on a terminal, plain lines in a pipe or a log."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from contextlib import suppress
+
+from byhand.cli.arguments.parsing import prefer_plain_output
+from byhand.cli.terminal.say import say
+from byhand.train import Progress
+
+PLAIN_LINES = 20  # in a whole run, besides those of evaluations
+
+
+class Display:
+    """Shows each `Progress`; a context manager, so that the terminal is left as it was."""
+
+    def __init__(self, first_step: int, steps: int) -> None:
+        self._begun = time.monotonic()
+        self._first, self._steps = first_step, steps
+        self._rates: deque[float] = deque(maxlen=50)
+        self._val: float | None = None
+        self._live = None
+        if not prefer_plain_output():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(stderr=True), refresh_per_second=8, transient=True)
+
+    def __enter__(self) -> Display:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._live:
+            with suppress(OSError):
+                self._live.stop()
+
+    def show(self, progress: Progress) -> None:
+        """Update the live line, or print a plain one where it is due; evaluations always leave a line."""
+        self._rates.append(progress.tokens_per_second)
+        if progress.val_loss is not None:
+            self._val = progress.val_loss
+        line = self._line(progress)
+        every = max(1, self._steps // PLAIN_LINES)
+        if self._live:
+            with suppress(OSError):
+                self._live.update(line)
+                if progress.val_loss is not None:
+                    self._live.console.print(line, highlight=False, soft_wrap=True)
+        elif progress.val_loss is not None or progress.step == self._first + 1 or progress.step % every == 0:
+            say(line)
+
+    def _line(self, p: Progress) -> str:
+        val = "" if self._val is None else f"  val {self._val:.4f}"
+        rate = sorted(self._rates)[len(self._rates) // 2]
+        elapsed = time.monotonic() - self._begun
+        left = elapsed / (p.step - self._first) * (self._steps - p.step)
+        return f"step {p.step}/{p.steps}  loss {p.loss:.4f}{val}  {rate:,.0f} tokens/s  ETA {duration(left)}"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as people read them: 42s, 3m 05s, 2h 10m."""
+    seconds = round(seconds)
+    if seconds < 60:
+        return f"{seconds}s"
+    if seconds < 3600:
+        return f"{seconds // 60}m {seconds % 60:02d}s"
+    return f"{seconds // 3600}h {seconds % 3600 // 60:02d}m"

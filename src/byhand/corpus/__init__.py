@@ -1,0 +1,1 @@
+"""The corpus: where a text comes from, and its batches."""

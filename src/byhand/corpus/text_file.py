@@ -1,0 +1,139 @@
+"""The bytes of a text on disk: a small one is read once, of a large one what is asked for.
+
+It is not mapped: a mapped file that somebody cuts off kills its reader with SIGBUS. Every read is held against the
+file's size and time of change, so bytes of a changed text are never returned.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from byhand.errors import DataError, reason
+from byhand.files.reading import open_regular
+
+BLOCK = 1 << 20
+IN_MEMORY = 1 << 26  # bytes of a file that is kept: indexing costs half of what a read for each window does
+
+
+class TextFile:
+    """Bytes (N,) of a file, or of a part of it.
+
+    `len`, slices without a step (uint8 arrays), `rows`, `blocks` and `part` are all there is.
+    Raises DataError if the file cannot be read, is empty, or changed since it was opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            descriptor = open_regular(path)
+        except OSError as error:
+            raise DataError(_refusal(path, error)) from None
+        weakref.finalize(self, os.close, descriptor)
+        self.path = path
+        self._descriptor = descriptor
+        self._facts = _facts(os.fstat(descriptor))
+        self._read = _reader(descriptor)
+        self._whole: TextFile | None = None  # of a part: it keeps the descriptor open
+        self._content: np.ndarray | None = None
+        self._begin, self._end = 0, self._facts[0]
+        if not len(self):
+            raise DataError(f"{path} is empty. Use a file with some text in it.")
+        if len(self) <= IN_MEMORY:
+            self._content = self[:]
+
+    def __len__(self) -> int:
+        return self._end - self._begin
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        begin, end, step = part.indices(len(self))
+        if step != 1:
+            raise IndexError("a text on disk has no slices with a step")
+        if self._content is not None:
+            self._require_unchanged()
+            return self._content[self._begin + begin : self._begin + max(begin, end)]
+        return self.rows(np.array([begin]), max(0, end - begin))[0]
+
+    def part(self, begin: int, end: int) -> TextFile:
+        """Return the bytes from begin to end, from the same open file."""
+        found = object.__new__(TextFile)
+        found.__dict__ = {**self.__dict__, "_begin": self._begin + begin, "_end": self._begin + end}
+        found._whole = self._whole or self
+        return found
+
+    def rows(self, starts: np.ndarray, length: int) -> np.ndarray:
+        """Return uint8 (B, length): the bytes from each of B starts on."""
+        if self._content is not None:
+            self._require_unchanged()
+            return self._content[(starts + self._begin)[:, None] + np.arange(length)]
+        read, begin = self._read, self._begin
+        try:
+            joined = b"".join([read(length, begin + start) for start in starts.tolist()])
+        except OSError as error:
+            raise DataError(f"cannot read {self.path}: {reason(error)}. Restore it.") from None
+        self._require_unchanged()
+        if len(joined) != len(starts) * length:
+            raise self._changed()
+        return np.frombuffer(joined, np.uint8).reshape(len(starts), length)
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Yield all bytes in order, a megabyte at a time."""
+        for begin in range(0, len(self), BLOCK):
+            yield self[begin : begin + BLOCK]
+
+    def require_in_place(self) -> None:
+        """Raise DataError if the file changed, or if its path no longer leads to it."""
+        self._require_unchanged()
+        try:
+            there = os.stat(self.path)
+        except OSError:
+            raise DataError(f"{self.path} is gone while it is in use. Restore it.") from None
+        if not os.path.samestat(there, os.fstat(self._descriptor)):
+            raise self._changed()
+
+    def _require_unchanged(self) -> None:
+        if _facts(os.fstat(self._descriptor)) != self._facts:
+            raise self._changed()
+
+    def _changed(self) -> DataError:
+        now = os.fstat(self._descriptor).st_size
+        sizes = f": it had {self._facts[0]:,} bytes and has {now:,} now" if now != self._facts[0] else ""
+        return DataError(f"{self.path} changed while it was in use{sizes}. Restore it, or start anew.")
+
+
+def _facts(status: os.stat_result) -> tuple[int, int]:
+    """Return what changes with a file's content: its size and its time of change."""
+    return status.st_size, status.st_mtime_ns
+
+
+def _refusal(path: Path, error: OSError) -> str:
+    if isinstance(error, IsADirectoryError):
+        return f"cannot read {path}: it is a folder. Name a file."
+    if error.strerror == "it is no regular file":
+        return f"{path} is no regular file. Use --data - and pipe it in."
+    return f"cannot read {path}: {reason(error)}. Check the path and its permissions."
+
+
+def _reader(descriptor: int) -> Callable[[int, int], bytes]:
+    """Return a function of (length, offset) that reads until the end of the file at most."""
+    if hasattr(os, "pread"):
+
+        def read(length: int, offset: int) -> bytes:
+            found = os.pread(descriptor, length, offset)
+            while len(found) < length and (more := os.pread(descriptor, length - len(found), offset + len(found))):
+                found += more
+            return found
+
+        return read
+    lock = threading.Lock()  # Windows has one position for all readers
+
+    def seek_and_read(length: int, offset: int) -> bytes:
+        with lock, os.fdopen(descriptor, "rb", closefd=False) as file:
+            file.seek(offset)
+            return file.read(length)
+
+    return seek_and_read

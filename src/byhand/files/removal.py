@@ -1,0 +1,66 @@
+"""Removing what byhand wrote, and nothing else: real folders with no file in them but those of a checkpoint.
+
+A checkpoint is first renamed, so that a kill under way leaves none that looks whole, and a name that the next save
+clears away.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Container
+from contextlib import suppress
+from pathlib import Path
+
+from byhand.files.run_folder import step_of
+from byhand.files.writing import TEMPORARY
+
+REMOVING = ".removing-"
+LEFT = re.compile(rf"(?:{re.escape(TEMPORARY)}|{re.escape(REMOVING)})(step-[0-9]+)")
+PLACE = re.compile(rf"({re.escape(TEMPORARY)}|{re.escape(REMOVING)}|)(step-[0-9]+)")  # what saving a step needs free
+LEFT_FILES = {f"{TEMPORARY}{name}" for name in ("latest", "metrics.jsonl", "corpus.bin")}
+
+
+def remove(checkpoint: Path, names: Collection[str]) -> None:
+    """Remove a checkpoint, which has files of these names; one that is a link or holds another file stays.
+
+    Raises OSError if it cannot be renamed.
+    """
+    if _has_only(checkpoint, names):
+        doomed = checkpoint.with_name(f"{REMOVING}{checkpoint.name}")
+        checkpoint.rename(doomed)
+        remove_files(doomed, names)
+
+
+def remove_left_over(run: Path, names: Collection[str]) -> None:
+    """Remove what a kill left of a file or checkpoint that was being written or removed."""
+    for path in run.iterdir():
+        match = LEFT.fullmatch(path.name)
+        if match and step_of(match[1]) is not None and _has_only(path, names):
+            remove_files(path, names)
+        elif path.name in LEFT_FILES and path.is_file() and not path.is_symlink():
+            path.unlink()
+
+
+def in_the_way(run: Path, steps: Container[int], names: Collection[str]) -> Path | None:
+    """Return what keeps a checkpoint of these steps from its place and is not byhand's to remove, or None."""
+    for path in sorted(run.iterdir()):
+        match = PLACE.fullmatch(path.name)
+        if match is None or (step := step_of(match[2])) is None or step not in steps:
+            continue
+        needed = match[1] != REMOVING or os.path.lexists(run / match[2])
+        if needed and not _has_only(path, names):
+            return path
+    return None
+
+
+def remove_files(folder: Path, names: Collection[str]) -> None:
+    """Remove files of these names, in this order, and the folder if nothing else is in it; failing does no harm."""
+    with suppress(OSError):
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def _has_only(folder: Path, names: Collection[str]) -> bool:
+    return folder.is_dir() and not folder.is_symlink() and {*os.listdir(folder)} <= {*names}

@@ -1,0 +1,143 @@
+"""What a run folder is, told by its content: never by its name, and never by files that others may have made.
+
+    RUN/run.json        the marker, written when byhand began the run in a new or empty folder
+    RUN/step-00001000/  a checkpoint
+
+A run of a version without marker is known by a checkpoint. Whatever else a folder may hold, it is somebody's own:
+byhand writes only into runs, and of a run it removes only files of its own names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from byhand.errors import CheckpointError, reason
+from byhand.files.reading import read_regular
+from byhand.files.writing import create
+
+MARKER, MARK = "run.json", b'{"format": "byhand-run", "version": 1}\n'
+MANIFEST, MODEL = "manifest.json", "model.safetensors"
+SEALED = re.compile(
+    rb'\{\n  "files": \{\n.*\},\n  "format": "byhand-checkpoint",\n  "version": [0-9]+\n\}\n', re.DOTALL
+)
+STEP = re.compile(r"step-([0-9]{8,18})")
+STEPS = 10**18  # more than any step
+MOST = 1 << 16  # bytes of a manifest
+
+
+def step_of(name: str) -> int | None:
+    """Return the step in a checkpoint's name, or None for any other name."""
+    match = STEP.fullmatch(name)
+    return int(match[1]) if match and name == f"step-{int(match[1]):08d}" else None
+
+
+def checkpoints(run: Path) -> list[Path]:
+    """List the folders with the name of a checkpoint from new to old, be they whole or not."""
+    steps = {name: step for name in _names(run) if (step := step_of(name)) is not None}
+    found = [run / name for name in sorted(steps, key=lambda name: steps[name], reverse=True)]
+    return [path for path in found if os.path.isdir(path) and not _holds_a_run(path)]
+
+
+def again_with(checkpoint: Path | None) -> str:
+    """Return how to go on with a run that was stopped, by whether it has a checkpoint."""
+    return "resume" if checkpoint else "give the same command again"
+
+
+def is_run(folder: Path) -> bool:
+    """Return whether byhand began a run here: there is its marker, or a checkpoint with a manifest of byhand's."""
+    return _mark(folder) == MARK or any(map(_is_sealed, checkpoints(folder)))
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Return whether a folder is one checkpoint, whole or damaged, and not a run."""
+    return bool({MANIFEST, MODEL} & set(_names(folder))) and not _holds_a_run(folder)
+
+
+def is_of_byhand(folder: Path) -> bool:
+    """Return whether a folder is certainly a run or a checkpoint, and so no text of its owner."""
+    return is_run(folder) or _is_sealed(folder)
+
+
+def require_readable(folder: Path) -> None:
+    """Raise CheckpointError if what a folder, which is there, holds cannot be listed or found."""
+    try:
+        os.listdir(folder)
+        os.stat(os.path.join(folder, os.curdir))
+    except OSError as error:
+        raise CheckpointError(f"cannot read {folder}: {reason(error)}. Check its permissions.") from None
+
+
+def require_free(run: Path) -> None:
+    """Raise CheckpointError unless a run may begin here.
+
+    It may where nothing is, and where byhand began one that came to no checkpoint.
+    """
+    try:
+        names = sorted(os.listdir(run))
+    except FileNotFoundError:
+        if run.is_symlink():
+            raise CheckpointError(
+                f"{run} is a link that leads nowhere. Remove it, or choose another folder with --out."
+            ) from None
+        return
+    except OSError as error:
+        raise CheckpointError(f"cannot use {run}: {reason(error)}. Choose another folder with --out.") from None
+    except ValueError as error:  # a NUL in the name
+        raise CheckpointError(f"cannot use {str(run)!r}: {error}. Choose another folder with --out.") from None
+    steps = [name for name in names if step_of(name) is not None]
+    mark = _mark(run)
+    if any(map(_is_sealed, checkpoints(run))):
+        raise CheckpointError(f"{run} holds a run already. Use --resume {run}, or another folder with --out.")
+    if mark == MARK and steps:
+        raise CheckpointError(f"{run} holds a run whose {steps[-1]} is damaged. Choose another folder with --out.")
+    cut_short = names == [MARKER] and mark is not None and MARK.startswith(mark)
+    if names and not (mark == MARK or cut_short):
+        raise CheckpointError(
+            f"{run} holds {names[0]!r} and is no run of byhand. Choose a new or empty folder with --out."
+        )
+
+
+def begin(run: Path) -> None:
+    """Make a folder a run; CheckpointError if it is not free or cannot be written."""
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        require_free(run)
+        if _mark(run) != MARK:
+            (run / MARKER).unlink(missing_ok=True)  # it was cut short
+            with suppress(FileExistsError):  # another process begins here too: the lock will tell
+                create(run / MARKER, [MARK])
+    except OSError as error:
+        raise CheckpointError(
+            f"cannot use {run}: {reason(error)} ({error.filename}). Check its permissions and the free space, "
+            f"or choose another folder with --out."
+        ) from None
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _mark(folder: Path) -> bytes | None:
+    """Return what the marker holds, or None if there is none."""
+    try:
+        return None if (folder / MARKER).is_symlink() else read_regular(folder / MARKER, len(MARK))
+    except OSError:
+        return None
+
+
+def _holds_a_run(folder: Path) -> bool:
+    return _mark(folder) == MARK or any(step_of(name) is not None for name in _names(folder))
+
+
+def _is_sealed(folder: Path) -> bool:
+    """Return whether there is a manifest in the words of byhand; whether it is true is not asked."""
+    try:
+        return bool(SEALED.fullmatch(read_regular(folder / MANIFEST, MOST)))
+    except OSError:
+        return False

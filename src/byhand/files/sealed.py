@@ -1,0 +1,86 @@
+"""A folder of files whose manifest has the size and SHA-256 of each: read only as far as it is true.
+
+Sizes are compared before anything is read, so a file that was swapped for a device or grew is never read through.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byhand.errors import CheckpointError, reason
+from byhand.files.reading import open_regular, parse_json, read_regular
+from byhand.files.run_folder import MANIFEST, MOST
+
+FORMAT = {"format": "byhand-checkpoint", "version": 1}
+
+
+def as_json(value: Any) -> bytes:
+    """Return a value as the one JSON text that is written for it."""
+    return (json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
+
+
+def manifest(contents: Mapping[str, bytes]) -> bytes:
+    """Return the manifest of files."""
+    files = {name: {"bytes": len(c), "sha256": sha256(c).hexdigest()} for name, c in contents.items()}
+    return as_json({**FORMAT, "files": files})
+
+
+class Sealed:
+    """The files of a folder, named; CheckpointError unless the manifest is as it was written and all sizes hold."""
+
+    def __init__(self, path: Path, names: tuple[str, ...]) -> None:
+        self.path = path
+        try:
+            written = read_regular(path / MANIFEST, MOST)
+            read = parse_json(written)
+            self._entries = {n: (read["files"][n]["bytes"], read["files"][n]["sha256"]) for n in names}
+            # Written anew it must be the same bytes: nothing in it is left unread.
+            due = {n: {"bytes": size, "sha256": digest} for n, (size, digest) in self._entries.items()}
+            if written != as_json({**FORMAT, "files": due}):
+                raise CheckpointError(f"{path} is damaged: {MANIFEST} is not as it was written.")
+            for name, (size, digest) in self._entries.items():
+                if type(size) is not int or type(digest) is not str:
+                    raise TypeError
+                found = os.stat(path / name).st_size
+                if found != size:
+                    raise CheckpointError(f"{path} is damaged: {name} has {found} bytes, not {size}.")
+        except OSError as error:
+            raise self._unreadable(error) from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise CheckpointError(f"{path} is damaged: {MANIFEST} cannot be understood.") from None
+
+    def size(self, name: str) -> int:
+        """Return how many bytes a file has."""
+        return self._entries[name][0]
+
+    def read(self, name: str, most: int) -> np.ndarray:
+        """Return a file's bytes, uint8 (N,); CheckpointError if they are not as written, or more than `most`."""
+        size, digest = self._entries[name]
+        if size > most:
+            raise CheckpointError(f"{self.path} is damaged: {name} has {size:,} bytes, more than its kind has.")
+        try:
+            with os.fdopen(open_regular(self.path / name), "rb", buffering=0) as file:
+                if os.fstat(file.fileno()).st_size != size:
+                    raise CheckpointError(f"{self.path} is damaged: {name} changed while it was read.")
+                content = np.empty(size, np.uint8)
+                done = 0
+                while got := file.readinto(content.data[done : done + (1 << 30)]):
+                    done += got
+        except OSError as error:
+            raise self._unreadable(error) from None
+        if done != size or sha256(content.data).hexdigest() != digest:
+            raise CheckpointError(f"{self.path} is damaged: {name} does not have the SHA-256 of its manifest.")
+        return content
+
+    def _unreadable(self, error: OSError) -> CheckpointError:
+        name = Path(str(error.filename)).name
+        if isinstance(error, FileNotFoundError):
+            return CheckpointError(f"{self.path} is not whole: {name} is missing.")
+        return CheckpointError(f"{self.path} cannot be read: {name}: {reason(error)}.")

@@ -1,0 +1,73 @@
+"""The user's own cache folder: downloads, and compiled code, which nobody else may have written.
+
+    BYHAND_CACHE if it is set, else
+    %LOCALAPPDATA%/byhand (Windows), ~/Library/Caches/byhand (macOS), $XDG_CACHE_HOME/byhand or ~/.cache/byhand
+
+Where there is no home, or a folder belongs to somebody else, nothing is kept from one start to the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+from byhand.files.reading import read_with_facts
+
+
+def cache_folder() -> Path | None:
+    """Return the folder's path, made or not; None where the user has no home."""
+    if named := os.environ.get("BYHAND_CACHE"):
+        return Path(named).absolute()
+    try:
+        if sys.platform == "win32":
+            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "byhand"
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Caches" / "byhand"
+        base = os.environ.get("XDG_CACHE_HOME") or ""
+        return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "byhand"
+    except RuntimeError:  # neither HOME nor an entry for this user
+        return None
+
+
+def read_own(path: Path, most: int) -> bytes:
+    """Return the bytes of a file that only this user (or root) can have written.
+
+    Raises OSError, as `read_regular` does, and PermissionError if the file is another user's or writable by others.
+    """
+    content, facts = read_with_facts(path, most)
+    if not _is_own(facts):
+        raise PermissionError(1, "it belongs to another user, or others may write to it", str(path))
+    return content
+
+
+def write_own(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, into a folder that is made for this user alone.
+
+    Raises OSError: no space, no permission, or a folder that is another user's.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    facts = os.lstat(path.parent)
+    if not stat.S_ISDIR(facts.st_mode) or not _is_own(facts):
+        raise PermissionError(1, "it belongs to another user, or others may write to it", str(path.parent))
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _is_own(facts: os.stat_result) -> bool:
+    """Return whether only this user or root may write. Windows keeps profiles apart by other means."""
+    if os.name == "nt":
+        return True
+    return facts.st_uid in (os.geteuid(), 0) and not facts.st_mode & 0o022

@@ -1,0 +1,1 @@
+"""A run's folder on disk: its checkpoints, its metrics, its lock."""

@@ -1,0 +1,305 @@
+"""Checkpoints: a directory that is whole or absent.
+
+    RUN/step-00001000/  model.safetensors  config.json  optimizer.safetensors  trainer_state.json  manifest.json
+    RUN/latest          the name of the newest one
+
+A checkpoint is written into a temporary directory beside its place, every file and both directories are synced,
+and only then is it renamed. The manifest, written last, has size and SHA-256 of each file; nothing is read without
+it, and nothing is read that is larger than the config allows. Older checkpoints go only after a newer one is safe.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save as write_safetensors
+
+from byhand.config import TrainConfig, from_dict, to_dict
+from byhand.errors import ByhandError, CheckpointError, reason
+from byhand.files.reading import SMALL, parse_json, read_regular
+from byhand.files.removal import in_the_way, remove, remove_files, remove_left_over
+from byhand.files.run_folder import (
+    MANIFEST,
+    MODEL,
+    MOST,
+    again_with,
+    checkpoints,
+    is_checkpoint,
+    require_readable,
+    step_of,
+)
+from byhand.files.sealed import Sealed, as_json, manifest
+from byhand.files.tensor_file import sizes, tensors
+from byhand.files.writing import TEMPORARY, create, remedy, replace, sync_folder
+from byhand.memory import physical
+from byhand.model import TinyGPT, parameter_shapes
+
+CONFIG, OPTIMIZER, STATE = "config.json", "optimizer.safetensors", "trainer_state.json"
+FILES = (MODEL, CONFIG, OPTIMIZER, STATE)
+NAMES = (MANIFEST, *FILES)
+LATEST = "latest"
+RETRIES = 5
+_known: set[tuple[object, ...]] = set()  # checkpoints that this process wrote or verified, as `_signature` knows them
+
+
+@dataclass
+class Checkpoint:
+    """Everything that a run needs to go on: settings, parameters, moments by name, and the trainer's own state."""
+
+    config: TrainConfig
+    parameters: Mapping[str, np.ndarray]
+    m: Mapping[str, np.ndarray]
+    v: Mapping[str, np.ndarray]
+    state: dict[str, Any]
+    path: Path | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def step(self) -> int:
+        """The number of updates made."""
+        return self.state["step"]
+
+    def model(self) -> TinyGPT:
+        """Return the model; CheckpointError if the arrays do not have the shapes that the config says."""
+        try:
+            return TinyGPT(self.config.model, arrays=self.parameters)
+        except ByhandError as error:
+            raise CheckpointError(f"{self.path or 'the checkpoint'}: {error}") from None
+
+
+def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
+    """Write a checkpoint into the run folder and return its path; the older ones stay whole whatever happens.
+
+    Raises CheckpointError if it cannot be written, for example because the disk is full.
+    """
+    final = run / f"step-{checkpoint.step:08d}"
+    moments = {f"{k}.{n}": a for k, part in (("m", checkpoint.m), ("v", checkpoint.v)) for n, a in part.items()}
+    contents = {
+        MODEL: write_safetensors(_contiguous(checkpoint.parameters)),
+        CONFIG: as_json(to_dict(checkpoint.config)),
+        OPTIMIZER: write_safetensors(_contiguous(moments)),
+        STATE: _state(checkpoint),
+    }
+    contents[MANIFEST] = manifest(contents)
+    temporary = run / f"{TEMPORARY}{final.name}"
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        remove_left_over(run, NAMES)
+        if final.exists() and not defect(final):
+            if read_regular(final / MANIFEST, MOST) != contents[MANIFEST]:
+                raise CheckpointError(f"{final} is of another run. Save into another folder.")
+            return final  # the same step of the same run, whole already
+        require_way(run, range(checkpoint.step, checkpoint.step + 1))
+        temporary.mkdir()
+        for name, content in contents.items():
+            create(temporary / name, [content])
+        sync_folder(temporary)
+        remove(final, NAMES)
+        temporary.rename(final)
+        sync_folder(run)
+        _known.add(_signature(final))
+        if _is_own_latest(run / LATEST):
+            replace(run / LATEST, [f"{final.name}\n".encode()])
+    except OSError as error:
+        remove_files(temporary, NAMES)
+        older = newest_whole(run)
+        rest = f"{older.name} is still whole" if older else "there is no older checkpoint"
+        raise CheckpointError(
+            f"cannot write {str(error.filename2 or error.filename).replace(temporary.name, final.name)}: "
+            f"{reason(error)}; {rest}. {remedy(error, again_with(older))}"
+        ) from None
+    _prune(final, keep)
+    return final
+
+
+def require_way(run: Path, steps: Container[int]) -> None:
+    """Raise CheckpointError if a checkpoint of these steps could not be put in its place.
+
+    A link, a file, or a folder with files of its owner's has its name then, and is not byhand's to remove.
+    """
+    try:
+        path = in_the_way(run, steps, NAMES)
+    except OSError as error:
+        raise CheckpointError(f"cannot use {error.filename}: {reason(error)}. Check its permissions.") from None
+    if path:
+        again = again_with(newest_whole(run))
+        raise CheckpointError(
+            f"{path} is in the way of a checkpoint, and not byhand's to remove. Move it away, then {again}."
+        )
+
+
+def load(run: Path, moments: bool = True) -> Checkpoint:
+    """Return the newest whole checkpoint of a run folder (or the one that the path itself names).
+
+    moments  False leaves out m and v, two thirds of the bytes, which only training reads
+
+    A damaged one is passed over with a warning in `.warnings`. Raises CheckpointError if none is whole.
+    """
+    if not os.path.isdir(run):
+        raise CheckpointError(f"there is no run {run}. Check the path, or start one with `byhand train --out {run}`.")
+    require_readable(run)
+    if is_checkpoint(run):
+        return _read(run, moments)
+    warnings: list[str] = []
+    for _ in range(RETRIES):
+        listed = checkpoints(run)
+        warnings.clear()
+        for candidate in listed:
+            try:
+                checkpoint = _read(candidate, moments)
+            except CheckpointError as error:
+                warnings.append(str(error))
+                continue
+            checkpoint.warnings = [f"{w} Going on from {candidate.name}." for w in warnings]
+            return checkpoint
+        # A run that trains removes old checkpoints after writing newer ones: then the list has changed meanwhile.
+        if checkpoints(run) == listed:
+            break
+    if warnings:
+        raise CheckpointError(f"{warnings[0]} No older one is whole; start again with `byhand train`.")
+    raise CheckpointError(f"{run} holds no checkpoint. Give a folder that `byhand train` made.")
+
+
+def load_model(run: str | Path) -> TinyGPT:
+    """Return the model of a run's newest whole checkpoint. CheckpointError if there is none."""
+    return load(Path(run), moments=False).model()
+
+
+def defect(checkpoint: Path) -> str:
+    """Return in a sentence what is wrong with a checkpoint directory; empty if it can be loaded."""
+    try:
+        if _signature(checkpoint) not in _known:
+            _read(checkpoint)
+    except CheckpointError as error:
+        return str(error)
+    return ""
+
+
+def newest_whole(run: Path) -> Path | None:
+    """Return the newest checkpoint that can be loaded, or None."""
+    return next((c for c in checkpoints(run) if not defect(c)), None)
+
+
+def _read(path: Path, moments: bool = True) -> Checkpoint:
+    """Return a checkpoint of which every part was verified, and belongs to the others.
+
+    Without moments their file is looked at for its size alone.
+    """
+    before = _signature(path)
+    sealed = Sealed(path, FILES)
+    try:
+        config = from_dict(TrainConfig, parse_json(sealed.read(CONFIG, SMALL).tobytes()), CONFIG)
+        state = parse_json(sealed.read(STATE, SMALL).tobytes())
+        step, text = state["step"], state["text"]
+    except CheckpointError:
+        raise
+    except (ValueError, TypeError, KeyError, ByhandError) as error:
+        raise CheckpointError(
+            f"{path} cannot be understood: {_brief(error)}. Was it made by a newer version?"
+        ) from None
+    if type(step) is not int or not 0 <= step < 10**18 or not isinstance(text, dict):
+        raise CheckpointError(f"{path} is damaged: {STATE} is not one of a trainer.")
+    if step_of(path.resolve().name) not in (None, step):
+        raise CheckpointError(f"{path} is not what its name says: {STATE} is of step {step}.")
+    shapes, dtype = parameter_shapes(config.model), config.array_dtype
+    both = {f"{k}.{n}": s for k in "mv" for n, s in shapes.items()}
+    if step == 0 and sealed.size(OPTIMIZER) < sizes(both, dtype)[0]:
+        both = {}  # nothing was updated yet
+    parts = {MODEL: shapes, OPTIMIZER: both}
+    for name, part in parts.items():
+        fewest, most = sizes(part, dtype)
+        if not fewest <= sealed.size(name) <= most:
+            raise CheckpointError(
+                f"{path} is damaged: {name} has {sealed.size(name):,} bytes, but by {CONFIG} "
+                f"its arrays alone have {fewest - 8:,}."
+            )
+    if (have := physical()) is not None and sum(map(sealed.size, parts)) > have:
+        raise CheckpointError(
+            f"{path} holds more than this machine's memory of {have / 1e9:.1f} GB. Use a larger one."
+        )
+    if not moments:
+        del parts[OPTIMIZER]
+    found: dict[str, np.ndarray] = {}
+    for name, part in parts.items():
+        content = sealed.read(name, sizes(part, dtype)[1])
+        try:
+            found |= tensors(content, part, dtype)
+        except ValueError as error:
+            raise CheckpointError(f"{path} is damaged: {name}: {_brief(error)}.") from None
+    if any((found[name] < 0).any() for name in both if name in found and name.startswith("v.")):
+        raise CheckpointError(f"{path} is damaged: a mean of squared gradients is negative.")
+    if moments:
+        _known.add(before)
+    m, v = ({n: found[f"{k}.{n}"] for n in shapes if f"{k}.{n}" in found} for k in "mv")
+    return Checkpoint(config, {n: found[n] for n in shapes}, m, v, state, path)
+
+
+def _brief(error: Exception) -> str:
+    """Return an error's words in one line: some quote what was read."""
+    said = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+    return " ".join(said.split())[:200].rstrip(".")
+
+
+def _prune(written: Path, keep: int) -> None:
+    """Keep the checkpoint just written and the newest older whole ones, `keep` in all.
+
+    Damaged ones do not count, and go once they are older than those. Failing to remove does no harm.
+    """
+    whole = 1
+    step = step_of(written.name) or 0
+    for old in checkpoints(written.parent):
+        if (step_of(old.name) or 0) >= step:
+            continue
+        if whole >= keep:
+            _known.discard(_signature(old))
+            with suppress(OSError):
+                remove(old, NAMES)
+        elif not defect(old):
+            whole += 1
+
+
+def _is_own_latest(latest: Path) -> bool:
+    """Return whether `latest` may be written; it is for people, so an owner's file or link of that name stays."""
+    if not os.path.lexists(latest):
+        return True
+    with suppress(OSError):
+        return (
+            not latest.is_symlink()
+            and step_of(read_regular(latest, 100).decode(errors="replace").strip()) is not None
+        )
+    return False
+
+
+def _state(checkpoint: Checkpoint) -> bytes:
+    """Return the state as it is stored; CheckpointError if it could not be read again."""
+    try:
+        written = as_json(checkpoint.state)
+        parse_json(written)
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f"the trainer's state cannot be stored as JSON: {_brief(error)}.") from None
+    if len(written) > SMALL:
+        raise CheckpointError(f"the trainer's state has {len(written):,} bytes, more than the {SMALL:,} it may have.")
+    return written
+
+
+def _signature(path: Path) -> tuple[object, ...]:
+    """Return what changes when a file of a checkpoint is written."""
+    found: list[object] = [path.name]
+    for name in NAMES:
+        try:
+            status = os.stat(path / name)
+        except OSError:
+            return (path, None)
+        found += [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
+    return tuple(found)
+
+
+def _contiguous(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Copy views into row-major arrays: the NumPy writer of safetensors stores a transposed view scrambled."""
+    return {name: np.ascontiguousarray(a) for name, a in arrays.items()}

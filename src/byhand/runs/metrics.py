@@ -1,0 +1,99 @@
+"""metrics.jsonl: one JSON line for each update, readable by anything.
+
+Keys: step, tokens, train/loss (nats), lr, grad_norm, train/tok_per_sec, and at evaluations val/loss (nats) and
+val/bpb (bits per byte).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, NoReturn
+
+from byhand.errors import CheckpointError, reason
+from byhand.files import writing
+from byhand.files.reading import read_regular
+from byhand.files.run_folder import again_with, checkpoints
+from byhand.train import Progress
+
+METRICS = "metrics.jsonl"
+MOST = 1 << 32  # bytes: some 20 million updates
+LONGEST = 4096  # bytes of a line; ours have 200
+COUNTS, NUMBERS = ("step", "tokens"), ("train/loss", "lr", "grad_norm", "train/tok_per_sec", "val/loss", "val/bpb")
+LARGEST = 10**18
+
+
+def append(run: Path, progress: Progress) -> None:
+    """Add the line of one update."""
+    line: dict[str, Any] = {
+        "step": progress.step,
+        "tokens": progress.tokens,
+        "train/loss": progress.loss,
+        "lr": progress.lr,
+        "grad_norm": progress.grad_norm,
+        "train/tok_per_sec": round(progress.tokens_per_second, 1),
+    }
+    if progress.val_loss is not None:
+        line |= {"val/loss": progress.val_loss, "val/bpb": progress.val_loss / math.log(2)}
+    try:
+        writing.append(run / METRICS, f"{json.dumps(line)}\n".encode())
+    except OSError as error:
+        raise _unwritten(run, error) from None
+
+
+def read(run: Path) -> list[dict[str, Any]]:
+    """Return the lines in order; those that a kill cut short or something else damaged are left out."""
+    return [row for line in _content(run).split(b"\n") if (row := _row(line))]
+
+
+def keep_until(run: Path, step: int) -> None:
+    """Drop what a run wrote after the step that it is resumed from, so that no update appears twice."""
+    if (run / METRICS).is_symlink():
+        raise CheckpointError(f"{run / METRICS} is a symbolic link. Put a file in its place, or remove it.")
+    written = _content(run)
+    rows = [(line, row) for line in written.split(b"\n") if (row := _row(line))]
+    kept = b"".join(line + b"\n" for line, row in rows if row["step"] <= step)
+    if written == kept:
+        return
+    try:
+        writing.replace(run / METRICS, [kept])
+    except OSError as error:
+        raise _unwritten(run, error) from None
+
+
+def _unwritten(run: Path, error: OSError) -> CheckpointError:
+    again = again_with(next(iter(checkpoints(run)), None))
+    return CheckpointError(f"cannot write {error.filename}: {reason(error)}. {writing.remedy(error, again)}")
+
+
+def _content(run: Path) -> bytes:
+    try:
+        return read_regular(run / METRICS, MOST)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise CheckpointError(f"cannot read {run / METRICS}: {reason(error)}. Move it away, or mend it.") from None
+
+
+def _row(line: bytes) -> dict[str, Any] | None:
+    """Return a line's values by key, or None if it is no line of ours: one flat table of finite numbers."""
+    if len(line) > LONGEST or line.count(b"{") != 1 or b"[" in line:
+        return None
+    try:
+        row = json.loads(line, parse_constant=_refused)
+    except ValueError:
+        return None
+    if not isinstance(row, dict) or not {"step", "train/loss"} <= row.keys():
+        return None
+    counts = all(type(row[key]) is int and 0 <= row[key] <= LARGEST for key in COUNTS if key in row)
+    numbers = all(_is_number(row[key]) for key in NUMBERS if key in row)
+    return row if counts and numbers else None
+
+
+def _is_number(value: object) -> bool:
+    return math.isfinite(value) if type(value) is float else type(value) is int and abs(value) <= LARGEST
+
+
+def _refused(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")

@@ -1,0 +1,115 @@
+"""Record: run the ordinary model code once and keep the applications, with who reads what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from byhand.engine import Equation, Node, Record, Tensor, interpreting
+from byhand.engine.backward import applications
+from byhand.runtimes.loops.graph.outline import Outline
+
+
+class Graph:
+    """The applications behind one result, each after those it needs, and the arrays that are new in every step."""
+
+    def __init__(self, root: Tensor, inputs: dict[str, Any], cache: RecordedCache | None = None) -> None:
+        self.root = root
+        self.cache = cache
+        self.nodes: list[Node] = applications(root)
+        self.inputs = inputs
+        self._uses = Counter(key(t) for node in self.nodes for t in node.inputs)
+        self._uses[key(root)] += 1
+
+    def uses(self, tensor: Tensor) -> int:
+        """Return how many applications read this tensor (the root counts as read once more)."""
+        return self._uses[key(tensor)]
+
+    def only(self, tensor: Tensor, *names: str) -> Node | None:
+        """Return the application of one of these equations that made the tensor, if nobody else reads the tensor."""
+        node = tensor.node
+        return node if node is not None and node.equation.name in names and self.uses(tensor) == 1 else None
+
+    def only_reader(self, node: Node) -> Node | None:
+        """Return the one application that reads this node's result; None if several do, or it is the root."""
+        readers = [n for n in self.nodes if any(t.node is node for t in n.inputs)]
+        return readers[0] if len(readers) == 1 and not self.is_root(node) else None
+
+    def is_input(self, tensor: Tensor) -> bool:
+        """Return whether the tensor holds one of the arrays that are new in every step."""
+        return self.input_name(tensor) != ""
+
+    def input_name(self, tensor: Tensor) -> str:
+        """Return the name of the step's array that the tensor holds, or "" for another."""
+        return next((name for name, array in self.inputs.items() if tensor.data is array), "")
+
+    def is_root(self, node: Node) -> bool:
+        """Return whether this application made the result."""
+        return self.root.node is node
+
+
+def key(tensor: Tensor) -> tuple[int, int]:
+    """Return what tells one array of the graph from another."""
+    return (id(tensor), -1) if tensor.node is None else (id(tensor.node), tensor.index)
+
+
+class RecordedCache:
+    """Stands in for a KV cache while recording: remembers which tensors came out of it, for which layer."""
+
+    length = 0
+
+    def __init__(self) -> None:
+        self._layers: dict[int, int] = {}
+        self._kept: list[Tensor] = []
+
+    def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Return stand-ins for all keys and values."""
+        both = Tensor(k.data), Tensor(v.data)
+        self._layers |= {id(t): layer for t in both}
+        self._kept += both
+        return both
+
+    def advance(self, n: int) -> None:
+        """Nothing to count: where a plan writes is decided when it runs."""
+
+    def layer_of(self, keys: Tensor, values: Tensor) -> int | None:
+        """Return the layer whose keys and values these are; None if they are not of one layer."""
+        layers = {self._layers.get(id(keys)), self._layers.get(id(values))}
+        return layers.pop() if len(layers) == 1 else None
+
+
+class RecordShapes(Record):
+    """Record, but compute nothing: in the place of what depends on parameters there are outlines."""
+
+    def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
+        """Record the application of the equation to arrays that are not there."""
+        try:
+            result = super().apply(equation, tuple(map(_outlined, inputs)), static, name)
+        except Exception:  # a forward half that needs numbers; or one that fails with them too, and then says so
+            result = super().apply(equation, tuple(map(_with_zeros, inputs)), static, name)
+        for tensor in result if isinstance(result, tuple) else (result,):
+            if tensor.node is not None:
+                tensor.node.inputs, tensor.node.saved = inputs, ()
+                tensor.data = Outline(tensor.shape, tensor.dtype)
+        return result
+
+
+def _outlined(tensor: Tensor) -> Tensor:
+    if not tensor.requires_grad or isinstance(tensor.data, Outline):
+        return tensor
+    return Tensor(Outline(tensor.shape, tensor.dtype), True, tensor.name)
+
+
+def _with_zeros(tensor: Tensor) -> Tensor:
+    if not isinstance(tensor.data, Outline):
+        return tensor
+    return Tensor(np.zeros(tensor.shape, tensor.dtype), tensor.requires_grad, tensor.name)
+
+
+def record(compute: Callable[..., Tensor], cache: RecordedCache | None = None, **inputs: Any) -> Graph:
+    """Run compute(*inputs) once, recording; only the inputs' shapes matter. With a cache it is passed as the last."""
+    with interpreting(RecordShapes()):
+        return Graph(compute(*inputs.values(), *([cache] if cache else [])), inputs, cache)

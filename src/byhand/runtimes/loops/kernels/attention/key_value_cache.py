@@ -1,0 +1,166 @@
+"""Kernels of attention with a KV cache: the newest position of each stream against all before, and filling the cache.
+
+Keys and values lie as (B, H, D, S), positions side by side: scores are a sum of D rows, the mix is D dot products,
+and both read in order. The room for positions is whole cache lines.
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from byhand.runtimes.loops.kernels.attention.causal_self_attention import (
+    attend_head,
+    products,
+    room_of_attention,
+    stride_of,
+)
+from byhand.runtimes.loops.kernels.products.row_product import meet
+from byhand.runtimes.loops.kernels.vector.exponential import exp
+from byhand.runtimes.loops.kernels.vector.largest import largest
+from byhand.runtimes.loops.kernels.vector.vector_moves import ROWS
+from byhand.runtimes.loops.lowering.builder import Builder, Group
+from byhand.runtimes.loops.lowering.ir import PART, PARTS
+from byhand.runtimes.loops.machine.native import ONE, ZERO, address_of, compiled, matrix, vector
+
+F = np.float32
+
+
+@compiled
+def attend(memory, words, qkv, keys, values, scores, out, position, rows, heads, width, room, part, parts):
+    """Attention of the newest position to all so far, this thread's heads; stores its key and value first."""
+    c, row = heads * width, 3 * heads * width
+    t = words[position]
+    n = t + 1
+    scale = F(1.0 / math.sqrt(width))
+    p = vector(memory, scores, n)
+    for head in range(part, rows * heads, parts):
+        b, h = head // heads, head % heads
+        start = qkv + b * row + h * width
+        key, value = keys + head * width * room, values + head * width * room
+        k, v = matrix(memory, key, width, room), matrix(memory, value, width, room)
+        for d in range(width):
+            k[d, t] = memory[start + c + d]
+            v[d, t] = memory[start + 2 * c + d]
+        add_rows(memory, start, key, scores, width, room, n)
+        m = largest(words, scores, n)
+        z = F(0)
+        for s in range(n):
+            e = exp((p[s] - m) * scale)
+            p[s] = e
+            z += e
+        mix_rows(memory, scores, value, out + b * c + h * width, width, room, n, F(1.0) / z)
+
+
+@compiled
+def attend_all(
+    memory, words, qkv, keys, values, scores, out, batch, heads, steps, width, places, part, parts, stride, room
+):
+    """Causal attention over prompts (B, T), this thread's heads, whose keys and values go into the cache.
+
+    As in training, but the weights are not kept: `scores` has room for ROWS queries.
+    """
+    c, row, base = heads * width, 3 * heads * width, address_of(memory)
+    for head in range(part, batch * heads, parts):
+        b, h = head // heads, head % heads
+        q, o = qkv + b * steps * row + h * width, out + b * steps * c + h * width
+        key, value = keys + head * width * places, values + head * width * places
+        k, v = matrix(memory, key, width, places), matrix(memory, value, width, places)
+        for t in range(steps):
+            new_k, new_v = vector(memory, q + t * row + c, width), vector(memory, q + t * row + 2 * c, width)
+            for d in range(width):
+                k[d, t] = new_k[d]
+                v[d, t] = new_v[d]
+        attend_head(memory, words, base, q, row, scores, stride, ZERO, o, c, steps, width, c, ONE, room)
+
+
+@compiled
+def add_rows(memory, x, rows, out, count, width, n):
+    """out = sum over i of x[i] rows[i,:], the first n columns of `width`; four rows in a pass over out."""
+    a, o = vector(memory, x, count), vector(memory, out, n)
+    o[:] = F(0)
+    fours = count // 4 * 4
+    for i in range(0, fours, 4):
+        r0, r1 = vector(memory, rows + i * width, n), vector(memory, rows + (i + 1) * width, n)
+        r2, r3 = vector(memory, rows + (i + 2) * width, n), vector(memory, rows + (i + 3) * width, n)
+        a0, a1, a2, a3 = a[i], a[i + 1], a[i + 2], a[i + 3]
+        for c in range(n):
+            o[c] += (a0 * r0[c] + a1 * r1[c]) + (a2 * r2[c] + a3 * r3[c])
+    for i in range(fours, count):
+        r0, a0 = vector(memory, rows + i * width, n), a[i]
+        for c in range(n):
+            o[c] += a0 * r0[c]
+
+
+@compiled
+def mix_rows(memory, weights, rows, out, count, width, n, scale):
+    """out[d] = scale * sum over s of weights[s] rows[d,s], s below n; four rows in a pass over the weights."""
+    p, o = vector(memory, weights, n), vector(memory, out, count)
+    fours = count // 4 * 4
+    for d in range(0, fours, 4):
+        r0, r1 = vector(memory, rows + d * width, n), vector(memory, rows + (d + 1) * width, n)
+        r2, r3 = vector(memory, rows + (d + 2) * width, n), vector(memory, rows + (d + 3) * width, n)
+        s0, s1, s2, s3 = F(0), F(0), F(0), F(0)
+        for s in range(n):
+            s0 += p[s] * r0[s]
+            s1 += p[s] * r1[s]
+            s2 += p[s] * r2[s]
+            s3 += p[s] * r3[s]
+        o[d], o[d + 1], o[d + 2], o[d + 3] = scale * s0, scale * s1, scale * s2, scale * s3
+    for d in range(fours, count):
+        r0, s0 = vector(memory, rows + d * width, n), F(0)
+        for s in range(n):
+            s0 += p[s] * r0[s]
+        o[d] = scale * s0
+
+
+def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """split_qkv -> (cache) -> attention_scores -> causal_softmax -> mix -> merge_heads."""
+    mix = graph.only(node.inputs[0], "mix")
+    softmax = mix and graph.only(mix.inputs[0], "causal_softmax")
+    scores = softmax and graph.only(softmax.inputs[0], "attention_scores")
+    split = scores and graph.only(scores.inputs[0], "split_qkv")
+    if not (mix and softmax and scores and split) or graph.cache is None:
+        return None
+    kept = graph.cache.layer_of(scores.inputs[1], mix.inputs[1])
+    return (split, scores, softmax, mix, node) if kept is not None else None
+
+
+def _layer(builder: Builder, group: Group) -> int:
+    cache: Any = builder.graph.cache
+    return cache.layer_of(group.nodes[1].inputs[1], group.nodes[3].inputs[1])
+
+
+def decode(builder: Builder, group: Group) -> None:
+    """The newest position against the cache."""
+    rows, heads, _, width = group.nodes[3].results[0][0]
+    keys, values = builder.caches[_layer(builder, group)]
+    room = keys.shape[-1]
+    seen = room // 2  # what the call costs is said for the middle of the window
+    scores = builder.scratch(group.nodes[1], "scores", (room,))
+    scores.kind = "own"
+    builder.emit(
+        "attend", group.nodes[3], 4 * rows * heads * width * seen, touched=8 * rows * heads * width * seen,
+        qkv=builder.value(group.nodes[0].inputs[0]),
+        keys=keys, values=values, scores=scores, out=builder.result(group.nodes[4]),
+        position=builder.inputs["position"], rows=rows, heads=heads, width=width, room=room, part=PART, parts=PARTS,
+    )  # fmt: skip
+    meet(builder)
+
+
+def fill(builder: Builder, group: Group) -> None:
+    """Prefill: attention over the whole prompt, and its keys and values into the cache."""
+    batch, heads, steps, width = group.nodes[3].results[0][0]
+    keys, values = builder.caches[_layer(builder, group)]
+    scores = builder.scratch(group.nodes[1], "scores", (ROWS, stride_of(steps)))
+    scores.kind = "own"
+    qkv, out = builder.value(group.nodes[0].inputs[0]), builder.result(group.nodes[4])
+    builder.emit(
+        "attend_all", group.nodes[3], 2 * products(batch, heads, steps, width, causal=1),
+        4 * (qkv.size + keys.size + values.size + out.size), qkv=qkv, keys=keys, values=values, scores=scores,
+        out=out, batch=batch, heads=heads, steps=steps, width=width, places=keys.shape[-1], part=PART, parts=PARTS,
+        stride=stride_of(steps), room=builder.room(room_of_attention(steps, width)),
+    )  # fmt: skip

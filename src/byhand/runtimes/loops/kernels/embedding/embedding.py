@@ -1,0 +1,85 @@
+"""Kernels of `embedding` followed by `add_positional`: look both rows up in one pass."""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byhand.runtimes.loops.lowering.builder import Builder, Group
+from byhand.runtimes.loops.lowering.ir import At
+from byhand.runtimes.loops.machine.native import compiled, matrix, vector
+
+
+@compiled
+def embed(memory, words, table, positions, tokens, out, batch, steps, width):
+    """out[b,t,:] = table[tokens[b,t],:] + positions[t,:]."""
+    p, o = matrix(memory, positions, steps, width), matrix(memory, out, batch * steps, width)
+    for i in range(batch * steps):
+        e = vector(memory, table + words[tokens + i] * width, width)
+        t = i % steps
+        for c in range(width):
+            o[i, c] = e[c] + p[t, c]
+
+
+@compiled
+def embed_back(memory, words, d_out, tokens, d_table, rows, width, vocab, adds):
+    """d_table[tokens[i],:] += d_out[i,:], rows in their order."""
+    if not adds:
+        vector(memory, d_table, vocab * width)[:] = np.float32(0)
+    d = matrix(memory, d_out, rows, width)
+    for i in range(rows):
+        e = vector(memory, d_table + words[tokens + i] * width, width)
+        for c in range(width):
+            e[c] += d[i, c]
+
+
+@compiled
+def positions_back(memory, d_out, d_positions, batch, steps, width, start, rows, adds):
+    """d_positions[start + t,:] += sum over b of d_out[b,t,:]."""
+    if not adds:
+        vector(memory, d_positions, rows * width)[:] = np.float32(0)
+    n = steps * width
+    d, p = matrix(memory, d_out, batch, n), vector(memory, d_positions + start * width, n)
+    for b in range(batch):
+        for i in range(n):
+            p[i] += d[b, i]
+
+
+def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """embedding -> add_positional."""
+    first = graph.only(node.inputs[0], "embedding")
+    tokens = first and first.inputs[1].data
+    return (first, node) if first and tokens.ndim == 2 and graph.is_input(first.inputs[1]) else None
+
+
+def forward(builder: Builder, group: Group) -> None:
+    """One call for both look-ups."""
+    first, last = group.nodes
+    table, tokens = first.inputs
+    batch, steps, width = last.results[0][0]
+    start = last.static.get("start", 0)
+    builder.emit(
+        "embed", last, 2 * batch * steps * width,
+        table=builder.value(table), positions=At(builder.value(last.inputs[1]), start * width),
+        tokens=builder.value(tokens), out=builder.result(last), batch=batch, steps=steps, width=width,
+    )  # fmt: skip
+
+
+def backward(builder: Builder, group: Group) -> None:
+    """Scatter to the token's row, sum over the batch to the position's."""
+    first, last = group.nodes
+    table, tokens = first.inputs
+    batch, steps, width = last.results[0][0]
+    d_out = builder.cotangent(last)
+    d_table, adds = builder.gradient(table)
+    builder.emit(
+        "embed_back", first, batch * steps * width, d_out=d_out, tokens=builder.value(tokens), d_table=d_table,
+        rows=batch * steps, width=width, vocab=table.shape[0], adds=adds,
+    )  # fmt: skip
+    d_positions, adds = builder.gradient(last.inputs[1])
+    builder.emit(
+        "positions_back", last, batch * steps * width, d_out=d_out, d_positions=d_positions, batch=batch, steps=steps,
+        width=width, start=last.static.get("start", 0), rows=last.inputs[1].shape[0], adds=adds,
+    )  # fmt: skip

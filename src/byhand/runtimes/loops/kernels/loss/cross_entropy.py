@@ -1,0 +1,135 @@
+"""Kernels of `cross_entropy`, the end of the graph: loss and derivative in one pass over the logits.
+
+Probabilities get no array of their own: (p - onehot) / N takes the place of the logits. Only where somebody else
+reads the logits too they stay, and the probabilities are kept until the way back.
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from byhand.runtimes.loops.kernels.vector.exponential import exp
+from byhand.runtimes.loops.kernels.vector.largest import largest
+from byhand.runtimes.loops.lowering.builder import Builder, Group
+from byhand.runtimes.loops.lowering.ir import LOSS_SLOT
+from byhand.runtimes.loops.machine.native import compiled, vector
+
+F = np.float32
+
+
+@compiled
+def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot):
+    """Add the rows' losses to controls[slot]; logits become (p - onehot) * controls[0], the weight of a row.
+
+    A row without a target (-1) counts for nothing.
+    """
+    weight = F(controls[0])
+    total = 0.0
+    for i in range(rows):
+        z, target = vector(memory, logits + i * vocab, vocab), words[targets + i]
+        if target < 0:
+            z[:] = F(0)
+            continue
+        m = largest(words, logits + i * vocab, vocab)
+        shifted = z[target] - m
+        sum_e = F(0)
+        for v in range(vocab):
+            e = exp(z[v] - m)
+            z[v] = e
+            sum_e += e
+        total += math.log(sum_e) - shifted
+        share = weight / sum_e
+        for v in range(vocab):
+            z[v] *= share
+        z[target] -= weight
+    controls[slot] += total * controls[0]
+
+
+@compiled
+def softmax_loss(memory, words, controls, logits, p, targets, rows, vocab, slot):
+    """Add the rows' losses to controls[slot]; p = softmax(logits). A row without a target (-1) is left out."""
+    total = 0.0
+    for i in range(rows):
+        if words[targets + i] < 0:
+            continue
+        z, o = vector(memory, logits + i * vocab, vocab), vector(memory, p + i * vocab, vocab)
+        m = largest(words, logits + i * vocab, vocab)
+        sum_e = F(0)
+        for v in range(vocab):
+            e = exp(z[v] - m)
+            o[v] = e
+            sum_e += e
+        total += math.log(sum_e) - (z[words[targets + i]] - m)
+        inverse = F(1.0) / sum_e
+        for v in range(vocab):
+            o[v] *= inverse
+    controls[slot] += total * controls[0]
+
+
+@compiled
+def softmax_loss_back(memory, words, controls, p, targets, rows, vocab):
+    """p becomes (p - onehot) * controls[0], the weight of a row."""
+    weight = F(controls[0])
+    d = vector(memory, p, rows * vocab)
+    for i in range(rows * vocab):
+        d[i] *= weight
+    for i in range(rows):
+        d[i * vocab + words[targets + i]] -= weight
+
+
+def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """cross_entropy at the root of the graph, of logits that nobody else reads."""
+    logits = node.inputs[0]
+    end = graph.is_root(node) and graph.is_input(node.inputs[1])
+    return (node,) if end and logits.node is not None and graph.uses(logits) == 1 else None
+
+
+def forward(builder: Builder, group: Group) -> None:
+    """Loss and cotangent of the logits at once."""
+    (node,) = group.nodes
+    logits, targets = node.inputs
+    rows, vocab = math.prod(logits.shape[:-1]), logits.shape[-1]
+    z = builder.value(logits)
+    builder.emit(
+        "cross_entropy", node, 20 * rows * vocab, logits=z, targets=builder.value(targets), rows=rows, vocab=vocab,
+        slot=LOSS_SLOT,
+    )  # fmt: skip
+
+
+def backward(builder: Builder, group: Group) -> None:
+    """What the forward call left in the logits' place is their cotangent."""
+    logits = group.nodes[0].inputs[0]
+    builder.join(logits, builder.value(logits), group.nodes[0])
+
+
+def match_kept(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """cross_entropy at the root of the graph, whoever else reads the logits."""
+    return (node,) if graph.is_root(node) and graph.is_input(node.inputs[1]) else None
+
+
+def forward_kept(builder: Builder, group: Group) -> None:
+    """Loss, and the probabilities for the way back."""
+    (node,) = group.nodes
+    logits, targets = node.inputs
+    rows, vocab = math.prod(logits.shape[:-1]), logits.shape[-1]
+    builder.emit(
+        "softmax_loss", node, 20 * rows * vocab, logits=builder.value(logits),
+        p=builder.saved(node, "p", logits.shape),
+        targets=builder.value(targets), rows=rows, vocab=vocab, slot=LOSS_SLOT,
+    )  # fmt: skip
+
+
+def backward_kept(builder: Builder, group: Group) -> None:
+    """The probabilities become the logits' cotangent."""
+    (node,) = group.nodes
+    logits, targets = node.inputs
+    rows, vocab = math.prod(logits.shape[:-1]), logits.shape[-1]
+    p = builder.saved(node, "p", logits.shape)
+    builder.emit(
+        "softmax_loss_back", node, rows * vocab, p=p, targets=builder.value(targets), rows=rows, vocab=vocab
+    )  # fmt: skip
+    builder.join(logits, p, node)

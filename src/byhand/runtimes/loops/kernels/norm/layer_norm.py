@@ -1,0 +1,137 @@
+"""Kernels of `layer_norm`, with and without gain and bias."""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from byhand.runtimes.loops.kernels.vector.bfloat16 import half
+from byhand.runtimes.loops.lowering.builder import Builder, Group
+from byhand.runtimes.loops.machine.native import compiled, matrix, matrix_of_bits, matrix_of_halves, vector
+
+F = np.float32
+
+
+@compiled
+def normalise(memory, x, xhat, rstd, eps, copy, rows, width):
+    """xhat = (x - mean) * rstd, and a copy in bfloat16: passes over a row that stays in the first cache."""
+    bits, low = matrix_of_bits(memory, xhat, rows, width), matrix_of_halves(memory, copy, rows, width)
+    a, o, r = matrix(memory, x, rows, width), matrix(memory, xhat, rows, width), vector(memory, rstd, rows)
+    inverse = F(1.0) / F(width)
+    for i in range(rows):
+        mean = F(0)
+        for c in range(width):
+            mean += a[i, c]
+        mean *= inverse
+        variance = F(0)
+        for c in range(width):
+            d = a[i, c] - mean
+            variance += d * d
+        r[i] = F(1.0) / np.sqrt(variance * inverse + memory[eps])
+        for c in range(width):
+            o[i, c] = (a[i, c] - mean) * r[i]
+        if copy:
+            for c in range(width):
+                low[i, c] = half(bits[i, c])
+
+
+@compiled
+def scale_shift(memory, xhat, gain, bias, y, copy, rows, width):
+    """y = gain * xhat + bias, and a copy in bfloat16."""
+    bits, low = matrix_of_bits(memory, y, rows, width), matrix_of_halves(memory, copy, rows, width)
+    a, o = matrix(memory, xhat, rows, width), matrix(memory, y, rows, width)
+    g, b = vector(memory, gain, width), vector(memory, bias, width)
+    for i in range(rows):
+        for c in range(width):
+            o[i, c] = g[c] * a[i, c] + b[c]
+        if copy:
+            for c in range(width):
+                low[i, c] = half(bits[i, c])
+
+
+@compiled
+def scale_shift_back(memory, d_y, xhat, gain, d_gain, d_bias, rows, width, adds):
+    """d_gain and d_bias are sums over rows; d_y becomes h = gain * d_y in its place."""
+    d, a, g = matrix(memory, d_y, rows, width), matrix(memory, xhat, rows, width), vector(memory, gain, width)
+    sum_gain, sum_bias = vector(memory, d_gain, width), vector(memory, d_bias, width)
+    if not adds:
+        sum_gain[:] = F(0)
+        sum_bias[:] = F(0)
+    for i in range(rows):
+        for c in range(width):
+            sum_gain[c] += d[i, c] * a[i, c]
+        for c in range(width):
+            sum_bias[c] += d[i, c]
+        for c in range(width):
+            d[i, c] *= g[c]
+
+
+@compiled
+def normalise_back(memory, h, xhat, rstd, d_x, rows, width, adds):
+    """d_x = rstd * (h - avg(h) - xhat * avg(h * xhat)), added to what the residual stream brought."""
+    d, a, o = matrix(memory, h, rows, width), matrix(memory, xhat, rows, width), matrix(memory, d_x, rows, width)
+    r = vector(memory, rstd, rows)
+    inverse = F(1.0) / F(width)
+    for i in range(rows):
+        mean, mean_x = F(0), F(0)
+        for c in range(width):
+            mean += d[i, c]
+            mean_x += d[i, c] * a[i, c]
+        mean *= inverse
+        mean_x *= inverse
+        if adds:
+            for c in range(width):
+                o[i, c] += r[i] * (d[i, c] - mean - a[i, c] * mean_x)
+        else:
+            for c in range(width):
+                o[i, c] = r[i] * (d[i, c] - mean - a[i, c] * mean_x)
+
+
+def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """layer_norm alone."""
+    return (node,)
+
+
+def forward(builder: Builder, group: Group) -> None:
+    """Normalise; scale and shift where there is a gain."""
+    (node,) = group.nodes
+    x, *affine = node.inputs
+    rows, width = math.prod(x.shape[:-1]), x.shape[-1]
+    rstd = builder.saved(node, "rstd", (rows,))
+    xhat = builder.saved(node, "xhat", x.shape) if affine else builder.result(node)
+    builder.emit(
+        "normalise", node, 8 * rows * width, x=builder.value(x), xhat=xhat, rstd=rstd,
+        eps=builder.constant(node.static.get("eps", 1e-5)), copy=0 if affine else builder.copy(xhat), rows=rows,
+        width=width,
+    )  # fmt: skip
+    if affine:
+        gain, bias = map(builder.value, affine)
+        builder.emit(
+            "scale_shift", node, 2 * rows * width, xhat=xhat, gain=gain, bias=bias, y=builder.result(node),
+            copy=builder.copy(builder.result(node)), rows=rows, width=width,
+        )  # fmt: skip
+
+
+def backward(builder: Builder, group: Group) -> None:
+    """Gain and bias first, then the mean and the variance."""
+    (node,) = group.nodes
+    x, *affine = node.inputs
+    rows, width = math.prod(x.shape[:-1]), x.shape[-1]
+    d_y = builder.cotangent(node)
+    xhat = builder.saved(node, "xhat", x.shape) if affine else builder.result(node)
+    if affine:
+        d_gain, adds = builder.gradient(affine[0])
+        d_bias, _ = builder.gradient(affine[1])
+        builder.emit(
+            "scale_shift_back", node, 5 * rows * width, d_y=d_y, xhat=xhat, gain=builder.value(affine[0]),
+            d_gain=d_gain, d_bias=d_bias, rows=rows, width=width, adds=adds,
+        )  # fmt: skip
+    d_x, adds = builder.gradient(x)
+    builder.emit(
+        "normalise_back", node, 9 * rows * width, h=d_y, xhat=xhat, rstd=builder.saved(node, "rstd", (rows,)),
+        d_x=d_x,
+        rows=rows, width=width, adds=adds,
+    )  # fmt: skip

@@ -1,0 +1,136 @@
+"""Kernels of `gelu` (tanh form): after `linear` bias, gate and derivative in one pass; alone, one pass each way.
+
+Equation    y = x s,   s = (1 + tanh u) / 2 = 1 / (1 + exp(-2u)),   slope = s + x s (1 - s) 2 u'(x)
+After `linear` the slope takes the place of x, which nobody needs again: going back is one product instead of
+another exp.
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from byhand.runtimes.loops.kernels.products import linear
+from byhand.runtimes.loops.kernels.vector.bfloat16 import half
+from byhand.runtimes.loops.kernels.vector.exponential import exp
+from byhand.runtimes.loops.lowering.builder import Builder, Group
+from byhand.runtimes.loops.machine.native import compiled, matrix, matrix_of_bits, matrix_of_halves, vector
+
+F = np.float32
+TWO_K = F(2 * math.sqrt(2 / math.pi))
+CUBIC = F(0.044715)
+
+
+@compiled
+def bias_gelu(memory, x, bias, y, copy, rows, width, kept):
+    """y = gelu(x + bias), and a copy in bfloat16; x becomes the slope there. Unless `kept`, y has but one row."""
+    a, o, b = matrix(memory, x, rows, width), matrix(memory, y, rows, width), vector(memory, bias, width)
+    bits, low = matrix_of_bits(memory, y, rows, width), matrix_of_halves(memory, copy, rows, width)
+    for i in range(rows):
+        at = i if kept else 0
+        for c in range(width):
+            v = a[i, c] + b[c]
+            square = CUBIC * v * v
+            s = F(1.0) / (F(1.0) + exp(-TWO_K * v * (F(1.0) + square)))
+            g = v * s
+            o[at, c] = g
+            a[i, c] = s + (g - g * s) * TWO_K * (F(1.0) + F(3.0) * square)
+        if copy:
+            for c in range(width):
+                low[i, c] = half(bits[at, c])
+
+
+@compiled
+def gelu_back(memory, d, slope, out, copy, rows, width, adds):
+    """d *= slope; out = sum over rows of d, the bias's gradient; a copy of d in bfloat16."""
+    a, b, o = matrix(memory, d, rows, width), matrix(memory, slope, rows, width), vector(memory, out, width)
+    bits, low = matrix_of_bits(memory, d, rows, width), matrix_of_halves(memory, copy, rows, width)
+    if not adds:
+        o[:] = F(0)
+    for i in range(rows):
+        for c in range(width):
+            a[i, c] *= b[i, c]
+        for c in range(width):
+            o[c] += a[i, c]
+        if copy:
+            for c in range(width):
+                low[i, c] = half(bits[i, c])
+
+
+@compiled
+def gelu(memory, x, y, n):
+    """y = gelu(x)."""
+    a, o = vector(memory, x, n), vector(memory, y, n)
+    for i in range(n):
+        v = a[i]
+        o[i] = v / (F(1.0) + exp(-TWO_K * v * (F(1.0) + CUBIC * v * v)))
+
+
+@compiled
+def times_gelu_slope(memory, d, x, n):
+    """d *= slope at x."""
+    a, b = vector(memory, d, n), vector(memory, x, n)
+    for i in range(n):
+        v = b[i]
+        square = CUBIC * v * v
+        s = F(1.0) / (F(1.0) + exp(-TWO_K * v * (F(1.0) + square)))
+        g = v * s
+        a[i] *= s + (g - g * s) * TWO_K * (F(1.0) + F(3.0) * square)
+
+
+def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """linear with a bias -> gelu."""
+    inner = graph.only(node.inputs[0], "linear")
+    return (inner, node) if inner and len(inner.inputs) > 2 and inner.inputs[1].node is None else None
+
+
+def forward(builder: Builder, group: Group) -> None:
+    """Product, then everything element-wise in one pass."""
+    inner, last = group.nodes
+    shape = last.results[0][0]
+    x, y = builder.saved(inner, "pre", shape), builder.result(last)
+    linear.product(builder, group, x, 0)
+    rows, width = math.prod(shape[:-1]), shape[-1]
+    copy = builder.copy(y)
+    reader = builder.graph.only_reader(last)
+    kept = not copy or reader is None or reader.equation.name != "linear"
+    builder.emit(
+        "bias_gelu", last, 30 * rows * width, x=x, bias=builder.value(inner.inputs[2]),
+        y=y if kept else builder.scratch(last, "row", (width,)), copy=copy, rows=rows, width=width, kept=int(kept),
+    )  # fmt: skip
+
+
+def backward(builder: Builder, group: Group) -> None:
+    """One product with the slope and the bias's gradient in a pass, then the products."""
+    inner, last = group.nodes
+    d = builder.cotangent(last)
+    rows, width = math.prod(d.shape[:-1]), d.shape[-1]
+    out, adds = builder.gradient(inner.inputs[2])
+    builder.emit(
+        "gelu_back", last, 2 * rows * width, d=d, slope=builder.saved(inner, "pre", d.shape), out=out,
+        copy=builder.copy(d, id(inner)), rows=rows, width=width, adds=adds,
+    )  # fmt: skip
+    linear.product_back(builder, group, d)
+
+
+def match_alone(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """The activation alone."""
+    return (node,)
+
+
+def forward_alone(builder: Builder, group: Group) -> None:
+    """One pass, out of place."""
+    (node,) = group.nodes
+    y = builder.result(node)
+    builder.emit("gelu", node, 15 * y.size, x=builder.value(node.inputs[0]), y=y, n=y.size)
+
+
+def backward_alone(builder: Builder, group: Group) -> None:
+    """The gate is computed anew."""
+    (node,) = group.nodes
+    d = builder.cotangent(node)
+    builder.emit("times_gelu_slope", node, 25 * d.size, d=d, x=builder.value(node.inputs[0]), n=d.size)
+    builder.join(node.inputs[0], d, node)

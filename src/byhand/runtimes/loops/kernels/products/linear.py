@@ -1,0 +1,193 @@
+"""Kernels of `linear`: a matrix product, with the bias (and the residual stream) put in beforehand.
+
+Register tiles begin their sums with both (`tiled_gemm.py`). BLAS computes C = A B + beta C: with beta = 1 whatever
+stands in C is added at no cost, the bias, or the residual stream plus the bias, written there by a loop that would
+otherwise come after and read everything again.
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from byhand.runtimes.loops.kernels.vector.bfloat16 import half
+from byhand.runtimes.loops.lowering.builder import Builder, Group
+from byhand.runtimes.loops.lowering.ir import Buffer, Rows
+from byhand.runtimes.loops.machine.native import compiled, matrix, matrix_of_bits, matrix_of_halves, sgemm, vector
+
+F = np.float32
+
+
+@compiled
+def gemm(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
+    """C = op(A) op(B), added to C if `adds`."""
+    sgemm(blas[0], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, F(1.0), F(1.0) if adds else F(0.0))
+
+
+@compiled
+def gemm_bfloat16(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
+    """C = op(A) op(B), added to C if `adds`: A and B are bfloat16, C and all sums are float32."""
+    sgemm(blas[2], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, F(1.0), F(1.0) if adds else F(0.0))
+
+
+@compiled
+def fill_bias(memory, y, bias, rows, width):
+    """y[i,:] = bias."""
+    o, b = matrix(memory, y, rows, width), vector(memory, bias, width)
+    for i in range(rows):
+        for c in range(width):
+            o[i, c] = b[c]
+
+
+@compiled
+def fill_residual(memory, y, x, bias, rows, width):
+    """y[i,:] = x[i,:] + bias."""
+    o, a, b = matrix(memory, y, rows, width), matrix(memory, x, rows, width), vector(memory, bias, width)
+    for i in range(rows):
+        for c in range(width):
+            o[i, c] = a[i, c] + b[c]
+
+
+@compiled
+def column_sum(memory, d, out, copy, rows, width, adds):
+    """out = sum over rows of d, four rows at a time; a copy of them in bfloat16 while they are near."""
+    a, o = matrix(memory, d, rows, width), vector(memory, out, width)
+    bits, low = matrix_of_bits(memory, d, rows, width), matrix_of_halves(memory, copy, rows, width)
+    if not adds:
+        o[:] = F(0)
+    fours = rows // 4 * 4
+    for i in range(0, fours, 4):
+        for c in range(width):
+            o[c] += (a[i, c] + a[i + 1, c]) + (a[i + 2, c] + a[i + 3, c])
+        if copy:
+            for k in range(i, i + 4):
+                for c in range(width):
+                    low[k, c] = half(bits[k, c])
+    for i in range(fours, rows):
+        for c in range(width):
+            o[c] += a[i, c]
+        if copy:
+            for c in range(width):
+                low[i, c] = half(bits[i, c])
+
+
+def match(node: Any, graph: Any) -> tuple[Any, ...]:
+    """linear, with the transposition of its weight where the weight is another array's transpose."""
+    return (*_transposed(node, graph), node)
+
+
+def match_residual(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """linear -> residual: the stream is added inside the product."""
+    inner = graph.only(node.inputs[1], "linear")
+    return (*_transposed(inner, graph), inner, node) if inner else None
+
+
+def _transposed(node: Any, graph: Any) -> tuple[Any, ...]:
+    source = graph.only(node.inputs[1], "transpose")
+    return (source,) if source and source.inputs[0].ndim == 2 and source.inputs[0].node is None else ()
+
+
+def linear_node(group: Group) -> Any:
+    """Return the group's application of `linear`."""
+    return next(node for node in group.nodes if node.equation.name == "linear")
+
+
+def weight_of(group: Group) -> tuple[Any, bool]:
+    """Return the tensor that holds the weight's numbers, and whether they are stored as [out, in]."""
+    for node in group.nodes:
+        if node.equation.name == "transpose":
+            return node.inputs[0], True
+    return linear_node(group).inputs[1], False
+
+
+def product(
+    builder: Builder, group: Group, y: Buffer, adds: Any, first: int = 0, start: Any = None, bias: Any = None
+) -> None:
+    """y = start + bias + x W (+ y), for as many rows of x, from `first` on, as y has."""
+    node = linear_node(group)
+    weight, stored_transposed = weight_of(group)
+    x = builder.operand(node, builder.value(node.inputs[0]))
+    left, right = Rows(x, first, math.prod(y.shape[:-1])), builder.operand(node, builder.value(weight))
+    builder.gemm(node, left, right, y, x.shape[-1], tb=stored_transposed, adds=adds, start=start, bias=bias)
+
+
+def product_back(builder: Builder, group: Group, d_y: Buffer, first: int = 0, into: Any = None) -> None:
+    """d_W = x^T d_y (or its transpose, as the weight is stored), d_x = d_y W^T.
+
+    first  the row of x that belongs to the first of d_y
+    into   what `builder.gradient(x)` has given, where several calls write rows of the same d_x
+    """
+    node = linear_node(group)
+    weight, stored_transposed = weight_of(group)
+    x = node.inputs[0]
+    rows, width = math.prod(d_y.shape[:-1]), d_y.shape[-1]
+    d_weight, adds = builder.gradient(weight)
+    x_read, d_read = Rows(builder.operand(node, builder.value(x)), first, rows), builder.operand(node, d_y, id(node))
+    left, right = (d_read, x_read) if stored_transposed else (x_read, d_read)
+    builder.gemm(node, left, right, d_weight, inner=rows, ta=True, adds=adds)
+    if builder.wants(x):
+        d_x, adds = into or builder.gradient(x)
+        weight_read = builder.operand(node, builder.value(weight))
+        d_rows = Rows(d_x, first, rows)
+        builder.gemm(node, d_read, weight_read, d_rows, inner=width, tb=not stored_transposed, adds=adds)
+
+
+def bias_back(builder: Builder, group: Group, d_y: Buffer) -> None:
+    """d_b = sum over rows of d_y."""
+    node = linear_node(group)
+    if len(node.inputs) > 2:
+        rows, width = math.prod(d_y.shape[:-1]), d_y.shape[-1]
+        out, adds = builder.gradient(node.inputs[2])
+        copy = builder.copy(d_y, id(node))
+        builder.emit("column_sum", node, rows * width, d=d_y, out=out, copy=copy, rows=rows, width=width, adds=adds)
+
+
+def biased_product(builder: Builder, group: Group, y: Buffer, first: int = 0) -> None:
+    """y = x W + b, for as many rows of x, from `first` on, as y has: bias in, then the product on top."""
+    node = linear_node(group)
+    bias = builder.value(node.inputs[2]) if len(node.inputs) > 2 else None
+    if bias and not builder.begins_inside:
+        rows, width = math.prod(y.shape[:-1]), y.shape[-1]
+        builder.emit("fill_bias", node, 0, y=y, bias=bias, rows=rows, width=width)
+        product(builder, group, y, 1, first)
+    else:
+        product(builder, group, y, 0, first, bias=bias)
+
+
+def forward(builder: Builder, group: Group) -> None:
+    """All rows."""
+    biased_product(builder, group, builder.result(linear_node(group)))
+
+
+def backward(builder: Builder, group: Group) -> None:
+    """Bias, weight, input."""
+    d_y = builder.cotangent(linear_node(group))
+    bias_back(builder, group, d_y)
+    product_back(builder, group, d_y)
+
+
+def forward_residual(builder: Builder, group: Group) -> None:
+    """Stream and bias in, then the product on top."""
+    node, last = linear_node(group), group.nodes[-1]
+    y, x = builder.result(last), builder.value(last.inputs[0])
+    rows, width = math.prod(y.shape[:-1]), y.shape[-1]
+    bias = builder.value(node.inputs[2]) if len(node.inputs) > 2 else None
+    if builder.begins_inside:
+        product(builder, group, y, 0, start=x, bias=bias)
+        return
+    if bias:
+        builder.emit("fill_residual", last, rows * width, y=y, x=x, bias=bias, rows=rows, width=width)
+    else:
+        builder.emit("copy", last, 0, x=x, y=y, n=rows * width)
+    product(builder, group, y, 1)
+
+
+def backward_residual(builder: Builder, group: Group) -> None:
+    """The sublayer reads the stream's cotangent where it lies; then it is the stream's own."""
+    d_y = builder.cotangent(group.nodes[-1])
+    bias_back(builder, group, d_y)
+    product_back(builder, group, d_y)
+    builder.join(group.nodes[-1].inputs[0], d_y, group.nodes[-1])

@@ -1,0 +1,184 @@
+"""Register tile: a few rows and vectors of a product, whose sums stay in registers over the whole inner length.
+
+Equation    C[i,j] = start[i,j] + bias[j] + sum over k of A[i,k] B[k,j],   i < ROWS, j < 1, 2 or 3 vectors
+
+For each k it reads ROWS numbers of A, which may lie anywhere, and one to three vectors of B, side by side, and makes
+ROWS times as many multiply-adds: a processor reads two vectors a cycle and multiplies two, so registers, not memory,
+set the pace. Products and attention are loops over such tiles. As vector code for LLVM it is the one kernel here that
+is not written as a loop: no compiler keeps the sums of a plain one in registers.
+"""
+
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from byhand.runtimes.loops.kernels.products.packing import vectors_of_panel
+from byhand.runtimes.loops.kernels.vector.vector_moves import (
+    LANES,
+    ROWS,
+    VECTOR,
+    fetch,
+    get,
+    load,
+    number,
+    place,
+    put,
+    store,
+)
+from byhand.runtimes.loops.machine.native import ZERO, cgutils, compiled, intrinsic, types
+
+AHEAD = 8  # rows of B that are fetched before they are needed
+
+
+def _spread(builder: Any, address: Any) -> Any:
+    """Return one number in every lane."""
+    single = builder.load(builder.inttoptr(address, ir.FloatType().as_pointer()))
+    nothing = ir.Constant(VECTOR, ir.Undefined)
+    filled = builder.insert_element(nothing, single, number(0, 32))
+    return builder.shuffle_vector(filled, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+
+
+def _loop(module: Any, vectors: int) -> Any:
+    """Return the function of a tile of so many vectors, written into the module when it is first asked for.
+
+    A function of its own, never put into others: there the compiler would arrange its registers anew each time.
+    """
+    name = f"byhand_register_tile_{vectors}"
+    if name in module.globals:
+        return module.globals[name]
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * 15), name)
+    function.linkage = "linkonce_odr"  # one for all modules that are linked
+    function.attributes.add("noinline")
+    builder = ir.IRBuilder(function.append_basic_block())
+    c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, *aside = function.args
+    ahead, next_ahead, keep_a, keep_b = aside
+    columns = [number(LANES * j) for j in range(vectors)]
+    zero = ir.Constant(VECTOR, [0.0] * LANES)
+    first = [cgutils.alloca_once_value(builder, zero) for _ in columns]
+    with builder.if_then(builder.icmp_signed("!=", bias, number(0))):
+        for slot, column in zip(first, columns, strict=True):
+            builder.store(load(builder, place(builder, bias, column)), slot)
+    sums = [[cgutils.alloca_once_value(builder, builder.load(slot)) for slot in first] for _ in range(ROWS)]
+    with builder.if_then(builder.icmp_signed("!=", start, number(0))):
+        for i, row in enumerate(sums):
+            for slot, column in zip(row, columns, strict=True):
+                there = place(builder, start, builder.mul(number(i), row_start), column)
+                builder.store(builder.fadd(builder.load(slot), load(builder, there)), slot)
+    multiply_add = cgutils.get_or_insert_function(
+        module, ir.FunctionType(VECTOR, [VECTOR] * 3), f"llvm.fmuladd.v{LANES}f32"
+    )
+    with cgutils.for_range(builder, inner) as loop:
+        left = place(builder, a, builder.mul(loop.index, next_a))
+        right = place(builder, b, builder.mul(loop.index, next_b))
+        for column in columns:
+            fetch(builder, place(builder, right, column, builder.mul(next_b, number(AHEAD))), 1)
+        fetch(builder, place(builder, ahead, builder.mul(loop.index, next_ahead)), 2)
+        rights = [load(builder, place(builder, right, column)) for column in columns]
+        with builder.if_then(builder.icmp_signed("!=", keep_b, number(0))):
+            for value, column in zip(rights, columns, strict=True):
+                kept = place(builder, keep_b, builder.mul(loop.index, number(vectors * LANES)), column)
+                store(builder, value, kept)
+        with builder.if_then(builder.icmp_signed("!=", keep_a, number(0))):
+            kept = place(builder, keep_a, builder.mul(loop.index, number(ROWS)))
+            store(builder, load(builder, left, ir.VectorType(ir.FloatType(), ROWS)), kept)
+        for i, row in enumerate(sums):
+            spread = _spread(builder, place(builder, left, builder.mul(number(i), row_a)))
+            for slot, value in zip(row, rights, strict=True):
+                builder.store(builder.call(multiply_add, [spread, value, builder.load(slot)]), slot)
+    for i, row in enumerate(sums):
+        for slot, column in zip(row, columns, strict=True):
+            store(builder, builder.load(slot), place(builder, c, builder.mul(number(i), row_c), column))
+    builder.ret_void()
+    return function
+
+
+def _tile(vectors: int) -> Any:
+    @intrinsic
+    def tile(typingctx: Any, c: Any, row_c: Any, start: Any, row_start: Any, bias: Any, a: Any, row_a: Any,
+             next_a: Any, b: Any, next_b: Any, inner: Any, ahead: Any, next_ahead: Any, keep_a: Any,
+             keep_b: Any) -> Any:  # fmt: skip
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            builder.call(_loop(builder.module, vectors), args)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 15), codegen
+
+    return tile
+
+
+_one, _two, _three = _tile(1), _tile(2), _tile(3)
+
+
+@compiled
+def register_tile(
+    vectors, c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a, keep_b
+):
+    """C = start + bias + A B for ROWS rows and so many vectors; `start` and `bias` may be 0: nothing.
+
+    All but `vectors`, `inner` and the strides (elements from row to row, and from one k to the next) are addresses.
+    ahead           where to fetch a cache line for each k, for whoever comes next
+    keep_a, keep_b  where to leave what was read laid out for the tiles that read it again, or 0; A's rows lie side
+                    by side then
+    """
+    # fmt: off
+    if vectors == 3:
+        _three(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a,
+               keep_b)
+    elif vectors == 2:
+        _two(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a,
+             keep_b)
+    else:
+        _one(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a,
+             keep_b)
+    # fmt: on
+
+
+# fmt: off
+@compiled
+def put_tile(base, vectors, rows, width, c, row_c, start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead,
+             keep_a, keep_b, edge):
+    # fmt: on
+    """A register tile at offsets from `base`. If C has fewer of its rows or columns it goes by way of `edge`.
+
+    a, b and the strides as above; start (rows as far apart as C's) and bias may be 0.
+    """
+    wide = vectors * LANES
+    keep_a, keep_b = base + 4 * keep_a if keep_a else ZERO, base + 4 * keep_b if keep_b else ZERO
+    plus = base + 4 * bias if bias else ZERO
+    if rows == ROWS and width == wide:
+        register_tile(
+            vectors, base + 4 * c, row_c, base + 4 * start if start else ZERO, row_c, plus, base + 4 * a,
+            row_a, next_a, base + 4 * b, next_b, inner, base + 4 * ahead, next_ahead, keep_a, keep_b,
+        )  # fmt: skip
+        return
+    register_tile(
+        vectors, base + 4 * edge, wide, ZERO, ZERO, ZERO, base + 4 * a, row_a, next_a, base + 4 * b, next_b, inner,
+        base + 4 * ahead, next_ahead, keep_a, keep_b,
+    )  # fmt: skip
+    for r in range(rows):
+        for j in range(width):
+            value = get(base + 4 * (edge + r * wide + j))
+            if bias:
+                value += get(base + 4 * (bias + j))
+            if start:
+                value += get(base + 4 * (start + r * row_c + j))
+            put(base + 4 * (c + r * row_c + j), value)
+
+
+@compiled
+def put_tiles(base, rows, width, c, row_c, adds, a, row_a, next_a, b, deep, skip, inner, edge):
+    """ROWS rows of C (+)= A B, all columns; B is packed, `deep` long, and its rows from `skip` on count."""
+    column = 0
+    while column < width:
+        vectors = vectors_of_panel((width - column + LANES - 1) // LANES)
+        wide = vectors * LANES
+        at, right = c + column, b + column * deep + skip * wide
+        there = min(wide, width - column)
+        put_tile(
+            base, vectors, rows, there, at, row_c, at if adds else ZERO, ZERO, a, row_a, next_a, right, wide, inner,
+            a + AHEAD * 2 * next_a, next_a, ZERO, ZERO, edge,
+        )  # fmt: skip
+        column += wide

@@ -1,0 +1,116 @@
+"""Kernel of sampling: temperature, top-k, top-p and the inverse CDF, as `byhand.generation.draw` does it.
+
+Streams are shared by the threads, and every thread keeps count of position and step for itself, so that nobody waits
+for a number that another thread moves on.
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import numpy as np
+
+from byhand.runtimes.loops.kernels.vector.exponential import exp
+from byhand.runtimes.loops.kernels.vector.largest import largest
+from byhand.runtimes.loops.machine.native import LATE, STOPPED, compiled, vector
+
+F = np.float32
+
+
+@compiled
+def sample(memory, words, controls, signals, logits, allowed, tokens, position, drawn, order, rows, vocab, part,
+           parts):  # fmt: skip
+    """Draw the next token of each of this thread's streams.
+
+    The first thread tells all to stop when long waits recur (one is usual, until every thread is awake): all know it
+    after the barrier that follows. So does whoever finds a logit that is NaN or infinite, or nothing but -inf: -1 is
+    drawn then, which nobody reads as a token.
+
+    order       room for two permutations of the vocabulary
+    controls    0 temperature, 1 top_k (0: all), 2 top_p (1: all), 3 the run's first position; then a uniform number
+                for each step and stream
+    """
+    step = words[position] - int(controls[3])
+    words[position] += 1
+    if part == 0 and signals[LATE] > 1:
+        signals[STOPPED] = 1
+    kept = vector(memory, allowed, vocab)
+    for b in range(part, rows, parts):
+        z = vector(memory, logits + b * vocab, vocab)
+        wrong = 0
+        for i in range(vocab):
+            z[i] = z[i] if kept[i] != F(0) else F(-np.inf)
+            wrong += not z[i] < F(np.inf)
+        most = largest(words, logits + b * vocab, vocab)
+        if wrong > 0 or most == F(-np.inf):
+            signals[STOPPED] = 1
+            words[tokens + b] = 0
+            words[drawn + step * rows + b] = -1
+            continue
+        orders = vector(words, order, vocab), vector(words, order + vocab, vocab)
+        token = _drawn(z, most, controls[0], int(controls[1]), controls[2], controls[4 + step * rows + b], *orders)
+        words[tokens + b] = token
+        words[drawn + step * rows + b] = token
+
+
+@compiled
+def _drawn(z, most, temperature, top_k, top_p, uniform, order, scratch):
+    """Return one id drawn from logits, the largest of which is `most`; the logits are used up."""
+    vocab = z.shape[0]
+    if temperature == 0.0:
+        for i in range(vocab):
+            if z[i] >= most:
+                return i
+        return 0
+    for i in range(vocab):
+        z[i] /= F(temperature)
+    m = most / F(temperature)
+    total = 0.0
+    if 0 < top_k < vocab or top_p < 1.0:
+        _sort(z, order, scratch)
+        count = top_k if 0 < top_k < vocab else vocab
+        for i in range(vocab):
+            z[order[i]] = exp(z[order[i]] - m) if i < count and z[order[i]] > F(-np.inf) else F(0)
+            total += z[order[i]]
+        before = 0.0
+        for i in range(vocab):
+            mass = z[order[i]] / total
+            if i > 0 and before >= top_p:
+                z[order[i]] = F(0)
+            before += mass
+    else:
+        for i in range(vocab):
+            z[i] = exp(z[i] - m) if z[i] > F(-np.inf) else F(0)
+    total = 0.0
+    for i in range(vocab):
+        total += z[i]
+    below, total, last = uniform * total, 0.0, 0
+    for i in range(vocab):
+        if z[i] > F(0):
+            total += z[i]
+            last = i
+            if total > below:
+                break
+    return last
+
+
+@compiled
+def _sort(z, order, scratch):
+    """order = the ids from the largest logit to the smallest, of equals the smaller id first: a merge sort."""
+    n = z.shape[0]
+    for i in range(n):
+        order[i] = i
+    width = 1
+    while width < n:
+        for low in range(0, n, 2 * width):
+            middle, high = min(low + width, n), min(low + 2 * width, n)
+            i, j = low, middle
+            for k in range(low, high):
+                if j >= high or (i < middle and z[order[i]] >= z[order[j]]):
+                    scratch[k] = order[i]
+                    i += 1
+                else:
+                    scratch[k] = order[j]
+                    j += 1
+        for k in range(n):
+            order[k] = scratch[k]
+        width *= 2

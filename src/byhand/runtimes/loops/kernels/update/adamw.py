@@ -1,0 +1,69 @@
+"""Kernels of `adamw`: the shares' gradients are summed, measured, clipped and applied, a range for each thread.
+
+controls    0 weight of a row, 1 lr, 2 beta1, 3 beta2, 4 eps, 5 1 / (1 - beta1^t), 6 1 / (1 - beta2^t), 7 max_norm,
+            8 the gradient's norm (out), 9 and 10 weight decay of matrices and of vectors, 11 not 0 if a share has
+            given up (in), 12 1 if the update was applied (out); then for each share its loss and its sum of squares
+
+Every thread decides from the same numbers whether there is an update, so either all apply it or none. A share gives
+up only before it reaches the barriers around `sum_shares`, which nobody else passes without it.
+"""
+
+# pyright: reportMissingImports=false
+import math
+
+import numpy as np
+
+from byhand.runtimes.loops.machine.native import compiled, vector
+
+F = np.float32
+BLOCK = 1024
+
+
+@compiled
+def sum_shares(memory, controls, gradient, stride, shares, n, slot):
+    """gradient += the other shares' gradients, in order; controls[slot] += sum of squares.
+
+    Squares are added in float64 over blocks of float32, so that the norm of millions of numbers stays exact enough.
+    """
+    total = 0.0
+    for start in range(0, n, BLOCK):
+        width = min(BLOCK, n - start)
+        g = vector(memory, gradient + start, width)
+        for k in range(1, shares):
+            other = vector(memory, gradient + start + k * stride, width)
+            for i in range(width):
+                g[i] += other[i]
+        squares = F(0)
+        for i in range(width):
+            squares += g[i] * g[i]
+        total += squares
+    controls[slot] += total
+
+
+@compiled
+def adamw(memory, controls, theta, gradient, m, v, n, decay, slot, shares):
+    """Update theta, m and v in place; nothing at all if loss or norm is not finite, or if a share has given up."""
+    loss, squares = 0.0, 0.0
+    for k in range(shares):
+        loss += controls[slot - 1 + 2 * k]
+        squares += controls[slot + 2 * k]
+    norm = math.sqrt(squares)
+    controls[8] = norm
+    if not (math.isfinite(loss) and math.isfinite(norm)) or controls[11] != 0.0:
+        return
+    controls[12] = 1.0
+    clip = F(controls[7] / norm) if 0.0 < controls[7] < norm else F(1.0)
+    lr, eps = F(controls[1]), F(controls[4])
+    beta1, beta2 = F(controls[2]), F(controls[3])
+    one1, one2 = F(1.0 - controls[2]), F(1.0 - controls[3])
+    wd = F(controls[decay])
+    correct1, correct2 = F(controls[5]), F(controls[6])
+    p, g = vector(memory, theta, n), vector(memory, gradient, n)
+    first, second = vector(memory, m, n), vector(memory, v, n)
+    for i in range(n):
+        d = g[i] * clip
+        mean = beta1 * first[i] + one1 * d
+        square = beta2 * second[i] + one2 * (d * d)
+        first[i] = mean
+        second[i] = square
+        p[i] -= lr * (mean * correct1 / (np.sqrt(square * correct2) + eps) + wd * p[i])

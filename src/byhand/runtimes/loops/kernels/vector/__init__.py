@@ -1,0 +1,1 @@
+"""Inner routines that kernels share."""

@@ -1,0 +1,27 @@
+"""Kernel of the type bfloat16: float32 cut to its upper half, 8 bits of exponent and 7 of fraction.
+
+Products may read such numbers; what they add up stays float32. The range is float32's, so no loss needs scaling.
+"""
+
+# pyright: reportMissingImports=false
+import numpy as np
+
+from byhand.runtimes.loops.machine.native import compiled, matrix_of_bits, matrix_of_halves
+
+U = np.uint32
+NAN = np.uint16(0x7FC0)
+
+
+@compiled
+def half(bits):
+    """Return a float32's bits rounded to the nearest bfloat16's, ties to even; NaN stays NaN."""
+    nearest = np.uint16((bits + U(0x7FFF) + ((bits >> U(16)) & U(1))) >> U(16))
+    return NAN if bits & U(0x7FFFFFFF) > U(0x7F800000) else nearest
+
+
+@compiled
+def round_bfloat16(memory, x, copy, n):
+    """copy = x in bfloat16."""
+    bits, o = matrix_of_bits(memory, x, 1, n), matrix_of_halves(memory, copy, 1, n)
+    for i in range(n):
+        o[0, i] = half(bits[0, i])

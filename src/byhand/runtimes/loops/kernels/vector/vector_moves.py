@@ -1,0 +1,139 @@
+"""Moves by address: of a number, of whole vectors, and of a square that is transposed on the way.
+
+A loop over so few numbers first asks whether its arrays overlap, which takes longer than the copy; and a function
+that is handed an array counts a reference, for which the processor waits until everything before has been written:
+50 ns, a quarter of a register tile. Addresses have neither.
+"""
+
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from byhand.runtimes.loops.machine.native import cgutils, intrinsic, types
+from byhand.runtimes.loops.machine.processor import cpu_features
+
+_HAS = cpu_features()
+LANES = 16 if "avx512f" in _HAS else 8 if "avx2" in _HAS else 4  # float32 in a vector
+ROWS = 4 if LANES == 8 else 8  # of a register tile: with three vectors its sums take 24 of 32 registers, or 12 of 16
+VECTOR = ir.VectorType(ir.FloatType(), LANES)
+
+
+def number(value: int, bits: int = 64) -> Any:
+    """Return an integer constant."""
+    return ir.Constant(ir.IntType(bits), value)
+
+
+def place(builder: Any, base: Any, *offsets: Any) -> Any:
+    """Return the address `base` moved by offsets in float32 elements."""
+    for offset in offsets:
+        base = builder.add(base, builder.mul(offset, number(4)))
+    return base
+
+
+def load(builder: Any, address: Any, kind: Any = VECTOR) -> Any:
+    """Return the vector at the address, which need not be aligned."""
+    value = builder.load(builder.inttoptr(address, kind.as_pointer()))
+    value.align = 4
+    return value
+
+
+def store(builder: Any, value: Any, address: Any) -> None:
+    """Put a vector there."""
+    builder.store(value, builder.inttoptr(address, value.type.as_pointer())).align = 4
+
+
+def fetch(builder: Any, address: Any, cache: int) -> None:
+    """Bring a line into the first or the second cache for reading; any address will do."""
+    pointer = ir.IntType(8).as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [pointer, *[ir.IntType(32)] * 3])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    reading, near, data = (number(value, 32) for value in (0, 4 - cache, 1))
+    builder.call(function, [builder.inttoptr(address, pointer), reading, near, data])
+
+
+def _copy(lanes: int) -> Any:
+    @intrinsic
+    def copy(typingctx: Any, source: Any, target: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            store(builder, load(builder, args[0], ir.VectorType(ir.FloatType(), lanes)), args[1])
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64), codegen
+
+    return copy
+
+
+copy_vector = _copy(LANES)  # (source, target): LANES numbers from one address to another
+copy_rows = _copy(ROWS)  # the same with ROWS numbers
+
+
+@intrinsic
+def get(typingctx: Any, address: Any) -> Any:
+    """Return the float32 at an address."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(builder.inttoptr(args[0], ir.FloatType().as_pointer()))
+
+    return types.float32(types.int64), codegen
+
+
+@intrinsic
+def put(typingctx: Any, address: Any, value: Any) -> Any:
+    """Store a float32 at an address."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[1], builder.inttoptr(args[0], ir.FloatType().as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.float32), codegen
+
+
+@intrinsic
+def fetch_line(typingctx: Any, address: Any) -> Any:
+    """Bring a line into the second cache for reading; any address will do."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        fetch(builder, args[0], 2)
+        return context.get_dummy_value()
+
+    return types.void(types.int64), codegen
+
+
+def _transpose(count: int) -> Any:
+    """Make the transposition of `count` rows of LANES numbers.
+
+    Each round lays the first half of the rows between the second, number by number; after log2(count) rounds the
+    numbers of a column stand side by side.
+    """
+
+    @intrinsic
+    def transpose(typingctx: Any, source: Any, row_source: Any, target: Any, row_target: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            source, row_source, target, row_target = args
+            lanes = ir.VectorType(ir.IntType(32), LANES)
+            between = [i // 2 + LANES * (i % 2) for i in range(LANES)]
+            masks = [ir.Constant(lanes, [i + shift for i in between]) for shift in (0, LANES // 2)]
+            rows = [load(builder, place(builder, source, builder.mul(number(i), row_source))) for i in range(count)]
+            for _ in range(count.bit_length() - 1):
+                half = count // 2
+                rows = [builder.shuffle_vector(rows[i // 2], rows[i // 2 + half], masks[i % 2]) for i in range(count)]
+            size = min(count, LANES)
+            for flat in range(0, count * LANES, size):
+                first = flat % LANES
+                picked = ir.Constant(ir.VectorType(ir.IntType(32), size), list(range(first, first + size)))
+                part = builder.shuffle_vector(rows[flat // LANES], rows[flat // LANES], picked)
+                column, offset = divmod(flat, count)
+                store(builder, part, place(builder, target, builder.mul(number(column), row_target), number(offset)))
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 4), codegen
+
+    return transpose
+
+
+# (source, its row, target, its row): addresses, and elements from row to row
+transpose_square = _transpose(LANES)  # LANES rows of LANES numbers
+transpose_tile = _transpose(ROWS)  # ROWS rows of LANES numbers, which become LANES rows of ROWS

@@ -1,0 +1,214 @@
+"""Builder: the list of kernel calls that a graph becomes, on buffers that have no place yet.
+
+Rules (beside the kernels) read a group of applications and emit calls: the groups forward in the graph's order,
+then backward in reverse. A cotangent is written by the first of its uses and added to by the others; a parameter's
+lies in the gradient area, so that micro-batches and shared parameters add up in the same place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from byhand.engine import Node, Tensor
+from byhand.errors import ConfigError
+from byhand.runtimes.loops.graph.outline import Outline
+from byhand.runtimes.loops.graph.record import Graph, key
+from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
+from byhand.runtimes.loops.lowering.ir import ADDS, Buffer, Call, Operand, Rows, make_call, place_of
+
+
+@dataclass(frozen=True)
+class Group:
+    """Applications that one rule handles together, in the graph's order."""
+
+    rule: str
+    nodes: tuple[Node, ...]
+    forward: Callable[[Builder, Group], None]
+    backward: Callable[[Builder, Group], None]
+
+
+@dataclass
+class Builder:
+    """Calls and buffers so far, and the questions that rules ask.
+
+    inputs_of_products  "float32", or "bfloat16": what `operand` hands to a product is rounded, sums stay float32
+    tiles               products of float32 are made by register tiles, not by BLAS
+    """
+
+    graph: Graph
+    parameters: dict[str, Tensor]
+    inputs_of_products: str = "float32"
+    tiles: bool = False
+    calls: list[Call] = field(default_factory=list)
+    constants: dict[float, Buffer] = field(default_factory=dict)
+    inputs: dict[str, Buffer] = field(default_factory=dict)
+    parameter_buffers: dict[str, Buffer] = field(default_factory=dict)
+    gradient_buffers: dict[str, Buffer] = field(default_factory=dict)
+    array_constants: list[tuple[Buffer, Any]] = field(default_factory=list)
+    caches: list[tuple[Buffer, Buffer]] = field(default_factory=list)  # keys and values of each layer
+    halves: bool = False  # decoding multiplies with bfloat16 weights
+    preparations: list[Call] = field(default_factory=list)  # calls that run once, before the plan ever does
+    trains: bool = False  # every forward call has a way back
+
+    def __post_init__(self) -> None:
+        self._names = {id(t): name for name, t in self.parameters.items()}
+        self._made: dict[Any, Buffer] = {}
+        self._copies: dict[tuple[int, int], Buffer] = {}
+        self._cotangents: dict[Any, Buffer] = {}
+        self._written: set[str] = set()
+        self._room = Buffer("room", (0,), "own" if self.caches else "value")
+        for name, t in self.parameters.items():
+            self.parameter_buffers[name] = Buffer(name, tuple(t.shape), "parameter")
+            self.gradient_buffers[name] = Buffer(f"d_{name}", tuple(t.shape), "gradient")
+
+    def value(self, tensor: Tensor) -> Buffer:
+        """Return the buffer of a tensor: a parameter, an input, a constant, or what a call before has made."""
+        if id(tensor) in self._names:
+            return self.parameter_buffers[self._names[id(tensor)]]
+        if tensor.node is not None:
+            return self.result(tensor.node, tensor.index)
+        name = self.graph.input_name(tensor)
+        if name:
+            return self.inputs.setdefault(name, Buffer(name, tuple(tensor.shape), "input", "int32"))
+        if isinstance(tensor.data, Outline):
+            name = tensor.name or "an array"
+            raise ConfigError(f"{name} is computed beside the graph, so no plan can compute it. Use --runtime numpy.")
+        if key(tensor) not in self._made:
+            self._made[key(tensor)] = Buffer(tensor.name or "constant", tuple(tensor.shape), "constant")
+            self.array_constants.append((self._made[key(tensor)], tensor.data))
+        return self._made[key(tensor)]
+
+    def result(self, node: Node, index: int = 0) -> Buffer:
+        """Return the buffer of a node's result."""
+        name = node.name if len(node.results) == 1 else f"{node.name}.{index}"
+        return self._buffer((id(node), index), name, node.results[index][0])
+
+    def saved(self, node: Node, what: str, shape: tuple[int, ...]) -> Buffer:
+        """Return the buffer in which a forward call leaves something for the backward call."""
+        return self._buffer((id(node), what), f"{node.name}:{what}", shape)
+
+    def scratch(self, node: Node, what: str, shape: tuple[int, ...]) -> Buffer:
+        """Return a buffer for one call."""
+        return Buffer(f"{node.name}:{what}", shape, "value")
+
+    def constant(self, value: float) -> Buffer:
+        """Return the buffer that holds this number."""
+        return self.constants.setdefault(value, Buffer(repr(value), (1,), "constant"))
+
+    def _buffer(self, which: Any, name: str, shape: tuple[int, ...]) -> Buffer:
+        return self._made.setdefault(which, Buffer(name, tuple(shape), "value"))
+
+    def wants(self, tensor: Tensor) -> bool:
+        """Return whether anybody needs the tensor's gradient."""
+        return tensor.requires_grad
+
+    def cotangent(self, node: Node, index: int = 0) -> Buffer:
+        """Take the finished cotangent of a node's result; zeros if nothing reached it."""
+        which = (id(node), index)
+        if which in self._cotangents:
+            return self._cotangents.pop(which)
+        zeros = self.scratch(node, "d", node.results[index][0])
+        self.emit("zero", node, 0, y=zeros, n=zeros.size, unless=0)
+        return zeros
+
+    def gradient(self, tensor: Tensor) -> tuple[Buffer, Operand]:
+        """Return where to put a contribution to the tensor's cotangent, and whether to add to what is there."""
+        if id(tensor) in self._names:
+            name = self._names[id(tensor)]
+            adds: Operand = 1 if name in self._written else ADDS
+            self._written.add(name)
+            return self.gradient_buffers[name], adds
+        if key(tensor) in self._cotangents:
+            return self._cotangents[key(tensor)], 1
+        self._cotangents[key(tensor)] = self.fresh_gradient(tensor)
+        return self._cotangents[key(tensor)], 0
+
+    def fresh_gradient(self, tensor: Tensor) -> Buffer:
+        """Return a buffer for a contribution that has to be written whole; `join` it afterwards."""
+        return Buffer(f"d_{tensor.name}", tuple(tensor.shape), "value")
+
+    def join(self, tensor: Tensor, contribution: Buffer, node: Node) -> None:
+        """Make the buffer the tensor's cotangent, or add it to the one that is there; the buffer is used up."""
+        if id(tensor) not in self._names and key(tensor) not in self._cotangents:
+            self._cotangents[key(tensor)] = contribution
+            return
+        target, adds = self.gradient(tensor)
+        if adds is ADDS:
+            self.emit("zero", node, 0, y=target, n=target.size, unless=adds)
+        self.emit("accumulate", node, target.size, x=contribution, y=target, n=target.size)
+
+    def emit(
+        self, kernel: str, node: Node | None, flops: int, touched: int | None = None, **operands: Operand
+    ) -> None:
+        """Append a call."""
+        self.calls.append(make_call(kernel, node, flops, operands, touched))
+
+    def prepare(self, kernel: str, **operands: Operand) -> None:
+        """Append a call that runs once, before the plan ever does."""
+        self.preparations.append(make_call(kernel, None, 0, operands))
+
+    def emit_reference(self, node: Node, buffers: list[Buffer], run: Callable[[Any], None]) -> None:
+        """Append a step in Python."""
+        self.calls.append(Call("reference", node, 0, {}, tuple({id(b): b for b in buffers}.values()), run))
+
+    def operand(self, node: Node, buffer: Buffer, version: int = 0) -> Buffer:
+        """Return what products read in the buffer's place: itself, or its copy in bfloat16, made where nobody has.
+
+        Where the buffer's numbers change, `version` tells which are meant.
+        """
+        if self.inputs_of_products == "float32":
+            return buffer
+        if (id(buffer), version) not in self._copies:
+            self.emit("round_bfloat16", node, 0, x=buffer, copy=self.copy(buffer, version), n=buffer.size)
+        return self._copies[id(buffer), version]
+
+    def copy(self, buffer: Buffer, version: int = 0) -> Buffer | int:
+        """Return where the call that writes the buffer is to leave its copy for products too; 0: nowhere."""
+        if self.inputs_of_products == "float32":
+            return 0
+        made = Buffer(f"{buffer.name}:bfloat16", buffer.shape, "value", "bfloat16")
+        return self._copies.setdefault((id(buffer), version), made)
+
+    def gemm(
+        self,
+        node: Node,
+        a: Buffer | Rows,
+        b: Buffer | Rows,
+        c: Buffer | Rows,
+        inner: int,
+        ta: bool = False,
+        tb: bool = False,
+        adds: Operand = 0,
+        start: Buffer | Rows | None = None,
+        bias: Buffer | None = None,
+    ) -> None:
+        """C = op(A) op(B) (+ C) over the rows of each buffer; `inner` is the length that is summed over.
+
+        A and B both come from `operand`, or neither. Only what `begins_inside` may have a start or a bias to add to.
+        """
+        m, n = math.prod(c.shape[:-1]), c.shape[-1]
+        operands: dict[str, Operand] = {
+            "a": place_of(a), "b": place_of(b), "c": place_of(c), "m": m, "n": n, "k": inner, "lda": a.shape[-1],
+            "ldb": b.shape[-1], "ldc": n, "ta": int(ta), "tb": int(tb), "adds": adds,
+        }  # fmt: skip
+        kernel = "gemm_bfloat16" if a.dtype == b.dtype == "bfloat16" else "gemm"
+        touched = None
+        if self.begins_inside:
+            kernel = "tiled_gemm"
+            begin = 0 if start is None else place_of(start)
+            touched = 4 * (m * inner + inner * n + m * n * (1 if start is None else 2))
+            operands |= {"start": begin, "bias": bias or 0, "room": self.room(room_of(m, n, inner, ta, tb))}
+        self.emit(kernel, node, 2 * m * n * inner, touched, **operands)
+
+    @property
+    def begins_inside(self) -> bool:
+        """Return whether a product can begin its sums with a bias and a stream."""
+        return self.tiles and self.inputs_of_products == "float32"
+
+    def room(self, size: int) -> Buffer:
+        """Return the scratch that all calls of a thread share, at least so many float32."""
+        self._room.shape = (max(size, self._room.size),)
+        return self._room

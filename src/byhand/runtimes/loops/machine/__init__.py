@@ -1,0 +1,1 @@
+"""Machine code: intrinsics, the compiling processes, the cache, BLAS."""

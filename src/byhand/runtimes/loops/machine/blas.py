@@ -1,0 +1,131 @@
+"""What multiplies: register tiles, or a BLAS: MKL where it is installed, else the one that SciPy brings; its threads.
+
+Kernels call SGEMM by its address. Shares of the batch run side by side, so inside a share BLAS has one thread,
+except where there are fewer shares than cores (batch 1): there it brings its own, which register tiles do not have.
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib.metadata
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from byhand.errors import ConfigError
+from byhand.runtimes.loops.machine.processor import cpu_features
+
+INTEL_THREADS, SEQUENTIAL = 0, 1  # MKL's threading layers
+
+
+@dataclass(frozen=True)
+class Blas:
+    """What multiplies matrices.
+
+    library        its name
+    sgemm          address of C = op(A) op(B) in float32
+    set_threads    sets its number of threads
+    gemm_bfloat16  address of the same with A and B in bfloat16; 0 if the library has none
+    tiles          register tiles multiply (`kernels/tiled_gemm.py`), the library only what they do not: bfloat16, and
+                   one product on several cores
+    """
+
+    library: str
+    sgemm: int
+    set_threads: Callable[[int], None]
+    gemm_bfloat16: int = 0
+    tiles: bool = False
+
+    @property
+    def name(self) -> str:
+        """What to call it in front of users."""
+        return f"register tiles, with {self.library}" if self.tiles else self.library
+
+
+@cache
+def find_blas(name: str = "auto") -> Blas:
+    """Return "tiles", "mkl" or "scipy"; with "auto" the fastest here. ConfigError if it is not there.
+
+    Register tiles were measured against both libraries with AVX-512 and with AVX2; elsewhere a library multiplies.
+    """
+    if name not in ("auto", "tiles", "mkl", "scipy"):
+        raise ConfigError(f"BLAS {name!r} is not known. Use auto, tiles, mkl or scipy.")
+    if name == "tiles" or (name == "auto" and {"avx2", "fma"} <= set(cpu_features())):
+        return replace(_library("auto"), tiles=True)
+    return _library(name)
+
+
+def _library(name: str) -> Blas:
+    if name != "scipy":
+        path = _mkl_path()
+        if path is not None:
+            return _mkl(path)
+        if name == "mkl":
+            raise ConfigError("MKL is not installed. Use pip install byhand[mkl], or --blas auto.")
+    return _scipy()
+
+
+def lacks_bfloat16(blas: Blas) -> str:
+    """Return what keeps products of bfloat16 from being fast here, as a line for the user; "" if nothing does."""
+    if not {"amx-bf16", "avx512bf16"} & set(cpu_features()):
+        return "this processor has no products of bfloat16 (AMX or AVX512-BF16). Use --dtype float32."
+    if not blas.gemm_bfloat16:
+        return f"{blas.library} has no product of bfloat16. Use pip install 'byhand[mkl]', or --dtype float32."
+    return ""
+
+
+def _mkl_path() -> Path | None:
+    """Find the one library of the `mkl` wheel that holds everything."""
+    try:
+        files = importlib.metadata.files("mkl") or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    stems = ("libmkl_rt.so", "libmkl_rt.dylib", "mkl_rt.")
+    found = [f for f in files if f.name.startswith(stems) and not f.name.endswith(".lib")]
+    return Path(str(found[0].locate())).resolve() if found else None
+
+
+def _mkl(path: Path) -> Blas:
+    """Return MKL with its own threads, which a batch smaller than the cores needs, where their library is there."""
+    library = ctypes.CDLL(str(path))
+    threaded = any(path.parent.glob("libiomp5*.so")) or any(path.parent.glob("libiomp5*.d*l*"))
+    with contextlib.suppress(AttributeError):
+        library.MKL_Set_Threading_Layer(INTEL_THREADS if threaded else SEQUENTIAL)
+    set_threads = getattr(library, "MKL_Set_Num_Threads", None) if threaded else None
+    bfloat16 = getattr(library, "gemm_bf16bf16f32_", None)
+    address = _address(bfloat16) if bfloat16 else 0
+    return Blas(f"MKL ({path.name})", _address(library.sgemm_), set_threads or (lambda n: None), address)
+
+
+def _scipy() -> Blas:
+    import scipy
+    from numba.extending import get_cython_function_address
+
+    address = get_cython_function_address("scipy.linalg.cython_blas", "sgemm")
+    set_threads = _openblas_threads(Path(scipy.__file__).parent)
+    name = "Accelerate or other (SciPy's)" if set_threads is None else f"OpenBLAS (SciPy {scipy.__version__})"
+    return Blas(name, address, set_threads or (lambda n: None))
+
+
+def _openblas_threads(scipy_folder: Path) -> Callable[[int], None] | None:
+    """Return the function that sets the threads of the OpenBLAS that SciPy's wheel carries; None for another BLAS."""
+    folders = [scipy_folder.parent / "scipy.libs", scipy_folder / ".dylibs"]
+    for path in (p for folder in folders if folder.is_dir() for p in folder.iterdir() if "openblas" in p.name):
+        if path.suffix == ".a":
+            continue
+        library = ctypes.CDLL(str(path))  # already loaded by SciPy: this only finds it again
+        for symbol in ("scipy_openblas_set_num_threads", "openblas_set_num_threads"):
+            with contextlib.suppress(AttributeError):
+                return getattr(library, symbol)
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError, AttributeError):  # a distribution's SciPy
+            return ctypes.CDLL("libopenblas.so.0").openblas_set_num_threads
+    return None
+
+
+def _address(function: object) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0  # pyright: ignore[reportArgumentType]

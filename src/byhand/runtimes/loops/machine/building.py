@@ -1,0 +1,211 @@
+"""Building: machine code for the kernels that are asked for, read from disk, or made by compiling processes.
+
+What takes longer than a moment is logged: how many kernels, how far, how long it took. Interrupted, it ends the
+compiling processes at once and keeps what they had finished.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from byhand.errors import ConfigError, reason
+from byhand.runtimes.loops import cores
+from byhand.runtimes.loops.machine import machine_code
+from byhand.runtimes.loops.machine.processor import target
+
+log = logging.getLogger(__name__)
+COSTLY = ("attention", "tiled_gemm", "attention_back", "row_product", "attend_all")  # compiled first, as others wait
+MOST_PROCESSES = 4  # each takes 150 MB
+READY = b"byhand "  # begins the line of every answer
+EVERY = 2.0  # seconds between two lines of progress
+EACH = 1.0  # seconds that a kernel takes on an idle core, on average
+
+_addresses: dict[str, int] = {}
+
+
+def addresses_of(kernels: Iterable[str]) -> dict[str, int]:
+    """Return where the kernels' ways in are in this process, once they are compiled and loaded.
+
+    Raises ConfigError if a kernel cannot be compiled here.
+    """
+    wanted = list(dict.fromkeys(kernels))
+    found = {name: machine_code.read(name) for name in wanted if name not in _addresses}
+    if wrong := [name for name, (_, why) in found.items() if why]:
+        more = f" (and {len(wrong) - 1} more files)" if len(wrong) > 1 else ""
+        path, (_, why) = machine_code.path_of(wrong[0]), found[wrong[0]]
+        log.warning("compiled code %s %s%s; compiling it anew", path, why, more)
+    codes = {name: code for name, (code, _) in found.items() if code is not None}
+    if lacking := [name for name in found if name not in codes]:
+        codes |= _compiled(lacking)
+    for name, code in codes.items():
+        _addresses[name] = machine_code.load(name, code)
+    return {name: _addresses[name] for name in wanted}
+
+
+def _compiled(kernels: list[str]) -> dict[str, bytes]:
+    """Compile kernels, say how far it is, and keep what comes out for later starts."""
+    estimate = EACH * len(kernels) / _processes_for(kernels)
+    log.info("compiling %d kernels for this processor, once: about %.0f s if it is idle", len(kernels), estimate)
+    begun = said = time.monotonic()
+    codes: dict[str, bytes] = {}
+    told = False
+    for name, code in _from_processes(kernels):
+        if name:
+            codes[name] = code
+            try:
+                machine_code.keep(name, code)
+            except OSError as error:
+                if not told:
+                    log.warning(
+                        "cannot keep compiled code in %s: %s. It is compiled anew at each start; "
+                        "BYHAND_CACHE names another folder", machine_code.folder(), reason(error),
+                    )  # fmt: skip
+                told = True
+        now = time.monotonic()
+        if now - said >= EVERY and len(codes) < len(kernels):
+            said = now
+            log.info("compiled %d of %d kernels in %.0f s", len(codes), len(kernels), now - begun)
+    log.info("compiled %d kernels in %.1f s", len(codes), time.monotonic() - begun)
+    return codes
+
+
+def _processes_for(kernels: list[str]) -> int:
+    return min(cores(), MOST_PROCESSES, len(kernels))
+
+
+def _from_processes(kernels: list[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield kernels with their object code as compiling processes finish them, and "" while they take their time.
+
+    The processes end with this generator. A kernel whose process dies is given to another one, once.
+    """
+    ordered = sorted(kernels, key=lambda name: COSTLY.index(name) if name in COSTLY else len(COSTLY))
+    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+    for name in ordered:
+        waiting.put(name)
+    answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+    compilers: list[Compiler] = []
+    left, failed = len(ordered), set[str]()
+    try:
+        for _ in range(_processes_for(kernels)):
+            compilers.append(Compiler(waiting, answers))
+        while left:
+            try:
+                answer = answers.get(timeout=EVERY)
+            except queue.Empty:
+                yield "", b""
+                continue
+            if answer.died and answer.name not in failed:
+                failed.add(answer.name)
+                waiting.put(answer.name)
+                compilers.append(Compiler(waiting, answers))
+                continue
+            if not answer.code:
+                raise ConfigError(f"cannot compile the kernel {answer.name}: {answer.why}. Use --runtime numpy.")
+            left -= 1
+            yield answer.name, answer.code
+    except OSError as error:
+        raise ConfigError(f"cannot start a compiling process: {reason(error)}. Use --runtime numpy.") from None
+    finally:
+        for compiler in compilers:
+            compiler.process.kill()
+        for compiler in compilers:
+            compiler.close()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A kernel's object code; or none, why, and whether the compiling process died of it."""
+
+    name: str
+    code: bytes
+    why: str = ""
+    died: bool = False
+
+
+class Compiler:
+    """A compiling process, and the thread that hands it one name after the other until none is left."""
+
+    def __init__(self, waiting: queue.SimpleQueue[str], answers: queue.SimpleQueue[Answer]) -> None:
+        self._waiting, self._answers = waiting, answers
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process)
+        self.process = self._started()
+        self._thread = threading.Thread(target=self._converse, daemon=True)
+        self._thread.start()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        """Start the process without what could change its code: Numba's variables, and its file in a folder."""
+        name, features = target()
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")} | {
+            "BYHAND_COMPILING": "1",
+            "NUMBA_CPU_NAME": name,
+            "NUMBA_CPU_FEATURES": features,
+            "PYTHONPATH": os.pathsep.join(os.path.abspath(p) for p in sys.path if p),
+            "PYTHONHASHSEED": "0",
+        }
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "byhand.runtimes.loops.machine.compiler"], env=environment,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, bufsize=0, cwd=Path(__file__).parent,
+        )  # fmt: skip
+
+    def _converse(self) -> None:
+        while not self._waiting.empty():
+            try:
+                name = self._waiting.get_nowait()
+            except queue.Empty:
+                break
+            code, _ = machine_code.read(name)  # another start may have made it meanwhile
+            try:
+                answer = Answer(name, code) if code else self._answer(name)
+            except (OSError, ValueError):
+                self._answers.put(Answer(name, b"", self._last_words(), died=True))
+                return
+            self._answers.put(answer)
+
+    def _answer(self, name: str) -> Answer:
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(f"{name}\n".encode())
+        line = b""
+        while not line.startswith(READY):  # what others print at the start of a process is passed over
+            line = self.process.stdout.readline()
+            if not line:
+                raise OSError("the process ended")
+        size, _, why = line.removeprefix(READY).decode(errors="replace").partition(" ")
+        return Answer(name, _exactly(self.process.stdout, int(size)), why.strip())
+
+    def _last_words(self) -> str:
+        """Return the last line of a dead process, or how it ended."""
+        code = self.process.wait()
+        self._errors.seek(0)
+        lines = self._errors.read()[-10_000:].decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"its process ended with code {code}"
+
+    def close(self) -> None:
+        """Wait for the process and the thread, and let go of what they held."""
+        self.process.wait()
+        self._thread.join()
+        for stream in (self.process.stdin, self.process.stdout, self._errors):
+            if stream:
+                stream.close()
+
+
+def _exactly(stream: IO[bytes], size: int) -> bytes:
+    parts = []
+    while size > 0:
+        part = stream.read(size)
+        if not part:
+            raise OSError("the stream ended")
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

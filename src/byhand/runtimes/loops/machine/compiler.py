@@ -1,0 +1,162 @@
+"""The compiling process makes kernels into object code, one by one.
+
+    python -m byhand.runtimes.loops.machine.compiler
+
+It reads kernels' names from standard input, a line each, and answers each with a line, the number of bytes or why it
+failed, and the bytes. A process of its own can be stopped at any moment, uses a core of its own, and leaves nothing
+behind in the process that trains: there, code that was just compiled is loaded as any later start loads it.
+"""
+
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
+from __future__ import annotations
+
+import inspect
+import os
+import queue
+import signal
+import sys
+import threading
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
+from numba.extending import intrinsic
+
+from byhand.runtimes.loops.machine.building import READY
+from byhand.runtimes.loops.machine.machine_code import ENTRY
+from byhand.runtimes.loops.machine.native import COMPILING, compiled, view_of
+from byhand.runtimes.loops.run import replay
+
+ARRAYS = {
+    "memory": types.float32,
+    "words": types.int32,
+    "controls": types.float64,
+    "signals": types.int64,
+    "blas": types.int64,
+}
+ENTRIES = ("walk", "_entry.<locals>.entry")  # qualified names of the functions that become ways in
+TILE = "register_tile"
+# What object code may ask of the process that loads it: the C library's mathematics and moves of memory.
+OUTSIDE = {"exp", "log", "sqrt", "expf", "logf", "sqrtf", "floor", "floorf", "memset", "memcpy", "memmove"}
+
+
+def object_code(name: str) -> bytes:
+    """Return the object code of a kernel, with nothing visible but its way in.
+
+    All that it calls is inside, and hidden: where two object files defined one name, whichever was loaded first would
+    serve both, and the bits of a step would depend on what else a process had loaded.
+    """
+    entry = replay.walk if name == "walk" else _entry(replay.KERNELS[replay.OPCODES[name]])
+    signature = (types.int64, types.int64)
+    entry.compile(signature)
+    made = entry.overloads[signature]
+    module = made.library._final_module
+    module.get_function(made.fndesc.llvm_func_name).name = ENTRY + name
+    module.name = name
+    inside = [s for s in (*module.functions, *module.global_variables) if not s.is_declaration]
+    for i, symbol in enumerate(s for s in inside if s.name != ENTRY + name):
+        symbol.linkage = "internal"
+        symbol.name = f"inside.{i}"  # Numba counts the functions of a process: names would tell what came before
+    strange = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
+    if strange := sorted(set(strange) - OUTSIDE):
+        raise RuntimeError(f"{name} calls {', '.join(strange)}, which a process that loads it may lack")
+    return made.library.codegen._tm.emit_object(module)
+
+
+def _entry(kernel: Any) -> Any:
+    """Return the kernel's way in: its integers lie behind the opcode of its row, its arrays are the resources."""
+    parameters = list(inspect.signature(kernel).parameters)
+    kinds = tuple(types.Array(ARRAYS[p], 1, "C") if p in ARRAYS else types.int64 for p in parameters)
+
+    @intrinsic
+    def invoke(typingctx: Any, kernel: Any, row: Any, resources: Any) -> Any:
+        kernel.dispatcher.compile(kinds)
+        made = kernel.dispatcher.overloads[kinds]
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            _, row, resources = args
+            values, behind = [], 1
+            for name, kind in zip(parameters, kinds, strict=True):
+                if name in ARRAYS:
+                    place = 2 * list(ARRAYS).index(name)
+                    data = builder.inttoptr(_number(builder, resources, place), ir.IntType(8).as_pointer())
+                    length = _number(builder, resources, place + 1)
+                    values.append(view_of(context, builder, kind, data, [length]))
+                elif name == "yield_to":
+                    blas = _number(builder, resources, 2 * list(ARRAYS).index("blas"))
+                    values.append(_number(builder, blas, 1))
+                else:
+                    values.append(_number(builder, row, behind))
+                    behind += 1
+            context.add_linking_libs([made.library])
+            context.call_internal(builder, made.fndesc, made.signature, values)
+            return context.get_dummy_value()
+
+        return types.void(kernel, types.int64, types.int64), codegen
+
+    def entry(row: Any, resources: Any) -> None:
+        invoke(kernel, row, resources)  # pyright: ignore[reportCallIssue]  (an intrinsic)
+
+    return compiled(entry)
+
+
+def _number(builder: Any, address: Any, index: int) -> Any:
+    """Read the int64 at a place behind an address."""
+    place = builder.add(address, ir.Constant(ir.IntType(64), 8 * index))
+    return builder.load(builder.inttoptr(place, ir.IntType(64).as_pointer()))
+
+
+def only_once() -> None:
+    """Keep Numba from doing for each function what a kernel's object code needs once: half of the time.
+
+    Functions are optimised where everything they call has been linked in, and no machine code is made for this
+    process, which never runs any. Except for the register tile: making machine code also reduces the strength of its
+    loop's addresses, in place, and without that in the code that is linked products take 5% longer.
+    """
+    optimise = CPUCodeLibrary._optimize_final_module
+
+    def optimise_entries(library: Any) -> None:
+        if library.name in (*ENTRIES, TILE):
+            optimise(library)
+
+    def reduce_tile(library: Any) -> None:
+        if library.name == TILE:
+            library.codegen._tm.emit_object(library._final_module)
+
+    for owner, name, function in (
+        (CPUCodeLibrary, "_optimize_final_module", optimise_entries),
+        (JITCodeLibrary, "_finalize_specific", reduce_tile),
+        (JITCPUCodegen, "set_env", lambda codegen, name, env: None),
+    ):
+        assert hasattr(owner, name), f"this Numba has no {owner.__name__}.{name}"
+        setattr(owner, name, function)
+
+
+def main() -> None:
+    """Answer names with object code until the process that asks is gone."""
+    assert COMPILING, "the compiling process is started by `building`"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks; it ends this one
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    only_once()
+    names: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def listen() -> None:
+        for line in sys.stdin:
+            names.put(line.strip())
+        os._exit(0)  # nobody asks any more: not even for the kernel that is being compiled
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        name, code, why = names.get(), b"", ""
+        try:
+            code = object_code(name)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}".replace("\n", " ")
+        answers.write(READY + f"{len(code)} {why}\n".encode(errors="replace") + code)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

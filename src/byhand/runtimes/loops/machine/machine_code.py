@@ -1,0 +1,120 @@
+"""Machine code on disk and in this process: one object file for each kernel, hashed, never unpickled.
+
+A file is kept in the user's cache folder, in a room for everything that decides its content: sources, versions,
+processor. Its first line has the SHA-256 of that room's key, of the kernel's name and of the code; what does not fit
+is compiled anew. A process only ever runs code that it could have read from such a file, so that the first start
+computes the same bits as every later one.
+"""
+
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
+from __future__ import annotations
+
+import hashlib
+import platform
+import sys
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, addressof, c_int32, c_int64, c_void_p
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from byhand.errors import reason
+from byhand.files.user_cache import cache_folder, read_own, write_own
+from byhand.runtimes.loops.machine.processor import target
+
+LARGEST = 16 << 20  # bytes of an object file
+ENTRY = "byhand_"  # with the kernel's name, the symbol of its one way in
+SOURCES = ("machine/native.py", "machine/processor.py", "machine/compiler.py", "run/replay.py")
+
+
+@cache
+def key() -> str:
+    """Return the digest of everything that decides what machine code a kernel becomes."""
+    room = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in [*(room / name for name in SOURCES), *sorted((room / "kernels").rglob("*.py"))]:
+        digest.update(path.read_bytes())
+    packages = [f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy")]
+    facts = [sys.version, platform.system(), platform.machine(), *target(), *packages]
+    digest.update("\n".join(facts).encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def folder() -> Path | None:
+    """Return where this process's machine code is kept; None where the user has no home."""
+    base = cache_folder()
+    return base / f"loops-{key()[:16]}" if base else None
+
+
+def path_of(kernel: str) -> Path | None:
+    """Return where a kernel's object code is kept."""
+    room = folder()
+    return room / f"{kernel}.o" if room else None
+
+
+def read(kernel: str) -> tuple[bytes | None, str]:
+    """Return a kernel's object code, or None if there is none that is whole, fitting and the user's own.
+
+    With it goes what is wrong with a file that is there: "" if nothing is.
+    """
+    path = path_of(kernel)
+    if path is None:
+        return None, ""
+    try:
+        content = read_own(path, LARGEST)
+    except FileNotFoundError:
+        return None, ""
+    except OSError as error:
+        return None, f"is not used: {reason(error)}"
+    header, _, code = content.partition(b"\n")
+    return (code, "") if header == _header(kernel, code) else (None, "is damaged")
+
+
+def keep(kernel: str, code: bytes) -> None:
+    """Keep a kernel's object code for the next start; OSError if that is not possible."""
+    path = path_of(kernel)
+    if path is None:
+        raise OSError(2, "this user has no home")
+    write_own(path, _header(kernel, code) + b"\n" + code)
+
+
+def _header(kernel: str, code: bytes) -> bytes:
+    return b"byhand object " + hashlib.sha256(f"{key()} {kernel}\n".encode() + code).hexdigest().encode()
+
+
+@cache
+def _engine() -> Any:
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    machine = binding.Target.from_default_triple().create_target_machine(jit=True)
+    return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+
+
+def load(kernel: str, code: bytes) -> int:
+    """Load object code into this process and return the address of its way in."""
+    from llvmlite import binding
+
+    engine = _engine()
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine.get_function_address(ENTRY + kernel)
+
+
+_NOWHERE = c_void_p()  # what Numba writes there is not read
+_PROTOTYPE = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_int64, c_int64)
+
+
+def callable_at(address: int) -> Callable[[int, int], int]:
+    """Return the way in at an address as a function (rows, resources) -> status, 0 if all went well.
+
+    Numba's functions take two more pointers, to a result and to an exception. Calling releases the GIL.
+    """
+    function, nowhere = _PROTOTYPE(address), addressof(_NOWHERE)
+
+    def call(rows: int, resources: int) -> int:
+        return function(nowhere, nowhere, rows, resources)
+
+    return call

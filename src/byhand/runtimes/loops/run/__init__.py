@@ -1,0 +1,1 @@
+"""Running plans: arena, threads, training, decoding, profiles."""

@@ -1,0 +1,103 @@
+"""Arena: the one flat float32 memory of a run.
+
+    parameters | first moments | second moments | gradients of each share | workspace of the plans
+
+Parameters that decay come first, so that the update is at most two ranges for each thread. A model's arrays become
+views of the arena: what a step changes is at once what evaluation, sampling and checkpoints see.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from byhand.engine import Tensor
+from byhand.runtimes.loops.lowering.layout import padded
+
+CACHE_LINE = 64  # bytes
+
+
+class Arena:
+    """The memory, where each parameter lies in its regions, and the views that hand them out by name.
+
+    Without `training` there are only the parameters and the workspace.
+    """
+
+    def __init__(self, parameters: Mapping[str, Tensor], shares: int, training: bool = True) -> None:
+        self.parameters = dict(parameters)
+        self.shares = shares
+        self.place: dict[str, int] = {}
+        end = 0
+        for name in sorted(self.parameters, key=lambda n: self.parameters[n].ndim < 2):  # stable: matrices first
+            self.place[name] = end
+            end += padded(math.prod(self.parameters[name].shape))
+            if self.parameters[name].ndim >= 2:
+                self.matrices_end = end
+        self.region = end  # elements in a region that holds one number for each parameter
+        self.training = training
+        self.first_moments, self.second_moments = end, 2 * end
+        self.gradients = 3 * end
+        self.workspace = (3 + shares) * end if training else end
+        self.memory = _aligned(self.workspace)
+        self.words = self.memory.view(np.int32)
+        self._views = self._make_views()
+        self._arrays: dict[tuple[int, tuple[int, ...], bool], np.ndarray] = {}
+        self._moments: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        self.adopt(*self._moments)
+
+    def reserve(self, workspace: int) -> None:
+        """Make the workspace at least this large; everything moves, and the views with it."""
+        if self.workspace + workspace > self.memory.size:
+            memory = _aligned(self.workspace + workspace)
+            memory[: self.memory.size] = self.memory
+            self.memory, self.words = memory, memory.view(np.int32)
+            self._views = self._make_views()
+            self._arrays.clear()
+            self.adopt(*self._moments)
+
+    def adopt(self, m: dict[str, Any], v: dict[str, Any]) -> None:
+        """Take over arrays that were exchanged from outside, so that model and optimizer hold views of the arena."""
+        self._moments = (m, v)
+        for name, (theta, first, second) in self._views.items():
+            tensor = self.parameters[name]
+            if tensor.data is not theta:
+                theta[...] = tensor.data
+                tensor.data = theta
+            for moments, view in ((m, first), (v, second)) if self.training else ():
+                if moments.get(name) is not view:
+                    view[...] = moments.get(name, 0)
+                    moments[name] = view
+
+    def gradient(self, name: str, share: int = 0) -> np.ndarray:
+        """Return a parameter's gradient; share 0 holds the sum over all shares after a step."""
+        return self.view(self.gradients + share * self.region + self.place[name], self.parameters[name].shape)
+
+    def view(self, start: int, shape: tuple[int, ...]) -> np.ndarray:
+        """Return the float32 array of this shape at an offset."""
+        return self.memory[start : start + math.prod(shape)].reshape(shape)
+
+    def array(self, start: int, shape: tuple[int, ...], words: bool) -> np.ndarray:
+        """Return the array of this shape at an offset, int32 for words; made once, as every step asks for it."""
+        key = start, shape, words
+        if key not in self._arrays:
+            memory = self.words if words else self.memory
+            self._arrays[key] = memory[start : start + math.prod(shape)].reshape(shape)
+        return self._arrays[key]
+
+    def _make_views(self) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        first, second = (self.first_moments, self.second_moments) if self.training else (0, 0)
+        return {
+            name: (self.view(place, shape), self.view(first + place, shape), self.view(second + place, shape))
+            for name, place in self.place.items()
+            for shape in [tuple(self.parameters[name].shape)]
+        }
+
+
+def _aligned(size: int) -> np.ndarray:
+    """Return zeros that begin on a cache line."""
+    spare = np.zeros(size + CACHE_LINE // 4, np.float32)
+    start = -spare.ctypes.data % CACHE_LINE // 4
+    return spare[start : start + size]

@@ -1,0 +1,37 @@
+"""Autotuner: which of several ways of doing the same is the fastest at present, found by trying them now and then."""
+
+from __future__ import annotations
+
+TRIAL = 8  # units of work
+PATIENCE = 50  # a way that lost is tried again after so many times what a trial costs: about 2% of the time
+
+
+class Autotuner:
+    """Choose among ways 0 .. n - 1 by the seconds that each last took for a unit of work."""
+
+    def __init__(self, ways: int) -> None:
+        self._seconds = [0.0] * ways  # for a unit; 0 before the first trial
+        self._due = [0.0] * ways
+        self._clock = 0.0
+
+    def choose(self) -> int:
+        """Return the way for the next piece of work: one that has its trial to come, else the fastest."""
+        best = min(range(len(self._seconds)), key=self._seconds.__getitem__)
+        waiting = [i for i, due in enumerate(self._due) if i != best and due <= self._clock]
+        return waiting[0] if waiting and self._seconds[best] else best
+
+    def units(self, way: int, wanted: int) -> int:
+        """Return how much to do in this way: little if another is expected to be faster, or it was never tried."""
+        trial = not self._seconds[way] or self._seconds[way] > min(self._seconds)
+        return min(TRIAL, wanted) if trial else wanted
+
+    def note(self, way: int, units: int, seconds: float) -> None:
+        """Remember how long a piece of work took.
+
+        A short piece that was somewhat slower than usual says nothing: waking the threads is part of it.
+        """
+        usual, unit = self._seconds[way], seconds / units
+        if units >= TRIAL or not usual < unit < 2 * usual:
+            self._seconds[way] = unit
+        self._clock += seconds
+        self._due[way] = self._clock + PATIENCE * min(units, TRIAL) * seconds / units

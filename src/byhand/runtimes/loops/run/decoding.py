@@ -1,0 +1,282 @@
+"""Generation by plan: the prompt fills the KV cache in one plan, then each token replays another.
+
+Sampling is inside, so a run of tokens is one call; runs grow until a call takes about ten milliseconds, which keeps
+streaming smooth and makes what Python does between them small. All threads share a token's work; where that does not
+pay, because the model is tiny or other programs use the cores, one thread does it alone: trials now and then tell.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from byhand.config import Weights
+from byhand.engine import Tensor
+from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
+from byhand.runtimes.bfloat16 import rounded
+from byhand.runtimes.loops.lowering.generation_plans import GenerationPlan, Model, decoding_plan, filling_plan
+from byhand.runtimes.loops.lowering.ir import Buffer
+from byhand.runtimes.loops.lowering.layout import padded
+from byhand.runtimes.loops.lowering.plan import own_signal
+from byhand.runtimes.loops.machine.blas import find_blas
+from byhand.runtimes.loops.machine.native import yield_address
+from byhand.runtimes.loops.run.arena import Arena
+from byhand.runtimes.loops.run.autotune import Autotuner
+from byhand.runtimes.loops.run.replay import Resources, replay
+from byhand.runtimes.loops.run.thread_team import ThreadTeam, team_size
+from byhand.runtimes.numpy import token_array
+
+LONGEST_RUN = 256  # tokens in a call
+CALL_SECONDS = 0.01
+TOGETHER, ALONE = 0, 1
+
+
+class LoopsDecoder:
+    """Continues streams of tokens with one model, with its weights as they are when `generate` begins.
+
+    model        causal, float32; or a weak reference to it, for who keeps decoders with models that may go
+    streams      number of texts that are continued side by side
+    threads      all cores if not given
+    weights      "float32", or "bfloat16": every matrix and table rounded to it, so that half as much is read
+    made_by      how many tokens of each stream were drawn by how many threads
+    """
+
+    def __init__(
+        self,
+        model: Model | weakref.ref[Model],
+        streams: int = 1,
+        threads: int | None = None,
+        blas: str = "auto",
+        weights: Weights = "float32",
+    ) -> None:
+        self._model: Callable[[], Model | None] = model if isinstance(model, weakref.ref) else lambda: model
+        config, parameters = self.model.config, self.model.parameters()
+        if not config.causal or any(str(p.dtype) != "float32" for p in parameters.values()):
+            raise ConfigError("the loops runtime generates with causal float32 models. Use the numpy runtime.")
+        self.streams = streams
+        self.threads = team_size(threads)
+        self.blas = find_blas(blas)
+        self.weights = weights
+        self.arena = Arena({n: Tensor(p.data) for n, p in parameters.items()}, self.threads, training=False)
+        self._inputs = {
+            "tokens": Buffer("tokens", (streams, 1), "input", "int32"),
+            "position": Buffer("position", (1,), "own", "int32"),
+            "drawn": Buffer("drawn", (LONGEST_RUN, streams), "input", "int32"),
+            "allowed": Buffer("allowed", (config.vocab_size,), "input"),
+        }
+        cache = (streams, config.n_heads, config.head_width, padded(config.seq_len))
+        self._caches = [
+            (Buffer(f"blocks.{i}.keys", cache, "input"), Buffer(f"blocks.{i}.values", cache, "input"))
+            for i in range(config.n_layers)
+        ]
+        self._native = np.array([self.blas.sgemm, yield_address()], np.int64)
+        self._signals = np.zeros(own_signal(self.threads), np.int64)
+        self._controls = np.zeros(4 + LONGEST_RUN * streams)
+        self._located: Resources | None = None
+        halves = weights == "bfloat16"
+        self.decoding = decoding_plan(self.model, self.arena, self._inputs, self._caches, halves)
+        self._filling: dict[int, GenerationPlan] = {}
+        self._packed = False
+        self._team = ThreadTeam(self.threads)
+        weakref.finalize(self, self._team.close)
+        self.autotuner = Autotuner(1 if self.threads == 1 else 2)
+        self.made_by: Counter[int] = Counter()
+
+    @property
+    def model(self) -> Model:
+        """The model; it must still be there."""
+        model = self._model()
+        if model is None:
+            raise ConfigError("the decoder's model is gone. Keep a reference to it.")
+        return model
+
+    def refresh(self) -> None:
+        """Take over the model's weights, where they are not those of the last time, and pack them as loops read them.
+
+        Arrays can be changed in place, so all are compared: that reads them once, where packing takes several times
+        as long.
+        """
+        changed = not self._packed
+        self._packed = False
+        for name, p in self.model.parameters().items():
+            data = rounded(p.data) if self.weights == "bfloat16" and p.ndim > 1 else p.data
+            mine = self.arena.parameters[name].data
+            if not np.array_equal(mine, data):
+                mine[...] = data
+                changed = True
+        if changed:
+            table = self.decoding.preparations
+            replay(table, 0, len(table), 1, self._resources())
+        self._packed = True
+
+    def generate(
+        self,
+        prompt: Any,
+        count: int,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        rng: np.random.Generator | None = None,
+        allowed: Any = None,
+    ) -> Iterator[np.ndarray]:
+        """Yield token ids (n, streams), run by run, until `count` of each stream are drawn.
+
+        prompt (streams, P), P at least 1. The context is the last seq_len tokens at positions from 0: past the
+        window each token fills the cache anew. Raises NonFiniteError where the logits are not finite.
+        """
+        tokens = token_array(prompt, self.model.config.vocab_size)
+        if tokens.shape[0] != self.streams:
+            raise ConfigError(f"the decoder was made for {self.streams} streams, not for {tokens.shape[0]}.")
+        rng = rng or np.random.default_rng(1)
+        window, run = self.model.config.seq_len, 4
+        uniforms = np.empty(0)  # drawn from rng, but not used yet
+        self._team.settle()
+        self.refresh()
+        c = self._controls
+        c[0], c[1], c[2] = temperature, top_k or 0, 1.0 if top_p is None else top_p
+        while count > 0:
+            context = tokens[:, -window:]
+            self._fill(context, allowed)
+            room = window - context.shape[1] + 1
+            while room > 0 and count > 0:
+                way = self.autotuner.choose()
+                n = min(self.autotuner.units(way, run), room, count)
+                uniforms = np.append(uniforms, rng.random(max(0, n * self.streams - uniforms.size)))
+                begun = perf_counter()
+                drawn = self._run(way, n, uniforms)
+                n, seconds = len(drawn), perf_counter() - begun
+                sound = int((drawn >= 0).all(axis=1).sum())  # only the last of a run can be unsound
+                if sound < n:
+                    if sound:
+                        yield drawn[:sound]
+                    raise NonFiniteError(UNSOUND_LOGITS)
+                self.autotuner.note(way, n, seconds)
+                self.made_by[1 if way == ALONE else self.threads] += n
+                run = max(1, min(LONGEST_RUN, 2 * run, int(CALL_SECONDS * n / seconds)))
+                uniforms = uniforms[n * self.streams :]
+                tokens = np.concatenate([tokens[:, -window:], drawn.T], axis=1)
+                room, count = room - n, count - n
+                yield drawn
+
+    def logits(self) -> np.ndarray:
+        """Return the logits (streams, V) of the last position as sampling left them: for tests and for looking."""
+        logits = self.decoding.result
+        assert logits is not None
+        return self.decoding.shares[0].array(logits)[:, 0]
+
+    def filling(self, length: int) -> GenerationPlan:
+        """Return the plan that fills the cache with so many positions; made once."""
+        if length not in self._filling:
+            shape = (self.streams, length)
+            end, tiles = self.decoding.end, self.blas.tiles
+            self._filling[length] = filling_plan(self.model, self.arena, shape, self._caches, end, tiles)
+        return self._filling[length]
+
+    def time_calls(self, prompts: np.ndarray | None, rounds: int) -> np.ndarray:
+        """Return the least ms of each call of the first thread, over some fills of the cache with prompts (B, T).
+
+        Without prompts it is the calls of one token in the middle of the window. The other threads run as always.
+        """
+        window = self.model.config.seq_len
+        context = np.zeros((self.streams, window // 2 + 1), np.int64) if prompts is None else prompts
+        self._team.settle()
+        self.refresh()
+        self._fill(context, None)
+        plan = self.decoding if prompts is None else self.filling(context.shape[1] - 1)
+        table, resources = plan.tables[0], self._resources()
+        best, nothing = np.full(len(table), np.inf), np.inf
+        for _ in range(rounds + 1):
+            for share in self.decoding.shares:
+                share.array(self._inputs["position"])[0] = window // 2
+            self._controls[3] = window // 2
+            self._signals[:] = 0
+            times = np.zeros(len(table))
+
+            def one_by_one(times: np.ndarray = times) -> None:
+                for i in range(len(table)):
+                    begun = perf_counter()
+                    replay(table, i, i + 1, 1, resources)
+                    times[i] = perf_counter() - begun
+
+            self._team.run(
+                lambda i: replay(plan.tables[i], 0, len(table), 1, resources) if i else one_by_one(), self._give_up
+            )
+            best = np.minimum(best, times)
+            for _ in range(20):
+                begun = perf_counter()
+                replay(table, 0, 0, 1, resources)
+                nothing = min(nothing, perf_counter() - begun)
+        return 1e3 * np.maximum(best - nothing, 0)
+
+    def _resources(self) -> Resources:
+        if self._located is None or self._located.memory is not self.arena.memory:  # a plan needed a larger arena
+            self._located = Resources(
+                self.arena.memory, self.arena.words, self._controls, self._signals, self._native
+            )
+        return self._located
+
+    def _replay(self, way: int, plan: GenerationPlan, times: int) -> None:
+        self._signals[:] = 0
+        if way == ALONE:
+            replay(plan.alone, 0, len(plan.alone), times, self._resources())
+        else:
+            self._team.run(
+                lambda i: replay(plan.tables[i], 0, len(plan.tables[i]), times, self._resources()), self._give_up
+            )
+
+    def _give_up(self, i: int) -> None:
+        """Let no thread wait at a barrier any more; what they compute from now on is thrown away."""
+        self._signals[0] = 1
+
+    def _run(self, way: int, n: int, uniforms: np.ndarray) -> np.ndarray:
+        """Draw n tokens for each stream, or fewer if a thread had to wait long, in one call for each thread."""
+        share = self.decoding.shares[0]
+        position = share.array(self._inputs["position"])
+        first = self._controls[3] = position[0]
+        self._controls[4 : 4 + n * self.streams] = uniforms[: n * self.streams]
+        self._replay(way, self.decoding, n)
+        return share.array(self._inputs["drawn"])[: position[0] - first].astype(np.int64)
+
+    def _fill(self, context: np.ndarray, allowed: Any) -> None:
+        """Put all positions but the last into the cache; the last is the first that decoding reads."""
+        length = context.shape[1] - 1
+        self.blas.set_threads(1)
+        if length:
+            plan = self.filling(length)
+            plan.shares[0].array(plan.builder.inputs["tokens"])[...] = context[:, :-1]
+            plan.write_constants()
+            self._replay(self.autotuner.choose(), plan, 1)
+        share = self.decoding.shares[0]
+        share.array(self._inputs["tokens"])[:, 0] = context[:, -1]
+        share.array(self._inputs["allowed"])[:] = 1.0 if allowed is None else allowed
+        for each in self.decoding.shares:
+            each.array(self._inputs["position"])[0] = length
+        self.decoding.write_constants()
+
+
+_kept: weakref.WeakKeyDictionary[Any, dict[Weights, LoopsDecoder]] = weakref.WeakKeyDictionary()
+
+
+@contextmanager
+def borrowed(model: Model, weights: Weights) -> Iterator[LoopsDecoder]:
+    """Lend the model's decoder for one stream, whose plans and threads stay for the next time.
+
+    It goes with the model. Whoever comes while it is lent gets another one.
+    """
+    kept = _kept.setdefault(model, {})
+    decoder = kept.pop(weights, None)
+    if decoder is None:
+        decoder = LoopsDecoder(weakref.ref(model), weights=weights)
+        decoder.filling(max(1, model.config.seq_len - 1))  # tells whether it can, and makes room for any prompt
+    try:
+        yield decoder
+    except GeneratorExit:  # the text was not wanted to its end
+        kept[weights] = decoder
+        raise
+    kept[weights] = decoder  # not after an error

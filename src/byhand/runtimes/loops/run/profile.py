@@ -1,0 +1,146 @@
+"""Profile: a plan as a table to read, with the time of every call once it has been run.
+
+The first share runs call by call while the others run as always, so that caches and memory are as busy as in
+earnest. Times are the least of several steps: what the call costs when nothing else interferes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
+from byhand.runtimes.loops.lowering.ir import At, Buffer, Call
+from byhand.runtimes.loops.machine.blas import Blas
+from byhand.runtimes.loops.run.replay import run_kernel
+from byhand.runtimes.loops.run.training import LoopsRuntime
+
+
+@dataclass(frozen=True)
+class Line:
+    """One call, or several of one kind: what it is, what it costs, and, after a timed run, how long it takes.
+
+    ms, gflops, gb_per_s, share (of the step) and peak_share (of one core's measured peak) are None before.
+    """
+
+    kernel: str
+    equation: str
+    name: str
+    shapes: str
+    calls: int
+    flops: int
+    bytes: int
+    ms: float | None = None
+    gflops: float | None = None
+    gb_per_s: float | None = None
+    share: float | None = None
+    peak_share: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the line as plain values."""
+        return asdict(self)
+
+
+def time_calls(runtime: LoopsRuntime, step: Callable[[], Any], rounds: int) -> np.ndarray:
+    """Return the least ms of each call of the first share over some steps."""
+    step()
+    rows = []
+    for _ in range(rounds):
+        runtime.times = []
+        step()
+        rows.append(runtime.times)
+    runtime.times = None
+    return np.min(rows, axis=0) / 1e6
+
+
+def measured_peak(blas: Blas, sizes: tuple[int, ...] = (128, 512, 1024)) -> float:
+    """Return the GFLOP/s that one core reaches on the best of some square products, with what plans multiply with."""
+    blas.set_threads(1)
+    best = 0.0
+    for n in sizes:
+        a, b, c, room = range(0, 4 * n * n, n * n)
+        memory = np.ones(room + (room_of(n, n, n, False, False) if blas.tiles else 0), np.float32)
+        product = {"a": a, "b": b, "c": c, "lda": n, "ldb": n, "ldc": n, "m": n, "n": n, "k": n}
+        product |= {"ta": 0, "tb": 0, "adds": 0}
+        for _ in range(6):
+            begun = perf_counter()
+            if blas.tiles:
+                run_kernel("tiled_gemm", memory, (0, 0, 0), start=0, bias=0, room=room, **product)
+            else:
+                run_kernel("gemm", memory, (blas.sgemm, 0, 0), **product)
+            best = max(best, 2e-9 * n**3 / (perf_counter() - begun))
+    return best
+
+
+def lines(calls: list[Call], ms: np.ndarray | None = None, peak: float | None = None) -> list[Line]:
+    """Return one line for each call, in order."""
+    total = None if ms is None else float(ms.sum())
+    made = []
+    for i, call in enumerate(calls):
+        line = Line(call.kernel, _equation(call), call.node.name if call.node else "", _shapes(call), 1, call.flops,
+                    call.bytes)  # fmt: skip
+        made.append(line if ms is None or total is None else _timed(line, float(ms[i]), total, peak))
+    return made
+
+
+def summed(parts: list[Line]) -> list[Line]:
+    """Return one line for each kernel and shapes, the slowest first (in order of appearance without times)."""
+    groups: dict[tuple[str, str, str], list[Line]] = {}
+    for line in parts:
+        groups.setdefault((line.kernel, line.equation, line.shapes), []).append(line)
+    total = sum(line.ms or 0.0 for line in parts)
+    made = []
+    for (kernel, equation, shapes), same in groups.items():
+        line = Line(kernel, equation, _span(same), shapes, len(same), sum(x.flops for x in same),
+                    sum(x.bytes for x in same))  # fmt: skip
+        if same[0].ms is not None:
+            rates = [x.gflops / x.peak_share for x in same if x.gflops and x.peak_share]
+            line = _timed(line, sum(x.ms or 0.0 for x in same), total, rates[0] if rates else None)
+        made.append(line)
+    return sorted(made, key=lambda line: -(line.ms or 0.0))
+
+
+def _timed(line: Line, ms: float, total: float, peak: float | None) -> Line:
+    rate = line.flops / ms / 1e6 if ms else 0.0
+    values = asdict(line) | {
+        "ms": ms,
+        "gflops": rate,
+        "gb_per_s": line.bytes / ms / 1e6 if ms else 0.0,
+        "share": ms / total,
+        "peak_share": rate / peak if peak else None,
+    }
+    return Line(**values)
+
+
+def _equation(call: Call) -> str:
+    if call.node is not None:
+        name = call.node.equation.name
+        return f"linear + {name}" if call.kernel == "row_product" and name != "linear" else name
+    return "adamw" if call.kernel in ("adamw", "sum_shares") else ""
+
+
+def _shapes(call: Call) -> str:
+    if call.kernel in ("gemm", "tiled_gemm"):
+        o = call.operands
+        sign = {0: "", 1: "'"}
+        return f"({o['m']}, {o['k']}){sign[int(o['ta'])]} ({o['k']}, {o['n']}){sign[int(o['tb'])]}"  # pyright: ignore[reportArgumentType]
+    if call.kernel == "row_product":
+        o = call.operands
+        return f"({o['rows']}, {o['inner']}) ({o['inner']}, {o['width']})"
+    first = next((b for o in call.operands.values() if (b := _array(o)) and b.kind == "value"), None)
+    if first is None and isinstance(call.operands.get("n"), int):
+        return f"({call.operands['n']},)"
+    return str(first.shape) if first else ""
+
+
+def _array(operand: Any) -> Buffer | None:
+    return operand.buffer if isinstance(operand, At) else operand if isinstance(operand, Buffer) else None
+
+
+def _span(same: list[Line]) -> str:
+    names = list(dict.fromkeys(line.name for line in same))
+    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"

@@ -1,0 +1,150 @@
+"""Replay: the compiled loop that walks a plan's table; nothing of Python runs between its kernels.
+
+A row of the table is a kernel's number and its arguments. Every kernel is compiled alone, into an object file of its
+own with one way in, `entry(row, resources)`: the address of its row, and that of ten numbers, the address and the
+length of each of
+
+    memory    the arena, float32        words   the same bytes as int32
+    controls  float64: learning rate and the like in, losses and norms out (see `kernels.adamw`)
+    signals   int64: counters of the barriers
+    blas      int64: addresses of SGEMM, of the system's yield, and of the product of bfloat16 (0: none)
+
+So a plan needs only its own kernels, and none can take another's code for its own.
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from ctypes import addressof, c_int64
+
+import numpy as np
+
+from byhand.runtimes.loops.kernels.attention.causal_self_attention import attention, attention_back
+from byhand.runtimes.loops.kernels.attention.key_value_cache import attend, attend_all
+from byhand.runtimes.loops.kernels.embedding.decoding import embed_row
+from byhand.runtimes.loops.kernels.embedding.embedding import embed, embed_back, positions_back
+from byhand.runtimes.loops.kernels.loss.cross_entropy import cross_entropy, softmax_loss, softmax_loss_back
+from byhand.runtimes.loops.kernels.norm.layer_norm import normalise, normalise_back, scale_shift, scale_shift_back
+from byhand.runtimes.loops.kernels.pointwise.gelu import bias_gelu, gelu, gelu_back, times_gelu_slope
+from byhand.runtimes.loops.kernels.pointwise.relu import bias_relu, relu, relu_back
+from byhand.runtimes.loops.kernels.pointwise.residual import accumulate, add_stream, copy, zero
+from byhand.runtimes.loops.kernels.products.linear import column_sum, fill_bias, fill_residual, gemm, gemm_bfloat16
+from byhand.runtimes.loops.kernels.products.row_product import pack, pack_halves, row_product
+from byhand.runtimes.loops.kernels.products.tiled_gemm import tiled_gemm
+from byhand.runtimes.loops.kernels.sampling.sampling import sample
+from byhand.runtimes.loops.kernels.update.adamw import adamw, sum_shares
+from byhand.runtimes.loops.kernels.vector.bfloat16 import round_bfloat16
+from byhand.runtimes.loops.machine import building
+from byhand.runtimes.loops.machine.machine_code import callable_at
+from byhand.runtimes.loops.machine.native import (
+    STOPPED,
+    barrier,
+    compiled,
+    flush_denormals,
+    put_word,
+    restore_denormals,
+    run_at,
+    word,
+)
+
+RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")
+
+# fmt: off
+KERNELS = (
+    gemm, fill_bias, fill_residual, column_sum, normalise, normalise_back, scale_shift, scale_shift_back, bias_gelu,
+    gelu_back, bias_relu, relu_back, attention, attention_back, embed, embed_back, positions_back, cross_entropy,
+    copy, accumulate, zero, sum_shares, adamw, barrier, embed_row, row_product, attend_all, attend, sample,
+    round_bfloat16, gemm_bfloat16, pack, pack_halves, add_stream, gelu, times_gelu_slope, relu, softmax_loss,
+    softmax_loss_back, tiled_gemm,
+)
+# fmt: on
+NAMES = tuple(kernel.__name__ for kernel in KERNELS)
+OPCODES = {name: i for i, name in enumerate(NAMES)}
+FIELDS = {
+    kernel.__name__: [p for p in inspect.signature(kernel).parameters if p not in RESOURCES] for kernel in KERNELS
+}
+WIDTH = 1 + max(map(len, FIELDS.values()))
+SIGNALS = 2 * RESOURCES.index("signals")
+TABLE, FIRST, LAST, TIMES, ADDRESSES, OUTCOME = range(6)  # of the numbers that say which rows to run
+
+
+@compiled
+def walk(rows, resources):
+    """Run rows first .. last of a table, that many times over, or until the threads agree to stop (`sample`).
+
+    The outcome is 0; 1 + the row's number if its kernel was not loaded; -1 - the number if the kernel failed.
+    """
+    table, first, last = word(rows, TABLE), word(rows, FIRST), word(rows, LAST)
+    addresses, signals, outcome = word(rows, ADDRESSES), word(resources, SIGNALS), 0
+    mode = flush_denormals()
+    for i in range(word(rows, TIMES) * (last - first)):
+        if i % (last - first) == 0 and word(signals, STOPPED) != 0:
+            break
+        number = first + i % (last - first)
+        row = table + 8 * WIDTH * number
+        kernel = word(addresses, word(row, 0))
+        if kernel == 0:
+            outcome = 1 + number
+            break
+        if run_at(kernel, row, resources) != 0:
+            outcome = -1 - number
+            break
+    restore_denormals(mode)
+    put_word(rows, OUTCOME, outcome)
+
+
+_addresses = np.zeros(len(KERNELS), np.int64)  # of the kernels that are loaded
+_ADDRESSES = _addresses.ctypes.data
+_ROWS = c_int64 * 6
+_walk: Callable[[int, int], int] | None = None  # the way in of `walk`
+
+
+def ready(kernels: Iterable[str]) -> None:
+    """Load kernels; what this processor has no machine code for is compiled first, which takes a while."""
+    global _walk
+    lacking = [name for name in dict.fromkeys(kernels) if not _addresses[OPCODES[name]]]
+    if lacking or _walk is None:
+        found = building.addresses_of([*lacking, "walk"])
+        _walk = callable_at(found.pop("walk"))
+        for name, address in found.items():
+            _addresses[OPCODES[name]] = address
+
+
+def ready_for(tables: Iterable[np.ndarray]) -> None:
+    """Load the kernels that these tables call."""
+    codes = {int(code) for table in tables for code in np.unique(table[:, 0])}
+    ready(NAMES[code] for code in sorted(codes) if code >= 0)
+
+
+class Resources:
+    """The arrays that kernels work on, and where they lie; finding that out once saves ten microseconds a call."""
+
+    def __init__(
+        self, memory: np.ndarray, words: np.ndarray, controls: np.ndarray, signals: np.ndarray, blas: np.ndarray
+    ) -> None:
+        self.memory = memory
+        self.arrays = (memory, words, controls, signals, blas)  # kept alive
+        self._numbers = np.array([number for a in self.arrays for number in (a.ctypes.data, a.size)], np.int64)
+        self.address = self._numbers.ctypes.data
+
+
+def replay(table: np.ndarray, first: int, last: int, times: int, resources: Resources) -> None:
+    """Run rows first .. last of the table, that many times over; other threads of Python go on meanwhile."""
+    assert _walk, "no kernel is loaded: `ready` loads them"
+    rows = _ROWS(table.ctypes.data, first, last, times, _ADDRESSES, 0)
+    _walk(addressof(rows), resources.address)
+    if outcome := rows[OUTCOME]:
+        kernel = NAMES[table[abs(outcome) - 1][0]]
+        raise RuntimeError(f"kernel {kernel} {'was not loaded' if outcome > 0 else 'failed'}")
+
+
+def run_kernel(kernel: str, memory: np.ndarray, blas: Sequence[int] = (0, 0, 0), /, **operands: int) -> None:
+    """Run one kernel by itself, with a scratch of controls and signals: for measuring and for tests."""
+    ready([kernel])
+    table = np.zeros((1, WIDTH), np.int64)
+    table[0, : 1 + len(FIELDS[kernel])] = OPCODES[kernel], *(operands.pop(field) for field in FIELDS[kernel])
+    assert not operands, f"{kernel} has no {', '.join(operands)}"
+    scratch = np.zeros(16), np.zeros(32, np.int64), np.array(blas, np.int64)
+    replay(table, 0, 1, 1, Resources(memory, memory.view(np.int32), *scratch))

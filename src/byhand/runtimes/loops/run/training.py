@@ -1,0 +1,252 @@
+"""Training by plan: a model and an optimizer whose steps and losses are replayed.
+
+The plans are made when a shape is met first. Model and optimizer stay ordinary objects: their arrays are views of
+the arena, under the same names.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from time import perf_counter_ns
+from typing import Any, Protocol
+
+import numpy as np
+
+from byhand.engine import Tensor
+from byhand.errors import ConfigError, DataError, ShapeError
+from byhand.runtimes.loops.lowering import plan as layout
+from byhand.runtimes.loops.lowering.fusion import FUSIONS, Fusion
+from byhand.runtimes.loops.lowering.ir import Call
+from byhand.runtimes.loops.lowering.plan import Plan, Share, make_plan
+from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
+from byhand.runtimes.loops.machine.native import yield_address
+from byhand.runtimes.loops.run.arena import Arena
+from byhand.runtimes.loops.run.replay import Resources, ready_for, replay
+from byhand.runtimes.loops.run.thread_team import ThreadTeam, team_size
+from byhand.runtimes.numpy import token_array
+
+
+class Model(Protocol):
+    """What a plan is recorded from."""
+
+    config: Any
+
+    def parameters(self) -> dict[str, Tensor]:
+        """Return the parameters by name."""
+        ...
+
+    def loss(self, tokens: Any, targets: Any) -> Tensor:
+        """Return the mean loss of a batch."""
+        ...
+
+
+class Optimizer(Protocol):
+    """AdamW's settings and moments, as `byhand.optim.AdamW` has them."""
+
+    lr: float
+    betas: tuple[float, float]
+    eps: float
+    weight_decay: float
+    decay: str
+    t: int
+    m: dict[str, Any]
+    v: dict[str, Any]
+
+
+class LoopsRuntime:
+    """Steps and losses of one model, replayed.
+
+    model      float32; its arrays move into the arena
+    optimizer  AdamW; without one there is only `loss`
+    threads    shares of the batch, all cores if not given
+    blas       what multiplies: "auto", "tiles", "mkl" or "scipy" (see `blas.py`)
+    dtype      "bfloat16" rounds what linear layers multiply; weights, sums and all else stay float32
+    rules      which applications become one
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        optimizer: Optimizer | None = None,
+        threads: int | None = None,
+        blas: str = "auto",
+        dtype: str = "float32",
+        rules: tuple[Fusion, ...] = FUSIONS,
+    ) -> None:
+        if any(str(p.dtype) != "float32" for p in model.parameters().values()):
+            raise ConfigError("the loops runtime computes in float32. Use --runtime numpy for float64.")
+        self.model = model
+        self.optimizer = optimizer
+        self.threads = team_size(threads)
+        self.blas = find_blas(blas)
+        self.dtype = dtype
+        if dtype == "bfloat16" and (lack := lacks_bfloat16(self.blas)):
+            raise ConfigError(lack)
+        self.rules = rules
+        self.arena = Arena(model.parameters(), self.threads)
+        self._no_moments: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        self._team = ThreadTeam(self.threads)
+        weakref.finalize(self, self._team.close)
+        self._native = np.array([self.blas.sgemm, yield_address(), self.blas.gemm_bfloat16], np.int64)
+        self._signals = np.zeros(layout.own_signal(self.threads), np.int64)
+        self._controls = np.zeros(layout.CONTROLS + 2 * self.threads, np.float64)
+        self._resources = self._located()
+        self._plans: dict[tuple[Any, ...], Plan] = {}
+        self._active: Plan | None = None
+        # A list: the first share runs call by call and adds each one's ns. For looking at plans: an interrupt then
+        # may leave an update applied in part.
+        self.times: list[int] | None = None
+
+    def step(self, batches: Sequence[tuple[Any, Any]], max_norm: float = 0.0) -> tuple[float, float]:
+        """Make one update from micro-batches (tokens, targets), each (B, T); return mean loss and gradient norm.
+
+        The mean is over all tokens, whatever the shapes of the micro-batches. The update is the optimizer's with its
+        current lr, after clipping to `max_norm` (0: never). If loss or norm is not finite nothing is updated. However
+        the step ends, also by an interrupt, optimizer.t counts it exactly if all parameters were updated.
+        """
+        optimizer = self.optimizer
+        if optimizer is None:
+            raise ConfigError("this runtime was made without an optimizer, so it cannot make a step.")
+        checked = [self._checked(*batch) for batch in batches]
+        if not checked:
+            raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
+        plans = [self.plan("train", tokens.shape) for tokens, _ in checked]
+        widest = max(plans, key=lambda plan: len(plan.shares))
+        self._team.settle()
+        self._adopt()
+        done, c = optimizer.t, self._controls
+        c[:] = 0
+        c[layout.RATE], c[layout.EPS], c[layout.MAX_NORM] = optimizer.lr, optimizer.eps, max_norm
+        c[layout.BETA1], c[layout.BETA2] = optimizer.betas
+        c[layout.CORRECTION1], c[layout.CORRECTION2] = (1 / (1 - b ** (done + 1)) for b in optimizer.betas)
+        c[layout.MATRIX_DECAY] = optimizer.weight_decay
+        c[layout.VECTOR_DECAY] = optimizer.weight_decay if optimizer.decay == "all" else 0.0
+        c[layout.WEIGHT] = 1 / sum(tokens.size for tokens, _ in checked)
+        try:
+            try:
+                self._compute_and_update(list(zip(plans, checked, strict=True)), widest)
+            finally:
+                optimizer.t = done + int(c[layout.APPLIED])
+        finally:
+            optimizer.t = done + int(c[layout.APPLIED])  # an interrupt may have come before the line above
+        return self._loss(), float(c[layout.NORM])
+
+    def _compute_and_update(self, work: list[tuple[Plan, tuple[np.ndarray, np.ndarray]]], widest: Plan) -> None:
+        """Replay the micro-batches, and the update over as many shares as the widest plan has written."""
+        written, updates = 0, False
+        for i, (plan, batch) in enumerate(work):
+            for share in plan.shares:
+                share.adds = share.number < written
+            written = max(written, len(plan.shares))
+            updates = i == len(work) - 1 and len(plan.shares) == len(widest.shares)
+            self._put(plan, *batch)
+            self._replay(plan, updates=updates)
+        if not updates:
+            self._replay(widest, computes=False)
+
+    def loss(self, tokens: Any, targets: Any, counted: int | None = None) -> float:
+        """Return the mean loss of a batch, or of the last `counted` targets of its rows; no gradient is kept."""
+        tokens, targets = self._checked(tokens, targets)
+        if counted is not None:
+            targets = np.where(np.arange(tokens.shape[1]) < tokens.shape[1] - counted, -1, targets)
+        plan = self.plan("loss", tokens.shape)
+        self._team.settle()
+        self._adopt()
+        self._controls[:] = 0
+        self._controls[layout.WEIGHT] = 1 / np.count_nonzero(targets >= 0)
+        self._put(plan, tokens, targets)
+        self._replay(plan, updates=False)
+        return self._loss()
+
+    def gradients(self) -> dict[str, np.ndarray]:
+        """Return the last step's gradients by name, before clipping: views that the next step overwrites."""
+        return {name: self.arena.gradient(name) for name in self.arena.place}
+
+    def plan(self, kind: str, shape: tuple[int, ...]) -> Plan:
+        """Return the plan of a "train" step or a "loss" for tokens of this shape (B, T); made and compiled once."""
+        if (kind, shape) not in self._plans:
+            ready_for(self._planned(kind, shape).tables)
+        return self._plans[kind, shape]
+
+    def _planned(self, kind: str, shape: tuple[int, ...]) -> Plan:
+        if (kind, shape) not in self._plans:
+            inputs = {"tokens": shape, "targets": shape}
+            tiles = self.blas.tiles and self.threads // min(shape[0], self.threads) == 1  # one core for each share
+            self._plans[kind, shape] = make_plan(
+                f"{kind} {shape}", self.model.loss, inputs, self.arena, kind == "train", self.dtype, self.rules, tiles
+            )
+        return self._plans[kind, shape]
+
+    def prepare(self, steps: Sequence[tuple[int, int]], losses: Sequence[tuple[int, int]]) -> None:
+        """Make the plans of steps and losses for micro-batches of these shapes, and compile what they call."""
+        wanted = [*(("train", shape) for shape in steps), *(("loss", shape) for shape in losses)]
+        ready_for([table for kind, shape in wanted for table in self._planned(kind, shape).tables])
+
+    def _checked(self, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the batch as integer arrays whose ids are rows of the tables: loops would read past them."""
+        vocab = self.model.config.vocab_size
+        tokens, targets = token_array(tokens, vocab), token_array(targets, vocab, "targets")
+        if tokens.shape != targets.shape:
+            raise ShapeError(f"targets {targets.shape} do not match tokens {tokens.shape}.")
+        return tokens, targets
+
+    def _adopt(self) -> None:
+        """Take over what was exchanged since the last step: a checkpoint that was loaded, say."""
+        moments = (self.optimizer.m, self.optimizer.v) if self.optimizer else self._no_moments
+        self.arena.adopt(*moments)
+
+    def _loss(self) -> float:
+        return sum(self._controls[layout.CONTROLS :: 2].tolist())
+
+    def _put(self, plan: Plan, tokens: np.ndarray, targets: np.ndarray) -> None:
+        """Give every share its rows of the batch, and the plan its constants if another one ran before."""
+        if plan is not self._active:
+            plan.write_constants()
+            self.blas.set_threads(max(1, self.threads // len(plan.shares)))
+            self._active = plan
+        first = 0
+        for share in plan.shares:
+            last = first + share.batch
+            for name, array in (("tokens", tokens), ("targets", targets)):
+                share.array(share.inputs[name])[...] = array[first:last]
+            first = last
+
+    def _replay(self, plan: Plan, computes: bool = True, updates: bool = True) -> None:
+        self._signals[:] = 0
+        if self._resources.memory is not self.arena.memory:  # a plan needed a larger arena
+            self._resources = self._located()
+
+        def work(i: int) -> None:
+            if i < len(plan.shares):
+                self._run(plan, plan.shares[i], computes, updates)
+
+        self._team.run(work, self._give_up)
+
+    def _give_up(self, i: int) -> None:
+        """Let no share wait for this one any more, and let none update; too late once it has passed the barriers."""
+        if self._signals[layout.own_signal(i)] < layout.BARRIERS:
+            self._controls[layout.GIVEN_UP] = 1
+            self._signals[0] = 1
+
+    def _located(self) -> Resources:
+        return Resources(self.arena.memory, self.arena.words, self._controls, self._signals, self._native)
+
+    def _run(self, plan: Plan, share: Share, computes: bool, updates: bool) -> None:
+        table = share.tables[share.adds]
+        resources = self._resources
+        timed = self.times if share.number == 0 else None
+        for part in plan.segments(share, computes, updates):
+            if isinstance(part, Call):
+                begun = perf_counter_ns()
+                if part.run is not None:
+                    part.run(share)
+                if timed is not None:
+                    timed.append(perf_counter_ns() - begun)
+            elif timed is None:
+                replay(table, part[0], part[1], 1, resources)
+            else:
+                for i in range(*part):
+                    begun = perf_counter_ns()
+                    replay(table, i, i + 1, 1, resources)
+                    timed.append(perf_counter_ns() - begun)

@@ -1,0 +1,1 @@
+"""Tracing: the values, gradients and applications of one pass, with their names."""

@@ -1,0 +1,245 @@
+"""The index: every pointer opens the code that it names, every equation is in it, and searching is forgiving."""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from byhand import AdamW, ModelConfig, TinyGPT
+from byhand.book.finding import source
+from byhand.book.finding.flow import ORDER
+from byhand.book.finding.index import entries
+from byhand.book.finding.kernels import KERNELS
+from byhand.book.finding.notations import NOTATIONS
+from byhand.book.finding.search import LONGEST, nearest, search
+from byhand.book.words.glossary import CONCEPTS
+from byhand.engine import registry
+from byhand.errors import ByhandError
+from cli.process import function_calls
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def line_at(pointer: str) -> str:
+    path, line = pointer.rsplit(":", 1)
+    return (ROOT / path).read_text(encoding="utf-8").splitlines()[int(line) - 1]
+
+
+def test_every_equation_is_in_the_flow_once():
+    assert sorted(ORDER) == sorted(registry)
+
+
+@pytest.mark.parametrize("name", sorted(registry))
+def test_pointers_open_the_code_they_name(name):
+    entry = entries()[name]
+    assert line_at(entry.forward).startswith(("def forward(", "def compose("))
+    assert line_at(entry.derivative).startswith(("def vjp(", "def walk_back("))
+    assert Path(entry.forward.rsplit(":", 1)[0]).stem == name
+    assert entry.uses or name == "reshape", "an equation that nothing applies"
+    for where, _ in entry.uses:
+        assert name in line_at(where)
+    if entry.test:
+        assert line_at(entry.test).lstrip().startswith("def test")
+    if entry.worked:
+        assert line_at(entry.worked).startswith("worked")
+
+
+def test_places_point_to_their_definitions():
+    for name, entry in entries().items():
+        if not entry.latex:
+            assert entry.forward, f"{name} points nowhere"
+            assert line_at(entry.forward).lstrip().startswith(("def ", "class "))
+
+
+def test_glossary_and_notations_name_entries_that_exist():
+    named = {name for concept in CONCEPTS for name in concept.entries} | set(NOTATIONS)
+    assert named <= set(entries())
+
+
+def test_a_concept_is_found_by_each_of_its_names():
+    for concept in CONCEPTS:
+        for words in (concept.en, concept.zh, *concept.also):
+            found = [m.entry.name for m in search(words)]
+            assert set(found) & set(concept.entries), words
+
+
+@pytest.mark.parametrize("name", sorted(registry))
+def test_every_equation_is_found_by_title_and_formula(name):
+    entry = entries()[name]
+    for query in (name, entry.title, entry.title_zh, entry.latex):
+        assert search(query)[0].entry.name == name, query
+    assert name in [m.entry.name for m in search(entry.latex_derivative)[:3]]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("sofmax", "softmax"),
+        ("layernrom", "layer_norm"),
+        ("cross entorpy", "cross_entropy"),
+        ("attension", "causal_self_attention"),
+        ("Causal Masks", "causal_softmax"),
+        ("where is the causal mask", "causal_softmax"),
+        ("nn::layernorm_lastdm", "layer_norm"),
+        ("blocks.3.attn.scores", "attention_scores"),
+        ("blocks.0.attn.weights", "causal_softmax"),
+        ("q @ k.T / sqrt(D)", "attention_scores"),
+        ("层归一化的梯度", "layer_norm"),
+        ("展平", "reshape"),
+        ("目标类别", "cross_entropy"),
+        ("X ← X + A", "residual"),
+        ("A = softmax(QK^T/√d)V", "causal_self_attention"),
+        ("LN(x)", "layer_norm"),
+        ("q @ k.T", "attention_scores"),
+        ("j > i", "causal_softmax"),
+        ("S_{b,i,j}", "attention_scores"),
+        ("S_ts", "attention_scores"),
+        ("Q_i", "split_qkv"),
+        ("P V", "mix"),
+    ],
+)
+def test_near_misses(query, expected):
+    assert search(query)[0].entry.name == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (r"F = \mathrm{GELU}(M W_{fc} + b_{fc})", ["gelu", "linear", "mlp"]),
+        (r"Z = X_n W_{lm} + b_{lm}", ["linear", "forward_logits"]),
+    ],
+)
+def test_a_line_of_the_model_finds_every_equation_in_it(query, expected):
+    found = [m.entry.name for m in search(query)]
+    assert found[0] == expected[0]
+    assert set(expected) <= set(found[:5])
+
+
+@pytest.mark.parametrize(
+    ("symbols", "expected"),
+    [
+        (["λ", r"\lambda", "α", r"\alpha", "θ", "β₁", r"\beta_2"], "adamw"),
+        (["σ²", "μ", "γ"], "layer_norm"),
+        (["−∞", r"-\infty"], "causal_softmax"),
+        (["τ"], "temperature"),
+    ],
+)
+def test_a_symbol_finds_its_equation(symbols, expected):
+    for symbol in symbols:
+        assert search(symbol)[0].entry.name == expected, symbol
+    assert {m.entry.name for m in search("ε")} == {"layer_norm", "adamw"}
+
+
+@pytest.mark.parametrize(
+    "query", ["the", "a", "where is the", "", "   ", "xyzzy plugh", "?!", "\\", "((((", "😀", "_" * 500, "$$"]
+)
+def test_nonsense_finds_nothing(query):
+    assert search(query) == []
+
+
+@pytest.mark.parametrize(
+    "piece", ["x", "x ", "Q K^T ", "_{", "[a,", "sum_a^b ", r"\frac", "注意力", "-log p_y + ", "softmax of ", "α"]
+)
+def test_the_longest_query_is_answered_and_a_longer_one_refused(piece):
+    begun = time.process_time()
+    search((piece * LONGEST)[:LONGEST])
+    assert time.process_time() - begun < 2
+    with pytest.raises(ByhandError, match="120,000 characters"):
+        search((piece * 120_000)[:120_000])
+
+
+def test_nothing_near_still_names_something():
+    assert "softmax" in nearest("sftmxx")
+
+
+def test_json_is_complete():
+    wanted = {
+        "name", "title", "latex", "symbols", "forward", "derivative", "wired_at", "test", "worked", "page_en",
+        "page_zh", "kernels", "seed_names", "source",
+    }  # fmt: skip
+    assert wanted <= set(entries()["softmax"].as_json())
+
+
+def test_an_installed_package_answers_too(tmp_path):
+    """Copy the package alone, as a wheel would hold it: code has lines, tests and pages are named."""
+    shutil.copytree(source.PACKAGE, tmp_path / "byhand", ignore=shutil.ignore_patterns("__pycache__"))
+    done = subprocess.run(
+        [sys.executable, "-m", "byhand", "where", "softmax", "--json"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
+    entry = json.loads(done.stdout)[0]
+    assert entry["relative_to"] == "installed package"
+    assert entry["forward"].startswith("byhand/equations/softmax.py:")
+    assert entry["test"] == "tests/equations/test_softmax.py"
+
+
+def test_answers_within_half_a_second_and_without_numpy():
+    """Some 600,000 calls are four tenths of a second."""
+    code = (
+        "import sys\nfrom byhand.cli.main import main\nmain(['where', 'causal mask'])\n"
+        "assert 'numpy' not in sys.modules, 'where imports NumPy'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT / "src")
+    assert function_calls("where", "causal mask") < 900_000
+
+
+def test_sections_come_from_the_docstring():
+    path = source.PACKAGE / "equations" / "softmax.py"
+    assert "Equation" in ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert source.sections(path)["Equation"].startswith("p_i = exp(x_i - m)")
+
+
+def test_kernel_pointers_open_the_functions_they_name():
+    assert entries()["adamw"].kernels["loops"].startswith("src/byhand/runtimes/loops/kernels/update/adamw.py:")
+    for runtime, kernels in KERNELS.items():
+        for name, (file, function) in kernels.items():
+            assert line_at(entries()[name].kernels[runtime]).startswith(f"def {function}("), name
+            assert f"/{file}.py:" in entries()[name].kernels[runtime]
+
+
+MODELS = [{}, {"activation": "relu"}, {"causal": False}, {"tied_embeddings": True, "norm_affine": True}]
+
+
+def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
+    """For each equation of a group: the call for it with the most operations, or the group's if it has none."""
+    pytest.importorskip("numba", reason="Numba is not installed")
+    from byhand.runtimes.loops.lowering import plan
+    from byhand.runtimes.loops.run.training import LoopsRuntime
+
+    calls_of: dict[str, set[str]] = {"adamw": {"adamw"}}
+    split = plan.groups_of
+
+    def recording(group):
+        def forward(draft, group):
+            before = len(draft.calls)
+            recorded(draft, group)
+            made = draft.calls[before:]
+            for node in group.nodes:
+                own = [c for c in made if c.node.equation is node.equation] or made
+                main = max(own, key=lambda c: c.flops)
+                calls_of.setdefault(node.equation.name, set()).add(main.kernel)
+
+        recorded = group.forward
+        return replace(group, forward=forward)
+
+    monkeypatch.setattr(plan, "groups_of", lambda graph, rules: [recording(g) for g in split(graph, rules)])
+    for settings in MODELS:
+        model = TinyGPT(ModelConfig(seq_len=4, d_model=8, n_layers=1, n_heads=2, **settings))
+        runtime = LoopsRuntime(model, AdamW(), 1, "tiles")
+        made = {call.kernel for call in runtime.plan("train", (2, 4)).calls}
+        assert "adamw" in made
+    attention = registry["causal_self_attention"]
+    calls_of[attention.name] = calls_of["mix"]  # a composite is recorded by its parts
+    assert {name: {function} for name, (_, function) in KERNELS["loops"].items()} == calls_of

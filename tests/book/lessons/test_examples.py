@@ -1,0 +1,304 @@
+"""The worked examples: their numbers are right, their mistakes wrong, their exact forms exact."""
+
+import math
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from byhand.book.lessons.examples import TITLES, make, numbers, paper_gpt, paper_gpt_4, post_norm
+from byhand.book.lessons.lesson import say
+from byhand.book.lessons.text import text
+from byhand.book.numbers.closed_form import value
+from byhand.book.practice.quiz import agrees, check, tidy
+from byhand.errors import ByhandError
+
+LESSONS = {(name, exact): make(name, exact) for name in TITLES for exact in (False, True)}
+
+
+def found(name, label, nth=-1, exact=False):
+    """The value of a label; by default the last, which is the total where shares were added up."""
+    return [n.value for s in LESSONS[name, exact].steps for n in s.numbers if say(n.label, "en") == label][nth]
+
+
+def shows(name, letter, expected, prefix=(), digits=6):
+    """Every element of an array of the lesson is the stated one, to the stated digits."""
+    for index, x in np.ndenumerate(np.array(expected)):
+        label = f"{letter}[{','.join(map(str, (*prefix, *index)))}]"
+        assert abs(found(name, label) - x) <= 0.5000001 * 10**-digits, label
+
+
+def test_matrix_core():
+    name = "matrix-core"
+    shows(name, "A", [[0.330238, 0.669762], [0.669762, 0.330238]], (0, 0))
+    shows(name, "O", [[0.330238, 1], [0.669762, 1]], (0, 0))
+    assert found(name, "loss") == pytest.approx(1.083083, abs=5e-7)
+    shows(name, "∂z", [[-0.661450, 0.661450]])
+    shows(name, "∂W_Q", [[0.103450, -0.103450], [0, 0]])
+    shows(name, "∂W_K", [[-0.103450, 0], [0.103450, 0]])
+    shows(name, "∂W_V", [[-0.218436, 0.218436], [-0.443014, 0.443014]])
+    shows(name, "W_Q'", [[1 - 0.010345, 0.010345], [0, 1]])
+
+
+def test_matrix_core_with_both_rows():
+    name = "matrix-core-rows"
+    assert found(name, "loss") == pytest.approx(0.812341, abs=5e-7)
+    shows(name, "∂W_Q", [[0.051725, -0.051725], [-0.032702, 0.032702]])
+    shows(name, "∂W_K", [[-0.051725, 0.032702], [0.051725, -0.032702]])
+    shows(name, "∂W_V", [[0.030823, -0.030823], [-0.152457, 0.152457]])
+
+
+def test_matrix_core_exercise():
+    name = "matrix-core-exercise"
+    assert found(name, "loss") == pytest.approx(0.356675, abs=5e-7)
+    shows(name, "∂z", [[-0.3, 0.3]])
+    shows(name, "W_V'", [[1.0099, 0.9901], [0.0201, 0.9799]], digits=4)
+
+
+def test_paper_gpt_begins_as_the_walk_through():
+    name = "paper-gpt"
+    shows(name, "x", [[0.1, 1.0], [1.0, 0.1], [1.1, 1.1]], (0,), digits=12)
+    shows(name, "blocks.0.ln_1", [[-0.999975, 0.999975], [0.999975, -0.999975], [0, 0]], (0,))
+
+
+def test_cross_entropy():
+    shows("cross-entropy", "p", [[0.643914, 0.236883, 0.087144, 0.032059]])
+    assert found("cross-entropy", "loss") == pytest.approx(1.440190, abs=5e-7)
+    assert found("cross-entropy", "loss(N=2)") == pytest.approx((math.log(8 / 5) + math.log(4)) / 2, rel=1e-12)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("module", [paper_gpt, paper_gpt_4, post_norm], ids=lambda m: m.__name__.rpartition(".")[2])
+def test_gradients_are_what_pytorch_says(module):
+    from oracle import torch_reference  # which skips where there is no PyTorch
+
+    name = module.__name__.rpartition(".")[2].replace("_", "-")
+    arrays = {n: numbers(False)(w) for n, w in module.WEIGHTS.items()}
+    tokens, targets = np.array([[2, 1, 3]]), np.array([[1, 3, 0]])
+    if module is post_norm:
+        tokens, targets = np.array(post_norm.TOKENS), np.array(post_norm.TARGETS)
+    loss, gradients = torch_reference.gradients(arrays, tokens, targets, module.CONFIG)
+    assert found(name, "loss", nth=0) == pytest.approx(loss, rel=1e-12)
+    for parameter, gradient in gradients.items():
+        for index, expected in np.ndenumerate(gradient):
+            shown = found(name, f"∂{parameter}[{','.join(map(str, index))}]")
+            assert shown == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["paper-gpt", "paper-gpt-4"])
+def test_one_update_lowers_the_loss(name):
+    assert found(name, "loss", nth=-1) < found(name, "loss", nth=0)
+
+
+def test_four_columns_show_the_derivative_of_layer_norm_and_two_hide_it():
+    def largest(name):
+        gradients = [
+            n.value for s in LESSONS[name, False].steps for n in s.numbers if say(n.label, "en").startswith("∂x[0,0")
+        ]
+        return max(map(abs, gradients))
+
+    assert largest("paper-gpt-4") > 0.01
+
+
+def test_cached_logits_agree():
+    differences = [
+        n.value
+        for s in LESSONS["kv-cache", False].steps
+        for n in s.numbers
+        if say(n.label, "en").startswith("Δ logits")
+    ]
+    assert len(differences) == 12
+    assert max(map(abs, differences)) == 0
+    assert found("kv-cache", "rows without a cache") == 6
+    assert found("kv-cache", "rows with the cache") == 3
+
+
+@pytest.mark.parametrize(("name", "ending"), [("kv-cache", ".weights"), ("post-norm", ".weights")])
+def test_attention_weights_tell_the_keys_apart(name, ending):
+    """No row of weights over several keys is uniform: a wrong order, or a head that does nothing, would show."""
+    for step in LESSONS[name, False].steps:
+        for label, _ in step.results:
+            if label.endswith(ending) and step.title.en.endswith("oftmax") and "Derivative" not in step.title.en:
+                rows: dict[str, list[float]] = {}
+                for n in step.numbers:
+                    rows.setdefault(say(n.label, "en").rpartition(",")[0], []).append(n.value)
+                for row in rows.values():
+                    seen = [p for p in row if p]
+                    assert len(seen) == 1 or max(seen) - min(seen) > 0.01, (name, row)
+
+
+def test_offsets_are_those_of_the_memory():
+    x = np.arange(24).reshape(2, 3, 4)
+    scores = np.arange(36).reshape(2, 2, 3, 3)
+    for name, array in (("x", x), ("scores", scores)):
+        for index, offset in np.ndenumerate(array):
+            label = f"offset of {name}[{','.join(map(str, index))}]"
+            shown = [
+                n.value
+                for s in LESSONS["memory-layout", False].steps
+                for n in s.numbers
+                if say(n.label, "en") == label
+            ]
+            assert shown in ([], [offset])
+    assert [found("memory-layout", k) for k in "btc"] == [*map(int, np.unravel_index(17, (2, 3, 4)))]
+
+
+@pytest.mark.parametrize("name", ["paper-gpt", "paper-gpt-4"])
+def test_what_is_shown_is_what_is_used(name):
+    """No product of two numbers that are not 0 is shown as 0, and what v' shows is what vhat is made of."""
+    step = [s for s in LESSONS[name, False].steps if s.stem == "adamw"]
+    for a, b in ((a, b) for s in step for a, b in pairwise(s.numbers)):
+        if say(a.label, "en").startswith(("m'", "v'")):
+            assert (a.shown == "0") == (a.value == 0)
+            assert b.expression.startswith(f"{a.shown} / ") or a.value == 0
+
+
+@pytest.mark.parametrize("name", ["paper-gpt", "paper-gpt-4"])
+@pytest.mark.parametrize("exact", [False, True])
+def test_rounding_is_settled(name, exact):
+    """The gradient of a key's bias is 0 on paper, so that AdamW leaves it where it is."""
+    width = 2 if name == "paper-gpt" else 4
+    for c in range(width, 2 * width):
+        assert found(name, f"∂blocks.0.attn.b_qkv[{c}]", exact=exact) == 0
+        assert found(name, f"blocks.0.attn.b_qkv'[{c}]", exact=exact) == 0
+    assert found(name, "∂blocks.0.attn.b_qkv[0]", exact=exact) != 0
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_exact_and_decimal_are_the_same_numbers(name):
+    decimal, exact = (
+        [(say(n.label, "en"), n.value) for s in LESSONS[name, e].steps for n in s.numbers] for e in (False, True)
+    )
+    assert [label for label, _ in decimal] == [label for label, _ in exact]
+    for (label, a), (_, b) in zip(decimal, exact, strict=True):
+        assert a == pytest.approx(b, rel=1e-9, abs=1e-9), label
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_exact_forms_have_the_value_that_they_show(name):
+    for step in LESSONS[name, True].steps:
+        for number in step.numbers:
+            if number.exact:
+                assert value(tidy(number.exact)) == pytest.approx(number.value, rel=1e-9, abs=1e-12), number
+
+
+def test_fractions_and_roots_are_shown():
+    shown = {say(n.label, "en"): n.exact for s in LESSONS["matrix-core", True].steps for n in s.numbers}
+    assert shown["S[0,0,0,1]"] == "√2/2"
+    assert {n.exact for s in LESSONS["layer-norm", True].steps for n in s.numbers} >= {"−7/5", "13/250"}
+
+
+def test_fractions_come_back_out_of_logarithms():
+    shown = {say(n.label, "en"): n.exact for s in LESSONS["cross-entropy", True].steps for n in s.numbers}
+    assert [shown[f"∂z(N=2)[0,{v}]"] for v in range(3)] == ["1/16", "1/8", "−3/16"]
+    assert shown["∂z(N=2)[1,0]"] == "−3/8"
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_every_right_answer_is_accepted_and_every_known_mistake_named(name):
+    named = 0
+    for step in LESSONS[name, False].steps:
+        for number in step.numbers:
+            if not math.isfinite(number.value):
+                continue
+            assert check(number, repr(number.value)).right
+            for mistake in number.mistakes:
+                if math.isfinite(mistake.value) and not agrees(mistake.value, number.value):
+                    verdict = check(number, repr(mistake.value))
+                    assert not verdict.right, (number, mistake)
+                    assert verdict.mistake is not None
+                    assert agrees(mistake.value, verdict.mistake.value)
+                    named += 1
+    assert named or name == "kv-cache"
+
+
+@pytest.mark.parametrize("name", TITLES)
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_both_languages_say_everything(name, lang):
+    lesson = LESSONS[name, False]
+    assert lesson.title.said(lang)
+    assert lesson.intro.said(lang)
+    assert all(step.title.said(lang) for step in lesson.steps)
+    has_chinese = any("\u4e00" <= c <= "\u9fff" for c in lesson.intro.said(lang))
+    assert has_chinese == (lang == "zh")
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [("1/3", 1 / 3), ("−0.5", -0.5), ("√2/2", 0.5**0.5), ("3√2", 3 * 2**0.5), ("0,25", 0.25), ("e^-1", math.exp(-1)),
+     ("ln(2)", math.log(2)), ("2 × 3", 6.0), ("-∞", -math.inf), ("２．５", 2.5), ("sqrt(2)/2", 0.5**0.5)],
+)  # fmt: skip
+def test_answers_as_people_write_them(written, number):
+    assert value(tidy(written)) == pytest.approx(number)
+
+
+@pytest.mark.parametrize("answer", ["", "two", "0.3.3", "__import__('os')", "1/0"])
+def test_what_is_no_answer(answer):
+    number = LESSONS["gelu", False].steps[0].numbers[0]
+    with pytest.raises(ByhandError):
+        check(number, answer)
+
+
+def test_rounding_is_no_mistake():
+    assert agrees(0.33, 0.330238)
+    assert agrees(0.056, 0.055807)
+    assert not agrees(0.34, 0.330238)
+    assert not agrees(0.0, 0.001)
+    assert agrees(0.0, 0.0)
+
+
+def test_one_digit_is_too_few():
+    p = next(n for s in LESSONS["cross-entropy", False].steps for n in s.numbers if say(n.label, "en") == "p[0,1]")
+    verdict = check(p, "0.24")
+    assert not verdict.right
+    assert verdict.mistake.en.startswith("rounded it too far")
+    assert check(p, "0.237").right
+    assert check(p, "0.25").mistake is None
+
+
+@pytest.mark.parametrize(
+    ("label", "answer", "named"),
+    [("mhat[0]", "0.2", "forgot the bias correction"), ("θ'[0]", "0.9", "forgot the weight decay")],
+)
+def test_the_particular_mistake_is_named_before_the_general_one(label, answer, named):
+    number = next(n for s in LESSONS["adamw", False].steps for n in s.numbers if say(n.label, "en") == label)
+    assert check(number, answer).mistake.en == named
+
+
+@pytest.mark.parametrize("name", [n for n in TITLES if n != "memory-layout"])
+def test_what_is_given_is_said(name):
+    assert LESSONS[name, False].given
+    assert len({n for n, _ in LESSONS[name, False].given}) == len(LESSONS[name, False].given)
+
+
+def test_a_wrong_name():
+    with pytest.raises(ByhandError, match="Did you mean matrix-core"):
+        make("matrixcore")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_steps_say_what_goes_in(lang):
+    steps = LESSONS["paper-gpt", False].steps
+    said = [line for s in steps for line in say(s.formula, lang).splitlines()]
+    for line in {
+        "en": (
+            "here x = blocks.0.ln_1, W = blocks.0.attn.w_qkv, b = blocks.0.attn.b_qkv",
+            "here q = blocks.0.attn.q, k = blocks.0.attn.k",
+            "here x = ln_f, W = lm_head.w, b = lm_head.b, d_y = ∂logits",
+            "here theta = wte, g = ∂wte",
+        ),
+        "zh": (
+            "这里 Q = blocks.0.attn.q，K = blocks.0.attn.k",
+            "这里 x = ln_f，W = lm_head.w，b = lm_head.b，∂y = ∂logits",
+        ),
+    }[lang]:
+        assert line in said
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_a_chinese_lesson_names_parts_in_chinese(name):
+    shown = text(LESSONS[name, False], "zh")
+    assert not re.search(
+        r"(?<![\w./])(mean|var|avg|mhat|vhat|xhat|slope|offset of|flat|masked|dropped)(?![\w.])", shown
+    )

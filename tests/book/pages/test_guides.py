@@ -1,0 +1,177 @@
+"""What the guides say and no block makes: their loop runs, their breakpoints stop, both ways of decoding agree."""
+
+import contextlib
+import dis
+import os
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import CodeType
+
+import numpy as np
+import pytest
+
+from byhand.book.explain.explainer import explain
+from byhand.book.lessons.examples import TITLES, make
+from byhand.book.pages import filling as pages
+from byhand.book.pages.blocks import numbers, shapes
+from byhand.book.pages.blocks.lessons import quiet, split
+from byhand.cli.learn.explain import parse_target
+from byhand.cli.main import COMMANDS, main
+from byhand.config import ModelConfig
+from byhand.equations import attention_scores, split_qkv
+from byhand.model import TinyGPT
+
+GUIDES = Path(__file__).resolve().parents[3] / "docs" / "guides"
+SUFFIXES = ("md", "zh-CN.md")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_loop_of_the_attention_guide_computes_the_scores(suffix):
+    page = (GUIDES / f"attention-index.{suffix}").read_text(encoding="utf-8")
+    loop = next(code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "def scores" in code)
+    names: dict = {}
+    exec(loop, names)
+    b, t, h, d = 2, 3, 2, 5
+    packed = np.random.default_rng(3).standard_normal((b, t, 3 * h * d))
+    q, k, _ = split_qkv.forward(packed, n_heads=h)[0]
+    flat = names["scores"](packed.ravel().tolist(), b, t, h, d)
+    np.testing.assert_allclose(flat, attention_scores.forward(q, k)[0].ravel(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_breakpoints_are_lines_that_run(suffix):
+    page = (GUIDES / f"reading-order.{suffix}").read_text(encoding="utf-8")
+    found = re.findall(r"^break src/(\S+)\.py:(\d+)$", page, re.MULTILINE)
+    assert len(found) >= 5
+    for path, line in found:
+        module = import_module(path.replace("/", "."))
+        code = compile(Path(module.__file__ or "").read_text(encoding="utf-8"), path, "exec")
+        assert int(line) in set(lines_of_functions(code)), f"{path}.py:{line} is not inside a function"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_breakpoints_are_reached_once_each_and_in_order(suffix, tmp_path):
+    page = (GUIDES / f"reading-order.{suffix}").read_text(encoding="utf-8")
+    stops = re.findall(r"^break (\S+):(\d+)$", page, re.MULTILINE)
+    command = re.search(r"^python (-m pdb .*) --out \S+$", page, re.MULTILINE)
+    assert command is not None
+    typed = [f"break {path}:{line}" for path, line in stops] + ["continue"] * len(stops) + ["quit"]
+    done = subprocess.run(
+        [sys.executable, *command[1].split(), "--out", str(tmp_path / "look")],
+        cwd=GUIDES.parents[1],
+        env=os.environ | {"PYTHONPATH": "src", "PYTHONIOENCODING": "utf-8"},
+        input="\n".join(typed),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    reached = re.findall(r"> \S*?(src[/\\]byhand\S+?)\((\d+)\)", done.stdout)
+    assert [(path.replace("\\", "/"), line) for path, line in reached if "__main__" not in path] == stops
+
+
+def lines_of_functions(code: CodeType, inside: bool = False):
+    """Yield every line at which a statement of some function begins."""
+    if inside:
+        yield from (line for _, line in dis.findlinestarts(code) if line is not None)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from lines_of_functions(constant, inside or bool(constant.co_flags & 0x1))
+
+
+def test_decoding_with_a_cache_gives_the_same_logits():
+    for _, whole, cached in numbers.cached_logits():
+        np.testing.assert_allclose(cached, whole, rtol=1e-12, atol=1e-14)
+
+
+def test_counted_work_of_the_cache_is_what_the_guide_says():
+    model, cache = TinyGPT(shapes.EXAMPLE, dtype="float64"), None
+    heads = shapes.EXAMPLE.n_heads
+    for n in (1, 2, 3):
+        assert numbers._work(model, shapes.TOKENS[0][:n], cache) == (n, heads * n * n)
+
+
+def test_the_offsets_in_the_tables_are_those_of_memory():
+    array = np.arange(2 * 2 * 3 * 3).reshape(2, 2, 3, 3)
+    assert shapes._offset((1, 0, 2, 1), array.shape) == array[1, 0, 2, 1]
+    worked = shapes._horner((1, 0, 2, 1), array.shape).replace("×", "*")
+    assert eval(worked) == array[1, 0, 2, 1]
+
+
+def test_every_command_of_the_pages_is_there():
+    for page in pages.pages():
+        text = page.read_text(encoding="utf-8")
+        for command, name in re.findall(r"`byhand (\w+)(?: ([\w-]+))?[^`]*`", text):
+            assert command in COMMANDS, f"{page.name}: byhand {command}"
+            if command == "work":
+                assert name in TITLES or name.isupper(), f"{page.name}: byhand work {name}"
+
+
+def test_every_flag_of_the_pages_is_in_the_help(capsys):
+    written: dict[str, set[str]] = {}
+    for page in pages.pages():
+        for command, rest in re.findall(r"byhand (\w+)([^`\n]*)", page.read_text(encoding="utf-8")):
+            if command in COMMANDS:
+                written.setdefault(command, set()).update(re.findall(r"(?<!\S)--[a-z][\w-]*", rest))
+    assert written["train"]
+    for command, flags in written.items():
+        with contextlib.suppress(SystemExit):
+            main([command, "--help"])
+        offered = set(re.findall(r"--[a-z][\w-]*", capsys.readouterr().out))
+        assert flags <= offered, f"byhand {command} has no {', '.join(sorted(flags - offered))}"
+
+
+def test_switches_take_no_value():
+    """A yes-or-no flag is written `--causal` or `--no-causal`."""
+    for page in pages.pages():
+        assert not re.search(r"--[\w-]+ (True|False)\b", page.read_text(encoding="utf-8")), page.name
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_number_that_the_map_asks_for_can_be_explained(suffix):
+    page = (GUIDES / f"equation-to-code.{suffix}").read_text(encoding="utf-8")
+    asked = re.findall(r'^byhand explain runs/first --prompt "(.*?)" "(.*?)"(.*)$', page, re.MULTILINE)
+    assert len(asked) == 4
+    model = TinyGPT(ModelConfig(), dtype="float64")
+    for prompt, target, flags in asked:
+        name, index, _ = parse_target(target)
+        tokens = list(prompt.encode())
+        found = explain(model, [tokens], [[*tokens[1:], 10]], name, index, grad="--grad" in flags)
+        assert (found.name, tuple(found.index)) == (name, tuple(index))
+
+
+@pytest.mark.parametrize("name", ["paper-gpt", "paper-gpt-4"])
+def test_the_update_on_paper_lowers_the_loss(name):
+    losses = [number.value for step in make(name).steps for number in step.numbers if number.label == "loss"]
+    assert len(losses) == 2
+    assert losses[1] < losses[0]
+
+
+def test_a_lesson_is_split_where_it_turns_back():
+    whole = make("matrix-core")
+    parts = split(whole)
+    assert sum(map(len, parts.values())) == len(whole.steps)
+    first_back = whole.steps[parts["backward"][0] - 1]
+    assert first_back.title.en == "Derivative: Cross-entropy"
+    assert all(
+        not whole.steps[n - 1].title.en.startswith("Derivative") for n in (*parts["forward"], *parts["update"])
+    )
+
+
+def test_what_rounding_leaves_of_a_zero_is_not_printed():
+    assert quiet("(−1.11022e−16) × 0.2 + 3e−5") == "0 × 0.2 + 3e−5"
+    assert quiet("−8.73367e−8") == "−8.73e−8"
+    assert quiet("1 + tanh(−1.1e−17)") == "1 + tanh(0)"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_index_lists_every_guide_by_its_title(suffix):
+    index = (GUIDES.parent / f"index.{suffix}").read_text(encoding="utf-8")
+    guides = [page for page in GUIDES.glob("*.md") if page.name.split(".", 1)[1] == suffix]
+    for page in guides:
+        title = re.search(r"^# (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert title is not None
+        assert f"- [{title[1]}](guides/{page.name})" in index

@@ -1,0 +1,183 @@
+"""The pages say what the code says, in both languages, and every pointer and number in them is made or checked."""
+
+import inspect
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from byhand.book.finding import index, source
+from byhand.book.pages import filling as pages
+from byhand.book.pages.blocks.excerpts import located
+from byhand.engine.equation import Composite, registry
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = pages.pages()
+ENGLISH = [page for page in PAGES if pages.language(page) == "en"]
+GENERATED = re.compile(r"<!-- generated: .*?<!-- end -->", re.DOTALL)
+FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
+MATH = re.compile(r"^ *```math\n(.*?)^ *```|\$`(.*?)`\$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s]+)\)")
+NUMBER = re.compile(r"(?<![\w.-])[\d][\d.,]*")
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def headings(page: Path) -> list[str]:
+    return re.findall(r"^(#+) ", FENCE.sub("", text(page)), re.MULTILINE)
+
+
+def numbers(content: str) -> Counter[str]:
+    return Counter(n.rstrip(".,") for n in NUMBER.findall(LINK.sub(r"\1", content)))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_blocks_are_fresh(page):
+    assert pages.filled(page) == text(page), "stale; run: python -m byhand.book.pages.filling"
+
+
+@pytest.mark.parametrize("stem", registry)
+def test_a_stem_has_its_pages(stem):
+    for suffix in (".md", ".zh-CN.md"):
+        page = ROOT / "docs" / "equations" / f"{stem}{suffix}"
+        for block in ("title", "reference", "worked"):
+            assert f"<!-- generated: {block} {stem} -->" in text(page)
+
+
+@pytest.mark.parametrize("stem", registry)
+def test_a_stem_has_its_five_places(stem):
+    entry = index.entries()[stem]
+    places = (entry.forward, entry.worked, entry.test, entry.page_en, entry.page_zh)
+    assert all(places), f"{stem} lacks one of: equation, worked numbers, test, English page, Chinese page"
+    assert [place.rpartition("/")[2].split(".")[0].removeprefix("test_") for place in places] == [stem] * 5
+
+
+def test_no_equation_page_is_left_over():
+    stems = {page.name.split(".")[0] for page in (ROOT / "docs" / "equations").glob("*.md")}
+    assert stems == set(registry)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_page_exists_in_both_languages(page):
+    assert pages.twin(page).is_file()
+    assert f"]({pages.twin(page).name})" in text(page), "the page does not lead to the other language"
+
+
+def _wordless(latex):
+    """A formula without the words in it, which differ by language."""
+    return re.sub(r"\\text\{[^{}]*\}", "", latex)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *ENGLISH], ids=name)
+def test_languages_agree(page):
+    twin = pages.twin(page)
+    assert headings(page) == headings(twin)
+    formulas = [Counter(_wordless(a or b) for a, b in MATH.findall(text(p))) for p in (page, twin)]
+    assert formulas[0] == formulas[1]
+    assert numbers(text(page)) == numbers(text(twin))
+    assert FENCE.findall(_wordless(text(page))) == FENCE.findall(_wordless(text(twin))), (
+        "code and output are the same in both languages"
+    )
+    blocks = [re.findall(r"<!-- generated: (.*) -->", text(p)) for p in (page, twin)]
+    assert blocks[0] == blocks[1]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_number_is_typed_by_hand(page):
+    by_hand = FENCE.sub("", GENERATED.sub("", text(page)))
+    by_hand = re.sub(r"`[^`]*`", "", LINK.sub(r"\1", by_hand))
+    typed = [n for n in numbers(by_hand) if not re.fullmatch(r"\d|10", n)]
+    assert not typed, "numbers belong in generated blocks"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page):
+    for shown, target in LINK.findall(FENCE.sub("", text(page))):
+        if target.startswith("http"):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{target} is not there"
+        if re.fullmatch(r"L\d+", anchor):
+            assert int(anchor[1:]) <= len(text(file).splitlines())
+            assert shown == f"{file.relative_to(ROOT).as_posix()}:{anchor[1:]}"
+        elif anchor:
+            assert anchor in slugs(file), f"{target}: no such heading"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_formulas_are_in_the_form_that_github_renders(page):
+    """It takes $`x`$ only beside spaces or ASCII signs, on one line; a < without spaces is taken for HTML."""
+    prose = FENCE.sub("", text(page))
+    assert not re.findall(r"[^\s|(]\$`|`\$[^\s|,.;:)]", prose)
+    assert "$" not in re.sub(r"\$`[^`\n]*`\$", "", prose), "single dollars let Markdown eat underscores"
+    for formula in (a or b for a, b in MATH.findall(text(page))):
+        assert not re.search(r"\S<|<\S|operatorname|\$", formula)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if pages.language(p) == "zh"], ids=name)
+def test_no_chinese_sentence_is_broken_in_two(page):
+    """A line break inside a paragraph is shown as a space, which Chinese does not have."""
+    broken = re.findall(r"[\u3000-\u9fff，。：；]\n {0,3}[\u3000-\u9fff（]", FENCE.sub("", text(page)))
+    assert not broken
+
+
+def slugs(page: Path) -> list[str]:
+    """Return the anchors that GitHub gives a page's headings."""
+    found = re.findall(r"^#+ (.*)$", FENCE.sub("", text(page)), re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found]
+
+
+@pytest.mark.parametrize("stem", registry)
+def test_pointers_are_where_python_finds_the_code(stem):
+    equation = registry[stem]
+    halves = (
+        [equation.compose] if isinstance(equation, Composite) else [equation.forward, equation.vjp, equation.terms]
+    )
+    for half in halves:
+        file = Path(inspect.getsourcefile(half) or "").relative_to(ROOT).as_posix()
+        line = inspect.getsourcelines(half)[1]
+        for suffix in (".md", ".zh-CN.md"):
+            assert f"[{file}:{line}]" in text(ROOT / "docs" / "equations" / f"{stem}{suffix}")
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+def test_places_that_the_readme_shows_are_those_of_where(name):
+    entries = index.entries().values()
+    known = {place for entry in entries for place in (entry.forward, entry.derivative, entry.wired_at, entry.test)}
+    assert set(re.findall(r"\b(?:src|tests)/[\w/]+\.py:\d+", text(ROOT / name))) <= known
+
+
+def test_a_stale_block_is_found(tmp_path, monkeypatch, capsys):
+    page = tmp_path / "docs" / "relu.md"
+    page.parent.mkdir()
+    page.write_text("<!-- generated: formula relu -->\nwrong\n<!-- end -->\n", encoding="utf-8")
+    monkeypatch.setattr(pages, "repository", lambda: tmp_path)
+    assert pages.main(["--check"]) == 1
+    assert "stale: docs/relu.md" in capsys.readouterr().out
+    assert pages.main([]) == 0
+    assert registry["relu"].latex in page.read_text(encoding="utf-8")
+    assert pages.main(["--check"]) == 0
+
+
+def test_an_unknown_block_is_an_error(tmp_path):
+    page = tmp_path / "x.md"
+    page.write_text("<!-- generated: poem -->\n<!-- end -->\n", encoding="utf-8")
+    with pytest.raises(pages.ByhandError, match="poem"):
+        pages.filled(page)
+
+
+def test_a_moved_definition_is_an_error():
+    with pytest.raises(LookupError, match="no vanished"):
+        located("model.py:vanished")
+
+
+def test_source_lines_are_read_from_this_checkout():
+    assert source.repository() == ROOT

@@ -1,0 +1,159 @@
+"""Arguments of every kind, through `parse`: one short line, soon, whatever they are."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+import tyro
+
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.main import main
+from byhand.errors import ByhandError
+
+
+@dataclass(frozen=True)
+class Options:
+    """Some of each kind."""
+
+    steps: int = 1
+    """A number."""
+    d_model: int | None = None
+    """A number or none."""
+    lr: float = 1.0
+    """A number with a point."""
+    lang: Literal["en", "zh"] = "en"
+    """A choice."""
+    out: Path | None = None
+    """A path."""
+    causal: bool = True
+    """A pair."""
+
+
+@dataclass(frozen=True)
+class Named(Options):
+    """The same behind names."""
+
+    names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    """Positional."""
+
+
+def refused(*arguments):
+    begun = time.process_time()
+    with pytest.raises(ByhandError) as error:
+        parse(Options, list(arguments), "byhand x")
+    assert time.process_time() - begun < 2
+    said = str(error.value)
+    assert "\n" not in said
+    assert "\x1b" not in said
+    assert "----" not in said
+    return said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--steps", "two"], "--steps two is not an integer."),
+        (["--steps", ""], "--steps without a value is not an integer."),
+        (["--steps="], "--steps without a value is not an integer."),
+        (["--steps", "1.5"], "--steps 1.5 is not an integer."),
+        (["--steps", "nan"], "--steps nan is not an integer."),
+        (["--steps", "9" * 5000], "--steps 999999999…999999999 has 5,000 digits. Use a smaller number."),
+        (["--d-model", "9" * 5000], "--d-model 999999999…999999999 has 5,000 digits. Use a smaller number."),
+        (["--d_model", "x"], "--d-model x is not an integer."),
+        (["--n-embd", "x"], "--d-model x is not an integer."),
+        (["--steps", "x" * 100_000], "is not an integer."),
+        (["--steps", "\x1b[31m\n"], r"--steps \x1b[31m\n is not an integer."),
+        (["--steps", "1", "--steps", "x"], "--steps x is not an integer."),
+        (["--steps", "x", "--lr", "y"], "is not a"),
+        (["--lr", "x"], "--lr x is not a number."),
+        (["--lr", "1,5"], "--lr 1,5 is not a number."),
+        (["--lang", "fr"], "invalid choice 'fr' for argument '--lang'"),
+        (["--lang", "x" * 100_000], "invalid choice"),
+        (["--out"], "--out needs a value"),
+        (["--stepz", "1"], "Unrecognized options: --stepz, 1. Perhaps you meant --steps."),
+        (["--" + "x" * 100_000], "there is no option '--xxx"),
+        (["-" + "x" * 100_000 + "=1"], "there is no option '-xxx"),
+        (["\u2013\u2013steps", "3"], "begins with a dash that is no hyphen. Write --steps."),
+        (["\u2014steps=3"], "begins with a dash that is no hyphen. Write --steps."),
+        (["--st\u2013eps", "3"], "Unrecognized options"),
+        (["--\udcff"], "Unrecognized options"),
+        (["--causal=maybe"], "Unrecognized options"),
+        (["x"] * 1001, "there are 1,001 arguments"),
+        (["x" * 1000] * 900, "the arguments have 900,000 characters"),
+        (["x" * 131_072], "Unrecognized options"),
+        (["--tyro-print-completion", "powershell"], "with a shell behind it"),
+        (["--tyro-write-completion"], "with a shell behind it"),
+    ],
+    ids=lambda value: ascii(value)[:40],
+)
+def test_bad_arguments(arguments, words):
+    assert words in refused(*arguments)
+
+
+def test_good_arguments():
+    found = parse(Named, ["a", "--n_embd=8", "--steps", "007", "--lr=-inf", "--no-causal"], "byhand x")
+    assert (found.names, found.d_model, found.steps, found.causal) == (("a",), 8, 7, False)
+    dashed = parse(Named, ["\u2014x", "--out=\u2013y"], "byhand x")
+    assert (dashed.names, dashed.out) == (("\u2014x",), Path("\u2013y"))
+
+
+FLOATS = ["lr", "min-lr", "beta1", "beta2", "eps", "weight-decay", "grad-clip", "val-fraction", "minutes"]
+
+
+@pytest.mark.parametrize("flag", FLOATS)
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e400", "-1e400"])
+def test_training_takes_no_number_that_is_none(flag, value, capsys):
+    assert main(["train", "--data", "missing", f"--{flag}={value}"]) == 2
+    said = capsys.readouterr().err
+    assert "missing" not in said
+    assert "but must" in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("flag", ["steps", "threads", "n-layers", "seq-len", "batch-size", "seed", "keep"])
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_training_takes_no_endless_integers(flag, digits, capsys):
+    assert main(["train", "--data", "missing", f"--{flag}", "9" * digits]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert len(said) < 700
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["bench", "train", "--shape", "1,2²,3,1,1,1"], "shape '1,2²,3,1,1,1' is not known"),
+        (["bench", "train", "--shape", "1," * 50_000], "is not known"),
+        (["bench", "train", "--shape", "9" * 5000 + ",1,1,1,1,1"], "is not known"),
+        (["bench", "train", "--shape", "0,1,1,1,1,1"], "is not known"),
+        (["bench", "train", "--steps", "9" * 30], "must be from 1 to 1,000,000"),
+        (["bench", "train", "--threads", "-1"], "threads is -1"),
+        (["bench", "generate", "--tokens", "9" * 30], "must be from 1 to"),
+        (["bench", "generate", "--threads", "-1"], "threads is -1"),
+        (["bench", "scale", "--threads", "-1"], "threads is -1"),
+        (["bench", "scale", "--plot", "no/such/x.svg"], "there is no folder"),
+        (["bench", "fusions", "--seconds", "inf"], "--seconds is inf"),
+        (["bench", "fusions", "--seconds", "nan"], "--seconds is nan"),
+        (["bench", "x" * 100_000], "there is no bench"),
+        (["bench", "\x1b[31m"], r"there is no bench '\x1b[31m'"),
+        (["plan", "--threads", "-1"], "threads is -1"),
+        (["plan", "--steps", "9" * 30], "must be from 0 to"),
+        (["plan", "--of", "decode", "--streams", "9" * 30], "--streams from 1 to"),
+        (["plan", "--plot", "no/such/x.png"], "there is no folder"),
+        (["plan", "--plot", "a\0.png"], "neither .png nor .svg"),
+        (["train", "--preset", "x" * 100_000], "there is no preset"),
+        (["train", "--minutes", "1e30", "--data", "missing"], "a year has 527,040"),
+    ],
+    ids=lambda value: ascii(value)[:60],
+)
+def test_benches_and_plans_refuse_before_they_begin(arguments, words, capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    begun = time.process_time()
+    assert main(arguments) == 2
+    assert time.process_time() - begun < 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+    assert len(said) < 700

@@ -1,0 +1,89 @@
+"""`--config`: TOML of every kind is settings, or one line that says why not."""
+
+import os
+import sys
+import time
+
+import pytest
+
+from byhand.cli.arguments.presets import PRESETS, named_in_toml, with_toml
+from byhand.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a = " + b"[" * 100_00 + b"]" * 100_00, "nested more than 32 deep"),
+        (b"a = " + b"[" * 50, "nested more than 32 deep"),
+        (b"[" * 50, "nested more than 32 deep"),
+        (b"a = " + b"{a=" * 40 + b"1" + b"}" * 40, "nested more than 32 deep"),
+        (b"a." * 30_000 + b"a = 1", "more than 64 points"),
+        (b"[" + b"a." * 30_000 + b"a]", "more than 64 points"),
+        (b'"a".' * 10_000 + b"a = 1", "more than 64 points"),
+        (b"steps = " + b"9" * 5000, "a number of more than 400 digits"),
+        (b"lr = " + b"0" * 300 + b"." + b"1" * 300, "a number of more than 400 digits"),
+        (b"steps = " + b"9" * 300, "'steps' is an integer of more than 64 bits"),
+        (b"lr = 1" + b"0" * 399, "'lr' is an integer of more than 64 bits"),
+        (b"[optim]\nlr = " + b"9" * 30, "'lr' is an integer of more than 64 bits"),
+        (b"steps = [1]", "'steps' is a list, but must be a value"),
+        (b"[steps]\na = 1", "'steps' is a table, but must be a value"),
+        (b"[optim.lr]\na = 1", "'lr' is a table, but must be a value"),
+        (b"[optimizer]\nlr = 1", "'optimizer' is a table"),
+        (b"model = 3", "unknown key 'model'"),
+        (b"steps = nan", "which is not int"),
+        (b"[optim]\nlr = inf", "must be a finite number"),
+        (b"steps = true", "which is not int"),
+        (b"steps = 2020-01-01", "which is not int"),
+        (b'"\\u001b[31m" = 1', r"unknown key '\x1b[31m'"),
+        (b'"' + b"x" * 9000 + b'" = 1', "unknown key 'xxx"),
+        (b"\xff\xfe", "is not TOML: 'utf-8' codec can't decode"),
+        (b"\0" * 100, "is not TOML"),
+        (b'a = """' * 5000, "is not TOML"),
+        (b"'''" * 9999, "is not TOML"),
+        (b'a = "\\', "is not TOML"),
+        (b"#" * (1 << 16) + b"#", "it holds more than 65,536 bytes"),
+    ],
+    ids=lambda value: ascii(value)[:30],
+)
+def test_hostile_toml_is_one_line(tmp_path, content, words):
+    path = tmp_path / "x.toml"
+    path.write_bytes(content)
+    begun = time.process_time()
+    with pytest.raises(ConfigError) as error:
+        with_toml(PRESETS["tiny"], path)
+    assert time.process_time() - begun < 1
+    assert words in str(error.value)
+    assert len(str(error.value)) < 500
+    assert "\x1b" not in str(error.value)
+
+
+def test_strings_and_comments_hold_what_they_like(tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_text(
+        "# " + "-" * 500 + " [[[[ ' \" " + "9" * 500 + "\n"
+        'data = "' + "[{" * 40 + "'#" + "1" * 500 + '\\""\n'
+        "steps = 7 # '''\n"
+        "[optim]  # \"\"\"\nlr = 0.5\n"
+    )  # fmt: skip
+    config = with_toml(PRESETS["tiny"], path)
+    assert (config.steps, config.optim.lr) == (7, 0.5)
+    assert config.data.data.startswith("[{[{")
+    assert named_in_toml(path) == {"steps", "data", "lr"}
+
+
+@pytest.mark.parametrize("path", ["", "\0", "x" * 5000, ".", "missing\x1b[31m"])
+def test_paths_of_every_kind(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="cannot read --config ") as error:
+        with_toml(PRESETS["tiny"], path)
+    assert "None" not in str(error.value)
+    assert "\x1b" not in str(error.value)
+    assert len(str(error.value)) < 400
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs FIFOs and devices")
+def test_a_fifo_and_a_device_are_no_settings(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", "/dev/zero"):
+        with pytest.raises(ConfigError, match="it is no regular file"):
+            with_toml(PRESETS["tiny"], path)

@@ -1,0 +1,108 @@
+"""`byhand explain` on a run, as a reader types it, also wrongly."""
+
+import json
+
+import pytest
+
+from byhand import ModelConfig, TinyGPT, TrainConfig
+from byhand.cli.main import main
+from byhand.runs.checkpoint import Checkpoint, save
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "small"
+    config = TrainConfig(model=ModelConfig(seq_len=16, d_model=8, n_layers=2, n_heads=2), steps=10)
+    parameters = {n: p.data for n, p in TinyGPT(config.model, seed=3).parameters().items()}
+    moments = {n: 0 * a for n, a in parameters.items()}
+    save(folder, Checkpoint(config, parameters, moments, moments, {"step": 4, "text": {}}))
+    return str(folder)
+
+
+def test_value(run, capsys):
+    assert main(["explain", run, "--prompt", "To be", "blocks.1.attn.weights[0,0,2,1]"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("blocks.1.attn.weights[0,0,2,1] = 0.3")
+    assert "equations/causal_softmax.py:" in said
+    assert "S = blocks.1.attn.scores[0,0,2,1]" in said
+
+
+def test_gradient(run, capsys):
+    assert main(["explain", run, "wte[84,3]", "--grad"]) == 0
+    assert "central difference" in capsys.readouterr().out
+
+
+def test_json(run, capsys):
+    assert main(["explain", run, "logits[0,4,101]", "--depth", "2", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["sum_of_terms"] == pytest.approx(said["value"], rel=1e-6, abs=1e-9)
+    assert sum(t["value"] for t in said["terms"]) == pytest.approx(said["sum_of_terms"], abs=1e-12)
+    assert said["children"][0]["target"].startswith("ln_f[0,4,")
+
+
+def test_update_is_the_next_step(run, capsys):
+    assert main(["explain", run, "lm_head.w.update[0,101]"]) == 0
+    assert "step 5 with lr" in capsys.readouterr().out
+
+
+def test_targets(run, capsys):
+    assert main(["explain", run, "loss", "--prompt", "ab", "--targets", "bc", "--lang", "zh"]) == 0
+    assert "交叉熵" in capsys.readouterr().out
+
+
+def test_names(run, capsys):
+    assert main(["explain", run]) == 0
+    said = capsys.readouterr().out
+    assert "blocks.1.attn.q" in said
+    assert "loss" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["blocks.0.attn.weigths[0,0,1,1]"], "Nearest: blocks.0.attn.weights"),
+        (["logits[0,9,0]"], "logits has shape (1, 5, 256)"),
+        (["logits[0,a]"], "is no element"),
+        (["logits[0,1,2"], "is no element"),
+        (["loss", "--prompt", "a"], "at least two bytes"),
+        (["loss", "--prompt", ""], "empty"),
+        (["loss", "--targets", "abc"], "3 bytes"),
+        (["logits[0,0,0]", "--prompt", "x" * 99], "seq_len is 16"),
+        (["logits[0,0,0]", "--depth", "0"], "at least 1"),
+        (["logits[0,0,0]", "--depth", "two"], "depth"),
+        (["tokens[0,0]", "--grad"], "given, not learned"),
+        (["logits[0 0]"], "is no element"),
+        (["logits[0, 1 2, 0]"], "is no element"),
+        (["logits[" + " , " * 90 + "x]"], "is no element"),
+        (["logits[²]"], "is no element"),
+        (["logits[-1,0,0]"], "is no element"),
+        (["logits[0,0," + "9" * 100 + "]"], "the index has more than 18 digits"),
+        (["logits[0,0," + "9" * 18 + "]"], "does not exist"),
+        (["logits[" + "9" * 5000 + "]"], "is no element"),
+        (["x" * 100_000], "is no element"),
+        (["\x1b[31m"], "is no element"),
+        (["\udcff\0"], "is no element"),
+        (["loss", "--depth", "1000000"], "--depth is 1000000, but must be at most 100"),
+        (["loss", "--depth", "9" * 5000], "has 5,000 digits"),
+        (["logits[0,0,0]", "--depth", "100", "--terms", "100000"], "more than 2000 numbers"),
+        (["loss", "--prompt", "\ud800x"], "half a character"),
+        (["loss", "--prompt", "x" * 100_000], "seq_len is 16"),
+    ],
+)
+def test_wrong_input_is_one_line(run, arguments, words, capsys):
+    assert main(["explain", run, *arguments]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+    assert len(said) < 600
+
+
+def test_blanks_and_zeros_in_an_index(run, capsys):
+    assert main(["explain", run, "logits[ 0 ,04,101 ]"]) == 0
+    assert capsys.readouterr().out.startswith("logits[0,4,101] = ")
+
+
+def test_no_run(tmp_path, capsys):
+    assert main(["explain", str(tmp_path / "none"), "loss"]) == 2
+    assert "there is no run" in capsys.readouterr().err

@@ -1,0 +1,74 @@
+"""`byhand bench fusions`: each variant of a step computes the same, and the table has every fusion."""
+
+import importlib.util
+import json
+
+import pytest
+
+if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
+    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
+
+import numpy as np
+
+from byhand.bench import fusions
+from byhand.bench.shapes import shape_of
+from byhand.cli.main import main
+from byhand.runtimes.loops.lowering.fusion import FUSIONS, without
+
+SMALL = shape_of("4,8,12,2,3,17")
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_update_in_separate_passes_updates_the_same(threads):
+    whole, apart = (fusions.Step(SMALL, threads, "auto") for _ in range(2))
+    apart.split_update()
+    assert len(apart.plan.calls) > len(whole.plan.calls)
+    for _ in range(3):
+        assert apart() == pytest.approx(whole(), rel=1e-6)
+    for name, p in whole.runtime.model.parameters().items():
+        np.testing.assert_allclose(apart.runtime.model.parameters()[name].data, p.data, atol=1e-6)
+
+
+def test_what_stands_in_for_a_rule():
+    assert fusions.Step(SMALL, 1, "auto", rules=without("attention")).instead == "NumPy halves"
+    assert fusions.Step(SMALL, 1, "auto", rules=without("linear + gelu")).instead == "kernels"
+
+
+def test_probabilities_kept_take_memory():
+    wide = shape_of("4,8,12,2,3,1024")
+    kept = fusions.Step(wide, 1, "auto", rules=without("cross-entropy with its derivative"))
+    assert kept.megabytes > fusions.Step(wide, 1, "auto").megabytes
+
+
+def test_some_rows_logits_at_a_time_take_less_memory():
+    wide = shape_of("2,300,12,1,3,4096")
+    whole = fusions.Step(wide, 1, "auto", rules=without("LM head + cross-entropy"))
+    chunked = fusions.Step(wide, 1, "auto")
+    assert chunked() == pytest.approx(whole(), rel=1e-6)
+    assert whole.megabytes - chunked.megabytes > 4e-6 * 4096 * (600 - 256) * 0.9
+
+
+def test_table_and_json(capsys):
+    arguments = ["bench", "fusions", "--shape", "4,8,12,2,3,17", "--seconds", "0.1"]
+    assert main([*arguments, "--json"]) == 0
+    gains = json.loads(capsys.readouterr().out)["gains"]
+    of_large_vocabularies = "LM head + cross-entropy"
+    expected = [f.name for f in FUSIONS if f.reason and f.name != of_large_vocabularies]
+    assert [g["rule"] for g in gains] == [*expected, fusions.UPDATE]
+    for gain in gains:
+        assert min(gain["ms"], gain["ms_without"], gain["ratio"]) > 0
+    assert main(arguments) == 0
+    assert fusions.UPDATE in capsys.readouterr().out
+
+
+def test_the_ratio_is_of_the_same_round(monkeypatch):
+    """A machine that slows down by half from round to round: the medians over all would say nothing of the rule."""
+
+    def timed(steps, seconds):
+        autotuner = [2.0**i for i in range(fusions.ROUNDS)]
+        return {name: [p * (3 if name == "attention" else 2) for p in autotuner for _ in range(2)] for name in steps}
+
+    monkeypatch.setattr(fusions, "timed", timed)
+    gains = {g.rule: g.ratio for g in fusions.measure(SMALL, threads=1)}
+    assert gains.pop("attention") == 1.5
+    assert set(gains.values()) == {1.0}

@@ -1,0 +1,196 @@
+"""`byhand train --minutes`: what it says, what it keeps, and that it ends in time."""
+
+import json
+import re
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from byhand.cli.main import main
+from byhand.files.sealed import manifest
+from byhand.flops import step_flops
+from byhand.train import Trainer
+from cli.process import byhand, error_line, write_text
+
+EXPECTED = re.compile(
+    r"measured: (?P<rate>[\d,]+) tokens/s with (?P<layers>\d+) layers?, \d+ heads?, width (?P<width>\d+), "
+    r"context (?P<context>\d+), batch (?P<batch>\d+); [\d.]+ s gone\n"
+    r"chosen: (?P<steps>[\d,]+) steps, (?P<passes>[\d.e+]+) passes over the training part of the text(?P<why>.*)\n"
+    r"expected: done at \d\d:\d\d:\d\d, .+ after the start, with validation loss (?P<loss>[\d.]+) "
+    r"\([\d.]+ to [\d.]+\)"
+)
+OUTCOME = re.compile(
+    r"took (?P<took>[\d.]+) s of (?P<of>[\d.]+) \([+-][\d.]+%\); "
+    r"expected validation loss (?P<loss>[\d.]+), reached (?P<reached>[\d.]+) \([+-][\d.]+\)"
+)
+
+
+SPEED = 2e8  # FLOP/s of the machine that tests pretend to have
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """So short that it ends a run before the time does."""
+    return write_text(tmp_path_factory.mktemp("text") / "text.txt", 4_000)
+
+
+class Machine:
+    """A machine whose clock counts operations, so that what is planned does not depend on the one that tests."""
+
+    def __init__(self, monkeypatch, capsys):
+        self.now, self._capsys = 1000.0, capsys
+        clock = SimpleNamespace(monotonic=self.read, perf_counter=self.read, time=self.read)
+        clock.localtime, clock.strftime = time.gmtime, time.strftime
+        for module in ("budget.probe", "cli.terminal.clock", "cli.runs.minutes", "cli.runs.train"):
+            monkeypatch.setattr(f"byhand.{module}.time", clock)
+        self._slow(monkeypatch, "update", lambda trainer: trainer.config.batch_size * trainer.config.grad_accum)
+        self._slow(monkeypatch, "evaluate", lambda trainer: len(trainer.val_windows[0]) / 3)
+
+    def read(self):
+        return self.now
+
+    def _slow(self, monkeypatch, name, rows):
+        method = getattr(Trainer, name)
+
+        def counted(trainer):
+            self.now += 3e-4 + step_flops(trainer.config.model, rows(trainer)) / SPEED
+            return method(trainer)
+
+        monkeypatch.setattr(Trainer, name, counted)
+
+    def train(self, *arguments):
+        """Run the command in this process; return what it said on standard output and on standard error."""
+        code = main(["train", *map(str, arguments), *(() if "--resume" in arguments else ("--runtime", "numpy"))])
+        out, err = self._capsys.readouterr()
+        assert code == 0, err
+        return out, err
+
+
+@pytest.fixture
+def machine(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return Machine(monkeypatch, capsys)
+
+
+def said(pattern, output):
+    found = pattern.search(output)
+    assert found, output
+    return found
+
+
+def settings(run):
+    return json.loads(byhand("info", run, "--json").stdout)
+
+
+@pytest.mark.parametrize("minutes", [0.25, 0.5])
+def test_it_ends_when_it_said(tmp_path, machine, minutes):
+    text = write_text(tmp_path / "text.txt", 400_000)
+    begun = machine.now
+    out, err = machine.train("--minutes", minutes, "--data", text, "--out", "run")
+    took = machine.now - begun
+    before, after = said(EXPECTED, err), said(OUTCOME, out)
+    assert float(after["of"]) == 60 * minutes
+    assert 0.85 * 60 * minutes < took <= 60 * minutes
+    assert float(after["took"]) == pytest.approx(took, abs=0.06)
+    assert before["loss"] == after["loss"]
+    stored = settings(tmp_path / "run")
+    assert stored["training"]["steps"] == int(before["steps"].replace(",", ""))
+    assert stored["model"]["d_model"] == int(before["width"])
+    rows = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    assert len(rows) == stored["training"]["steps"]
+    assert f"{json.loads(rows[-1])['val/loss']:.2f}" == after["reached"]
+    assert sum("val/loss" in row for row in rows) <= 10
+
+
+def test_the_run_is_an_ordinary_one_that_its_settings_give_again(tmp_path, text, machine):
+    machine.train("--minutes", 0.3, "--data", text, "--out", "planned")
+    config = json.loads(next((tmp_path / "planned").glob("step-*/config.json")).read_text())
+    toml = [f"[{part}]\n" + _toml(config.pop(part)) for part in ("model", "data", "optim")]
+    (tmp_path / "same.toml").write_text(_toml(config) + "".join(toml))
+    machine.train("--config", "same.toml", "--out", "again")
+    weights = [next((tmp_path / run).glob("step-*/model.safetensors")).read_bytes() for run in ("planned", "again")]
+    assert weights[0] == weights[1]
+
+
+def _toml(values):
+    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items() if value is not None)
+
+
+def test_what_flags_and_files_give_is_kept(tmp_path, text, machine):
+    (tmp_path / "mine.toml").write_text('lr = 0.002\n[model]\nactivation = "relu"\nn-layers = 2\n')
+    flags = ["--minutes", 0.3, "--config", "mine.toml", "--n-embd", 24, "--block-size=20", "--batch_size", 3]
+    machine.train(*flags, "--no-lm-head-bias", "--eval-windows", 10, "--data", text, "--out", "run")
+    stored = settings(tmp_path / "run")
+    model = stored["model"]
+    assert (model["d_model"], model["seq_len"], model["n_layers"]) == (24, 20, 2)
+    assert (model["activation"], model["lm_head_bias"]) == ("relu", False)
+    assert (stored["training"]["batch_size"], stored["training"]["eval_windows"]) == (3, 10)
+    assert stored["optim"]["lr"] == 0.002
+    assert stored["optim"]["warmup_steps"] == max(1, round(0.02 * stored["training"]["steps"]))
+
+
+def test_a_preset_gives_all_but_the_length(tmp_path, text, machine):
+    machine.train("--minutes", 0.3, "--preset", "seed", "--data", text, "--out", "run")
+    stored = settings(tmp_path / "run")
+    assert stored["optim"]["schedule"] == "constant"
+    assert (stored["optim"]["lr"], stored["optim"]["warmup_steps"]) == (3e-4, 0)
+    assert (stored["model"]["d_model"], stored["model"]["n_layers"], stored["training"]["batch_size"]) == (64, 1, 4)
+    assert stored["training"]["steps"] != 200
+
+
+def test_a_short_text_ends_the_run_before_the_time_does(tmp_path, machine):
+    write_text(tmp_path / "short.txt", 600)
+    out, err = machine.train("--minutes", 5, "--data", "short.txt", "--out", "run")
+    assert "more would only learn so short a text by heart" in said(EXPECTED, err)["why"]
+    assert float(said(OUTCOME, out)["of"]) < 60
+    assert settings(tmp_path / "run")["model"]["seq_len"] == 32  # two windows of 64 do not fit 60 bytes
+
+
+def test_it_can_be_stopped_and_resumed(tmp_path, text, machine):
+    machine.train("--minutes", 0.3, "--data", text, "--save-interval", 2, "--out", "run")
+    newest = max((tmp_path / "run").glob("step-*"))
+    (newest / "model.safetensors").unlink()
+    out, _ = machine.train("--resume", "run")
+    assert (newest / "model.safetensors").exists()
+    assert "took" not in out
+
+
+def test_as_a_process_on_this_machine(tmp_path):
+    """Whatever its speed: the text is over before an hour is."""
+    write_text(tmp_path / "short.txt", 600)
+    done = byhand("train", "--minutes", 60, "--data", "short.txt", "--out", "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    before, after = said(EXPECTED, done.stderr.decode()), said(OUTCOME, done.stdout.decode())
+    assert before["loss"] == after["loss"]
+    assert settings(tmp_path / "run")["training"]["steps"] == int(before["steps"].replace(",", ""))
+
+
+BAD = [
+    (["--minutes", "0"], "^error: --minutes is 0, but must be a positive number. Use --minutes 5.$"),
+    (["--minutes", "-1"], "--minutes is -1, but"),
+    (["--minutes", "nan"], "--minutes is nan, but"),
+    (["--minutes", "inf"], "--minutes is inf, but"),
+    (["--minutes", "soon"], "--minutes soon is not a number"),
+    (["--minutes", "1", "--steps", "10"], "--minutes chooses the number of steps"),
+    (["--minutes", "1", "--max-iters=10"], "--minutes chooses the number of steps"),
+    (["--minutes", "1", "--config", "steps.toml"], "--minutes chooses the number of steps"),
+    (["--minutes", "1", "--resume", "run"], "--minutes plans a new run"),
+    (["--minutes", "1", "--seq-len", "5000"], "needs at least 5001"),
+    (["--minutes", "1", "--min-lr", "1"], "min_lr 1.0 must lie between 0 and lr"),
+    (["--minutes", "0.0001"], "--minutes 0.0001 is over before the first step"),
+    (["--minutes", "1", "--out", "run"], "run holds a run already"),
+    (["--minutes", "1", "--data", "one.txt"], "holds 0 bytes"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), BAD, ids=[" ".join(a) for a, _ in BAD])
+def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, text, arguments, expected):
+    (tmp_path / "steps.toml").write_text("steps = 4\n")
+    (tmp_path / "one.txt").write_text("x")
+    (tmp_path / "run" / "step-00000001").mkdir(parents=True)
+    (tmp_path / "run" / "step-00000001" / "manifest.json").write_bytes(manifest({"model.safetensors": b""}))
+    data = [] if "--data" in arguments else ["--data", text]
+    line = error_line(byhand("train", *data, *arguments, cwd=tmp_path))
+    assert re.search(expected, line), line
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,52 @@
+"""What reaches a terminal: help of any width, and no characters of others that steer it."""
+
+import json
+
+import pytest
+
+from byhand.cli.terminal.shown import on_terminal
+from byhand.files import sealed
+from cli.process import byhand, write_text
+
+TINY = ["--preset", "tiny", "--seq-len", 8, "--d-model", 8, "--batch-size", 2, "--steps", 1, "--runtime", "numpy"]
+
+
+@pytest.mark.parametrize("columns", ["1", "5", "0", "-3", "x"])
+def test_help_ends_on_a_terminal_of_any_width(columns):
+    """tyro wraps lines for ever in fewer columns than it indents by."""
+    done = byhand("info", "--help", COLUMNS=columns)
+    assert done.returncode == 0
+    assert b"usage: byhand info" in done.stdout
+
+
+def test_names_of_others_steer_no_terminal(tmp_path):
+    text = write_text(tmp_path / "t\x1b[31m.txt", 400)
+    done = byhand("train", *TINY, "--data", text, "--out", "a\x1b[31mb", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    resumed = byhand("train", "--resume", "a\x1b[31mb", cwd=tmp_path)
+    measured = byhand("eval", "a\x1b[31mb", "--data", text, cwd=tmp_path)
+    told = byhand("info", "a\x1b[31mb", cwd=tmp_path)
+    for each in (done, resumed, measured, told):
+        assert each.returncode == 0
+        assert b"\x1b" not in each.stdout + each.stderr
+        assert b"\\x1b[31m" in each.stdout
+
+
+def test_a_checkpoint_of_others_steers_no_terminal(tmp_path):
+    text = write_text(tmp_path / "text", 400)
+    assert byhand("train", *TINY, "--data", text, "--out", "run", cwd=tmp_path).returncode == 0
+    step = tmp_path / "run" / "step-00000001"
+    state = json.loads((step / "trainer_state.json").read_bytes())
+    state["versions"] = {"\x1b[31m": "\x9b31m\u202e"}
+    contents = {p.name: p.read_bytes() for p in step.iterdir() if p.name != "manifest.json"}
+    contents["trainer_state.json"] = (json.dumps(state, indent=2, sort_keys=True) + "\n").encode()
+    (step / "trainer_state.json").write_bytes(contents["trainer_state.json"])
+    (step / "manifest.json").write_bytes(sealed.manifest(contents))
+    done = byhand("info", "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert rb"\x1b[31m" in done.stdout
+    assert not {"\x1b", "\x9b", "\u202e"} & set(done.stdout.decode())
+
+
+def test_a_sample_on_a_terminal_keeps_its_lines_only():
+    assert on_terminal("a\n\tb中\x1b[2J\x07\u202e") == "a\n\tb中\\x1b[2J\\x07\\u202e"

@@ -1,0 +1,78 @@
+"""Files and JSON from strangers: refused by what they are, before they are read or parsed."""
+
+import os
+import sys
+import time
+import tracemalloc
+
+import pytest
+
+from byhand.errors import DataError
+from byhand.files.reading import parse_integer, parse_json, read_regular
+
+
+def test_a_regular_file_within_its_bound_is_read_whole(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+    assert read_regular(path, 5) == b"12345"
+    with pytest.raises(OSError, match="more than 4 bytes"):
+        read_regular(path, 4)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs FIFOs and devices")
+def test_a_fifo_and_a_device_are_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for name in ("fifo", "zero"):
+        with pytest.raises(OSError, match="no regular file"):
+            read_regular(tmp_path / name, 1000)
+
+
+def test_a_folder_a_missing_file_and_a_nul_are_os_errors(tmp_path):
+    for path, why in ((tmp_path, "directory"), (tmp_path / "missing", "No such file"), ("a\0b", "null byte")):
+        with pytest.raises(OSError, match=f"{why}.*{str(path)[-1]}") as caught:
+            read_regular(path, 10)
+        assert caught.value.filename == str(path)
+
+
+@pytest.mark.parametrize(
+    "content", ["[" * 100_000, '{"a":' * 33 + "1" + "}" * 33, "NaN", "-Infinity", "1e999", "1" * 5000, "{", '"', "\\"]
+)
+def test_hostile_json_is_a_value_error(content):
+    for given in (content, content.encode()):
+        with pytest.raises(ValueError, match=r"nested|number|digits|Expecting|Unterminated"):
+            parse_json(given)
+
+
+def test_brackets_and_digits_inside_strings_do_not_count():
+    assert parse_json('{"a": "[[[[[\\"{{{", "b": [1.5]}', depth=2) == {"a": '[[[[["{{{', "b": [1.5]}
+    assert parse_json('"' + "1" * 5000 + '"') == "1" * 5000
+
+
+def test_escaped_quotes_without_an_end_take_linear_time():
+    begun = time.process_time()
+    with pytest.raises(ValueError, match="Unterminated"):
+        parse_json('"' + '\\"' * 500_000)
+    assert time.process_time() - begun < 60  # quadratic, it would take hours
+
+
+def test_integers_are_bounded_before_they_are_converted():
+    assert parse_integer("-007", "an index") == -7
+    for written in ("1" * 5000, "1.5", "", "²", "1_0"):
+        with pytest.raises(DataError, match="an index"):
+            parse_integer(written, "an index")
+
+
+def test_a_generous_bound_allocates_nothing(tmp_path):
+    (tmp_path / "file").write_bytes(b"12345")
+    tracemalloc.start()
+    assert read_regular(tmp_path / "file", 1 << 40) == b"12345"
+    assert tracemalloc.get_traced_memory()[1] < 4e6
+    tracemalloc.stop()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="there is no /proc")
+def test_a_file_that_does_not_tell_its_size_is_read_to_its_end():
+    assert b"Pid:" in read_regular("/proc/self/status", 1 << 20)
+    with pytest.raises(OSError, match="more than 10 bytes"):
+        read_regular("/proc/self/status", 10)

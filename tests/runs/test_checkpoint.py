@@ -1,0 +1,346 @@
+"""A checkpoint is whole or absent, and nothing is read without a manifest that verifies."""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from byhand.config import ModelConfig, TrainConfig
+from byhand.errors import CheckpointError
+from byhand.files import sealed, writing
+from byhand.model import TinyGPT
+from byhand.runs import checkpoint, metrics
+from byhand.runs.checkpoint import FILES, MANIFEST, MODEL, OPTIMIZER, Checkpoint
+from byhand.train import Progress
+
+CONFIG = TrainConfig(model=ModelConfig(vocab_size=11, seq_len=8, d_model=4, n_heads=2))
+
+
+def example(step: int = 1, config: TrainConfig = CONFIG) -> Checkpoint:
+    parameters = {n: p.data for n, p in TinyGPT(config.model, seed=step).parameters().items()}
+    moments = {n: np.full_like(p, step) for n, p in parameters.items()}
+    return Checkpoint(config, parameters, moments, {n: 2 * a for n, a in moments.items()}, {"step": step, "text": {}})
+
+
+def test_what_was_saved_comes_back(tmp_path):
+    saved = example(7)
+    path = checkpoint.save(tmp_path, saved)
+    assert path.name == "step-00000007"
+    assert (tmp_path / "latest").read_text() == "step-00000007\n"
+    loaded = checkpoint.load(tmp_path)
+    assert (loaded.config, loaded.state, loaded.path) == (saved.config, saved.state, path)
+    for before, after in ((saved.parameters, loaded.parameters), (saved.m, loaded.m), (saved.v, loaded.v)):
+        assert before.keys() == after.keys()
+        for name in before:
+            np.testing.assert_array_equal(before[name], after[name])
+            assert before[name].dtype == after[name].dtype
+
+
+def test_transposed_views_are_stored_as_they_read(tmp_path):
+    saved = example()
+    wte = np.asfortranarray(saved.parameters["wte"])
+    assert not wte.flags.c_contiguous
+    saved.parameters = {**saved.parameters, "wte": wte}
+    checkpoint.save(tmp_path, saved)
+    np.testing.assert_array_equal(checkpoint.load(tmp_path).parameters["wte"], wte)
+
+
+def test_older_checkpoints_go_only_after_a_newer_one_is_safe(tmp_path):
+    for step in range(1, 6):
+        checkpoint.save(tmp_path, example(step), keep=2)
+    assert sorted(p.name for p in tmp_path.glob("step-*")) == ["step-00000004", "step-00000005"]
+
+
+def test_saving_after_falling_back_keeps_the_new_one(tmp_path):
+    """A damaged newer checkpoint must not push out the one just written."""
+    for step in (1, 9):
+        checkpoint.save(tmp_path, example(step))
+    (tmp_path / "step-00000009" / FILES[0]).write_bytes(b"")
+    checkpoint.save(tmp_path, example(2), keep=1)
+    assert checkpoint.load(tmp_path).step == 2
+
+
+def test_a_damaged_checkpoint_of_the_same_step_is_written_anew(tmp_path):
+    path = checkpoint.save(tmp_path, example(3))
+    (path / FILES[0]).write_bytes(b"short")
+    checkpoint.save(tmp_path, example(3))
+    assert not checkpoint.defect(path)
+
+
+def test_the_same_step_of_another_run_is_not_taken_for_ones_own(tmp_path):
+    path = checkpoint.save(tmp_path, example(3))
+    before = (path / MANIFEST).read_bytes()
+    other = replace(example(4), state=example(3).state)
+    with pytest.raises(CheckpointError, match="step-00000003 is of another run"):
+        checkpoint.save(tmp_path, other)
+    assert (path / MANIFEST).read_bytes() == before
+    assert checkpoint.save(tmp_path, example(3)) == path
+
+
+def damage(path: Path, kind: str) -> None:
+    name, _, what = kind.partition(":")
+    content = (path / name).read_bytes()
+    if what == "missing":
+        (path / name).unlink()
+    elif what == "truncated":
+        (path / name).write_bytes(content[:-1])
+    elif what == "empty":
+        (path / name).write_bytes(b"")
+    elif what == "altered":
+        (path / name).write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+
+
+KINDS = [f"{n}:{w}" for n in (*FILES, MANIFEST) for w in ("missing", "truncated", "empty", "altered")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damage_is_found_and_the_older_checkpoint_is_used(tmp_path, kind):
+    checkpoint.save(tmp_path, example(1))
+    newest = checkpoint.save(tmp_path, example(2))
+    damage(newest, kind)
+    loaded = checkpoint.load(tmp_path)
+    assert loaded.step == 1
+    assert len(loaded.warnings) == 1
+    assert "step-00000002" in loaded.warnings[0]
+    with pytest.raises(CheckpointError, match="step-00000002"):
+        checkpoint.load(newest)
+
+
+@given(st.integers(0, 4), st.integers(0, 10**9), st.integers(1, 255))
+def test_any_changed_byte_is_found(tmp_path_factory, which, where, change):
+    """Every byte of every file matters, the manifest's own too."""
+    run = tmp_path_factory.mktemp("run")
+    path = checkpoint.save(run, example())
+    file = path / (*FILES, MANIFEST)[which]
+    content = bytearray(file.read_bytes())
+    content[where % len(content)] ^= change
+    file.write_bytes(content)
+    assert checkpoint.defect(path)
+    shutil.rmtree(run)
+
+
+def test_no_checkpoint_no_run_and_all_damaged_are_told_apart(tmp_path):
+    with pytest.raises(CheckpointError, match="there is no run"):
+        checkpoint.load(tmp_path / "missing")
+    with pytest.raises(CheckpointError, match="holds no checkpoint"):
+        checkpoint.load(tmp_path)
+    path = checkpoint.save(tmp_path, example())
+    damage(path, f"{FILES[0]}:missing")
+    with pytest.raises(CheckpointError, match=r"model.safetensors is missing. No older one is whole"):
+        checkpoint.load(tmp_path)
+
+
+def test_weights_of_another_shape_are_refused(tmp_path):
+    other = TrainConfig(model=ModelConfig(vocab_size=11, seq_len=8, d_model=8, n_heads=2))
+    wrong = example(1)
+    wrong.config = other
+    checkpoint.save(tmp_path, wrong)
+    with pytest.raises(CheckpointError, match=r"model.safetensors has 2,\d+ bytes, but .* its arrays alone have"):
+        checkpoint.load_model(tmp_path)
+
+
+def test_what_a_kill_left_behind_is_cleared_away(tmp_path):
+    left = tmp_path / f"{checkpoint.TEMPORARY}step-00000001"
+    left.mkdir()
+    (left / FILES[0]).write_bytes(b"half")
+    checkpoint.save(tmp_path, example())
+    assert not left.exists()
+    assert checkpoint.load(tmp_path).step == 1
+
+
+def damage_silently(path: Path) -> None:
+    """Change a byte, not the size."""
+    damage(path, f"{OPTIMIZER}:altered")
+
+
+@pytest.mark.parametrize(
+    "harm", [damage_silently, lambda p: damage(p, f"{MODEL}:truncated"), lambda p: damage(p, f"{MANIFEST}:missing")]
+)
+def test_damaged_ones_do_not_count_among_those_kept(tmp_path, harm):
+    """With keep=2 and the last one damaged, the whole one before it must stay beside the new one."""
+    checkpoint.save(tmp_path, example(1))
+    harm(checkpoint.save(tmp_path, example(2)))
+    checkpoint.save(tmp_path, example(3), keep=2)
+    assert not checkpoint.defect(tmp_path / "step-00000001")
+    checkpoint.save(tmp_path, example(4), keep=2)
+    whole = [p.name for p in sorted(tmp_path.glob("step-*")) if not checkpoint.defect(p)]
+    assert whole == ["step-00000003", "step-00000004"]
+    # the damaged one is older than both, and so gone
+    assert sorted(p.name for p in tmp_path.glob("step-*")) == whole
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+def test_what_is_removed_is_byhands_own(tmp_path):
+    """Checkpoints with a file of the owner's in them, links, and names that are nearly byhand's stay."""
+    elsewhere = checkpoint.save(tmp_path / "elsewhere", example(2))
+    run = tmp_path / "run"
+    mine = checkpoint.save(run, example(1))
+    (mine / "notes").write_text("mine")
+    (run / elsewhere.name).symlink_to(elsewhere)
+    kept = [mine / "notes"]
+    for name in (".writing-novel", ".writing-step-1", ".removing-step-00000001", ".writing-step-00000009", "step-7"):
+        (run / name).mkdir()
+        (run / name / "chapter").write_text("mine")
+        kept.append(run / name / "chapter")
+    (run / "latest").write_text("mine")
+    for step in (5, 6, 7):
+        checkpoint.save(run, example(step), keep=1)
+    assert all(path.read_text() == "mine" for path in [*kept, run / "latest"])
+    assert not checkpoint.defect(elsewhere)
+    assert (run / elsewhere.name).is_symlink()
+    assert not checkpoint.defect(run / "step-00000007")
+    assert not (run / "step-00000006").exists()
+
+
+def test_what_is_in_the_way_of_a_checkpoint_is_named(tmp_path):
+    checkpoint.save(tmp_path, example(1))
+    (tmp_path / "step-00000002").write_text("mine")
+    with pytest.raises(CheckpointError, match=r"step-00000002 is in the way of a checkpoint.*then resume"):
+        checkpoint.save(tmp_path, example(2))
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("done", range(6))
+def test_a_kill_while_pruning_leaves_nothing_behind(tmp_path, monkeypatch, done):
+    """The process ends after so many of the removals: the next save clears the rest away."""
+    checkpoint.save(tmp_path, example(1))
+
+    class Killed(BaseException):
+        pass
+
+    left = done
+
+    def unlink_until_killed(path, missing_ok=False, unlink=Path.unlink):
+        nonlocal left
+        if ".removing-" in str(path):
+            if not left:
+                raise Killed
+            left -= 1
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink_until_killed)
+    if done < 5:
+        with pytest.raises(Killed):
+            checkpoint.save(tmp_path, example(2), keep=1)
+    else:  # all five files are gone, the folder is not
+        monkeypatch.setattr(Path, "rmdir", lambda path: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            checkpoint.save(tmp_path, example(2), keep=1)
+    monkeypatch.undo()
+    assert checkpoint.load(tmp_path).step == 2
+    assert checkpoint.load(tmp_path).warnings == []
+    checkpoint.save(tmp_path, example(3), keep=1)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["latest", "step-00000003"]
+
+
+def test_what_this_process_wrote_is_not_read_again_to_prune(tmp_path, monkeypatch):
+    """Saving costs no second reading of what is kept."""
+    for step in range(1, 4):
+        checkpoint.save(tmp_path, example(step), keep=2)
+        monkeypatch.setattr(checkpoint, "_read", lambda *_: pytest.fail("it was read"))
+
+
+def test_a_state_that_could_not_be_read_again_is_not_written(tmp_path):
+    for text in ({"path": float("nan")}, {"path": object()}, {"a": 10**500}, {"path": "x" * (1 << 21)}):
+        with pytest.raises(CheckpointError, match="the trainer's state"):
+            checkpoint.save(tmp_path, replace(example(), state={"step": 1, "text": text}))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit on the size of files")
+def test_a_full_disk_leaves_the_old_checkpoint_whole(tmp_path, monkeypatch):
+    checkpoint.save(tmp_path, example(1))
+
+    def full(descriptor: int, content: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(writing, "_write", full)
+    with pytest.raises(CheckpointError, match=r"model.*No space left on device; step-00000001 is still whole"):
+        checkpoint.save(tmp_path, example(2))
+    monkeypatch.undo()
+    assert checkpoint.load(tmp_path).step == 1
+    assert not list(tmp_path.glob(f"{checkpoint.TEMPORARY}*"))
+
+
+def test_a_full_disk_at_the_first_checkpoint_leaves_nothing_to_resume(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "_write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(
+        CheckpointError, match=r"no older checkpoint. Free some space and give the same command again"
+    ):
+        checkpoint.save(tmp_path, example(2))
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"), [(28, "Free some space and"), (13, "Make it writable and"), (5, "Check its disk and")]
+)
+def test_a_line_that_cannot_be_written_says_what_to_do(tmp_path, monkeypatch, number, remedy):
+    monkeypatch.setattr(writing, "_write", lambda *_: (_ for _ in ()).throw(OSError(number, os.strerror(number))))
+    progress = Progress(1, 2, 5.5, 0.1, 1.0, 32, 1000.0)
+    with pytest.raises(CheckpointError, match=f"{remedy} give the same command again"):
+        metrics.append(tmp_path, progress)
+    monkeypatch.undo()
+    checkpoint.save(tmp_path, example(1))
+    monkeypatch.setattr(writing, "_write", lambda *_: (_ for _ in ()).throw(OSError(number, os.strerror(number))))
+    with pytest.raises(CheckpointError, match=f"{remedy} resume"):
+        metrics.append(tmp_path, progress)
+
+
+def rewrite(path: Path, name: str, content: bytes) -> None:
+    """Put other content into a checkpoint whose manifest then verifies: only its parts can tell that it is wrong."""
+    (path / name).write_bytes(content)
+    files = {n: (path / n).read_bytes() for n in FILES}
+    (path / MANIFEST).write_bytes(sealed.manifest(files))
+
+
+def test_parts_that_do_not_belong_together_are_refused(tmp_path):
+    path = checkpoint.save(tmp_path / "a", example(5))
+    other = checkpoint.save(tmp_path / "b", example(6))
+    for name, said in ((checkpoint.STATE, "is not what its name says"), (checkpoint.OPTIMIZER, "optimizer")):
+        before = (path / name).read_bytes()
+        foreign = b"{}" if name == checkpoint.OPTIMIZER else (other / name).read_bytes()
+        if name == checkpoint.OPTIMIZER:
+            foreign = checkpoint.write_safetensors({"m.wte": np.zeros((11, 4), np.float32)})
+        rewrite(path, name, foreign)
+        with pytest.raises(CheckpointError, match=said):
+            checkpoint.load(path)
+        rewrite(path, name, before)
+    assert checkpoint.load(path).step == 5
+
+
+def test_a_renamed_checkpoint_is_refused_and_a_copy_with_a_name_of_its_own_is_not(tmp_path):
+    path = checkpoint.save(tmp_path, example(5))
+    shutil.copytree(path, tmp_path / "best")
+    assert checkpoint.load(tmp_path / "best").step == 5
+    path.rename(tmp_path / "step-00000099")
+    with pytest.raises(CheckpointError, match="not what its name says"):
+        checkpoint.load(tmp_path)
+
+
+def test_steps_are_ordered_as_numbers(tmp_path):
+    for step in (99_999_999, 100_000_000):
+        checkpoint.save(tmp_path, example(step))
+    assert checkpoint.load(tmp_path).step == 100_000_000
+
+
+def test_a_run_that_saves_and_prunes_can_be_read_at_any_moment(tmp_path):
+    """One process saves with keep=1 as fast as it can; another must always find a whole checkpoint."""
+    checkpoint.save(tmp_path, example(1))
+    code = (
+        "import sys; from pathlib import Path; from dataclasses import replace; from byhand.runs import checkpoint\n"
+        "run = Path(sys.argv[1]); c = checkpoint.load(run)\n"
+        "for step in range(2, 120):\n    checkpoint.save(run, replace(c, state={'step': step, 'text': {}}), keep=1)\n"
+    )
+    writer = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
+    seen = []
+    while writer.poll() is None:
+        seen.append(checkpoint.load(tmp_path).step)
+    assert writer.returncode == 0
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 5

@@ -1,0 +1,198 @@
+"""Products of bfloat16 in the plan: rounding, gradients against rounded halves, curves; also without MKL or AMX.
+
+Where the library or the processor lacks them, a product written here in plain loops stands in, called by its address
+like the library's own. Tests marked by `real` need the real one.
+"""
+
+import importlib.util
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import byhand as bh
+from byhand.equations import linear
+from byhand.errors import ConfigError
+
+if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
+    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
+
+import numba
+from numba import types
+
+from byhand.config import TrainConfig
+from byhand.runtimes.loops.kernels.loss import head_loss
+from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
+from byhand.runtimes.loops.run import training
+from byhand.runtimes.loops.run.replay import run_kernel
+from byhand.runtimes.loops.run.training import LoopsRuntime
+from byhand.steps import resolved
+
+LACK = lacks_bfloat16(find_blas())
+real = pytest.mark.skipif(bool(LACK), reason=LACK)
+CONFIG = bh.ModelConfig(vocab_size=23, seq_len=12, d_model=16, n_layers=2, n_heads=2)
+
+
+def rounded(x):
+    """Round to bfloat16 by the definition: the nearer of the two neighbours, to the even one in the middle."""
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
+    low = (bits & 0xFFFF0000).view(np.float32).astype(np.float64)
+    high = ((bits & 0xFFFF0000) + np.uint32(0x10000)).view(np.float32).astype(np.float64)
+    exact = np.asarray(x, np.float64)
+    up = np.abs(high - exact) < np.abs(exact - low)
+    even = (bits >> 16) & 1 == 0
+    tie = np.abs(high - exact) == np.abs(exact - low)
+    return np.where(up | (tie & ~even), high, low).astype(np.float32).reshape(np.shape(x))
+
+
+POINTERS = (types.CPointer(types.uint8),) * 2 + (types.CPointer(types.int32),) * 3
+MATRIX = types.CPointer(types.uint16), types.CPointer(types.int32)
+
+
+@numba.cfunc(
+    types.void(*POINTERS, types.CPointer(types.float32), *MATRIX, *MATRIX, types.CPointer(types.float32),
+               types.CPointer(types.uint32), types.CPointer(types.int32))
+)  # fmt: skip
+def plain_product(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
+    """C = op(A) op(B) + beta C, column-major, in float32 bit patterns."""
+    place = np.zeros(1, np.uint32)
+    number = place.view(np.float32)
+    for i in range(m[0]):
+        for j in range(n[0]):
+            total = np.float32(0)
+            for s in range(k[0]):
+                place[0] = np.uint32(a[s + i * lda[0]] if ta[0] == ord("T") else a[i + s * lda[0]]) << 16
+                left = number[0]
+                place[0] = np.uint32(b[j + s * ldb[0]] if tb[0] == ord("T") else b[s + j * ldb[0]]) << 16
+                total += left * number[0]
+            place[0] = c[i + j * ldc[0]]
+            number[0] = alpha[0] * total + (beta[0] * number[0] if beta[0] != 0 else np.float32(0))
+            c[i + j * ldc[0]] = place[0]
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """Let plans call the product above where the machine has none."""
+    if LACK:
+        monkeypatch.setattr(training, "lacks_bfloat16", lambda blas: "")
+        monkeypatch.setattr(
+            training, "find_blas", lambda name: replace(find_blas(name), gemm_bfloat16=plain_product.address)
+        )
+
+
+def test_rounding_is_to_nearest_even():
+    rng = np.random.default_rng(0)
+    x = (rng.standard_normal(4001) * 10.0 ** rng.integers(-40, 38, 4001)).astype(np.float32)
+    ties = np.array([0x3F808000, 0x3F818000, 0xC0008000, 0x00008000, 0x3F807FFF, 0x3F808001], np.uint32)
+    special = np.array([0.0, -0.0, np.inf, -np.inf], np.float32)
+    x = np.concatenate([x, ties.view(np.float32), special[:2]])
+    memory = np.zeros(2 * x.size, np.float32)
+    memory[: x.size] = x
+    run_kernel("round_bfloat16", memory, x=0, copy=x.size, n=x.size)
+    got = memory.view(np.uint16)[2 * x.size : 3 * x.size].astype(np.uint32) << 16
+    np.testing.assert_array_equal(got.view(np.float32), rounded(x))
+
+
+def test_what_is_not_finite_stays_visible():
+    nan = np.array([0x7FC00000, 0xFFC00000, 0x7FFFFFFF, 0x7F800001, 0xFFFFFFFF], np.uint32).view(np.float32)
+    memory = np.zeros(16, np.float32)
+    memory[:5], memory[5:7] = nan, [np.inf, -np.inf]
+    run_kernel("round_bfloat16", memory, x=0, copy=8, n=7)
+    got = (memory.view(np.uint16)[16:23].astype(np.uint32) << 16).view(np.float32)
+    assert np.isnan(got[:5]).all()
+    np.testing.assert_array_equal(got[5:], [np.inf, -np.inf])
+
+
+def rounding_halves(monkeypatch):
+    """Let the tape's linear layers round what they multiply, forward and back."""
+    forward, vjp = linear.forward, linear.vjp
+
+    def rounded_forward(x, weight, bias=None):
+        return forward(rounded(x), rounded(weight), *([] if bias is None else [bias]))
+
+    def rounded_vjp(saved, d_y):
+        d_x, d_weight, *_ = vjp(saved, rounded(d_y))
+        return (d_x, d_weight, *vjp(saved, d_y)[2:])
+
+    for name, half in (("forward", rounded_forward), ("vjp", rounded_vjp)):
+        monkeypatch.setitem(linear.__dict__, name, half)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"tied_embeddings": True, "lm_head_bias": False}, {"activation": "relu", "norm_affine": True},
+                 {"norm_position": "post", "causal": False}]
+)  # fmt: skip
+@pytest.mark.parametrize("rows", [None, 10], ids=["all logits", "some rows' logits"])
+def test_gradients_are_those_of_rounded_halves(settings, rows, stand_in, monkeypatch):
+    if rows:
+        monkeypatch.setattr(head_loss, "VOCABULARY", 10)
+        monkeypatch.setattr(head_loss, "ROWS", rows)
+    config = replace(CONFIG, **settings)
+    rng = np.random.default_rng(3)
+    tokens, targets = (rng.integers(0, 23, (4, 12)) for _ in range(2))
+    fast = LoopsRuntime(bh.TinyGPT(config, seed=4), bh.AdamW(), threads=2, dtype="bfloat16")
+    loss, _ = fast.step([(tokens, targets)])
+    exact = bh.TinyGPT(config, seed=4)
+    exact.loss(tokens, targets).backward()
+    rounding_halves(monkeypatch)
+    model = bh.TinyGPT(config, seed=4)
+    expected = model.loss(tokens, targets)
+    expected.backward()
+    assert abs(loss - expected.item()) < 1e-5
+    # A sum that differs in its last bit can round to the other neighbour: so not as close as float32 is.
+    near, far = 0.0, 0.0
+    for name, got in fast.gradients().items():
+        ours, theirs = model.parameters()[name].grad, exact.parameters()[name].grad
+        if not name.endswith("b_qkv"):  # its key third is zero but for rounding
+            near = max(near, np.abs(got - ours).max() / np.abs(ours).max())
+            far = max(far, np.abs(got - theirs).max() / np.abs(theirs).max())
+    assert near < 4e-3, near
+    assert far > 1.5 * near, "nothing was rounded"
+
+
+def test_losses_stay_close_over_two_hundred_steps(stand_in):
+    rng = np.random.default_rng(5)
+    text = np.cumsum(rng.integers(0, 3, 400)) % 23
+    curves = []
+    for dtype in ("float32", "bfloat16"):
+        model, adamw = bh.TinyGPT(CONFIG, seed=5), bh.AdamW(lr=3e-3)
+        runtime = LoopsRuntime(model, adamw, threads=2, dtype=dtype)
+        order = np.random.default_rng(6)
+        losses = []
+        for _ in range(200):
+            windows = np.stack([text[s : s + 13] for s in order.integers(0, 387, 4)])
+            losses.append(runtime.step([(windows[:, :-1], windows[:, 1:])], 1.0)[0])
+        curves.append(losses)
+        assert all(str(p.dtype) == "float32" for p in model.parameters().values())
+        assert all(str(m.dtype) == "float32" for m in adamw.m.values())
+    exact, ours = np.array(curves)
+    assert exact[-20:].mean() < exact[:20].mean() - 1, "nothing was learned"
+    assert np.abs(exact[-20:].mean() - ours[-20:].mean()) < 0.02
+
+
+def test_where_it_is_not_offered_one_line_says_what_to_do(monkeypatch):
+    config = TrainConfig(dtype="bfloat16")
+    with pytest.raises(ConfigError, match=r"mkl.*--dtype float32"):
+        resolved(replace(config, runtime="numpy"))
+    monkeypatch.setattr("byhand.runtimes.loops.machine.blas.cpu_features", lambda: ("avx2",))
+    with pytest.raises(ConfigError, match=r"this processor.*--dtype float32"):
+        resolved(config)
+    monkeypatch.setattr("byhand.runtimes.loops.machine.blas.cpu_features", lambda: ("amx-bf16",))
+    assert "has no product of bfloat16" in lacks_bfloat16(replace(find_blas(), gemm_bfloat16=0))
+
+
+@real
+@pytest.mark.slow
+def test_the_librarys_product_keeps_the_curve_over_two_thousand_steps():
+    config = bh.ModelConfig(vocab_size=256, seq_len=64, d_model=128, n_layers=4, n_heads=4)
+    text = np.frombuffer("".join(map(str, range(60_000))).encode(), np.uint8)
+    ends = []
+    for dtype in ("float32", "bfloat16"):
+        runtime = LoopsRuntime(bh.TinyGPT(config, seed=1), bh.AdamW(lr=1e-3), dtype=dtype)
+        order = np.random.default_rng(1)
+        losses = []
+        for _ in range(2000):
+            windows = np.stack([text[s : s + 65] for s in order.integers(0, text.size - 65, 12)]).astype(np.int64)
+            losses.append(runtime.step([(windows[:, :-1], windows[:, 1:])], 1.0)[0])
+        ends.append(np.mean(losses[-100:]))
+    assert abs(ends[0] - ends[1]) < 0.02, ends

@@ -1,0 +1,263 @@
+"""Compiled code: the same bits in the first start as in later ones, and never a damaged file's or another user's."""
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from runtimes.loops import processors
+
+if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
+    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
+
+import byhand as bh
+from byhand.corpus.dataset import ByteDataset
+from byhand.runtimes.loops.machine import building, machine_code
+from byhand.runtimes.loops.run import replay
+from byhand.train import Trainer, training
+from cli.process import PATIENCE
+
+TEXT = bytes(range(256)) * 8
+
+
+def train(folder, name, cache, environment=None, threads=0):
+    """Train a few steps in a process of its own; return the SHA-256 of the weights and what was said."""
+    text, run = folder / "text", folder / name
+    text.write_bytes(TEXT)
+    command = [sys.executable, "-m", "byhand", "train", "--data", str(text), "--out", str(run), "--preset", "tiny"]
+    command += ["--steps", "8", "--seed", "9", "--runtime", "loops", "--threads", str(threads)]
+    done = subprocess.run(
+        command, env=os.environ | {"BYHAND_CACHE": str(cache)} | (environment or {}), capture_output=True, text=True,
+        timeout=900, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    weights = (run / "step-00000008" / "model.safetensors").read_bytes()
+    return hashlib.sha256(weights).hexdigest(), done.stderr
+
+
+def objects(cache):
+    return sorted(Path(cache).glob("loops-*/*.o"))
+
+
+@pytest.fixture(scope="module")
+def first_starts(tmp_path_factory):
+    """First starts in empty caches, by processor: made when first asked for, as they take a while."""
+    made = {}
+
+    def start(name, threads=0):
+        if name not in made:
+            folder = tmp_path_factory.mktemp(name)
+            made[name] = folder, *train(folder, "first", folder / "cache", processors.SMALLER.get(name), threads)
+        return made[name]
+
+    return start
+
+
+@pytest.mark.parametrize(
+    ("name", "threads"),
+    [("host", 0), pytest.param("avx2", 1, marks=pytest.mark.skipif(not processors.X86, reason="x86"))],
+)
+def test_a_first_start_computes_the_bits_of_every_later_one(first_starts, name, threads):
+    """In an empty cache and in a full one; also with everything told to keep to AVX2."""
+    folder, first, said = first_starts(name, threads)
+    assert "compiling" in said
+    made = [path.name for path in objects(folder / "cache")]
+    assert "adamw.o" in made
+    assert "sample.o" not in made, "a kernel was compiled that training does not need"
+    later, said = train(folder, "later", folder / "cache", processors.SMALLER.get(name), threads)
+    assert "compiling" not in said
+    assert later == first
+
+
+def test_a_kernel_compiles_to_the_same_bytes_whatever_was_compiled_before(tmp_path):
+    program = (
+        "import sys\n"
+        "from byhand.runtimes.loops import compiler\n"
+        "compiler.only_once()\n"
+        "made = {name: compiler.object_code(name) for name in sys.argv[1:]}\n"
+        "import hashlib\n"
+        "print(*sorted(f'{name} {hashlib.sha256(code).hexdigest()}' for name, code in made.items()), sep='\\n')\n"
+    )
+    names = ["relu", "accumulate", "barrier", "walk"]
+    said = []
+    for ordered in (names, names[::-1]):
+        environment = os.environ | {"BYHAND_COMPILING": "1"}
+        command = [sys.executable, "-c", program, *ordered]
+        said.append(subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True))
+    assert said[0].stdout == said[1].stdout
+    assert len(said[0].stdout.splitlines()) == 4
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """A cache with one kernel compiled, to be copied and damaged."""
+    cache = tmp_path_factory.mktemp("warm")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BYHAND_CACHE", str(cache))
+        building.addresses_of(["relu"])
+        if machine_code.read("relu")[0] is None:  # this process had loaded it before, from another cache
+            machine_code.keep("relu", dict(building._from_processes(["relu"]))["relu"])
+    return cache
+
+
+@pytest.fixture
+def cache(warm, tmp_path, monkeypatch):
+    shutil.copytree(warm, tmp_path / "cache")
+    monkeypatch.setenv("BYHAND_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_code_that_is_whole_is_read(cache):
+    assert machine_code.read("relu")[0]
+    assert machine_code.read("gelu") == (None, "")
+
+
+def test_every_damaged_file_is_refused(cache):
+    (path,) = objects(cache)
+    whole = path.read_bytes()
+    damages = [b"", whole[:1], whole[:60], whole[:-1], whole + b"\0", b"\x80\x04pickle", b"\n" * 100]
+    step = max(1, len(whole) // 100)
+    damages += [whole[:i] + bytes([whole[i] ^ (1 << i % 8)]) + whole[i + 1 :] for i in range(0, len(whole), step)]
+    for damaged in damages:
+        path.write_bytes(damaged)
+        assert machine_code.read("relu") == (None, "is damaged")
+    path.write_bytes(whole)
+    assert machine_code.read("relu")[0] == whole.partition(b"\n")[2]
+
+
+def test_one_kernels_code_does_not_pass_for_anothers(cache):
+    (path,) = objects(cache)
+    path.rename(path.with_name("gelu.o"))
+    assert machine_code.read("gelu") == (None, "is damaged")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes and owners of POSIX")
+def test_code_that_others_could_have_written_is_refused(cache):
+    (path,) = objects(cache)
+    path.chmod(0o666)
+    code, why = machine_code.read("relu")
+    assert code is None
+    assert why.startswith("is not used: it belongs to another user, or others may write to it")
+
+
+def test_damaged_code_is_compiled_anew_and_computes_the_same(first_starts):
+    folder, first, _ = first_starts("host")
+    whole = {path: path.read_bytes() for path in objects(folder / "cache")}
+    emptied, flipped = sorted(whole, key=lambda path: len(whole[path]))[:2]  # the smallest compile fastest
+    emptied.write_bytes(b"")
+    flipped.write_bytes(whole[flipped][:-1] + bytes([whole[flipped][-1] ^ 1]))
+    again, said = train(folder, "again", folder / "cache")
+    assert again == first
+    assert said.count("is damaged (and 1 more files); compiling it anew") == 1
+    assert {path: path.read_bytes() for path in objects(folder / "cache")} == whole
+
+
+def test_where_nothing_can_be_kept_it_is_compiled_for_this_start_alone(monkeypatch, caplog, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("BYHAND_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr(building, "_addresses", {})
+    assert all(building.addresses_of(["relu", "accumulate"]).values())
+    assert caplog.text.count("cannot keep compiled code in ") == 1
+    assert "BYHAND_CACHE names another folder" in caplog.text
+
+
+def test_a_compiling_process_that_dies_is_one_line(monkeypatch, cache):
+    monkeypatch.setattr(building, "_addresses", {})
+    monkeypatch.setattr(sys, "executable", shutil.which("true") or sys.executable)
+    with pytest.raises(
+        building.ConfigError, match=r"cannot compile the kernel gelu: its process ended with code 0.*--runtime numpy"
+    ):
+        building.addresses_of(["gelu"])
+
+
+def test_an_interrupt_ends_the_compiling_processes(monkeypatch, cache):
+    """It comes while the main thread waits for a kernel: nothing goes on compiling behind its back."""
+    started = []
+    monkeypatch.setattr(building.Compiler, "_converse", lambda self: started.append(self.process))
+    monkeypatch.setattr(building, "EVERY", 0.01)
+    compiling = building._from_processes(["gelu", "sample"])
+    assert next(compiling) == ("", b"")
+    with pytest.raises(KeyboardInterrupt):
+        compiling.throw(KeyboardInterrupt)
+    assert started
+    assert all(each.returncode is not None for each in started)
+
+
+def test_a_kernel_whose_compiling_process_dies_is_given_to_another(monkeypatch, cache):
+    started, begin = [], building.Compiler.__init__
+
+    def first_dies(self, waiting, answers):
+        begin(self, waiting, answers)
+        started.append(self.process)
+        if len(started) == 1:
+            self.process.kill()
+
+    monkeypatch.setattr(building.Compiler, "__init__", first_dies)
+    monkeypatch.setattr(building, "_addresses", {})
+    assert building.addresses_of(["gelu"])["gelu"]
+    assert len(started) == 2
+
+
+def test_a_compiling_process_ends_with_the_one_that_asks():
+    """Also in the middle of a kernel: its standard input ends."""
+    compiler = building.Compiler(building.queue.SimpleQueue(), building.queue.SimpleQueue())
+    compiler.process.stdin.write(b"attention\n")
+    compiler.process.stdin.close()
+    assert compiler.process.wait(PATIENCE) == 0
+    assert not compiler.process.stdout.read()
+    compiler.close()
+
+
+def test_what_surrounds_a_compiling_process_does_not_change_its_code(monkeypatch, cache, tmp_path):
+    """Numba's variables, its file in the current folder, words that others print, modules of the same names."""
+    code, _ = machine_code.read("relu")
+    (tmp_path / "here").mkdir()
+    for name in ("numba.py", "byhand.py", "signal.py"):
+        (tmp_path / "here" / name).write_text("raise SystemExit('not this one')")
+    (tmp_path / "here" / ".numba_config.yaml").write_text("opt: 0\n")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text("print('byhands greet you')")
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    for name, value in (("NUMBA_OPT", "0"), ("NUMBA_DISABLE_JIT", "1"), ("NUMBA_DEBUG", "1")):
+        monkeypatch.setenv(name, value)
+    (path,) = objects(cache)
+    path.unlink()
+    assert dict(building._from_processes(["relu"]))["relu"] == code
+
+
+def test_a_row_whose_kernel_is_not_loaded_is_an_error_and_not_a_crash(monkeypatch):
+    replay.ready(["zero"])
+    table = np.zeros((1, replay.WIDTH), np.int64)
+    table[0, 0] = replay.OPCODES["gelu"]
+    memory = np.zeros(4, np.float32)
+    resources = replay.Resources(
+        memory, memory.view(np.int32), np.zeros(16), np.zeros(32, np.int64), np.zeros(3, np.int64)
+    )
+    none = np.zeros_like(replay._addresses)
+    monkeypatch.setattr(replay, "_ADDRESSES", none.ctypes.data)
+    with pytest.raises(RuntimeError, match="kernel gelu was not loaded"):
+        replay.replay(table, 0, 1, 1, resources)
+
+
+def test_nothing_is_compiled_any_more_once_a_run_is_prepared(monkeypatch, tmp_path):
+    """So that no step's time counts it, and no interrupt waits for it."""
+    model = bh.ModelConfig(vocab_size=256, seq_len=16, d_model=16, n_layers=1, n_heads=2)
+    config = bh.TrainConfig(
+        model=model, steps=3, batch_size=3, grad_accum=2, eval_interval=2, eval_windows=150, save_interval=1,
+        runtime="loops", threads=2,
+    )  # fmt: skip
+    trainer = Trainer(config, *ByteDataset(TEXT * 4).split(0.4, 16))
+    trainer.prepare()
+
+    def compiles(kernels):
+        raise AssertionError(f"{list(kernels)} were not prepared")
+
+    monkeypatch.setattr(building, "addresses_of", compiles)
+    assert [progress.step for progress in training(trainer, tmp_path)] == [1, 2, 3]

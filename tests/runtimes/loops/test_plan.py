@@ -1,0 +1,222 @@
+"""The plan itself: what it records, fuses and places, and that a replayed step is the reference's."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import byhand as bh
+
+if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
+    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
+
+from byhand.errors import ConfigError
+from byhand.runtimes.loops.graph.outline import Outline
+from byhand.runtimes.loops.graph.record import record
+from byhand.runtimes.loops.kernels.loss import head_loss
+from byhand.runtimes.loops.lowering import fusion as groups
+from byhand.runtimes.loops.lowering.layout import place_by_lifetime
+from byhand.runtimes.loops.run.training import LoopsRuntime
+
+FAMILY = {
+    "default": {},
+    "one head": {"n_heads": 1},
+    "affine": {"norm_affine": True},
+    "post-norm": {"norm_position": "post"},
+    "post-norm, affine, relu": {"norm_position": "post", "norm_affine": True, "activation": "relu"},
+    "tied, no head bias": {"tied_embeddings": True, "lm_head_bias": False},
+    "tied with head bias": {"tied_embeddings": True},
+    "not causal, narrow": {"causal": False, "d_ff": 5},
+}
+
+
+def two_models(seed=0, **settings):
+    """Return twins with every parameter, biases too, away from zero."""
+    config = bh.ModelConfig(
+        **{"vocab_size": 19, "seq_len": 9, "d_model": 12, "n_layers": 2, "n_heads": 3, **settings}
+    )
+    models = bh.TinyGPT(config, seed=seed), bh.TinyGPT(config, seed=seed)
+    rng = np.random.default_rng(seed)
+    for name, p in models[0].parameters().items():
+        p.data = (p.data + 0.2 * rng.standard_normal(p.shape)).astype(np.float32)
+        models[1].parameters()[name].data = p.data.copy()
+    return models
+
+
+def batch(config, rows, steps, seed=0):
+    rng = np.random.default_rng(seed)
+    return tuple(rng.integers(0, config.vocab_size, (rows, steps)) for _ in range(2))
+
+
+def assert_step_equal(fast, slow, tokens, targets, threads=2, kernels_only=True, rules=groups.FUSIONS, blas="tiles"):
+    """Hold a replayed step's loss and gradients against the tape's."""
+    runtime = LoopsRuntime(fast, bh.AdamW(lr=0.0, weight_decay=0.0), threads, blas, rules=rules)
+    loss, norm = runtime.step([(tokens, targets)])
+    expected = slow.loss(tokens, targets)
+    expected.backward()
+    assert loss == pytest.approx(expected.item(), rel=1e-5)
+    gradients = runtime.gradients()
+    largest = max(float(np.abs(p.grad).max()) for p in slow.parameters().values())
+    for name, p in slow.parameters().items():
+        error = np.abs(gradients[name] - p.grad).max()
+        assert error <= 1e-4 * max(np.abs(p.grad).max(), 1e-3 * largest), name
+    assert norm == pytest.approx(np.sqrt(sum(float((p.grad**2).sum()) for p in slow.parameters().values())), rel=1e-4)
+    kernels = {call.kernel for call in runtime.plan("train", tokens.shape).calls}
+    assert ("reference" not in kernels) == kernels_only
+    return runtime
+
+
+@pytest.mark.parametrize("blas", ["tiles", "scipy"])
+@pytest.mark.parametrize("family", FAMILY)
+def test_every_setting_has_kernels_and_the_tapes_gradients(family, blas):
+    fast, slow = two_models(**FAMILY[family])
+    runtime = assert_step_equal(fast, slow, *batch(fast.config, 3, 9), blas=blas)
+    kernels = {call.kernel for call in runtime.plan("train", (3, 9)).calls}
+    assert ("tiled_gemm" in kernels, "gemm" in kernels) == (blas == "tiles", blas != "tiles")
+
+
+def test_a_batch_smaller_than_the_cores_leaves_them_to_the_library():
+    fast, slow = two_models()
+    runtime = assert_step_equal(fast, slow, *batch(fast.config, 1, 9), threads=2)
+    assert "tiled_gemm" not in {call.kernel for call in runtime.plan("train", (1, 9)).calls}
+
+
+@settings(max_examples=25)
+@given(
+    rows=st.integers(1, 4),
+    steps=st.integers(1, 9),
+    heads=st.integers(1, 3),
+    head_width=st.integers(3, 6),  # LN of two numbers is +-1: its derivative is rounding (see the book)
+    threads=st.integers(1, 3),
+    vocab=st.integers(1, 19),
+    seed=st.integers(0, 1000),
+)
+def test_gradients_on_any_shape(rows, steps, heads, head_width, threads, vocab, seed):
+    fast, slow = two_models(seed, d_model=heads * head_width, n_heads=heads, vocab_size=vocab)
+    assert_step_equal(fast, slow, *batch(fast.config, rows, steps, seed), threads=threads)
+
+
+@pytest.mark.parametrize("steps", [7, 8, 9, 31, 33, 64, 65, 128, 130, 257])
+@pytest.mark.parametrize("causal", [True, False])
+def test_attention_in_tiles_and_blocks(steps, causal):
+    fast, slow = two_models(seq_len=257, causal=causal, n_layers=1)
+    assert_step_equal(fast, slow, *batch(fast.config, 2, steps))
+
+
+def rules_without(*names):
+    assert set(names) <= {fusion.name for fusion in groups.FUSIONS}
+    return tuple(f for f in groups.FUSIONS if f.name not in names)
+
+
+@pytest.mark.parametrize("without", [fusion.name for fusion in groups.FUSIONS if fusion.reason])
+def test_a_step_without_one_fusion_has_the_same_numbers(without, monkeypatch):
+    """Its equations go through the kernels that serve each alone, or where there are none through the fallback."""
+    if without == "LM head + cross-entropy":
+        monkeypatch.setattr(head_loss, "VOCABULARY", 10)
+        monkeypatch.setattr(head_loss, "ROWS", 4)
+    config = {"activation": "relu"} if "relu" in without else {}
+    fast, slow = two_models(norm_affine=True, **config)
+    alone = without not in ("attention", "embeddings")
+    runtime = assert_step_equal(
+        fast, slow, *batch(fast.config, 3, 9), kernels_only=alone, rules=groups.without(without)
+    )
+    with_it = LoopsRuntime(fast, bh.AdamW(), threads=2).plan("train", (3, 9))
+    assert [c.kernel for c in runtime.plan("train", (3, 9)).calls] != [c.kernel for c in with_it.calls]
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        ("layer_norm",),
+        ("linear",),
+        ("linear + residual", "residual"),
+        ("linear + gelu", "gelu"),
+        ("linear + relu", "relu"),
+    ],
+    ids=str,
+)
+def test_an_equation_without_a_kernel_runs_its_reference_halves(without):
+    fast, slow = two_models(norm_affine=True, activation="relu" if "relu" in without else "gelu")
+    rules = rules_without(*without)
+    assert_step_equal(fast, slow, *batch(fast.config, 3, 9), kernels_only=False, rules=rules)
+
+
+def test_no_fusion_at_all():
+    fast, slow = two_models(norm_affine=True, tied_embeddings=True)
+    rules = tuple(f for f in groups.FUSIONS if not f.reason)
+    assert_step_equal(fast, slow, *batch(fast.config, 3, 9), kernels_only=False, rules=rules)
+
+
+def test_a_plan_must_end_in_a_loss_with_kernels():
+    fast, _ = two_models()
+    rules = rules_without("cross-entropy with its derivative", "cross_entropy")
+    with pytest.raises(ConfigError, match="cross_entropy"):
+        LoopsRuntime(fast, bh.AdamW(), rules=rules).step([batch(fast.config, 3, 9)])
+
+
+def test_loss_without_gradient():
+    fast, slow = two_models()
+    tokens, targets = batch(fast.config, 5, 7)
+    assert LoopsRuntime(fast, threads=2).loss(tokens, targets) == pytest.approx(
+        slow.loss(tokens, targets).item(), rel=1e-5
+    )
+
+
+def test_buffers_that_live_together_do_not_overlap():
+    fast, _ = two_models()
+    calls = LoopsRuntime(fast, bh.AdamW(), threads=1).plan("train", (4, 9)).calls
+    end = place_by_lifetime(calls)
+    values = list({id(b): b for c in calls for b in c.buffers if b.kind == "value"}.values())
+    for i, a in enumerate(values):
+        for b in values[:i]:
+            together = a.first <= b.last and b.first <= a.last
+            apart = a.offset + a.size <= b.offset or b.offset + b.size <= a.offset
+            assert apart or not together, (a.name, b.name)
+    assert end < sum(b.size for b in values), "nothing was reused"
+
+
+def test_recording_keeps_no_numbers():
+    fast, _ = two_models()
+    tokens, targets = batch(fast.config, 3, 9)
+    graph = record(fast.loss, tokens=tokens, targets=targets)
+    made = [t for node in graph.nodes for t in node.inputs if t.node is not None]
+    assert made
+    for tensor in [*made, graph.root]:
+        assert tensor.shape == tensor.node.results[tensor.index][0]
+        assert isinstance(tensor.data, Outline)
+    assert not any(node.saved for node in graph.nodes)
+
+
+def test_float64_is_refused_with_a_way_out():
+    model = bh.TinyGPT(bh.ModelConfig(), dtype="float64")
+    with pytest.raises(ConfigError, match="--runtime numpy"):
+        LoopsRuntime(model)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"lm_head_bias": False}, {"tied_embeddings": True}, {"norm_affine": True}], ids=str
+)
+@pytest.mark.parametrize("rows", [4, 10, 26])
+def test_logits_some_rows_at_a_time(settings, rows, monkeypatch):
+    """27 rows in chunks that do not divide them; two micro-batches, since what is added to where differs."""
+    monkeypatch.setattr(head_loss, "VOCABULARY", 10)
+    monkeypatch.setattr(head_loss, "ROWS", rows)
+    fast, slow = two_models(**settings)
+    runtime = assert_step_equal(fast, slow, *batch(fast.config, 3, 9), threads=1)
+    wide = [
+        b for c in runtime.plan("train", (3, 9)).calls for b in c.buffers if b.shape[-1] == 19 and b.kind == "value"
+    ]
+    assert max(b.size for b in wide) == rows * 19, "no array holds all logits"
+    tokens, targets = batch(fast.config, 3, 9)
+    assert runtime.loss(tokens, targets) == pytest.approx(slow.loss(tokens, targets).item(), rel=1e-5)
+    loss, norm = runtime.step([(tokens, targets), (tokens, targets)])
+    once, norm_once = runtime.step([(tokens, targets)])
+    assert (loss, norm) == (pytest.approx(once, rel=1e-6), pytest.approx(norm_once, rel=1e-5))
+
+
+def test_a_small_vocabulary_keeps_its_logits_together():
+    fast, _ = two_models()
+    calls = LoopsRuntime(fast, bh.AdamW(), threads=1).plan("train", (3, 9)).calls
+    assert [c.kernel for c in calls].count("cross_entropy") == 1

@@ -1,0 +1,119 @@
+"""Recording by outlines: the graph of the ordinary recording, and nothing of its numbers."""
+
+import importlib.util
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import byhand as bh
+
+if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
+    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
+
+from byhand.engine import Record, Tensor, interpreting
+from byhand.equations import add, matmul, mul, softmax
+from byhand.errors import ConfigError
+from byhand.runtimes.loops.graph.outline import Outline
+from byhand.runtimes.loops.graph.record import Graph, RecordedCache, record
+from byhand.runtimes.loops.lowering.builder import Builder
+from runtimes.loops.test_plan import FAMILY
+
+
+def model(**settings):
+    return bh.TinyGPT(bh.ModelConfig(**{"vocab_size": 19, "seq_len": 9, "d_model": 12, "n_heads": 3, **settings}))
+
+
+def facts(graph):
+    """Everything that a plan reads of a graph."""
+    order = {id(node): i for i, node in enumerate(graph.nodes)}
+    return [
+        (
+            node.equation.name,
+            node.name,
+            node.static,
+            [(shape, np.dtype(dtype)) for shape, dtype in node.results],
+            [(order.get(id(t.node)), t.index, tuple(t.shape), t.name, t.requires_grad) for t in node.inputs],
+        )
+        for node in graph.nodes
+    ]
+
+
+@pytest.mark.parametrize("family", FAMILY)
+@given(rows=st.integers(1, 3), steps=st.integers(1, 9))
+def test_it_is_the_graph_of_the_ordinary_recording(family, rows, steps):
+    gpt = model(**FAMILY[family])
+    tokens, targets = (np.zeros((rows, steps), np.int64) for _ in range(2))
+    with interpreting(Record()):
+        expected = Graph(gpt.loss(tokens, targets), {"tokens": tokens, "targets": targets})
+    assert facts(record(gpt.loss, tokens=tokens, targets=targets)) == facts(expected)
+    if not gpt.config.causal:
+        return
+    cache = RecordedCache()
+    with interpreting(Record()):
+        expected = Graph(gpt.forward_logits(tokens, cache), {"tokens": tokens}, cache)
+    assert facts(record(gpt.forward_logits, RecordedCache(), tokens=tokens)) == facts(expected)
+
+
+def test_it_allocates_nothing_of_the_activations_size():
+    """The scores alone would be 3 x 4 x 512 x 512 float32, twelve megabytes."""
+    gpt = model(seq_len=512)
+    tokens = np.zeros((4, 512), np.int64)
+    tracemalloc.start()
+    try:
+        record(gpt.loss, tokens=tokens, targets=tokens.copy())
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 3_000_000
+
+
+def test_constants_keep_their_numbers():
+    mask = np.arange(4, dtype=np.float32)
+    w = Tensor(np.ones((3, 4), np.float32), requires_grad=True, name="w")
+
+    def compute(x):
+        return softmax(matmul(np.ones((2, 3), np.float32), w) + add(mask, mask) * 2)
+
+    graph = record(compute, x=np.zeros((2, 3), np.int64))
+    (node,) = (n for n in graph.nodes if n.equation.name == "add")
+    np.testing.assert_array_equal(node.inputs[1].data, 4 * mask)
+
+
+def test_a_function_without_a_rule_of_its_own_has_the_shape_that_it_gives():
+    x = Outline((3, 4, 5), np.float32)
+    xp = x.__array_namespace__()
+    for name, arguments, shape in (
+        ("concat", ([x, x],), (6, 4, 5)),
+        ("stack", ([x, x],), (2, 3, 4, 5)),
+        ("argsort", (x,), (3, 4, 5)),
+        ("permute_dims", (x, (2, 0, 1)), (5, 3, 4)),
+        ("cumulative_sum", (x,), None),
+        ("matmul", (x, Outline((5, 2), np.float32)), (3, 4, 2)),
+    ):
+        if shape:
+            assert getattr(xp, name)(*arguments).shape == shape
+    assert (x > 0).dtype == np.bool_
+    assert (2 * x).dtype == (x + np.float32(1)).dtype == np.float32
+    assert (np.ones((4, 1)) * x).dtype == np.float64
+    assert x[0, 1:, None].shape == (3, 1, 5)
+    assert xp.sum(x, axis=(0, -1), keepdims=True).shape == (1, 4, 1)
+    assert xp.max(x).shape == ()
+    with pytest.raises(ValueError, match="cannot multiply"):
+        x @ x
+    with pytest.raises(ValueError, match="cannot reshape"):
+        x.reshape((7, -1))
+
+
+def test_what_is_computed_beside_the_graph_is_refused():
+    """A leaf made of an activation: a plan would take the numbers of the recording for a constant."""
+    w = Tensor(np.ones((3, 4), np.float32), requires_grad=True, name="w")
+
+    def compute(x):
+        return mul(w, Tensor((w + 1.0).data, name="detached"))
+
+    graph = record(compute, x=np.zeros((2, 3), np.int64))
+    with pytest.raises(ConfigError, match="detached is computed beside the graph"):
+        Builder(graph, {"w": w}).value(graph.nodes[-1].inputs[1])

@@ -1,0 +1,178 @@
+"""Register tiles: products and attention of any shape against float64, with nothing read or written beside them."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from runtimes.loops import processors
+
+if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
+    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
+
+from byhand.errors import ConfigError
+from byhand.runtimes.loops.kernels.attention.causal_self_attention import (
+    QUERIES,
+    ROWS,
+    room_of_attention,
+    stride_of,
+)
+from byhand.runtimes.loops.kernels.products.tiled_gemm import BLOCK, DEPTH, room_of
+from byhand.runtimes.loops.kernels.vector.vector_moves import LANES
+from byhand.runtimes.loops.machine.blas import find_blas
+from byhand.runtimes.loops.run.replay import run_kernel
+from cli.process import PATIENCE
+
+GAP = 37  # numbers between arrays, NaN: what reads beside an array is found out
+
+
+class Memory:
+    """Arrays in one float32 memory, each between gaps."""
+
+    def __init__(self, size):
+        self.numbers = np.full(size, np.nan, np.float32)
+        self.end = GAP
+
+    def put(self, array):
+        start, flat = self.end, np.ravel(array)
+        self.numbers[start : start + flat.size] = flat
+        self.end += flat.size + GAP
+        return start
+
+    def room(self, shape):
+        return self.put(np.full(shape, np.nan, np.float32))
+
+    def array(self, start, shape):
+        return self.numbers[start : start + int(np.prod(shape))].reshape(shape)
+
+    def assert_untouched_from(self, end):
+        assert np.isnan(self.numbers[end:]).all(), "written beyond the scratch"
+
+
+def check_product(rng, m, n, k, ta, tb, adds=False, start=False, bias=False):
+    """Rows are longer than they need be, and what lies between them must stay as it is."""
+    a, b = (
+        rng.normal(size=(k if ta else m, (m if ta else k) + 3)),
+        rng.normal(size=(n if tb else k, (k if tb else n) + 2)),
+    )
+    c, s, plus = rng.normal(size=(m, n + 5)), rng.normal(size=(m, n + 5)), rng.normal(size=n)
+    a, b, c, s, plus = (x.astype(np.float32) for x in (a, b, c, s, plus))
+    memory = Memory(a.size + b.size + c.size + s.size + n + 10 * GAP + room_of(m, n, k, ta, tb))
+    at_a, at_b, at_c, at_s, at_plus = map(memory.put, (a, b, c, s, plus))
+    room = memory.end
+    run_kernel(
+        "tiled_gemm", memory.numbers, c=at_c, start=at_s if start else 0, bias=at_plus if bias else 0, a=at_a, b=at_b,
+        m=m, n=n, k=k, lda=a.shape[1], ldb=b.shape[1], ldc=c.shape[1], ta=int(ta), tb=int(tb), adds=int(adds),
+        room=room,
+    )  # fmt: skip
+    left = a[:, :m].T if ta else a[:, :k]
+    right = b[:, :k].T if tb else b[:, :n]
+    expected = left.astype(float) @ right.astype(float) + (plus if bias else 0)
+    expected += c[:, :n] if adds else s[:, :n] if start else 0
+    size = np.abs(left).astype(float) @ np.abs(right).astype(float) + 1
+    found = memory.array(at_c, c.shape)
+    assert (np.abs(found[:, :n] - expected) < 1e-6 * size).all()
+    np.testing.assert_array_equal(found[:, n:], c[:, n:])
+    np.testing.assert_array_equal(memory.array(at_a, a.shape), a)
+    np.testing.assert_array_equal(memory.array(at_b, b.shape), b)
+    memory.assert_untouched_from(room + room_of(m, n, k, ta, tb))
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_products_of_any_shape(seed):
+    rng = np.random.default_rng(seed)
+    m, n, k = (int(rng.integers(1, 100)) for _ in range(3))
+    ta, tb, adds, start, bias = rng.integers(0, 2, 5).astype(bool)
+    check_product(rng, m, n, k, ta, tb, adds, start and not adds, bias and not ta)
+
+
+@pytest.mark.parametrize(("ta", "tb"), [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize("adds", [False, True])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (9, 50, DEPTH + 5),  # summed in two passes
+        (40, 1000, 600),  # several blocks of B, the last one narrow
+        (BLOCK // 500 + 3, 21, 500),  # so tall that its transpose is laid out instead
+    ],
+    ids=str,
+)
+def test_large_products(shape, ta, tb, adds):
+    check_product(np.random.default_rng(1), *shape, ta, tb, adds)
+
+
+def reference_attention(qkv, d_out, heads, causal):
+    """Return out, weights and d_qkv in float64."""
+    batch, steps, row = qkv.shape
+    width = row // 3 // heads
+    q, k, v = (x.reshape(batch, steps, heads, width).swapaxes(1, 2) for x in np.split(qkv.astype(float), 3, axis=2))
+    d_o = d_out.astype(float).reshape(batch, steps, heads, width).swapaxes(1, 2)
+    scores = q @ k.swapaxes(2, 3) / np.sqrt(width)
+    if causal:
+        scores = np.where(np.tri(steps, dtype=bool), scores, -np.inf)
+    p = np.exp(scores - scores.max(-1, keepdims=True))
+    p /= p.sum(-1, keepdims=True)
+    d_p = d_o @ v.swapaxes(2, 3)
+    d_s = p * (d_p - (d_p * p).sum(-1, keepdims=True)) / np.sqrt(width)
+    merge = [
+        x.swapaxes(1, 2).reshape(batch, steps, -1) for x in (d_s @ k, d_s.swapaxes(2, 3) @ q, p.swapaxes(2, 3) @ d_o)
+    ]
+    return (p @ v).swapaxes(1, 2).reshape(batch, steps, -1), p, np.concatenate(merge, axis=2)
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+@pytest.mark.parametrize(
+    ("batch", "heads", "steps", "width"),
+    [
+        (1, 1, 1, 1), (2, 3, 5, 3), (1, 2, 8, 16), (2, 1, 9, 20), (1, 2, 31, 33), (1, 1, 33, 48), (1, 2, 64, 32),
+        (1, 1, 100, 100), (1, 1, 128, 64), (1, 1, QUERIES, 8), (1, 1, QUERIES + 1, 8), (1, 2, 2 * QUERIES + 70, 5),
+    ],
+)  # fmt: skip
+def test_attention_of_any_shape(batch, heads, steps, width, causal):
+    rng = np.random.default_rng(steps)
+    qkv = rng.normal(size=(batch, steps, 3 * heads * width)).astype(np.float32)
+    d_out = rng.normal(size=(batch, steps, heads * width)).astype(np.float32)
+    stride, rows = stride_of(steps), -(-steps // ROWS) * ROWS
+    room = room_of_attention(steps, width)
+    memory = Memory(2 * qkv.size + 2 * d_out.size + (batch * heads * rows + QUERIES) * stride + room + 10 * GAP)
+    at_qkv, at_d_out = memory.put(qkv), memory.put(d_out)
+    at_out, at_d_qkv = memory.room(d_out.shape), memory.room(qkv.shape)
+    at_weights, at_d_weights = memory.room((batch, heads, rows, stride)), memory.room((min(QUERIES, rows), stride))
+    sizes = {"batch": batch, "heads": heads, "steps": steps, "width": width, "causal": causal, "stride": stride}
+    sizes |= {"room": memory.end, "qkv": at_qkv, "weights": at_weights}
+    run_kernel("attention", memory.numbers, out=at_out, **sizes)
+    run_kernel("attention_back", memory.numbers, d_out=at_d_out, d_weights=at_d_weights, d_qkv=at_d_qkv, **sizes)
+    out, weights, d_qkv = reference_attention(qkv, d_out, heads, causal)
+    kept = memory.array(at_weights, (batch, heads, rows, stride))[:, :, :steps, :steps]
+    seen = np.tri(steps, dtype=bool) if causal else np.ones((steps, steps), bool)
+    np.testing.assert_allclose(kept[:, :, seen], weights[:, :, seen], atol=2e-6)
+    np.testing.assert_allclose(memory.array(at_out, out.shape), out, atol=1e-5)
+    np.testing.assert_allclose(memory.array(at_d_qkv, d_qkv.shape), d_qkv, atol=1e-5 * np.abs(d_qkv).max() + 1e-6)
+    np.testing.assert_array_equal(memory.array(at_qkv, qkv.shape), qkv)
+    np.testing.assert_array_equal(memory.array(at_d_out, d_out.shape), d_out)
+    memory.assert_untouched_from(memory.end + room)
+
+
+@pytest.mark.skipif("BYHAND_TEST_WIDTH" in os.environ, reason="this is the run of another width")
+@pytest.mark.parametrize(
+    "name", [name for name, lanes in processors.LANES.items() if processors.X86 and lanes < LANES]
+)
+def test_vectors_of_another_width(name):
+    """The tests above in a process that takes this processor for a smaller one."""
+    environment = os.environ | processors.SMALLER[name] | {"BYHAND_TEST_WIDTH": "1"}
+    command = [sys.executable, "-m", "pytest", __file__, "-q", "-p", "no:cacheprovider", "-W", "error"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3 * PATIENCE, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    assert " passed" in done.stdout
+
+
+def test_what_multiplies_is_said_and_chosen():
+    tiles, library = find_blas("tiles"), find_blas("scipy")
+    assert tiles.tiles
+    assert not library.tiles
+    assert tiles.name.startswith("register tiles, with ")
+    with pytest.raises(ConfigError, match="auto, tiles, mkl or scipy"):
+        find_blas("best")
