@@ -37,6 +37,12 @@ class Equation:
 
     `inputs` lists the symbols in the order of forward's arrays (trailing ones may be optional); `result` is what
     comes out. `latex` and `derivative` are the one home of the formulas.
+
+    role            what a model may choose it for, such as "activation"; "" for nothing
+    moves           it moves numbers and computes none
+    gradient_terms  (saved, d_results, slot, index, **static) -> Term: the arithmetic of one element of the gradient
+                    of input number `slot`; None where cotangents times slopes say it all
+    flops           (*shapes of inputs, **static) -> operations of forward and of the derivative
     """
 
     name: str
@@ -50,6 +56,10 @@ class Equation:
     vjp: Callable[..., tuple[Any, ...]]
     terms: Callable[..., Term]
     seed_names: tuple[str, ...] = ()
+    role: str = ""
+    moves: bool = False
+    gradient_terms: Callable[..., Term | None] | None = None
+    flops: Callable[..., tuple[int, int]] | None = None
 
     def __post_init__(self) -> None:
         _register(self)
