@@ -103,6 +103,15 @@ def test_every_equation_is_found_by_title_and_formula(name):
         ("S_ts", "attention_scores"),
         ("Q_i", "split_qkv"),
         ("P V", "mix"),
+        ("∂L/∂z", "cross_entropy"),
+        (r"\frac{\partial L}{\partial z}", "cross_entropy"),
+        ("∂𝐿/∂𝑧", "cross_entropy"),
+        ("∂ℓ/∂logits", "cross_entropy"),
+        ("dL/dS", "causal_softmax"),
+        ("∂L/∂W_{qkv}", "causal_self_attention"),
+        ("ｓｏｆｔｍａｘ", "softmax"),
+        ("ＬＮ（ｘ）", "layer_norm"),
+        ("ｄＬ／ｄＷ", "linear"),
     ],
 )
 def test_near_misses(query, expected):
@@ -157,6 +166,7 @@ def test_the_longest_query_is_answered_and_a_longer_one_refused(piece):
 
 def test_nothing_near_still_names_something():
     assert "softmax" in nearest("sftmxx")
+    assert nearest("ｓｆｔｍｘｘ") == nearest("sftmxx")
 
 
 def test_json_is_complete():

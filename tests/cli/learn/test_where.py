@@ -22,6 +22,12 @@ def test_answer_in_chinese(capsys):
     assert "前向" in said
 
 
+@pytest.mark.parametrize("query", ["∂L/∂z", "ｃｒｏｓｓ＿ｅｎｔｒｏｐｙ"])
+def test_derivatives_and_full_width_letters(query, capsys):
+    assert main(["where", query]) == 0
+    assert "(cross_entropy)" in capsys.readouterr().out.splitlines()[0]
+
+
 def test_json(capsys):
     assert main(["where", "w_qkv", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

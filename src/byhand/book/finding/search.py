@@ -7,6 +7,7 @@ seed name; a phrase or words of one; a near miss (difflib); a formula like one o
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
@@ -25,6 +26,8 @@ LONGEST_NAME = 80  # characters that are compared with names
 SPREAD = 0.23  # answers this much worse than the best are noise
 FORMULA = re.compile(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s")
 PRODUCT = re.compile(r"\s*[ABKPQSVWXY](\s+[ABKPQSVWXY])+\s*")  # P V is a formula, an MLP none
+WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff]+")  # of Chinese keyboards; of formulas copied from a PDF
+DERIVATIVE = re.compile(r"d ?(\w+) d ?(\w+)")  # in tokens: a quotient's line or stroke is none
 SYMBOL = re.compile(r"\s*[A-Z]_(\{[\sa-z\d,:+-]*\}|[a-z]{1,2})\s*")  # S_{b,i,j}: one letter with running indices
 STOP = re.compile("an?|the|of|in|is|it|to|and|or|for|with|by|on|at|as|from|where|what|how|does|do|that|this|equation")
 
@@ -53,8 +56,9 @@ def search(query: str) -> list[Match]:
     """
     if len(query) > LONGEST:
         raise ByhandError(f"the query has {len(query):,} characters. Ask in at most {LONGEST:,}.")
+    query = _narrow(query)
     best: dict[str, float] = {}
-    for name, score in (*_by_words(query), *_by_formula(query), *_by_symbol(query)):
+    for name, score in (*_by_words(query), *_by_formula(query), *_by_symbol(query), *_by_derivative(query)):
         best[name] = max(best.get(name, 0.0), score)
     known = entries()
     found = [Match(score, known[name]) for name, score in best.items() if score >= FOUND]
@@ -67,7 +71,7 @@ def search(query: str) -> list[Match]:
 def nearest(query: str, n: int = 5) -> list[str]:
     """Return the names and terms that look most like a query which nothing answers."""
     names = list(dict.fromkeys(p.text for p in _phrases()))
-    return get_close_matches(_plain(query[:LONGEST])[:LONGEST_NAME], names, n=n, cutoff=0.3)
+    return get_close_matches(_plain(_narrow(query[:LONGEST]))[:LONGEST_NAME], names, n=n, cutoff=0.3)
 
 
 @cache
@@ -205,6 +209,23 @@ def _by_symbol(query: str) -> Iterator[tuple[str, float]]:
             if any(asked[0] in formula.tokens(text) for text in texts):
                 yield name, score
                 break
+
+
+def _by_derivative(query: str) -> Iterator[tuple[str, float]]:
+    r"""`∂L/∂z` or `\frac{dL}{dz}`: first what reads z, whose derivative gives it, then what makes z."""
+    asked = DERIVATIVE.fullmatch(" ".join(formula.tokens(query)))
+    if not asked or not re.search(r"/|\\[td]?frac", query):
+        return
+    for name, entry in entries().items():
+        own = [{symbol["name"], "".join(formula.tokens(symbol["latex"]))} for symbol in entry.symbols]
+        reads, makes = (any(asked[2] in names for names in part) for part in (own[:-1], own[-1:]))
+        if reads or makes:
+            yield name, (0.99 if reads else 0.85) + 0.01 * (asked[1] in own[-1])
+
+
+def _narrow(query: str) -> str:
+    """Write full-width and mathematical letters as plain ones; NFKC of all would make x2 of x²."""
+    return WIDE.sub(lambda wide: unicodedata.normalize("NFKC", wide[0]), query)
 
 
 def _compact(text: str) -> str:
