@@ -94,12 +94,26 @@ def test_answers_from_a_pipe_that_never_ends(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("line", ["\0" * 1000, "9" * 5000, "(" * 100_000])
-def test_an_answer_without_end_is_one_line(line, monkeypatch, capsys):
-    answer(monkeypatch, line)
-    assert main(["work", "gelu", "--quiz"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: an answer has 1000 characters or more")
-    assert said.count("\n") == 1
+def test_after_an_answer_without_end_the_number_is_asked_for_again(line, monkeypatch, capsys):
+    answer(monkeypatch, "q")
+    assert main(["work", "gelu", "--quiz"]) == 0
+    asked = capsys.readouterr().out.splitlines()
+    answer(monkeypatch, line, "q")
+    assert main(["work", "gelu", "--quiz"]) == 0
+    again = capsys.readouterr().out.splitlines()
+    assert len(again) == len(asked) + 2  # why not, and the question
+    assert again.count("   ? ") == 1
+    assert sum("that is no number" in said for said in again) == 1
+
+
+def test_an_answer_from_a_pipe_without_a_line_end(monkeypatch, capsys):
+    class Forever(io.StringIO):
+        def readline(self, size=-1):
+            return "9" * min(size, 1000)
+
+    monkeypatch.setattr("sys.stdin", Forever())
+    assert main(["work", "gelu", "--quiz"]) == 0
+    assert "that is no number" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from byhand.book.practice.quiz import check
 from byhand.cli.arguments.parsing import parse
 from byhand.errors import ByhandError
 
-LONGEST = 1000  # characters of an answer, before it is read to its end
+LONGEST, REST = 1000, 1 << 20  # characters of an answer; of what follows them on its line, which is passed over
 TRIES = 50  # for one number, then it is shown: answers may come from a pipe that never ends
 SAID = {
     "en": {
@@ -147,5 +147,5 @@ def _read(prompt: str) -> str:
     if not line:
         raise EOFError
     if len(line) == LONGEST and not line.endswith("\n"):
-        raise ByhandError(f"an answer has {LONGEST} characters or more. Write it like 3/4, 0.75 or sqrt(2)/2.")
+        sys.stdin.readline(REST)
     return line
