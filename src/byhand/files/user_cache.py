@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shutil
 import stat
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from byhand.files.reading import read_with_facts
+
+DAY = 24 * 60 * 60  # seconds
 
 
 def cache_folder() -> Path | None:
@@ -53,6 +58,7 @@ def write_own(path: Path, content: bytes) -> None:
     facts = os.lstat(path.parent)
     if not stat.S_ISDIR(facts.st_mode) or not _is_own(facts):
         raise PermissionError(1, "it belongs to another user, or others may write to it", str(path.parent))
+    remove_older(path.parent, rf"\..+{re.escape(path.suffix)}-\w{{8}}", 1)  # left by processes that were killed
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -64,6 +70,19 @@ def write_own(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def remove_older(folder: Path, names: str, days: int) -> None:
+    """Remove a folder's own files and folders whose names fit a pattern, unchanged for so many days; no link."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            facts = entry.stat(follow_symlinks=False)
+            if not re.fullmatch(names, entry.name) or not _is_own(facts) or time.time() - facts.st_mtime < days * DAY:
+                continue
+            if stat.S_ISDIR(facts.st_mode):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            elif stat.S_ISREG(facts.st_mode):
+                os.unlink(entry.path)
 
 
 def _is_own(facts: os.stat_result) -> bool:

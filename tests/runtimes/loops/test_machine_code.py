@@ -171,7 +171,8 @@ def test_a_compiling_process_that_dies_is_one_line(monkeypatch, cache):
     monkeypatch.setattr(building, "_addresses", {})
     monkeypatch.setattr(sys, "executable", shutil.which("true") or sys.executable)
     with pytest.raises(
-        building.ConfigError, match=r"cannot compile the kernel gelu: its process ended with code 0.*--runtime numpy"
+        building.ConfigError,
+        match=r"cannot compile the kernel gelu: its process ended with code 0.*Use the numpy runtime",
     ):
         building.addresses_of(["gelu"])
 
@@ -261,3 +262,28 @@ def test_nothing_is_compiled_any_more_once_a_run_is_prepared(monkeypatch, tmp_pa
 
     monkeypatch.setattr(building, "addresses_of", compiles)
     assert [progress.step for progress in training(trainer, tmp_path)] == [1, 2, 3]
+
+
+def test_rooms_that_nothing_has_used_for_long_go(tmp_path, monkeypatch):
+    monkeypatch.setenv("BYHAND_CACHE", str(tmp_path))
+    rooms = [tmp_path / f"loops-{digit * 16}" for digit in "012"]
+    others = [tmp_path / "loops-", tmp_path / "corpus", tmp_path / "elsewhere"]
+    for room in (*rooms, *others):
+        room.mkdir()
+        (room / "gelu.o").write_bytes(b"code")
+        os.utime(room, (0, 0))
+    os.utime(rooms[0])
+    link = tmp_path / f"loops-{'3' * 16}"
+    if os.name != "nt":
+        link.symlink_to("elsewhere")
+        os.utime(link, (0, 0), follow_symlinks=False)
+    machine_code.keep("relu", b"code")
+    own = machine_code.folder()
+    assert {p.name for p in tmp_path.glob("loops-*")} >= {own.name, rooms[0].name, "loops-"}
+    assert not rooms[1].exists()
+    assert not rooms[2].exists()
+    assert all((room / "gelu.o").exists() for room in others)
+    assert link.is_symlink() or os.name == "nt"
+    os.utime(own, (0, 0))
+    assert machine_code.read("relu")[0] == b"code"
+    assert own.stat().st_mtime > 0

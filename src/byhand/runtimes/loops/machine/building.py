@@ -111,11 +111,11 @@ def _from_processes(kernels: list[str]) -> Iterator[tuple[str, bytes]]:
                 compilers.append(Compiler(waiting, answers))
                 continue
             if not answer.code:
-                raise ConfigError(f"cannot compile the kernel {answer.name}: {answer.why}. Use --runtime numpy.")
+                raise ConfigError(f"cannot compile the kernel {answer.name}: {answer.why}. Use the numpy runtime.")
             left -= 1
             yield answer.name, answer.code
     except OSError as error:
-        raise ConfigError(f"cannot start a compiling process: {reason(error)}. Use --runtime numpy.") from None
+        raise ConfigError(f"cannot start a compiling process: {reason(error)}. Use the numpy runtime.") from None
     finally:
         for compiler in compilers:
             compiler.process.kill()

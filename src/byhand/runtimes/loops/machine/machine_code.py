@@ -10,9 +10,11 @@ computes the same bits as every later one.
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from ctypes import CFUNCTYPE, addressof, c_int32, c_int64, c_void_p
 from functools import cache
 from importlib.metadata import version
@@ -20,10 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from byhand.errors import reason
-from byhand.files.user_cache import cache_folder, read_own, write_own
+from byhand.files.user_cache import cache_folder, read_own, remove_older, write_own
 from byhand.runtimes.loops.machine.processor import target
 
 LARGEST = 16 << 20  # bytes of an object file
+UNUSED = 90  # days after which the room of other sources, versions or a processor goes
 ENTRY = "byhand_"  # with the kernel's name, the symbol of its one way in
 SOURCES = ("machine/native.py", "machine/processor.py", "machine/compiler.py", "run/replay.py")
 
@@ -67,6 +70,8 @@ def read(kernel: str) -> tuple[bytes | None, str]:
         return None, ""
     except OSError as error:
         return None, f"is not used: {reason(error)}"
+    with suppress(OSError):
+        os.utime(path.parent)  # its room is in use
     header, _, code = content.partition(b"\n")
     return (code, "") if header == _header(kernel, code) else (None, "is damaged")
 
@@ -77,6 +82,7 @@ def keep(kernel: str, code: bytes) -> None:
     if path is None:
         raise OSError(2, "this user has no home")
     write_own(path, _header(kernel, code) + b"\n" + code)
+    remove_older(path.parent.parent, "loops-[0-9a-f]{16}", UNUSED)
 
 
 def _header(kernel: str, code: bytes) -> bytes:
