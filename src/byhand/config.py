@@ -23,6 +23,7 @@ MOST = {  # what no machine of today can use, and what nothing needs to be built
     **dict.fromkeys(("steps", "warmup_steps", "eval_interval", "save_interval"), 10**12),
     "seed": 2**63 - 1,
 }
+KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}
 Weights = Literal["float32", "bfloat16"]  # what generation reads
 
 
@@ -66,7 +67,7 @@ class ModelConfig:
             near = sorted(divisors, key=lambda h: abs(h - self.n_heads))[:2]
             raise ConfigError(
                 f"n_heads {_brief(self.n_heads)} does not divide d_model {self.d_model}. "
-                f"Use --n-heads {' or '.join(map(str, sorted(near)))}."
+                f"Use n_heads {' or '.join(map(str, sorted(near)))}."
             )
 
     @property
@@ -125,12 +126,12 @@ class OptimConfig:
         _at_least(self, 0, "lr", "warmup_steps", "weight_decay", "grad_clip")
         _at_most(self)
         if self.min_lr is not None and not 0 <= self.min_lr <= self.lr:
-            raise ConfigError(f"min_lr {self.min_lr} must lie between 0 and lr {self.lr}. Lower --min-lr.")
+            raise ConfigError(f"min_lr {self.min_lr} must lie between 0 and lr {self.lr}. Lower min_lr.")
         for name in ("beta1", "beta2"):
             if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}, but must be in [0, 1). Use --{name} 0.9.")
+                raise ConfigError(f"{name} is {getattr(self, name)}, but must be at least 0 and below 1. Use 0.9.")
         if not self.eps > 0:
-            raise ConfigError(f"eps is {self.eps}, but must be positive. Use --eps 1e-8.")
+            raise ConfigError(f"eps is {self.eps}, but must be positive. Use 1e-8.")
 
     @property
     def floor_lr(self) -> float:
@@ -221,9 +222,10 @@ def _check_types(config: Any) -> None:
             continue
         wanted = (*kinds, int) if float in kinds else kinds
         if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
-            raise ConfigError(f"{name} is {_brief(value)}, which is not {kinds[0].__name__}.")
+            kind = KINDS.get(kinds[0], kinds[0].__name__)
+            raise ConfigError(f"{name} is {_brief(value)}, but must be {kind}{_example(config, name)}.")
         if float in kinds and value is not None and not abs(value) <= sys.float_info.max:
-            raise ConfigError(f"{name} is {_brief(value)}, but must be a finite number.")
+            raise ConfigError(f"{name} is {_brief(value)}, but must be a finite number{_example(config, name)}.")
 
 
 def _at_least(config: Any, low: int, *names: str) -> None:
@@ -231,9 +233,9 @@ def _at_least(config: Any, low: int, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
         if value < low:
-            flag, default = name.replace("_", "-"), type(config).__dataclass_fields__[name].default
+            default = type(config).__dataclass_fields__[name].default
             usual = max(low, 1) if default is None else default
-            raise ConfigError(f"{name} is {_brief(value)}, but must be at least {low}. Use --{flag} {usual}.")
+            raise ConfigError(f"{name} is {_brief(value)}, but must be at least {low}. Use {usual}.")
 
 
 def _at_most(config: Any) -> None:
@@ -241,13 +243,17 @@ def _at_most(config: Any) -> None:
     for f in fields(config):
         value, most = getattr(config, f.name), MOST.get(f.name)
         if most is not None and value is not None and value > most:
-            flag = f.name.replace("_", "-")
-            raise ConfigError(f"{f.name} is {_brief(value)}, but can be at most {most}. Use a smaller --{flag}.")
+            raise ConfigError(f"{f.name} is {_brief(value)}, but can be at most {most}. Use a smaller one.")
+
+
+def _example(config: Any, name: str) -> str:
+    default = type(config).__dataclass_fields__[name].default
+    return f", such as {default!r}" if type(default) in (int, float, str) else ""
 
 
 def _brief(value: Any) -> str:
     """Return how a value is written, or its beginning; Python refuses to write out integers of over 4,300 digits."""
     if isinstance(value, int) and abs(value) > 10**24:
         return "a number of over 24 digits"
-    said = repr(value)
+    said = str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)
     return said if len(said) <= 80 else f"{said[:80]}…"

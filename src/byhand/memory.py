@@ -44,5 +44,5 @@ def require_room(config: TrainConfig) -> None:
     if have is not None and need > OF_MEMORY * have:
         raise ConfigError(
             f"this run needs at least {need / 1e9:,.1f} GB, but the machine has {have / 1e9:,.1f} GB of memory. "
-            f"Use a smaller model, --batch-size, --grad-accum or --eval-windows."
+            f"Start a run with a smaller model, --batch-size, --grad-accum or --eval-windows."
         )

@@ -80,7 +80,7 @@ def _held(run: Path) -> BinaryIO:
             file.close()
         if busy:
             raise CheckpointError(
-                f"{run} is in use by {holder or 'another process'}. Wait for it, or choose another folder with --out."
+                f"{run} is in use by {holder or 'another process'}. Wait for it, or train in another folder."
             ) from None
         raise CheckpointError(
             f"cannot use {run / LOCK}: {reason(error)}. Check its permissions and the free space, "

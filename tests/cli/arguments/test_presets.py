@@ -30,10 +30,13 @@ from byhand.errors import ConfigError
         (b"[optim.lr]\na = 1", "'lr' is a table, but must be a value"),
         (b"[optimizer]\nlr = 1", "'optimizer' is a table"),
         (b"model = 3", "unknown key 'model'"),
-        (b"steps = nan", "which is not int"),
+        (b"steps = nan", ": steps is nan, but must be a whole number, such as 1000."),
         (b"[optim]\nlr = inf", "must be a finite number"),
-        (b"steps = true", "which is not int"),
-        (b"steps = 2020-01-01", "which is not int"),
+        (b"[optim]\nlr = -1", ": lr is -1, but must be at least 0. Use 0.003."),
+        (b"n_heads = 3", ": n_heads 3 does not divide d_model 64. Use n_heads 2 or 4."),
+        (b"data = 3", ": data is 3, but must be text in quotes, such as 'python-stdlib'."),
+        (b"steps = true", ": steps is true, but must be a whole number"),
+        (b"steps = 2020-01-01", ": steps is 2020-01-01, but must be a whole number"),
         (b'"\\u001b[31m" = 1', r"unknown key '\x1b[31m'"),
         (b'"' + b"x" * 9000 + b'" = 1', "unknown key 'xxx"),
         (b"\xff\xfe", "is not TOML: 'utf-8' codec can't decode"),
@@ -53,6 +56,7 @@ def test_hostile_toml_is_one_line(tmp_path, content, words):
         with_toml(PRESETS["tiny"], path)
     assert time.process_time() - begun < 1
     assert words in str(error.value)
+    assert str(path) in str(error.value)
     assert len(str(error.value)) < 500
     assert "\x1b" not in str(error.value)
 

@@ -8,6 +8,7 @@ import pytest
 from byhand.bench.shapes import SHAPES, shape_of
 from byhand.cli.main import main
 from byhand.errors import ConfigError
+from byhand.runtimes import loops
 
 needs_loops = pytest.mark.skipif(
     importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None,
@@ -138,3 +139,10 @@ def test_plan_settings_that_do_not_belong_together_are_refused(capsys):
     assert "--weights bfloat16" in capsys.readouterr().err
     assert main(["plan", "--weights", "bfloat16"]) == 2
     assert "--of decode" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("of", ["train", "decode"])
+def test_a_plan_without_numba_advises_no_flag_that_it_lacks(monkeypatch, capsys, of):
+    monkeypatch.setattr(loops, "missing", lambda: ["Numba"])
+    assert main(["plan", "--of", of]) == 2
+    assert capsys.readouterr().err == "error: plan needs Numba. Use pip install 'byhand[fast]'.\n"

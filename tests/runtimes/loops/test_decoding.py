@@ -337,7 +337,7 @@ def test_a_model_with_an_equation_without_a_kernel_is_generated_by_numpy():
     for _ in range(2):
         text = generate(gpt, [1, 2], 8, GREEDY)
         assert text.runtime == "numpy"
-        assert text.why == "no kernel generates with mul. Use --runtime numpy."
+        assert text.why == "no kernel generates with mul. Use the numpy runtime."
         assert list(text) == list(generate(gpt, [1, 2], 8, GREEDY, runtime="numpy"))
     with pytest.raises(ConfigError, match="no kernel generates with mul"):
         generate(gpt, [1, 2], 8, GREEDY, runtime="loops")

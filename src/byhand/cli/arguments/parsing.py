@@ -19,6 +19,7 @@ MOST_CHARACTERS = 1 << 17  # of all arguments; tyro takes a second to refuse as 
 LONGEST_FLAG = 60  # characters: tyro compares an unknown one with each that there is, which takes long
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"  # what word processors make of - and --
 COMPLETION = re.compile("--tyro[-_](print|write)[-_]completion")
+SETTING = re.compile(r"(Use |Lower )?(?<![\w-])([a-z]\w*)")  # in words about one
 SHELLS = ("bash", "zsh", "tcsh", "fish")
 
 ALIASES = {
@@ -48,7 +49,7 @@ def parse(options: type[Options], arguments: list[str], prog: str, default: Any 
                 args=arguments,
                 prog=prog,
                 default=tyro.MISSING_NONPROP if default is None else default,
-                config=(tyro.conf.OmitArgPrefixes,),
+                config=(tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone),
             )
     except SystemExit as stop:
         if stop.code in (0, None):
@@ -115,7 +116,7 @@ def _one_line(box: str, arguments: Sequence[str]) -> tuple[str, bool]:
     said = " ".join(words[1:] if len(words) > 1 else words) or "bad arguments"
     said = said.partition(" Argument helptext:")[0]
     if own := re.match(r"Error parsing (?!--)[\w.]+: (.*)", said):
-        return own[1], True
+        return SETTING.sub(lambda m: _as_flag(m, arguments), own[1]), True
     if wrong := re.match(r"Error parsing (--[\w-]+): (.*)", said):
         return _wrong_value(wrong[1], wrong[2], given(arguments, wrong[1])), False
     said, _, meant = said.partition(" Perhaps you meant:")
@@ -124,6 +125,13 @@ def _one_line(box: str, arguments: Sequence[str]) -> tuple[str, bool]:
         return f"{missing[1]} needs a value (one that begins with - is written {missing[1]}=-x).", False
     flags = re.findall(r"--[a-z][\w-]*", meant)
     return (f"{said} Perhaps you meant {flags[0]}." if flags else said), False
+
+
+def _as_flag(setting: re.Match[str], arguments: Sequence[str]) -> str:
+    """Return a setting's name as its flag where the flag was given, or where it is advised."""
+    advice, name = setting.groups("")
+    flag = f"--{name.replace('_', '-')}"
+    return advice + (flag if (advice and "_" in name) or given(arguments, flag) is not None else name)
 
 
 def _wrong_value(flag: str, reason: str, written: str | None) -> str:

@@ -63,8 +63,11 @@ def with_toml(config: TrainConfig, path: Path) -> TrainConfig:
             f"--config {shown(path, 200)} has an unknown key {quoted(strangers[0])}. "
             "`byhand train --help` lists them."
         )
-    parts = {section: replace(getattr(config, section), **values) for section, values in nested.items()}
-    return replace(config, **parts, **flat)
+    try:
+        parts = {section: replace(getattr(config, section), **values) for section, values in nested.items()}
+        return replace(config, **parts, **flat)
+    except ConfigError as error:
+        raise ConfigError(f"--config {shown(path, 200)}: {error}") from None
 
 
 def named_in_toml(path: Path) -> set[str]:

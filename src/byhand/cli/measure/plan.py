@@ -82,6 +82,8 @@ def main(arguments: list[str]) -> int:
         raise ConfigError("--dtype is training's. Use --weights bfloat16 with --of decode or prefill.")
     if options.of == "train" and (options.weights != "float32" or options.streams != 1):
         raise ConfigError("--weights and --streams are generation's. Use them with --of decode or prefill.")
+    if missing := loops.missing():
+        raise ConfigError(f"plan needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
     shape = shape_of(options.shape)
     plan = _training(options, shape) if options.of == "train" else _generation(options, shape)
     from byhand.runtimes.loops.run import profile
@@ -118,8 +120,6 @@ def _training(options: Options, shape: Shape) -> Plan:
 
 
 def _generation(options: Options, shape: Shape) -> Plan:
-    if missing := loops.missing():
-        raise ConfigError(f"plan needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
     if not 1 <= options.streams <= MOST_STREAMS or shape.seq_len < 2:
         raise ConfigError(f"a plan of generation needs --streams from 1 to {MOST_STREAMS:,}, and T above 1.")
     from byhand.runtimes.loops.run.decoding import LoopsDecoder

@@ -75,7 +75,9 @@ class Builder:
             return self.inputs.setdefault(name, Buffer(name, tuple(tensor.shape), "input", "int32"))
         if isinstance(tensor.data, Outline):
             name = tensor.name or "an array"
-            raise ConfigError(f"{name} is computed beside the graph, so no plan can compute it. Use --runtime numpy.")
+            raise ConfigError(
+                f"{name} is computed beside the graph, so no plan can compute it. Use the numpy runtime."
+            )
         if key(tensor) not in self._made:
             self._made[key(tensor)] = Buffer(tensor.name or "constant", tuple(tensor.shape), "constant")
             self.array_constants.append((self._made[key(tensor)], tensor.data))

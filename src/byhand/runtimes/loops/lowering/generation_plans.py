@@ -132,11 +132,11 @@ def _emit(builder: Builder, arena: Arena, fusions: tuple[Fusion, ...], last: str
         groups = groups[: 1 + max(i for i, group in enumerate(groups) if group.rule == last)]
     strange = next((group.nodes[-1] for group in groups if group.rule == "reference"), None)
     if strange is not None:
-        raise NoKernelError(f"no kernel generates with {strange.equation.name}. Use --runtime numpy.")
+        raise NoKernelError(f"no kernel generates with {strange.equation.name}. Use the numpy runtime.")
     for group in groups:
         group.forward(builder, group)
     if builder.array_constants:
-        raise NoKernelError(f"no kernel generates with {builder.array_constants[0][0].name}. Use --runtime numpy.")
+        raise NoKernelError(f"no kernel generates with {builder.array_constants[0][0].name}. Use the numpy runtime.")
     for name, buffer in builder.parameter_buffers.items():
         buffer.offset = arena.place[name]
 

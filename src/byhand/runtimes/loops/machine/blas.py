@@ -65,7 +65,7 @@ def _library(name: str) -> Blas:
         if path is not None:
             return _mkl(path)
         if name == "mkl":
-            raise ConfigError("MKL is not installed. Use pip install byhand[mkl], or --blas auto.")
+            raise ConfigError("MKL is not installed. Use pip install 'byhand[mkl]', or --blas auto.")
     return _scipy()
 
 

@@ -22,7 +22,7 @@ def team_size(threads: int | None) -> int:
     """Return the number of threads to use, all cores for None. ConfigError for one that cannot be meant."""
     size = cores() if threads is None else threads
     if not 1 <= size <= MOST_THREADS:
-        raise ConfigError(f"threads is {size}, but must be between 1 and {MOST_THREADS}. Use --threads {cores()}.")
+        raise ConfigError(f"threads is {size}, but must be between 1 and {MOST_THREADS}. Use {cores()}.")
     return size
 
 
@@ -78,7 +78,7 @@ class ThreadTeam:
             if isinstance(error, (RuntimeError, MemoryError)):  # what Python raises where the system refuses
                 less = max(1, started // 2)
                 raise ConfigError(
-                    f"the system started only {started} of {self.size - 1} threads. Use --threads {less}."
+                    f"the system started only {started} of {self.size - 1} threads. End other programs or use {less}."
                 ) from None
             raise
 

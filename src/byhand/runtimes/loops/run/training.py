@@ -75,7 +75,7 @@ class LoopsRuntime:
         rules: tuple[Fusion, ...] = FUSIONS,
     ) -> None:
         if any(str(p.dtype) != "float32" for p in model.parameters().values()):
-            raise ConfigError("the loops runtime computes in float32. Use --runtime numpy for float64.")
+            raise ConfigError("the loops runtime computes in float32. Use the numpy runtime for float64.")
         self.model = model
         self.optimizer = optimizer
         self.threads = team_size(threads)
