@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from contextlib import suppress
 from pathlib import Path
 
@@ -61,6 +62,13 @@ def is_of_byhand(folder: Path) -> bool:
     return is_run(folder) or _is_sealed(folder)
 
 
+def without_checkpoint(folder: Path) -> CheckpointError:
+    """Return what to raise for a folder without a checkpoint: a run that was stopped early, or no run."""
+    if is_run(folder):
+        return CheckpointError(f"{folder} has no checkpoint yet. Unless it trains now, give its command again.")
+    return CheckpointError(f"{folder} holds no checkpoint. Give a folder that `byhand train` made.")
+
+
 def require_readable(folder: Path) -> None:
     """Raise CheckpointError if what a folder, which is there, holds cannot be listed or found."""
     try:
@@ -90,7 +98,9 @@ def require_free(run: Path) -> None:
     steps = [name for name in names if step_of(name) is not None]
     mark = _mark(run)
     if any(map(_is_sealed, checkpoints(run))):
-        raise CheckpointError(f"{run} holds a run already. Use --resume {run}, or another folder with --out.")
+        raise CheckpointError(
+            f"{run} holds a run already. Use --resume {shlex.quote(str(run))}, or another folder with --out."
+        )
     if mark == MARK and steps:
         raise CheckpointError(f"{run} holds a run whose {steps[-1]} is damaged. Choose another folder with --out.")
     cut_short = names == [MARKER] and mark is not None and MARK.startswith(mark)

@@ -11,6 +11,7 @@ it, and nothing is read that is larger than the config allows. Older checkpoints
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Container, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from byhand.files.run_folder import (
     is_checkpoint,
     require_readable,
     step_of,
+    without_checkpoint,
 )
 from byhand.files.sealed import Sealed, as_json, manifest
 from byhand.files.tensor_file import sizes, tensors
@@ -142,7 +144,9 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
     A damaged one is passed over with a warning in `.warnings`. Raises CheckpointError if none is whole.
     """
     if not os.path.isdir(run):
-        raise CheckpointError(f"there is no run {run}. Check the path, or start one with `byhand train --out {run}`.")
+        raise CheckpointError(
+            f"there is no run {run}. Check the path, or start one with `byhand train --out {shlex.quote(str(run))}`."
+        )
     require_readable(run)
     if is_checkpoint(run):
         return _read(run, moments)
@@ -163,7 +167,7 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
             break
     if warnings:
         raise CheckpointError(f"{warnings[0]} No older one is whole; start again with `byhand train`.")
-    raise CheckpointError(f"{run} holds no checkpoint. Give a folder that `byhand train` made.")
+    raise without_checkpoint(run)
 
 
 def load_model(run: str | Path) -> TinyGPT:

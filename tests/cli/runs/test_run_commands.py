@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from byhand.train import Trainer
+from cli import inside
 from cli.process import PATIENCE, TINY, byhand, environment, error_line, write_text
 
 
@@ -114,6 +116,7 @@ BAD = [
     (["eval", "RUN"], "--data"),
     (["eval", "RUN", "--data", "RUN/latest", "--stride", "99"], "stride is 99"),
     (["info", "missing"], "there is no run missing"),
+    (["info", "not there"], "`byhand train --out 'not there'`"),
     (["plot", "missing"], "there is no run missing"),
     (["trian"], "Did you mean train"),
 ]
@@ -152,3 +155,20 @@ def test_info_of_one_checkpoint_is_of_its_step(run):
     facts = json.loads(byhand("info", ".", "--json", cwd=run / "step-00000004").stdout)
     assert (facts["step"], set(facts["checkpoints"])) == ("4 of 6", {"step-00000004", "step-00000006"})
     assert facts["val/loss"] != json.loads(byhand("info", run, "--json").stdout)["val/loss"]
+
+
+def test_a_run_that_was_interrupted_before_its_first_step(tmp_path, monkeypatch):
+    def interrupt(trainer):
+        raise KeyboardInterrupt
+
+    write_text(tmp_path / "text.txt")
+    again = ("train", *TINY, "--runtime", "numpy", "--data", "text.txt", "--out", "run")
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "prepare", interrupt)
+        done = inside.byhand(*again, cwd=tmp_path)
+    assert done.returncode == 130
+    assert done.stderr.endswith(b"\ninterrupted before training began: give the same command again\n")
+    for command in (["info", "run"], ["sample", "run"], ["plot", "run"], ["train", "--resume", "run"]):
+        said = error_line(inside.byhand(*command, cwd=tmp_path))
+        assert said == "error: run has no checkpoint yet. Unless it trains now, give its command again.", command
+    assert inside.byhand(*again, cwd=tmp_path).returncode == 0

@@ -162,13 +162,15 @@ BAD = [
     (["--data", "empty.txt"], "empty.txt is empty"),
     (["--data", "short.txt"], "short.txt holds .* bytes, but seq_len 16 needs at least 17"),
     (["--data", "folder"], "holds no text"),
-    (["--d-model", "30", "--n-heads", "4"], "n_heads 4 does not divide d_model 30. Use --n-heads 3 or 5"),
+    (["--d-model", "30", "--n-heads", "4"], "--n-heads 4 does not divide --d-model 30. Use --n-heads 3 or 5"),
     (["--steps", "many"], "--steps many is not an integer. See byhand train --help"),
-    (["--steps", "0"], "^error: steps is 0, but must be at least 1. Use --steps 1000.$"),
-    (["--lr", "-1"], "lr is -1"),
-    (["--lr", "nan"], "lr is nan"),
-    (["--min-lr", "1"], "min_lr 1.0 must lie between 0 and lr"),
-    (["--val-fraction", "1.5"], "val_fraction is 1.5"),
+    (["--steps", "0"], "^error: --steps is 0, but must be at least 1. Use 1000.$"),
+    (["--n-head", "3"], "^error: --n-heads 3 does not divide --d-model 16. Use --n-heads 2 or 4.$"),
+    (["--lr", "-1"], "^error: --lr is -1"),
+    (["--lr", "nan"], "^error: --lr is nan"),
+    (["--min-lr", "1"], "^error: --min-lr 1.0 must lie between 0 and lr 0.003. Lower --min-lr.$"),
+    (["--val-fraction", "1.5"], "^error: --val-fraction is 1.5"),
+    (["--d-ff", "None"], "--d-ff None is not an integer"),
     (["--activation", "tanh"], "tanh"),
     (["--dtype", "float16"], "float16"),
     (["--vocab-size", "50"], "text.txt holds the byte 122, but vocab_size 50 has ids 0 to 49. Use --vocab-size 256"),
@@ -177,11 +179,13 @@ BAD = [
     (["--lr"], "--lr needs a value"),
     (["--seed", "1.5"], "--seed 1.5 is not an integer"),
     (["--d-ff", "x"], "--d-ff x is not an integer"),
+    (["--preset", ""], "there is no preset ''. Use one of tiny, nano, small, seed."),
+    (["--config="], "cannot read --config"),
     (["--preset", "huge"], "there is no preset 'huge'. Use one of tiny"),
     (["--config", "missing.toml"], "cannot read --config missing.toml"),
     (["--config", "bad.toml"], "is not TOML"),
     (["--config", "unknown.toml"], "unknown key 'stepz'"),
-    (["--config", "typed.toml"], "steps is 'many', which is not int"),
+    (["--config", "typed.toml"], "--config typed.toml: steps is 'many', but must be a whole number, such as 1000"),
     (["--stesp", "3"], "Perhaps you meant --steps"),
     (["--resume", "missing"], "there is no run missing"),
     (["--resume", "folder"], "holds no checkpoint"),
@@ -283,6 +287,9 @@ def test_one_checkpoint_is_no_run_to_resume(tmp_path, text):
     assert line.endswith("is one checkpoint of a run. Use --resume run.")
     inside = error_line(byhand("train", "--resume", ".", cwd=tmp_path / "run" / "step-00000004"))
     assert inside.endswith(f"Use --resume {tmp_path / 'run'}.")
+    (tmp_path / "run").rename(tmp_path / "my run")
+    assert "Use --resume 'my run'." in error_line(byhand("train", "--resume", "my run/step-00000004", cwd=tmp_path))
+    assert "Use --resume 'my run', or" in error_line(byhand("train", "--out", "my run", cwd=tmp_path))
 
 
 def test_a_text_that_changes_under_way_stops_the_run(tmp_path):

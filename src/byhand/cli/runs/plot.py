@@ -23,7 +23,7 @@ from byhand.cli.terminal.shown import shown
 from byhand.cli.terminal.text_plot import plot_to_string
 from byhand.errors import ByhandError, CheckpointError, reason
 from byhand.files.reading import read_regular
-from byhand.files.run_folder import is_run
+from byhand.files.run_folder import checkpoints, is_run, without_checkpoint
 from byhand.files.writing import replace
 from byhand.runs import metrics
 
@@ -50,6 +50,8 @@ def main(arguments: list[str]) -> int:
     if not os.path.isdir(options.run):
         raise CheckpointError(f"there is no run {name}. Check the path.")
     rows = metrics.read(options.run)
+    if not rows and is_run(options.run) and not checkpoints(options.run):
+        raise without_checkpoint(options.run)
     if not rows:
         raise CheckpointError(f"{name} has no {metrics.METRICS} with a step in it yet. Train it first.")
     curves = {"train loss": _thin(rows, "train/loss"), "validation loss": _thin(rows, "val/loss")}

@@ -64,15 +64,16 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     if "-" in arguments and sys.stdin.isatty():
         print("reading the text from standard input; end with Ctrl-D", file=sys.stderr)
-    base = preset(given_value(arguments, "--preset") or "nano")
-    if early := given_value(arguments, "--config"):
-        base = with_toml(base, Path(early))
+    named, file = given_value(arguments, "--preset"), given_value(arguments, "--config")
+    base = preset("nano" if named is None else named)
+    if file is not None:
+        base = with_toml(base, Path(file))
     options = parse(Options, arguments, "byhand train", Options(train=base))
     for flag in ("--out", "--resume"):
         if given_value(arguments, flag) == "":  # as a path it would be the current folder
             raise ConfigError(f"{flag} names no folder. Use a path, as in {flag} runs/mine.")
     keep_pages()
-    given = given_settings(arguments, given_value(arguments, "--preset"), options.config)
+    given = given_settings(arguments, named, options.config)
     if options.minutes is not None:
         require_sense(options.minutes, given, options.resume is not None)
     if options.resume:
@@ -111,9 +112,9 @@ def _resume(options: Options, arguments: list[str]) -> int:
     run_folder.require_readable(run)
     if run_folder.is_checkpoint(run):
         above = run.parent if run_folder.step_of(run.name) is not None else run.resolve().parent
-        raise CheckpointError(f"{run} is one checkpoint of a run. Use --resume {above}.")
+        raise CheckpointError(f"{run} is one checkpoint of a run. Use --resume {shlex.quote(str(above))}.")
     if not run_folder.checkpoints(run):
-        raise CheckpointError(f"{run} holds no checkpoint, so there is nothing to resume. Start with --out {run}.")
+        raise run_folder.without_checkpoint(run)
     if not run_folder.is_run(run):  # nothing is written into a folder that is somebody's own
         checkpoint.load(run)
     with locked(run) as place:
@@ -157,13 +158,16 @@ def _train(
 ) -> int:
     """Train to the end or to the first signal; save, and say how to go on."""
     run = place.run
-    identity = _identity(text, run)
-    if start and "sha256" in start.state["text"]:
-        require_same_text(start, identity)
-    train, val = ByteDataset(text.tokens, text.name).split(config.data.val_fraction, config.model.seq_len)
-    trainer = Trainer(config, train, val, start, identity)
-    _say_what_begins(trainer, text, run)
-    trainer.prepare()  # before a signal waits for the end of a step, and before time is taken
+    try:
+        identity = _identity(text, run)
+        if start and "sha256" in start.state["text"]:
+            require_same_text(start, identity)
+        train, val = ByteDataset(text.tokens, text.name).split(config.data.val_fraction, config.model.seq_len)
+        trainer = Trainer(config, train, val, start, identity)
+        _say_what_begins(trainer, text, run)
+        trainer.prepare()  # before a signal waits for the end of a step, and before time is taken
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("before training began: give the same command again") from None
     begun, progress = time.monotonic(), None
     with StopRequest() as stop, Display(trainer.step, config.steps) as display, _saving(trainer, place):
         for progress in training(trainer, run):

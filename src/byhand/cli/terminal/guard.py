@@ -69,7 +69,8 @@ def _failed(error: BaseException, debug: bool, prog: str) -> int:
 
         say("".join(traceback.format_exception(error)).rstrip())
     if _is_interrupt(error):
-        say("interrupted")
+        said = error.args if isinstance(error, KeyboardInterrupt) else ()
+        say(" ".join(("interrupted", *said)))
         return INTERRUPTED
     match error:
         case ByhandError():
