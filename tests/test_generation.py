@@ -33,7 +33,7 @@ def model(dtype: str = "float64", **settings) -> TinyGPT:
 def test_logits_with_a_cache_are_those_of_the_whole_context(settings, chunks):
     gpt, rng = model(**settings), np.random.default_rng(0)
     tokens = rng.integers(0, 17, (3, 12))
-    cache = KVCache(gpt.config, 3, gpt.dtype)
+    cache = KVCache(gpt, 3)
     with no_grad():
         whole = gpt.forward_logits(tokens).data
         start = 0
@@ -78,7 +78,7 @@ def test_past_the_window_the_context_is_the_last_tokens_at_positions_from_0():
 def test_the_cache_holds_the_model_s_precision():
     for dtype in ("float32", "float64"):
         gpt = model(dtype)
-        cache = KVCache(gpt.config, 1, gpt.dtype)
+        cache = KVCache(gpt, 1)
         with no_grad():
             assert str(gpt.forward_logits([[1, 2]], cache).dtype) == dtype
         assert str(cache._store.dtype) == dtype
@@ -150,13 +150,13 @@ def test_settings_that_cannot_work_are_refused(settings):
 def test_a_cache_passes_no_gradient_and_says_so():
     gpt = model()
     with pytest.raises(DataError, match="passes no gradient back"):
-        gpt.forward_logits([[1, 2]], KVCache(gpt.config, 1, gpt.dtype))
+        gpt.forward_logits([[1, 2]], KVCache(gpt, 1))
 
 
 def test_a_cache_needs_the_causal_mask():
     gpt = model(causal=False)
     with no_grad(), pytest.raises(DataError, match="without causal mask"):
-        gpt.forward_logits([[1, 2]], KVCache(gpt.config, 1, gpt.dtype))
+        gpt.forward_logits([[1, 2]], KVCache(gpt, 1))
 
 
 def test_allowing_nothing_is_an_error():

@@ -7,6 +7,7 @@ import byhand as bh
 from byhand.engine import Tensor, no_grad
 from byhand.errors import ConfigError, DataError, ShapeError
 from byhand.model import parameter_shapes
+from byhand.runtimes.loops.graph.outline import Outline
 from model_cases import batch, every_setting, parameters, setting_name
 
 SEEDS = bh.ModelConfig(vocab_size=11, seq_len=6, d_model=4, n_layers=2)
@@ -351,3 +352,45 @@ def test_arrays_must_be_arrays():
     arrays = {name: p.data for name, p in bh.TinyGPT(bh.ModelConfig(d_model=4)).parameters().items()}
     with pytest.raises(ShapeError, match="wpe is a list"):
         bh.TinyGPT(bh.ModelConfig(d_model=4), arrays=arrays | {"wpe": arrays["wpe"].tolist()})
+
+
+class TestTracing:
+    """`logits_of` and `loss_of` take arrays as they are: under a tracer nothing may ask for a value."""
+
+    def test_the_traced_part_asks_for_no_value(self, monkeypatch):
+        def asked(self, *_):
+            raise AssertionError("a value was asked for")
+
+        for method in ("__bool__", "__int__", "__float__", "__index__", "__len__", "__iter__"):
+            monkeypatch.setattr(Outline, method, asked, raising=False)
+        for config in every_setting():
+            arrays = {name: Outline(shape, "float64") for name, shape in parameter_shapes(config).items()}
+            model = bh.TinyGPT(config, arrays=arrays)
+            tokens, targets = Outline((2, 5), "int64"), Outline((2, 5), "int64")
+            assert model.loss_of(tokens, targets).shape == ()
+            assert model.logits_of(Outline((2, 1), "int64"), Traced()).shape == (2, 1, 7)
+
+    def test_the_doors_ask(self):
+        model, wrong = bh.TinyGPT(SEEDS), np.array([[11]])
+        for call in (lambda: model.forward_logits(wrong), lambda: model.loss([[1]], wrong)):
+            with pytest.raises(DataError, match="hold the id 11"):
+                call()
+        with pytest.raises(IndexError):
+            model.logits_of(wrong)
+
+    def test_both_parts_give_the_same_numbers(self):
+        model, (tokens, targets) = bh.TinyGPT(SEEDS), some_batch(SEEDS)
+        assert model.loss_of(tokens, targets).item() == model.loss(tokens, targets).item()
+        np.testing.assert_array_equal(model.logits_of(tokens).data, model.forward_logits(tokens).data)
+
+
+class Traced:
+    """A cache of which not even the number of positions is known."""
+
+    length = Outline((), "int64")
+
+    def extend(self, layer, k, v):
+        return k, v
+
+    def advance(self, n):
+        pass

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, fields
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
+from byhand.engine.equation import with_role
 from byhand.errors import ConfigError
 
 Dtype = Literal["float32", "float64", "bfloat16"]
@@ -47,7 +49,7 @@ class ModelConfig:
     """pre: x + f(LN(x)), with a final LN. post: LN(x + f(x)), without."""
     norm_affine: bool = False
     """Give every LayerNorm a learned gain and bias."""
-    activation: Literal["gelu", "relu"] = "gelu"
+    activation: Literal[with_role("activation")] = "gelu"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """Non-linearity of the MLP."""
     causal: bool = True
     """Let positions attend only to themselves and earlier ones."""

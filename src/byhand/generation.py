@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from byhand.config import ModelConfig, Runtime, Weights
+from byhand.config import Runtime, Weights
 from byhand.engine import Tensor, no_grad
 from byhand.equations import softmax, temperature, top_k, top_p
 from byhand.errors import UNSOUND_LOGITS, ConfigError, DataError, NonFiniteError
@@ -49,9 +48,11 @@ class Sampling:
 class KVCache:
     """Keys and values of the positions so far: for each layer (B, H, S, D), allocated once for seq_len positions."""
 
-    def __init__(self, config: ModelConfig, batch_size: int, dtype: Any) -> None:
-        shape = (config.n_layers, 2, batch_size, config.n_heads, config.seq_len, config.head_width)
-        self._store = np.zeros(shape, dtype)
+    def __init__(self, model: TinyGPT, batch_size: int) -> None:
+        self._store = [
+            np.zeros((2, batch_size, heads, model.config.seq_len, width), model.dtype)
+            for heads, width in model.cache_shapes()
+        ]
         self.length = 0
 
     def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -181,7 +182,7 @@ def _rounded(model: TinyGPT) -> TinyGPT:
 def next_logits(model: TinyGPT, tokens: list[int], count: int, use_cache: bool = True) -> Iterator[np.ndarray]:
     """Yield `count` times the logits (V,) of what comes after `tokens`, which grows between two of them."""
     window = model.config.seq_len
-    cache = KVCache(model.config, 1, model.dtype) if use_cache and model.config.causal else None
+    cache = KVCache(model, 1) if use_cache and model.config.causal else None
     for _ in range(count):
         with no_grad(), np.errstate(all="ignore"):  # `draw` refuses what is not finite
             if cache is not None and len(tokens) <= window:

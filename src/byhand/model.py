@@ -1,4 +1,4 @@
-"""TinyGPT: how the equations are wired. No arithmetic of its own, and no array framework by name.
+"""TinyGPT: the list of its layers, and their way from tokens to logits and loss. It names no array framework.
 
 Parameters and activations go by dotted names: `blocks.0.attn.w_qkv`, `blocks.0.attn.weights`, `logits`, `loss`.
 """
@@ -6,68 +6,76 @@ Parameters and activations go by dotted names: `blocks.0.attn.w_qkv`, `blocks.0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
+from byhand import host
 from byhand.config import ModelConfig
 from byhand.engine import Tensor, scope
-from byhand.equations import (
-    add_positional,
-    causal_self_attention,
-    cross_entropy,
-    embedding,
-    gelu,
-    layer_norm,
-    linear,
-    relu,
-    residual,
-    transpose,
-)
+from byhand.equations import cross_entropy
 from byhand.errors import DataError, ShapeError
-from byhand.runtimes import numpy as reference
+from byhand.layers.attention import Cache
+from byhand.layers.block import Block
+from byhand.layers.embeddings import PositionEmbedding, TokenEmbedding
+from byhand.layers.head import LMHead
+from byhand.layers.norm import Norm, norm_of
+from byhand.layers.parameter import Parameter, Tree, flat, named
 
-EPS = 1e-5  # of every LayerNorm
+
+@dataclass(frozen=True)
+class Layers:
+    """A model's layers in the order in which data meets them; `norm` is the one before the head, if there is one."""
+
+    tokens: TokenEmbedding
+    positions: PositionEmbedding
+    blocks: tuple[Block, ...]
+    norm: Norm | None
+    head: LMHead
+
+    @classmethod
+    def of(cls, config: ModelConfig) -> Layers:
+        """Return the layers that the config chooses."""
+        return cls(
+            TokenEmbedding.of(config),
+            PositionEmbedding.of(config),
+            (Block.of(config),) * config.n_layers,
+            norm_of(config) if config.norm_position == "pre" else None,
+            LMHead.of(config),
+        )
+
+    def parameters(self) -> Tree:
+        """Return every layer's parameters under the layer's name."""
+        return {
+            **self.tokens.parameters(),
+            **self.positions.parameters(),
+            "blocks": {str(i): block.parameters() for i, block in enumerate(self.blocks)},
+            "ln_f": self.norm.parameters() if self.norm else {},
+            "lm_head": self.head.parameters(),
+        }
 
 
-class Cache(Protocol):
-    """Keys and values of the positions that came before, as `generate` keeps them."""
-
-    length: int
-
-    def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Store this layer's new keys and values (B, H, T, D); return all of them (B, H, S, D)."""
-        ...
-
-    def advance(self, n: int) -> None:
-        """Count n more positions, once every layer has stored them."""
-        ...
+def declared(config: ModelConfig) -> dict[str, Parameter]:
+    """Return what the layers say of every parameter, by dotted name, in the order in which data meets them."""
+    return flat(Layers.of(config).parameters())
 
 
 def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
-    """Return every parameter's shape by name, in the order in which data meets them. Weights are [in, out]."""
-    v, t, c, f = config.vocab_size, config.seq_len, config.d_model, config.ff_width
-    norm: dict[str, tuple[int, ...]] = {"gain": (c,), "bias": (c,)} if config.norm_affine else {}
-    block = {
-        **{f"ln_1.{k}": s for k, s in norm.items()},
-        "attn.w_qkv": (c, 3 * c),
-        "attn.b_qkv": (3 * c,),
-        "attn.w_proj": (c, c),
-        "attn.b_proj": (c,),
-        **{f"ln_2.{k}": s for k, s in norm.items()},
-        "mlp.w_fc": (c, f),
-        "mlp.b_fc": (f,),
-        "mlp.w_out": (f, c),
-        "mlp.b_out": (c,),
+    """Return every parameter's shape by name. Weights are [in, out]."""
+    return {name: parameter.shape for name, parameter in declared(config).items()}
+
+
+def decays(config: ModelConfig) -> dict[str, bool]:
+    """Return by name whether weight decay acts on a parameter, where not everything decays."""
+    return {name: parameter.decays for name, parameter in declared(config).items()}
+
+
+def initial_arrays(config: ModelConfig, seed: int, dtype: str) -> dict[str, Any]:
+    """Draw every parameter's initial array by name. Each has its own generator: adding one changes no other."""
+    return {
+        name: host.draw(name, parameter.shape, parameter.mean, parameter.std, seed, dtype)
+        for name, parameter in declared(config).items()
     }
-    shapes: dict[str, tuple[int, ...]] = {"wte": (v, c), "wpe": (t, c)}
-    for i in range(config.n_layers):
-        shapes |= {f"blocks.{i}.{name}": shape for name, shape in block.items()}
-    if config.norm_position == "pre":
-        shapes |= {f"ln_f.{k}": s for k, s in norm.items()}
-    if not config.tied_embeddings:
-        shapes["lm_head.w"] = (c, v)
-    if config.lm_head_bias:
-        shapes["lm_head.b"] = (v,)
-    return shapes
 
 
 class TinyGPT:
@@ -87,11 +95,12 @@ class TinyGPT:
         arrays: Mapping[str, Any] | None = None,
     ) -> None:
         self.config = config
+        self.layers = Layers.of(config)
+        arrays = initial_arrays(config, seed, dtype) if arrays is None else arrays
         shapes = parameter_shapes(config)
-        if arrays is None:
-            arrays = reference.initial_parameters(shapes, config.n_layers, seed, dtype)
         _check_arrays(arrays, shapes)
         self._parameters = {name: Tensor(arrays[name], requires_grad=True, name=name) for name in shapes}
+        self._tree = named(self.layers.parameters(), self._parameters.__getitem__)
 
     @property
     def dtype(self) -> Any:
@@ -102,6 +111,10 @@ class TinyGPT:
         """Return the parameters by dotted name, in the order in which data meets them."""
         return dict(self._parameters)
 
+    def cache_shapes(self) -> list[tuple[int, int]]:
+        """Return for each block the heads and the width of the keys, and of the values, that a cache keeps."""
+        return [block.attention.cache_shape for block in self.layers.blocks]
+
     def zero_grad(self) -> None:
         """Forget every parameter's gradient."""
         for parameter in self._parameters.values():
@@ -109,64 +122,46 @@ class TinyGPT:
 
     def loss(self, tokens: Any, targets: Any) -> Tensor:
         """Return the mean cross-entropy in nats of targets (B, T) after tokens (B, T), a scalar."""
-        logits = self.forward_logits(tokens)
-        targets = reference.token_array(targets, self.config.vocab_size, "targets")
-        return cross_entropy(logits, targets, name="loss")
+        tokens = self._checked(tokens)
+        return self.loss_of(tokens, host.token_array(targets, self.config.vocab_size, "targets"))
 
     def forward_logits(self, tokens: Any, cache: Cache | None = None) -> Tensor:
         """Return logits (B, T, V) for tokens (B, T), ids in [0, V), with T + cache.length <= seq_len."""
-        tokens = reference.token_array(tokens, self.config.vocab_size)
-        start = cache.length if cache else 0
-        if cache and not self.config.causal:
+        return self.logits_of(self._checked(tokens, cache), cache)
+
+    def loss_of(self, tokens: Any, targets: Any) -> Tensor:
+        """Return the loss of arrays that were checked; no value decides what is applied, so it can be traced."""
+        return cross_entropy(self.logits_of(tokens), targets, name="loss")
+
+    def logits_of(self, tokens: Any, cache: Cache | None = None) -> Tensor:
+        """Return the logits of an array that was checked; no value decides what is applied, so it can be traced."""
+        p, layers = self._tree, self.layers
+        x = layers.tokens.apply(p, tokens)
+        x = layers.positions.apply(p, x, None if cache is None else cache.length)
+        for i, block in enumerate(layers.blocks):
+            extend = None if cache is None else partial(cache.extend, i)
+            with scope(f"blocks.{i}"):
+                x = block.apply(p["blocks"][str(i)], x, extend)
+        if cache is not None:
+            cache.advance(tokens.shape[1])
+        if layers.norm:
+            x = layers.norm.apply(p["ln_f"], x, "ln_f")
+        return layers.head.apply(p["lm_head"], x, p["wte"])
+
+    def _checked(self, tokens: Any, cache: Cache | None = None) -> Any:
+        """Return tokens as an array (B, T) of ids; DataError if there are wrong ones, or more than seq_len."""
+        tokens = host.token_array(tokens, self.config.vocab_size)
+        if cache is not None and not self.config.causal:
             raise DataError(
                 "a cache holds what earlier positions saw, but without causal mask they see later ones too."
             )
-        if start + tokens.shape[1] > self.config.seq_len:
+        length = (0 if cache is None else int(cache.length)) + tokens.shape[1]
+        if length > self.config.seq_len:
             raise DataError(
-                f"{start + tokens.shape[1]} tokens, but the model's seq_len is {self.config.seq_len}. "
+                f"{length} tokens, but the model's seq_len is {self.config.seq_len}. "
                 f"Pass the last {self.config.seq_len}."
             )
-        p = self._parameters
-        x = embedding(p["wte"], tokens, name="tok")
-        x = add_positional(x, p["wpe"], start=start, name="x")
-        for i in range(self.config.n_layers):
-            with scope(f"blocks.{i}"):
-                x = self._block(x, i, cache)
-        if cache:
-            cache.advance(tokens.shape[1])
-        if self.config.norm_position == "pre":
-            x = self._norm(x, "ln_f", "ln_f")
-        weight = transpose(p["wte"]) if self.config.tied_embeddings else p["lm_head.w"]
-        bias = [p["lm_head.b"]] if self.config.lm_head_bias else []
-        return linear(x, weight, *bias, name="logits")
-
-    def _block(self, x: Tensor, i: int, cache: Cache | None) -> Tensor:
-        """Attention, then the MLP, each added to the stream; LN before the sublayer, or after the sum."""
-        block = f"blocks.{i}"
-        if self.config.norm_position == "pre":
-            x = residual(x, self._attention(self._norm(x, block, "ln_1"), i, cache), name="x_mid")
-            return residual(x, self._mlp(self._norm(x, block, "ln_2"), block), name="x_out")
-        x = self._norm(residual(x, self._attention(x, i, cache), name="x_mid"), block, "ln_1")
-        return self._norm(residual(x, self._mlp(x, block), name="x_out"), block, "ln_2")
-
-    def _norm(self, x: Tensor, block: str, name: str) -> Tensor:
-        prefix = name if block == name else f"{block}.{name}"
-        affine = [self._parameters[f"{prefix}.{k}"] for k in ("gain", "bias")] if self.config.norm_affine else []
-        return layer_norm(x, *affine, eps=EPS, name=name)
-
-    def _attention(self, x: Tensor, i: int, cache: Cache | None) -> Tensor:
-        weights = [self._parameters[f"blocks.{i}.attn.{k}"] for k in ("w_qkv", "b_qkv", "w_proj", "b_proj")]
-        extend = None if cache is None else lambda k, v: cache.extend(i, k, v)
-        return causal_self_attention(
-            x, *weights, n_heads=self.config.n_heads, causal=self.config.causal, extend=extend, name="attn"
-        )
-
-    def _mlp(self, x: Tensor, block: str) -> Tensor:
-        w_fc, b_fc, w_out, b_out = (self._parameters[f"{block}.mlp.{k}"] for k in ("w_fc", "b_fc", "w_out", "b_out"))
-        activation = gelu if self.config.activation == "gelu" else relu
-        with scope("mlp"):
-            pre = linear(x, w_fc, b_fc, name="pre")
-            return linear(activation(pre, name="act"), w_out, b_out, name="out")
+        return tokens
 
 
 def _check_arrays(arrays: Mapping[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
@@ -180,5 +175,5 @@ def _check_arrays(arrays: Mapping[str, Any], shapes: dict[str, tuple[int, ...]])
             raise ShapeError(f"parameter {name} is a {type(arrays[name]).__name__}. Pass arrays.")
         if tuple(arrays[name].shape) != shape:
             raise ShapeError(f"parameter {name} has shape {tuple(arrays[name].shape)}, but the config says {shape}.")
-        if str(arrays[name].dtype) != str(arrays["wte"].dtype) or str(arrays[name].dtype) not in reference.DTYPES:
+        if str(arrays[name].dtype) != str(arrays["wte"].dtype) or str(arrays[name].dtype) not in host.FLOATS:
             raise ShapeError(f"parameter {name} is {arrays[name].dtype}. Use float32 or float64 for all.")

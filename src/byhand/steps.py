@@ -14,10 +14,10 @@ from typing import Any, Protocol
 from byhand.config import TrainConfig
 from byhand.engine import no_grad
 from byhand.errors import ConfigError, DataError
+from byhand.host import token_array
 from byhand.model import TinyGPT
 from byhand.optim import AdamW, clip_gradients, gradient_norm
 from byhand.runtimes import loops
-from byhand.runtimes.numpy import token_array
 
 Batch = tuple[Any, Any]  # tokens and targets, each (B, T)
 Shape = tuple[int, int]  # (B, T)

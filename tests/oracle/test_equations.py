@@ -60,7 +60,7 @@ CASES = {  # equation: (what torch calls it, inputs, static settings)
         MOMENTS,
     ),
     "add": (torch.add, (normal(2, 1, 3), normal(4, 1)), {}),
-    "add_positional": (lambda e, w: e + w[1:4], (normal(2, 3, 4), normal(6, 4)), {"start": 1}),
+    "add_positional": (lambda e, w, start: e + w[1:4], (normal(2, 3, 4), normal(6, 4), np.array(1)), {}),
     "attention_scores": (
         lambda q, k: torch.einsum("bhtd,bhsd->bhts", q, k) / math.sqrt(5),
         (normal(2, 3, 4, 5), normal(2, 3, 2, 5)),

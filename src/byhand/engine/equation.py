@@ -91,6 +91,11 @@ class Composite:
         return current().compose(self, tuple(map(as_tensor, inputs)), static, name)
 
 
+def with_role(role: str) -> tuple[str, ...]:
+    """Return the names of the equations that a model may choose for this role."""
+    return tuple(name for name, equation in registry.items() if getattr(equation, "role", "") == role)
+
+
 def as_tensor(x: Any) -> Tensor:
     """Wrap an array, list or number that nobody differentiates; pass tensors through."""
     return x if isinstance(x, Tensor) else Tensor(x)

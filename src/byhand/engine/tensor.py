@@ -146,7 +146,7 @@ def _operator(name: str) -> Equation:
 
 
 def _default_array(data: Any) -> Array:
-    """Make a NumPy array of a list or number; the only place where the engine picks a framework."""
-    from importlib import import_module
+    """Make an array of a list or number; imported on first use, so that the engine loads without NumPy."""
+    from byhand.host import as_array
 
-    return import_module("numpy").asarray(data)
+    return as_array(data)

@@ -2,49 +2,58 @@ r"""Positional embedding: add the vector of each position to the vector of the t
 
 Equation    X[b,t,:] = E[b,t,:] + W[start + t, :]
 Derivative  d_E = d_X;  d_W[start + t, :] = sum over b of d_X[b,t,:], zero for unused positions
-Shapes      e (..., T, C), table (T_max, C) -> (..., T, C); start + T <= T_max
+Shapes      e (..., T, C), table (T_max, C), start () of integers or absent: 0 -> (..., T, C); start + T <= T_max
 Units       none
 Raises      ShapeError if the widths differ or the positions run past the table
 Source      Radford et al. 2018, Improving Language Understanding by Generative Pre-Training
 """
 
-from byhand.engine.arrays import namespace, require, sum_to_shape
+from byhand.engine.arrays import namespace, require, scatter_add_rows, sum_to_shape
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, total
 
 
-def forward(e, table, *, start=0):
-    """Add rows start .. start+T of the table; start is the number of positions already in a KV cache."""
+def forward(e, table, start=None):
+    """Add row start + t of the table at position t; start is the number of positions already in a KV cache.
+
+    start + T must not pass the table's end: a model checks that before, since an array cannot branch.
+    """
     t, t_max = e.shape[-2], table.shape[0]
     require(e.shape[-1] == table.shape[1], f"add_positional: widths of {e.shape} and {table.shape} differ")
-    require(start + t <= t_max, f"add_positional: {start + t} positions, but the table has {t_max}")
-    return e + table[start : start + t, :], (table,)
+    require(t <= t_max, f"add_positional: {t} positions, but the table has {t_max}")
+    if start is None:
+        return e + table[:t, :], (table,)
+    rows = start + namespace(e).arange(t)
+    return e + table[rows], (table, rows)
 
 
-def vjp(saved, d_x, *, start=0):
+def vjp(saved, d_x):
     """Pass the cotangent on, and sum it over the batch into the rows that were used."""
-    (table,) = saved
+    table, *rows = saved
     xp = namespace(d_x)
     used = sum_to_shape(d_x, d_x.shape[-2:])
-    before = xp.zeros((start, used.shape[1]), dtype=used.dtype)
-    after = xp.zeros((table.shape[0] - start - used.shape[0], used.shape[1]), dtype=used.dtype)
-    return d_x, xp.concat([before, used, after], axis=0)
+    if rows:
+        return d_x, scatter_add_rows(table.shape[0], rows[0], used), None
+    unused = xp.zeros((table.shape[0] - used.shape[0], used.shape[1]), dtype=used.dtype)
+    return d_x, xp.concat([used, unused], axis=0)
 
 
-def terms(index, inputs, result, *, start=0):
+def terms(index, inputs, result):
     """The token's number plus the position's."""
     *_, t, c = index
+    start = int(inputs[2]) if len(inputs) > 2 else 0
     return total([element(inputs, 0, index, "E"), element(inputs, 1, (start + t, c), "W")])
 
 
 add_positional = Equation(
     name="add_positional",
     title="Positional embedding",
-    latex=r"X_{b,t,:} = E_{b,t,:} + W_{pe}[t,:]",
-    derivative=r"\partial E = \partial X, \quad \partial W_{pe}[t,:] = \sum_b \partial X_{b,t,:}",
+    latex=r"X_{b,t,:} = E_{b,t,:} + W_{pe}[\mathrm{start} + t,:]",
+    derivative=r"\partial E = \partial X, \quad \partial W_{pe}[\mathrm{start} + t,:] = \sum_b \partial X_{b,t,:}",
     inputs=(
         Symbol("e", "E", "(..., T, C)", "token vectors"),
         Symbol("table", r"W_{pe}", "(T_max, C)", "one row for each position"),
+        Symbol("start", r"\mathrm{start}", "()", "number of positions before the first one; 0 if it is not given"),
     ),
     result=Symbol("x", "X", "(..., T, C)", "token vectors that know their position"),
     source="Radford et al. 2018, Improving Language Understanding by Generative Pre-Training",

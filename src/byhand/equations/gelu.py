@@ -51,5 +51,6 @@ gelu = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    role="activation",
     seed_names=("nn::gelu",),
 )

@@ -41,4 +41,5 @@ relu = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    role="activation",
 )

@@ -19,7 +19,8 @@ from byhand.book.finding.landmarks import PLACES, Place
 from byhand.book.words.chinese import MEANINGS, TITLES
 from byhand.engine.equation import Composite, Equation, registry
 
-WIRING = ("model.py", "equations/causal_self_attention.py", "optim.py", "generation.py", "engine/tensor.py")
+LAYERS = tuple(f"layers/{name}.py" for name in ("embeddings", "norm", "attention", "mlp", "block", "head"))
+WIRING = (*LAYERS, "model.py", "equations/causal_self_attention.py", "optim.py", "generation.py", "engine/tensor.py")
 COMPOSITE_DERIVATIVE = ("engine/backward.py", "walk_back")  # a composite's derivative is its parts', walked back
 
 
@@ -155,7 +156,13 @@ def _equation(equation: Equation | Composite) -> Entry:
             for p in inspect.signature(equation.compose if composite else equation.forward).parameters.values()
             if p.kind is p.KEYWORD_ONLY
         ),
-        uses=tuple(use for file in WIRING if file != own for use in source.uses(source.PACKAGE / file, name)),
+        uses=tuple(
+            use
+            for file in WIRING
+            if file != own
+            for called in (name, getattr(equation, "role", ""))  # a layer calls what the config chooses by its role
+            for use in (source.uses(source.PACKAGE / file, called) if called else ())
+        ),
         source=equation.source,
     )
 

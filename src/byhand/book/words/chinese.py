@@ -46,7 +46,12 @@ MEANINGS: dict[str, dict[str, str]] = {
         "theta, m, v": "新的参数与两个矩",
     },
     "add": {"a": "第一个加数", "b": "第二个加数", "y": "和"},
-    "add_positional": {"e": "词元向量", "table": "每个位置一行的表", "x": "带有位置信息的词元向量"},
+    "add_positional": {
+        "e": "词元向量",
+        "table": "每个位置一行的表",
+        "start": "第一个位置之前已有的位置数；不给则为 0",
+        "x": "带有位置信息的词元向量",
+    },
     "attention_scores": {"q": "查询", "k": "键", "scores": "加掩码之前的分数"},
     "causal_self_attention": {
         "h": "归一化后的残差流",

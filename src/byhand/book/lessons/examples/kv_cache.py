@@ -31,7 +31,7 @@ def lesson(exact: bool) -> Lesson:
             return model.forward_logits(np.asarray([tokens]))
 
     whole, watched = watch(at_once)
-    cache = KVCache(CONFIG, 1, array(0).dtype)
+    cache = KVCache(model, 1)
     steps = forward_steps(watched, lambda name: name.endswith(SHOWN))
     rows = []
     for t, token in enumerate(tokens):

@@ -3,7 +3,7 @@
 from byhand.book.lessons.examples.single import both_ways, single
 from byhand.book.lessons.lesson import Lesson, Words
 from byhand.equations import layer_norm
-from byhand.model import EPS
+from byhand.layers.norm import EPS
 
 
 def lesson(exact: bool) -> Lesson:

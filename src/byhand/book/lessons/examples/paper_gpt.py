@@ -18,7 +18,8 @@ from byhand.book.lessons.forward_steps import forward_step, forward_steps, given
 from byhand.book.lessons.lesson import Lesson, Number, Step, Words, number_text
 from byhand.book.numbers.rounding import settle_gradients, settled_watch
 from byhand.config import ModelConfig
-from byhand.model import EPS, TinyGPT
+from byhand.layers.norm import EPS
+from byhand.model import TinyGPT
 from byhand.tracing.trace import Watched
 
 BYTES = (2, 1, 3, 0)

@@ -57,7 +57,7 @@ def sampling(page: Path, lang: str) -> str:
 def cache_rows(page: Path, lang: str) -> str:
     """Three tokens decoded without and with a cache: rows projected and scores computed at each step, as counted."""
     model = TinyGPT(EXAMPLE, dtype="float64")
-    cache = KVCache(EXAMPLE, 1, model.dtype)
+    cache = KVCache(model, 1)
     rows, totals = [], [0, 0, 0, 0]
     for n in range(1, len(TOKENS[0]) + 1):
         counts = [*_work(model, TOKENS[0][:n], None), *_work(model, TOKENS[0][n - 1 : n], cache)]
@@ -107,7 +107,7 @@ def cache_logits(page: Path, lang: str) -> str:
 def cached_logits() -> list[tuple[int, np.ndarray, np.ndarray]]:
     """Return for each length of the example its last logits, computed as a whole and token by token."""
     model = TinyGPT(EXAMPLE, dtype="float64")
-    cache = KVCache(EXAMPLE, 1, model.dtype)
+    cache = KVCache(model, 1)
     with no_grad():
         return [
             (

@@ -53,17 +53,8 @@ class Letter(str):
 def parameters(page: Path, lang: str) -> str:
     """Every parameter of the default model: symbol, shape in letters and in numbers, how many numbers it holds."""
     config = ModelConfig()
-    letters: Any = SimpleNamespace(
-        vocab_size=Letter("V"),
-        seq_len=Letter("T"),
-        d_model=Letter("C"),
-        ff_width=Letter("F"),
-        n_layers=config.n_layers,
-        norm_affine=config.norm_affine,
-        norm_position=config.norm_position,
-        tied_embeddings=config.tied_embeddings,
-        lm_head_bias=config.lm_head_bias,
-    )
+    sizes = {"vocab_size": "V", "seq_len": "T", "d_model": "C", "ff_width": "F"}
+    letters: Any = SimpleNamespace(**vars(config) | {name: Letter(letter) for name, letter in sizes.items()})
     shapes = parameter_shapes(config)
     rows = []
     for name, shape in parameter_shapes(letters).items():

@@ -57,11 +57,13 @@ def key(tensor: Tensor) -> tuple[int, int]:
 
 
 class RecordedCache:
-    """Stands in for a KV cache while recording: remembers which tensors came out of it, for which layer."""
+    """Stands in for a KV cache while recording: remembers which tensors came out of it, for which layer.
 
-    length = 0
+    Its length is an input of the graph, called `position`: a plan reads it when it runs.
+    """
 
     def __init__(self) -> None:
+        self.length = np.zeros((), np.int64)
         self._layers: dict[int, int] = {}
         self._kept: list[Tensor] = []
 
@@ -112,4 +114,6 @@ def _with_zeros(tensor: Tensor) -> Tensor:
 def record(compute: Callable[..., Tensor], cache: RecordedCache | None = None, **inputs: Any) -> Graph:
     """Run compute(*inputs) once, recording; only the inputs' shapes matter. With a cache it is passed as the last."""
     with interpreting(RecordShapes()):
-        return Graph(compute(*inputs.values(), *([cache] if cache else [])), inputs, cache)
+        if cache is None:
+            return Graph(compute(*inputs.values()), inputs)
+        return Graph(compute(*inputs.values(), cache), {**inputs, "position": cache.length}, cache)

@@ -52,8 +52,12 @@ class Model(Protocol):
         """Return the parameters by name."""
         ...
 
-    def forward_logits(self, tokens: Any, cache: Any = None) -> Tensor:
-        """Return logits (B, T, V)."""
+    def cache_shapes(self) -> list[tuple[int, int]]:
+        """Return for each block the heads and the width of the keys, and of the values, that a cache keeps."""
+        ...
+
+    def logits_of(self, tokens: Any, cache: Any = None) -> Tensor:
+        """Return logits (B, T, V) of an array of tokens that was checked."""
         ...
 
 
@@ -123,7 +127,7 @@ def filling_plan(
 
 
 def _recorded(model: Model, shape: tuple[int, int]) -> Graph:
-    return record(model.forward_logits, RecordedCache(), tokens=np.zeros(shape, np.int64))
+    return record(model.logits_of, RecordedCache(), tokens=np.zeros(shape, np.int64))
 
 
 def _emit(builder: Builder, arena: Arena, fusions: tuple[Fusion, ...], last: str = "") -> None:

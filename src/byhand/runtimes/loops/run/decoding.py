@@ -19,6 +19,7 @@ import numpy as np
 from byhand.config import Weights
 from byhand.engine import Tensor
 from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
+from byhand.host import token_array
 from byhand.runtimes.bfloat16 import rounded
 from byhand.runtimes.loops.lowering.generation_plans import GenerationPlan, Model, decoding_plan, filling_plan
 from byhand.runtimes.loops.lowering.ir import Buffer
@@ -30,7 +31,6 @@ from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.replay import Resources, replay
 from byhand.runtimes.loops.run.thread_team import ThreadTeam, team_size
-from byhand.runtimes.numpy import token_array
 
 LONGEST_RUN = 256  # tokens in a call
 CALL_SECONDS = 0.01
@@ -70,10 +70,10 @@ class LoopsDecoder:
             "drawn": Buffer("drawn", (LONGEST_RUN, streams), "input", "int32"),
             "allowed": Buffer("allowed", (config.vocab_size,), "input"),
         }
-        cache = (streams, config.n_heads, config.head_width, padded(config.seq_len))
+        caches = [(streams, *shape, padded(config.seq_len)) for shape in self.model.cache_shapes()]
         self._caches = [
             (Buffer(f"blocks.{i}.keys", cache, "input"), Buffer(f"blocks.{i}.values", cache, "input"))
-            for i in range(config.n_layers)
+            for i, cache in enumerate(caches)
         ]
         self._native = np.array([self.blas.sgemm, yield_address()], np.int64)
         self._signals = np.zeros(own_signal(self.threads), np.int64)

@@ -15,6 +15,7 @@ import numpy as np
 
 from byhand.engine import Tensor
 from byhand.errors import ConfigError, DataError, ShapeError
+from byhand.host import token_array
 from byhand.runtimes.loops.lowering import plan as layout
 from byhand.runtimes.loops.lowering.fusion import FUSIONS, Fusion
 from byhand.runtimes.loops.lowering.ir import Call
@@ -24,7 +25,6 @@ from byhand.runtimes.loops.machine.native import yield_address
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.replay import Resources, ready_for, replay
 from byhand.runtimes.loops.run.thread_team import ThreadTeam, team_size
-from byhand.runtimes.numpy import token_array
 
 
 class Model(Protocol):

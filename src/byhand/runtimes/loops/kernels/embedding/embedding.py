@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.lowering.builder import Builder, Group
-from byhand.runtimes.loops.lowering.ir import At
 from byhand.runtimes.loops.machine.native import compiled, matrix, vector
 
 
@@ -48,7 +47,9 @@ def positions_back(memory, d_out, d_positions, batch, steps, width, start, rows,
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """embedding -> add_positional."""
+    """embedding -> add_positional, from position 0; with a cache, as far as a plan of generation begins there."""
+    if len(node.inputs) > 2 and graph.input_name(node.inputs[2]) != "position":
+        return None
     first = graph.only(node.inputs[0], "embedding")
     tokens = first and first.inputs[1].data
     return (first, node) if first and tokens.ndim == 2 and graph.is_input(first.inputs[1]) else None
@@ -59,10 +60,9 @@ def forward(builder: Builder, group: Group) -> None:
     first, last = group.nodes
     table, tokens = first.inputs
     batch, steps, width = last.results[0][0]
-    start = last.static.get("start", 0)
     builder.emit(
         "embed", last, 2 * batch * steps * width,
-        table=builder.value(table), positions=At(builder.value(last.inputs[1]), start * width),
+        table=builder.value(table), positions=builder.value(last.inputs[1]),
         tokens=builder.value(tokens), out=builder.result(last), batch=batch, steps=steps, width=width,
     )  # fmt: skip
 
@@ -81,5 +81,5 @@ def backward(builder: Builder, group: Group) -> None:
     d_positions, adds = builder.gradient(last.inputs[1])
     builder.emit(
         "positions_back", last, batch * steps * width, d_out=d_out, d_positions=d_positions, batch=batch, steps=steps,
-        width=width, start=last.static.get("start", 0), rows=last.inputs[1].shape[0], adds=adds,
+        width=width, start=0, rows=last.inputs[1].shape[0], adds=adds,
     )  # fmt: skip

@@ -1,0 +1,60 @@
+"""Host arrays: lists, token ids and initial numbers come in as NumPy arrays.
+
+This is the one place that picks a framework. Everything above finds its functions through the arrays it is given, and
+the engine asks here only for what has no array namespace.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byhand.errors import ConfigError, DataError
+
+FLOATS = {"float32": np.float32, "float64": np.float64}  # what a model computes in
+
+
+def as_array(data: Any) -> np.ndarray:
+    """Return a list or a number as an array."""
+    return np.asarray(data)
+
+
+def float_type(dtype: Any) -> Any:
+    """Return the NumPy type of this name; ConfigError if the model has no such precision."""
+    try:
+        return FLOATS[np.dtype(dtype).name]
+    except (TypeError, KeyError):
+        raise ConfigError(f"dtype is {dtype!r}. Use float32 or float64.") from None
+
+
+def draw(name: str, shape: tuple[int, ...], mean: float, std: float, seed: int, dtype: Any) -> np.ndarray:
+    """Return an array of normal numbers; drawn by a generator of its own, so that no other array changes it.
+
+    Raises ConfigError for a seed that is no integer of at least 0.
+    """
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ConfigError(f"seed is {seed!r}, but must be an integer of at least 0. Use 1.")
+    if not std:
+        return np.full(shape, mean, float_type(dtype))
+    generator = np.random.default_rng([seed, *name.encode()])
+    return (mean + std * generator.standard_normal(shape)).astype(float_type(dtype))
+
+
+def token_array(tokens: Any, vocab_size: int, what: str = "tokens") -> np.ndarray:
+    """Return tokens as an integer array (B, T); DataError if one is no integer or not in [0, vocab_size)."""
+    try:
+        array = np.asarray(getattr(tokens, "data", tokens) if hasattr(tokens, "requires_grad") else tokens)
+    except ValueError:
+        raise DataError(f"{what} have rows of different lengths. Pass rows of one length.") from None
+    if array.dtype.kind not in "iu":
+        raise DataError(f"{what} must be integers, not {array.dtype}. Pass token ids.")
+    if array.ndim != 2:
+        raise DataError(f"{what} must have the shape (B, T), not {array.shape}. Use tokens[None, :] for one row.")
+    if array.size == 0:
+        raise DataError(f"{what} of shape {array.shape} hold no token. Pass at least one.")
+    low, high = int(array.min()), int(array.max())
+    if low < 0 or high >= vocab_size:
+        bad = low if low < 0 else high
+        raise DataError(f"{what} hold the id {bad}, but the vocabulary has ids 0 to {vocab_size - 1}.")
+    return array.astype(np.int64, copy=False)

@@ -1,0 +1,49 @@
+"""The Transformer block: attention, then the MLP, each added to the residual stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from byhand.config import ModelConfig
+from byhand.engine import Tensor
+from byhand.equations import residual
+from byhand.layers.attention import Extend, SelfAttention
+from byhand.layers.mlp import MLP
+from byhand.layers.norm import Norm, norm_of
+from byhand.layers.parameter import Tree
+
+
+@dataclass(frozen=True)
+class Block:
+    """Two sublayers with a norm each: before the sublayer (`pre_norm`), or after the sum."""
+
+    norm: Norm
+    attention: SelfAttention
+    mlp: MLP
+    pre_norm: bool
+
+    @classmethod
+    def of(cls, config: ModelConfig) -> Block:
+        """Return the block of this config."""
+        return cls(norm_of(config), SelfAttention.of(config), MLP.of(config), config.norm_position == "pre")
+
+    def parameters(self) -> Tree:
+        """Return the parameters of the layers inside, in the order in which data meets them with pre-norm."""
+        return {
+            "ln_1": self.norm.parameters(),
+            "attn": self.attention.parameters(),
+            "ln_2": self.norm.parameters(),
+            "mlp": self.mlp.parameters(),
+        }
+
+    def apply(self, p: Tree, x: Tensor, extend: Extend | None = None) -> Tensor:
+        """Return the stream (B, T, C) after this block; `extend` is for attention."""
+        if self.pre_norm:
+            h = self.norm.apply(p["ln_1"], x, "ln_1")
+            x = residual(x, self.attention.apply(p["attn"], h, extend), name="x_mid")
+            h = self.norm.apply(p["ln_2"], x, "ln_2")
+            return residual(x, self.mlp.apply(p["mlp"], h), name="x_out")
+        x = residual(x, self.attention.apply(p["attn"], x, extend), name="x_mid")
+        x = self.norm.apply(p["ln_1"], x, "ln_1")
+        x = residual(x, self.mlp.apply(p["mlp"], x), name="x_out")
+        return self.norm.apply(p["ln_2"], x, "ln_2")

@@ -1,0 +1,55 @@
+"""Norms: each keeps the vectors that a sublayer reads at one scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from byhand.config import ModelConfig
+from byhand.engine import Tensor
+from byhand.equations import layer_norm
+from byhand.layers.parameter import Parameter, Tree, ones, zeros
+
+EPS = 1e-5
+
+
+class Norm(Protocol):
+    """What a block asks of its norms."""
+
+    def parameters(self) -> dict[str, Parameter]:
+        """Return the norm's parameters by name."""
+        ...
+
+    def apply(self, p: Tree, x: Tensor, name: str) -> Tensor:
+        """Return x (..., C), each vector at one scale; `name` is the result's."""
+        ...
+
+
+@dataclass(frozen=True)
+class LayerNorm:
+    """Mean 0 and variance 1; `affine` adds a learned gain and bias."""
+
+    width: int
+    affine: bool
+
+    @classmethod
+    def of(cls, config: ModelConfig) -> LayerNorm:
+        """Return the LayerNorm of this config."""
+        return cls(config.d_model, config.norm_affine)
+
+    def parameters(self) -> dict[str, Parameter]:
+        """Return gain and bias (C,), or nothing."""
+        return {"gain": ones(self.width), "bias": zeros(self.width)} if self.affine else {}
+
+    def apply(self, p: Tree, x: Tensor, name: str) -> Tensor:
+        """Return x (..., C) normalised."""
+        affine = (p["gain"], p["bias"]) if self.affine else ()
+        return layer_norm(x, *affine, eps=EPS, name=name)
+
+
+NORMS = {"layer": LayerNorm}
+
+
+def norm_of(config: ModelConfig) -> Norm:
+    """Return the norm that the config chooses."""
+    return NORMS["layer"].of(config)

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+import byhand as bh
+from byhand.engine import Tensor, scope
+from byhand.layers.block import Block
+from byhand.layers.parameter import flat, named
+
+
+def made(position):
+    config = bh.ModelConfig(d_model=4, n_heads=2, norm_affine=True, norm_position=position)
+    block, rng = Block.of(config), np.random.default_rng(0)
+    shapes = {name: p.shape for name, p in flat(block.parameters()).items()}
+    return block, named(block.parameters(), lambda name: Tensor(rng.standard_normal(shapes[name]), True, name))
+
+
+@pytest.mark.parametrize("position", ["pre", "post"])
+def test_parameters_stand_in_the_order_of_pre_norm(position):
+    block, _ = made(position)
+    assert list(block.parameters()) == ["ln_1", "attn", "ln_2", "mlp"]
+    assert list(flat(block.parameters()))[:3] == ["ln_1.gain", "ln_1.bias", "attn.w_qkv"]
+
+
+@pytest.mark.parametrize("position", ["pre", "post"])
+def test_each_sublayer_is_added_to_the_stream_and_each_norm_has_its_own_gain(position):
+    block, p = made(position)
+    x = Tensor(np.random.default_rng(1).standard_normal((1, 3, 4)), name="x")
+    with scope("b"):
+        y = block.apply(p, x)
+    if position == "pre":
+        mid = block.attention.apply(p["attn"], block.norm.apply(p["ln_1"], x, "")).data + x.data
+        expected = block.mlp.apply(p["mlp"], block.norm.apply(p["ln_2"], Tensor(mid), "")).data + mid
+    else:
+        mid = block.norm.apply(p["ln_1"], Tensor(block.attention.apply(p["attn"], x).data + x.data), "").data
+        expected = block.norm.apply(p["ln_2"], Tensor(block.mlp.apply(p["mlp"], Tensor(mid)).data + mid), "").data
+    assert y.name == ("b.x_out" if position == "pre" else "b.ln_2")
+    np.testing.assert_array_equal(y.data, expected)
+
+
+def test_only_attention_meets_the_cache():
+    block, p = made("pre")
+    met = []
+
+    def extend(k, v):
+        met.append(k.shape)
+        return k, v
+
+    x = Tensor(np.ones((2, 3, 4)))
+    np.testing.assert_array_equal(block.apply(p, x, extend).data, block.apply(p, x).data)
+    assert met == [(2, *block.attention.cache_shape[:1], 3, *block.attention.cache_shape[1:])]

@@ -1,0 +1,74 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import byhand as bh
+from byhand.engine import Tensor
+from byhand.equations import layer_norm, mul
+from byhand.layers.norm import EPS, NORMS, LayerNorm, norm_of
+from byhand.layers.parameter import Parameter
+from model_cases import batch
+
+CONFIG = bh.ModelConfig(vocab_size=7, seq_len=5, d_model=4, n_layers=2, n_heads=2)
+
+
+def test_gain_and_bias_are_the_affine_norms():
+    x = np.arange(8.0).reshape(2, 4) ** 2
+    plain, affine = LayerNorm(4, affine=False), LayerNorm(4, affine=True)
+    assert plain.parameters() == {}
+    assert list(affine.parameters()) == ["gain", "bias"]
+    p = {"gain": np.array([1.0, 2, 3, 4]), "bias": np.array([4.0, 3, 2, 1])}
+    np.testing.assert_array_equal(plain.apply({}, x, "y").data, layer_norm(x, eps=EPS).data)
+    np.testing.assert_array_equal(affine.apply(p, x, "y").data, layer_norm(x, p["gain"], p["bias"], eps=EPS).data)
+    assert affine.apply(p, x, "ln_1").name == "ln_1"
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A norm of a test: one learned factor for each column."""
+
+    width: int
+
+    @classmethod
+    def of(cls, config):
+        return cls(config.d_model)
+
+    def parameters(self):
+        return {"scale": Parameter((1, self.width), mean=1.0, std=0.5, decays=True)}
+
+    def apply(self, p, x, name):
+        return mul(x, p["scale"], name=name)
+
+
+def test_a_norm_that_is_registered_names_its_parameters_and_trains(monkeypatch):
+    monkeypatch.setitem(NORMS, "layer", Scaled)
+    assert norm_of(CONFIG) == Scaled(4)
+    model, optimizer, (tokens, targets) = bh.TinyGPT(CONFIG), bh.AdamW(lr=0.01), batch(CONFIG)
+    norms = {name: p for name, p in model.parameters().items() if name.endswith("scale")}
+    assert list(norms) == [
+        f"{n}.scale" for n in ("blocks.0.ln_1", "blocks.0.ln_2", "blocks.1.ln_1", "blocks.1.ln_2", "ln_f")
+    ]
+    assert all(0 < p.data.std() < 2 and p.shape == (1, 4) for p in norms.values())
+    assert model.forward_logits(tokens).shape == (2, 5, 7)
+    before = {name: p.data for name, p in norms.items()}
+    losses = []
+    for _ in range(30):
+        model.zero_grad()
+        loss = model.loss(tokens, targets)
+        loss.backward()
+        optimizer.step(model.parameters())
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] - 0.1
+    assert all((p.data != before[name]).any() for name, p in norms.items())
+
+
+@pytest.mark.parametrize("affine", [False, True])
+def test_the_config_decides_its_width_and_gain(affine):
+    assert norm_of(bh.ModelConfig(d_model=6, norm_affine=affine)) == LayerNorm(6, affine)
+
+
+def test_the_result_is_a_tensor_of_the_graph():
+    y = LayerNorm(2, affine=False).apply({}, Tensor(np.array([[1.0, 3.0]]), requires_grad=True), "y")
+    assert y.node is not None
+    assert y.node.equation is layer_norm

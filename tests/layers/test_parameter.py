@@ -1,0 +1,32 @@
+import math
+
+import pytest
+
+from byhand.layers.parameter import flat, named, ones, residual_std, weight, zeros
+
+TREE = {"wte": 1, "blocks": {"0": {"attn": {"w": 2}, "ln_1": {}}, "1": {}}, "lm_head": {"b": 3}}
+
+
+def test_leaves_go_by_dotted_names_in_their_order():
+    assert list(flat(TREE).items()) == [("wte", 1), ("blocks.0.attn.w", 2), ("lm_head.b", 3)]
+
+
+def test_a_named_tree_has_the_same_form_and_keeps_layers_without_parameters():
+    assert named(TREE, str.upper) == {
+        "wte": "WTE",
+        "blocks": {"0": {"attn": {"w": "BLOCKS.0.ATTN.W"}, "ln_1": {}}, "1": {}},
+        "lm_head": {"b": "LM_HEAD.B"},
+    }
+
+
+def test_only_weights_are_drawn_and_decay():
+    assert [(p.shape, p.mean, p.std, p.decays) for p in (weight(2, 3), zeros(3), ones(3))] == [
+        ((2, 3), 0.0, 0.02, True),
+        ((3,), 0.0, 0.0, False),
+        ((3,), 1.0, 0.0, False),
+    ]
+
+
+@pytest.mark.parametrize("n_layers", [1, 8])
+def test_all_projections_together_add_the_variance_of_one_weight(n_layers):
+    assert math.isclose(2 * n_layers * residual_std(n_layers) ** 2, 0.02**2)

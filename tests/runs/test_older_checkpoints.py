@@ -1,0 +1,23 @@
+"""A checkpoint of two steps, written before layers owned their parameters: `fixtures/older-checkpoint`."""
+
+import shutil
+from pathlib import Path
+
+import byhand as bh
+from byhand.model import parameter_shapes
+from byhand.runs.checkpoint import CONFIG, OPTIMIZER, load, save
+
+OLDER = Path(__file__).resolve().parents[1] / "fixtures" / "older-checkpoint"
+
+
+def test_it_loads_and_is_written_again_to_the_byte(tmp_path):
+    run = Path(shutil.copytree(OLDER, tmp_path / "run"))
+    found = load(run)
+    assert found.config.model == bh.ModelConfig(
+        vocab_size=7, seq_len=5, d_model=4, n_layers=2, n_heads=2, d_ff=3, norm_affine=True, activation="relu"
+    )
+    assert {name: a.shape for name, a in found.parameters.items()} == parameter_shapes(found.config.model)
+    assert found.model().forward_logits([[1, 2, 3]]).shape == (1, 3, 7)
+    again = save(tmp_path / "again", found)
+    for name in (CONFIG, "model.safetensors", OPTIMIZER):
+        assert (again / name).read_bytes() == (OLDER / again.name / name).read_bytes(), name
