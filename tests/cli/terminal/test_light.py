@@ -12,7 +12,10 @@ HEAVY = {"numpy", "jax", "torch", "numba", "scipy", "tyro", "rich", "safetensors
 LOADED = "print(sorted({m.partition('.')[0] for m in __import__('sys').modules}))"
 
 
-@pytest.mark.parametrize("code", ["import byhand", "from byhand.cli.main import main; main(['--help'])"])
+@pytest.mark.parametrize(
+    "code",
+    ["import byhand", "from byhand.cli.main import main; main(['--help'])", "import byhand.config, byhand.equations"],
+)
 def test_nothing_heavy_is_imported(code):
     done = subprocess.run([sys.executable, "-c", f"{code}\n{LOADED}"], capture_output=True, check=True, text=True)
     loaded = set(eval_list(done.stdout.splitlines()[-1]))

@@ -23,7 +23,7 @@ Numbers = Any  # a closed form, or nested lists of closed forms
 class Worked:
     """One equation worked by hand.
 
-    inputs     by symbol name, in the order of the equation; whole numbers become integers only for tokens, targets and start
+    inputs     by symbol name, in the order of the equation; whole numbers become integers only for `INTEGERS`
     result     what forward gives; a tuple for an equation with several results
     d_result   the cotangent that comes back; of the same form as the result
     gradients  what the derivative makes of it, by symbol name
