@@ -22,6 +22,13 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
     "negative": lambda v: -v,
 }
 
+OPERATIONS: dict[str, Callable[[list[float]], float]] = {
+    "sum": math.fsum,
+    "product": math.prod,
+    "max": max,
+    "ratio": lambda v: 0.0 if v[0] == v[1] == 0.0 else v[0] / v[1],
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -45,30 +52,37 @@ def element(inputs: tuple[Any, ...], which: int, index: Index, name: str) -> Ter
     return Term(label, float(inputs[which][index]), source=(which, index))
 
 
+def operate(op: str, values: list[float]) -> float:
+    """Return what an operation makes of the values of its parts."""
+    return OPERATIONS[op](values) if op in OPERATIONS else FUNCTIONS[op](*values)
+
+
+def made(op: str, parts: Iterable[Term], label: str = "") -> Term:
+    """Return an operation on the parts."""
+    parts = tuple(parts)
+    return Term(label, operate(op, [part.value for part in parts]), op, parts)
+
+
 def total(parts: Iterable[Term], label: str = "") -> Term:
     """Return the sum of the parts."""
-    parts = tuple(parts)
-    return Term(label, math.fsum(p.value for p in parts), "sum", parts)
+    return made("sum", parts, label)
 
 
 def product(parts: Iterable[Term], label: str = "") -> Term:
     """Return the product of the parts."""
-    parts = tuple(parts)
-    return Term(label, math.prod(p.value for p in parts), "product", parts)
+    return made("product", parts, label)
 
 
 def ratio(numerator: Term, denominator: Term, label: str = "") -> Term:
     """Return numerator / denominator; 0 where both are 0, as for the softmax of a fully masked row."""
-    value = 0.0 if numerator.value == denominator.value == 0.0 else numerator.value / denominator.value
-    return Term(label, value, "ratio", (numerator, denominator))
+    return made("ratio", (numerator, denominator), label)
 
 
 def function(name: str, argument: Term, label: str = "") -> Term:
     """Return one of `FUNCTIONS` applied to the argument."""
-    return Term(label, FUNCTIONS[name](argument.value), name, (argument,))
+    return made(name, (argument,), label)
 
 
 def largest(parts: Iterable[Term], label: str = "") -> Term:
     """Return the largest of the parts."""
-    parts = tuple(parts)
-    return Term(label, max(p.value for p in parts), "max", parts)
+    return made("max", parts, label)

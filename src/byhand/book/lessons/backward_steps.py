@@ -21,6 +21,7 @@ from byhand.book.numbers.rounding import settled_walk
 from byhand.book.practice.misconceptions import Mistake, backward_mistakes
 from byhand.book.words.plain_math import plain
 from byhand.engine import BackwardStep, Tensor
+from byhand.engine.terms import number, product, total
 from byhand.tracing.contributions import Contribution, contributions
 from byhand.tracing.trace import Watched
 
@@ -107,8 +108,11 @@ def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, w
             yield from defined(term, leaf, data, index, seen)
             text, letters = arithmetic.expression(term, leaf), ""
         else:
-            text, letters = _shared(list(contributions(back, back.node.inputs[slot], index, watched)))
-        mistakes = backward_mistakes(back.node.equation.name, plain_data, d_result, slot, index, back.node.static)
+            found = list(contributions(back, back.node.inputs[slot], index, watched))
+            term = total(product((number(c.cotangent), number(c.slope))) for c in found)
+            text, letters = _shared(found)
+        stem = back.node.equation.name
+        mistakes = backward_mistakes(stem, plain_data, d_result, slot, index, back.node.static, term)
         yield Number(written(f"∂{name}", index), text, float(d[index]), form(d[index]), tuple(mistakes), letters)
 
 

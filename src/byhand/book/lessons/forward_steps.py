@@ -130,7 +130,7 @@ def _numbers(
     leaf = leaf_text(data)
     place = written(name, index)
     yield from defined(term, leaf, data, index, seen, sources)
-    mistakes = forward_mistakes(application.equation.name, floats(data), index, application.static)
+    mistakes = forward_mistakes(application.equation.name, floats(data), index, application.static, term)
     yield Number(
         place,
         arithmetic.expression(term, leaf),

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from byhand.engine.terms import FUNCTIONS, Term, product
+from byhand.engine.terms import Term, operate, product
 
 LONG = 8  # a sum of more parts gets its own place
 SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # how tightly a piece of text holds together
@@ -93,18 +93,7 @@ def reworked(term: Term, given: Callable[[Term], float | None]) -> float:
         value = given(part) if part.parts and part.label else None
         return reworked(part, given) if value is None else value
 
-    values = [inner(part) for part in term.parts]
-    match term.op:
-        case "sum":
-            return math.fsum(values)
-        case "product":
-            return math.prod(values)
-        case "ratio":
-            return values[0] / values[1] if values[1] else math.nan
-        case "max":
-            return max(values)
-        case _:
-            return FUNCTIONS[term.op](values[0])
+    return operate(term.op, [inner(part) for part in term.parts])
 
 
 def settled(term: Term) -> Term:

@@ -1,66 +1,56 @@
-"""Misconceptions: the wrong numbers that known wrong turns lead to, for one element at a time.
+"""Misconceptions: the wrong numbers that typical mistakes lead to, for one element at a time.
 
 A wrong answer that equals one of them tells what went wrong, and `quiz` and `grade` say so. Nothing is typed: each is
-computed from the same inputs as the right number.
+the right number's arithmetic with one thing changed.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from byhand.book.practice.edits import Arrays, Asked, Slips
 from byhand.book.practice.wrong_backward import BACKWARD
-from byhand.book.practice.wrong_forward import FORWARD
-from byhand.book.practice.wrong_turn import Arrays, WrongTurn
-from byhand.engine.terms import Term
+from byhand.book.practice.wrong_forward import FORWARD, PARTS
+from byhand.engine.terms import Index, Term
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A wrong number and what leads to it, in both languages."""
+    """A wrong number and what leads to it, in both languages; with its arithmetic, where that is known."""
 
     value: float
     en: str
     zh: str
+    term: Term | None = field(default=None, compare=False, repr=False)
 
 
-def forward_mistakes(stem: str, inputs: Arrays, index: tuple[int, ...], static: dict[str, Any]) -> list[Mistake]:
-    """Return the wrong numbers for one element of an equation's (first) result."""
-    return list(_at(FORWARD.get(stem, ()), index, inputs, **static))
+def forward_mistakes(stem: str, inputs: Arrays, index: Index, static: dict[str, Any], term: Term) -> list[Mistake]:
+    """Return the wrong numbers for one element of an equation's (first) result, whose arithmetic is `term`."""
+    return list(_made(FORWARD.get(stem, ()), term, Asked(index, inputs, static)))
 
 
 def backward_mistakes(
-    stem: str, inputs: Arrays, d_result: np.ndarray, slot: int, index: tuple[int, ...], static: dict[str, Any]
+    stem: str, inputs: Arrays, d_result: np.ndarray, slot: int, index: Index, static: dict[str, Any], term: Term
 ) -> list[Mistake]:
     """Return the wrong numbers for one element of the gradient of input number `slot`."""
-    kept = {k: v for k, v in static.items() if k == "eps"} if stem == "layer_norm" else {}
-    return list(_at(BACKWARD.get(stem, ()), index, inputs, d_result, slot, **kept))
+    return list(_made(BACKWARD.get(stem, ()), term, Asked(index, inputs, static, d_result, slot)))
 
 
 def label_mistakes(term: Term) -> list[Mistake]:
     """Return the wrong numbers for a labelled part, such as a mean or a variance."""
-    if term.op == "ratio" and term.label in ("mean", "var"):
-        above, count = (part.value for part in term.parts)
-        found = [Mistake(above, "forgot to divide by C: that is the sum", "忘了除以 C：那是总和")]
-        if term.label == "var" and count > 1:
-            found.append(Mistake(above / (count - 1), "divided by C − 1 instead of C", "除以了 C − 1，而不是 C"))
-            found.append(Mistake(math.sqrt(max(0.0, term.value)), "took the root already", "已经开了方"))
-        return found
-    if term.op == "ratio" and term.label in ("mhat", "vhat"):
-        return [Mistake(term.parts[0].value, "forgot the bias correction", "忘了偏差修正")]
-    return []
+    return list(_made(PARTS.get(term.label, ()) if term.op == "ratio" else (), term, Asked()))
 
 
-def _at(turns: tuple[WrongTurn, ...], index: tuple[int, ...], *arguments: Any, **static: Any) -> Iterator[Mistake]:
-    with np.errstate(all="ignore"):
-        for turn in turns:
-            array = turn.compute(*arguments, **static)
-            if array is None:
-                continue
-            value = float(np.asarray(array)[index]) if np.ndim(array) else float(array)
-            if not math.isnan(value):
-                yield Mistake(value, turn.en, turn.zh)
+def _made(slips: Slips, term: Term, at: Asked) -> Iterator[Mistake]:
+    for en, zh, edit in slips:
+        try:
+            wrong = edit(term, at)
+        except (ArithmeticError, ValueError):  # such as the logarithm of 0: nobody gets a number
+            continue
+        if wrong is not None and not math.isnan(wrong.value):
+            yield Mistake(wrong.value, en, zh, wrong)
