@@ -95,19 +95,19 @@ def test_the_loops_have_the_same_loss(settings, length, stride, seed):
 def test_auto_takes_the_loops_for_long_texts_alone(monkeypatch):
     text = ByteDataset(np.zeros(50, np.uint8))
     assert evaluate(float32_model(), text).runtime == "numpy"
-    monkeypatch.setattr("byhand.evaluate.LEAST_WORK", 1.0)
+    monkeypatch.setattr("byhand.runtimes.loops.runtime.LEAST_OPERATIONS", 1.0)
     assert evaluate(float32_model(), text).runtime == "loops"
     assert evaluate(GPT, text).runtime == "numpy"
-    monkeypatch.setattr("byhand.evaluate.loops.missing", lambda: ["numba"])
+    monkeypatch.setattr("byhand.runtimes.loops.missing", lambda: ["numba"])
     assert evaluate(float32_model(), text).runtime == "numpy"
 
 
 def test_loops_that_cannot_are_refused(monkeypatch):
     text = ByteDataset(np.zeros(50, np.uint8))
-    monkeypatch.setattr("byhand.evaluate.loops.missing", lambda: ["numba"])
+    monkeypatch.setattr("byhand.runtimes.loops.missing", lambda: ["numba"])
     with pytest.raises(ConfigError, match="needs numba"):
         evaluate(float32_model(), text, runtime="loops")
-    monkeypatch.setattr("byhand.evaluate.loops.missing", list)
+    monkeypatch.setattr("byhand.runtimes.loops.missing", list)
     with pytest.raises(ConfigError, match="float32, not float64"):
         evaluate(GPT, text, runtime="loops")
 

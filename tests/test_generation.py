@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from byhand.config import ModelConfig
 from byhand.engine import no_grad
 from byhand.errors import ConfigError, DataError
-from byhand.generation import KVCache, Sampling, draw, generate
+from byhand.generation import generate
 from byhand.model import TinyGPT
+from byhand.runtimes.sampling import Sampling, draw
+from byhand.runtimes.tape.decoder import KVCache
 
 SETTINGS = [
     {},

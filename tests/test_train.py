@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from byhand import steps
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.corpus.dataset import ByteDataset
 from byhand.errors import CheckpointError, ConfigError, NonFiniteError
 from byhand.runs import checkpoint
+from byhand.runtimes.protocol import to_train
+from byhand.runtimes.provenance import resumed
 from byhand.train import Trainer, require_same_text, training
 from interrupts import at_every_point
 
@@ -207,7 +208,7 @@ def test_whatever_a_checkpoint_says_was_used_it_goes_on(tmp_path, used):
 
 
 def without_numba(monkeypatch):
-    monkeypatch.setattr(steps.loops, "missing", lambda: ["numba"])
+    monkeypatch.setattr("byhand.runtimes.loops.missing", lambda: ["numba"])
 
 
 def test_a_run_of_the_loops_goes_on_without_them(tmp_path, monkeypatch):
@@ -238,11 +239,10 @@ def test_a_checkpoint_that_holds_what_was_used_in_place_of_what_was_asked_goes_o
 )
 def test_a_resumed_run_keeps_its_threads_if_there_are_cores_for_them(monkeypatch, cores, asked, threads):
     """The shares of a batch decide the order of sums, so other threads give other last digits."""
-    monkeypatch.setattr(steps.loops, "missing", list)
-    monkeypatch.setattr(steps.loops, "cores", lambda: cores)
+    monkeypatch.setattr("byhand.runtimes.provenance.cores", lambda: cores)
     used = {"runtime": "loops", "threads": 3, "blas": "register tiles"}
-    config = steps.resolved(steps.resumed(replace(CONFIG, threads=asked), used))
-    assert (config.runtime, config.threads) == ("loops", threads)
+    request = resumed(to_train(replace(CONFIG, threads=asked)), used)
+    assert (request.runtime, request.threads or cores) == ("auto", threads)
 
 
 def test_an_interrupt_anywhere_in_an_update_leaves_a_run_that_can_go_on(tmp_path):
@@ -259,7 +259,7 @@ def test_an_interrupt_anywhere_in_an_update_leaves_a_run_that_can_go_on(tmp_path
         run.update()
         run.update()
 
-    for point in at_every_point(interrupted, "byhand/train.py", "byhand/steps.py", "byhand/optim.py"):
+    for point in at_every_point(interrupted, "byhand/train.py", "byhand/runtimes/tape/session.py", "byhand/optim.py"):
         points += 1
         if points % 7 or run is None:
             continue  # each is 30 ms

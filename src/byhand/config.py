@@ -16,7 +16,6 @@ from byhand.engine.equation import with_role
 from byhand.errors import ConfigError
 
 Dtype = Literal["float32", "float64", "bfloat16"]
-Runtime = Literal["auto", "loops", "numpy"]
 MOST = {  # what no machine of today can use, and what nothing needs to be built for in order to be refused
     **dict.fromkeys(("vocab_size", "seq_len", "d_ff", "batch_size", "grad_accum", "eval_windows"), 1 << 20),
     "d_model": 1 << 17,
@@ -166,7 +165,7 @@ class TrainConfig:
     """Decides the initial weights and the order of the data."""
     dtype: Dtype = "float32"
     """Type of every weight, activation, gradient and moment; bfloat16: float32, but what is multiplied is rounded."""
-    runtime: Runtime = "auto"
+    runtime: str = "auto"
     """numpy: the tape, equation by equation. loops: the same graph compiled. auto: loops where Numba is installed."""
     threads: int = 0
     """Threads of the loops runtime, each with a share of the batch; 0: all cores."""

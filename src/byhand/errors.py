@@ -37,6 +37,18 @@ UNSOUND_LOGITS = (
 )
 
 
+def is_interrupt(error: BaseException) -> bool:
+    """Say whether it is a Ctrl-C, also one that came during an import and was turned into an ImportError."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        if isinstance(found, KeyboardInterrupt):
+            return True
+        seen.add(id(found))
+        found = found.__cause__ or found.__context__
+    return False
+
+
 def reason(error: OSError) -> str:
     """Return in words why the system refused; some libraries raise an OSError that has no `strerror`."""
     return error.strerror or (os.strerror(error.errno) if error.errno else str(error)) or type(error).__name__

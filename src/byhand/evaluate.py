@@ -5,48 +5,53 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from byhand.config import Runtime
 from byhand.corpus.dataset import ByteDataset
-from byhand.engine import no_grad
-from byhand.equations import cross_entropy
 from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.flops import step_flops
 from byhand.model import TinyGPT
-from byhand.runtimes import loops
+from byhand.runtimes.protocol import Request, TrainingSession
+from byhand.runtimes.registry import begin
 
 log = logging.getLogger(__name__)
 EVERY = 2.0  # seconds between two lines about how far it is
 ROWS = 4096  # tokens computed at once
 
 
-LEAST_WORK = 3e10  # operations from which on loading the loops runtime pays: about two seconds of NumPy
-Losses = Callable[[np.ndarray, int], float]  # the sum of the last so many losses of rows (B, T+1), in nats
+class Block(NamedTuple):
+    """Windows computed together: where they start, their length, and how many of its last bytes each counts."""
+
+    starts: np.ndarray
+    length: int
+    counted: int
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """loss in nats per byte, bpb in bits per byte, how many bytes were predicted, the stride, what computed it."""
+    """loss in nats per byte, bpb in bits per byte, how many bytes were predicted, the stride, what computed it.
+
+    why  why auto took no faster runtime; "" if it did
+    """
 
     loss: float
     bpb: float
     tokens: int
     stride: int
     runtime: str = "numpy"
+    why: str = ""
 
 
-def evaluate(model: TinyGPT, text: ByteDataset, stride: int | None = None, runtime: Runtime = "auto") -> Evaluation:
+def evaluate(model: TinyGPT, text: ByteDataset, stride: int | None = None, runtime: str = "auto") -> Evaluation:
     """Slide a window of seq_len over the text; the first predicts all its bytes, each further one its last `stride`.
 
     So every byte has at least seq_len - stride bytes of context (fewer only at the start of the text). The default,
     seq_len / 2, costs two passes over the text; stride 1 gives each byte all the window allows and costs seq_len.
-    runtime auto takes the loops where they are, can compute the model, and the text is worth loading them.
+    runtime auto takes the fastest that can compute the model, if the text is worth loading it.
     Raises NonFiniteError if the loss is NaN or infinite.
     """
     window = model.config.seq_len
@@ -58,72 +63,51 @@ def evaluate(model: TinyGPT, text: ByteDataset, stride: int | None = None, runti
     if len(text) < 2:
         raise DataError(f"{text.name} holds {len(text)} byte, but predicting takes at least 2. Use a longer text.")
     predicted = len(text) - 1
+    passes = _passes(predicted, window, stride)
     work = step_flops(model.config, 1) / 3 * max(1, predicted / stride)
-    chosen = _chosen(model, runtime, work)
-    with _by_loops(model) if chosen == "loops" else nullcontext(partial(_by_numpy, model)) as losses:
-        if predicted <= window:
-            total = losses(text.rows(np.zeros(1, np.int64), predicted + 1), predicted)
-        else:
-            # The last window ends with the text, and counts only what the one before it left.
-            starts = np.arange(stride, predicted - window + 1, stride, dtype=np.int64)
-            reached = window + stride * len(starts)
-            total = losses(text.rows(np.zeros(1, np.int64), window + 1), window)
-            total += _sum_over(losses, window, text, starts, stride)
-            if reached < predicted:
-                total += _sum_over(losses, window, text, np.array([predicted - window]), predicted - reached)
+    request = Request("evaluate", model.config, runtime, str(model.dtype), operations=work)
+    arrays = {name: p.data for name, p in model.parameters().items()}
+    try:
+        session, choice = begin(request, lambda chosen: _ready(chosen.session(model, None, request), passes))
+        total = 0.0
+        for blocks in passes:
+            total += math.fsum(_losses(session, text, blocks))
+    finally:
+        for name, p in model.parameters().items():
+            p.data = arrays[name]  # a session may have moved them into its own memory
     loss = total / predicted
     if not math.isfinite(loss):
         raise NonFiniteError(
             f"the loss on {text.name} is {loss}: the model's weights are damaged, or too large. "
             "Use an earlier checkpoint of the run, or train again with a lower --lr."
         )
-    return Evaluation(loss, loss / math.log(2), predicted, stride, chosen)
+    return Evaluation(loss, loss / math.log(2), predicted, stride, choice.runtime.name, choice.why)
 
 
-def _sum_over(losses: Losses, window: int, text: ByteDataset, starts: np.ndarray, counted: int) -> float:
-    """Sum the losses of the last `counted` bytes of each window."""
-    size, sums, said = max(1, ROWS // window), [], time.monotonic()
-    for i in range(0, len(starts), size):
-        sums.append(losses(text.rows(starts[i : i + size], window + 1), counted))
+def _passes(predicted: int, window: int, stride: int) -> list[list[Block]]:
+    """Return the windows that predict each byte once: the first, those that follow, and what is left at the end."""
+    if predicted <= window:
+        return [[Block(np.zeros(1, np.int64), predicted, predicted)]]
+    starts = np.arange(stride, predicted - window + 1, stride, dtype=np.int64)
+    size = max(1, ROWS // window)
+    following = [Block(starts[i : i + size], window, stride) for i in range(0, len(starts), size)]
+    passes = [[Block(np.zeros(1, np.int64), window, window)], following]
+    # The last window ends with the text, and counts only what the one before it left.
+    left = predicted - window - stride * len(starts)
+    return [*passes, [Block(np.array([predicted - window]), window, left)]] if left else passes
+
+
+def _ready(session: TrainingSession, passes: list[list[Block]]) -> TrainingSession:
+    session.prepare([], sorted({(len(block.starts), block.length) for blocks in passes for block in blocks}))
+    return session
+
+
+def _losses(session: TrainingSession, text: ByteDataset, blocks: list[Block]) -> Iterator[float]:
+    """Yield the sum of each block's losses in nats."""
+    said = time.monotonic()
+    for i, block in enumerate(blocks):
+        rows = text.rows(block.starts, block.length + 1)
+        yield session.loss(rows[:, :-1], rows[:, 1:], block.counted) * block.counted * len(rows)
         if time.monotonic() - said > EVERY:
             said = time.monotonic()
-            log.info("%s: %.0f%% predicted", text.name, 100 * min(i + size, len(starts)) / len(starts))
-    return math.fsum(sums)
-
-
-def _chosen(model: TinyGPT, runtime: Runtime, work: float) -> str:
-    """Return what computes so many operations. ConfigError if loops are asked for and cannot."""
-    missing = loops.missing()
-    if runtime == "loops" and missing:
-        raise ConfigError(
-            f"the loops runtime needs {' and '.join(missing)}. Use pip install 'byhand[fast]', or --runtime numpy."
-        )
-    if runtime == "loops" and str(model.dtype) != "float32":
-        raise ConfigError(f"the loops runtime computes in float32, not {model.dtype}. Use --runtime numpy.")
-    pays = not missing and str(model.dtype) == "float32" and work >= LEAST_WORK
-    return "loops" if runtime == "loops" or (runtime == "auto" and pays) else "numpy"
-
-
-@contextmanager
-def _by_loops(model: TinyGPT) -> Iterator[Losses]:
-    """The runtime moves the model's arrays into its memory; they are put back afterwards."""
-    from byhand.runtimes.loops.run.training import LoopsRuntime
-
-    arrays = {name: p.data for name, p in model.parameters().items()}
-    try:
-        computing = LoopsRuntime(model)
-
-        def losses(rows: np.ndarray, counted: int) -> float:
-            return computing.loss(rows[:, :-1], rows[:, 1:], counted) * counted * len(rows)
-
-        yield losses
-    finally:
-        for name, p in model.parameters().items():
-            p.data = arrays[name]
-
-
-def _by_numpy(model: TinyGPT, rows: np.ndarray, counted: int) -> float:
-    rows = rows.astype(np.int64)
-    with no_grad(), np.errstate(all="ignore"):  # what is not finite is named in the end
-        logits = model.forward_logits(rows[:, :-1]).data[:, -counted:]
-        return cross_entropy(logits, rows[:, -counted:]).item() * counted * len(rows)
+            log.info("%s: %.0f%% predicted", text.name, 100 * (i + 1) / len(blocks))

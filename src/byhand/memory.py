@@ -8,6 +8,8 @@ import os
 from byhand.config import TrainConfig
 from byhand.errors import ConfigError
 from byhand.model import parameter_shapes
+from byhand.runtimes.protocol import to_train
+from byhand.runtimes.registry import choose
 
 OF_MEMORY = 0.8
 
@@ -20,8 +22,10 @@ def physical() -> int | None:
         return None
 
 
-def training_bytes(config: TrainConfig) -> int:
+def training_bytes(config: TrainConfig, kept: int) -> int:
     """Return bytes that a run needs at the least: parameters, gradients, moments, and what the way back reads again.
+
+    kept is the count of numbers that the runtime keeps for the backward pass for each token (`Runtime.kept`).
 
     The true need is larger, by the runtime's buffers.
     """
@@ -29,18 +33,15 @@ def training_bytes(config: TrainConfig) -> int:
     item = 8 if config.dtype == "float64" else 4
     count = sum(map(math.prod, parameter_shapes(model).values()))
     tokens = config.batch_size * model.seq_len
-    if config.runtime == "numpy":  # logits, probabilities and their gradient; every result of a block
-        kept = 3 * model.vocab_size + model.n_layers * (12 * model.d_model + 2 * model.ff_width)
-    else:  # logits; q, k, v and the MLP
-        kept = model.vocab_size + model.n_layers * (3 * model.d_model + model.ff_width)
     read = 16 * config.grad_accum * tokens  # int64 tokens and targets
     evaluated = 16 * config.eval_windows * model.seq_len
     return item * (4 * count + tokens * kept) + read + evaluated
 
 
 def require_room(config: TrainConfig) -> None:
-    """Raise ConfigError if a run cannot fit into the machine's memory, of which others need a part too."""
-    have, need = physical(), training_bytes(config)
+    """Raise ConfigError if a run cannot be computed here, or not fit into memory, of which others need a part."""
+    kept = choose(to_train(config)).runtime.kept(config.model)
+    have, need = physical(), training_bytes(config, kept)
     if have is not None and need > OF_MEMORY * have:
         raise ConfigError(
             f"this run needs at least {need / 1e9:,.1f} GB, but the machine has {have / 1e9:,.1f} GB of memory. "

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from byhand.config import OptimConfig
 from byhand.engine import Tensor
 from byhand.engine.arrays import namespace, require
 from byhand.equations import adamw
+
+Arrays = Mapping[str, Any]  # by parameter name
 
 
 class AdamW:
@@ -42,10 +44,11 @@ class AdamW:
         self.m: dict[str, Any] = {}
         self.v: dict[str, Any] = {}
 
-    def step(self, parameters: Mapping[str, Tensor]) -> None:
-        """Replace each parameter's array by the updated one. A parameter without gradient stays as it is.
+    def step(self, parameters: Mapping[str, Tensor], max_norm: float = 0.0) -> float:
+        """Replace each parameter's array by the updated one; return the gradient's norm before clipping to max_norm.
 
-        However it ends, also by an interrupt: all of them are replaced and t counts the step, or nothing changed.
+        A parameter without gradient stays as it is. However it ends, also by an interrupt: all of them are replaced
+        and t counts the step, or nothing changed. Nothing changes either if the norm is not finite.
         """
         gradients = {name: p.grad for name, p in parameters.items() if p.grad is not None}
         for name, g in gradients.items():
@@ -55,37 +58,97 @@ class AdamW:
                 f"AdamW: the gradient of {name} is {g.shape} {g.dtype}, not {p.shape} {p.dtype}",
             )
         t = self.t + 1
-        made = {name: self._updated(name, parameters[name], g, t) for name, g in gradients.items()}
+        settings = Settings(self.betas, self.eps, self.weight_decay, self.decay, max_norm)
+        arrays = {name: parameters[name].data for name in gradients}
+        made, norm = update(arrays, gradients, (self.m, self.v), t, self.lr, settings)
+        if not math.isfinite(norm):
+            return float(norm)
 
         def commit() -> None:
-            for name, arrays in made.items():
-                parameters[name].data, self.m[name], self.v[name] = arrays
+            for name, (theta, m, v) in made.items():
+                parameters[name].data, self.m[name], self.v[name] = theta, m, v
             self.t = t
 
         try:
             commit()
         finally:
             commit()  # once more, which changes nothing unless an interrupt ended it above
+        return float(norm)
 
-    def _updated(self, name: str, p: Tensor, g: Any, t: int) -> tuple[Any, Any, Any]:
-        """Return a parameter and its moments after step t."""
-        xp = namespace(p.data)
-        m = self.m[name] if name in self.m else xp.zeros_like(p.data)
-        v = self.v[name] if name in self.v else xp.zeros_like(p.data)
-        decayed = self.decay == "all" or p.ndim >= 2
-        arrays, _ = adamw.forward(
-            p.data,
+
+class Settings(NamedTuple):
+    """What an update needs beside its arrays; fixed for a run, so that a traced update may be compiled for it."""
+
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.01
+    decay: str = "all"
+    max_norm: float = 0.0
+
+
+def update(
+    parameters: Arrays, gradients: Arrays, moments: tuple[Arrays, Arrays], t: Any, lr: Any, settings: Settings
+) -> tuple[dict[str, tuple[Any, Any, Any]], Any]:
+    """Return (parameter, m, v) after step t by name, and the gradients' norm before clipping.
+
+    A function of arrays by name, without a branch on their values: it can be traced. The step t (from 1) and lr may
+    be arrays. A name that the moments lack has zeros. Parameters without gradient are left out.
+    """
+    norm = gradient_norm(gradients)
+    m, v = moments
+    made = {}
+    for name, g in clip_gradients(gradients, norm, settings.max_norm).items():
+        theta = parameters[name]
+        zeros = namespace(theta).zeros_like
+        made[name], _ = adamw.forward(
+            theta,
             g,
-            m,
-            v,
-            self.lr,
+            m[name] if name in m else zeros(theta),
+            v[name] if name in v else zeros(theta),
+            lr,
             t,
-            beta1=self.betas[0],
-            beta2=self.betas[1],
-            eps=self.eps,
-            weight_decay=self.weight_decay if decayed else 0.0,
+            beta1=settings.betas[0],
+            beta2=settings.betas[1],
+            eps=settings.eps,
+            weight_decay=settings.weight_decay if decays(theta, settings.decay) else 0.0,
         )
-        return arrays
+    return made, norm
+
+
+def decays(array: Any, decay: str) -> bool:
+    """Return whether weight decay applies to a parameter: to all, or to those with two or more axes."""
+    return decay == "all" or array.ndim >= 2
+
+
+def gradient_norm(gradients: Arrays) -> Any:
+    """Return the Euclidean norm of all gradients together, as an array; infinite if one of them is not finite.
+
+    Sums of squares are added in the widest type that the arrays' namespace has by default, with what each addition
+    rounds off carried along (Knuth's TwoSum), so that the order of the parameters changes nothing.
+    """
+    if not gradients:
+        return 0.0
+    xp = namespace(next(iter(gradients.values())))
+    wide = xp.__array_namespace_info__().default_dtypes()["real floating"]
+    squares = xp.stack([xp.asarray(xp.sum(g * g), dtype=wide) for g in gradients.values()])
+    finite = xp.isfinite(squares)
+    total = lost = xp.zeros((), dtype=wide)
+    for i in range(len(gradients)):
+        square = xp.where(finite[i], squares[i], xp.zeros_like(total))
+        longer = total + square
+        part = longer - total
+        lost = lost + ((total - (longer - part)) + (square - part))
+        total = longer
+    return xp.where(xp.all(finite), xp.sqrt(total + lost), xp.asarray(math.inf, dtype=wide))
+
+
+def clip_gradients(gradients: Arrays, norm: Any, max_norm: float) -> Arrays:
+    """Return the gradients scaled by max_norm / norm if the global norm is larger than max_norm (0: never)."""
+    if not max_norm or not gradients:
+        return gradients
+    xp = namespace(norm)
+    scale = max_norm / xp.maximum(norm, xp.asarray(max_norm, dtype=norm.dtype))  # 1 for short gradients
+    return {name: g * xp.asarray(scale, dtype=g.dtype) for name, g in gradients.items()}
 
 
 def learning_rate(config: OptimConfig, step: int, steps: int) -> float:
@@ -102,17 +165,3 @@ def learning_rate(config: OptimConfig, step: int, steps: int) -> float:
         return config.lr
     progress = min(1.0, (step - warmup) / max(1, steps - 1 - warmup))
     return config.floor_lr + (config.lr - config.floor_lr) * (1 + math.cos(math.pi * progress)) / 2
-
-
-def gradient_norm(parameters: Mapping[str, Tensor]) -> float:
-    """Return the Euclidean norm of all gradients together."""
-    squares = [float(namespace(p.grad).sum(p.grad * p.grad)) for p in parameters.values() if p.grad is not None]
-    return math.sqrt(math.fsum(squares)) if all(map(math.isfinite, squares)) else math.inf
-
-
-def clip_gradients(parameters: Mapping[str, Tensor], norm: float, max_norm: float) -> None:
-    """Scale every gradient by max_norm / norm if the global norm is larger than max_norm (0: never)."""
-    if max_norm and norm > max_norm:
-        for p in parameters.values():
-            if p.grad is not None:
-                p.grad = p.grad * (max_norm / norm)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,9 @@ from byhand.model import TinyGPT
 from byhand.optim import AdamW, learning_rate
 from byhand.runs import checkpoint
 from byhand.runs.checkpoint import Checkpoint
-from byhand.steps import Batch, difference, make_steps, provenance, resolved, resumed
+from byhand.runtimes.protocol import Batch, Runtime, TrainingSession, to_train
+from byhand.runtimes.provenance import difference, resumed
+from byhand.runtimes.registry import begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,10 @@ class Trainer:
     """A model, its optimizer and its data, at some step of a run.
 
     config      the run's settings, as they were asked for; checkpoints keep these
-    used        what computes them on this machine; checkpoints keep it beside them
-    change      a line about how that differs from what computed the run before `start`; "" if it does not
+    choice      the runtime that computes it here, and why not a faster one
     train, val  the two parts of the text
     start       a checkpoint to go on from, or None for step 0
-    text        what identifies the text (path, bytes, sha256), stored with every checkpoint
+    record      what every checkpoint keeps beside its arrays: `text` identifies the text (path, bytes, sha256)
     """
 
     def __init__(
@@ -60,13 +61,11 @@ class Trainer:
         train: ByteDataset,
         val: ByteDataset,
         start: Checkpoint | None = None,
-        text: dict[str, Any] | None = None,
+        record: Mapping[str, Any] | None = None,
     ) -> None:
         self.config = config
-        before = start.state.get("used") if start else None
-        here = resolved(resumed(config, before) if start else config)
         self.train = train
-        self.text = text or {}
+        self.record = {"text": {}, **(record or {})}
         optim = config.optim
         betas = (optim.beta1, optim.beta2)
         self.optimizer = AdamW(optim.lr, betas, optim.eps, optim.weight_decay, optim.decay)
@@ -76,10 +75,24 @@ class Trainer:
             self.model = start.model()
             self.optimizer.t = start.step
             self.optimizer.m, self.optimizer.v = dict(start.m), dict(start.v)
-        self.steps = make_steps(here, self.model, self.optimizer)
-        self.used = provenance(here, self.steps)
-        self.change = difference(before, self.used)
+        self._before = start.state.get("used") if start else None
+        self._request = resumed(to_train(config), self._before) if start else to_train(config)
+        self.session, self.choice = begin(self._request, self._session)
+        self._prepared = False
         self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
+
+    def _session(self, runtime: Runtime) -> TrainingSession:
+        return runtime.session(self.model, self.optimizer, self._request)
+
+    @property
+    def used(self) -> dict[str, Any]:
+        """What computes the run on this machine; checkpoints keep it beside the settings."""
+        return self.session.provenance()
+
+    @property
+    def change(self) -> str:
+        """A line about how that differs from what computed the run before `start`; "" if it does not."""
+        return difference(self._before, self.used)
 
     @property
     def step(self) -> int:
@@ -87,25 +100,37 @@ class Trainer:
         return self.optimizer.t
 
     def prepare(self) -> None:
-        """Do what the runtime does once for this run, such as compiling, so that no step's time counts it."""
+        """Do what the runtime does once for this run, such as compiling, so that no step's time counts it.
+
+        If it fails, and the runtime was not asked for by name, `choice` is another one afterwards.
+        """
         rows, length = self.val_windows[0].shape
         chunks = {min(self._chunk, rows - first) for first in range(0, rows, self._chunk)}
         losses = [(chunk, length) for chunk in sorted(chunks, reverse=True)]
-        self.steps.prepare([(self.config.batch_size, length)], losses)
+
+        def ready(runtime: Runtime) -> TrainingSession:
+            session = self.session if runtime is self.choice.runtime else self._session(runtime)
+            session.prepare([(self.config.batch_size, length)], losses)
+            return session
+
+        self.session, self.choice = self.choice.start(ready)
+        self._prepared = True
 
     def update(self) -> Progress:
         """Make one update: the mean gradient of grad_accum micro-batches, clipped, through AdamW.
 
         Raises NonFiniteError before the update if a loss or gradient is NaN or infinite.
         """
+        if not self._prepared:
+            self.prepare()
         config, begun = self.config, time.perf_counter()
         first = self.step * config.grad_accum
         batches = [self._micro_batch(first + i) for i in range(config.grad_accum)]
         lr = self.optimizer.lr = learning_rate(config.optim, self.step, config.steps)
-        with np.errstate(all="ignore"):  # what is not finite is found and named
-            loss, norm = self.steps.step(batches, config.optim.grad_clip)
-            if not (math.isfinite(loss) and math.isfinite(norm)):
-                self._refuse(batches)
+        outcome = self.session.step(batches, config.optim.grad_clip)
+        loss, norm = outcome.loss, outcome.norm
+        if not (math.isfinite(loss) and math.isfinite(norm)):
+            self._refuse(batches)
         rate = config.tokens_per_step / (time.perf_counter() - begun)
         return Progress(self.step, config.steps, loss, lr, norm, self.step * config.tokens_per_step, rate)
 
@@ -128,8 +153,7 @@ class Trainer:
     def _val_loss(self, first: int) -> float:
         """Return the mean loss over a chunk of the validation windows."""
         tokens, targets = (array[first : first + self._chunk] for array in self.val_windows)
-        with np.errstate(all="ignore"):  # what is not finite is named below
-            loss = self.steps.loss(tokens, targets)
+        loss = self.session.loss(tokens, targets)
         if not math.isfinite(loss):
             raise NonFiniteError(self._not_finite("the validation loss", self.step))
         return loss
@@ -141,12 +165,11 @@ class Trainer:
             "next_batch": self.step * self.config.grad_accum,
             "random": {"generator": "PCG64 seeded with (seed, batch number)", "seed": self.config.seed},
             "schedule": {"next_lr": learning_rate(self.config.optim, self.step, self.config.steps)},
-            "text": self.text,
+            **self.record,
             "used": self.used,
             "versions": {"python": platform.python_version(), "numpy": np.__version__},
         }
-        parameters = {name: p.data for name, p in self.model.parameters().items()}
-        return Checkpoint(self.config, parameters, self.optimizer.m, self.optimizer.v, state)
+        return Checkpoint(self.config, *self.session.state(), state)
 
     def save(self, run: Path) -> Path:
         """Write a checkpoint of this step into the run folder.
@@ -155,18 +178,18 @@ class Trainer:
         finite, or with these parameters the loss on the first validation windows. (Finite parameters may be so large
         that the forward pass overflows, and the loss of the step itself was that of the parameters before.)
         """
-        parts = {"": self.model.parameters(), "moment m of ": self.optimizer.m, "moment v of ": self.optimizer.v}
-        for what, arrays in parts.items():
+        for what, arrays in zip(("", "moment m of ", "moment v of "), self.session.state(), strict=True):
             for name, array in arrays.items():
-                if not np.isfinite(array.data if isinstance(array, Tensor) else array).all():
+                if not np.isfinite(array).all():
                     raise NonFiniteError(self._not_finite(f"{what}{name}, after the update,", self.step))
         self._val_loss(0)
         return checkpoint.save(run, self.checkpoint(), self.config.keep)
 
     def _refuse(self, batches: Sequence[Batch]) -> None:
         """Raise NonFiniteError that names the step and the first array that is not finite, found with the tape."""
-        names = (first_non_finite(self.model.loss(*batch)) for batch in batches)
-        name = next((name for name in names if name), "the norm of the gradient")
+        with np.errstate(all="ignore"):
+            names = (first_non_finite(self.model.loss(*batch)) for batch in batches)
+            name = next((name for name in names if name), "the norm of the gradient")
         raise NonFiniteError(self._not_finite(name, self.step + 1))
 
     def _not_finite(self, name: str, step: int) -> str:

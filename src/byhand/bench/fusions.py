@@ -81,11 +81,11 @@ class Step:
         self, shape: Shape, threads: int, blas: str, activation: Any = "gelu", rules: tuple[Any, ...] | None = None
     ) -> None:
         from byhand.runtimes.loops.lowering.fusion import FUSIONS
-        from byhand.runtimes.loops.run.training import LoopsRuntime
+        from byhand.runtimes.loops.run.training import LoopsSession
 
         model = TinyGPT(replace(shape.model(), activation=activation), seed=1)
         optimizer = AdamW(lr=3e-4, betas=(0.9, 0.99), weight_decay=0.1, decay="matrices")
-        self.runtime = LoopsRuntime(model, optimizer, threads or None, blas, rules=rules or FUSIONS)
+        self.runtime = LoopsSession(model, optimizer, threads or None, blas, rules=rules or FUSIONS)
         rng = np.random.default_rng(0)
         tokens, targets = (rng.integers(0, shape.vocab_size, (shape.batch, shape.seq_len)) for _ in range(2))
         self._batch = (tokens, targets)

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from byhand.bench.contest import by_turns
 from byhand.bench.shapes import Shape
@@ -19,23 +17,22 @@ from byhand.config import Weights
 from byhand.errors import ConfigError
 from byhand.generation import Sampling, generate
 from byhand.model import TinyGPT
-from byhand.runtimes.loops import cores
-
-if TYPE_CHECKING:
-    from byhand.runtimes.loops.run.decoding import LoopsDecoder
+from byhand.runtimes.cores import cores
+from byhand.runtimes.protocol import Decoder, Request
+from byhand.runtimes.registry import Choice, begin
 
 PEERS = ("hf", "numpy")
 
 
 def ours(
     shape: Shape, tokens: int, batch: int, threads: int = 0, blas: str = "auto", weights: Weights = "float32"
-) -> tuple[LoopsDecoder, Callable[[], Any]]:
-    """Return the loops runtime's decoder, and a function that draws so many tokens of each stream with it."""
-    from byhand.runtimes.loops.run.decoding import LoopsDecoder
-
-    decoder = LoopsDecoder(TinyGPT(shape.model(tokens + 1)), batch, threads or None, blas, weights)
-    prompt = np.ones((batch, 1), np.int64)
-    return decoder, lambda: list(decoder.generate(prompt, tokens, temperature=0.0))
+) -> tuple[Decoder, Choice, Callable[[], Any]]:
+    """Return the fastest runtime's decoder, how it was chosen, and a function that draws so many tokens a stream."""
+    model = TinyGPT(shape.model(tokens + 1))
+    request = Request("generate", model.config, threads=threads, blas=blas, weights=weights, streams=batch)
+    decoder, choice = begin(request, lambda runtime: runtime.decoder(model, request))
+    prompts = [[1]] * batch
+    return decoder, choice, lambda: list(decoder.generate(prompts, tokens, Sampling(temperature=0)))
 
 
 def with_numpy(shape: Shape, tokens: int, batch: int) -> Callable[[], Any]:
@@ -86,7 +83,7 @@ def measure(
     if unknown:
         raise ConfigError(f"there is no peer {unknown[0]!r}. Use {', '.join(PEERS)}.")
     makers = {"hf": with_transformers, "numpy": with_numpy}
-    decoder, run = ours(shape, tokens, batch, threads, blas, weights)
+    decoder, choice, run = ours(shape, tokens, batch, threads, blas, weights)
     runs = {"ours": run}
     runs |= {name: makers[name](shape, tokens, batch) for name in peers}
     seconds = by_turns(runs, repeats=1, rounds=3 if peers else 5)
@@ -95,6 +92,8 @@ def measure(
         "tokens_per_s": rates["ours"],
         "ms_per_token": 1e3 * batch / rates["ours"],
         "tokens_per_s_best": tokens * batch / min(seconds["ours"]),
+        "runtime": choice.runtime.name,
+        "why": choice.why,
         "share_by_threads": {str(n): k / decoder.made_by.total() for n, k in sorted(decoder.made_by.items())},
     }
     if peers:

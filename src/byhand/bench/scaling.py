@@ -19,7 +19,9 @@ from byhand.bench.contest import by_turns
 from byhand.bench.shapes import Shape
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
-from byhand.runtimes import loops
+from byhand.runtimes.cores import cores
+from byhand.runtimes.protocol import Request
+from byhand.runtimes.registry import choose
 
 ROUNDS = 7
 REPEATS = 3
@@ -85,7 +87,7 @@ def sweeps(threads: int) -> tuple[Sweep, ...]:
 
 def measure(threads: int = 0, blas: str = "auto", tables: Sequence[Sweep] | None = None) -> list[Curve]:
     """Time all shapes of the sweeps by turns with the loops runtime; return a curve for each part."""
-    tables = tables or sweeps(threads or loops.cores())
+    tables = tables or sweeps(threads or cores())
     timed = {shape: TimedShape(shape, threads, blas) for sweep in tables for shape in sweep.shapes}
     steps = by_turns({str(shape): one.step for shape, one in timed.items()}, REPEATS, ROUNDS)
     for _ in range(ROUNDS):
@@ -105,17 +107,15 @@ class TimedShape:
     """A shape's step, its median in ms, and the times of its calls, one row a round."""
 
     def __init__(self, shape: Shape, threads: int, blas: str) -> None:
-        from byhand.runtimes.loops.run import profile
-        from byhand.runtimes.loops.run.training import LoopsRuntime
-
         self.shape = shape
         self.ms = 0.0
-        runtime = LoopsRuntime(TinyGPT(shape.model(), seed=1), AdamW(), threads or None, blas)
+        request = Request("train", shape.model(), threads=threads, blas=blas, listed=True)
+        session: Any = choose(request).runtime.session(TinyGPT(request.model, seed=1), AdamW(), request)
         rng = np.random.default_rng(0)
         tokens, targets = (rng.integers(0, shape.vocab_size, (shape.batch, shape.seq_len)) for _ in range(2))
-        self.step: Callable[[], Any] = partial(runtime.step, [(tokens, targets)], 1.0)
-        self._calls = runtime.plan("train", tokens.shape).calls
-        self._time: Callable[[], np.ndarray] = partial(profile.time_calls, runtime, self.step, REPEATS)
+        self.step: Callable[[], Any] = partial(session.step, [(tokens, targets)], 1.0)
+        self._calls = session.plan("train", tokens.shape).calls
+        self._time: Callable[[], np.ndarray] = partial(session.time_calls, self.step, REPEATS)
         self._rounds: list[np.ndarray] = []
 
     def time_calls(self) -> None:

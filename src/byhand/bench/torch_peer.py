@@ -8,7 +8,7 @@ from typing import Any
 
 from byhand.bench.shapes import Shape
 from byhand.errors import ConfigError
-from byhand.runtimes.loops import cores
+from byhand.runtimes.cores import cores
 
 
 def torch_step(shape: Shape, compiled: bool, bfloat16: bool = False) -> Callable[[], float]:

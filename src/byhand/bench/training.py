@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,27 +11,41 @@ import numpy as np
 from byhand.bench.contest import by_turns, milliseconds, repeats_for
 from byhand.bench.shapes import Shape
 from byhand.bench.torch_peer import torch_step
-from byhand.config import Dtype, Runtime, TrainConfig
+from byhand.config import Dtype, TrainConfig
 from byhand.errors import ConfigError
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
 from byhand.runtimes.numpy import keep_pages
-from byhand.steps import make_steps, resolved
+from byhand.runtimes.protocol import Runtime, TrainingSession, to_train
+from byhand.runtimes.registry import Choice, begin
 
 PEERS = ("torch", "torch-eager", "torch-compile", "torch-bf16", "numpy", "mkl", "scipy")
 
 
 def our_step(
-    shape: Shape, runtime: Runtime, threads: int = 0, blas: str = "auto", dtype: Dtype = "float32"
+    shape: Shape, runtime: str, threads: int = 0, blas: str = "auto", dtype: Dtype = "float32"
 ) -> Callable[[], float]:
     """Return a function that makes one training step on a fixed random batch and returns the loss."""
-    config = resolved(TrainConfig(model=shape.model(), runtime=runtime, threads=threads, dtype=dtype))
+    return _our_step(shape, runtime, threads, blas, dtype)[0]
+
+
+def _our_step(
+    shape: Shape, runtime: str, threads: int, blas: str, dtype: Dtype
+) -> tuple[Callable[[], float], Choice]:
+    config = TrainConfig(model=shape.model(), runtime=runtime, threads=threads, dtype=dtype)
+    request = replace(to_train(config), blas=blas)
     model = TinyGPT(config.model, 1, config.array_dtype)
     optimizer = AdamW(lr=3e-4, betas=(0.9, 0.99), weight_decay=0.1, decay="matrices")
-    steps = make_steps(config, model, optimizer, blas)
     rng = np.random.default_rng(0)
-    tokens, targets = (rng.integers(0, shape.vocab_size, (shape.batch, shape.seq_len)) for _ in range(2))
-    return lambda: steps.step([(tokens, targets)], 1.0)[0]
+    batch = tuple(rng.integers(0, shape.vocab_size, (shape.batch, shape.seq_len)) for _ in range(2))
+
+    def ready(chosen: Runtime) -> TrainingSession:
+        session = chosen.session(model, optimizer, request)
+        session.prepare([(shape.batch, shape.seq_len)], [])
+        return session
+
+    session, choice = begin(request, ready)
+    return lambda: session.step([(batch[0], batch[1])], 1.0).loss, choice
 
 
 def peer_steps(shape: Shape, peers: Sequence[str], threads: int = 0) -> dict[str, Callable[[], float]]:
@@ -55,7 +70,7 @@ def peer_steps(shape: Shape, peers: Sequence[str], threads: int = 0) -> dict[str
 
 def measure(
     shape: Shape,
-    runtime: Runtime = "auto",
+    runtime: str = "auto",
     threads: int = 0,
     blas: str = "auto",
     steps: int | None = None,
@@ -67,7 +82,7 @@ def measure(
     steps is the number of timed steps of each; what the slowest makes in ten seconds if not given.
     """
     keep_pages()
-    ours = our_step(shape, runtime, threads, blas, dtype)
+    ours, choice = _our_step(shape, runtime, threads, blas, dtype)
     runs = {"ours": ours, **peer_steps(shape, peers, threads)}
     rounds = 5
     repeats = max(1, steps // rounds) if steps else min(repeats_for(run, 10 / rounds) for run in runs.values())
@@ -78,7 +93,8 @@ def measure(
         "tokens_per_s": 1e3 * shape.tokens / median,
         "gflops": shape.flops / median / 1e6,
         "loss": ours(),
-        "runtime": resolved(TrainConfig(model=shape.model(), runtime=runtime, dtype=dtype)).runtime,
+        "runtime": choice.runtime.name,
+        "why": choice.why,
         "dtype": dtype,
     }
     if peers:

@@ -227,7 +227,7 @@ def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
     """For each equation of a group: the call for it with the most operations, or the group's if it has none."""
     pytest.importorskip("numba", reason="Numba is not installed")
     from byhand.runtimes.loops.lowering import plan
-    from byhand.runtimes.loops.run.training import LoopsRuntime
+    from byhand.runtimes.loops.run.training import LoopsSession
 
     calls_of: dict[str, set[str]] = {"adamw": {"adamw"}}
     split = plan.groups_of
@@ -248,7 +248,7 @@ def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
     monkeypatch.setattr(plan, "groups_of", lambda graph, rules: [recording(g) for g in split(graph, rules)])
     for settings in MODELS:
         model = TinyGPT(ModelConfig(seq_len=4, d_model=8, n_layers=1, n_heads=2, **settings))
-        runtime = LoopsRuntime(model, AdamW(), 1, "tiles")
+        runtime = LoopsSession(model, AdamW(), 1, "tiles")
         made = {call.kernel for call in runtime.plan("train", (2, 4)).calls}
         assert "adamw" in made
     attention = registry["causal_self_attention"]

@@ -25,8 +25,9 @@ from byhand.runtimes.loops.kernels.loss import head_loss
 from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
 from byhand.runtimes.loops.run import training
 from byhand.runtimes.loops.run.replay import run_kernel
-from byhand.runtimes.loops.run.training import LoopsRuntime
-from byhand.steps import resolved
+from byhand.runtimes.loops.run.training import LoopsSession
+from byhand.runtimes.protocol import to_train
+from byhand.runtimes.registry import choose
 
 LACK = lacks_bfloat16(find_blas())
 real = pytest.mark.skipif(bool(LACK), reason=LACK)
@@ -130,7 +131,7 @@ def test_gradients_are_those_of_rounded_halves(settings, rows, stand_in, monkeyp
     config = replace(CONFIG, **settings)
     rng = np.random.default_rng(3)
     tokens, targets = (rng.integers(0, 23, (4, 12)) for _ in range(2))
-    fast = LoopsRuntime(bh.TinyGPT(config, seed=4), bh.AdamW(), threads=2, dtype="bfloat16")
+    fast = LoopsSession(bh.TinyGPT(config, seed=4), bh.AdamW(), threads=2, dtype="bfloat16")
     loss, _ = fast.step([(tokens, targets)])
     exact = bh.TinyGPT(config, seed=4)
     exact.loss(tokens, targets).backward()
@@ -156,7 +157,7 @@ def test_losses_stay_close_over_two_hundred_steps(stand_in):
     curves = []
     for dtype in ("float32", "bfloat16"):
         model, adamw = bh.TinyGPT(CONFIG, seed=5), bh.AdamW(lr=3e-3)
-        runtime = LoopsRuntime(model, adamw, threads=2, dtype=dtype)
+        runtime = LoopsSession(model, adamw, threads=2, dtype=dtype)
         order = np.random.default_rng(6)
         losses = []
         for _ in range(200):
@@ -173,10 +174,10 @@ def test_losses_stay_close_over_two_hundred_steps(stand_in):
 def test_where_it_is_not_offered_one_line_says_what_to_do(monkeypatch):
     config = TrainConfig(dtype="bfloat16")
     with pytest.raises(ConfigError, match=r"mkl.*--dtype float32"):
-        resolved(replace(config, runtime="numpy"))
+        choose(to_train(replace(config, runtime="numpy")))
     monkeypatch.setattr("byhand.runtimes.loops.machine.blas.cpu_features", lambda: ("avx2",))
     with pytest.raises(ConfigError, match=r"this processor.*--dtype float32"):
-        resolved(config)
+        choose(to_train(config))
     monkeypatch.setattr("byhand.runtimes.loops.machine.blas.cpu_features", lambda: ("amx-bf16",))
     assert "has no product of bfloat16" in lacks_bfloat16(replace(find_blas(), gemm_bfloat16=0))
 
@@ -188,7 +189,7 @@ def test_the_librarys_product_keeps_the_curve_over_two_thousand_steps():
     text = np.frombuffer("".join(map(str, range(60_000))).encode(), np.uint8)
     ends = []
     for dtype in ("float32", "bfloat16"):
-        runtime = LoopsRuntime(bh.TinyGPT(config, seed=1), bh.AdamW(lr=1e-3), dtype=dtype)
+        runtime = LoopsSession(bh.TinyGPT(config, seed=1), bh.AdamW(lr=1e-3), dtype=dtype)
         order = np.random.default_rng(1)
         losses = []
         for _ in range(2000):

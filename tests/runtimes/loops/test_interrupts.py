@@ -11,7 +11,7 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
 from byhand.runtimes.loops.lowering import fusion as groups
-from byhand.runtimes.loops.run.training import LoopsRuntime
+from byhand.runtimes.loops.run.training import LoopsSession
 from interrupts import at_every_point
 
 CONFIG = bh.ModelConfig(vocab_size=11, seq_len=7, d_model=8, n_layers=1, n_heads=2)
@@ -33,7 +33,7 @@ def test_the_step_happened_or_it_did_not_and_t_says_which(shapes, kernels):
     """The second shape needs fewer shares than the first, so that its update is a replay of its own."""
     rules = groups.FUSIONS if kernels else tuple(f for f in groups.FUSIONS if f.last != "gelu")
     model, optimizer = bh.TinyGPT(CONFIG, seed=2), bh.AdamW(lr=1e-2)
-    runtime, batches = LoopsRuntime(model, optimizer, threads=3, rules=rules), made(shapes)
+    runtime, batches = LoopsSession(model, optimizer, threads=3, rules=rules), made(shapes)
     runtime.step(batches, 1.0)
     kept = {name: p.data.copy() for name, p in model.parameters().items()}
     m, v = ({name: a.copy() for name, a in moments.items()} for moments in (optimizer.m, optimizer.v))
@@ -68,7 +68,7 @@ def test_an_error_of_one_share_updates_nothing(failing, half):
     """A share that fails in Python while the others are on their way to the barrier."""
     rules = tuple(f for f in groups.FUSIONS if f.last != "gelu")
     model, optimizer = bh.TinyGPT(CONFIG, seed=2), bh.AdamW(lr=1e-2)
-    runtime, batches = LoopsRuntime(model, optimizer, threads=3, rules=rules), made([(4, 7)])
+    runtime, batches = LoopsSession(model, optimizer, threads=3, rules=rules), made([(4, 7)])
     runtime.step(batches)
     before = everything(model, optimizer)
     shares = runtime.plan("train", (4, 7)).shares

@@ -18,7 +18,7 @@ from byhand.runtimes.loops.graph.record import record
 from byhand.runtimes.loops.kernels.loss import head_loss
 from byhand.runtimes.loops.lowering import fusion as groups
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime
-from byhand.runtimes.loops.run.training import LoopsRuntime
+from byhand.runtimes.loops.run.training import LoopsSession
 
 FAMILY = {
     "default": {},
@@ -52,7 +52,7 @@ def batch(config, rows, steps, seed=0):
 
 def assert_step_equal(fast, slow, tokens, targets, threads=2, kernels_only=True, rules=groups.FUSIONS, blas="tiles"):
     """Hold a replayed step's loss and gradients against the tape's."""
-    runtime = LoopsRuntime(fast, bh.AdamW(lr=0.0, weight_decay=0.0), threads, blas, rules=rules)
+    runtime = LoopsSession(fast, bh.AdamW(lr=0.0, weight_decay=0.0), threads, blas, rules=rules)
     loss, norm = runtime.step([(tokens, targets)])
     expected = slow.loss(tokens, targets)
     expected.backward()
@@ -122,7 +122,7 @@ def test_a_step_without_one_fusion_has_the_same_numbers(without, monkeypatch):
     runtime = assert_step_equal(
         fast, slow, *batch(fast.config, 3, 9), kernels_only=alone, rules=groups.without(without)
     )
-    with_it = LoopsRuntime(fast, bh.AdamW(), threads=2).plan("train", (3, 9))
+    with_it = LoopsSession(fast, bh.AdamW(), threads=2).plan("train", (3, 9))
     assert [c.kernel for c in runtime.plan("train", (3, 9)).calls] != [c.kernel for c in with_it.calls]
 
 
@@ -153,20 +153,20 @@ def test_a_plan_must_end_in_a_loss_with_kernels():
     fast, _ = two_models()
     rules = rules_without("cross-entropy with its derivative", "cross_entropy")
     with pytest.raises(ConfigError, match="cross_entropy"):
-        LoopsRuntime(fast, bh.AdamW(), rules=rules).step([batch(fast.config, 3, 9)])
+        LoopsSession(fast, bh.AdamW(), rules=rules).step([batch(fast.config, 3, 9)])
 
 
 def test_loss_without_gradient():
     fast, slow = two_models()
     tokens, targets = batch(fast.config, 5, 7)
-    assert LoopsRuntime(fast, threads=2).loss(tokens, targets) == pytest.approx(
+    assert LoopsSession(fast, threads=2).loss(tokens, targets) == pytest.approx(
         slow.loss(tokens, targets).item(), rel=1e-5
     )
 
 
 def test_buffers_that_live_together_do_not_overlap():
     fast, _ = two_models()
-    calls = LoopsRuntime(fast, bh.AdamW(), threads=1).plan("train", (4, 9)).calls
+    calls = LoopsSession(fast, bh.AdamW(), threads=1).plan("train", (4, 9)).calls
     end = place_by_lifetime(calls)
     values = list({id(b): b for c in calls for b in c.buffers if b.kind == "value"}.values())
     for i, a in enumerate(values):
@@ -192,7 +192,7 @@ def test_recording_keeps_no_numbers():
 def test_float64_is_refused_with_a_way_out():
     model = bh.TinyGPT(bh.ModelConfig(), dtype="float64")
     with pytest.raises(ConfigError, match="--runtime numpy"):
-        LoopsRuntime(model)
+        LoopsSession(model)
 
 
 @pytest.mark.parametrize(
@@ -218,5 +218,5 @@ def test_logits_some_rows_at_a_time(settings, rows, monkeypatch):
 
 def test_a_small_vocabulary_keeps_its_logits_together():
     fast, _ = two_models()
-    calls = LoopsRuntime(fast, bh.AdamW(), threads=1).plan("train", (3, 9)).calls
+    calls = LoopsSession(fast, bh.AdamW(), threads=1).plan("train", (3, 9)).calls
     assert [c.kernel for c in calls].count("cross_entropy") == 1

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from byhand.errors import ConfigError
-from byhand.runtimes.loops import MOST_THREADS
+from byhand.runtimes.cores import MOST_THREADS
 from byhand.runtimes.loops.run import thread_team as module
 from byhand.runtimes.loops.run.thread_team import ThreadTeam
 from interrupts import at_every_point

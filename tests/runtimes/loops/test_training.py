@@ -12,8 +12,7 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
 from byhand.errors import ByhandError
-from byhand.optim import clip_gradients, gradient_norm
-from byhand.runtimes.loops.run.training import LoopsRuntime
+from byhand.runtimes.loops.run.training import LoopsSession
 
 CONFIG = bh.ModelConfig(vocab_size=23, seq_len=16, d_model=16, n_layers=2, n_heads=2)
 
@@ -32,7 +31,7 @@ def batches(steps, micro=1, rows=4, seed=0):
 
 def train_by_plan(steps, threads=2, micro=1, max_norm=1.0, rows=4, blas="auto", **optimizer):
     model, adamw = bh.TinyGPT(CONFIG, seed=5), bh.AdamW(**{"lr": 3e-3, "weight_decay": 0.1, **optimizer})
-    runtime = LoopsRuntime(model, adamw, threads, blas)
+    runtime = LoopsSession(model, adamw, threads, blas)
     return model, adamw, [runtime.step(b, max_norm) for b in batches(steps, micro, rows)]
 
 
@@ -44,9 +43,7 @@ def train_by_tape(steps, micro=1, max_norm=1.0, rows=4, **optimizer):
         losses = [model.loss(*b) for b in step]
         for loss in losses:
             loss.backward(np.float32(1 / micro))
-        norm = gradient_norm(model.parameters())
-        clip_gradients(model.parameters(), norm, max_norm)
-        adamw.step(model.parameters())
+        norm = adamw.step(model.parameters(), max_norm)
         curve.append((sum(loss.item() for loss in losses) / micro, norm))
     return model, adamw, curve
 
@@ -97,7 +94,7 @@ def test_batches_that_do_not_divide_among_the_threads():
 
 def test_a_loss_that_explodes_updates_nothing():
     model, adamw = bh.TinyGPT(CONFIG), bh.AdamW(lr=1.0)
-    runtime = LoopsRuntime(model, adamw, threads=2)
+    runtime = LoopsSession(model, adamw, threads=2)
     (step,) = next(batches(1))
     runtime.step([step])
     model.parameters()["lm_head.w"].data[0, 0] = np.inf
@@ -114,7 +111,7 @@ def test_arrays_exchanged_from_outside_are_taken_over():
     """As loading a checkpoint does: new arrays under the old names, between two steps."""
     steps = list(batches(4))
     model, adamw = bh.TinyGPT(CONFIG, seed=5), bh.AdamW(lr=3e-3)
-    runtime = LoopsRuntime(model, adamw, threads=2)
+    runtime = LoopsSession(model, adamw, threads=2)
     for step in steps[:2]:
         runtime.step(step)
     kept = {name: p.data.copy() for name, p in model.parameters().items()}
@@ -129,7 +126,7 @@ def test_arrays_exchanged_from_outside_are_taken_over():
 def test_a_second_shape_does_not_disturb_the_first():
     """The workspace grows for a larger batch and moves; weights, moments and the old plan go with it."""
     model, adamw = bh.TinyGPT(CONFIG, seed=5), bh.AdamW(lr=3e-3, weight_decay=0.1)
-    runtime = LoopsRuntime(model, adamw, threads=2)
+    runtime = LoopsSession(model, adamw, threads=2)
     curve = []
     for step in batches(6):
         curve.append(runtime.step(step, 1.0))
@@ -149,7 +146,7 @@ def test_a_second_shape_does_not_disturb_the_first():
     ],
 )
 def test_tokens_that_would_read_past_the_tables_are_refused(tokens, targets, words):
-    runtime = LoopsRuntime(bh.TinyGPT(CONFIG), bh.AdamW())
+    runtime = LoopsSession(bh.TinyGPT(CONFIG), bh.AdamW())
     with pytest.raises(ByhandError, match=words):
         runtime.step([(np.array(tokens), np.array(targets))])
     assert runtime.optimizer.t == 0
@@ -163,7 +160,7 @@ def test_probabilities_too_small_for_float32_cost_nothing():
     model = bh.TinyGPT(CONFIG, seed=5)
     bias = model.parameters()["lm_head.b"].data
     bias[12:] = np.linspace(-80, -100, 11)
-    runtime = LoopsRuntime(model, bh.AdamW(), threads=2)
+    runtime = LoopsSession(model, bh.AdamW(), threads=2)
     rng = np.random.default_rng(0)
     tokens, targets = (rng.integers(0, 12, (4, 16)) for _ in range(2))
     runtime.step([(tokens, targets)])

@@ -54,7 +54,7 @@ PLACES = (
     Place("clip_gradients", "Gradient clipping", "梯度裁剪", "optim.py", "clip_gradients", ()),
     Place("train", "One training step", "一个训练步", "train.py", "Trainer.update", ("train_gpt",)),
     Place("generate", "Generation loop", "文本生成循环", "generation.py", "generate", ("generate",)),
-    Place("kv_cache", "KV cache", "键值缓存", "generation.py", "KVCache", ()),
+    Place("kv_cache", "KV cache", "键值缓存", "runtimes/tape/decoder.py", "KVCache", ()),
     Place("save", "Saving a checkpoint", "保存检查点", "runs/checkpoint.py", "save", ("ckpt::save",)),
     Place("load", "Loading a checkpoint", "加载检查点", "runs/checkpoint.py", "load", ("ckpt::load",)),
 )

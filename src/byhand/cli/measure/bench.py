@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as jsonlib
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -12,10 +12,10 @@ from byhand.bench import generating, training
 from byhand.bench.shapes import require_threads, shape_of
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.measure import bench_fusions, bench_scale
+from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted
 from byhand.config import Dtype, Weights
 from byhand.errors import ConfigError
-from byhand.runtimes import loops
 
 MOST_STEPS = 10**6
 MOST_DRAWN = 1 << 20  # tokens, or streams, as a context has at most
@@ -27,7 +27,7 @@ class TrainOptions:
 
     shape: str = "nano"
     """tiny, nano, small, or B,T,C,L,H,V."""
-    runtime: Literal["auto", "loops", "numpy"] = "auto"
+    runtime: str = "auto"
     """What computes ours."""
     threads: int = 0
     """Threads of the loops runtime; 0: all cores."""
@@ -89,8 +89,6 @@ def _generate(options: GenerateOptions) -> int:
         if not 1 <= value <= MOST_DRAWN:
             raise ConfigError(f"{name} is {value}, but must be from 1 to {MOST_DRAWN:,}.")
     require_threads(options.threads)
-    if missing := loops.missing():
-        raise ConfigError(f"bench generate needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
     figures = generating.measure(
         shape_of(options.shape),
         options.tokens,
@@ -100,6 +98,7 @@ def _generate(options: GenerateOptions) -> int:
         options.weights,
         options.peer,
     )
+    _say_why(figures)
     if options.json:
         print(jsonlib.dumps(figures))
         return 0
@@ -113,6 +112,12 @@ def _generate(options: GenerateOptions) -> int:
     return 0
 
 
+def _say_why(figures: dict[str, Any]) -> None:
+    """Say on standard error why ours is not the fastest runtime."""
+    if figures["why"]:
+        say(f"runtime {figures['runtime']}: {figures['why']}")
+
+
 def _train(options: TrainOptions) -> int:
     if options.steps is not None and not 1 <= options.steps <= MOST_STEPS:
         raise ConfigError(f"steps is {options.steps}, but must be from 1 to {MOST_STEPS:,}. Use --steps 50.")
@@ -121,6 +126,7 @@ def _train(options: TrainOptions) -> int:
     figures = training.measure(
         shape, options.runtime, options.threads, options.blas, options.steps, options.dtype, options.peer
     )
+    _say_why(figures)
     if options.json:
         print(jsonlib.dumps(figures))
         return 0

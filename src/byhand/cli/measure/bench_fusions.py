@@ -11,8 +11,10 @@ import tyro
 from byhand.bench import fusions
 from byhand.bench.shapes import require_threads, shape_of
 from byhand.cli.arguments.parsing import parse
+from byhand.config import ModelConfig
 from byhand.errors import ConfigError
-from byhand.runtimes import loops
+from byhand.runtimes.protocol import Request
+from byhand.runtimes.registry import choose
 
 LONGEST = 86_400  # seconds of measuring: a day
 
@@ -39,8 +41,7 @@ def main(arguments: list[str]) -> int:
     require_threads(options.threads)
     if not 0 < options.seconds <= LONGEST:
         raise ConfigError(f"--seconds is {options.seconds:g}, but must be above 0 and at most {LONGEST}.")
-    if missing := loops.missing():
-        raise ConfigError(f"bench fusions needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
+    choose(Request("train", ModelConfig(), listed=True))  # ConfigError if no runtime has a plan
     gains = fusions.measure(shape_of(options.shape), options.threads, options.blas, options.seconds)
     if options.json:
         print(jsonlib.dumps({"gains": [asdict(gain) for gain in gains]}))

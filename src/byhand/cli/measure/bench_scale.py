@@ -14,8 +14,9 @@ from byhand.bench.scaling import Curve
 from byhand.bench.shapes import require_threads
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.picture import require_drawing, unwritten
-from byhand.errors import ConfigError
-from byhand.runtimes import loops
+from byhand.config import ModelConfig
+from byhand.runtimes.protocol import Request
+from byhand.runtimes.registry import choose
 
 AXES = {"batch": "batch B", "n_layers": "layers L", "seq_len": "window T"}
 GRAY = "#797979"  # as far from white as from a dark page's ground
@@ -40,8 +41,7 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand bench scale")
     require_threads(options.threads)
-    if missing := loops.missing():
-        raise ConfigError(f"bench scale needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
+    choose(Request("train", ModelConfig(), listed=True))  # ConfigError if no runtime has a plan
     if options.plot:
         require_drawing(options.plot, "scale.svg")
     curves = scaling.measure(options.threads, options.blas)

@@ -12,8 +12,10 @@ import tyro
 
 from byhand import __version__
 from byhand.cli.arguments.parsing import parse
-from byhand.runtimes import loops
-from byhand.runtimes.loops.machine.processor import cpu_features
+from byhand.config import ModelConfig
+from byhand.runtimes.cores import cores
+from byhand.runtimes.protocol import Request
+from byhand.runtimes.registry import choose, runtimes
 
 PACKAGES = ("numpy", "scipy", "numba", "mkl", "matplotlib", "torch")
 
@@ -45,32 +47,15 @@ def found() -> dict[str, Any]:
         "byhand": __version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        "cores": loops.cores(),
-        "cpu features": list(cpu_features()) or ["unknown without Numba"],
+        "cores": cores(),
         "packages": [f"{name} {version}" for name in PACKAGES if (version := _version(name))],
     }
-    missing = loops.missing()
-    if missing:
-        facts["runtime"] = f"numpy; pip install 'byhand[fast]' for loops (lacks {', '.join(missing)})"
-        return facts
-    from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
-
-    return facts | {
-        "runtime": f"loops on {loops.cores()} threads",
-        "blas": find_blas().name,
-        "bfloat16": lacks_bfloat16(find_blas()) or "yes, --dtype bfloat16",
-        "compiled code": _compiled_code(),
-    }
-
-
-def _compiled_code() -> str:
-    from byhand.runtimes.loops.machine.machine_code import folder
-
-    place = folder()
-    if place is None:
-        return "compiled at each start: this user has no home folder (set BYHAND_CACHE)"
-    count = len(list(place.glob("*.o")))
-    return f"{place} ({f'{count} kernels ready' if count else 'kernels are compiled when first needed'})"
+    choice = choose(Request("train", ModelConfig()))
+    how = f": {choice.why}" if choice.why else f" on {cores()} threads"
+    facts["runtime"] = f"{choice.runtime.name}{how}"
+    for runtime in runtimes():
+        facts |= runtime.facts()
+    return facts
 
 
 def _version(package: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as jsonlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import tyro
@@ -13,17 +13,13 @@ import tyro
 from byhand.bench.shapes import Shape, require_threads, shape_of
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.picture import require_drawing, unwritten
-from byhand.config import TrainConfig, Weights
+from byhand.config import Weights
 from byhand.errors import ConfigError
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
-from byhand.runtimes import loops
-from byhand.steps import resolved
-
-if TYPE_CHECKING:
-    from byhand.runtimes.loops.lowering.ir import Call
-    from byhand.runtimes.loops.machine.blas import Blas
-    from byhand.runtimes.loops.run.profile import Line
+from byhand.runtimes.listing import Line, Listing
+from byhand.runtimes.protocol import Request
+from byhand.runtimes.registry import choose
 
 MOST_STEPS, MOST_STREAMS = 10**6, 1 << 16
 
@@ -56,18 +52,6 @@ class Options:
     """Draw the times as bars into this PNG or SVG (needs matplotlib)."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is shown: the calls of one thread, their ms if they were timed, and where they run."""
-
-    what: str
-    calls: list[Call]
-    ms: np.ndarray | None
-    threads: int
-    arena_bytes: int
-    blas: Blas
-
-
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand plan")
@@ -82,57 +66,30 @@ def main(arguments: list[str]) -> int:
         raise ConfigError("--dtype is training's. Use --weights bfloat16 with --of decode or prefill.")
     if options.of == "train" and (options.weights != "float32" or options.streams != 1):
         raise ConfigError("--weights and --streams are generation's. Use them with --of decode or prefill.")
-    if missing := loops.missing():
-        raise ConfigError(f"plan needs {' and '.join(missing)}. Use pip install 'byhand[fast]'.")
     shape = shape_of(options.shape)
-    plan = _training(options, shape) if options.of == "train" else _generation(options, shape)
-    from byhand.runtimes.loops.run import profile
-
-    peak = profile.measured_peak(plan.blas) if options.steps else None
-    calls = profile.lines(plan.calls, plan.ms, peak)
-    table = calls if options.every_call else profile.summed(calls)
+    plan = _listed(options, shape)
+    table = plan.calls if options.every_call else plan.kinds
     if options.json:
         facts = {"of": options.of, "shape": options.shape, "shares": plan.threads, "arena_bytes": plan.arena_bytes,
-                 "peak_gflops": peak}  # fmt: skip
+                 "peak_gflops": plan.peak}  # fmt: skip
         print(jsonlib.dumps(facts | {"calls": [line.as_dict() for line in table]}))
     else:
-        _print(table, f"{plan.what}, {options.shape}: {plan.threads} side by side, {len(calls)} calls in each; "
-                      f"arena {plan.arena_bytes / 1e6:.1f} MB; {plan.blas.name}", plan.ms, peak)  # fmt: skip
+        _print(table, f"{plan.what}, {options.shape}: {plan.threads} side by side, {len(plan.calls)} calls in each; "
+                      f"arena {plan.arena_bytes / 1e6:.1f} MB; {plan.library}", plan.ms, plan.peak)  # fmt: skip
     if options.plot:
         _draw(table, options.plot, f"{plan.what}, {options.shape}")
     return 0
 
 
-def _training(options: Options, shape: Shape) -> Plan:
-    config = resolved(TrainConfig(model=shape.model(), runtime="loops", threads=options.threads))
-    from byhand.runtimes.loops.run import profile
-    from byhand.runtimes.loops.run.training import LoopsRuntime
-
-    runtime = LoopsRuntime(TinyGPT(config.model), AdamW(), config.threads, options.blas, options.dtype)
-    plan = runtime.plan("train", (shape.batch, shape.seq_len))
-    ms = None
-    if options.steps:
-        rng = np.random.default_rng(0)
-        batch = tuple(rng.integers(0, shape.vocab_size, (shape.batch, shape.seq_len)) for _ in range(2))
-        ms = profile.time_calls(runtime, lambda: runtime.step([(batch[0], batch[1])], 1.0), options.steps)
-    arena = runtime.arena.memory.nbytes
-    return Plan("training step", plan.calls, ms, len(plan.shares), arena, runtime.blas)
-
-
-def _generation(options: Options, shape: Shape) -> Plan:
-    if not 1 <= options.streams <= MOST_STREAMS or shape.seq_len < 2:
+def _listed(options: Options, shape: Shape) -> Listing:
+    if options.of != "train" and (not 1 <= options.streams <= MOST_STREAMS or shape.seq_len < 2):
         raise ConfigError(f"a plan of generation needs --streams from 1 to {MOST_STREAMS:,}, and T above 1.")
-    from byhand.runtimes.loops.run.decoding import LoopsDecoder
-
-    decoder = LoopsDecoder(
-        TinyGPT(shape.model()), options.streams, options.threads or None, options.blas, options.weights
-    )
-    prompts = None if options.of == "decode" else np.zeros((options.streams, shape.seq_len), np.int64)
-    plan = decoder.decoding if prompts is None else decoder.filling(shape.seq_len - 1)
-    ms = decoder.time_calls(prompts, options.steps) if options.steps else None
-    streams = f"{options.streams} stream{'s' * (options.streams > 1)}"
-    what = f"one token, {streams}" if prompts is None else f"filling {shape.seq_len - 1} positions"
-    return Plan(what, plan.shares[0].calls, ms, decoder.threads, decoder.arena.memory.nbytes, decoder.blas)
+    request = Request(
+        "train" if options.of == "train" else "generate", shape.model(), dtype=options.dtype, threads=options.threads,
+        blas=options.blas, weights=options.weights, streams=options.streams, listed=True,
+    )  # fmt: skip
+    runtime, model = choose(request).runtime, TinyGPT(request.model)
+    return runtime.listing(options.of, model, AdamW(), request, (shape.batch, shape.seq_len), options.steps)
 
 
 def _print(table: list[Line], title: str, ms: np.ndarray | None, peak: float | None) -> None:

@@ -12,7 +12,6 @@ import tyro
 
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.shown import shown
-from byhand.config import Runtime
 from byhand.corpus.dataset import ByteDataset
 from byhand.corpus.texts import open_text
 from byhand.evaluate import evaluate
@@ -29,7 +28,7 @@ class Options:
     """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
     stride: int | None = None
     """Bytes between windows: each byte has at least seq_len - stride of context. Half of seq_len if not given."""
-    runtime: Runtime = "auto"
+    runtime: str = "auto"
     """numpy, or loops: the same loss, faster; auto takes loops where Numba is installed and the text is long."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON object."""
@@ -44,6 +43,8 @@ def main(arguments: list[str]) -> int:
     model = loaded.model()
     text = open_text(options.data)
     result = evaluate(model, ByteDataset(text.tokens, text.name), options.stride, options.runtime)
+    if result.why:
+        print(f"runtime {result.runtime}: {result.why}", file=sys.stderr)
     if options.json:
         print(json.dumps(asdict(result)))
     else:

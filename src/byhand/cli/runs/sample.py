@@ -14,7 +14,7 @@ import tyro
 
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.shown import on_terminal
-from byhand.config import Runtime, Weights
+from byhand.config import Weights
 from byhand.errors import ConfigError, DataError
 from byhand.generation import Sampling, generate
 from byhand.runs import checkpoint
@@ -44,7 +44,7 @@ class Options:
     """Draw only printable ASCII, tab and newline."""
     no_cache: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Compute the whole context anew for each byte, without the KV cache."""
-    runtime: Runtime = "auto"
+    runtime: str = "auto"
     """numpy, or loops: the same text, faster; auto takes loops where Numba is installed."""
     weights: Weights = "float32"
     """bfloat16 rounds the weights once and reads half as much: faster where they exceed the caches."""
@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> int:
         weights=options.weights,
     )
     if tokens.why:
-        print(f"runtime numpy: {tokens.why}", file=sys.stderr)
+        print(f"runtime {tokens.runtime}: {tokens.why}", file=sys.stderr)
     if options.json:
         text = bytes(tokens).decode(errors="replace")
         print(json.dumps({"prompt": given.decode(errors="replace"), "text": text}, ensure_ascii=False))

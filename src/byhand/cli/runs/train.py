@@ -33,9 +33,7 @@ from byhand.files import run_folder, writing
 from byhand.memory import require_room
 from byhand.runs import checkpoint, metrics
 from byhand.runs.lock import Place, locked
-from byhand.runtimes import loops
 from byhand.runtimes.numpy import keep_pages
-from byhand.steps import resolved
 from byhand.train import Trainer, require_same_text, training
 
 CORPUS = "corpus.bin"
@@ -85,7 +83,7 @@ def _start(options: Options, given: Collection[str]) -> int:
     config, promise = options.train, None
     if options.out:
         run_folder.require_free(options.out)  # what cannot work is refused before anything is read or written
-    require_room(resolved(config))
+    require_room(config)
     text = open_text(config.data.data)
     whole = ByteDataset(text.tokens, text.name)
     whole.require_vocabulary(config.model.vocab_size)
@@ -135,7 +133,7 @@ def _resume(options: Options, arguments: list[str]) -> int:
             print(f"{shown(run, 200)} is complete: {start.step} of {start.config.steps} steps.")
             return 0
         checkpoint.require_way(run, range(start.step + 1, run_folder.STEPS))
-        require_room(resolved(start.config))
+        require_room(start.config)
         text = on_disk(_text_of(start, run, given_value(arguments, "--data")), start.config.data.data)
         metrics.keep_until(run, start.step)
         return _train(start.config, text, place, start)
@@ -161,11 +159,14 @@ def _train(
     try:
         identity = _identity(text, run)
         if start and "sha256" in start.state["text"]:
-            require_same_text(start, identity)
+            require_same_text(start, {"text": identity})
         train, val = ByteDataset(text.tokens, text.name).split(config.data.val_fraction, config.model.seq_len)
-        trainer = Trainer(config, train, val, start, identity)
+        trainer = Trainer(config, train, val, start, {"text": identity})
         _say_what_begins(trainer, text, run)
+        chosen = trainer.choice
         trainer.prepare()  # before a signal waits for the end of a step, and before time is taken
+        if trainer.choice is not chosen:
+            say(_runtime(trainer))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("before training began: give the same command again") from None
     begun, progress = time.monotonic(), None
@@ -206,13 +207,9 @@ def _say_what_begins(trainer: Trainer, text: Text, run: Path) -> None:
 
 
 def _runtime(trainer: Trainer) -> str:
-    """Say in a line which runtime computes, and how to get the faster one where it could be had."""
-    config = trainer.config
-    if trainer.used["runtime"] == "loops":
-        return f"runtime loops: the graph compiled, {trainer.used['threads']} threads"
-    if config.dtype == "float32" and loops.missing():
-        return "runtime numpy: equation by equation (pip install 'byhand[fast]' for the compiled one)"
-    return "runtime numpy: equation by equation"
+    """Say in a line which runtime computes, and how or why not a faster one."""
+    choice = trainer.choice
+    return f"runtime {choice.runtime.name}: {choice.why or trainer.session.description}"
 
 
 def _stored(text: Text, run: Path) -> Text:

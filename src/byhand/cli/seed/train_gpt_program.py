@@ -14,7 +14,7 @@ from byhand.config import ModelConfig
 from byhand.corpus.dataset import ByteDataset
 from byhand.corpus.text_file import TextFile
 from byhand.errors import ConfigError, DataError
-from byhand.generation import START, next_logits
+from byhand.generation import START
 from byhand.interop.seed_program import checkpoint as files
 from byhand.interop.seed_program.checkpoint import SeedCheckpoint
 from byhand.interop.seed_program.inspection import check_places, checks, escaped, next_tokens
@@ -22,6 +22,7 @@ from byhand.interop.seed_program.sampling import draw, text_generator
 from byhand.interop.seed_program.training import require_text, start, train
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.runtimes.numpy import keep_pages
+from byhand.runtimes.tape.decoder import next_logits
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import ByteTokenizer
 

@@ -18,7 +18,7 @@ from types import TracebackType
 
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import one_line, shown
-from byhand.errors import ByhandError, reason
+from byhand.errors import ByhandError, is_interrupt, reason
 
 WRITING = {errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, getattr(errno, "EDQUOT", errno.ENOSPC)}
 DONE, REFUSED, DEFECT, INTERRUPTED = 0, 2, 70, 130
@@ -68,7 +68,7 @@ def _failed(error: BaseException, debug: bool, prog: str) -> int:
         import traceback
 
         say("".join(traceback.format_exception(error)).rstrip())
-    if _is_interrupt(error):
+    if is_interrupt(error):
         said = error.args if isinstance(error, KeyboardInterrupt) else ()
         say(" ".join(("interrupted", *said)))
         return INTERRUPTED
@@ -117,18 +117,6 @@ def _places(trace: TracebackType | None) -> Iterator[str]:
             found.append(f"{os.path.relpath(path, os.path.dirname(PACKAGE)).replace(os.sep, '/')}:{trace.tb_lineno}")
         trace = trace.tb_next
     return reversed(found)
-
-
-def _is_interrupt(error: BaseException) -> bool:
-    """Say whether it is a Ctrl-C, also one that came during an import and was turned into an ImportError."""
-    seen: set[int] = set()
-    found: BaseException | None = error
-    while found is not None and id(found) not in seen:
-        if isinstance(found, KeyboardInterrupt):
-            return True
-        seen.add(id(found))
-        found = found.__cause__ or found.__context__
-    return False
 
 
 def _code(stop: SystemExit) -> int:

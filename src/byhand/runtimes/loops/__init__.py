@@ -12,19 +12,11 @@ Nothing here knows the model: an equation without a kernel runs its reference ha
 and SciPy (`pip install byhand[fast]`).
 """
 
-import os
 from importlib.util import find_spec
 
 NEEDS = ("numba", "scipy")
-MOST_THREADS = 1024
 
 
 def missing() -> list[str]:
     """Return the packages that this runtime needs and cannot find (none of them is imported)."""
     return [package for package in NEEDS if find_spec(package) is None]
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use, at most MOST_THREADS."""
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(available, MOST_THREADS)

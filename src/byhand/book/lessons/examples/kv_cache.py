@@ -11,7 +11,7 @@ from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.lessons.lesson import Lesson, Number, Step, Words, difference, grid, written
 from byhand.book.practice.misconceptions import Mistake
 from byhand.engine import scope
-from byhand.generation import KVCache
+from byhand.runtimes.tape.decoder import KVCache
 from byhand.tracing.trace import watch
 
 WEIGHTS = FOUR_COLUMNS | {"wpe": [[0, 0, "1/2", 0], [0, 0, 0, 0], [1, 0, 0, 0]]}  # each key gets its own weight

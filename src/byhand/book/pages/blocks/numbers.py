@@ -14,8 +14,8 @@ from byhand.config import ModelConfig
 from byhand.engine import Tensor, no_grad
 from byhand.engine.interpreter import Evaluate, interpreting
 from byhand.equations import attention_scores, causal_softmax, softmax, split_qkv, temperature, top_k, top_p
-from byhand.generation import KVCache
 from byhand.model import TinyGPT
+from byhand.runtimes.tape.decoder import KVCache
 
 LOGITS = np.array([2.0, 1.0, 0.0, -1.0])
 

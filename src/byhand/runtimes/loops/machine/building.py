@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from byhand.errors import ConfigError, reason
-from byhand.runtimes.loops import cores
+from byhand.runtimes.cores import cores
 from byhand.runtimes.loops.machine import machine_code
 from byhand.runtimes.loops.machine.processor import target
 

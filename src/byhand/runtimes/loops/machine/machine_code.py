@@ -50,6 +50,15 @@ def folder() -> Path | None:
     return base / f"loops-{key()[:16]}" if base else None
 
 
+def described() -> str:
+    """Say where machine code is kept and how much is there."""
+    place = folder()
+    if place is None:
+        return "compiled at each start: this user has no home folder (set BYHAND_CACHE)"
+    count = len(list(place.glob("*.o")))
+    return f"{place} ({f'{count} kernels ready' if count else 'kernels are compiled when first needed'})"
+
+
 def path_of(kernel: str) -> Path | None:
     """Return where a kernel's object code is kept."""
     room = folder()

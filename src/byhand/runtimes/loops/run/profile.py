@@ -6,55 +6,17 @@ earnest. Times are the least of several steps: what the call costs when nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from byhand.runtimes.listing import Line
 from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
 from byhand.runtimes.loops.lowering.ir import At, Buffer, Call
 from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.run.replay import run_kernel
-from byhand.runtimes.loops.run.training import LoopsRuntime
-
-
-@dataclass(frozen=True)
-class Line:
-    """One call, or several of one kind: what it is, what it costs, and, after a timed run, how long it takes.
-
-    ms, gflops, gb_per_s, share (of the step) and peak_share (of one core's measured peak) are None before.
-    """
-
-    kernel: str
-    equation: str
-    name: str
-    shapes: str
-    calls: int
-    flops: int
-    bytes: int
-    ms: float | None = None
-    gflops: float | None = None
-    gb_per_s: float | None = None
-    share: float | None = None
-    peak_share: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the line as plain values."""
-        return asdict(self)
-
-
-def time_calls(runtime: LoopsRuntime, step: Callable[[], Any], rounds: int) -> np.ndarray:
-    """Return the least ms of each call of the first share over some steps."""
-    step()
-    rows = []
-    for _ in range(rounds):
-        runtime.times = []
-        step()
-        rows.append(runtime.times)
-    runtime.times = None
-    return np.min(rows, axis=0) / 1e6
 
 
 def measured_peak(blas: Blas, sizes: tuple[int, ...] = (128, 512, 1024)) -> float:

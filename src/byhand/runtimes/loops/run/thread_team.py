@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 
 from byhand.errors import ConfigError
-from byhand.runtimes.loops import MOST_THREADS, cores
+from byhand.runtimes.cores import MOST_THREADS, cores
 
 Work = Callable[[int], None]
 

@@ -7,7 +7,7 @@ the arena, under the same names.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import Any, Protocol
 
@@ -25,6 +25,7 @@ from byhand.runtimes.loops.machine.native import yield_address
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.replay import Resources, ready_for, replay
 from byhand.runtimes.loops.run.thread_team import ThreadTeam, team_size
+from byhand.runtimes.protocol import Batch, Computed, Shape, State, state_of
 
 
 class Model(Protocol):
@@ -54,8 +55,8 @@ class Optimizer(Protocol):
     v: dict[str, Any]
 
 
-class LoopsRuntime:
-    """Steps and losses of one model, replayed.
+class LoopsSession:
+    """Steps and losses of one model, replayed; see `TrainingSession`.
 
     model      float32; its arrays move into the arena
     optimizer  AdamW; without one there is only `loss`
@@ -98,7 +99,7 @@ class LoopsRuntime:
         # may leave an update applied in part.
         self.times: list[int] | None = None
 
-    def step(self, batches: Sequence[tuple[Any, Any]], max_norm: float = 0.0) -> tuple[float, float]:
+    def step(self, batches: Sequence[Batch], max_norm: float = 0.0) -> Computed:
         """Make one update from micro-batches (tokens, targets), each (B, T); return mean loss and gradient norm.
 
         The mean is over all tokens, whatever the shapes of the micro-batches. The update is the optimizer's with its
@@ -107,7 +108,7 @@ class LoopsRuntime:
         """
         optimizer = self.optimizer
         if optimizer is None:
-            raise ConfigError("this runtime was made without an optimizer, so it cannot make a step.")
+            raise ConfigError("this session was made without an optimizer, so it cannot make a step.")
         checked = [self._checked(*batch) for batch in batches]
         if not checked:
             raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
@@ -130,7 +131,7 @@ class LoopsRuntime:
                 optimizer.t = done + int(c[layout.APPLIED])
         finally:
             optimizer.t = done + int(c[layout.APPLIED])  # an interrupt may have come before the line above
-        return self._loss(), float(c[layout.NORM])
+        return Computed(self._loss(), float(c[layout.NORM]))
 
     def _compute_and_update(self, work: list[tuple[Plan, tuple[np.ndarray, np.ndarray]]], widest: Plan) -> None:
         """Replay the micro-batches, and the update over as many shares as the widest plan has written."""
@@ -163,6 +164,17 @@ class LoopsRuntime:
         """Return the last step's gradients by name, before clipping: views that the next step overwrites."""
         return {name: self.arena.gradient(name) for name in self.arena.place}
 
+    def time_calls(self, step: Callable[[], Any], rounds: int) -> np.ndarray:
+        """Return the least ms of each call of the first share over some steps."""
+        step()
+        rows = []
+        for _ in range(rounds):
+            self.times = []
+            step()
+            rows.append(self.times)
+        self.times = None
+        return np.min(rows, axis=0) / 1e6
+
     def plan(self, kind: str, shape: tuple[int, ...]) -> Plan:
         """Return the plan of a "train" step or a "loss" for tokens of this shape (B, T); made and compiled once."""
         if (kind, shape) not in self._plans:
@@ -178,10 +190,23 @@ class LoopsRuntime:
             )
         return self._plans[kind, shape]
 
-    def prepare(self, steps: Sequence[tuple[int, int]], losses: Sequence[tuple[int, int]]) -> None:
+    def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
         """Make the plans of steps and losses for micro-batches of these shapes, and compile what they call."""
         wanted = [*(("train", shape) for shape in steps), *(("loss", shape) for shape in losses)]
         ready_for([table for kind, shape in wanted for table in self._planned(kind, shape).tables])
+
+    def state(self) -> State:
+        """Return the arrays of model and optimizer, which are the arena's own."""
+        return state_of(self.model, self.optimizer)
+
+    @property
+    def description(self) -> str:
+        """How it computes."""
+        return f"the graph compiled, {self.threads} threads"
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the runtime's name, its threads and what multiplies."""
+        return {"runtime": "loops", "threads": self.threads, "blas": self.blas.name}
 
     def _checked(self, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the batch as integer arrays whose ids are rows of the tables: loops would read past them."""

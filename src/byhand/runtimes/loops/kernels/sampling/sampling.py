@@ -1,4 +1,4 @@
-"""Kernel of sampling: temperature, top-k, top-p and the inverse CDF, as `byhand.generation.draw` does it.
+"""Kernel of sampling: temperature, top-k, top-p and the inverse CDF, as `byhand.runtimes.sampling.draw` does it.
 
 Streams are shared by the threads, and every thread keeps count of position and step for itself, so that nobody waits
 for a number that another thread moves on.

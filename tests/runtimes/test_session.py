@@ -1,4 +1,4 @@
-"""Steps in both runtimes: what micro-batches of any shape add up to, and when a step must change nothing."""
+"""Sessions of both runtimes: what micro-batches of any shape add up to, and when a step must change nothing."""
 
 import importlib.util
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import byhand as bh
 from byhand.errors import DataError
-from byhand.steps import TapeSteps
+from byhand.runtimes.tape.session import TapeSession
 
 CONFIG = bh.ModelConfig(vocab_size=11, seq_len=7, d_model=8, n_layers=1, n_heads=2)
 LOOPS = importlib.util.find_spec("numba") is not None and importlib.util.find_spec("scipy") is not None
@@ -17,18 +17,18 @@ RUNTIMES = ["numpy", pytest.param("loops", marks=pytest.mark.skipif(not LOOPS, r
 SHAPES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, CONFIG.seq_len)), min_size=1, max_size=4)
 
 
-def steps_of(runtime, model, optimizer, threads=3):
+def session_of(runtime, model, optimizer, threads=3):
     if runtime == "numpy":
-        return TapeSteps(model, optimizer)
-    from byhand.runtimes.loops.run.training import LoopsRuntime
+        return TapeSession(model, optimizer)
+    from byhand.runtimes.loops.run.training import LoopsSession
 
-    return LoopsRuntime(model, optimizer, threads)
+    return LoopsSession(model, optimizer, threads)
 
 
-def gradients(runtime, steps):
+def gradients(runtime, session):
     if runtime == "loops":
-        return steps.gradients()
-    return {name: p.grad for name, p in steps.model.parameters().items()}
+        return session.gradients()
+    return {name: p.grad for name, p in session.model.parameters().items()}
 
 
 def made(shapes, seed=0):
@@ -49,14 +49,14 @@ def expected(batches):
     return loss, {name: p.grad for name, p in exact.parameters().items()}
 
 
-def hold(runtime, steps, shapes, seed=0):
+def hold(runtime, session, shapes, seed=0):
     """Make a step of these micro-batches and hold it against float64; the learning rate is 0."""
     batches = made(shapes, seed)
-    loss, norm = steps.step(batches, 0.0)
+    loss, norm = session.step(batches, 0.0)
     exact_loss, exact = expected(batches)
     assert loss == pytest.approx(exact_loss, rel=1e-5)
     assert norm == pytest.approx(np.sqrt(sum((g**2).sum() for g in exact.values())), rel=1e-4)
-    for name, g in gradients(runtime, steps).items():
+    for name, g in gradients(runtime, session).items():
         np.testing.assert_allclose(
             g, exact[name], rtol=0, atol=1e-5 * max(1e-2, np.abs(exact[name]).max()), err_msg=name
         )
@@ -70,9 +70,9 @@ def hold(runtime, steps, shapes, seed=0):
 @settings(max_examples=15)
 def test_micro_batches_of_any_shapes_are_a_mean_over_tokens(runtime, first, second, threads):
     """Two steps, so that what the first left in memory would show in the second."""
-    steps = steps_of(runtime, bh.TinyGPT(CONFIG, seed=2), bh.AdamW(lr=0.0), threads)
-    hold(runtime, steps, first, seed=1)
-    hold(runtime, steps, second, seed=2)
+    session = session_of(runtime, bh.TinyGPT(CONFIG, seed=2), bh.AdamW(lr=0.0), threads)
+    hold(runtime, session, first, seed=1)
+    hold(runtime, session, second, seed=2)
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -81,9 +81,9 @@ def test_unequal_micro_batches_update_as_one_batch_of_all_rows(runtime):
     parts = [(whole[0][a:b], whole[1][a:b]) for a, b in ((0, 1), (1, 4), (4, 5))]
     together, apart = (bh.TinyGPT(CONFIG, seed=2) for _ in range(2))
     for model, batches in ((together, [whole]), (apart, parts)):
-        steps = steps_of(runtime, model, bh.AdamW(lr=1e-2, eps=1e-3))
+        session = session_of(runtime, model, bh.AdamW(lr=1e-2, eps=1e-3))
         for _ in range(3):
-            steps.step(batches, 0.5)
+            session.step(batches, 0.5)
     for name, p in together.parameters().items():
         np.testing.assert_allclose(apart.parameters()[name].data, p.data, rtol=0, atol=1e-5, err_msg=name)
 
@@ -92,7 +92,7 @@ def test_unequal_micro_batches_update_as_one_batch_of_all_rows(runtime):
 def test_a_step_of_no_micro_batches_is_refused(runtime):
     optimizer = bh.AdamW()
     with pytest.raises(DataError, match="no micro-batch"):
-        steps_of(runtime, bh.TinyGPT(CONFIG), optimizer).step([], 1.0)
+        session_of(runtime, bh.TinyGPT(CONFIG), optimizer).step([], 1.0)
     assert optimizer.t == 0
 
 
@@ -108,15 +108,15 @@ def state(model, optimizer):
 def test_a_loss_that_is_not_finite_beside_a_finite_norm_updates_nothing(runtime, row, max_norm):
     """The bias of one id is -inf: where it is the target the loss is infinite, but every gradient is finite."""
     model, optimizer = bh.TinyGPT(CONFIG, seed=2), bh.AdamW(lr=0.1)
-    steps = steps_of(runtime, model, optimizer, threads=4)
+    session = session_of(runtime, model, optimizer, threads=4)
     rng = np.random.default_rng(0)
     tokens, targets = rng.integers(0, 10, (2, 4, 7))
-    assert np.isfinite(steps.step([(tokens, targets)], max_norm)).all()
+    assert np.isfinite(session.step([(tokens, targets)], max_norm)).all()
     model.parameters()["lm_head.b"].data[10] = -np.inf
     targets[row, 3] = 10
     before = state(model, optimizer)
     with np.errstate(all="ignore"):
-        loss, _ = steps.step([(tokens, targets)], max_norm)
+        loss, _ = session.step([(tokens, targets)], max_norm)
     assert not np.isfinite(loss)
     t, arrays = state(model, optimizer)
     assert t == before[0] == 1
@@ -124,7 +124,7 @@ def test_a_loss_that_is_not_finite_beside_a_finite_norm_updates_nothing(runtime,
         np.testing.assert_array_equal(a, before[1][name], err_msg=name)
     targets[row, 3] = 1  # and the next step is a step again
     model.parameters()["lm_head.b"].data[10] = 0
-    assert np.isfinite(steps.step([(tokens, targets)], max_norm)).all()
+    assert np.isfinite(session.step([(tokens, targets)], max_norm)).all()
     assert optimizer.t == 2
 
 
@@ -133,6 +133,6 @@ def test_the_case_before_has_a_finite_norm():
     """Else it would say nothing about looking at the loss."""
     model = bh.TinyGPT(CONFIG, seed=2)
     model.parameters()["lm_head.b"].data[10] = -np.inf
-    loss, norm = steps_of("loops", model, bh.AdamW(lr=0.1)).step([(np.full((4, 7), 3), np.full((4, 7), 10))])
+    loss, norm = session_of("loops", model, bh.AdamW(lr=0.1)).step([(np.full((4, 7), 3), np.full((4, 7), 10))])
     assert not np.isfinite(loss)
     assert np.isfinite(norm)

@@ -1,0 +1,99 @@
+"""The loops runtime's description: what it can do, without importing Numba, and what it makes when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from byhand.config import ModelConfig
+from byhand.errors import ConfigError
+from byhand.runtimes import loops
+from byhand.runtimes.listing import Listing
+from byhand.runtimes.protocol import Request, Shape
+
+if TYPE_CHECKING:
+    from byhand.runtimes.loops.run.streams import LoopsStreams
+    from byhand.runtimes.loops.run.training import LoopsSession
+
+LEAST_OPERATIONS = 3e10  # from here on loading pays: about two seconds of NumPy
+
+
+class LoopsRuntime:
+    """The graph, recorded once for a shape and replayed as compiled loops."""
+
+    name = "loops"
+
+    def obstacle(self, request: Request) -> str:
+        """Return why it cannot do this; "" if it can, as far as one sees without recording the model."""
+        if missing := loops.missing():
+            if request.dtype == "bfloat16":
+                return (
+                    "bfloat16 needs the loops runtime and MKL. "
+                    "Use pip install 'byhand[fast,mkl]', or --dtype float32."
+                )
+            needs = " and ".join(missing)
+            if request.listed:
+                return f"a plan needs {needs}. Use pip install 'byhand[fast]'."
+            return f"the loops runtime needs {needs}. Use pip install 'byhand[fast]', or the numpy runtime."
+        if request.use == "generate":
+            if not request.model.causal or request.dtype != "float32":
+                return "the loops runtime generates with causal float32 models. Use the numpy runtime."
+            if not request.cache:
+                return "the loops runtime generates with a KV cache. Without one use the numpy runtime."
+            return ""
+        if request.dtype == "bfloat16":
+            return _lacks_bfloat16(request.blas)
+        if request.dtype != "float32":
+            return f"the loops runtime computes in float32, not {request.dtype}. Use the numpy runtime."
+        if request.runtime == "auto" and request.operations < LEAST_OPERATIONS:
+            return "loading the loops runtime takes longer than computing this. Ask for it by name to load it."
+        return ""
+
+    def session(self, model: Any, optimizer: Any, request: Request) -> LoopsSession:
+        """Return a session by plan."""
+        from byhand.runtimes.loops.run.training import LoopsSession
+
+        return LoopsSession(model, optimizer, request.threads or None, request.blas, request.dtype)
+
+    def decoder(self, model: Any, request: Request) -> LoopsStreams:
+        """Return a decoder by plan."""
+        from byhand.runtimes.loops.run.streams import LoopsStreams
+
+        return LoopsStreams(model, request)
+
+    def listing(self, of: str, model: Any, optimizer: Any, request: Request, shape: Shape, steps: int) -> Listing:
+        """Return the calls of one thread."""
+        from byhand.runtimes.loops.run import listing
+
+        if of != "train":
+            return listing.generation(of, model, request, steps)
+        return listing.training_step(self.session(model, optimizer, request), shape, steps)
+
+    def kept(self, config: ModelConfig) -> int:
+        """Return the numbers of logits, of q, k and v, and of the MLP."""
+        return config.vocab_size + config.n_layers * (3 * config.d_model + config.ff_width)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the instructions it finds, what multiplies, and where compiled code lies."""
+        from byhand.runtimes.loops.machine.processor import cpu_features
+
+        features = {"cpu features": list(cpu_features()) or ["unknown without Numba"]}
+        if loops.missing():
+            return features
+        from byhand.runtimes.loops.machine.blas import find_blas
+        from byhand.runtimes.loops.machine.machine_code import described
+
+        return features | {
+            "blas": find_blas().name,
+            "bfloat16": _lacks_bfloat16("auto") or "yes, --dtype bfloat16",
+            "compiled code": described(),
+        }
+
+
+def _lacks_bfloat16(blas: str) -> str:
+    from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
+
+    try:
+        return lacks_bfloat16(find_blas(blas))
+    except ConfigError as error:
+        return str(error)

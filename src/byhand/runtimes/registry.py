@@ -1,0 +1,104 @@
+"""The registry of runtimes, and the one place where one of them is chosen."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from byhand.errors import ByhandError, ConfigError, is_interrupt
+from byhand.runtimes.loops.runtime import LoopsRuntime
+from byhand.runtimes.protocol import Request, Runtime
+from byhand.runtimes.tape.runtime import TapeRuntime
+
+log = logging.getLogger(__name__)
+Made = TypeVar("Made")
+_runtimes: dict[str, Runtime] = {}  # the preferred one first; the last one computes everything
+
+
+def register(runtime: Runtime) -> None:
+    """Let users name this runtime, and `auto` prefer it to those that were registered before."""
+    before = {name: each for name, each in _runtimes.items() if name != runtime.name}
+    _runtimes.clear()
+    _runtimes.update({runtime.name: runtime}, **before)
+
+
+register(TapeRuntime())
+register(LoopsRuntime())
+
+
+def runtimes() -> list[Runtime]:
+    """Return the registered runtimes, the preferred one first."""
+    return list(_runtimes.values())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The runtime that was chosen for a request.
+
+    why    why auto did not take a faster one; "" if it did, or if the runtime was named
+    tried  names of runtimes that began and failed
+    """
+
+    request: Request
+    runtime: Runtime
+    why: str = ""
+    tried: tuple[str, ...] = ()
+
+    def start(self, make: Callable[[Runtime], Made]) -> tuple[Made, Choice]:
+        """Return what `make` makes with the runtime, or with the next one if it fails and auto may choose."""
+        choice = self
+        while True:
+            try:
+                return make(choice.runtime), choice
+            except Exception as error:
+                choice = choice._instead(error)
+
+    def _instead(self, error: Exception) -> Choice:
+        """Return the choice after a failure; raise the error, in one line, if there is no other."""
+        if is_interrupt(error):
+            raise error
+        name, known = self.runtime.name, isinstance(error, ByhandError)
+        last = list(_runtimes)[-1]
+        what = f"{type(error).__name__}: {error}".strip().splitlines()[0][:200]
+        line = str(error) if known else f"the {name} runtime failed ({what}). Use the {last} runtime."
+        tried = (*self.tried, name)
+        if self.request.runtime == "auto":
+            log.debug("the %s runtime failed", name, exc_info=error)
+            for runtime in _runtimes.values():
+                if runtime.name not in tried and not runtime.obstacle(self.request):
+                    return replace(self, runtime=runtime, why=self.why or line, tried=tried)
+        if known or isinstance(error, MemoryError) or name == last:
+            raise error
+        raise ConfigError(line) from error
+
+
+def choose(request: Request) -> Choice:
+    """Return the runtime that a request names, or the first that can do it. ConfigError if none can."""
+    if request.runtime != "auto":
+        runtime = _named(request.runtime)
+        if obstacle := runtime.obstacle(request):
+            raise ConfigError(obstacle)
+        return Choice(request, runtime)
+    why = ""
+    for runtime in _runtimes.values():
+        obstacle = runtime.obstacle(request)
+        if not obstacle:
+            return Choice(request, runtime, why)
+        why = why or obstacle
+    raise ConfigError(why)
+
+
+def begin(request: Request, make: Callable[[Runtime], Made]) -> tuple[Made, Choice]:
+    """Choose a runtime and return what `make` makes with it.
+
+    If that fails, auto takes the next one and `Choice.why` says so; a runtime that was named raises a ByhandError.
+    """
+    return choose(request).start(make)
+
+
+def _named(name: str) -> Runtime:
+    if name not in _runtimes:
+        raise ConfigError(f"runtime is {name[:60]!r}. Use one of {', '.join(['auto', *_runtimes])}.")
+    return _runtimes[name]

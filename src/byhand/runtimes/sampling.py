@@ -1,0 +1,58 @@
+"""Sampling: how the next token is drawn from logits, and the reference that other runtimes are held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from byhand.engine import no_grad
+from byhand.equations import softmax, temperature, top_k, top_p
+from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
+
+COLDEST = 1e-6  # below it, dividing by the temperature leaves nothing but the likeliest token in float32
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is drawn. Temperature 0 (below 1e-6) takes the likeliest; of equals, the smallest id."""
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise ConfigError(f"seed is {self.seed}, but must be at least 0. Use --seed 1.")
+        if not 0 <= self.temperature < float("inf"):
+            raise ConfigError(f"temperature is {self.temperature}, but must be 0 or more. Use --temperature 0.8.")
+        if self.top_k is not None and self.top_k < 1:
+            raise ConfigError(f"top_k is {self.top_k}, but must be at least 1. Use --top-k 40.")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise ConfigError(f"top_p is {self.top_p}, but must be above 0 and at most 1. Use --top-p 0.95.")
+
+
+def draw(logits: np.ndarray, sampling: Sampling, rng: np.random.Generator, allowed: np.ndarray | None = None) -> int:
+    """Return one token id drawn from logits (V,): temperature, then top-k, then top-p, then the inverse CDF.
+
+    Raises NonFiniteError if a logit is NaN or infinite, or if all are -inf.
+    """
+    if allowed is not None:
+        if not np.any(allowed):
+            raise ConfigError("no token is allowed. Allow at least one.")
+        logits = np.where(allowed, logits, -np.inf)
+    if not np.isfinite(np.max(logits)):  # NaN wins every maximum
+        raise NonFiniteError(UNSOUND_LOGITS)
+    if sampling.temperature < COLDEST:
+        return int(np.argmax(logits))
+    with no_grad():
+        z = temperature(logits, tau=sampling.temperature)
+        if sampling.top_k is not None:
+            z = top_k(z, k=sampling.top_k)
+        if sampling.top_p is not None:
+            z = top_p(z, p=sampling.top_p)
+        cumulative = np.cumsum(softmax(z).data, dtype=np.float64)
+    # Below the sum that rounding left: an id of probability 0 is never drawn, at either end.
+    below = min(rng.random() * cumulative[-1], np.nextafter(cumulative[-1], 0))
+    return int(np.searchsorted(cumulative, below, side="right"))

@@ -1,0 +1,52 @@
+"""The reference runtime's description."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from byhand.config import ModelConfig
+from byhand.errors import ConfigError
+from byhand.runtimes.listing import Listing
+from byhand.runtimes.protocol import Decoder, Request, Shape, TrainingSession
+
+
+class TapeRuntime:
+    """NumPy: the tape, equation by equation."""
+
+    name = "numpy"
+
+    def obstacle(self, request: Request) -> str:
+        """Return why it cannot do this; "" if it can."""
+        if request.dtype == "bfloat16":
+            return "the numpy runtime has no bfloat16. Use pip install 'byhand[fast,mkl]', or --dtype float32."
+        if request.blas != "auto":
+            return f"--blas {request.blas} is not NumPy's to choose. Use --blas auto."
+        if request.listed:
+            return "the numpy runtime has no plan to list: it computes one equation after the other."
+        return ""
+
+    def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:
+        """Return a session of the tape."""
+        from byhand.runtimes.tape.session import TapeSession
+
+        return TapeSession(model, optimizer)
+
+    def decoder(self, model: Any, request: Request) -> Decoder:
+        """Return a decoder that evaluates the model's equations."""
+        from byhand.runtimes.tape.decoder import TapeDecoder
+
+        return TapeDecoder(model, request)
+
+    def listing(self, of: str, model: Any, optimizer: Any, request: Request, shape: Shape, steps: int) -> Listing:
+        """Raise ConfigError: there is no plan."""
+        raise ConfigError(self.obstacle(replace(request, listed=True)))
+
+    def kept(self, config: ModelConfig) -> int:
+        """Return the numbers of logits, probabilities and their gradient, and of every result of a block."""
+        return 3 * config.vocab_size + config.n_layers * (12 * config.d_model + 2 * config.ff_width)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return nothing: NumPy is among the packages."""
+        return {}

@@ -1,0 +1,68 @@
+"""Training by the tape: record the graph, walk back, apply AdamW."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from byhand.engine import no_grad
+from byhand.equations import cross_entropy
+from byhand.errors import ConfigError, DataError
+from byhand.host import token_array
+from byhand.runtimes.protocol import Batch, Computed, Shape, State, state_of
+
+
+class TapeSession:
+    """Steps and losses with NumPy; see `TrainingSession`. What is not finite is returned, without a warning."""
+
+    description = "equation by equation"
+
+    def __init__(self, model: Any, optimizer: Any = None) -> None:
+        self.model = model
+        self.optimizer = optimizer
+
+    def step(self, batches: Sequence[Batch], max_norm: float) -> Computed:
+        """Make one update; see `TrainingSession`."""
+        if self.optimizer is None:
+            raise ConfigError("this session was made without an optimizer, so it cannot make a step.")
+        parameters, vocab = self.model.parameters(), self.model.config.vocab_size
+        checked = [
+            (token_array(tokens, vocab), token_array(targets, vocab, "targets")) for tokens, targets in batches
+        ]
+        if not checked:
+            raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
+        total = sum(tokens.size for tokens, _ in checked)
+        self.model.zero_grad()
+        losses = []
+        with np.errstate(all="ignore"):
+            for tokens, targets in checked:
+                loss, weight = self.model.loss(tokens, targets), tokens.size / total
+                losses.append(loss.item() * weight)
+                if not math.isfinite(losses[-1]):
+                    return Computed(losses[-1], math.nan)
+                loss.backward(weight)
+            norm = self.optimizer.step(parameters, max_norm)
+        return Computed(math.fsum(losses), norm)
+
+    def loss(self, tokens: Any, targets: Any, counted: int | None = None) -> float:
+        """Return the mean loss of a batch, or of the last `counted` targets of its rows, without recording."""
+        with no_grad(), np.errstate(all="ignore"):
+            if counted is None:
+                return self.model.loss(tokens, targets).item()
+            vocab = self.model.config.vocab_size
+            logits = self.model.forward_logits(token_array(tokens, vocab)).data[:, -counted:]
+            return cross_entropy(logits, token_array(targets, vocab, "targets")[:, -counted:]).item()
+
+    def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
+        """Nothing: NumPy computes any shape at once."""
+
+    def state(self) -> State:
+        """Return the arrays of model and optimizer."""
+        return state_of(self.model, self.optimizer)
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the runtime's name."""
+        return {"runtime": "numpy"}
