@@ -99,13 +99,13 @@ def update(
     made = {}
     for name, g in clip_gradients(gradients, norm, settings.max_norm).items():
         theta = parameters[name]
-        zeros = namespace(theta).zeros_like
+        xp = namespace(theta)
         made[name], _ = adamw.forward(
             theta,
             g,
-            m[name] if name in m else zeros(theta),
-            v[name] if name in v else zeros(theta),
-            lr,
+            m[name] if name in m else xp.zeros_like(theta),
+            v[name] if name in v else xp.zeros_like(theta),
+            xp.asarray(lr, dtype=theta.dtype),
             t,
             beta1=settings.betas[0],
             beta2=settings.betas[1],
