@@ -7,6 +7,7 @@ import sys
 import threading
 from collections import Counter
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ CONFIG = TrainConfig(
 class LateOutcome:
     """Loss and norm as functions, as a device would have them; says how often they were fetched."""
 
-    fetched = Counter()
+    fetched: ClassVar = Counter()
 
     def __init__(self, loss, norm):
         self._made = {"loss": loss, "norm": norm}
@@ -202,7 +203,7 @@ def test_an_obstacle_is_the_reason_under_auto_and_an_error_where_it_was_named(re
 REFUSED = ConfigError("the system started only 1 of 9 threads. Use --threads 1.")
 BROKEN = RuntimeError("LLVM: no room\nfor code")
 FAILURES = [(REFUSED, str(REFUSED)), (BROKEN, "the toy runtime failed (RuntimeError: LLVM: no room).")]
-FAILURES += [(ImportError("no JIT"), "failed (ImportError: no JIT). Use --runtime numpy.")]
+FAILURES += [(ImportError("no JIT"), "failed (ImportError: no JIT). Use the numpy runtime.")]
 
 
 @pytest.mark.parametrize(("error", "line"), FAILURES, ids=["refused", "broken", "not importable"])
@@ -269,7 +270,7 @@ def test_threads_that_the_system_refuses_are_a_reason_to_take_numpy(monkeypatch)
     monkeypatch.setattr(threading.Thread, "start", refuse)
     run = trainer(threads=3)
     assert run.choice.runtime.name == "numpy"
-    assert run.choice.why == "the system started only 0 of 2 threads. Use --threads 1."
+    assert run.choice.why == "the system started only 0 of 2 threads. End other programs or use 1."
     run.update()
     with pytest.raises(ConfigError, match="started only 0 of 2"):
         trainer("loops", threads=3)
@@ -289,7 +290,7 @@ def test_a_kernel_that_cannot_be_compiled_is_a_reason_to_take_numpy(monkeypatch)
     for _ in range(2):
         assert run.update().loss == expected.update().loss
     assert run.used == {"runtime": "numpy"}
-    assert run.choice.why == "the loops runtime failed (RuntimeError: cannot select: bf16). Use --runtime numpy."
+    assert run.choice.why == "the loops runtime failed (RuntimeError: cannot select: bf16). Use the numpy runtime."
     for name, p in expected.model.parameters().items():
         np.testing.assert_array_equal(run.model.parameters()[name].data, p.data)
     with pytest.raises(ConfigError, match=r"failed \(RuntimeError: cannot select"):
@@ -303,7 +304,7 @@ def test_a_kernel_that_cannot_be_compiled_is_a_reason_to_take_numpy(monkeypatch)
 @needs_loops
 @pytest.mark.parametrize("first", ["numpy", "loops"])
 def test_a_run_goes_on_under_another_runtime_and_back(tmp_path, first):
-    """Each part says the change and stores what was asked and what was used; the weights stay close to one runtime's."""
+    """Each part says the change, and stores what was asked and what was used; the weights end as one runtime's."""
     second = {"numpy": "loops", "loops": "numpy"}[first]
     run, before = trainer(first), first
     for runtime in (second, first):

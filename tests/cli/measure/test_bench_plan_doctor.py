@@ -145,4 +145,4 @@ def test_plan_settings_that_do_not_belong_together_are_refused(capsys):
 def test_a_plan_without_numba_advises_no_flag_that_it_lacks(monkeypatch, capsys, of):
     monkeypatch.setattr(loops, "missing", lambda: ["Numba"])
     assert main(["plan", "--of", of]) == 2
-    assert capsys.readouterr().err == "error: plan needs Numba. Use pip install 'byhand[fast]'.\n"
+    assert capsys.readouterr().err == "error: a plan needs Numba. Use pip install 'byhand[fast]'.\n"

@@ -20,7 +20,14 @@ from byhand.book.words.chinese import MEANINGS, TITLES
 from byhand.engine.equation import Composite, Equation, registry
 
 LAYERS = tuple(f"layers/{name}.py" for name in ("embeddings", "norm", "attention", "mlp", "block", "head"))
-WIRING = (*LAYERS, "model.py", "equations/causal_self_attention.py", "optim.py", "runtimes/sampling.py", "engine/tensor.py")
+WIRING = (
+    *LAYERS,
+    "model.py",
+    "equations/causal_self_attention.py",
+    "optim.py",
+    "runtimes/sampling.py",
+    "engine/tensor.py",
+)
 COMPOSITE_DERIVATIVE = ("engine/backward.py", "walk_back")  # a composite's derivative is its parts', walked back
 
 

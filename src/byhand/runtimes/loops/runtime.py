@@ -34,17 +34,17 @@ class LoopsRuntime:
             needs = " and ".join(missing)
             if request.listed:
                 return f"a plan needs {needs}. Use pip install 'byhand[fast]'."
-            return f"the loops runtime needs {needs}. Use pip install 'byhand[fast]', or the numpy runtime."
+            return f"the loops runtime needs {needs}. Use pip install 'byhand[fast]', or --runtime numpy."
         if request.use == "generate":
             if not request.model.causal or request.dtype != "float32":
-                return "the loops runtime generates with causal float32 models. Use the numpy runtime."
+                return "the loops runtime generates with causal float32 models. Use --runtime numpy."
             if not request.cache:
-                return "the loops runtime generates with a KV cache. Without one use the numpy runtime."
+                return "the loops runtime generates with a KV cache. Use --runtime numpy with --no-cache."
             return ""
         if request.dtype == "bfloat16":
             return _lacks_bfloat16(request.blas)
         if request.dtype != "float32":
-            return f"the loops runtime computes in float32, not {request.dtype}. Use the numpy runtime."
+            return f"the loops runtime computes in float32, not {request.dtype}. Use --runtime numpy."
         if request.runtime == "auto" and request.operations < LEAST_OPERATIONS:
             return "loading the loops runtime takes longer than computing this. Ask for it by name to load it."
         return ""
