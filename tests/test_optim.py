@@ -6,8 +6,9 @@ import pytest
 from byhand.config import OptimConfig
 from byhand.engine import Tensor
 from byhand.errors import ConfigError, ShapeError
-from byhand.optim import AdamW, clip_gradients, gradient_norm, learning_rate
+from byhand.optim import AdamW, Settings, clip_gradients, gradient_norm, learning_rate, update
 from interrupts import at_every_point
+from traced import Traced, plain
 
 
 def parameters(dtype=np.float64):
@@ -216,3 +217,52 @@ def test_an_interrupt_anywhere_changes_all_or_nothing():
         else:
             assert not optimizer.m, point
     assert counted == {1, 2}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("max_norm", [0.0, 0.5, 1e3])
+def test_the_update_reads_no_value_and_is_what_a_step_does(max_norm, dtype):
+    """So it can be traced: also with the step's number and the learning rate as arrays."""
+    optimizer, p = AdamW(lr=0.1, betas=(0.8, 0.9), weight_decay=0.3, decay="matrices"), parameters(dtype)
+    rng = np.random.default_rng(4)
+    arrays = {name: Traced(t.data) for name, t in p.items()}
+    moments: tuple[dict, dict] = ({}, {})
+    settings = Settings((0.8, 0.9), 1e-8, 0.3, "matrices", max_norm)
+    for t in (1, 2, 3):
+        for tensor in p.values():
+            tensor.grad = rng.standard_normal(tensor.shape).astype(dtype)
+        gradients = {name: Traced(tensor.grad) for name, tensor in p.items()}
+        made, norm = update(arrays, gradients, moments, Traced(t), Traced(0.1), settings)
+        assert optimizer.step(p, max_norm) == plain(norm)
+        for name, (theta, m, v) in made.items():
+            arrays[name], moments[0][name], moments[1][name] = theta, m, v
+            expected = (p[name].data, optimizer.m[name], optimizer.v[name])
+            for array, other in zip((theta, m, v), expected, strict=True):
+                assert plain(array).dtype == other.dtype
+                np.testing.assert_array_equal(plain(array), other)
+    with pytest.raises(TypeError, match="a value was read"):
+        math.isfinite(norm)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_step_whose_norm_is_not_finite_changes_nothing(bad):
+    p, optimizer = parameters(), AdamW()
+    before = {name: t.data for name, t in p.items()}
+    for t in p.values():
+        t.grad = np.ones(t.shape)
+    p["b"].grad[1] = bad
+    with np.errstate(all="ignore"):
+        assert optimizer.step(p, 1.0) == math.inf
+    assert (optimizer.t, optimizer.m) == (0, {})
+    assert all(t.data is before[name] for name, t in p.items())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_norm_is_the_correctly_rounded_sum_of_squares(dtype):
+    """In any order of the parameters, also where one is larger than another by more than a number's digits."""
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        gradients = {str(i): (rng.standard_normal(3) * 10.0 ** rng.integers(-9, 9)).astype(dtype) for i in range(30)}
+        expected = math.sqrt(math.fsum(float(np.sum(g * g)) for g in gradients.values()))
+        assert gradient_norm(gradients) == expected
+        assert gradient_norm(dict(reversed(gradients.items()))) == expected
