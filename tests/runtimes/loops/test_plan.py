@@ -191,7 +191,7 @@ def test_recording_keeps_no_numbers():
 
 def test_float64_is_refused_with_a_way_out():
     model = bh.TinyGPT(bh.ModelConfig(), dtype="float64")
-    with pytest.raises(ConfigError, match="--runtime numpy"):
+    with pytest.raises(ConfigError, match="Use the numpy runtime"):
         LoopsSession(model)
 
 
