@@ -1,4 +1,4 @@
-"""How well a model predicts a whole text, every byte but the first exactly once."""
+"""How well a model predicts a whole text, every token but the first exactly once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from byhand.corpus.dataset import ByteDataset
+from byhand.corpus.dataset import Corpus, bits_per_byte
 from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.flops import step_flops
 from byhand.model import TinyGPT
@@ -24,7 +24,7 @@ ROWS = 4096  # tokens computed at once
 
 
 class Block(NamedTuple):
-    """Windows computed together: where they start, their length, and how many of its last bytes each counts."""
+    """Windows computed together: where they start, their length, and how many of its last tokens each counts."""
 
     starts: np.ndarray
     length: int
@@ -33,9 +33,15 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """loss in nats per byte, bpb in bits per byte, how many bytes were predicted, the stride, what computed it.
+    """What was found of a text.
 
-    why  why auto took no faster runtime; "" if it did
+    loss     nats per token
+    bpb      bits per byte: all nats, over ln 2 and the bytes that the predicted tokens stand for
+    tokens   how many were predicted
+    stride   tokens between windows
+    runtime  what computed it
+    why      why auto took no faster runtime; "" if it did
+    bytes    how many the predicted tokens stand for
     """
 
     loss: float
@@ -44,16 +50,18 @@ class Evaluation:
     stride: int
     runtime: str = "numpy"
     why: str = ""
+    bytes: int = 0
 
 
-def evaluate(model: TinyGPT, text: ByteDataset, stride: int | None = None, runtime: str = "auto") -> Evaluation:
-    """Slide a window of seq_len over the text; the first predicts all its bytes, each further one its last `stride`.
+def evaluate(model: TinyGPT, text: Corpus, stride: int | None = None, runtime: str = "auto") -> Evaluation:
+    """Slide a window of seq_len over the text; the first predicts all its tokens, each further one its last `stride`.
 
-    So every byte has at least seq_len - stride bytes of context (fewer only at the start of the text). The default,
-    seq_len / 2, costs two passes over the text; stride 1 gives each byte all the window allows and costs seq_len.
+    So every token has at least seq_len - stride tokens of context (fewer only at the start of the text). The default,
+    seq_len / 2, costs two passes over the text; stride 1 gives each token all the window allows and costs seq_len.
     runtime auto takes the fastest that can compute the model, if the text is worth loading it.
-    Raises NonFiniteError if the loss is NaN or infinite.
+    Raises NonFiniteError if the loss is NaN or infinite, DataError if the text is of another vocabulary.
     """
+    text.tokenizer.require_vocabulary(model.config.vocab_size)
     window = model.config.seq_len
     stride = max(1, window // 2) if stride is None else stride
     if not 1 <= stride <= window:
@@ -61,7 +69,9 @@ def evaluate(model: TinyGPT, text: ByteDataset, stride: int | None = None, runti
             f"stride is {stride}, but must lie between 1 and seq_len {window}. Use --stride {max(1, window // 2)}."
         )
     if len(text) < 2:
-        raise DataError(f"{text.name} holds {len(text)} byte, but predicting takes at least 2. Use a longer text.")
+        raise DataError(
+            f"{text.name} holds {len(text)} {text.unit}, but predicting takes at least 2. Use a longer text."
+        )
     predicted = len(text) - 1
     passes = _passes(predicted, window, stride)
     work = step_flops(model.config, 1) / 3 * max(1, predicted / stride)
@@ -81,11 +91,15 @@ def evaluate(model: TinyGPT, text: ByteDataset, stride: int | None = None, runti
             f"the loss on {text.name} is {loss}: the model's weights are damaged, or too large. "
             "Use an earlier checkpoint of the run, or train again with a lower --lr."
         )
-    return Evaluation(loss, loss / math.log(2), predicted, stride, choice.runtime.name, choice.why)
+    stood_for = text.count_bytes(1)
+    if not stood_for:
+        raise DataError(f"no token of {text.name} after the first stands for a byte. Use another text.")
+    bpb = bits_per_byte(loss, stood_for / predicted)
+    return Evaluation(loss, bpb, predicted, stride, choice.runtime.name, choice.why, stood_for)
 
 
 def _passes(predicted: int, window: int, stride: int) -> list[list[Block]]:
-    """Return the windows that predict each byte once: the first, those that follow, and what is left at the end."""
+    """Return the windows that predict each token once: the first, those that follow, and what is left at the end."""
     if predicted <= window:
         return [[Block(np.zeros(1, np.int64), predicted, predicted)]]
     starts = np.arange(stride, predicted - window + 1, stride, dtype=np.int64)
@@ -102,7 +116,7 @@ def _ready(session: TrainingSession, passes: list[list[Block]]) -> TrainingSessi
     return session
 
 
-def _losses(session: TrainingSession, text: ByteDataset, blocks: list[Block]) -> Iterator[float]:
+def _losses(session: TrainingSession, text: Corpus, blocks: list[Block]) -> Iterator[float]:
     """Yield the sum of each block's losses in nats."""
     said = time.monotonic()
     for i, block in enumerate(blocks):

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from byhand.config import TrainConfig
-from byhand.corpus.dataset import ByteDataset, batch_generator
+from byhand.corpus.dataset import Corpus, batch_generator
 from byhand.engine import Tensor, walk_back
 from byhand.engine.backward import applications
-from byhand.errors import CheckpointError, NonFiniteError
+from byhand.errors import CheckpointError, DataError, NonFiniteError
 from byhand.model import TinyGPT
 from byhand.optim import AdamW, learning_rate
 from byhand.runs import checkpoint
@@ -29,11 +29,15 @@ from byhand.runs.checkpoint import Checkpoint
 from byhand.runtimes.protocol import Batch, Runtime, TrainingSession, to_train
 from byhand.runtimes.provenance import difference, resumed
 from byhand.runtimes.registry import begin
+from byhand.tokenizers.registry import stored
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What one update did: losses in nats, gradient norm before clipping, tokens seen so far, tokens/s."""
+    """What one update did: losses in nats per token, gradient norm before clipping, tokens seen so far, tokens/s.
+
+    bytes_per_token  how many bytes a predicted token of the validation windows stands for on average
+    """
 
     step: int
     steps: int
@@ -43,6 +47,7 @@ class Progress:
     tokens: int
     tokens_per_second: float
     val_loss: float | None = None
+    bytes_per_token: float = 1.0
 
 
 class Trainer:
@@ -50,7 +55,7 @@ class Trainer:
 
     config      the run's settings, as they were asked for; checkpoints keep these
     choice      the runtime that computes it here, and why not a faster one
-    train, val  the two parts of the text
+    train, val  the two parts of the text, whose tokenizer checkpoints keep
     start       a checkpoint to go on from, or None for step 0
     record      what every checkpoint keeps beside its arrays: `text` identifies the text (path, bytes, sha256)
     """
@@ -58,13 +63,16 @@ class Trainer:
     def __init__(
         self,
         config: TrainConfig,
-        train: ByteDataset,
-        val: ByteDataset,
+        train: Corpus,
+        val: Corpus,
         start: Checkpoint | None = None,
         record: Mapping[str, Any] | None = None,
     ) -> None:
+        require_same_tokenizer(train, val, start)
+        train.tokenizer.require_vocabulary(config.model.vocab_size)
         self.config = config
         self.train = train
+        self.tokenizer = train.tokenizer
         self.record = {"text": {}, **(record or {})}
         optim = config.optim
         betas = (optim.beta1, optim.beta2)
@@ -80,6 +88,8 @@ class Trainer:
         self.session, self.choice = begin(self._request, self._session)
         self._prepared = False
         self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
+        targets = self.val_windows[1]
+        self.bytes_per_token = self.tokenizer.count_bytes(targets) / targets.size
 
     def _session(self, runtime: Runtime) -> TrainingSession:
         return runtime.session(self.model, self.optimizer, self._request)
@@ -132,7 +142,8 @@ class Trainer:
         if not (math.isfinite(loss) and math.isfinite(norm)):
             self._refuse(batches)
         rate = config.tokens_per_step / (time.perf_counter() - begun)
-        return Progress(self.step, config.steps, loss, lr, norm, self.step * config.tokens_per_step, rate)
+        seen = self.step * config.tokens_per_step
+        return Progress(self.step, config.steps, loss, lr, norm, seen, rate, bytes_per_token=self.bytes_per_token)
 
     def _micro_batch(self, number: int) -> Batch:
         config = self.config
@@ -169,7 +180,7 @@ class Trainer:
             "used": self.used,
             "versions": {"python": platform.python_version(), "numpy": np.__version__},
         }
-        return Checkpoint(self.config, *self.session.state(), state)
+        return Checkpoint(self.config, *self.session.state(), state, tokenizer=self.tokenizer)
 
     def save(self, run: Path) -> Path:
         """Write a checkpoint of this step into the run folder.
@@ -208,6 +219,7 @@ def training(trainer: Trainer, run: Path) -> Iterator[Progress]:
     A step is saved once it was yielded: what whoever iterates wrote of it is there when its checkpoint is.
     """
     config = trainer.config
+    stored(trainer.tokenizer)  # what could not be saved is refused now
     trainer.prepare()
     while trainer.step < config.steps:
         progress = trainer.update()
@@ -226,6 +238,14 @@ def require_same_text(start: Checkpoint, text: dict[str, Any]) -> None:
             f"the text changed since the run began: {before.get('path')} had {before.get('bytes')} bytes and SHA-256 "
             f"{str(before.get('sha256'))[:12]}…. Restore it, or start a new run."
         )
+
+
+def require_same_tokenizer(train: Corpus, val: Corpus, start: Checkpoint | None) -> None:
+    """Raise DataError unless both parts of a text, and the run before, are of one tokenizer."""
+    if train.tokenizer.digest != val.tokenizer.digest:
+        raise DataError(f"{train.name} and {val.name} are of different tokenizers. Encode both with the same one.")
+    if start and start.tokenizer.digest != train.tokenizer.digest:
+        raise DataError(f"{train.name} is not of the tokenizer that the run began with. Use the checkpoint's.")
 
 
 def first_non_finite(loss: Tensor) -> str:

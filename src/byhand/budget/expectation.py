@@ -1,4 +1,4 @@
-"""Expectation: the validation loss that a shape reaches after so many tokens of such a text.
+"""Expectation: the validation loss that a shape reaches after so many tokens of such a text, where tokens are bytes.
 
 Equation    loss = E + A (1e5 / N)^a + B (1e6 / D)^b (T / 64)^c + K 64 / T   for N weights in blocks, D tokens
             where passes p > 1 over U bytes count less and less: D = U (1 + R (1 - exp((1 - p) / R)))

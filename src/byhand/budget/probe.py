@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 
 from byhand.config import TrainConfig
-from byhand.corpus.dataset import ByteDataset
+from byhand.corpus.dataset import Corpus
 from byhand.train import Trainer
 
 LEAST_STEPS = 4
@@ -23,12 +23,12 @@ class Cost:
     setup: float
 
 
-def warm_up(config: TrainConfig, train: ByteDataset, val: ByteDataset) -> None:
+def warm_up(config: TrainConfig, train: Corpus, val: Corpus) -> None:
     """Make one update, so that whatever the runtime compiles or loads only once is there."""
     Trainer(replace(config, eval_windows=1), train, val).update()
 
 
-def measure(config: TrainConfig, train: ByteDataset, val: ByteDataset, seconds: float) -> Cost:
+def measure(config: TrainConfig, train: Corpus, val: Corpus, seconds: float) -> Cost:
     """Return what a run costs here, from as many steps as fit into these seconds, and at least a few.
 
     The first step belongs to the set-up; a runtime that compiles should have been warmed up before. Medians: a pause

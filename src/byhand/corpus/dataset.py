@@ -1,19 +1,23 @@
-"""Bytes to batches: a text as one array of byte tokens, and the windows that training and evaluation read.
+"""A corpus: the tokens of a text, the tokenizer that made them, and the windows that training and evaluation read.
 
-A text on disk stays there (`TextFile`), so that its size does not matter. The batch of every update is drawn by a
+A file stays on disk (`TextFile`), so that its size does not matter. The batch of every update is drawn by a
 generator that is seeded with (seed, number of the batch): where a run was interrupted cannot change what it reads
 next.
 """
 
 from __future__ import annotations
 
+import copy
 import math
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from byhand.corpus.text_file import TextFile
+from byhand.corpus.text_file import BLOCK, BYTE, TextFile
 from byhand.errors import DataError
+from byhand.tokenizers.byte import BYTES, ByteTokenizer
+from byhand.tokenizers.tokenizer import Tokenizer
 
 BATCHES = 0xDA7A  # keeps the generator of batches apart from that of parameters
 
@@ -26,25 +30,44 @@ class Integers(Protocol):
         ...
 
 
-class ByteDataset:
-    """Byte tokens (N,), and windows of them with targets shifted by one.
+class Corpus:
+    """Token ids (N,), and windows of them with targets shifted by one.
 
-    tokens  an array of integers, bytes, or a file; whichever it is, `tokens[a:b]` is an array
-    name    what errors call this text
+    tokens     an array of integers, mapped or in memory, or a file; whichever it is, `tokens[a:b]` is an array.
+               The bytes of a text are encoded here and now
+    tokenizer  made the tokens and knows how many bytes each stands for
+    name       what errors call this text
+
+    Raises DataError if there are no such tokens.
     """
 
-    def __init__(self, tokens: np.ndarray | bytes | TextFile, name: str = "the text") -> None:
-        self.tokens: np.ndarray | TextFile
+    def __init__(
+        self, tokens: np.ndarray | bytes | TextFile, tokenizer: Tokenizer = BYTES, name: str = "the text"
+    ) -> None:
+        self.tokenizer = tokenizer
         self.name = name
-        if isinstance(tokens, TextFile):
-            self.tokens = tokens
+        if isinstance(tokens, bytes):
+            ids = [np.asarray(ids, tokenizer.dtype) for ids in tokenizer.encode_blocks([tokens])]
+            tokens = ids[0] if len(ids) == 1 else np.concatenate(ids)
+        self.tokens: np.ndarray | TextFile = tokens if isinstance(tokens, TextFile) else np.asarray(tokens)
+        if isinstance(self.tokens, TextFile):
             return
-        self.tokens = np.frombuffer(tokens, np.uint8) if isinstance(tokens, bytes) else np.asarray(tokens)
         if self.tokens.ndim != 1 or self.tokens.dtype.kind not in "iu":
             raise DataError(f"{name} must be bytes or an array (N,) of integers, not {self.tokens.dtype}.")
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    @property
+    def unit(self) -> str:
+        """What a token is called: a byte, or just a token."""
+        return self.tokenizer.unit
+
+    def count_bytes(self, begin: int = 0) -> int:
+        """Return how many bytes the tokens from `begin` on stand for."""
+        if isinstance(self.tokenizer, ByteTokenizer):
+            return len(self) - begin
+        return sum(map(self.tokenizer.count_bytes, self._blocks(begin)))
 
     def sample_batch(self, batch_size: int, seq_len: int, rng: Integers) -> tuple[np.ndarray, np.ndarray]:
         """Return (tokens, targets), each int64 (B, T), from windows that start anywhere with equal probability."""
@@ -58,11 +81,11 @@ class ByteDataset:
         starts = np.unique(np.linspace(0, len(self) - seq_len - 1, count).astype(np.int64))
         return self._windows(starts, seq_len)
 
-    def split(self, val_fraction: float, seq_len: int) -> tuple[ByteDataset, ByteDataset]:
+    def split(self, val_fraction: float, seq_len: int) -> tuple[Self, Self]:
         """Return (training, validation): the first part of the text and the last."""
         cut = len(self) - round(len(self) * val_fraction)
-        train = ByteDataset(self._part(0, cut), f"the training part of {self.name}")
-        val = ByteDataset(self._part(cut, len(self)), f"the validation part of {self.name}")
+        train = self._part(0, cut, f"the training part of {self.name}")
+        val = self._part(cut, len(self), f"the validation part of {self.name}")
         min(train, val, key=len).require(seq_len)
         return train, val
 
@@ -72,19 +95,22 @@ class ByteDataset:
             fits = 2 ** int(math.log2(len(self) - 1)) if len(self) > 1 else 0
             advice = f"Use a longer text or --seq-len {fits}." if fits else "Use a longer text."
             raise DataError(
-                f"{self.name} holds {len(self)} bytes, but seq_len {seq_len} needs at least {seq_len + 1}. {advice}"
+                f"{self.name} holds {len(self)} {self.unit}s, but seq_len {seq_len} needs at least {seq_len + 1}. "
+                f"{advice}"
             )
 
     def require_vocabulary(self, vocab_size: int) -> None:
-        """Raise DataError unless every byte is an id of the vocabulary."""
-        if isinstance(self.tokens, TextFile):
-            highest = 0 if vocab_size > 255 else max(int(block.max()) for block in self.tokens.blocks())
-        else:
-            highest = int(self.tokens.max())
+        """Raise DataError unless the vocabulary is the tokenizer's, and every token one of its ids."""
+        self.tokenizer.require_vocabulary(vocab_size)
+        of_bytes = isinstance(self.tokens, TextFile) and self.tokens.dtype == BYTE
+        if of_bytes and vocab_size > 255:  # then there is nothing to read the file for
+            return
+        highest = max(int(block.max()) for block in self._blocks())
         if highest >= vocab_size:
+            use = " Use --vocab-size 256." if isinstance(self.tokenizer, ByteTokenizer) else ""
             raise DataError(
-                f"{self.name} holds the byte {highest}, but vocab_size {vocab_size} has ids 0 to {vocab_size - 1}. "
-                f"Use --vocab-size 256."
+                f"{self.name} holds the {self.unit} {highest}, but vocab_size {vocab_size} has ids 0 to "
+                f"{vocab_size - 1}.{use}"
             )
 
     def rows(self, starts: np.ndarray, length: int) -> np.ndarray:
@@ -97,10 +123,30 @@ class ByteDataset:
         rows = self.rows(starts, seq_len + 1)
         return rows[:, :-1], rows[:, 1:]
 
-    def _part(self, begin: int, end: int) -> np.ndarray | TextFile:
-        return self.tokens.part(begin, end) if isinstance(self.tokens, TextFile) else self.tokens[begin:end]
+    def _blocks(self, begin: int = 0) -> Iterator[np.ndarray]:
+        """Yield the tokens from `begin` on, a million at a time."""
+        return (self.tokens[i : i + BLOCK] for i in range(begin, len(self), BLOCK))
+
+    def _part(self, begin: int, end: int, name: str) -> Self:
+        tokens = self.tokens
+        part = copy.copy(self)
+        part.tokens = tokens.part(begin, end) if isinstance(tokens, TextFile) else tokens[begin:end]
+        part.name = name
+        return part
+
+
+class ByteDataset(Corpus):
+    """A corpus whose tokens are bytes."""
+
+    def __init__(self, tokens: np.ndarray | bytes | TextFile, name: str = "the text") -> None:
+        super().__init__(tokens, BYTES, name)
 
 
 def batch_generator(seed: int, number: int) -> np.random.Generator:
     """Return the generator that draws batch `number` of a run, the same whenever it is asked."""
     return np.random.default_rng([seed, BATCHES, number])
+
+
+def bits_per_byte(nats_per_token: float, bytes_per_token: float) -> float:
+    """Return what a mean loss is in bits for each byte, where tokens stand for so many bytes on average."""
+    return nats_per_token / (bytes_per_token * math.log(2))

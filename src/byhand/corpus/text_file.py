@@ -1,4 +1,4 @@
-"""The bytes of a text on disk: a small one is read once, of a large one what is asked for.
+"""The bytes of a text on disk, or its tokens: a small file is read once, of a large one what is asked for.
 
 It is not mapped: a mapped file that somebody cuts off kills its reader with SIGBUS. Every read is held against the
 file's size and time of change, so bytes of a changed text are never returned.
@@ -16,31 +16,34 @@ import numpy as np
 
 from byhand.errors import DataError, reason
 from byhand.files.reading import open_regular
+from byhand.files.user_cache import require_own
 
+BYTE = np.dtype(np.uint8)
 BLOCK = 1 << 20
-IN_MEMORY = 1 << 26  # bytes of a file that is kept: indexing costs half of what a read for each window does
+IN_MEMORY = 1 << 26  # tokens of a file that is kept: indexing costs half of what a read for each window does
 
 
 class TextFile:
-    """Bytes (N,) of a file, or of a part of it.
+    """Bytes (N,) of a file, or of a part of it; with another dtype, integers of that type.
 
-    `len`, slices without a step (uint8 arrays), `rows`, `blocks` and `part` are all there is.
+    `len`, slices without a step (arrays), `rows`, `blocks` and `part` are all there is.
     Raises DataError if the file cannot be read, is empty, or changed since it was opened.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, dtype: np.dtype = BYTE) -> None:
         try:
             descriptor = open_regular(path)
         except OSError as error:
             raise DataError(_refusal(path, error)) from None
         weakref.finalize(self, os.close, descriptor)
         self.path = path
+        self.dtype = dtype
         self._descriptor = descriptor
         self._facts = _facts(os.fstat(descriptor))
         self._read = _reader(descriptor)
         self._whole: TextFile | None = None  # of a part: it keeps the descriptor open
         self._content: np.ndarray | None = None
-        self._begin, self._end = 0, self._facts[0]
+        self._begin, self._end = 0, self._facts[0] // self.dtype.itemsize
         if not len(self):
             raise DataError(f"{path} is empty. Use a file with some text in it.")
         if len(self) <= IN_MEMORY:
@@ -59,31 +62,35 @@ class TextFile:
         return self.rows(np.array([begin]), max(0, end - begin))[0]
 
     def part(self, begin: int, end: int) -> TextFile:
-        """Return the bytes from begin to end, from the same open file."""
+        """Return what is from begin to end, from the same open file."""
         found = object.__new__(TextFile)
         found.__dict__ = {**self.__dict__, "_begin": self._begin + begin, "_end": self._begin + end}
         found._whole = self._whole or self
         return found
 
     def rows(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Return uint8 (B, length): the bytes from each of B starts on."""
+        """Return (B, length): the bytes, or tokens, from each of B starts on."""
         if self._content is not None:
             self._require_unchanged()
             return self._content[(starts + self._begin)[:, None] + np.arange(length)]
-        read, begin = self._read, self._begin
+        read, begin, size = self._read, self._begin, self.dtype.itemsize
         try:
-            joined = b"".join([read(length, begin + start) for start in starts.tolist()])
+            joined = b"".join([read(length * size, (begin + start) * size) for start in starts.tolist()])
         except OSError as error:
             raise DataError(f"cannot read {self.path}: {reason(error)}. Restore it.") from None
         self._require_unchanged()
-        if len(joined) != len(starts) * length:
+        if len(joined) != len(starts) * length * size:
             raise self._changed()
-        return np.frombuffer(joined, np.uint8).reshape(len(starts), length)
+        return np.frombuffer(joined, self.dtype).reshape(len(starts), length)
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Yield all bytes in order, a megabyte at a time."""
+        """Yield all of it in order, a million bytes or tokens at a time."""
         for begin in range(0, len(self), BLOCK):
             yield self[begin : begin + BLOCK]
+
+    def require_own(self) -> None:
+        """Raise PermissionError if another user can have written the file that is open."""
+        require_own(os.fstat(self._descriptor), self.path)
 
     def require_in_place(self) -> None:
         """Raise DataError if the file changed, or if its path no longer leads to it."""

@@ -8,13 +8,15 @@ import sys
 import sysconfig
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from byhand.corpus.text_file import TextFile
+from byhand.corpus.text_file import BLOCK, TextFile
 from byhand.errors import DataError, reason
 from byhand.files.reading import open_regular, read_regular
 from byhand.files.run_folder import is_of_byhand
@@ -34,6 +36,19 @@ class Text:
     tokens: np.ndarray | TextFile
     name: str
     path: Path | None = None
+
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 of the bytes, all of which it takes reading."""
+        digest = hashlib.sha256()
+        for block in self.blocks():
+            digest.update(block.data)
+        return digest.hexdigest()
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Yield the bytes in order, contiguous arrays of a megabyte."""
+        for begin in range(0, len(self.tokens), BLOCK):
+            yield np.ascontiguousarray(self.tokens[begin : begin + BLOCK])
 
 
 def open_text(source: str) -> Text:

@@ -33,13 +33,17 @@ def manifest(contents: Mapping[str, bytes]) -> bytes:
 
 
 class Sealed:
-    """The files of a folder, named; CheckpointError unless the manifest is as it was written and all sizes hold."""
+    """The files of a folder, named; CheckpointError unless the manifest is as it was written and all sizes hold.
 
-    def __init__(self, path: Path, names: tuple[str, ...]) -> None:
+    optional  names that a manifest may leave out
+    """
+
+    def __init__(self, path: Path, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> None:
         self.path = path
         try:
             written = read_regular(path / MANIFEST, MOST)
             read = parse_json(written)
+            names += tuple(n for n in optional if n in read["files"])
             self._entries = {n: (read["files"][n]["bytes"], read["files"][n]["sha256"]) for n in names}
             # Written anew it must be the same bytes: nothing in it is left unread.
             due = {n: {"bytes": size, "sha256": digest} for n, (size, digest) in self._entries.items()}
@@ -55,6 +59,9 @@ class Sealed:
             raise self._unreadable(error) from None
         except (ValueError, KeyError, TypeError, AttributeError):
             raise CheckpointError(f"{path} is damaged: {MANIFEST} cannot be understood.") from None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
 
     def size(self, name: str) -> int:
         """Return how many bytes a file has."""

@@ -1,4 +1,4 @@
-"""The user's own cache folder: downloads, and compiled code, which nobody else may have written.
+"""The user's own cache folder: downloads, encoded texts, and compiled code, which nobody else may have written.
 
     BYHAND_CACHE if it is set, else
     %LOCALAPPDATA%/byhand (Windows), ~/Library/Caches/byhand (macOS), $XDG_CACHE_HOME/byhand or ~/.cache/byhand
@@ -16,6 +16,7 @@ import stat
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from byhand.files.reading import read_with_facts
@@ -44,12 +45,17 @@ def read_own(path: Path, most: int) -> bytes:
     Raises OSError, as `read_regular` does, and PermissionError if the file is another user's or writable by others.
     """
     content, facts = read_with_facts(path, most)
-    if not _is_own(facts):
-        raise PermissionError(1, "it belongs to another user, or others may write to it", str(path))
+    require_own(facts, path)
     return content
 
 
-def write_own(path: Path, content: bytes) -> None:
+def require_own(facts: os.stat_result, path: Path) -> None:
+    """Raise PermissionError if others than this user (or root) can have written a file or folder of these facts."""
+    if not _is_own(facts):
+        raise PermissionError(1, "it belongs to another user, or others may write to it", str(path))
+
+
+def write_own(path: Path, content: bytes | Iterable[bytes]) -> None:
     """Write a file whole or not at all, into a folder that is made for this user alone.
 
     Raises OSError: no space, no permission, or a folder that is another user's.
@@ -62,7 +68,7 @@ def write_own(path: Path, content: bytes) -> None:
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

@@ -1,6 +1,7 @@
 """Checkpoints: a directory that is whole or absent.
 
     RUN/step-00001000/  model.safetensors  config.json  optimizer.safetensors  trainer_state.json  manifest.json
+                        and tokenizer.json, unless tokens are bytes
     RUN/latest          the name of the newest one
 
 A checkpoint is written into a temporary directory beside its place, every file and both directories are synced,
@@ -22,7 +23,7 @@ import numpy as np
 from safetensors.numpy import save as write_safetensors
 
 from byhand.config import TrainConfig, from_dict, to_dict
-from byhand.errors import ByhandError, CheckpointError, reason
+from byhand.errors import ByhandError, CheckpointError, DataError, reason
 from byhand.files.reading import SMALL, parse_json, read_regular
 from byhand.files.removal import in_the_way, remove, remove_files, remove_left_over
 from byhand.files.run_folder import (
@@ -41,10 +42,15 @@ from byhand.files.tensor_file import sizes, tensors
 from byhand.files.writing import TEMPORARY, create, remedy, replace, sync_folder
 from byhand.memory import physical
 from byhand.model import TinyGPT, parameter_shapes
+from byhand.tokenizers.byte import BYTES, ByteTokenizer
+from byhand.tokenizers.registry import MOST as LARGEST_TOKENIZER
+from byhand.tokenizers.registry import restored, stored
+from byhand.tokenizers.tokenizer import Tokenizer
 
 CONFIG, OPTIMIZER, STATE = "config.json", "optimizer.safetensors", "trainer_state.json"
-FILES = (MODEL, CONFIG, OPTIMIZER, STATE)
-NAMES = (MANIFEST, *FILES)
+TOKENIZER = "tokenizer.json"
+FILES = (MODEL, CONFIG, OPTIMIZER, STATE)  # of every checkpoint
+NAMES = (MANIFEST, *FILES, TOKENIZER)
 LATEST = "latest"
 RETRIES = 5
 _known: set[tuple[object, ...]] = set()  # checkpoints that this process wrote or verified, as `_signature` knows them
@@ -52,7 +58,10 @@ _known: set[tuple[object, ...]] = set()  # checkpoints that this process wrote o
 
 @dataclass
 class Checkpoint:
-    """Everything that a run needs to go on: settings, parameters, moments by name, and the trainer's own state."""
+    """Everything that a run needs to go on.
+
+    Settings, parameters, moments by name, the trainer's own state, and the tokenizer of the text.
+    """
 
     config: TrainConfig
     parameters: Mapping[str, np.ndarray]
@@ -61,6 +70,7 @@ class Checkpoint:
     state: dict[str, Any]
     path: Path | None = None
     warnings: list[str] = field(default_factory=list)
+    tokenizer: Tokenizer = BYTES
 
     @property
     def step(self) -> int:
@@ -88,6 +98,8 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
         OPTIMIZER: write_safetensors(_contiguous(moments)),
         STATE: _state(checkpoint),
     }
+    if not isinstance(checkpoint.tokenizer, ByteTokenizer):
+        contents[TOKENIZER] = stored(checkpoint.tokenizer)
     contents[MANIFEST] = manifest(contents)
     temporary = run / f"{TEMPORARY}{final.name}"
     try:
@@ -196,7 +208,7 @@ def _read(path: Path, moments: bool = True) -> Checkpoint:
     Without moments their file is looked at for its size alone.
     """
     before = _signature(path)
-    sealed = Sealed(path, FILES)
+    sealed = Sealed(path, FILES, (TOKENIZER,))
     try:
         config = from_dict(TrainConfig, parse_json(sealed.read(CONFIG, SMALL).tobytes()), CONFIG)
         state = parse_json(sealed.read(STATE, SMALL).tobytes())
@@ -207,6 +219,7 @@ def _read(path: Path, moments: bool = True) -> Checkpoint:
         raise CheckpointError(
             f"{path} cannot be understood: {_brief(error)}. Was it made by a newer version?"
         ) from None
+    tokenizer = _tokenizer(sealed, config.model.vocab_size)
     if type(step) is not int or not 0 <= step < 10**18 or not isinstance(text, dict):
         raise CheckpointError(f"{path} is damaged: {STATE} is not one of a trainer.")
     if step_of(path.resolve().name) not in (None, step):
@@ -241,7 +254,20 @@ def _read(path: Path, moments: bool = True) -> Checkpoint:
     if moments:
         _known.add(before)
     m, v = ({n: found[f"{k}.{n}"] for n in shapes if f"{k}.{n}" in found} for k in "mv")
-    return Checkpoint(config, {n: found[n] for n in shapes}, m, v, state, path)
+    return Checkpoint(config, {n: found[n] for n in shapes}, m, v, state, path, tokenizer=tokenizer)
+
+
+def _tokenizer(sealed: Sealed, vocab_size: int) -> Tokenizer:
+    """Return the tokenizer of a checkpoint, which is that of bytes where there is no file of it."""
+    if TOKENIZER not in sealed:
+        return BYTES
+    content = sealed.read(TOKENIZER, LARGEST_TOKENIZER).tobytes()
+    try:
+        tokenizer = restored(content)
+        tokenizer.require_vocabulary(vocab_size)
+    except DataError as error:
+        raise CheckpointError(f"{sealed.path} is damaged: {TOKENIZER}: {_brief(error)}.") from None
+    return tokenizer
 
 
 def _brief(error: Exception) -> str:
@@ -299,6 +325,8 @@ def _signature(path: Path) -> tuple[object, ...]:
         try:
             status = os.stat(path / name)
         except OSError:
+            if name == TOKENIZER:
+                continue
             return (path, None)
         found += [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
     return tuple(found)

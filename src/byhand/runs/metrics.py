@@ -1,7 +1,7 @@
 """metrics.jsonl: one JSON line for each update, readable by anything.
 
-Keys: step, tokens, train/loss (nats), lr, grad_norm, train/tok_per_sec, and at evaluations val/loss (nats) and
-val/bpb (bits per byte).
+Keys: step, tokens, train/loss (nats per token), lr, grad_norm, train/tok_per_sec, and at evaluations val/loss (nats
+per token) and val/bpb (bits per byte). Where tokens are not bytes also bytes_per_token, of the validation windows.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from pathlib import Path
 from typing import Any, NoReturn
 
+from byhand.corpus.dataset import bits_per_byte
 from byhand.errors import CheckpointError, reason
 from byhand.files import writing
 from byhand.files.reading import read_regular
@@ -20,7 +21,9 @@ from byhand.train import Progress
 METRICS = "metrics.jsonl"
 MOST = 1 << 32  # bytes: some 20 million updates
 LONGEST = 4096  # bytes of a line; ours have 200
-COUNTS, NUMBERS = ("step", "tokens"), ("train/loss", "lr", "grad_norm", "train/tok_per_sec", "val/loss", "val/bpb")
+BYTES_PER_TOKEN = "bytes_per_token"
+COUNTS = ("step", "tokens")
+NUMBERS = ("train/loss", "lr", "grad_norm", "train/tok_per_sec", "val/loss", "val/bpb", BYTES_PER_TOKEN)
 LARGEST = 10**18
 
 
@@ -34,8 +37,13 @@ def append(run: Path, progress: Progress) -> None:
         "grad_norm": progress.grad_norm,
         "train/tok_per_sec": round(progress.tokens_per_second, 1),
     }
+    size = progress.bytes_per_token
+    if size != 1:
+        line[BYTES_PER_TOKEN] = size
     if progress.val_loss is not None:
-        line |= {"val/loss": progress.val_loss, "val/bpb": progress.val_loss / math.log(2)}
+        line["val/loss"] = progress.val_loss
+        if size:
+            line["val/bpb"] = bits_per_byte(progress.val_loss, size)
     try:
         writing.append(run / METRICS, f"{json.dumps(line)}\n".encode())
     except OSError as error:
@@ -45,6 +53,11 @@ def append(run: Path, progress: Progress) -> None:
 def read(run: Path) -> list[dict[str, Any]]:
     """Return the lines in order; those that a kill cut short or something else damaged are left out."""
     return [row for line in _content(run).split(b"\n") if (row := _row(line))]
+
+
+def unit(rows: list[dict[str, Any]]) -> str:
+    """Return what the losses of lines are counted by: byte or token."""
+    return "token" if any(BYTES_PER_TOKEN in row for row in rows) else "byte"
 
 
 def keep_until(run: Path, step: int) -> None:

@@ -1,4 +1,4 @@
 """Tokenizers: text to token ids and back to bytes.
 
-Each has `encode(text)`, `decode(ids)`, and `id in tokenizer`.
+`tokenizer.py` says what each can do, `registry.py` which there are; `byte.py` is the default, `bpe.py` the second.
 """

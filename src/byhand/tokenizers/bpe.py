@@ -9,34 +9,39 @@ Source      Sennrich, Haddow & Birch 2016, arXiv:1508.07909; Radford et al. 2019
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, TypeGuard
 
 from byhand.errors import DataError, reason
 from byhand.files.reading import parse_json, read_regular
-from byhand.tokenizers.byte import utf8
+from byhand.tokenizers.tokenizer import Tokenizer, utf8
 
 WORD = re.compile(
     r"'(?:s|t|re|ve|m|ll|d)| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+",
     re.ASCII,
 )
-
+UNTIL_A_SPACE = re.compile(r".*\S(?=[ \t\n\r])", re.DOTALL)  # all up to the last space that follows a word
 
 MOST = 1 << 26  # bytes of a file; GPT-2's have one million, the largest vocabularies of today ten
-LARGEST = 1 << 31  # id
+LARGEST = 1 << 20  # id; no model has a larger vocabulary
+KEPT = 1 << 18  # words whose ids are kept
 
 
-class BytePairTokenizer:
+class BytePairTokenizer(Tokenizer):
     """Token ids by a vocabulary and its merges.
 
     vocabulary  symbol to id; a symbol writes each byte as one visible character (`visible_bytes`)
     merges      pairs of symbols, the first to be joined first; every joined pair must be a symbol too
     """
 
-    def __init__(self, vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> None:
+    kind = "bpe"
+
+    def __init__(self, vocabulary: Mapping[str, int], merges: Iterable[tuple[str, str]]) -> None:
         self.vocabulary = vocabulary
         self.ranks: dict[tuple[str, str], int] = {}
         for rank, pair in enumerate(merges):
@@ -47,13 +52,14 @@ class BytePairTokenizer:
             self.ranks.setdefault(pair, rank)
         self._visible = visible_bytes()
         byte_of = {sign: byte for byte, sign in enumerate(self._visible)}
-        self._bytes: dict[int, bytes] = {}
+        token_bytes: dict[int, bytes] = {}
         for symbol, token in vocabulary.items():
-            if token in self._bytes:
+            if token in token_bytes:
                 raise DataError(f"the vocabulary has two symbols with the id {token}. Use another vocab.json.")
             known = all(sign in byte_of for sign in symbol)  # a special token is its own text
-            self._bytes[token] = bytes(map(byte_of.__getitem__, symbol)) if known else utf8(symbol)
+            token_bytes[token] = bytes(map(byte_of.__getitem__, symbol)) if known else utf8(symbol)
         self._words: dict[str, list[int]] = {}
+        super().__init__(token_bytes)
 
     @classmethod
     def from_files(cls, vocab: Path, merges: Path) -> BytePairTokenizer:
@@ -64,9 +70,7 @@ class BytePairTokenizer:
             raise
         except ValueError:
             raise DataError(f"{vocab} is not JSON. Use the vocab.json of the tokenizer.") from None
-        if not isinstance(vocabulary, dict) or any(
-            type(i) is not int or not 0 <= i < LARGEST for i in vocabulary.values()
-        ):
+        if not _is_vocabulary(vocabulary):
             raise DataError(
                 f"{vocab} must be one JSON object of symbols and their ids. Use the tokenizer's vocab.json."
             )
@@ -82,25 +86,34 @@ class BytePairTokenizer:
             pairs.append((left, right))
         return cls(vocabulary, pairs)
 
-    def __contains__(self, token: int) -> bool:
-        return token in self._bytes
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> BytePairTokenizer:
+        """Return the tokenizer of a vocabulary and its merges, each merge a list of two symbols."""
+        vocabulary, merges = values.get("vocabulary"), values.get("merges")
+        if not _is_vocabulary(vocabulary):
+            raise DataError("its vocabulary is not one table of symbols and their ids")
+        if not isinstance(merges, list) or not all(map(_is_pair, merges)):
+            raise DataError("its merges are not a list of pairs of symbols")
+        return cls(vocabulary, [(left, right) for left, right in merges])
 
-    def encode(self, text: str) -> list[int]:
-        """Return the ids of a text. DataError if the vocabulary lacks a byte of it."""
-        return [token for word in words(text) for token in self._encode_word(word)]
+    def as_json(self) -> dict[str, Any]:
+        """Return the vocabulary and the merges."""
+        return {"vocabulary": dict(self.vocabulary), "merges": list(map(list, self.ranks))}
 
-    def decode(self, tokens: Iterable[int]) -> bytes:
-        """Return the bytes of ids. DataError if the vocabulary lacks an id."""
-        try:
-            return b"".join(self._bytes[token] for token in tokens)
-        except KeyError as error:
-            raise DataError(f"the vocabulary has no token with the id {error.args[0]}.") from None
+    def encode_blocks(self, blocks: Iterable[bytes]) -> Iterator[list[int]]:
+        """Yield the ids of a text that comes in blocks. DataError if the vocabulary lacks a byte of it."""
+        for text in _whole_words(blocks):
+            yield [token for word in words(text) for token in self._encode_word(word)]
 
     def _encode_word(self, word: str) -> list[int]:
         if word not in self._words:
             symbols = self._merged([self._visible[byte] for byte in utf8(word)])
             if missing := [s for s in symbols if s not in self.vocabulary]:
-                raise DataError(f"the vocabulary has no token for {missing[0]!r}, which the text {word!r} needs.")
+                raise DataError(
+                    f"the vocabulary has no token for {missing[0]!r}, which the text {word[:80]!r} needs."
+                )
+            if len(self._words) >= KEPT:
+                self._words.clear()
             self._words[word] = [self.vocabulary[s] for s in symbols]
         return self._words[word]
 
@@ -126,6 +139,27 @@ def words(text: str) -> list[str]:
     # `re` knows no Unicode classes, so each sign is first replaced by an ASCII one of its kind.
     kinds = "".join(map(_kind, text))
     return [text[match.start() : match.end()] for match in WORD.finditer(kinds)]
+
+
+def _whole_words(blocks: Iterable[bytes]) -> Iterator[str]:
+    """Yield a text in parts that end with a word before a space: no later sign changes how they are cut."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape")
+    left = ""
+    for block in blocks:
+        left += decoder.decode(block)
+        if match := UNTIL_A_SPACE.match(left):
+            yield match[0]
+            left = left[match.end() :]
+    yield left + decoder.decode(b"", final=True)
+
+
+def _is_vocabulary(values: object) -> TypeGuard[dict[str, int]]:
+    """Return whether JSON is one table of symbols and ids."""
+    return isinstance(values, dict) and all(type(i) is int and 0 <= i < LARGEST for i in values.values())
+
+
+def _is_pair(values: object) -> bool:
+    return isinstance(values, list) and len(values) == 2 and all(isinstance(v, str) for v in values)
 
 
 def _kind(sign: str) -> str:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
 
 from byhand.errors import DataError
+from byhand.tokenizers.tokenizer import Tokenizer
 
 
-class ByteTokenizer:
-    """Text as its UTF-8 bytes. Bytes of a command line that are no UTF-8 pass through unchanged."""
+class ByteTokenizer(Tokenizer):
+    """Text as its bytes. Every model does whose vocabulary has the bytes of its text, be it smaller or larger."""
 
-    def __contains__(self, token: int) -> bool:
-        return 0 <= token < 256
+    kind = "byte"
+    unit = "byte"
 
-    def encode(self, text: str) -> list[int]:
-        """Return the ids of a text. DataError if it holds half of a surrogate pair, which has no bytes."""
-        return list(utf8(text))
+    def __init__(self) -> None:
+        super().__init__({byte: bytes([byte]) for byte in range(256)})
+        self.dtype = np.dtype(np.uint8)
+
+    def encode_blocks(self, blocks: Iterable[bytes]) -> Iterator[np.ndarray]:
+        """Yield the blocks themselves, as arrays of the same memory."""
+        return (np.frombuffer(block, np.uint8) for block in blocks)
 
     def decode(self, tokens: Iterable[int]) -> bytes:
         """Return the bytes of ids. DataError if an id is no byte."""
@@ -24,10 +32,21 @@ class ByteTokenizer:
         except ValueError:
             raise DataError("the ids hold a token that is no byte. Byte tokens go from 0 to 255.") from None
 
+    def count_bytes(self, tokens: np.ndarray) -> int:
+        """Return how many ids there are."""
+        return tokens.size
 
-def utf8(text: str) -> bytes:
-    """Return the UTF-8 of a text; DataError if it holds half of a surrogate pair."""
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError as error:
-        raise DataError(f"character {error.start} of the text, {text[error.start]!r}, is no Unicode text.") from None
+    def require_vocabulary(self, vocab_size: int) -> None:
+        """Accept every vocabulary: which bytes a text holds is the text's affair."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return nothing: all are the same."""
+        return {}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> ByteTokenizer:
+        """Return the one that there is."""
+        return BYTES
+
+
+BYTES = ByteTokenizer()

@@ -22,6 +22,8 @@ from byhand.files.reading import parse_integer
 from byhand.optim import AdamW, learning_rate
 from byhand.runs import checkpoint
 from byhand.runs.checkpoint import Checkpoint
+from byhand.tokenizers.byte import BYTES
+from byhand.tokenizers.tokenizer import Tokenizer
 from byhand.train import first_non_finite
 
 DEEPEST = 100  # no number is made from others in more steps, but of a model with hundreds of layers
@@ -47,7 +49,7 @@ class Options:
     prompt: str = "To be"
     """The text that the model reads."""
     targets: str | None = None
-    """The text that it should predict, one byte for each of the prompt; the prompt's own next bytes if not given."""
+    """The text that it should predict, a byte (or token) for each of the prompt; its own next ones if not given."""
     grad: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Explain the derivative of the loss by the target instead, with a central difference beside it."""
     depth: int = 1
@@ -77,7 +79,7 @@ def main(arguments: list[str]) -> int:
     needs_loss = (
         grad or name == "loss" or not name or (name not in parameters and name.rpartition(".")[0] in parameters)
     )
-    tokens, targets = read_prompt(options.prompt, options.targets, needs_loss)
+    tokens, targets = read_prompt(options.prompt, options.targets, needs_loss, loaded.tokenizer)
     with np.errstate(all="ignore"):
         explainer = Explainer(loaded.model(), tokens, targets, optimizer(loaded), loaded.config.optim.grad_clip)
         if unsound := first_non_finite(explainer.result):
@@ -107,20 +109,22 @@ def parse_target(target: str) -> tuple[str, tuple[int, ...], bool]:
     return match["name"], tuple(parse_integer(place, "the index") for place in places), bool(match["d"])
 
 
-def read_prompt(prompt: str, targets: str | None, needs_loss: bool) -> tuple[list[list[int]], list[list[int]] | None]:
-    """Return tokens and targets (1, T): the bytes of both texts, or the prompt's own next bytes."""
-    given = list(_bytes(prompt, "--prompt"))
+def read_prompt(
+    prompt: str, targets: str | None, needs_loss: bool, tokenizer: Tokenizer = BYTES
+) -> tuple[list[list[int]], list[list[int]] | None]:
+    """Return tokens and targets (1, T): those of both texts, or the prompt's own next tokens."""
+    given, unit = tokenizer.encode(_bytes(prompt, "--prompt")), tokenizer.unit
     if not given:
-        raise DataError("--prompt is empty. Give at least one byte.")
+        raise DataError(f"--prompt is empty. Give at least one {unit}.")
     if targets is not None:
-        wanted = list(_bytes(targets, "--targets"))
+        wanted = tokenizer.encode(_bytes(targets, "--targets"))
         if len(wanted) != len(given):
-            raise DataError(f"--targets holds {len(wanted)} bytes and the prompt {len(given)}. Give one for each.")
+            raise DataError(f"--targets holds {len(wanted)} {unit}s and the prompt {len(given)}. Give one for each.")
         return [given], [wanted]
     if not needs_loss:
         return [given], None
     if len(given) < 2:
-        raise DataError("the loss needs a byte to predict. Use a --prompt of at least two bytes, or --targets.")
+        raise DataError(f"the loss needs a {unit} to predict. Use a --prompt of at least two {unit}s, or --targets.")
     return [given[:-1]], [given[1:]]
 
 

@@ -12,7 +12,7 @@ import tyro
 
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.shown import shown
-from byhand.corpus.dataset import ByteDataset
+from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import open_text
 from byhand.evaluate import evaluate
 from byhand.runs import checkpoint
@@ -20,14 +20,17 @@ from byhand.runs import checkpoint
 
 @dataclass(frozen=True)
 class Options:
-    """Predict every byte of a text but the first, once, and report the mean loss."""
+    """Predict every token of a text but the first, once, and report the mean loss.
+
+    Tokens are the bytes of the text, or those of the tokenizer that the run was trained with.
+    """
 
     run: Annotated[Path, tyro.conf.Positional]
     """The run folder, or one of its checkpoints."""
     data: str
     """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
     stride: int | None = None
-    """Bytes between windows: each byte has at least seq_len - stride of context. Half of seq_len if not given."""
+    """Tokens between windows: each token has at least seq_len - stride of context. Half of seq_len if not given."""
     runtime: str = "auto"
     """numpy, or loops: the same loss, faster; auto takes loops where Numba is installed and the text is long."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -41,15 +44,18 @@ def main(arguments: list[str]) -> int:
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     model = loaded.model()
-    text = open_text(options.data)
-    result = evaluate(model, ByteDataset(text.tokens, text.name), options.stride, options.runtime)
+    text = corpus_of(open_text(options.data), loaded.tokenizer)
+    result = evaluate(model, text, options.stride, options.runtime)
     if result.why:
         print(f"runtime {result.runtime}: {result.why}", file=sys.stderr)
     if options.json:
         print(json.dumps(asdict(result)))
     else:
+        unit, count = text.unit, f"{result.bytes:,} bytes"
+        if unit != "byte":
+            count = f"{result.tokens:,} {unit}s, {count}"
         print(
-            f"{shown(text.name, 200)}: {result.loss:.4f} nats per byte = {result.bpb:.4f} bits per byte "
-            f"over {result.tokens:,} bytes (windows of {model.config.seq_len}, stride {result.stride})"
+            f"{shown(text.name, 200)}: {result.loss:.4f} nats per {unit} = {result.bpb:.4f} bits per byte "
+            f"over {count} (windows of {model.config.seq_len}, stride {result.stride})"
         )
     return 0

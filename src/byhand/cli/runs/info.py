@@ -14,6 +14,7 @@ from byhand.cli.terminal.shown import shown
 from byhand.config import to_dict
 from byhand.files import run_folder
 from byhand.runs import checkpoint, metrics
+from byhand.tokenizers.byte import ByteTokenizer
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,14 @@ def gather(run: Path) -> dict[str, Any]:
     states = {p.resolve().name: checkpoint.defect(p) or "whole" for p in reversed(listed)}
     rows = [row for row in metrics.read(folder) if row["step"] <= loaded.step]
     evaluated = [r for r in rows if "val/loss" in r]
+    tokenizer = loaded.tokenizer
+    named = {"kind": tokenizer.kind, "tokens": tokenizer.vocab_size, "sha256": tokenizer.digest}
     return {
         "run": str(run),
         "step": f"{loaded.step} of {loaded.config.steps}",
         "parameters": sum(a.size for a in loaded.parameters.values()),
         "text": loaded.state.get("text", {}),
+        **({} if isinstance(tokenizer, ByteTokenizer) else {"tokenizer": named}),
         "train/loss": rows[-1]["train/loss"] if rows else None,
         "val/loss": evaluated[-1]["val/loss"] if evaluated else None,
         "checkpoints": states,

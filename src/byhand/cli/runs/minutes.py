@@ -19,8 +19,9 @@ from byhand.cli.terminal.clock import elapsed
 from byhand.cli.terminal.progress import duration
 from byhand.cli.terminal.say import say
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
-from byhand.corpus.dataset import ByteDataset
+from byhand.corpus.dataset import Corpus
 from byhand.errors import ConfigError
+from byhand.tokenizers.byte import ByteTokenizer
 
 PROBING, LONGEST_PROBE = 0.006, 2.0  # of the time, for each shape that is timed; seconds
 LONGEST = 60 * 24 * 366  # minutes of a year
@@ -72,11 +73,14 @@ def require_sense(minutes: float, given: Collection[str], resuming: bool) -> Non
         )
 
 
-def planned(
-    base: TrainConfig, given: Collection[str], text: ByteDataset, minutes: float
-) -> tuple[TrainConfig, Promise]:
+def planned(base: TrainConfig, given: Collection[str], text: Corpus, minutes: float) -> tuple[TrainConfig, Promise]:
     """Probe the machine; say what is chosen and expected; return the run and what was promised."""
     budget = 60 * minutes
+    if not isinstance(text.tokenizer, ByteTokenizer):
+        raise ConfigError(
+            f"--minutes expects losses by the n-grams of bytes, but {text.name} is of {text.tokenizer.kind} tokens. "
+            f"Choose the number of --steps."
+        )
     train, val = text.split(base.data.val_fraction, 1)
     n_grams = n_gram_losses(train.tokens, val.tokens)
     choice, cost = _probed(base, given, text, budget)
@@ -86,7 +90,7 @@ def planned(
     return choice.config, Promise(seconds, expected.loss)
 
 
-def _probed(base: TrainConfig, given: Collection[str], text: ByteDataset, budget: float) -> tuple[Choice, Cost]:
+def _probed(base: TrainConfig, given: Collection[str], text: Corpus, budget: float) -> tuple[Choice, Cost]:
     """Time the best guess and the shape above it, until with these known the guess stays; return it and its cost."""
     train, val = text.split(base.data.val_fraction, 1)
     longest = 2 ** int(math.log2(max(2, min(len(train), len(val))) - 1))  # a window is one byte longer

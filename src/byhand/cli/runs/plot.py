@@ -61,11 +61,12 @@ def main(arguments: list[str]) -> int:
     own = is_run(options.run)  # in another folder loss.png may be somebody's
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # a flat curve divides by its height
         warnings.simplefilter("ignore")
-        print(_terminal(curves, f"{name}: loss in nats per byte, by step"))
+        unit = metrics.unit(rows)
+        print(_terminal(curves, f"{name}: loss in nats per {unit}, by step"))
         if find_spec("matplotlib") and (options.png or own):
             path = options.png or options.run / "loss.png"
             if options.png or _is_free(path):
-                _write_png(curves, path, str(options.run), named=options.png is not None)
+                _write_png(curves, path, str(options.run), unit, named=options.png is not None)
                 print(f"wrote {shown(path, 200)}")
             else:
                 say(f"{shown(path, 200)} was not drawn by `byhand plot`, so it stays. Name a picture with --png.")
@@ -115,7 +116,9 @@ def _is_free(path: Path) -> bool:
     return False
 
 
-def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, run: str, named: bool) -> None:
+def _write_png(
+    curves: dict[str, tuple[list[float], list[float]]], path: Path, run: str, unit: str, named: bool
+) -> None:
     """Write the PNG: to a file or device that was named as it is, else never through a link."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -125,7 +128,7 @@ def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, r
     axes = figure.add_subplot()
     for name, (steps, values) in curves.items():
         axes.plot(steps, values, label=name, marker="o" if len(steps) < 30 else None)
-    axes.set(xlabel="step", ylabel="loss (nats per byte)")
+    axes.set(xlabel="step", ylabel=f"loss (nats per {unit})")
     words, fonts = title(run)
     axes.set_title(words, parse_math=False, family=fonts)  # a $ in a name begins no formula
     axes.grid(alpha=0.3)

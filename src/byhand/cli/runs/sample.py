@@ -1,8 +1,7 @@
-"""`byhand sample`: continue a prompt, byte by byte as they come."""
+"""`byhand sample`: continue a prompt, token by token as they come."""
 
 from __future__ import annotations
 
-import codecs
 import json
 import sys
 from dataclasses import dataclass
@@ -18,6 +17,8 @@ from byhand.config import Weights
 from byhand.errors import ConfigError, DataError
 from byhand.generation import Sampling, generate
 from byhand.runs import checkpoint
+from byhand.tokenizers.byte import ByteTokenizer
+from byhand.tokenizers.tokenizer import Tokenizer
 
 LONGEST = 1 << 24  # bytes of a prompt, of which the model sees its context's length
 
@@ -31,19 +32,19 @@ class Options:
     prompt: str = ""
     """Text to continue; - reads it from standard input."""
     max_new_tokens: int = 300
-    """How many bytes to write."""
+    """How many tokens to write: bytes, unless the run has another tokenizer."""
     temperature: float = 0.8
     """Above 1 flatter, below 1 sharper, 0 always the likeliest."""
     top_k: int | None = None
-    """Draw from the k likeliest only; of equal ones the smaller byte counts first."""
+    """Draw from the k likeliest only; of equal ones the smaller id counts first."""
     top_p: float | None = None
-    """Draw from the fewest bytes whose probabilities reach p."""
+    """Draw from the fewest tokens whose probabilities reach p."""
     seed: int = 1
     """Same seed, same text."""
     ascii_only: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Draw only printable ASCII, tab and newline."""
     no_cache: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Compute the whole context anew for each byte, without the KV cache."""
+    """Compute the whole context anew for each token, without the KV cache."""
     runtime: str = "auto"
     """numpy, or loops: the same text, faster; auto takes loops where Numba is installed."""
     weights: Weights = "float32"
@@ -63,12 +64,16 @@ def main(arguments: list[str]) -> int:
     given = sys.stdin.buffer.read(LONGEST + 1) if options.prompt == "-" else _bytes(options.prompt)
     if len(given) > LONGEST:
         raise DataError(f"the prompt on standard input has more than {LONGEST:,} bytes. Use its end.")
+    tokenizer = loaded.tokenizer
+    prompt = tokenizer.encode(given)
+    if not (prompt or isinstance(tokenizer, ByteTokenizer)):  # `generate` knows the newline of bytes alone
+        prompt = tokenizer.encode(b"\n")
     tokens = generate(
         model,
-        list(given),
+        prompt,
         options.max_new_tokens,
         sampling,
-        allowed=printable(model.config.vocab_size, options.ascii_only),
+        allowed=printable(tokenizer, model.config.vocab_size, options.ascii_only),
         use_cache=not options.no_cache,
         runtime=options.runtime,
         weights=options.weights,
@@ -76,17 +81,14 @@ def main(arguments: list[str]) -> int:
     if tokens.why:
         print(f"runtime {tokens.runtime}: {tokens.why}", file=sys.stderr)
     if options.json:
-        text = bytes(tokens).decode(errors="replace")
+        text = tokenizer.decode(tokens).decode(errors="replace")
         print(json.dumps({"prompt": given.decode(errors="replace"), "text": text}, ensure_ascii=False))
         return 0
-    # A character of several bytes is held back until it is whole; what never becomes one is shown as �.
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     written = on_terminal if sys.stdout.isatty() else str
-    sys.stdout.write(written(decoder.decode(given)))
-    for token in tokens:
-        sys.stdout.write(written(decoder.decode(bytes([token]))))
+    for part in tokenizer.stream(tokens, given):
+        sys.stdout.write(written(part))
         sys.stdout.flush()
-    sys.stdout.write(written(decoder.decode(b"", final=True)) + "\n")
+    sys.stdout.write("\n")
     return 0
 
 
@@ -98,12 +100,16 @@ def _bytes(prompt: str) -> bytes:
         raise DataError("--prompt holds half a character. Write it out in full.") from None
 
 
-def printable(vocab_size: int, ascii_only: bool) -> np.ndarray | None:
-    """Return which ids may be drawn: bytes only, and with ascii_only printable ASCII, tab and newline; None: all."""
-    ids = np.arange(vocab_size)
-    if not ascii_only:
-        return None if vocab_size <= 256 else ids < 256
-    allowed = (ids == 9) | (ids == 10) | ((ids >= 32) & (ids < 127))
-    if not allowed.any():
+def printable(tokenizer: Tokenizer, vocab_size: int, ascii_only: bool) -> np.ndarray | None:
+    """Return which ids may be drawn: those with a text, with ascii_only one of printable ASCII, tab and newline.
+
+    None: all.
+    """
+    plain = {9, 10, *range(32, 127)}
+    allowed = [
+        token in tokenizer and (not ascii_only or plain.issuperset(tokenizer.token_bytes[token]))
+        for token in range(vocab_size)
+    ]
+    if not any(allowed):
         raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
-    return allowed
+    return None if all(allowed) else np.array(allowed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shlex
@@ -25,7 +24,8 @@ from byhand.cli.terminal.progress import Display, duration
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import shown
 from byhand.config import TrainConfig
-from byhand.corpus.dataset import ByteDataset
+from byhand.corpus.dataset import Corpus, bits_per_byte
+from byhand.corpus.encoding import corpus_of
 from byhand.corpus.text_file import TextFile
 from byhand.corpus.texts import Text, on_disk, open_text
 from byhand.errors import CheckpointError, ConfigError, DataError, reason
@@ -34,6 +34,7 @@ from byhand.memory import require_room
 from byhand.runs import checkpoint, metrics
 from byhand.runs.lock import Place, locked
 from byhand.runtimes.numpy import keep_pages
+from byhand.tokenizers.byte import BYTES
 from byhand.train import Trainer, require_same_text, training
 
 CORPUS = "corpus.bin"
@@ -85,7 +86,7 @@ def _start(options: Options, given: Collection[str]) -> int:
         run_folder.require_free(options.out)  # what cannot work is refused before anything is read or written
     require_room(config)
     text = open_text(config.data.data)
-    whole = ByteDataset(text.tokens, text.name)
+    whole = corpus_of(text)
     whole.require_vocabulary(config.model.vocab_size)
     if options.minutes is not None:
         config, promise = planned(config, given, whole, options.minutes)
@@ -160,9 +161,10 @@ def _train(
         identity = _identity(text, run)
         if start and "sha256" in start.state["text"]:
             require_same_text(start, {"text": identity})
-        train, val = ByteDataset(text.tokens, text.name).split(config.data.val_fraction, config.model.seq_len)
+        corpus = corpus_of(text, start.tokenizer if start else BYTES)
+        train, val = corpus.split(config.data.val_fraction, config.model.seq_len)
         trainer = Trainer(config, train, val, start, {"text": identity})
-        _say_what_begins(trainer, text, run)
+        _say_what_begins(trainer, text, corpus, run)
         chosen = trainer.choice
         trainer.prepare()  # before a signal waits for the end of a step, and before time is taken
         if trainer.choice is not chosen:
@@ -187,19 +189,24 @@ def _train(
     if progress and progress.val_loss is not None:
         if promise:
             print(promise.outcome(progress.val_loss))
-        print(f"done in {duration(time.monotonic() - begun)}: validation loss {progress.val_loss:.4f} nats per byte")
+        loss = f"{progress.val_loss:.4f} nats per {corpus.unit}"
+        if corpus.unit != "byte":
+            loss += f" = {bits_per_byte(progress.val_loss, progress.bytes_per_token):.4f} bits per byte"
+        print(f"done in {duration(time.monotonic() - begun)}: validation loss {loss}")
     again = shlex.join(["byhand", "sample", str(run), "--prompt", "The "])
     print(f"saved {shown(run, 200)}. Try: {shown(again)}")
     return 0
 
 
-def _say_what_begins(trainer: Trainer, text: Text, run: Path) -> None:
-    config = trainer.config
+def _say_what_begins(trainer: Trainer, text: Text, corpus: Corpus, run: Path) -> None:
+    config, size = trainer.config, f"{len(text.tokens):,} bytes"
+    if corpus.unit != "byte":
+        size += f", {len(corpus):,} {corpus.unit}s"
     count = sum(p.data.size for p in trainer.model.parameters().values())
     m = config.model
     say(
         f"{shown(run, 200)}: {count:,} parameters ({m.n_layers} layers, {m.n_heads} heads, width {m.d_model}, "
-        f"context {m.seq_len}, {config.dtype}) on {shown(text.name, 200)} ({len(text.tokens):,} bytes), "
+        f"context {m.seq_len}, {config.dtype}) on {shown(text.name, 200)} ({size}), "
         f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens\n{_runtime(trainer)}"
     )
     if trainer.change:
@@ -250,14 +257,11 @@ def _identity(text: Text, run: Path) -> dict[str, Any]:
     """Return what a checkpoint remembers of its text: where it is, how long, and its hash."""
     if len(text.tokens) > LARGE:
         say(f"reading {shown(text.name, 200)} once for its SHA-256 ({len(text.tokens) / 1e9:.1f} GB)")
-    digest = hashlib.sha256()
-    for block in text.tokens.blocks() if isinstance(text.tokens, TextFile) else [text.tokens]:
-        digest.update(np.ascontiguousarray(block).data)
     inside = text.path == run.resolve() / CORPUS
     return {
         "path": CORPUS if inside else str(text.path),
         "bytes": len(text.tokens),
-        "sha256": digest.hexdigest(),
+        "sha256": text.sha256,
     }
 
 

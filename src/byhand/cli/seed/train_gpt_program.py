@@ -24,7 +24,8 @@ from byhand.model import TinyGPT, parameter_shapes
 from byhand.runtimes.numpy import keep_pages
 from byhand.runtimes.tape.decoder import next_logits
 from byhand.tokenizers.bpe import BytePairTokenizer
-from byhand.tokenizers.byte import ByteTokenizer
+from byhand.tokenizers.byte import BYTES
+from byhand.tokenizers.tokenizer import Tokenizer
 
 MOST_PARAMETERS = 1 << 26  # some minutes of drawing
 AT_ONCE = 1 << 20  # are drawn in a second or two
@@ -95,13 +96,13 @@ def _require_few_parameters(config: ModelConfig) -> None:
         say(f"drawing {count:,} initial weights one by one, as the seed program does")
 
 
-def _tokenizer(flags: Flags) -> ByteTokenizer | BytePairTokenizer:
+def _tokenizer(flags: Flags) -> Tokenizer:
     if flags.bpe_vocab is None or flags.bpe_merges is None:
-        return ByteTokenizer()
+        return BYTES
     return BytePairTokenizer.from_files(flags.bpe_vocab, flags.bpe_merges)
 
 
-def _prompt(flags: Flags, tokenizer: ByteTokenizer | BytePairTokenizer, model: TinyGPT) -> list[int]:
+def _prompt(flags: Flags, tokenizer: Tokenizer, model: TinyGPT) -> list[int]:
     """Return the prompt's ids, which the model must know."""
     tokens = tokenizer.encode(flags.prompt or "")
     vocab_size = model.config.vocab_size
@@ -113,7 +114,7 @@ def _prompt(flags: Flags, tokenizer: ByteTokenizer | BytePairTokenizer, model: T
     return tokens
 
 
-def _allowed(flags: Flags, tokenizer: ByteTokenizer | BytePairTokenizer, model: TinyGPT) -> np.ndarray:
+def _allowed(flags: Flags, tokenizer: Tokenizer, model: TinyGPT) -> np.ndarray:
     """Return booleans (V,): which ids have a text, and with --ascii-only one in plain ASCII."""
     plain = {*range(32, 127), *KEPT}
     allowed = [
@@ -130,7 +131,7 @@ def _allowed(flags: Flags, tokenizer: ByteTokenizer | BytePairTokenizer, model: 
 def _continue(
     flags: Flags,
     model: TinyGPT,
-    tokenizer: ByteTokenizer | BytePairTokenizer,
+    tokenizer: Tokenizer,
     prompt: list[int],
     allowed: np.ndarray,
 ) -> None:

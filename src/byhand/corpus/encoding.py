@@ -1,0 +1,80 @@
+"""A text becomes a corpus: its bytes as they are, or the tokens of another tokenizer, which encodes it only once.
+
+The tokens are kept in the user's own cache: integers of two or four bytes, little-endian, then SHA-256 of the text,
+of the tokenizer and of the integers. A file that others can have written, or in which one of these differs, is not
+read but replaced.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from byhand.corpus.dataset import Corpus
+from byhand.corpus.text_file import TextFile
+from byhand.corpus.texts import Text
+from byhand.errors import DataError, reason
+from byhand.files.user_cache import cache_folder, write_own
+from byhand.tokenizers.byte import BYTES, ByteTokenizer
+from byhand.tokenizers.tokenizer import Tokenizer
+
+log = logging.getLogger(__name__)
+SEAL = 3 * 32  # bytes: three SHA-256
+
+
+def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
+    """Return the corpus of a text. DataError if the tokenizer has no ids for it, or the text changes meanwhile."""
+    if isinstance(tokenizer, ByteTokenizer):
+        return Corpus(text.tokens, tokenizer, text.name)
+    key = bytes.fromhex(text.sha256 + tokenizer.digest)
+    folder = cache_folder()
+    if folder is None:
+        return Corpus(_encoded(text, tokenizer), tokenizer, text.name)
+    path = folder / "tokens" / f"{sha256(key).hexdigest()}.bin"
+    tokens = _kept(path, tokenizer.dtype, key)
+    if tokens is None:
+        log.info("%s: encoding %s bytes once", text.name, f"{len(text.tokens):,}")
+        try:
+            write_own(path, _sealed(text, tokenizer, key))
+            tokens = _kept(path, tokenizer.dtype, key)
+        except OSError as error:
+            log.info("%s is not kept: %s", path, reason(error))
+    return Corpus(_encoded(text, tokenizer) if tokens is None else tokens, tokenizer, text.name)
+
+
+def _kept(path: Path, dtype: np.dtype, key: bytes) -> TextFile | None:
+    """Return the tokens of a file, or None unless it is this user's, of this key, and undamaged."""
+    with suppress(OSError, DataError):
+        file = TextFile(path, dtype)
+        file.require_own()
+        count = len(file) - SEAL // dtype.itemsize
+        if count < 1 or (seal := file[count:].tobytes())[: len(key)] != key:
+            return None
+        tokens, digest = file.part(0, count), sha256()
+        for block in tokens.blocks():
+            digest.update(block.data)
+        return tokens if seal == key + digest.digest() else None
+    return None
+
+
+def _sealed(text: Text, tokenizer: Tokenizer, key: bytes) -> Iterator[bytes]:
+    """Yield what the file holds."""
+    digest = sha256()
+    for ids in _ids(text, tokenizer):
+        digest.update(ids.data)
+        yield ids.tobytes()
+    yield key + digest.digest()
+
+
+def _encoded(text: Text, tokenizer: Tokenizer) -> np.ndarray:
+    return np.concatenate(list(_ids(text, tokenizer)))
+
+
+def _ids(text: Text, tokenizer: Tokenizer) -> Iterator[np.ndarray]:
+    blocks = (block.tobytes() for block in text.blocks())
+    return (np.asarray(ids, tokenizer.dtype) for ids in tokenizer.encode_blocks(blocks))

@@ -1,0 +1,50 @@
+"""Which tokenizers there are, and tokenizer.json read back, which anybody may have written."""
+
+from __future__ import annotations
+
+from byhand.errors import DataError
+from byhand.files.reading import parse_json
+from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.byte import ByteTokenizer
+from byhand.tokenizers.tokenizer import Tokenizer
+
+MOST = 1 << 26  # bytes of a tokenizer.json; GPT-2's has two million, the largest vocabularies of today twenty
+DEPTH = 4  # of its tables and lists
+
+_kinds: dict[str, type[Tokenizer]] = {}
+
+
+def register(tokenizer: type[Tokenizer]) -> type[Tokenizer]:
+    """Let checkpoints hold tokenizers of this class; a decorator."""
+    _kinds[tokenizer.kind] = tokenizer
+    return tokenizer
+
+
+def stored(tokenizer: Tokenizer) -> bytes:
+    """Return the tokenizer.json that `restored` reads; DataError if it could not."""
+    if _kinds.get(tokenizer.kind) is not type(tokenizer):
+        raise DataError(f"a {tokenizer.kind} tokenizer cannot be stored: it is not registered. Use `register`.")
+    if len(tokenizer.content) > MOST:
+        raise DataError(
+            f"the tokenizer takes {len(tokenizer.content):,} bytes of JSON, more than the {MOST:,} allowed."
+        )
+    return tokenizer.content
+
+
+def restored(content: bytes) -> Tokenizer:
+    """Return the tokenizer of a tokenizer.json. DataError unless it is, byte for byte, as one was stored."""
+    try:
+        values = parse_json(content, DEPTH)
+    except ValueError as error:
+        raise DataError(f"it is no JSON of a tokenizer: {' '.join(str(error).split())[:80]}") from None
+    kind = values.pop("kind", None) if isinstance(values, dict) else None
+    if not isinstance(kind, str) or kind not in _kinds:
+        raise DataError(f"it is of the kind {str(kind)[:40]!r}, which is none of {', '.join(sorted(_kinds))}")
+    tokenizer = _kinds[kind].from_json(values)
+    if tokenizer.content != content:
+        raise DataError("it is not as it was written")
+    return tokenizer
+
+
+register(ByteTokenizer)
+register(BytePairTokenizer)

@@ -1,0 +1,117 @@
+"""What every tokenizer can do: text to token ids, ids back to bytes, and itself to JSON and back.
+
+Each id stands for the same bytes wherever it occurs, a special token perhaps for none. So decoding joins, tokens have
+a length in bytes, and a loss per token is a loss per byte once the bytes are counted.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from byhand.errors import DataError
+
+
+class Tokenizer(ABC):
+    """Token ids from 0 to vocab_size - 1, and the bytes that each stands for.
+
+    kind         what the registry and tokenizer.json call it
+    unit         what messages call one of its tokens
+    token_bytes  id to bytes; an id that is missing is never made and cannot be shown
+    """
+
+    kind: ClassVar[str]
+    unit: ClassVar[str] = "token"
+
+    def __init__(self, token_bytes: Mapping[int, bytes]) -> None:
+        self.token_bytes = token_bytes
+        self.vocab_size = max(token_bytes, default=-1) + 1
+        self.dtype = np.dtype("<u2" if self.vocab_size <= 1 << 16 else "<u4")  # of ids in files and arrays
+
+    @abstractmethod
+    def encode_blocks(self, blocks: Iterable[bytes]) -> Iterator[Sequence[int] | np.ndarray]:
+        """Yield the ids of a text that comes in blocks; where a block ends changes no id."""
+
+    @abstractmethod
+    def as_json(self) -> dict[str, Any]:
+        """Return what `from_json` makes the same tokenizer of."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Return the tokenizer of these values, which anybody may have written; DataError if there is none."""
+
+    def __contains__(self, token: int) -> bool:
+        return token in self.token_bytes
+
+    def encode(self, text: str | bytes) -> list[int]:
+        """Return the ids of a text, of its UTF-8 if it is a str. DataError if there are none for a part of it."""
+        blocks = self.encode_blocks([utf8(text) if isinstance(text, str) else text])
+        return [int(token) for ids in blocks for token in ids]
+
+    def decode(self, tokens: Iterable[int]) -> bytes:
+        """Return the bytes of ids. DataError if one has none."""
+        try:
+            return b"".join(self.token_bytes[token] for token in tokens)
+        except KeyError as error:
+            raise DataError(f"the vocabulary has no token with the id {error.args[0]}.") from None
+
+    def stream(self, tokens: Iterable[int], before: bytes = b"") -> Iterator[str]:
+        """Yield the text of `before`, then what each token adds to it, then the rest.
+
+        A character of several bytes is held back until it is whole; what never becomes one is shown as �.
+        """
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        yield decoder.decode(before)
+        for token in tokens:
+            yield decoder.decode(self.decode((token,)))
+        yield decoder.decode(b"", final=True)
+
+    def count_bytes(self, tokens: np.ndarray) -> int:
+        """Return how many bytes an array of ids stands for. DataError if the vocabulary is smaller than one."""
+        if tokens.size and (highest := int(tokens.max())) >= self.vocab_size:
+            raise DataError(f"the tokens hold the id {highest}, but the {self.kind} tokenizer has {self.vocab_size}.")
+        return int(self._lengths[tokens].sum())
+
+    def require_vocabulary(self, vocab_size: int) -> None:
+        """Raise DataError unless a model of this vocabulary fits."""
+        if vocab_size != self.vocab_size:
+            raise DataError(
+                f"the {self.kind} tokenizer has {self.vocab_size:,} tokens, but the model's vocab_size is "
+                f"{vocab_size:,}. Both must be equal."
+            )
+
+    @cached_property
+    def content(self) -> bytes:
+        """The bytes of tokenizer.json: the same for equal tokenizers."""
+        return json.dumps({**self.as_json(), "kind": self.kind}, sort_keys=True, separators=(",", ":")).encode()
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of `content`."""
+        return sha256(self.content).hexdigest()
+
+    @cached_property
+    def _lengths(self) -> np.ndarray:
+        lengths = np.zeros(self.vocab_size, np.int64)
+        for token, content in self.token_bytes.items():
+            lengths[token] = len(content)
+        return lengths
+
+
+def utf8(text: str) -> bytes:
+    """Return the UTF-8 of a text; DataError if it holds half of a surrogate pair.
+
+    Bytes of a command line that are no UTF-8 pass through unchanged.
+    """
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise DataError(f"character {error.start} of the text, {text[error.start]!r}, is no Unicode text.") from None
