@@ -1,4 +1,4 @@
-"""Evaluation predicts every byte but the first exactly once, with as much context as the stride leaves."""
+"""Evaluation predicts every token but the first exactly once, with as much context as the stride leaves."""
 
 import importlib.util
 import math
@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byhand.config import ModelConfig
-from byhand.corpus.dataset import ByteDataset
+from byhand.corpus.dataset import ByteDataset, Corpus
 from byhand.engine import no_grad
 from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.evaluate import evaluate
 from byhand.model import TinyGPT
+from toy_tokenizers import PairTokenizer
 
 WINDOW = 6
 GPT = TinyGPT(ModelConfig(vocab_size=32, seq_len=WINDOW, d_model=8), dtype="float64")
@@ -49,7 +50,8 @@ def test_against_the_definition(length, stride):
     result = evaluate(GPT, ByteDataset(tokens), stride)
     assert result.tokens == length - 1
     assert result.loss == pytest.approx(byte_by_byte(tokens, stride), abs=1e-12)
-    assert result.bpb == pytest.approx(result.loss / math.log(2))
+    assert result.bpb == result.loss / math.log(2)
+    assert result.bytes == length - 1
 
 
 def test_the_default_stride_is_half_a_window_and_is_stated():
@@ -120,3 +122,58 @@ def test_a_loss_that_is_not_finite_is_an_error(runtime, bad):
     w[...] = np.sign(w) * np.float32(bad)  # finite or not, the logits are not
     with pytest.raises(NonFiniteError, match=r"the loss on the notes is (nan|inf)"):
         evaluate(model, ByteDataset(np.zeros(30, np.uint8), "the notes"), runtime=runtime)
+
+
+ALPHABET = bytes(range(4))
+PAIRS = PairTokenizer(ALPHABET)
+
+
+@given(
+    ids=st.lists(st.integers(0, 16), min_size=2, max_size=40), stride=st.integers(1, WINDOW), seed=st.integers(0, 9)
+)
+def test_bits_per_byte_are_all_nats_over_all_bytes(ids, stride, seed):
+    """Id 16 is special: it costs nats and stands for no byte."""
+    special = PairTokenizer(ALPHABET, special=True)
+    model = TinyGPT(ModelConfig(vocab_size=17, seq_len=WINDOW, d_model=8), seed, "float64")
+    text, predicted = Corpus(np.array(ids), special), len(special.decode(ids[1:]))
+    if not predicted:
+        with pytest.raises(DataError, match="after the first stands for a byte"):
+            evaluate(model, text, stride)
+        return
+    result = evaluate(model, text, stride)
+    nats = evaluate(model, ByteDataset(np.array(ids)), stride).loss * (len(ids) - 1)
+    assert (result.tokens, result.bytes) == (len(ids) - 1, predicted)
+    assert result.loss * result.tokens == pytest.approx(nats, rel=1e-14)
+    assert result.bpb == pytest.approx(nats / (predicted * math.log(2)), rel=1e-14)
+
+
+def context_free(logits):
+    """A model that gives every token these logits, whatever stands before it."""
+    model = TinyGPT(ModelConfig(vocab_size=len(logits), seq_len=WINDOW, d_model=8), dtype="float64")
+    for p in model.parameters().values():
+        p.data = np.zeros_like(p.data)
+    model.parameters()["lm_head.b"].data = np.array(logits, np.float64)
+    return model
+
+
+@given(st.lists(st.tuples(*[st.sampled_from(ALPHABET)] * 2), min_size=2, max_size=30), st.data())
+def test_equal_models_have_equal_bits_per_byte_whatever_the_tokens(pairs, data):
+    """A model of pairs that gives each the probabilities of its bytes says of a text what a model of bytes says."""
+    by_byte = data.draw(st.just([0.0] * 4) | st.lists(st.floats(-3, 3), min_size=4, max_size=4))
+    by_pair = [a + b for a in by_byte for b in by_byte]
+    content = bytes(byte for pair in pairs for byte in pair)
+    of_bytes = evaluate(
+        context_free(by_byte), ByteDataset(content[1:])
+    )  # what both predict begins with the second pair
+    of_pairs = evaluate(context_free(by_pair), Corpus(content, PAIRS))
+    assert of_pairs.bytes == of_bytes.bytes == len(content) - 2
+    assert of_pairs.tokens == len(pairs) - 1
+    assert of_pairs.bpb == pytest.approx(of_bytes.bpb, rel=1e-13)
+    assert of_pairs.loss == pytest.approx(2 * of_bytes.loss, rel=1e-13)
+    if len({*by_byte}) == 1:
+        assert of_pairs.bpb == pytest.approx(2.0, rel=1e-14)
+
+
+def test_a_text_of_another_vocabulary_is_refused():
+    with pytest.raises(DataError, match="pairs tokenizer has 16 tokens, but the model's vocab_size is 32"):
+        evaluate(GPT, Corpus(b"\0\1\2\3", PAIRS))

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
-from byhand.corpus.dataset import ByteDataset
-from byhand.errors import CheckpointError, ConfigError, NonFiniteError
-from byhand.runs import checkpoint
+from byhand.corpus.dataset import ByteDataset, Corpus
+from byhand.errors import CheckpointError, ConfigError, DataError, NonFiniteError
+from byhand.runs import checkpoint, metrics
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
+from byhand.tokenizers import registry
 from byhand.train import Trainer, require_same_text, training
 from interrupts import at_every_point
+from toy_tokenizers import PairTokenizer, byte_pairs
 
 TEXT = np.frombuffer(b"".join(b"line %d of a text; " % (i * i) for i in range(200)), dtype=np.uint8)
 CONFIG = TrainConfig(
@@ -267,3 +269,81 @@ def test_an_interrupt_anywhere_in_an_update_leaves_a_run_that_can_go_on(tmp_path
             run.update()
         assert [p.data.tobytes() for p in run.model.parameters().values()] == expected, point
     assert points > 100
+
+
+BPE = byte_pairs()
+OF_BPE = replace(CONFIG, model=replace(CONFIG.model, vocab_size=BPE.vocab_size))
+HELLO = b"".join(b"hello the other house %d, all those aaaa. " % (i * i) for i in range(100))
+
+
+def bpe_trainer(config=OF_BPE, start=None, tokenizer=BPE):
+    return Trainer(config, *Corpus(HELLO, tokenizer).split(0.1, config.model.seq_len), start)
+
+
+@pytest.mark.parametrize("stop", [0, 3, 8, 19])
+def test_a_run_on_other_tokens_resumes_with_its_checkpoints_tokenizer(tmp_path, stop):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    records = list(training(bpe_trainer(), whole))
+    before = list(itertools.islice(training(first := bpe_trainer(), cut), stop))
+    first.save(cut)
+    start = checkpoint.load(cut)
+    assert start.tokenizer.digest == BPE.digest
+    after = list(training(bpe_trainer(start=start, tokenizer=start.tokenizer), cut))
+    assert digest(cut) == digest(whole)
+    assert [p.loss for p in before + after] == [p.loss for p in records]
+
+
+def test_metrics_count_bytes(tmp_path):
+    trainer = bpe_trainer()
+    targets = trainer.val_windows[1]
+    for progress in training(trainer, tmp_path):
+        metrics.append(tmp_path, progress)
+    rows = metrics.read(tmp_path)
+    assert len(rows) == 20
+    size = len(BPE.decode(targets.ravel().tolist())) / targets.size
+    assert size > 1.2
+    for row in rows:
+        assert row["bytes_per_token"] == size
+        if "val/loss" in row:
+            nats = row["val/loss"] * targets.size
+            assert row["val/bpb"] == pytest.approx(nats / (size * targets.size * np.log(2)), rel=1e-14)
+    assert metrics.unit(rows) == "token"
+
+
+def test_metrics_of_bytes_are_as_they_were(tmp_path, uninterrupted):
+    _, records = uninterrupted
+    for progress in records:
+        metrics.append(tmp_path, progress)
+    rows = metrics.read(tmp_path)
+    keys = ["step", "tokens", "train/loss", "lr", "grad_norm", "train/tok_per_sec"]
+    assert {tuple(row) for row in rows} == {(*keys,), (*keys, "val/loss", "val/bpb")}
+    assert all(row["val/bpb"] == row["val/loss"] / np.log(2) for row in rows if "val/loss" in row)
+    assert metrics.unit(rows) == "byte"
+
+
+def test_windows_of_special_tokens_alone_have_no_bits_per_byte(tmp_path):
+    pairs = PairTokenizer(b"ab", special=True)
+    config = replace(CONFIG, model=replace(CONFIG.model, vocab_size=5))
+    tokens = np.concatenate([np.zeros(50, np.uint16), np.full(50, 4, np.uint16)])
+    run = Trainer(config, *Corpus(tokens, pairs).split(0.2, 8))
+    metrics.append(tmp_path, replace(run.update(), val_loss=run.evaluate()))
+    (row,) = metrics.read(tmp_path)
+    assert "val/loss" in row
+    assert "val/bpb" not in row
+
+
+def test_tokenizers_that_do_not_fit_are_refused_in_time(tmp_path, monkeypatch):
+    with pytest.raises(DataError, match="bpe tokenizer has 265 tokens, but the model's vocab_size is 256"):
+        bpe_trainer(CONFIG)
+    train, val = Corpus(HELLO, BPE), ByteDataset(HELLO)
+    with pytest.raises(DataError, match="are of different tokenizers"):
+        Trainer(OF_BPE, train, val)
+    run = bpe_trainer()
+    run.save(tmp_path)
+    start = checkpoint.load(tmp_path)
+    with pytest.raises(DataError, match="not of the tokenizer that the run began with"):
+        Trainer(OF_BPE, val, val, start)
+    monkeypatch.setattr(registry, "_kinds", {})
+    with pytest.raises(DataError, match="cannot be stored"):
+        next(training(run, tmp_path))
+    assert run.step == 0

@@ -23,6 +23,7 @@ _HOME = {
     "TinyGPT": "byhand.model",
     "AdamW": "byhand.optim",
     "ByteDataset": "byhand.corpus.dataset",
+    "Corpus": "byhand.corpus.dataset",
     "generate": "byhand.generation",
     "load_model": "byhand.runs.checkpoint",
     "explain": "byhand.book.explain.explainer",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from byhand.config import OptimConfig as OptimConfig
     from byhand.config import TrainConfig as TrainConfig
     from byhand.corpus.dataset import ByteDataset as ByteDataset
+    from byhand.corpus.dataset import Corpus as Corpus
     from byhand.engine import Equation as Equation
     from byhand.engine import Tensor as Tensor
     from byhand.engine import gradcheck as gradcheck

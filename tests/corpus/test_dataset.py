@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from byhand.corpus.dataset import ByteDataset, batch_generator
+from byhand.corpus.dataset import ByteDataset, Corpus, batch_generator, bits_per_byte
 from byhand.errors import DataError
+from byhand.tokenizers.byte import BYTES
+from toy_tokenizers import PairTokenizer, byte_pairs
 
 TOKENS = (np.arange(1000) % 251).astype(np.uint8)
 
@@ -56,3 +58,58 @@ def test_more_windows_than_the_text_has_take_no_more_memory():
 def test_too_short_a_text_says_how_long_it_must_be():
     with pytest.raises(DataError, match=r"notes holds 40 bytes, but seq_len 64 needs at least 65. .*--seq-len 32"):
         ByteDataset(TOKENS[:40], "notes").require(64)
+
+
+def test_bytes_are_not_copied_and_count_as_they_are():
+    content = b"some text"
+    corpus = ByteDataset(content)
+    assert corpus.tokenizer is BYTES
+    assert corpus.tokens.tobytes() == content
+    assert not corpus.tokens.flags.owndata
+    assert (corpus.count_bytes(), corpus.count_bytes(4)) == (9, 5)
+    assert all(type(part) is ByteDataset for part in corpus.split(0.5, 2))
+
+
+def test_a_corpus_of_bytes_may_hold_other_integers():
+    corpus = ByteDataset(np.array([300, 2, 70000]))
+    assert corpus.count_bytes(1) == 2
+    with pytest.raises(DataError, match=r"the byte 70000, but vocab_size 256 has ids 0 to 255\. .*--vocab-size"):
+        corpus.require_vocabulary(256)
+
+
+def test_a_corpus_knows_how_many_bytes_its_tokens_stand_for():
+    bpe = byte_pairs()
+    text = b"hello the other house, all those aaaa " * 20
+    corpus = Corpus(text, bpe, "notes")
+    assert corpus.tokens.dtype == np.uint16
+    assert corpus.count_bytes() == len(text)
+    for part in corpus.split(0.25, 8):
+        assert part.tokenizer is bpe
+        assert part.count_bytes() == len(bpe.decode(part.tokens.tolist()))
+    with pytest.raises(DataError, match=r"notes holds \d+ tokens, but seq_len 99999"):
+        corpus.require(99999)
+
+
+def test_the_vocabulary_must_be_the_tokenizers():
+    pairs = PairTokenizer(b"abcd")
+    Corpus(b"abba", pairs).require_vocabulary(16)
+    with pytest.raises(DataError, match="has 16 tokens, but the model's vocab_size is 17"):
+        Corpus(b"abba", pairs).require_vocabulary(17)
+    with pytest.raises(DataError, match=r"holds the token 16, but vocab_size 16 has ids 0 to 15\."):
+        Corpus(np.array([1, 16]), pairs).require_vocabulary(16)
+
+
+def test_a_mapped_array_is_read_where_it_is_asked_for(tmp_path):
+    ids = np.arange(1000, dtype="<u2") % 16
+    ids.tofile(tmp_path / "ids")
+    on_disk = np.memmap(tmp_path / "ids", "<u2", "r")
+    mapped = Corpus(on_disk, PairTokenizer(b"abcd"))
+    expected = Corpus(ids, PairTokenizer(b"abcd")).sample_batch(4, 8, batch_generator(1, 2))
+    np.testing.assert_array_equal(mapped.sample_batch(4, 8, batch_generator(1, 2)), expected)
+    assert mapped.count_bytes(1) == 1998
+    assert np.shares_memory(mapped.split(0.1, 8)[0].tokens, on_disk)
+
+
+def test_bits_per_byte():
+    assert bits_per_byte(np.log(256), 1.0) == pytest.approx(8)
+    assert bits_per_byte(np.log(65536), 2.0) == pytest.approx(8)

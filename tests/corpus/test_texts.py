@@ -23,16 +23,16 @@ def test_a_folder_is_its_text_files_in_order_of_path(tmp_path):
     (tmp_path / ".hidden").write_text("no")
     (tmp_path / "picture").write_bytes(b"\x89PNG\0\0")
     text = open_text(str(tmp_path))
-    assert text.tokens.tobytes() == b"123"
+    assert text.content.tobytes() == b"123"
     assert text.path is None
 
 
 def test_the_standard_library_is_megabytes_of_source_in_a_fixed_order():
     text = open_text("python-stdlib")
-    assert len(text.tokens) > 3_000_000
+    assert len(text.content) > 3_000_000
     assert b"site-packages" not in text.name.encode()
-    assert hashlib.sha256(text.tokens).digest() == hashlib.sha256(open_text("python-stdlib").tokens).digest()
-    assert b"class OrderedDict" in text.tokens.tobytes()
+    assert hashlib.sha256(text.content).digest() == hashlib.sha256(open_text("python-stdlib").content).digest()
+    assert b"class OrderedDict" in text.content.tobytes()
 
 
 def test_a_file_stays_on_disk(tmp_path):
@@ -40,8 +40,8 @@ def test_a_file_stays_on_disk(tmp_path):
     path.write_bytes(b"some text")
     text = open_text(str(path))
     assert text.path == path.resolve()
-    assert isinstance(text.tokens, TextFile)
-    assert text.tokens[:].tobytes() == b"some text"
+    assert isinstance(text.content, TextFile)
+    assert text.content[:].tobytes() == b"some text"
 
 
 def test_runs_and_checkpoints_are_no_text_and_files_of_the_same_names_are(tmp_path):
@@ -57,13 +57,13 @@ def test_runs_and_checkpoints_are_no_text_and_files_of_the_same_names_are(tmp_pa
     best.mkdir()
     (best / "manifest.json").write_bytes(manifest({"model.safetensors": b""}))
     (best / "model.safetensors").write_text("no")
-    assert open_text(str(tmp_path)).tokens.tobytes() == b"12"
+    assert open_text(str(tmp_path)).content.tobytes() == b"12"
 
 
 def test_what_is_too_large_for_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(texts, "MOST", 10)
     (tmp_path / "a").write_bytes(b"0123456789")
-    assert len(open_text(str(tmp_path)).tokens) == 10
+    assert len(open_text(str(tmp_path)).content) == 10
     (tmp_path / "b").write_bytes(b"0")
     with pytest.raises(DataError, match="2 files hold 11 bytes"):
         open_text(str(tmp_path))

@@ -18,34 +18,41 @@ from byhand.errors import ByhandError, CheckpointError
 from byhand.files import sealed
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.runs import checkpoint
-from byhand.runs.checkpoint import CONFIG, FILES, MANIFEST, MODEL, OPTIMIZER, STATE, Checkpoint
+from byhand.runs.checkpoint import CONFIG, MANIFEST, MODEL, OPTIMIZER, STATE, TOKENIZER, Checkpoint
+from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.byte import BYTES
 from hostile.bytes import damaged
 
 SIZES = [0, 1, 3, 7, 64, 1 << 17, 10**9, 10**10, 2**63, 10**30, -1, True, None, 2.5, "8", [8], 10**400]
 NAMES = ["vocab_size", "seq_len", "d_model", "n_layers", "n_heads", "d_ff"]
 
 
+SYMBOLS = [*"abcdefghi", "ab", "abc"]
+BPE = BytePairTokenizer({symbol: i for i, symbol in enumerate(SYMBOLS)}, [("a", "b"), ("ab", "c")])
+
+
 @cache
-def pristine() -> dict[str, bytes]:
-    """Return the files of a whole checkpoint of step 2."""
+def pristine(of_bytes: bool = False) -> dict[str, bytes]:
+    """Return the files of a whole checkpoint of step 2, with a tokenizer of eleven tokens unless it is of bytes."""
     import tempfile
 
     config = TrainConfig(model=ModelConfig(vocab_size=11, seq_len=8, d_model=4, n_heads=2), steps=5)
     parameters = {n: p.data for n, p in TinyGPT(config.model).parameters().items()}
     moments = {n: np.full_like(p, 0.5) for n, p in parameters.items()}
-    whole = Checkpoint(config, parameters, moments, moments, {"step": 2, "text": {"path": "corpus.bin"}})
+    state = {"step": 2, "text": {"path": "corpus.bin"}}
+    whole = Checkpoint(config, parameters, moments, moments, state, tokenizer=BYTES if of_bytes else BPE)
     with tempfile.TemporaryDirectory() as folder:
         path = checkpoint.save(Path(folder), whole)
-        return {name: (path / name).read_bytes() for name in (*FILES, MANIFEST)}
+        return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
 def attack(seed: int, folder: Path) -> None:
     """Damage a checkpoint as the seed says and load it; AssertionError if that goes otherwise than it should."""
     chance = random.Random(seed)
-    files = dict(pristine())
-    kind = chance.choice(
-        [_damage_sealed, _damage_resealed, _damage_resealed, _forge_header, _forge_config, _forge_state]
-    )
+    of_bytes = chance.random() < 0.5
+    files = dict(pristine(of_bytes))
+    kinds = [_damage_sealed, _damage_resealed, _damage_resealed, _forge_header, _forge_config, _forge_state]
+    kind = chance.choice(kinds if of_bytes else [*kinds, _forge_tokenizer])
     kind(files, chance)
     run = folder / f"run-{seed}"
     path = run / "step-00000002"
@@ -53,7 +60,7 @@ def attack(seed: int, folder: Path) -> None:
     for name, content in files.items():
         (path / name).write_bytes(content)
     try:
-        expect_refused_or_true(run, must_refuse=kind is _damage_sealed and files != pristine())
+        expect_refused_or_true(run, must_refuse=kind is _damage_sealed and files != pristine(of_bytes))
     except AssertionError as error:
         raise AssertionError(f"checkpoint of seed {seed} ({kind.__name__}): {error}") from error
     finally:
@@ -82,6 +89,11 @@ def expect_refused_or_true(run: Path, must_refuse: bool = False) -> None:
         shapes = parameter_shapes(loaded.config.model)
         assert {n: a.shape for n, a in arrays.items()} == shapes, "shapes"
         assert list(model.parameters()) == list(shapes), "names"
+        listed = json.loads((loaded.path / MANIFEST).read_bytes())["files"]
+        written = (loaded.path / TOKENIZER).read_bytes() if TOKENIZER in listed else BYTES.content
+        assert loaded.tokenizer.content == written, "tokenizer"
+        if TOKENIZER in listed:
+            assert loaded.tokenizer.vocab_size == loaded.config.model.vocab_size, "vocabulary"
         for name, parameter in model.parameters().items():
             assert np.array_equal(parameter.data, arrays[name]), f"{name} is not what its file holds"
             assert np.isfinite(parameter.data).all(), f"{name} is not finite"
@@ -99,16 +111,16 @@ def expect_refused_or_true(run: Path, must_refuse: bool = False) -> None:
 
 
 def _seal(files: dict[str, bytes]) -> None:
-    files[MANIFEST] = sealed.manifest({name: files[name] for name in FILES})
+    files[MANIFEST] = sealed.manifest({name: content for name, content in files.items() if name != MANIFEST})
 
 
 def _damage_sealed(files: dict[str, bytes], chance: random.Random) -> None:
-    name = chance.choice([*FILES, MANIFEST])
+    name = chance.choice([*files])
     files[name] = damaged(files[name], chance)
 
 
 def _damage_resealed(files: dict[str, bytes], chance: random.Random) -> None:
-    name = chance.choice(FILES)
+    name = chance.choice([n for n in files if n != MANIFEST])
     files[name] = damaged(files[name], chance)
     _seal(files)
 
@@ -172,6 +184,27 @@ def _forge_config(files: dict[str, bytes], chance: random.Random) -> None:
         ):
             break
     files[CONFIG] = json.dumps(config).encode()
+    _seal(files)
+
+
+def _forge_tokenizer(files: dict[str, bytes], chance: random.Random) -> None:
+    """Put another value into the tokenizer, or leave it out, or give the file to a checkpoint that has none."""
+    values = json.loads(files[TOKENIZER])
+    forged = [*SIZES, "bpe", "byte", "x" * 10**5, "", [], {}, [["a"]], [["a", "b", "c"]], [["a", 1]], {"a": "b"}]
+    match chance.randrange(5):
+        case 0:
+            values[chance.choice(["kind", "vocabulary", "merges", "more"])] = chance.choice(forged)
+        case 1:
+            values["vocabulary"][chance.choice([*SYMBOLS, "\ud800", "步", "\0"])] = chance.choice([*SIZES, 1 << 20])
+        case 2:
+            values["merges"].insert(chance.randrange(3), chance.choice([["a", "b"], ["x", "y"], [], "ab", 7, [1, 2]]))
+        case 3:
+            del values[chance.choice([*values])]
+        case 4:
+            values["merges"] *= 10**4
+    files[TOKENIZER] = json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
+    if chance.random() < 0.1:
+        del files[TOKENIZER]
     _seal(files)
 
 

@@ -14,7 +14,7 @@ from byhand.errors import ByhandError, CheckpointError
 from byhand.files import sealed
 from byhand.interop.seed_program import checkpoint as seed_files
 from byhand.runs import checkpoint, metrics
-from byhand.runs.checkpoint import CONFIG, FILES, MANIFEST, MODEL, OPTIMIZER, STATE
+from byhand.runs.checkpoint import CONFIG, FILES, MANIFEST, MODEL, OPTIMIZER, STATE, TOKENIZER
 from byhand.tokenizers.bpe import BytePairTokenizer
 from hostile import checkpoints, metrics_files, seed_checkpoints, tokenizers
 
@@ -56,7 +56,7 @@ def forged(part, **changes):
     values = json.loads(files[part])
     (values["model"] if part == CONFIG else values).update(changes)
     files[part] = json.dumps(values).encode()
-    files[MANIFEST] = sealed.manifest({name: files[name] for name in FILES})
+    files[MANIFEST] = sealed.manifest({name: files[name] for name in (*FILES, TOKENIZER)})
     return files
 
 
@@ -92,20 +92,20 @@ def test_forged_sizes_build_nothing(tmp_path, bounded, part, changes, said):
     assert said in refused(tmp_path)
 
 
-@pytest.mark.parametrize("name", [*FILES, MANIFEST])
+@pytest.mark.parametrize("name", [*FILES, TOKENIZER, MANIFEST])
 @pytest.mark.parametrize("content", [b"[" * 10**6, b'{"a":' * 10**5, b"9" * 10**6, b'"' + b"\\" * 10**6], ids=len)
 def test_deep_and_long_json_is_refused(tmp_path, bounded, name, content):
     files = dict(checkpoints.pristine())
     header = (len(content).to_bytes(8, "little") if name in (MODEL, OPTIMIZER) else b"") + content
     files[name] = header
     if name != MANIFEST:
-        files[MANIFEST] = sealed.manifest({n: files[n] for n in FILES})
+        files[MANIFEST] = sealed.manifest({n: files[n] for n in (*FILES, TOKENIZER)})
     write(tmp_path, files)
     refused(tmp_path)
 
 
 @posix
-@pytest.mark.parametrize("name", [*FILES, MANIFEST])
+@pytest.mark.parametrize("name", [*FILES, TOKENIZER, MANIFEST])
 @pytest.mark.parametrize("kind", ["fifo", "zero", "folder", "loop", "dangling"])
 def test_what_is_no_file_is_not_read(tmp_path, bounded, name, kind):
     path = write(tmp_path, checkpoints.pristine()) / name
@@ -122,7 +122,7 @@ def test_what_is_no_file_is_not_read(tmp_path, bounded, name, kind):
 
 
 @posix
-@pytest.mark.parametrize("name", [*FILES, MANIFEST])
+@pytest.mark.parametrize("name", [*FILES, TOKENIZER, MANIFEST])
 def test_files_without_end_are_not_read(tmp_path, bounded, name):
     """A terabyte of zeros, and a manifest that says so."""
     path = write(tmp_path, checkpoints.pristine())

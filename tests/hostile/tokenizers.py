@@ -1,4 +1,4 @@
-"""vocab.json and merges.txt with damage: refused in one line, or a tokenizer whose texts come back."""
+"""vocab.json, merges.txt or tokenizer.json with damage: refused in one line, or a tokenizer whose texts come back."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 from byhand.errors import DataError
 from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
+from byhand.tokenizers.registry import restored
+from byhand.tokenizers.tokenizer import Tokenizer
 from hostile.bytes import damaged
 
 MERGES = [("h", "e"), ("l", "l"), ("he", "ll"), ("Ġ", "t"), ("hell", "o"), ("a", "a")]
@@ -23,7 +25,8 @@ def attack(seed: int, folder: Path) -> None:
     table: dict[str, object] = {symbol: token for token, symbol in enumerate(symbols)}
     vocab = json.dumps(table, ensure_ascii=chance.random() < 0.5).encode()
     merges = "".join(f"{a} {b}\n" for a, b in [("#version:", "0.2"), *MERGES]).encode()
-    match chance.randrange(3):
+    whole = BytePairTokenizer({symbol: token for token, symbol in enumerate(symbols)}, MERGES).content
+    match chance.randrange(4):
         case 0:
             vocab = damaged(vocab, chance)
         case 1:
@@ -31,12 +34,20 @@ def attack(seed: int, folder: Path) -> None:
         case 2:
             key = chance.choice(symbols)
             vocab = json.dumps({**table, key: "HERE"}).replace('"HERE"', chance.choice(VALUES)).encode()
+        case 3:
+            vocab = b""
+            whole = damaged(whole, chance)
     place = folder / f"bpe-{seed}"
     place.mkdir()
     try:
         (place / "vocab.json").write_bytes(vocab)
         (place / "merges.txt").write_bytes(merges)
-        _use(place)
+        if vocab:
+            _use(BytePairTokenizer.from_files(place / "vocab.json", place / "merges.txt"))
+        else:
+            tokenizer = restored(whole)
+            assert tokenizer.content == whole, "not what its file says"
+            _use(tokenizer)
     except AssertionError as error:
         raise AssertionError(f"tokenizer of seed {seed}: {error}") from error
     except DataError as error:
@@ -48,8 +59,7 @@ def attack(seed: int, folder: Path) -> None:
         shutil.rmtree(place)
 
 
-def _use(place: Path) -> None:
-    tokenizer = BytePairTokenizer.from_files(place / "vocab.json", place / "merges.txt")
+def _use(tokenizer: Tokenizer) -> None:
     for text in TEXTS:
         ids = tokenizer.encode(text)
         assert all(i in tokenizer for i in ids), "an id of its own is not known"

@@ -13,14 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from byhand.config import ModelConfig, TrainConfig
-from byhand.errors import CheckpointError
+from byhand.errors import CheckpointError, DataError
 from byhand.files import sealed, writing
 from byhand.model import TinyGPT
 from byhand.runs import checkpoint, metrics
-from byhand.runs.checkpoint import FILES, MANIFEST, MODEL, OPTIMIZER, Checkpoint
+from byhand.runs.checkpoint import FILES, MANIFEST, MODEL, OPTIMIZER, TOKENIZER, Checkpoint
+from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.byte import BYTES
 from byhand.train import Progress
 
 CONFIG = TrainConfig(model=ModelConfig(vocab_size=11, seq_len=8, d_model=4, n_heads=2))
+
+
+SYMBOLS = [*"abcdefghi", "ab", "abc"]
+BPE = BytePairTokenizer({symbol: i for i, symbol in enumerate(SYMBOLS)}, [("a", "b"), ("ab", "c")])
 
 
 def example(step: int = 1, config: TrainConfig = CONFIG) -> Checkpoint:
@@ -97,13 +103,13 @@ def damage(path: Path, kind: str) -> None:
         (path / name).write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
 
 
-KINDS = [f"{n}:{w}" for n in (*FILES, MANIFEST) for w in ("missing", "truncated", "empty", "altered")]
+KINDS = [f"{n}:{w}" for n in (*FILES, MANIFEST, TOKENIZER) for w in ("missing", "truncated", "empty", "altered")]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_damage_is_found_and_the_older_checkpoint_is_used(tmp_path, kind):
-    checkpoint.save(tmp_path, example(1))
-    newest = checkpoint.save(tmp_path, example(2))
+    checkpoint.save(tmp_path, replace(example(1), tokenizer=BPE))
+    newest = checkpoint.save(tmp_path, replace(example(2), tokenizer=BPE))
     damage(newest, kind)
     loaded = checkpoint.load(tmp_path)
     assert loaded.step == 1
@@ -344,3 +350,49 @@ def test_a_run_that_saves_and_prunes_can_be_read_at_any_moment(tmp_path):
     assert writer.returncode == 0
     assert seen == sorted(seen)
     assert len(set(seen)) > 5
+
+
+def test_a_checkpoint_of_bytes_has_the_files_it_always_had(tmp_path):
+    path = checkpoint.save(tmp_path, example())
+    assert {*os.listdir(path)} == {*FILES, MANIFEST}
+    assert checkpoint.load(tmp_path).tokenizer is BYTES
+
+
+def test_another_tokenizer_is_stored_and_goes_with_its_checkpoint(tmp_path):
+    for step in (1, 2, 3):
+        path = checkpoint.save(tmp_path, replace(example(step), tokenizer=BPE), keep=2)
+        assert {*os.listdir(path)} == {*FILES, MANIFEST, TOKENIZER}
+        assert not checkpoint.defect(path)
+    assert sorted(p.name for p in tmp_path.glob("step-*")) == ["step-00000002", "step-00000003"]
+    for moments in (True, False):
+        found = checkpoint.load(tmp_path, moments).tokenizer
+        assert found.digest == BPE.digest
+        assert found.encode("abcab") == [10, 9]
+
+
+def test_a_file_that_the_manifest_does_not_name_is_no_tokenizer(tmp_path):
+    path = checkpoint.save(tmp_path, example())
+    (path / TOKENIZER).write_bytes(BPE.content)
+    assert checkpoint.load(tmp_path).tokenizer is BYTES
+
+
+def test_a_tokenizer_of_another_vocabulary_is_refused_and_damage(tmp_path):
+    config = replace(CONFIG, model=replace(CONFIG.model, vocab_size=12))
+    with pytest.raises(DataError, match="has 11 tokens, but the model's vocab_size is 12"):
+        checkpoint.save(tmp_path, replace(example(1, config), tokenizer=BPE))
+    path = checkpoint.save(tmp_path, example(1, config))
+    contents = {name: (path / name).read_bytes() for name in FILES} | {TOKENIZER: BPE.content}
+    (path / TOKENIZER).write_bytes(BPE.content)
+    (path / MANIFEST).write_bytes(sealed.manifest(contents))
+    with pytest.raises(CheckpointError, match=r"damaged: tokenizer.json: the bpe tokenizer has 11 tokens, but .* 12"):
+        checkpoint.load(tmp_path)
+    assert checkpoint.defect(path)
+
+
+def test_a_tokenizer_that_changed_after_it_was_verified_is_found(tmp_path):
+    path = checkpoint.save(tmp_path, replace(example(), tokenizer=BPE))
+    assert not checkpoint.defect(path)
+    (path / TOKENIZER).write_bytes(BPE.content + b" ")
+    assert "tokenizer.json has" in checkpoint.defect(path)
+    (path / TOKENIZER).unlink()
+    assert "tokenizer.json is missing" in checkpoint.defect(path)

@@ -30,7 +30,7 @@ SEAL = 3 * 32  # bytes: three SHA-256
 def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
     """Return the corpus of a text. DataError if the tokenizer has no ids for it, or the text changes meanwhile."""
     if isinstance(tokenizer, ByteTokenizer):
-        return Corpus(text.tokens, tokenizer, text.name)
+        return Corpus(text.content, tokenizer, text.name)
     key = bytes.fromhex(text.sha256 + tokenizer.digest)
     folder = cache_folder()
     if folder is None:
@@ -38,7 +38,7 @@ def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
     path = folder / "tokens" / f"{sha256(key).hexdigest()}.bin"
     tokens = _kept(path, tokenizer.dtype, key)
     if tokens is None:
-        log.info("%s: encoding %s bytes once", text.name, f"{len(text.tokens):,}")
+        log.info("%s: encoding %s bytes once", text.name, f"{len(text.content):,}")
         try:
             write_own(path, _sealed(text, tokenizer, key))
             tokens = _kept(path, tokenizer.dtype, key)

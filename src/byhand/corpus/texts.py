@@ -33,7 +33,7 @@ NOT_THE_LIBRARY = {"site-packages", "dist-packages", "test", "tests", "idle_test
 class Text:
     """A text's bytes, what to call it, and the file that holds them (None: they exist only in memory)."""
 
-    tokens: np.ndarray | TextFile
+    content: np.ndarray | TextFile
     name: str
     path: Path | None = None
 
@@ -47,8 +47,8 @@ class Text:
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Yield the bytes in order, contiguous arrays of a megabyte."""
-        for begin in range(0, len(self.tokens), BLOCK):
-            yield np.ascontiguousarray(self.tokens[begin : begin + BLOCK])
+        for begin in range(0, len(self.content), BLOCK):
+            yield np.ascontiguousarray(self.content[begin : begin + BLOCK])
 
 
 def open_text(source: str) -> Text:

@@ -88,7 +88,8 @@ class Checkpoint:
 def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
     """Write a checkpoint into the run folder and return its path; the older ones stay whole whatever happens.
 
-    Raises CheckpointError if it cannot be written, for example because the disk is full.
+    Raises CheckpointError if it cannot be written, for example because the disk is full, and DataError if its
+    tokenizer cannot be stored or has another vocabulary.
     """
     final = run / f"step-{checkpoint.step:08d}"
     moments = {f"{k}.{n}": a for k, part in (("m", checkpoint.m), ("v", checkpoint.v)) for n, a in part.items()}
@@ -98,6 +99,7 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
         OPTIMIZER: write_safetensors(_contiguous(moments)),
         STATE: _state(checkpoint),
     }
+    checkpoint.tokenizer.require_vocabulary(checkpoint.config.model.vocab_size)
     if not isinstance(checkpoint.tokenizer, ByteTokenizer):
         contents[TOKENIZER] = stored(checkpoint.tokenizer)
     contents[MANIFEST] = manifest(contents)
@@ -219,7 +221,6 @@ def _read(path: Path, moments: bool = True) -> Checkpoint:
         raise CheckpointError(
             f"{path} cannot be understood: {_brief(error)}. Was it made by a newer version?"
         ) from None
-    tokenizer = _tokenizer(sealed, config.model.vocab_size)
     if type(step) is not int or not 0 <= step < 10**18 or not isinstance(text, dict):
         raise CheckpointError(f"{path} is damaged: {STATE} is not one of a trainer.")
     if step_of(path.resolve().name) not in (None, step):
@@ -251,6 +252,7 @@ def _read(path: Path, moments: bool = True) -> Checkpoint:
             raise CheckpointError(f"{path} is damaged: {name}: {_brief(error)}.") from None
     if any((found[name] < 0).any() for name in both if name in found and name.startswith("v.")):
         raise CheckpointError(f"{path} is damaged: a mean of squared gradients is negative.")
+    tokenizer = _tokenizer(sealed, config.model.vocab_size)
     if moments:
         _known.add(before)
     m, v = ({n: found[f"{k}.{n}"] for n in shapes if f"{k}.{n}" in found} for k in "mv")

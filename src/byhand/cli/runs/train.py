@@ -199,7 +199,7 @@ def _train(
 
 
 def _say_what_begins(trainer: Trainer, text: Text, corpus: Corpus, run: Path) -> None:
-    config, size = trainer.config, f"{len(text.tokens):,} bytes"
+    config, size = trainer.config, f"{len(text.content):,} bytes"
     if corpus.unit != "byte":
         size += f", {len(corpus):,} {corpus.unit}s"
     count = sum(p.data.size for p in trainer.model.parameters().values())
@@ -221,11 +221,11 @@ def _runtime(trainer: Trainer) -> str:
 
 def _stored(text: Text, run: Path) -> Text:
     """Give a text that exists only in memory a file in the run folder, so that a resumed run reads the same bytes."""
-    if isinstance(text.tokens, TextFile):
+    if isinstance(text.content, TextFile):
         return text
     path = run / CORPUS
     try:
-        writing.replace(path, [np.ascontiguousarray(text.tokens).data])
+        writing.replace(path, [np.ascontiguousarray(text.content).data])
     except OSError as error:
         raise DataError(
             f"cannot write {error.filename}: {reason(error)}. Free some space, or choose another folder with --out."
@@ -249,18 +249,18 @@ def _saving(trainer: Trainer, place: Place) -> Iterator[None]:
 
 def _require_in_place(text: Text) -> None:
     """Raise DataError if the file that training reads is no longer the one that it began with, or is gone."""
-    if isinstance(text.tokens, TextFile):
-        text.tokens.require_in_place()
+    if isinstance(text.content, TextFile):
+        text.content.require_in_place()
 
 
 def _identity(text: Text, run: Path) -> dict[str, Any]:
     """Return what a checkpoint remembers of its text: where it is, how long, and its hash."""
-    if len(text.tokens) > LARGE:
-        say(f"reading {shown(text.name, 200)} once for its SHA-256 ({len(text.tokens) / 1e9:.1f} GB)")
+    if len(text.content) > LARGE:
+        say(f"reading {shown(text.name, 200)} once for its SHA-256 ({len(text.content) / 1e9:.1f} GB)")
     inside = text.path == run.resolve() / CORPUS
     return {
         "path": CORPUS if inside else str(text.path),
-        "bytes": len(text.tokens),
+        "bytes": len(text.content),
         "sha256": text.sha256,
     }
 

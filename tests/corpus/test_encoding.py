@@ -1,0 +1,160 @@
+"""A text of another tokenizer is encoded once; what is kept of it is never trusted if it is damaged."""
+
+import logging
+import os
+import sys
+
+import numpy as np
+import pytest
+
+from byhand.corpus import text_file
+from byhand.corpus.dataset import Corpus
+from byhand.corpus.encoding import corpus_of
+from byhand.corpus.texts import on_disk, open_text
+from byhand.errors import DataError
+from byhand.tokenizers.byte import BYTES, ByteTokenizer
+from toy_tokenizers import PairTokenizer, byte_pairs
+
+TEXT = b"hello the other house, all those aaaa " * 50
+BPE = byte_pairs()
+posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX permissions")
+
+
+@pytest.fixture(params=["kept in memory", "read in parts"], autouse=True)
+def kept(request, monkeypatch):
+    if request.param == "read in parts":
+        monkeypatch.setattr(text_file, "IN_MEMORY", 0)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("BYHAND_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def text(tmp_path):
+    (tmp_path / "text").write_bytes(TEXT)
+    return on_disk(tmp_path / "text", "notes")
+
+
+def encodings(caplog):
+    return sum("encoding" in record.message for record in caplog.records)
+
+
+def test_bytes_are_the_text_itself(text, cache):
+    assert corpus_of(text).tokens is text.content
+    assert corpus_of(text, ByteTokenizer()).tokens is text.content
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize("small_blocks", [False, True])
+def test_tokens_are_those_of_the_whole_text_and_kept(text, cache, caplog, monkeypatch, small_blocks):
+    if small_blocks:
+        monkeypatch.setattr("byhand.corpus.texts.BLOCK", 7)
+    caplog.set_level(logging.INFO, "byhand")
+    first, second = corpus_of(text, BPE), corpus_of(text, BPE)
+    assert encodings(caplog) == 1
+    for corpus in (first, second):
+        assert corpus.tokens[:].tolist() == BPE.encode(TEXT)
+        assert corpus.count_bytes() == len(TEXT)
+        assert corpus.count_bytes(3) == len(TEXT) - len(BPE.decode(BPE.encode(TEXT)[:3]))
+        assert (corpus.name, corpus.unit, corpus.tokenizer) == ("notes", "token", BPE)
+
+
+def test_batches_are_those_of_the_same_tokens_in_memory(text, cache):
+    in_memory = Corpus(TEXT, BPE)
+    for one, other in zip(corpus_of(text, BPE).split(0.1, 16), in_memory.split(0.1, 16), strict=True):
+        for make in (lambda d: d.sample_batch(7, 16, np.random.default_rng(3)), lambda d: d.spread_windows(9, 16)):
+            for a, b in zip(make(one), make(other), strict=True):
+                assert (a.dtype, a.shape) == (b.dtype, b.shape)
+                np.testing.assert_array_equal(a, b)
+
+
+def test_another_text_or_tokenizer_is_another_file(text, cache, tmp_path):
+    corpus_of(text, BPE)
+    (tmp_path / "other").write_bytes(TEXT[2:])
+    assert corpus_of(on_disk(tmp_path / "other", "other"), BPE).tokens[:].tolist() == BPE.encode(TEXT[2:])
+    pairs = PairTokenizer(bytes(sorted({*TEXT})))
+    assert corpus_of(text, pairs).tokens[:].tolist() == pairs.encode(TEXT)
+    assert len(os.listdir(cache / "tokens")) == 3
+
+
+def damages(content):
+    for at in (0, len(content) // 2, len(content) - 90, len(content) - 50, len(content) - 1):
+        yield content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+    yield from (b"", content[:-1], content[:-2], content[2:], content[:96], content[-96:], content + content)
+
+
+@pytest.mark.parametrize("which", range(12))
+def test_what_is_damaged_is_encoded_anew(text, cache, caplog, which):
+    corpus_of(text, BPE)
+    (path,) = (cache / "tokens").iterdir()
+    whole = path.read_bytes()
+    path.write_bytes(list(damages(whole))[which])
+    caplog.set_level(logging.INFO, "byhand")
+    assert corpus_of(text, BPE).tokens[:].tolist() == BPE.encode(TEXT)
+    assert encodings(caplog) == 1
+    assert path.read_bytes() == whole
+
+
+def test_the_tokens_of_another_text_are_not_taken_for_its_own(text, cache, tmp_path):
+    corpus_of(text, BPE)
+    (path,) = (cache / "tokens").iterdir()
+    (tmp_path / "other").write_bytes(TEXT.upper())
+    corpus_of(on_disk(tmp_path / "other", "other"), BPE)
+    (other,) = set((cache / "tokens").iterdir()) - {path}
+    other.replace(path)
+    assert corpus_of(text, BPE).tokens[:].tolist() == BPE.encode(TEXT)
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o666, 0o620])
+def test_what_others_may_have_written_is_not_read(text, cache, caplog, mode):
+    corpus_of(text, BPE)
+    (path,) = (cache / "tokens").iterdir()
+    path.chmod(mode)
+    caplog.set_level(logging.INFO, "byhand")
+    assert corpus_of(text, BPE).tokens[:].tolist() == BPE.encode(TEXT)
+    assert encodings(caplog) == 1
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("why", ["no home", "a file in the way"])
+def test_without_a_cache_the_tokens_are_in_memory(text, cache, monkeypatch, why):
+    if why == "no home":
+        monkeypatch.setattr("byhand.corpus.encoding.cache_folder", lambda: None)
+    else:
+        cache.write_text("mine")
+    corpus = corpus_of(text, BPE)
+    assert corpus.tokens[:].tolist() == BPE.encode(TEXT)
+    assert corpus.tokens.dtype == BPE.dtype
+
+
+def test_tokens_that_change_while_in_use_are_not_read(text, cache):
+    corpus = corpus_of(text, BPE)
+    (path,) = (cache / "tokens").iterdir()
+    path.write_bytes(b"other")
+    with pytest.raises(DataError, match="changed while it was in use"):
+        corpus.rows(np.array([0]), 4)
+
+
+def test_a_text_that_changes_leaves_nothing(text, cache, tmp_path):
+    (tmp_path / "text").write_bytes(TEXT + b"more")
+    with pytest.raises(DataError, match="changed while it was in use"):
+        corpus_of(text, BPE)
+    assert not cache.exists()
+
+
+def test_a_text_without_ids_is_an_error_and_leaves_nothing(text, cache):
+    with pytest.raises(DataError, match="not made of pairs"):
+        corpus_of(text, PairTokenizer(b"ab"))
+    assert os.listdir(cache / "tokens") == []
+
+
+def test_a_text_in_memory(cache, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.txt").write_bytes(TEXT)
+    assert corpus_of(open_text(str(tmp_path / "folder")), BPE).tokens[:].tolist() == BPE.encode(TEXT)
+    assert isinstance(corpus_of(open_text(str(tmp_path / "folder"))).tokens, np.ndarray)
+    assert BYTES.encode(TEXT) == [*TEXT]
