@@ -4,6 +4,7 @@ import json
 import math
 from hashlib import sha256
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import on_disk
+from byhand.files import run_folder
 from byhand.runs import checkpoint, metrics
 from byhand.train import Trainer, training
 from cli import inside
@@ -34,11 +36,11 @@ def begin(run, text, stop):
     """Train as a Python program does, until a step."""
     text = on_disk(text, str(text))
     identity = {"path": str(text.path), "bytes": len(text.content), "sha256": text.sha256}
+    run_folder.begin(run)
     trainer = Trainer(CONFIG, *corpus_of(text, BPE).split(0.1, 16), text=identity)
     for progress in islice(training(trainer, run), stop):
         metrics.append(run, progress)
-    if stop < CONFIG.steps:
-        trainer.save(run)
+    trainer.save(run)
 
 
 def weights(run):
@@ -67,9 +69,8 @@ def run(tmp_path_factory, cache):
     said, tokens = done.stderr.decode(), len(BPE.encode(TEXT))
     assert f"({len(TEXT):,} bytes, {tokens:,} tokens)" in said
     last = metrics.read(folder / "run")[-1]
-    assert (
-        f"validation loss {last['val/loss']:.4f} nats per token = {last['val/bpb']:.4f} bits" in done.stdout.decode()
-    )
+    loss = f"validation loss {last['val/loss']:.4f} nats per token = {last['val/bpb']:.4f} bits per byte\n"
+    assert loss in done.stdout.decode()
     return folder / "run"
 
 
@@ -107,8 +108,6 @@ def test_samples_are_text(run):
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["prompt"] == "hello 中"
-    ids = BPE.encode(said["text"])
-    assert len(said["text"].encode()) >= 30 or "\ufffd" in said["text"] or len(ids) <= 30
     streamed = byhand("sample", run, "--prompt", "hello 中", "--max-new-tokens", 30).stdout.decode()
     assert streamed == f"hello 中{said['text']}\n"
     again = [byhand("sample", run, "--max-new-tokens", 30, *p).stdout for p in ([], ["--prompt", "-"])]
@@ -148,6 +147,7 @@ def test_explain_reads_tokens(run, tmp_path):
 def test_a_run_of_bytes_says_nothing_of_tokenizers(tmp_path, cache):
     text = on_disk(_write(tmp_path / "text"), "text")
     config = TrainConfig(model=ModelConfig(seq_len=16, d_model=16), steps=1, batch_size=2, eval_windows=2)
+    run_folder.begin(tmp_path / "run")
     for progress in training(Trainer(config, *corpus_of(text).split(0.1, 16)), tmp_path / "run"):
         metrics.append(tmp_path / "run", progress)
     assert b"tokenizer" not in inside.byhand("info", "run", cwd=tmp_path).stdout
@@ -164,8 +164,6 @@ def _write(path):
 
 def test_tokens_in_the_cache_are_used_and_checked(run, cache, tmp_path):
     """What a process encoded another reads, unless it is damaged."""
-    from pathlib import Path
-
     (path,) = (Path(cache) / "tokens").iterdir()
     before = byhand("eval", run, "--data", run.parent / "text", "--json")
     assert b"encoding" not in before.stderr
