@@ -21,7 +21,7 @@ PLACES = (
         "Batch of next-token pairs",
         "下一词元预测的样本批",
         "corpus/dataset.py",
-        "ByteDataset.sample_batch",
+        "Corpus.sample_batch",
         ("data::ByteDataset::sample_batch", "data::ByteDataset"),
     ),
     Place("config", "Hyperparameters of a model", "模型超参数", "config.py", "ModelConfig", ("model::Config",)),
