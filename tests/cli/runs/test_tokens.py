@@ -9,9 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from byhand.cli.runs.minutes import planned
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
+from byhand.corpus.dataset import Corpus
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import on_disk
+from byhand.errors import ConfigError
 from byhand.files import run_folder
 from byhand.runs import checkpoint, metrics
 from byhand.train import Trainer, training
@@ -37,7 +40,7 @@ def begin(run, text, stop):
     text = on_disk(text, str(text))
     identity = {"path": str(text.path), "bytes": len(text.content), "sha256": text.sha256}
     run_folder.begin(run)
-    trainer = Trainer(CONFIG, *corpus_of(text, BPE).split(0.1, 16), text=identity)
+    trainer = Trainer(CONFIG, *corpus_of(text, BPE).split(0.1, 16), record={"text": identity})
     for progress in islice(training(trainer, run), stop):
         metrics.append(run, progress)
     trainer.save(run)
@@ -173,3 +176,9 @@ def test_tokens_in_the_cache_are_used_and_checked(run, cache, tmp_path):
     assert b"encoding" in after.stderr
     assert after.stdout == before.stdout
     assert path.read_bytes() == content
+
+
+def test_minutes_are_for_bytes():
+    corpus = Corpus(TEXT, BPE, "notes")
+    with pytest.raises(ConfigError, match="n-grams of bytes, but notes is of bpe tokens"):
+        planned(CONFIG, [], corpus, 1.0)
