@@ -160,7 +160,7 @@ def _train(
     try:
         identity = _identity(text, run)
         if start and "sha256" in start.state["text"]:
-            require_same_text(start, {"text": identity})
+            require_same_text(start, identity)
         corpus = corpus_of(text, start.tokenizer if start else BYTES)
         train, val = corpus.split(config.data.val_fraction, config.model.seq_len)
         trainer = Trainer(config, train, val, start, {"text": identity})
