@@ -1,22 +1,40 @@
-"""The weights of a model's blocks, and the floating-point operations of a training step, from the shape alone."""
+"""The weights of a model's blocks, and the operations of a training step, read off the model itself."""
 
 from __future__ import annotations
 
+from functools import cache
+from math import prod
+
+import numpy as np
+
 from byhand.config import ModelConfig
+from byhand.model import TinyGPT, parameter_shapes
+from byhand.runtimes.loops.graph.outline import Outline
+from byhand.runtimes.loops.graph.record import record
 
 
 def step_flops(model: ModelConfig, sequences: int) -> int:
-    r"""Return the operations of a training step on `sequences` windows of T tokens.
+    """Return the operations of the matrix products in a training step on `sequences` windows of T tokens.
 
-    Equation    6 B T (L (4 C^2 + 2 C F) + C V) + 12 L B T^2 C: six for each weight and token (two forward, four
-                back), and the attention over all pairs; masked pairs count too, as is usual
-    Source      Kaplan et al. 2020, arXiv:2001.08361, section 2.1
+    The model's graph is recorded by shape, and each equation says what its products cost. For the usual blocks that
+    is 6 B T (L (4 C^2 + 2 C F) + C V) + 12 L B T^2 C: six for each weight and token (two forward, four back), and the
+    attention over all pairs; masked pairs count too, as is usual.
+    Source: Kaplan et al. 2020, arXiv:2001.08361, section 2.1
     """
-    c, t = model.d_model, model.seq_len
-    weights = block_weights(model) + c * model.vocab_size
-    return 6 * weights * sequences * t + 12 * model.n_layers * sequences * t * t * c
+    return sequences * _window_flops(model)
 
 
+@cache
+def _window_flops(config: ModelConfig) -> int:
+    arrays = {name: Outline(shape, np.float32) for name, shape in parameter_shapes(config).items()}
+    tokens = np.zeros((1, config.seq_len), np.int64)
+    graph = record(TinyGPT(config, arrays=arrays).loss_of, tokens=tokens, targets=tokens)
+    products = ((n.equation.products, n) for n in graph.nodes)
+    return sum(sum(cost(*(t.shape for t in n.inputs), **n.static)) for cost, n in products if cost)
+
+
+@cache
 def block_weights(model: ModelConfig) -> int:
-    """Return how many weights the matrices of the blocks have: L (4 C^2 + 2 C F)."""
-    return model.n_layers * (4 * model.d_model**2 + 2 * model.d_model * model.ff_width)
+    """Return how many weights the matrices of the blocks have."""
+    shapes = parameter_shapes(model).items()
+    return sum(prod(shape) for name, shape in shapes if name.startswith("blocks.") and len(shape) == 2)

@@ -15,6 +15,7 @@ import numpy as np
 
 from byhand.bench.contest import by_turns
 from byhand.bench.shapes import Shape
+from byhand.engine.equation import registry
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
 
@@ -41,17 +42,22 @@ class Gain:
 
 def measure(shape: Shape, threads: int = 0, blas: str = "auto", seconds: float = 20.0) -> list[Gain]:
     """Return the gain of each fusion that this shape has, in about so many seconds."""
-    from byhand.runtimes.loops.lowering.fusion import FUSIONS, without
+    from byhand.runtimes.loops.lowering.rules import rules_of, without
 
-    steps = {"gelu": Step(shape, threads, blas), "relu": Step(shape, threads, blas, "relu")}
-    whole = {f.name: "relu" if f.last == "relu" else "gelu" for f in FUSIONS if f.reason}
+    usual = shape.model().activation
+    whole = {
+        r.name: r.ends if registry[r.ends].role == "activation" else usual for r in rules_of("train") if r.reason
+    }
+    steps = {
+        activation: Step(shape, threads, blas, activation) for activation in dict.fromkeys([usual, *whole.values()])
+    }
     for name, activation in list(whole.items()):
         steps[name] = Step(shape, threads, blas, activation, without(name))
         if steps[name].kernels == steps[activation].kernels:
             del steps[name], whole[name]
     steps[UPDATE] = Step(shape, threads, blas)
     steps[UPDATE].split_update()
-    whole[UPDATE] = "gelu"
+    whole[UPDATE] = usual
     rounds = {name: _medians(times) for name, times in timed(steps, seconds).items()}
     gains = []
     for name, base in whole.items():
@@ -78,14 +84,14 @@ class Step:
     """A training step by these rules, on a fixed random batch."""
 
     def __init__(
-        self, shape: Shape, threads: int, blas: str, activation: Any = "gelu", rules: tuple[Any, ...] | None = None
+        self, shape: Shape, threads: int, blas: str, activation: Any = None, rules: tuple[Any, ...] | None = None
     ) -> None:
-        from byhand.runtimes.loops.lowering.fusion import FUSIONS
         from byhand.runtimes.loops.run.training import LoopsSession
 
-        model = TinyGPT(replace(shape.model(), activation=activation), seed=1)
+        config = shape.model() if activation is None else replace(shape.model(), activation=activation)
+        model = TinyGPT(config, seed=1)
         optimizer = AdamW(lr=3e-4, betas=(0.9, 0.99), weight_decay=0.1, decay="matrices")
-        self.runtime = LoopsSession(model, optimizer, threads or None, blas, rules=rules or FUSIONS)
+        self.runtime = LoopsSession(model, optimizer, threads or None, blas, rules=rules)
         rng = np.random.default_rng(0)
         tokens, targets = (rng.integers(0, shape.vocab_size, (shape.batch, shape.seq_len)) for _ in range(2))
         self._batch = (tokens, targets)
@@ -132,9 +138,7 @@ class Step:
                     calls.append(Call("reference", None, o["n"], {}, (), self._scaling(o["gradient"], o["n"])))
                 calls.append(call)
             share.calls = calls
-            share.tables = [
-                np.array([share.row(c, k > 0) for c in calls], np.int64) for k in range(len(share.tables))
-            ]
+            share.tables = [share.table(calls, k > 0) for k in range(len(share.tables))]
         ready_for(self.plan.tables)
 
     def _scaling(self, start: int, n: int) -> Callable[[Any], None]:

@@ -20,6 +20,8 @@ from byhand.engine.terms import Term
 
 registry: dict[str, Equation] = {}
 
+TRANSCENDENTAL = 12  # multiplications and additions of a polynomial that gives exp, log or tanh in float32
+
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
@@ -42,7 +44,8 @@ class Equation:
     moves           it moves numbers and computes none
     gradient_terms  (saved, d_results, slot, index, **static) -> Term: the arithmetic of one element of the gradient
                     of input number `slot`; None where cotangents times slopes say it all
-    flops           (*shapes of inputs, **static) -> operations of forward and of the derivative
+    products        (*shapes of inputs, **static) -> operations of the matrix products, forward and back
+    flops           the same of all other arithmetic; an exp, log or tanh counts as TRANSCENDENTAL operations
     """
 
     name: str
@@ -59,6 +62,7 @@ class Equation:
     role: str = ""
     moves: bool = False
     gradient_terms: Callable[..., Term | None] | None = None
+    products: Callable[..., tuple[int, int]] | None = None
     flops: Callable[..., tuple[int, int]] | None = None
 
     def __post_init__(self) -> None:

@@ -13,6 +13,8 @@ Raises      ShapeError if the shapes differ
 Source      Loshchilov & Hutter 2019, arXiv:1711.05101, algorithm 2 (with decay scaled by lr, as in PyTorch)
 """
 
+from math import prod
+
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, function, number, product, ratio, total
@@ -70,6 +72,11 @@ def terms(index, inputs, result, *, beta1, beta2, eps, weight_decay, which=0):
     return total((theta, product((number(-1), lr, total((direction, decay))))))
 
 
+def flops(theta, *_, **settings):
+    """Both moments 7, the direction 5, decay and step 4; going back 27."""
+    return 16 * prod(theta), 27 * prod(theta)
+
+
 adamw = Equation(
     name="adamw",
     title="AdamW update",
@@ -97,5 +104,6 @@ adamw = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    flops=flops,
     seed_names=("optim::AdamW::step",),
 )

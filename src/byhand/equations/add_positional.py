@@ -8,6 +8,8 @@ Raises      ShapeError if the widths differ or the positions run past the table
 Source      Radford et al. 2018, Improving Language Understanding by Generative Pre-Training
 """
 
+from math import prod
+
 from byhand.engine.arrays import namespace, require, scatter_add_rows, sum_to_shape
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, total
@@ -45,6 +47,11 @@ def terms(index, inputs, result):
     return total([element(inputs, 0, index, "E"), element(inputs, 1, (start + t, c), "W")])
 
 
+def flops(e, table, start=None):
+    """One addition; going back the sum over the batch."""
+    return prod(e), prod(e)
+
+
 add_positional = Equation(
     name="add_positional",
     title="Positional embedding",
@@ -60,5 +67,6 @@ add_positional = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    flops=flops,
     seed_names=("model::TinyGPT::add_positional",),
 )

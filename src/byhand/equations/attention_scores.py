@@ -40,6 +40,17 @@ def terms(index, inputs, result):
     return ratio(dot, function("sqrt", number(width, "D")))
 
 
+def products(q, k):
+    """Two for each pair of positions and column; going back as many for queries and for keys."""
+    operations = 2 * math.prod(q) * k[-2]
+    return operations, 2 * operations
+
+
+def flops(q, k):
+    """The scale: on the queries, and going back on both gradients."""
+    return math.prod(q), math.prod(q) * 2
+
+
 attention_scores = Equation(
     name="attention_scores",
     title="Scaled dot-product scores",
@@ -55,5 +66,7 @@ attention_scores = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    products=products,
+    flops=flops,
     seed_names=("nn::self_attention_1h",),
 )

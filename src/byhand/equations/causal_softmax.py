@@ -12,6 +12,7 @@ Source      Vaswani et al. 2017, arXiv:1706.03762, section 3.2.3
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, number
+from byhand.equations.softmax import flops as softmax_flops
 from byhand.equations.softmax import softmax, softmax_terms
 
 
@@ -39,6 +40,13 @@ def terms(index, inputs, result):
     return softmax_terms([element(inputs, 0, (*place, t, j), "S") for j in range(visible)], s)
 
 
+def flops(scores):
+    """A softmax over the visible keys alone."""
+    queries, keys = scores[-2:]
+    visible = sum(max(0, keys - queries + t + 1) for t in range(queries))
+    return softmax_flops((*scores[:-2], visible))
+
+
 causal_softmax = Equation(
     name="causal_softmax",
     title="Causal softmax",
@@ -51,5 +59,6 @@ causal_softmax = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    flops=flops,
     seed_names=("nn::self_attention_1h", "nn::softmax_lastdim"),
 )

@@ -11,7 +11,7 @@ Source      Shannon 1948, A Mathematical Theory of Communication
 import math
 
 from byhand.engine.arrays import as_rows, namespace, require
-from byhand.engine.equation import Equation, Symbol
+from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol
 from byhand.engine.terms import element, function, largest, number, ratio, total
 
 
@@ -60,6 +60,11 @@ def terms(index, inputs, result):
     return ratio(total(map(loss, places)), number(len(places), "N"))
 
 
+def flops(logits, targets):
+    """Maximum, difference, exp and sum; going back ratio, one-hot and weight."""
+    return (TRANSCENDENTAL + 3) * math.prod(logits), 3 * math.prod(logits)
+
+
 cross_entropy = Equation(
     name="cross_entropy",
     title="Cross-entropy",
@@ -74,5 +79,6 @@ cross_entropy = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    flops=flops,
     seed_names=("nn::cross_entropy", "model::TinyGPT::loss"),
 )

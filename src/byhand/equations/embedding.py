@@ -8,6 +8,8 @@ Raises      ShapeError if the table is no matrix or the tokens are no integers
 Source      Bengio et al. 2003, A Neural Probabilistic Language Model
 """
 
+from math import prod
+
 from byhand.engine.arrays import as_rows, namespace, require, scatter_add_rows
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, total
@@ -34,6 +36,11 @@ def terms(index, inputs, result):
     return total([element(inputs, 0, (row, c), "W")])
 
 
+def flops(table, tokens):
+    """Nothing; going back each row is added to its token's."""
+    return 0, prod(tokens) * table[1]
+
+
 embedding = Equation(
     name="embedding",
     title="Token embedding",
@@ -48,5 +55,6 @@ embedding = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    flops=flops,
     seed_names=("nn::embedding",),
 )

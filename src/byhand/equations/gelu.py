@@ -10,7 +10,7 @@ Source      Hendrycks & Gimpel 2016, arXiv:1606.08415
 import math
 
 from byhand.engine.arrays import namespace
-from byhand.engine.equation import Equation, Symbol
+from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol
 from byhand.engine.terms import element, function, number, product, total
 
 K = math.sqrt(2 / math.pi)
@@ -39,6 +39,11 @@ def terms(index, inputs, result):
     return product((number(0.5), x, total((number(1), tanh))))
 
 
+def flops(x):
+    """Seven and a tanh; going back eleven, with the tanh that was kept."""
+    return (7 + TRANSCENDENTAL) * math.prod(x), 11 * math.prod(x)
+
+
 gelu = Equation(
     name="gelu",
     title="GELU (tanh form)",
@@ -52,5 +57,6 @@ gelu = Equation(
     vjp=vjp,
     terms=terms,
     role="activation",
+    flops=flops,
     seed_names=("nn::gelu",),
 )

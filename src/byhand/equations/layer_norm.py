@@ -9,6 +9,8 @@ Raises      ShapeError if gain or bias is not (C,), or only one of them is given
 Source      Ba, Kiros & Hinton 2016, arXiv:1607.06450
 """
 
+from math import prod
+
 from byhand.engine.arrays import as_rows, namespace, require
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import Term, element, function, number, product, ratio, total
@@ -64,6 +66,12 @@ def terms(index, inputs, result, *, eps=1e-5):
     return total((product((element(inputs, 1, (c,), "g"), xhat)), element(inputs, 2, (c,), "b")))
 
 
+def flops(x, gain=None, bias=None, **_):
+    """Mean, difference, square and its sum, product with rstd: 5 a number, going back 7; gain and bias 2 and 4."""
+    affine = 1 if gain else 0
+    return (5 + 2 * affine) * prod(x), (7 + 4 * affine) * prod(x)
+
+
 layer_norm = Equation(
     name="layer_norm",
     title="LayerNorm",
@@ -83,5 +91,6 @@ layer_norm = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    flops=flops,
     seed_names=("nn::layernorm_lastdim",),
 )

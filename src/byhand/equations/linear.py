@@ -8,6 +8,8 @@ Raises      ShapeError if x's last axis is not I, or the bias is not (O,)
 Source      Giles 2008, An extended collection of matrix derivative results
 """
 
+from math import prod
+
 from byhand.engine.arrays import as_rows, namespace, require
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, product, total
@@ -48,6 +50,18 @@ def terms(index, inputs, result):
     return total(products + bias)
 
 
+def products(x, weight, bias=None):
+    """Two for each weight and row; going back as many for x and for the weight."""
+    operations = 2 * prod(x) * weight[1]
+    return operations, 2 * operations
+
+
+def flops(x, weight, bias=None):
+    """The bias, added and summed over rows."""
+    added = prod(x[:-1]) * weight[1] if bias else 0
+    return added, added
+
+
 linear = Equation(
     name="linear",
     title="Linear layer",
@@ -64,5 +78,7 @@ linear = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    products=products,
+    flops=flops,
     seed_names=("nn::linear_lastdim",),
 )

@@ -8,6 +8,9 @@ Raises      ShapeError if the inner lengths differ, the leading axes do not broa
 Source      Giles 2008, An extended collection of matrix derivative results
 """
 
+from itertools import zip_longest
+from math import prod
+
 from byhand.engine.arrays import namespace, require, sum_to_shape
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, product, total
@@ -40,6 +43,13 @@ def terms(index, inputs, result):
     )
 
 
+def products(a, b):
+    """Two for each pair of numbers that meet; going back as many for each side."""
+    lengths = zip_longest(reversed(a[:-2]), reversed(b[:-2]), fillvalue=1)
+    operations = 2 * prod(max(pair) for pair in lengths) * a[-2] * a[-1] * b[-1]
+    return operations, 2 * operations
+
+
 matmul = Equation(
     name="matmul",
     title="Matrix product",
@@ -54,5 +64,6 @@ matmul = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    products=products,
     seed_names=("nn::matmul2d", "nn::bmm"),
 )

@@ -8,6 +8,8 @@ Raises      ShapeError if the numbers of keys, the batches or the numbers of hea
 Source      Vaswani et al. 2017, arXiv:1706.03762, equation 1
 """
 
+from math import prod
+
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, product, total
@@ -36,6 +38,12 @@ def terms(index, inputs, result):
     )
 
 
+def products(weights, v):
+    """Two for each weight and column; going back as many for weights and for values."""
+    operations = 2 * prod(weights) * v[-1]
+    return operations, 2 * operations
+
+
 mix = Equation(
     name="mix",
     title="Weighted sum of values",
@@ -50,5 +58,6 @@ mix = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    products=products,
     seed_names=("nn::self_attention_1h",),
 )

@@ -7,6 +7,8 @@ Units       none
 Source      Nair & Hinton 2010, Rectified Linear Units Improve Restricted Boltzmann Machines
 """
 
+from math import prod
+
 from byhand.engine.arrays import namespace
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, function
@@ -30,6 +32,11 @@ def terms(index, inputs, result):
     return function("positive", element(inputs, 0, index, "x"))
 
 
+def flops(x):
+    """A comparison each way."""
+    return prod(x), prod(x)
+
+
 relu = Equation(
     name="relu",
     title="ReLU",
@@ -42,4 +49,5 @@ relu = Equation(
     vjp=vjp,
     terms=terms,
     role="activation",
+    flops=flops,
 )

@@ -8,8 +8,10 @@ Raises      ShapeError if x has no axis
 Source      Bridle 1990, Probabilistic Interpretation of Feedforward Classification Network Outputs
 """
 
+from math import prod
+
 from byhand.engine.arrays import namespace, require
-from byhand.engine.equation import Equation, Symbol
+from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol
 from byhand.engine.terms import element, function, largest, number, ratio, total
 
 
@@ -47,6 +49,11 @@ def softmax_terms(row, i):
     return ratio(exponentials[i], total(exponentials))
 
 
+def flops(x):
+    """Maximum, difference, exp, sum and ratio; going back product, sum, difference and product."""
+    return (TRANSCENDENTAL + 4) * prod(x), 4 * prod(x)
+
+
 softmax = Equation(
     name="softmax",
     title="Softmax",
@@ -58,5 +65,6 @@ softmax = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    flops=flops,
     seed_names=("nn::softmax_lastdim",),
 )

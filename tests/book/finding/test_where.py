@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from byhand import AdamW, ModelConfig, TinyGPT
 from byhand.book.finding import source
 from byhand.book.finding.flow import ORDER
 from byhand.book.finding.index import entries
-from byhand.book.finding.kernels import KERNELS
+from byhand.book.finding.kernels import kernels_of
 from byhand.book.finding.notations import NOTATIONS
 from byhand.book.finding.search import LONGEST, nearest, search
 from byhand.book.words.glossary import CONCEPTS
@@ -214,38 +213,34 @@ def test_sections_come_from_the_docstring():
 
 def test_kernel_pointers_open_the_functions_they_name():
     assert entries()["adamw"].kernels["loops"].startswith("src/byhand/runtimes/loops/kernels/update/adamw.py:")
-    for runtime, kernels in KERNELS.items():
-        for name, (file, function) in kernels.items():
+    having = [name for name in entries() if kernels_of(name)]
+    assert len(having) > 15
+    for name in having:
+        for runtime, (path, function) in kernels_of(name).items():
+            assert f"/{path.name}:" in entries()[name].kernels[runtime]
             assert line_at(entries()[name].kernels[runtime]).startswith(f"def {function}("), name
-            assert f"/{file}.py:" in entries()[name].kernels[runtime]
 
 
 MODELS = [{}, {"activation": "relu"}, {"causal": False}, {"tied_embeddings": True, "norm_affine": True}]
 
 
 def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
-    """For each equation of a group: the call for it with the most operations, or the group's if it has none."""
+    """For each equation of a group: the call for it that multiplies, else the first; the group's if it has none."""
     pytest.importorskip("numba", reason="Numba is not installed")
-    from byhand.runtimes.loops.lowering import plan
+    from byhand.runtimes.loops.lowering import cost
     from byhand.runtimes.loops.run.training import LoopsSession
 
     calls_of: dict[str, set[str]] = {"adamw": {"adamw"}}
-    split = plan.groups_of
+    counted = cost.assign
 
-    def recording(group):
-        def forward(draft, group):
-            before = len(draft.calls)
-            recorded(draft, group)
-            made = draft.calls[before:]
-            for node in group.nodes:
-                own = [c for c in made if c.node.equation is node.equation] or made
-                main = max(own, key=lambda c: c.flops)
-                calls_of.setdefault(node.equation.name, set()).add(main.kernel)
+    def assign(nodes, ahead, back):
+        counted(nodes, ahead, back)
+        for node in nodes:
+            own = [c for c in ahead if c.node.equation is node.equation] or ahead
+            main = max(own, key=lambda c: not c.shared)
+            calls_of.setdefault(node.equation.name, set()).add(main.kernel)
 
-        recorded = group.forward
-        return replace(group, forward=forward)
-
-    monkeypatch.setattr(plan, "groups_of", lambda graph, rules: [recording(g) for g in split(graph, rules)])
+    monkeypatch.setattr(cost, "assign", assign)
     for settings in MODELS:
         model = TinyGPT(ModelConfig(seq_len=4, d_model=8, n_layers=1, n_heads=2, **settings))
         runtime = LoopsSession(model, AdamW(), 1, "tiles")
@@ -253,4 +248,5 @@ def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
         assert "adamw" in made
     attention = registry["causal_self_attention"]
     calls_of[attention.name] = calls_of["mix"]  # a composite is recorded by its parts
-    assert {name: {function} for name, (_, function) in KERNELS["loops"].items()} == calls_of
+    named = {name: kernels_of(name)["loops"] for name in registry if "loops" in kernels_of(name)}
+    assert {name: {function} for name, (_, function) in named.items()} == calls_of

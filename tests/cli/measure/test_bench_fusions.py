@@ -13,7 +13,7 @@ import numpy as np
 from byhand.bench import fusions
 from byhand.bench.shapes import shape_of
 from byhand.cli.main import main
-from byhand.runtimes.loops.lowering.fusion import FUSIONS, without
+from byhand.runtimes.loops.lowering.rules import rules_of, without
 
 SMALL = shape_of("4,8,12,2,3,17")
 
@@ -53,7 +53,7 @@ def test_table_and_json(capsys):
     assert main([*arguments, "--json"]) == 0
     gains = json.loads(capsys.readouterr().out)["gains"]
     of_large_vocabularies = "LM head + cross-entropy"
-    expected = [f.name for f in FUSIONS if f.reason and f.name != of_large_vocabularies]
+    expected = [f.name for f in rules_of("train") if f.reason and f.name != of_large_vocabularies]
     assert [g["rule"] for g in gains] == [*expected, fusions.UPDATE]
     for gain in gains:
         assert min(gain["ms"], gain["ms_without"], gain["ratio"]) > 0

@@ -333,16 +333,13 @@ class Doubled(LayerNorm):
         return mul(super().apply(p, x, name), np.float32(2))
 
 
-def test_a_model_with_an_equation_without_a_kernel_is_generated_by_numpy():
+def test_a_model_with_an_equation_without_a_kernel_is_generated_too():
     gpt = bh.TinyGPT(bh.ModelConfig(vocab_size=37, seq_len=24, d_model=24, n_heads=2), seed=3)
     gpt.layers = replace(gpt.layers, norm=Doubled.of(gpt.config))
     for _ in range(2):
         text = generate(gpt, [1, 2], 8, GREEDY)
-        assert text.runtime == "numpy"
-        assert text.why == "no kernel generates with mul. Use the numpy runtime."
+        assert (text.runtime, text.why) == ("loops", "")
         assert list(text) == list(generate(gpt, [1, 2], 8, GREEDY, runtime="numpy"))
-    with pytest.raises(ConfigError, match="no kernel generates with mul"):
-        generate(gpt, [1, 2], 8, GREEDY, runtime="loops")
 
 
 def test_an_interrupt_anywhere_in_a_text_spoils_no_later_one():

@@ -10,7 +10,7 @@ import byhand as bh
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
-from byhand.runtimes.loops.lowering import fusion as groups
+from byhand.runtimes.loops.lowering.rules import rules_of
 from byhand.runtimes.loops.run.training import LoopsSession
 from interrupts import at_every_point
 
@@ -31,7 +31,7 @@ def made(shapes):
 @pytest.mark.parametrize("kernels", [True, False], ids=["kernels", "steps in Python too"])
 def test_the_step_happened_or_it_did_not_and_t_says_which(shapes, kernels):
     """The second shape needs fewer shares than the first, so that its update is a replay of its own."""
-    rules = groups.FUSIONS if kernels else tuple(f for f in groups.FUSIONS if f.last != "gelu")
+    rules = rules_of("train") if kernels else tuple(f for f in rules_of("train") if f.ends != "gelu")
     model, optimizer = bh.TinyGPT(CONFIG, seed=2), bh.AdamW(lr=1e-2)
     runtime, batches = LoopsSession(model, optimizer, threads=3, rules=rules), made(shapes)
     runtime.step(batches, 1.0)
@@ -66,7 +66,7 @@ def test_the_step_happened_or_it_did_not_and_t_says_which(shapes, kernels):
 @pytest.mark.parametrize("half", ["forward", "backward"])
 def test_an_error_of_one_share_updates_nothing(failing, half):
     """A share that fails in Python while the others are on their way to the barrier."""
-    rules = tuple(f for f in groups.FUSIONS if f.last != "gelu")
+    rules = tuple(f for f in rules_of("train") if f.ends != "gelu")
     model, optimizer = bh.TinyGPT(CONFIG, seed=2), bh.AdamW(lr=1e-2)
     runtime, batches = LoopsSession(model, optimizer, threads=3, rules=rules), made([(4, 7)])
     runtime.step(batches)

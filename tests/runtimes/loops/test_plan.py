@@ -16,8 +16,8 @@ from byhand.errors import ConfigError
 from byhand.runtimes.loops.graph.outline import Outline
 from byhand.runtimes.loops.graph.record import record
 from byhand.runtimes.loops.kernels.loss import head_loss
-from byhand.runtimes.loops.lowering import fusion as groups
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime
+from byhand.runtimes.loops.lowering.rules import rules_of, without
 from byhand.runtimes.loops.run.training import LoopsSession
 
 FAMILY = {
@@ -50,7 +50,7 @@ def batch(config, rows, steps, seed=0):
     return tuple(rng.integers(0, config.vocab_size, (rows, steps)) for _ in range(2))
 
 
-def assert_step_equal(fast, slow, tokens, targets, threads=2, kernels_only=True, rules=groups.FUSIONS, blas="tiles"):
+def assert_step_equal(fast, slow, tokens, targets, threads=2, kernels_only=True, rules=None, blas="tiles"):
     """Hold a replayed step's loss and gradients against the tape's."""
     runtime = LoopsSession(fast, bh.AdamW(lr=0.0, weight_decay=0.0), threads, blas, rules=rules)
     loss, norm = runtime.step([(tokens, targets)])
@@ -106,22 +106,20 @@ def test_attention_in_tiles_and_blocks(steps, causal):
 
 
 def rules_without(*names):
-    assert set(names) <= {fusion.name for fusion in groups.FUSIONS}
-    return tuple(f for f in groups.FUSIONS if f.name not in names)
+    assert set(names) <= {fusion.name for fusion in rules_of("train")}
+    return tuple(f for f in rules_of("train") if f.name not in names)
 
 
-@pytest.mark.parametrize("without", [fusion.name for fusion in groups.FUSIONS if fusion.reason])
-def test_a_step_without_one_fusion_has_the_same_numbers(without, monkeypatch):
+@pytest.mark.parametrize("name", [rule.name for rule in rules_of("train") if rule.reason])
+def test_a_step_without_one_fusion_has_the_same_numbers(name, monkeypatch):
     """Its equations go through the kernels that serve each alone, or where there are none through the fallback."""
-    if without == "LM head + cross-entropy":
+    if name == "LM head + cross-entropy":
         monkeypatch.setattr(head_loss, "VOCABULARY", 10)
         monkeypatch.setattr(head_loss, "ROWS", 4)
-    config = {"activation": "relu"} if "relu" in without else {}
+    config = {"activation": "relu"} if "relu" in name else {}
     fast, slow = two_models(norm_affine=True, **config)
-    alone = without not in ("attention", "embeddings")
-    runtime = assert_step_equal(
-        fast, slow, *batch(fast.config, 3, 9), kernels_only=alone, rules=groups.without(without)
-    )
+    alone = name not in ("attention", "embeddings")
+    runtime = assert_step_equal(fast, slow, *batch(fast.config, 3, 9), kernels_only=alone, rules=without(name))
     with_it = LoopsSession(fast, bh.AdamW(), threads=2).plan("train", (3, 9))
     assert [c.kernel for c in runtime.plan("train", (3, 9)).calls] != [c.kernel for c in with_it.calls]
 
@@ -145,7 +143,7 @@ def test_an_equation_without_a_kernel_runs_its_reference_halves(without):
 
 def test_no_fusion_at_all():
     fast, slow = two_models(norm_affine=True, tied_embeddings=True)
-    rules = tuple(f for f in groups.FUSIONS if not f.reason)
+    rules = tuple(f for f in rules_of("train") if not f.reason)
     assert_step_equal(fast, slow, *batch(fast.config, 3, 9), kernels_only=False, rules=rules)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
 from byhand.book.finding import source
 from byhand.book.finding.flow import ORDER
-from byhand.book.finding.kernels import KERNELS
+from byhand.book.finding.kernels import kernels_of
 from byhand.book.finding.landmarks import PLACES, Place
 from byhand.book.words.chinese import MEANINGS, TITLES
 from byhand.engine.equation import Composite, Equation, registry
@@ -101,13 +101,8 @@ class Entry:
     @cached_property
     def kernels(self) -> dict[str, str]:
         """The function that computes an equation, by runtime, where it is not the equation's own code."""
-        found: dict[str, str] = {}
-        for runtime, kernels in KERNELS.items():
-            if self.name in kernels:
-                file, function = kernels[self.name]
-                where = _definition((f"runtimes/{runtime}/kernels/{file}.py", function))
-                found |= {runtime: where} if where else {}
-        return found
+        found = {runtime: source.definition(*kernel) for runtime, kernel in kernels_of(self.name).items()}
+        return {runtime: where for runtime, where in found.items() if where}
 
     def _page(self, path: str) -> str | None:
         root = source.repository()

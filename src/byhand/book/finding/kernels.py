@@ -1,28 +1,92 @@
-"""Which kernel computes an equation in each runtime: the file and the function that a plan of training calls for it.
+"""Which kernel computes an equation in each runtime, as the kernels' files register it.
 
-One kernel may serve several equations. A test holds the table against what plans record.
+The registrations are read from parsed source: importing kernels would import NumPy and need Numba.
 """
 
-ATTENTION = ("attention/causal_self_attention", "attention")
-EMBEDDINGS = ("embedding/embedding", "embed")
-PRODUCT = ("products/tiled_gemm", "tiled_gemm")
+from __future__ import annotations
 
-KERNELS: dict[str, dict[str, tuple[str, str]]] = {
-    "loops": {
-        "embedding": EMBEDDINGS,
-        "add_positional": EMBEDDINGS,
-        "layer_norm": ("norm/layer_norm", "normalise"),
-        "linear": PRODUCT,
-        "transpose": PRODUCT,  # of tied embeddings: the product reads the table the other way round
-        "causal_self_attention": ATTENTION,
-        **dict.fromkeys(
-            ("split_qkv", "attention_scores", "causal_softmax", "softmax", "mix", "merge_heads"), ATTENTION
-        ),
-        "residual": PRODUCT,  # which begins its sums with the stream
-        "gelu": ("pointwise/gelu", "bias_gelu"),
-        "relu": ("pointwise/relu", "bias_relu"),
-        "cross_entropy": ("loss/cross_entropy", "cross_entropy"),
-        "adamw": ("update/adamw", "adamw"),
-    },
-}
-"""runtime -> equation -> (file in its `kernels/`, function)."""
+import ast
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from byhand.book.finding import source
+
+RUNTIMES = source.PACKAGE / "runtimes"
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A runtime's kernels: their files by name, its rules of training, and what kernels say that they compute."""
+
+    files: dict[str, Path]
+    rules: tuple[dict[str, Any], ...]
+    computes: dict[str, str]
+
+
+def kernels_of(equation: str) -> dict[str, tuple[Path, str]]:
+    """Return, by runtime, file and name of the kernel that computes an equation in training."""
+    found = {}
+    for runtime in sorted(path.parent.name for path in RUNTIMES.glob("*/kernels")):
+        registered = _registered(runtime)
+        name = _kernel(registered, equation)
+        if name is not None:
+            found[runtime] = (registered.files[name], name)
+    return found
+
+
+def _kernel(registered: Registered, equation: str) -> str | None:
+    """Return the kernel of the largest rule that ends in the equation, else of the smallest that has it inside."""
+    ending = [rule for rule in registered.rules if rule["covers"][-1] == equation]
+    if ending:
+        return max(ending, key=lambda rule: (len(rule["covers"]), "reason" in rule))["kernel"]
+    having = [rule for rule in registered.rules if equation in (*_covered(rule), rule.get("part_of"))]
+    if having:
+        return min(having, key=lambda rule: len(rule["covers"]))["kernel"]
+    return registered.computes.get(equation)
+
+
+def _covered(rule: dict[str, Any]) -> list[str]:
+    return [name for one in rule["covers"] for name in ([one] if isinstance(one, str) else one)]
+
+
+@cache
+def _registered(runtime: str) -> Registered:
+    files: dict[str, Path] = {}
+    rules: list[dict[str, Any]] = []
+    computes: dict[str, str] = {}
+    for path in sorted((RUNTIMES / runtime / "kernels").rglob("*.py")):
+        for statement in source.tree(path).body:
+            if isinstance(statement, ast.FunctionDef):
+                for facts in map(_kernel_facts, statement.decorator_list):
+                    if facts is None:
+                        continue
+                    files[statement.name] = path
+                    computes.setdefault(facts.get("computes", ""), statement.name)
+            elif isinstance(statement, ast.Expr) and _is_call(statement.value, "register"):
+                rules += [_literals(rule) for rule in statement.value.args]
+    return Registered(files, tuple(rule for rule in rules if "train" in rule["stages"]), computes)
+
+
+def _kernel_facts(decorator: ast.expr) -> dict[str, Any] | None:
+    """Return what `@kernel` says; None for another decorator."""
+    if isinstance(decorator, ast.Name) and decorator.id == "kernel":
+        return {}
+    return _literals(decorator) if _is_call(decorator, "kernel") else None
+
+
+def _is_call(node: ast.expr, name: str) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def _literals(call: ast.expr) -> dict[str, Any]:
+    """Return the keywords of a call whose values are written out."""
+    assert isinstance(call, ast.Call)
+    found = {}
+    for keyword in call.keywords:
+        try:
+            found[keyword.arg] = ast.literal_eval(keyword.value)
+        except ValueError:
+            continue  # a function, or a name
+    return found

@@ -1,14 +1,13 @@
 """The loops runtime: the model's own graph, recorded once for a shape, replayed as compiled loops on the CPU.
 
-    record   run the ordinary model code once; keep its applications in order
-    groups   which neighbouring applications become one (the fusions, each with its reason)
-    builder    turn every group, forward and back, into kernel calls on buffers (both are in `calls`)
-    layout   give every buffer its place in one flat arena, by lifetime
-    plan     the calls as a table of integers, and as a table to read
-    replay   the compiled loop that walks the table: the only call in a step
-    team     the threads, each with a share of the batch
+    graph      run the ordinary model code once; keep its applications in order
+    kernels    the compiled loops, and beside them the rules that say which equations they compute
+    lowering   group the applications by the rules, turn the groups into kernel calls on buffers, give the buffers
+               their places in one flat arena, and write the calls as tables of integers
+    run        the compiled loop that walks a table, the only call in a step; the threads; training and decoding
+    machine    what all of it needs from Numba, LLVM, BLAS and the processor
 
-Nothing here knows the model: an equation without a kernel runs its reference halves inside the plan. Needs Numba
+Nothing here knows the model: an equation without a kernel runs in NumPy inside the plan. Needs Numba
 and SciPy (`pip install byhand[fast]`).
 """
 

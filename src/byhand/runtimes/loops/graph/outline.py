@@ -2,7 +2,8 @@
 
 Equations find their functions through the array, so the same forward halves run on outlines. What is common has a
 rule for its shape; any other function is called once on zeros. Functions of ordinary arrays alone compute as always:
-masks and other constants keep their numbers.
+constants of a graph keep their numbers. Inside an equation nothing does, so that the mask of a long window takes no
+memory.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ class Outline:
 
     __array_ufunc__ = None  # so that an ordinary array leaves operators to the outline
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any, inside: bool = False) -> None:
         self.shape = tuple(shape)
         self.dtype = np.dtype(dtype)
+        self.inside = inside  # it is an input of the equation that is being recorded
 
     @property
     def ndim(self) -> int:
@@ -40,7 +42,7 @@ class Outline:
         return Outline(self.shape[::-1], self.dtype)
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
-        return FUNCTIONS
+        return INSIDE if self.inside else FUNCTIONS
 
     def reshape(self, *shape: Any) -> Outline:
         """Return the same elements under another shape; one length may be -1."""
@@ -124,7 +126,15 @@ class Functions:
         return partial(_call, name, value) if callable(value) and not isinstance(value, type) else value
 
 
-FUNCTIONS = Functions()
+class InsideFunctions(Functions):
+    """The same inside an equation: numbers that are made of nothing are outlines too."""
+
+    def arange(self, *arguments: Any, **settings: Any) -> Outline:
+        """Return the outline of a range."""
+        return _outline(np.arange(*arguments, **settings))
+
+
+FUNCTIONS, INSIDE = Functions(), InsideFunctions()
 REDUCTIONS = {"sum", "max", "min", "mean", "prod", "any", "all"}
 
 

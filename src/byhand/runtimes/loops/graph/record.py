@@ -77,6 +77,10 @@ class RecordedCache:
     def advance(self, n: int) -> None:
         """Nothing to count: where a plan writes is decided when it runs."""
 
+    def holds(self, tensor: Tensor) -> bool:
+        """Return whether the tensor stands for all keys or values of a layer."""
+        return id(tensor) in self._layers
+
     def layer_of(self, keys: Tensor, values: Tensor) -> int | None:
         """Return the layer whose keys and values these are; None if they are not of one layer."""
         layers = {self._layers.get(id(keys)), self._layers.get(id(values))}
@@ -100,9 +104,9 @@ class RecordShapes(Record):
 
 
 def _outlined(tensor: Tensor) -> Tensor:
-    if not tensor.requires_grad or isinstance(tensor.data, Outline):
+    if not tensor.requires_grad and not isinstance(tensor.data, Outline):
         return tensor
-    return Tensor(Outline(tensor.shape, tensor.dtype), True, tensor.name)
+    return Tensor(Outline(tensor.shape, tensor.dtype, inside=True), tensor.requires_grad, tensor.name)
 
 
 def _with_zeros(tensor: Tensor) -> Tensor:

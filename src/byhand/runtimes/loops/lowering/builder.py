@@ -10,24 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from byhand.engine import Node, Tensor
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.graph.outline import Outline
 from byhand.runtimes.loops.graph.record import Graph, key
 from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
-from byhand.runtimes.loops.lowering.ir import ADDS, Buffer, Call, Operand, Rows, make_call, place_of
+from byhand.runtimes.loops.lowering.ir import ADDS, Buffer, Call, Operand, Product, buffers_of, meet, place_of
 
-
-@dataclass(frozen=True)
-class Group:
-    """Applications that one rule handles together, in the graph's order."""
-
-    rule: str
-    nodes: tuple[Node, ...]
-    forward: Callable[[Builder, Group], None]
-    backward: Callable[[Builder, Group], None]
+if TYPE_CHECKING:
+    from byhand.runtimes.loops.lowering.share import Share
 
 
 @dataclass
@@ -49,7 +42,7 @@ class Builder:
     gradient_buffers: dict[str, Buffer] = field(default_factory=dict)
     array_constants: list[tuple[Buffer, Any]] = field(default_factory=list)
     caches: list[tuple[Buffer, Buffer]] = field(default_factory=list)  # keys and values of each layer
-    halves: bool = False  # decoding multiplies with bfloat16 weights
+    bfloat16_weights: bool = False  # decoding multiplies with weights rounded to bfloat16
     preparations: list[Call] = field(default_factory=list)  # calls that run once, before the plan ever does
     trains: bool = False  # every forward call has a way back
 
@@ -82,6 +75,11 @@ class Builder:
             self._made[key(tensor)] = Buffer(tensor.name or "constant", tuple(tensor.shape), "constant")
             self.array_constants.append((self._made[key(tensor)], tensor.data))
         return self._made[key(tensor)]
+
+    def is_constant(self, tensor: Tensor) -> bool:
+        """Return whether the tensor holds the same numbers in every step."""
+        leaf = tensor.node is None and id(tensor) not in self._names and not self.graph.input_name(tensor)
+        return leaf and not isinstance(tensor.data, Outline)
 
     def result(self, node: Node, index: int = 0) -> Buffer:
         """Return the buffer of a node's result."""
@@ -143,18 +141,30 @@ class Builder:
         self.emit("accumulate", node, target.size, x=contribution, y=target, n=target.size)
 
     def emit(
-        self, kernel: str, node: Node | None, flops: int, touched: int | None = None, **operands: Operand
-    ) -> None:
-        """Append a call."""
-        self.calls.append(make_call(kernel, node, flops, operands, touched))
+        self,
+        kernel: str,
+        node: Node | None,
+        flops: int | None = None,
+        touched: int | None = None,
+        **operands: Operand,
+    ) -> Call:
+        """Append a call; without `flops` it gets its part of what its group's equations compute."""
+        call = Call(kernel, node, flops or 0, operands, buffers_of(operands), touched=touched, shared=flops is None)
+        self.calls.append(call)
+        return call
+
+    def meet(self) -> None:
+        """Let all threads wait for each other: what they have written in parts is whole."""
+        self.calls.append(meet())
 
     def prepare(self, kernel: str, **operands: Operand) -> None:
         """Append a call that runs once, before the plan ever does."""
-        self.preparations.append(make_call(kernel, None, 0, operands))
+        self.preparations.append(Call(kernel, None, 0, operands, buffers_of(operands)))
 
-    def emit_reference(self, node: Node, buffers: list[Buffer], run: Callable[[Any], None]) -> None:
+    def emit_python(self, node: Node, flops: int, buffers: list[Buffer], run: Callable[[Share], None]) -> None:
         """Append a step in Python."""
-        self.calls.append(Call("reference", node, 0, {}, tuple({id(b): b for b in buffers}.values()), run))
+        touched = tuple({id(b): b for b in buffers}.values())
+        self.calls.append(Call("reference", node, flops, {}, touched, run))
 
     def operand(self, node: Node, buffer: Buffer, version: int = 0) -> Buffer:
         """Return what products read in the buffer's place: itself, or its copy in bfloat16, made where nobody has.
@@ -174,35 +184,22 @@ class Builder:
         made = Buffer(f"{buffer.name}:bfloat16", buffer.shape, "value", "bfloat16")
         return self._copies.setdefault((id(buffer), version), made)
 
-    def gemm(
-        self,
-        node: Node,
-        a: Buffer | Rows,
-        b: Buffer | Rows,
-        c: Buffer | Rows,
-        inner: int,
-        ta: bool = False,
-        tb: bool = False,
-        adds: Operand = 0,
-        start: Buffer | Rows | None = None,
-        bias: Buffer | None = None,
-    ) -> None:
-        """C = op(A) op(B) (+ C) over the rows of each buffer; `inner` is the length that is summed over.
-
-        A and B both come from `operand`, or neither. Only what `begins_inside` may have a start or a bias to add to.
-        """
+    def gemm(self, node: Node, product: Product) -> None:
+        """Multiply. A and B both come from `operand`, or neither; a start or a bias needs `begins_inside`."""
+        a, b, c, inner = product.a, product.b, product.c, product.inner
         m, n = math.prod(c.shape[:-1]), c.shape[-1]
         operands: dict[str, Operand] = {
             "a": place_of(a), "b": place_of(b), "c": place_of(c), "m": m, "n": n, "k": inner, "lda": a.shape[-1],
-            "ldb": b.shape[-1], "ldc": n, "ta": int(ta), "tb": int(tb), "adds": adds,
+            "ldb": b.shape[-1], "ldc": n, "ta": int(product.ta), "tb": int(product.tb), "adds": product.adds,
         }  # fmt: skip
         kernel = "gemm_bfloat16" if a.dtype == b.dtype == "bfloat16" else "gemm"
         touched = None
         if self.begins_inside:
             kernel = "tiled_gemm"
-            begin = 0 if start is None else place_of(start)
-            touched = 4 * (m * inner + inner * n + m * n * (1 if start is None else 2))
-            operands |= {"start": begin, "bias": bias or 0, "room": self.room(room_of(m, n, inner, ta, tb))}
+            start = 0 if product.start is None else place_of(product.start)
+            touched = 4 * (m * inner + inner * n + m * n * (1 if product.start is None else 2))
+            room = self.room(room_of(m, n, inner, product.ta, product.tb))
+            operands |= {"start": start, "bias": product.bias or 0, "room": room}
         self.emit(kernel, node, 2 * m * n * inner, touched, **operands)
 
     @property

@@ -1,47 +1,41 @@
-"""The fallback: an equation without a kernel runs its two NumPy halves inside the plan.
+"""The fallback: an equation without a kernel runs its own forward and derivative, in NumPy, inside the plan.
 
 Slower (Python, fresh arrays, the GIL), but right, and `byhand plan` shows it as `reference`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from byhand.engine import Node
-from byhand.runtimes.loops.lowering.builder import Builder, Group
+from byhand.engine import Tensor
+from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.cost import beside_products, matrix_products
 from byhand.runtimes.loops.lowering.ir import ADDS, Buffer, Operand
+from byhand.runtimes.loops.lowering.rules import Group, Rule
 
-
-class Share(Protocol):
-    """What a step in Python sees of the share that it runs in."""
-
-    saved: dict[int, Any]
-    adds: bool
-
-    def array(self, buffer: Buffer) -> np.ndarray:
-        """Return the buffer's numbers, in place."""
-        ...
-
-
-def match(node: Node, graph: Any) -> tuple[Node, ...] | None:
-    """Any equation."""
-    return (node,)
+if TYPE_CHECKING:
+    from byhand.runtimes.loops.lowering.share import Share
 
 
 def forward(builder: Builder, group: Group) -> None:
     """Run the forward half and copy its results into the arena."""
     (node,) = group.nodes
-    inputs = [builder.value(t) for t in node.inputs]
+    inputs = [(_given(builder, t), t.shape) for t in node.inputs]
     results = [builder.result(node, i) for i in range(len(node.results))]
+    trains = builder.trains
 
     def run(share: Share) -> None:
-        made, share.saved[id(node)] = node.equation.forward(*map(share.array, inputs), **node.static)
+        arrays = [share.array(b).reshape(shape) if isinstance(b, Buffer) else b for b, shape in inputs]
+        made, saved = node.equation.forward(*arrays, **node.static)
+        if trains:
+            share.saved[id(node)] = saved
         for buffer, array in zip(results, made if isinstance(made, tuple) else (made,), strict=True):
             share.array(buffer)[...] = array
 
-    builder.emit_reference(node, inputs + results, run)
+    flops = matrix_products(node)[0] + beside_products(node)[0]
+    builder.emit_python(node, flops, [b for b, _ in inputs if isinstance(b, Buffer)] + results, run)
 
 
 def backward(builder: Builder, group: Group) -> None:
@@ -53,7 +47,8 @@ def backward(builder: Builder, group: Group) -> None:
     d_results = [builder.cotangent(node, i) for i in range(len(node.results))]
     targets = [builder.gradient(t) if t.requires_grad else None for t in node.inputs]
     touched = d_results + [target[0] for target in targets if target]
-    touched += [builder.value(t) for t in node.inputs] + [builder.result(node, i) for i in range(len(node.results))]
+    touched += [b for t in node.inputs if isinstance(b := _given(builder, t), Buffer)]
+    touched += [builder.result(node, i) for i in range(len(node.results))]
 
     def run(share: Share) -> None:
         given = [share.array(buffer) for buffer in d_results]
@@ -63,7 +58,15 @@ def backward(builder: Builder, group: Group) -> None:
             if target and d is not None:
                 _put(share, *target, d)
 
-    builder.emit_reference(node, touched, run)
+    builder.emit_python(node, matrix_products(node)[1] + beside_products(node)[1], touched, run)
+
+
+FALLBACK = Rule("reference", covers=(), kernel="", stages=(), forward=forward, backward=backward)
+
+
+def _given(builder: Builder, tensor: Tensor) -> Buffer | np.ndarray:
+    """Return a tensor's buffer, or the numbers of a constant: they may be of any type."""
+    return tensor.data if builder.is_constant(tensor) else builder.value(tensor)
 
 
 def _put(share: Share, buffer: Buffer, adds: Operand, d: np.ndarray) -> None:

@@ -2,45 +2,37 @@
 
 In decoding every thread runs the same calls, each on its columns, heads or streams. In filling each call's rows are
 split, so that one prompt keeps every core busy whatever BLAS multiplies. Which part of a result a thread computes
-changes no number of it, so one thread that does all parts in turn gets the same bits.
+changes no number of it, so one thread that does all parts in turn gets the same bits. A plan with steps in Python
+(equations without a kernel) is run in that way alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from byhand.engine import Tensor
+from byhand.engine import Node, Tensor
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.graph.record import Graph, RecordedCache, record
 from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.fusion import DECODING, FILLING, Fusion, groups_of
-from byhand.runtimes.loops.lowering.ir import OWN_SIGNAL, PART, PARTS, At, Buffer, Call, Operand
+from byhand.runtimes.loops.lowering.division import divided, in_turn, part_of
+from byhand.runtimes.loops.lowering.fallback import FALLBACK
+from byhand.runtimes.loops.lowering.fusion import emit_groups, groups_of
+from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer, Call, meet
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime, place_in_order
-from byhand.runtimes.loops.lowering.plan import Share
+from byhand.runtimes.loops.lowering.plan import segments
+from byhand.runtimes.loops.lowering.rules import Group, Stage, rules_of
+from byhand.runtimes.loops.lowering.share import Share
+from byhand.runtimes.loops.lowering.table import IN_PYTHON
 from byhand.runtimes.loops.run.arena import Arena
-from byhand.runtimes.loops.run.replay import OPCODES, WIDTH, ready_for
-
-# Kernels of filling whose rows are independent: the operand that counts them, and how far each array moves for a row.
-ROWS: dict[str, tuple[str, dict[str, str | int]]] = {
-    "embed": ("steps", {"tokens": 1, "positions": "width", "out": "width"}),
-    "normalise": ("rows", {"x": "width", "xhat": "width", "rstd": 1}),
-    "scale_shift": ("rows", {"xhat": "width", "y": "width"}),
-    "fill_bias": ("rows", {"y": "width"}),
-    "fill_residual": ("rows", {"y": "width", "x": "width"}),
-    "gemm": ("m", {"a": "lda", "c": "ldc"}),
-    "tiled_gemm": ("m", {"a": "lda", "c": "ldc", "start": "ldc"}),
-    "bias_gelu": ("rows", {"x": "width", "y": "width"}),
-    "bias_relu": ("rows", {"x": "width"}),
-    "copy": ("n", {"x": 1, "y": 1}),
-}
+from byhand.runtimes.loops.run.replay import ready_for
 
 
 class NoKernelError(ConfigError):
-    """An equation of the model can be recorded, but no kernel of generation computes it."""
+    """The model can be recorded, but no plan generates with it."""
 
 
 class Model(Protocol):
@@ -65,6 +57,7 @@ class Model(Protocol):
 class GenerationPlan:
     """A table for each thread, and `alone`, with which a single thread does the work of all of them.
 
+    in_turn       what to run with `alone`: stretches of it, and the steps in Python between them
     preparations  a table of what runs once, before the plan ever does
     result        the logits, in decoding
     end           where the next plan's memory may begin, from the start of the workspace
@@ -74,14 +67,22 @@ class GenerationPlan:
     shares: list[Share]
     tables: list[np.ndarray]
     alone: np.ndarray
+    in_turn: list[tuple[int, int] | Call]
     preparations: np.ndarray
     result: Buffer | None
     end: int
+
+    @property
+    def has_python(self) -> bool:
+        """Whether some steps run in Python."""
+        return any(isinstance(part, Call) for part in self.in_turn)
 
     def write_constants(self) -> None:
         """Put the constants into the arena; needed whenever another plan has used the place."""
         for value, buffer in self.builder.constants.items():
             self.shares[0].array(buffer)[:] = value
+        for buffer, value in self.builder.array_constants:
+            self.shares[0].array(buffer)[...] = value
 
 
 def decoding_plan(
@@ -89,22 +90,27 @@ def decoding_plan(
     arena: Arena,
     inputs: Mapping[str, Buffer],
     caches: list[tuple[Buffer, Buffer]],
-    halves: bool,
+    bfloat16_weights: bool,
 ) -> GenerationPlan:
     """Return the plan of one token of each stream, sampling included."""
     streams, vocab = inputs["tokens"].shape[0], model.config.vocab_size
     builder = Builder(
-        _recorded(model, (streams, 1)), model.parameters(), inputs=dict(inputs), caches=caches, halves=halves
-    )
-    _emit(builder, arena, DECODING)
+        _recorded(model, (streams, 1)), model.parameters(), inputs=dict(inputs), caches=caches,
+        bfloat16_weights=bfloat16_weights,
+    )  # fmt: skip
+    groups = _groups(builder, "decode")
+    _emit(builder, arena, groups)
     logits = builder.result(builder.graph.nodes[-1])
     builder.emit(
         "sample", None, 0, logits=logits, allowed=inputs["allowed"], tokens=inputs["tokens"],
         position=inputs["position"], drawn=inputs["drawn"], order=Buffer("order", (2, vocab), "own", "int32"),
         rows=streams, vocab=vocab, part=PART, parts=PARTS,
     )  # fmt: skip
-    builder.calls.append(_meet())
-    calls = [[_divided(call, arena.shares) for call in builder.calls]] * arena.shares
+    builder.meet()
+    calls = [
+        [c for call in builder.calls for c in _decoding_calls(call, part, arena.shares)]
+        for part in range(arena.shares)
+    ]
     return _placed(builder, arena, calls, 0, logits)
 
 
@@ -118,9 +124,11 @@ def filling_plan(
 ) -> GenerationPlan:
     """Return the plan that fills the cache with prompts of this shape (B, T): it ends with the last layer's cache."""
     builder = Builder(_recorded(model, shape), model.parameters(), tiles=tiles, caches=caches)
-    _emit(builder, arena, FILLING, last="attention")
+    groups = _groups(builder, "fill")
+    cached = [i for i, group in enumerate(groups) if any(_reads_cache(node, builder.graph) for node in group.nodes)]
+    _emit(builder, arena, groups[: 1 + max(cached, default=-1)])
     calls = [
-        [c for call in builder.calls for c in (_part_of(call, part, arena.shares), _meet()) if c is not None]
+        [c for call in builder.calls for c in (part_of(call, part, arena.shares), meet()) if c is not None]
         for part in range(arena.shares)
     ]
     return _placed(builder, arena, calls, start)
@@ -130,19 +138,36 @@ def _recorded(model: Model, shape: tuple[int, int]) -> Graph:
     return record(model.logits_of, RecordedCache(), tokens=np.zeros(shape, np.int64))
 
 
-def _emit(builder: Builder, arena: Arena, fusions: tuple[Fusion, ...], last: str = "") -> None:
-    groups = groups_of(builder.graph, fusions)
-    if last:
-        groups = groups[: 1 + max(i for i, group in enumerate(groups) if group.rule == last)]
-    strange = next((group.nodes[-1] for group in groups if group.rule == "reference"), None)
-    if strange is not None:
-        raise NoKernelError(f"no kernel generates with {strange.equation.name}. Use the numpy runtime.")
+def _reads_cache(node: Node, graph: Graph) -> bool:
+    return graph.cache is not None and any(graph.cache.holds(tensor) for tensor in node.inputs)
+
+
+def _groups(builder: Builder, stage: Stage) -> list[Group]:
+    """Return the groups; only attention's kernels can read the cache."""
+    groups = groups_of(builder.graph, rules_of(stage))
     for group in groups:
-        group.forward(builder, group)
-    if builder.array_constants:
-        raise NoKernelError(f"no kernel generates with {builder.array_constants[0][0].name}. Use the numpy runtime.")
+        if group.rule is FALLBACK and _reads_cache(group.nodes[0], builder.graph):
+            name = group.nodes[0].equation.name
+            raise NoKernelError(
+                f"no kernel generates with {name} where it reads the KV cache. Use the numpy runtime."
+            )
+    return groups
+
+
+def _emit(builder: Builder, arena: Arena, groups: list[Group]) -> None:
+    try:
+        emit_groups(builder, groups)
+    except ConfigError as error:  # an array that no plan can compute
+        raise NoKernelError(str(error)) from None
     for name, buffer in builder.parameter_buffers.items():
         buffer.offset = arena.place[name]
+
+
+def _decoding_calls(call: Call, part: int, parts: int) -> list[Call]:
+    """Return one thread's calls: a step in Python is the first thread's, with all others waiting."""
+    if call.run is None:
+        return [divided(call, parts)]
+    return [meet(), *([call] if part == 0 else []), meet()]
 
 
 def _placed(
@@ -150,7 +175,8 @@ def _placed(
 ) -> GenerationPlan:
     """Give every buffer its place from `start` on; "own" ones get one for each thread."""
     inputs = (b for b in _touched([*builder.calls, *builder.preparations], "input") if b.offset < 0)
-    end = place_in_order([*inputs, *builder.constants.values()], start)
+    constants = [*builder.constants.values(), *(buffer for buffer, _ in builder.array_constants)]
+    end = place_in_order([*inputs, *constants], start)
     if result is None:
         end = place_by_lifetime(builder.calls, end)
     else:  # some calls are not followed by a barrier: the next must not write where another thread still reads
@@ -162,66 +188,15 @@ def _placed(
         for i, each in enumerate(calls)
     ]
     arena.reserve(end + parts * own)
-    tables = [_table(share, share.calls) for share in shares]
-    preparations = np.concatenate([_table(share, builder.preparations) for share in shares])
+    tables = [share.table(share.calls) for share in shares]
+    preparations = np.concatenate([share.table(builder.preparations) for share in shares])
     ready_for([*tables, preparations])
-    return GenerationPlan(builder, shares, tables, _in_turn(tables), preparations, result, end + parts * own)
-
-
-def _in_turn(tables: list[np.ndarray]) -> np.ndarray:
-    """Return the rows of all threads for one: what each does up to a barrier, thread after thread."""
-    stretches = [np.split(table, np.flatnonzero(table[:, 0] == OPCODES["barrier"])) for table in tables]
-    rows = np.concatenate([part for parts in zip(*stretches, strict=True) for part in parts])
-    return rows[rows[:, 0] != OPCODES["barrier"]]
-
-
-def _part_of(call: Call, part: int, parts: int) -> Call | None:
-    """Return one thread's part of a call: its rows, or all if the kernel divides them itself, or nothing."""
-    if "parts" in call.operands:
-        return _divided(call, parts)
-    if call.kernel not in ROWS or call.operands.get("batch", 1) != 1:
-        return call if part == 0 else None
-    counted, strides = ROWS[call.kernel]
-    count = _integer(call.operands[counted])
-    low, high = part * count // parts, (part + 1) * count // parts
-    operands, touched = dict(call.operands) | {counted: high - low}, call.bytes
-    for name, stride in strides.items():
-        array = call.operands[name]
-        if array == 0:
-            continue  # a product without a start
-        operands[name] = _moved(array, low * (stride if isinstance(stride, int) else _integer(operands[stride])))
-        touched -= 4 * array.words * (count - high + low) // count if isinstance(array, Buffer) else 0
-    return replace(call, operands=operands, flops=call.flops * (high - low) // count, touched=touched)
-
-
-def _divided(call: Call, parts: int) -> Call:
-    """Return the call with a thread's part of its cost, if its kernel divides the work itself."""
-    if "parts" not in call.operands:
-        return call
-    return replace(call, flops=call.flops // parts, touched=call.bytes // parts)
-
-
-def _integer(operand: Operand) -> int:
-    assert isinstance(operand, int)
-    return operand
-
-
-def _moved(operand: Operand, by: int) -> Operand:
-    if isinstance(operand, At):
-        return At(operand.buffer, operand.start + by)
-    assert isinstance(operand, Buffer)
-    return At(operand, by)
-
-
-def _meet() -> Call:
-    """Wait for all threads: what they have written in parts is whole."""
-    return Call("barrier", None, 0, {"own": OWN_SIGNAL, "shares": PARTS}, ())
+    alone = in_turn(tables)
+    steps = iter([call for call in shares[0].calls if call.run])
+    stretches = list(segments([next(steps) if code == IN_PYTHON else None for code in alone[:, 0]]))
+    return GenerationPlan(builder, shares, tables, alone, stretches, preparations, result, end + parts * own)
 
 
 def _touched(calls: list[Call], kind: str) -> list[Buffer]:
     """Return the buffers of this kind in the order in which calls touch them."""
     return list({id(b): b for call in calls for b in call.buffers if b.kind == kind}.values())
-
-
-def _table(share: Share, calls: list[Call]) -> np.ndarray:
-    return np.array([share.row(call, adds=False) for call in calls], np.int64).reshape(-1, WIDTH)

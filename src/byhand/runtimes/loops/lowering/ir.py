@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from byhand.engine import Node
+
+if TYPE_CHECKING:
+    from byhand.runtimes.loops.lowering.share import Share
 
 
 @dataclass(eq=False)
@@ -95,16 +98,22 @@ Operand = Buffer | At | Late | int
 class Call:
     """One kernel call: its operands by the names of the kernel's arguments, and what it is there for.
 
+    flops    operations
     touched  bytes, where the call reads and writes less than its arrays hold
+    run      a step in Python instead of a kernel: an equation's own forward or derivative
+    shared   its operations are its part of what its group's equations compute (see `cost`)
+    label    the equations that it computes, where they are more than the node's
     """
 
     kernel: str
     node: Node | None
     flops: int
     operands: dict[str, Operand]
-    buffers: tuple[Buffer, ...]
-    run: Callable[[Any], None] | None = None  # Python instead of a kernel: the reference halves
+    buffers: tuple[Buffer, ...] = ()
+    run: Callable[[Share], None] | None = None
     touched: int | None = None
+    shared: bool = False
+    label: str = ""
 
     @property
     def bytes(self) -> int:
@@ -112,12 +121,35 @@ class Call:
         return self.touched if self.touched is not None else 4 * sum(b.words for b in self.buffers)
 
 
-def make_call(
-    kernel: str, node: Node | None, flops: int, operands: dict[str, Operand], touched: int | None = None
-) -> Call:
-    """Return the call with the buffers that its operands name."""
+def buffers_of(operands: Mapping[str, Operand]) -> tuple[Buffer, ...]:
+    """Return the buffers that operands name, each once."""
     buffers = {id(b): b for o in operands.values() if (b := _buffer_of(o)) is not None}
-    return Call(kernel, node, flops, operands, tuple(buffers.values()), touched=touched)
+    return tuple(buffers.values())
+
+
+def meet(shares: Operand = PARTS) -> Call:
+    """Return the call that waits for all threads: what they have written in parts is whole."""
+    return Call("barrier", None, 0, {"own": OWN_SIGNAL, "shares": shares})
+
+
+@dataclass(frozen=True)
+class Product:
+    """C = start + bias + op(A) op(B) (+ C) over the rows of each buffer.
+
+    inner   the length that is summed over
+    ta, tb  whether A and B lie transposed
+    adds    whether it is added to what C holds
+    """
+
+    a: Buffer | Rows
+    b: Buffer | Rows
+    c: Buffer | Rows
+    inner: int
+    ta: bool = False
+    tb: bool = False
+    adds: Operand = 0
+    start: Buffer | Rows | None = None
+    bias: Buffer | None = None
 
 
 def place_of(operand: Buffer | Rows) -> Buffer | At:

@@ -22,10 +22,10 @@ from typing import IO
 from byhand.errors import ConfigError, reason
 from byhand.runtimes.cores import cores
 from byhand.runtimes.loops.machine import machine_code
+from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.machine.processor import target
 
 log = logging.getLogger(__name__)
-COSTLY = ("attention", "tiled_gemm", "attention_back", "row_product", "attend_all")  # compiled first, as others wait
 MOST_PROCESSES = 4  # each takes 150 MB
 READY = b"byhand "  # begins the line of every answer
 EVERY = 2.0  # seconds between two lines of progress
@@ -89,7 +89,7 @@ def _from_processes(kernels: list[str]) -> Iterator[tuple[str, bytes]]:
 
     The processes end with this generator. A kernel whose process dies is given to another one, once.
     """
-    ordered = sorted(kernels, key=lambda name: COSTLY.index(name) if name in COSTLY else len(COSTLY))
+    ordered = sorted(kernels, key=lambda name: not (name in KERNELS and KERNELS[name].costly))  # others wait for them
     waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
     for name in ordered:
         waiting.put(name)

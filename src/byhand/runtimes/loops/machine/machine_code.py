@@ -28,7 +28,11 @@ from byhand.runtimes.loops.machine.processor import target
 LARGEST = 16 << 20  # bytes of an object file
 UNUSED = 90  # days after which the room of other sources, versions or a processor goes
 ENTRY = "byhand_"  # with the kernel's name, the symbol of its one way in
-SOURCES = ("machine/native.py", "machine/processor.py", "machine/compiler.py", "run/replay.py")
+SOURCES = (
+    *(f"machine/{name}.py" for name in ("native", "views", "kernel", "processor", "compiler")),
+    "lowering/table.py",
+    "run/replay.py",
+)
 
 
 @cache

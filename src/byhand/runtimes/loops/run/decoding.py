@@ -21,10 +21,11 @@ from byhand.engine import Tensor
 from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 from byhand.host import token_array
 from byhand.runtimes.bfloat16 import rounded
+from byhand.runtimes.loops.kernels.threads.barrier import STOPPED
+from byhand.runtimes.loops.lowering.controls import own_signal
 from byhand.runtimes.loops.lowering.generation_plans import GenerationPlan, Model, decoding_plan, filling_plan
-from byhand.runtimes.loops.lowering.ir import Buffer
+from byhand.runtimes.loops.lowering.ir import Buffer, Call
 from byhand.runtimes.loops.lowering.layout import padded
-from byhand.runtimes.loops.lowering.plan import own_signal
 from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.machine.native import yield_address
 from byhand.runtimes.loops.run.arena import Arena
@@ -79,13 +80,15 @@ class LoopsDecoder:
         self._signals = np.zeros(own_signal(self.threads), np.int64)
         self._controls = np.zeros(4 + LONGEST_RUN * streams)
         self._located: Resources | None = None
-        halves = weights == "bfloat16"
-        self.decoding = decoding_plan(self.model, self.arena, self._inputs, self._caches, halves)
+        self.decoding = decoding_plan(
+            self.model, self.arena, self._inputs, self._caches, bfloat16_weights=weights == "bfloat16"
+        )
         self._filling: dict[int, GenerationPlan] = {}
         self._packed = False
         self._team = ThreadTeam(self.threads)
         weakref.finalize(self, self._team.close)
-        self.autotuner = Autotuner(1 if self.threads == 1 else 2)
+        self._ways = (ALONE,) if self.decoding.has_python else (TOGETHER, ALONE)
+        self.autotuner = Autotuner(1 if self.threads == 1 else len(self._ways))
         self.made_by: Counter[int] = Counter()
 
     @property
@@ -157,7 +160,7 @@ class LoopsDecoder:
                         yield drawn[:sound]
                     raise NonFiniteError(UNSOUND_LOGITS)
                 self.autotuner.note(way, n, seconds)
-                self.made_by[1 if way == ALONE else self.threads] += n
+                self.made_by[1 if self._ways[way] == ALONE else self.threads] += n
                 run = max(1, min(LONGEST_RUN, 2 * run, int(CALL_SECONDS * n / seconds)))
                 uniforms = uniforms[n * self.streams :]
                 tokens = np.concatenate([tokens[:, -window:], drawn.T], axis=1)
@@ -199,13 +202,17 @@ class LoopsDecoder:
             times = np.zeros(len(table))
 
             def one_by_one(times: np.ndarray = times) -> None:
-                for i in range(len(table)):
+                for i, call in enumerate(plan.shares[0].calls):
                     begun = perf_counter()
-                    replay(table, i, i + 1, 1, resources)
+                    if call.run is None:
+                        replay(table, i, i + 1, 1, resources)
+                    else:
+                        call.run(plan.shares[0])
                     times[i] = perf_counter() - begun
 
             self._team.run(
-                lambda i: replay(plan.tables[i], 0, len(table), 1, resources) if i else one_by_one(), self._give_up
+                lambda i: replay(plan.tables[i], 0, len(plan.tables[i]), 1, resources) if i else one_by_one(),
+                self._give_up,
             )
             best = np.minimum(best, times)
             for _ in range(20):
@@ -223,12 +230,26 @@ class LoopsDecoder:
 
     def _replay(self, way: int, plan: GenerationPlan, times: int) -> None:
         self._signals[:] = 0
-        if way == ALONE:
+        if plan.has_python:
+            self._replay_with_python(plan, times)
+        elif self._ways[way] == ALONE:
             replay(plan.alone, 0, len(plan.alone), times, self._resources())
         else:
             self._team.run(
                 lambda i: replay(plan.tables[i], 0, len(plan.tables[i]), times, self._resources()), self._give_up
             )
+
+    def _replay_with_python(self, plan: GenerationPlan, times: int) -> None:
+        resources = self._resources()
+        for _ in range(times):
+            for part in plan.in_turn:
+                if not isinstance(part, Call):
+                    replay(plan.alone, *part, 1, resources)
+                elif part.run is not None:
+                    with np.errstate(all="ignore"):  # what is not finite is found where a token is drawn
+                        part.run(plan.shares[0])
+            if self._signals[STOPPED]:
+                break
 
     def _give_up(self, i: int) -> None:
         """Let no thread wait at a barrier any more; what they compute from now on is thrown away."""
@@ -249,7 +270,9 @@ class LoopsDecoder:
         self.blas.set_threads(1)
         if length:
             plan = self.filling(length)
-            plan.shares[0].array(plan.builder.inputs["tokens"])[...] = context[:, :-1]
+            for name, values in (("tokens", context[:, :-1]), ("position", 0)):
+                if name in plan.builder.inputs:
+                    plan.shares[0].array(plan.builder.inputs[name])[...] = values
             plan.write_constants()
             self._replay(self.autotuner.choose(), plan, 1)
         share = self.decoding.shares[0]

@@ -16,6 +16,7 @@ from byhand.runtimes.listing import Line
 from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
 from byhand.runtimes.loops.lowering.ir import At, Buffer, Call
 from byhand.runtimes.loops.machine.blas import Blas
+from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.run.replay import run_kernel
 
 
@@ -43,8 +44,8 @@ def lines(calls: list[Call], ms: np.ndarray | None = None, peak: float | None = 
     total = None if ms is None else float(ms.sum())
     made = []
     for i, call in enumerate(calls):
-        line = Line(call.kernel, _equation(call), call.node.name if call.node else "", _shapes(call), 1, call.flops,
-                    call.bytes)  # fmt: skip
+        name = call.node.name if call.node else ""
+        line = Line(call.kernel, _equation(call), name, _shapes(call), 1, call.flops, call.bytes)
         made.append(line if ms is None or total is None else _timed(line, float(ms[i]), total, peak))
     return made
 
@@ -80,9 +81,8 @@ def _timed(line: Line, ms: float, total: float, peak: float | None) -> Line:
 
 def _equation(call: Call) -> str:
     if call.node is not None:
-        name = call.node.equation.name
-        return f"linear + {name}" if call.kernel == "row_product" and name != "linear" else name
-    return "adamw" if call.kernel in ("adamw", "sum_shares") else ""
+        return call.label or call.node.equation.name
+    return KERNELS[call.kernel].computes
 
 
 def _shapes(call: Call) -> str:

@@ -15,32 +15,17 @@ So a plan needs only its own kernels, and none can take another's code for its o
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from ctypes import addressof, c_int64
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.attention.causal_self_attention import attention, attention_back
-from byhand.runtimes.loops.kernels.attention.key_value_cache import attend, attend_all
-from byhand.runtimes.loops.kernels.embedding.decoding import embed_row
-from byhand.runtimes.loops.kernels.embedding.embedding import embed, embed_back, positions_back
-from byhand.runtimes.loops.kernels.loss.cross_entropy import cross_entropy, softmax_loss, softmax_loss_back
-from byhand.runtimes.loops.kernels.norm.layer_norm import normalise, normalise_back, scale_shift, scale_shift_back
-from byhand.runtimes.loops.kernels.pointwise.gelu import bias_gelu, gelu, gelu_back, times_gelu_slope
-from byhand.runtimes.loops.kernels.pointwise.relu import bias_relu, relu, relu_back
-from byhand.runtimes.loops.kernels.pointwise.residual import accumulate, add_stream, copy, zero
-from byhand.runtimes.loops.kernels.products.linear import column_sum, fill_bias, fill_residual, gemm, gemm_bfloat16
-from byhand.runtimes.loops.kernels.products.row_product import pack, pack_halves, row_product
-from byhand.runtimes.loops.kernels.products.tiled_gemm import tiled_gemm
-from byhand.runtimes.loops.kernels.sampling.sampling import sample
-from byhand.runtimes.loops.kernels.update.adamw import adamw, sum_shares
-from byhand.runtimes.loops.kernels.vector.bfloat16 import round_bfloat16
+from byhand.runtimes.loops.kernels.threads.barrier import STOPPED
+from byhand.runtimes.loops.lowering.table import IN_PYTHON, NAMES, OPCODES, WIDTH
 from byhand.runtimes.loops.machine import building
+from byhand.runtimes.loops.machine.kernel import KERNELS, RESOURCES
 from byhand.runtimes.loops.machine.machine_code import callable_at
 from byhand.runtimes.loops.machine.native import (
-    STOPPED,
-    barrier,
     compiled,
     flush_denormals,
     put_word,
@@ -49,23 +34,6 @@ from byhand.runtimes.loops.machine.native import (
     word,
 )
 
-RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")
-
-# fmt: off
-KERNELS = (
-    gemm, fill_bias, fill_residual, column_sum, normalise, normalise_back, scale_shift, scale_shift_back, bias_gelu,
-    gelu_back, bias_relu, relu_back, attention, attention_back, embed, embed_back, positions_back, cross_entropy,
-    copy, accumulate, zero, sum_shares, adamw, barrier, embed_row, row_product, attend_all, attend, sample,
-    round_bfloat16, gemm_bfloat16, pack, pack_halves, add_stream, gelu, times_gelu_slope, relu, softmax_loss,
-    softmax_loss_back, tiled_gemm,
-)
-# fmt: on
-NAMES = tuple(kernel.__name__ for kernel in KERNELS)
-OPCODES = {name: i for i, name in enumerate(NAMES)}
-FIELDS = {
-    kernel.__name__: [p for p in inspect.signature(kernel).parameters if p not in RESOURCES] for kernel in KERNELS
-}
-WIDTH = 1 + max(map(len, FIELDS.values()))
 SIGNALS = 2 * RESOURCES.index("signals")
 TABLE, FIRST, LAST, TIMES, ADDRESSES, OUTCOME = range(6)  # of the numbers that say which rows to run
 
@@ -95,7 +63,7 @@ def walk(rows, resources):
     put_word(rows, OUTCOME, outcome)
 
 
-_addresses = np.zeros(len(KERNELS), np.int64)  # of the kernels that are loaded
+_addresses = np.zeros(len(NAMES), np.int64)  # of the kernels that are loaded
 _ADDRESSES = _addresses.ctypes.data
 _ROWS = c_int64 * 6
 _walk: Callable[[int, int], int] | None = None  # the way in of `walk`
@@ -115,7 +83,7 @@ def ready(kernels: Iterable[str]) -> None:
 def ready_for(tables: Iterable[np.ndarray]) -> None:
     """Load the kernels that these tables call."""
     codes = {int(code) for table in tables for code in np.unique(table[:, 0])}
-    ready(NAMES[code] for code in sorted(codes) if code >= 0)
+    ready(NAMES[code] for code in sorted(codes) if code != IN_PYTHON)
 
 
 class Resources:
@@ -144,7 +112,8 @@ def run_kernel(kernel: str, memory: np.ndarray, blas: Sequence[int] = (0, 0, 0),
     """Run one kernel by itself, with a scratch of controls and signals: for measuring and for tests."""
     ready([kernel])
     table = np.zeros((1, WIDTH), np.int64)
-    table[0, : 1 + len(FIELDS[kernel])] = OPCODES[kernel], *(operands.pop(field) for field in FIELDS[kernel])
+    fields = KERNELS[kernel].operands
+    table[0, : 1 + len(fields)] = OPCODES[kernel], *(operands.pop(field) for field in fields)
     assert not operands, f"{kernel} has no {', '.join(operands)}"
     scratch = np.zeros(16), np.zeros(32, np.int64), np.array(blas, np.int64)
     replay(table, 0, 1, 1, Resources(memory, memory.view(np.int32), *scratch))

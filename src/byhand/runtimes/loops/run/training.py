@@ -16,10 +16,11 @@ import numpy as np
 from byhand.engine import Tensor
 from byhand.errors import ConfigError, DataError, ShapeError
 from byhand.host import token_array
-from byhand.runtimes.loops.lowering import plan as layout
-from byhand.runtimes.loops.lowering.fusion import FUSIONS, Fusion
+from byhand.runtimes.loops.lowering import controls
 from byhand.runtimes.loops.lowering.ir import Call
-from byhand.runtimes.loops.lowering.plan import Plan, Share, make_plan
+from byhand.runtimes.loops.lowering.plan import Plan, make_plan
+from byhand.runtimes.loops.lowering.rules import Rule
+from byhand.runtimes.loops.lowering.share import Share
 from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
 from byhand.runtimes.loops.machine.native import yield_address
 from byhand.runtimes.loops.run.arena import Arena
@@ -63,7 +64,7 @@ class LoopsSession:
     threads    shares of the batch, all cores if not given
     blas       what multiplies: "auto", "tiles", "mkl" or "scipy" (see `blas.py`)
     dtype      "bfloat16" rounds what linear layers multiply; weights, sums and all else stay float32
-    rules      which applications become one
+    rules      which applications become one; those of training if not given
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class LoopsSession:
         threads: int | None = None,
         blas: str = "auto",
         dtype: str = "float32",
-        rules: tuple[Fusion, ...] = FUSIONS,
+        rules: tuple[Rule, ...] | None = None,
     ) -> None:
         if any(str(p.dtype) != "float32" for p in model.parameters().values()):
             raise ConfigError("the loops runtime computes in float32. Use the numpy runtime for float64.")
@@ -90,8 +91,8 @@ class LoopsSession:
         self._team = ThreadTeam(self.threads)
         weakref.finalize(self, self._team.close)
         self._native = np.array([self.blas.sgemm, yield_address(), self.blas.gemm_bfloat16], np.int64)
-        self._signals = np.zeros(layout.own_signal(self.threads), np.int64)
-        self._controls = np.zeros(layout.CONTROLS + 2 * self.threads, np.float64)
+        self._signals = np.zeros(controls.own_signal(self.threads), np.int64)
+        self._controls = np.zeros(controls.CONTROLS + 2 * self.threads, np.float64)
         self._resources = self._located()
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._active: Plan | None = None
@@ -118,20 +119,20 @@ class LoopsSession:
         self._adopt()
         done, c = optimizer.t, self._controls
         c[:] = 0
-        c[layout.RATE], c[layout.EPS], c[layout.MAX_NORM] = optimizer.lr, optimizer.eps, max_norm
-        c[layout.BETA1], c[layout.BETA2] = optimizer.betas
-        c[layout.CORRECTION1], c[layout.CORRECTION2] = (1 / (1 - b ** (done + 1)) for b in optimizer.betas)
-        c[layout.MATRIX_DECAY] = optimizer.weight_decay
-        c[layout.VECTOR_DECAY] = optimizer.weight_decay if optimizer.decay == "all" else 0.0
-        c[layout.WEIGHT] = 1 / sum(tokens.size for tokens, _ in checked)
+        c[controls.RATE], c[controls.EPS], c[controls.MAX_NORM] = optimizer.lr, optimizer.eps, max_norm
+        c[controls.BETA1], c[controls.BETA2] = optimizer.betas
+        c[controls.CORRECTION1], c[controls.CORRECTION2] = (1 / (1 - b ** (done + 1)) for b in optimizer.betas)
+        c[controls.MATRIX_DECAY] = optimizer.weight_decay
+        c[controls.VECTOR_DECAY] = optimizer.weight_decay if optimizer.decay == "all" else 0.0
+        c[controls.WEIGHT] = 1 / sum(tokens.size for tokens, _ in checked)
         try:
             try:
                 self._compute_and_update(list(zip(plans, checked, strict=True)), widest)
             finally:
-                optimizer.t = done + int(c[layout.APPLIED])
+                optimizer.t = done + int(c[controls.APPLIED])
         finally:
-            optimizer.t = done + int(c[layout.APPLIED])  # an interrupt may have come before the line above
-        return Computed(self._loss(), float(c[layout.NORM]))
+            optimizer.t = done + int(c[controls.APPLIED])  # an interrupt may have come before the line above
+        return Computed(self._loss(), float(c[controls.NORM]))
 
     def _compute_and_update(self, work: list[tuple[Plan, tuple[np.ndarray, np.ndarray]]], widest: Plan) -> None:
         """Replay the micro-batches, and the update over as many shares as the widest plan has written."""
@@ -155,7 +156,7 @@ class LoopsSession:
         self._team.settle()
         self._adopt()
         self._controls[:] = 0
-        self._controls[layout.WEIGHT] = 1 / np.count_nonzero(targets >= 0)
+        self._controls[controls.WEIGHT] = 1 / np.count_nonzero(targets >= 0)
         self._put(plan, tokens, targets)
         self._replay(plan, updates=False)
         return self._loss()
@@ -222,7 +223,7 @@ class LoopsSession:
         self.arena.adopt(*moments)
 
     def _loss(self) -> float:
-        return sum(self._controls[layout.CONTROLS :: 2].tolist())
+        return sum(self._controls[controls.CONTROLS :: 2].tolist())
 
     def _put(self, plan: Plan, tokens: np.ndarray, targets: np.ndarray) -> None:
         """Give every share its rows of the batch, and the plan its constants if another one ran before."""
@@ -250,8 +251,8 @@ class LoopsSession:
 
     def _give_up(self, i: int) -> None:
         """Let no share wait for this one any more, and let none update; too late once it has passed the barriers."""
-        if self._signals[layout.own_signal(i)] < layout.BARRIERS:
-            self._controls[layout.GIVEN_UP] = 1
+        if self._signals[controls.own_signal(i)] < controls.BARRIERS:
+            self._controls[controls.GIVEN_UP] = 1
             self._signals[0] = 1
 
     def _located(self) -> Resources:

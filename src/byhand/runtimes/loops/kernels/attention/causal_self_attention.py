@@ -18,8 +18,11 @@ from byhand.runtimes.loops.kernels.products.register_tile import put_tiles, regi
 from byhand.runtimes.loops.kernels.vector.exponential import exp
 from byhand.runtimes.loops.kernels.vector.largest import largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
-from byhand.runtimes.loops.lowering.builder import Builder, Group
-from byhand.runtimes.loops.machine.native import ONE, ZERO, address_of, compiled, vector
+from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.rules import Group, Rule, register
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import ONE, ZERO, compiled
+from byhand.runtimes.loops.machine.views import address_of, vector
 
 F = np.float32
 PAIR = 2 * LANES  # keys in a tile of scores: three vectors would compute more of what is masked
@@ -115,7 +118,7 @@ def attend_head(
         put_tiles(base, rows, width, to, row_out, ZERO, p, stride, ONE, values, steps, ZERO, seen, edge)
 
 
-@compiled
+@kernel(costly=True)
 def attention(memory, words, qkv, weights, out, batch, heads, steps, width, causal, stride, room):
     """out[b,t,h D:] = sum over s of weights[b,h,t,s] v[b,s,h D:]; keeps the weights, rows `stride` apart."""
     c, base = heads * width, address_of(memory)
@@ -130,7 +133,7 @@ def attention(memory, words, qkv, weights, out, batch, heads, steps, width, caus
             attend_head(memory, words, base, q, 3 * c, p, stride, ROWS * stride, o, c, steps, width, c, causal, room)
 
 
-@compiled
+@kernel(costly=True)
 def attention_back(memory, d_out, qkv, weights, d_weights, d_qkv, batch, heads, steps, width, causal, stride, room):
     """Cotangents of q, k and v into their columns of d_qkv; `d_weights` holds those of QUERIES rows of weights."""
     c, row, base = heads * width, 3 * heads * width, address_of(memory)
@@ -239,3 +242,19 @@ def backward(builder: Builder, group: Group) -> None:
         room=builder.room(room_of_attention(sizes["steps"], sizes["width"])),
     )  # fmt: skip
     builder.join(group.nodes[0].inputs[0], d_qkv, group.nodes[0])
+
+
+register(
+    Rule(
+        name="attention",
+        covers=("split_qkv", "attention_scores", ("causal_softmax", "softmax"), "mix", "merge_heads"),
+        part_of="causal_self_attention",
+        kernel="attention",
+        stages=("train",),
+        match=match,
+        forward=forward,
+        backward=backward,
+        reason="some queries' scores stay in the first cache from product to softmax to product; of what is masked "
+        "only a corner of a tile is computed; splitting and merging heads moves nothing",
+    )
+)

@@ -18,18 +18,20 @@ from byhand.runtimes.loops.kernels.attention.causal_self_attention import (
     room_of_attention,
     stride_of,
 )
-from byhand.runtimes.loops.kernels.products.row_product import meet
 from byhand.runtimes.loops.kernels.vector.exponential import exp
 from byhand.runtimes.loops.kernels.vector.largest import largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import ROWS
-from byhand.runtimes.loops.lowering.builder import Builder, Group
+from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import PART, PARTS
-from byhand.runtimes.loops.machine.native import ONE, ZERO, address_of, compiled, matrix, vector
+from byhand.runtimes.loops.lowering.rules import Group, Rule, register
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import ONE, ZERO, compiled
+from byhand.runtimes.loops.machine.views import address_of, matrix, vector
 
 F = np.float32
 
 
-@compiled
+@kernel
 def attend(memory, words, qkv, keys, values, scores, out, position, rows, heads, width, room, part, parts):
     """Attention of the newest position to all so far, this thread's heads; stores its key and value first."""
     c, row = heads * width, 3 * heads * width
@@ -55,7 +57,7 @@ def attend(memory, words, qkv, keys, values, scores, out, position, rows, heads,
         mix_rows(memory, scores, value, out + b * c + h * width, width, room, n, F(1.0) / z)
 
 
-@compiled
+@kernel(costly=True)
 def attend_all(
     memory, words, qkv, keys, values, scores, out, batch, heads, steps, width, places, part, parts, stride, room
 ):
@@ -148,7 +150,7 @@ def decode(builder: Builder, group: Group) -> None:
         keys=keys, values=values, scores=scores, out=builder.result(group.nodes[4]),
         position=builder.inputs["position"], rows=rows, heads=heads, width=width, room=room, part=PART, parts=PARTS,
     )  # fmt: skip
-    meet(builder)
+    builder.meet()
 
 
 def fill(builder: Builder, group: Group) -> None:
@@ -164,3 +166,25 @@ def fill(builder: Builder, group: Group) -> None:
         out=out, batch=batch, heads=heads, steps=steps, width=width, places=keys.shape[-1], part=PART, parts=PARTS,
         stride=stride_of(steps), room=builder.room(room_of_attention(steps, width)),
     )  # fmt: skip
+
+
+register(
+    Rule(
+        name="attention",
+        covers=("split_qkv", "attention_scores", "causal_softmax", "mix", "merge_heads"),
+        kernel="attend",
+        stages=("decode",),
+        match=match,
+        forward=decode,
+        reason="the newest key and value are stored and used in the same pass; only positions that exist are visited",
+    ),
+    Rule(
+        name="attention",
+        covers=("split_qkv", "attention_scores", "causal_softmax", "mix", "merge_heads"),
+        kernel="attend_all",
+        stages=("fill",),
+        match=match,
+        forward=fill,
+        reason="as in training, and the prompt's keys and values go into the cache",
+    ),
+)

@@ -1,18 +1,18 @@
-"""Kernel and rules of decoding that have no file of their own: embeddings, and LayerNorm of the newest rows."""
+"""Kernel of the embeddings in decoding: each stream's newest token, at a position that is read from the arena."""
 
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
-import math
-
-from byhand.runtimes.loops.kernels.norm import layer_norm
-from byhand.runtimes.loops.kernels.products.row_product import columns_of, meet
-from byhand.runtimes.loops.lowering.builder import Builder, Group
+from byhand.runtimes.loops.kernels.embedding import embedding
+from byhand.runtimes.loops.kernels.products.packed_weights import columns_of
+from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import PART, PARTS
-from byhand.runtimes.loops.machine.native import compiled, matrix, vector
+from byhand.runtimes.loops.lowering.rules import Group, Rule, register
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.views import matrix, vector
 
 
-@compiled
+@kernel
 def embed_row(memory, words, table, positions, tokens, position, out, rows, width, part, parts):
     """out[b,:] = table[tokens[b],:] + positions[position,:], this thread's columns."""
     low, high = columns_of(part, parts, width)
@@ -29,20 +29,22 @@ def embeddings(builder: Builder, group: Group) -> None:
     first, last = group.nodes
     rows, _, width = last.results[0][0]
     builder.emit(
-        "embed_row", last, rows * width, touched=12 * rows * width,
+        "embed_row", last, touched=12 * rows * width,
         table=builder.value(first.inputs[0]), positions=builder.value(last.inputs[1]),
         tokens=builder.value(first.inputs[1]), position=builder.inputs["position"], out=builder.result(last),
-        rows=rows,
-        width=width, part=PART, parts=PARTS,
+        rows=rows, width=width, part=PART, parts=PARTS,
     )  # fmt: skip
-    meet(builder)
+    builder.meet()
 
 
-def normalised(builder: Builder, group: Group) -> None:
-    """Every thread normalises the whole row for itself: cheaper than to meet once more."""
-    (node,) = group.nodes
-    builder.result(node).kind = "own"
-    builder.saved(node, "rstd", (math.prod(node.results[0][0][:-1]),)).kind = "own"
-    if len(node.inputs) > 1:
-        builder.saved(node, "xhat", node.results[0][0]).kind = "own"
-    layer_norm.forward(builder, group)
+register(
+    Rule(
+        name="embeddings",
+        covers=("embedding", "add_positional"),
+        kernel="embed_row",
+        stages=("decode",),
+        match=embedding.match,
+        forward=embeddings,
+        reason="the position is read from the arena, so that one plan serves all positions",
+    )
+)

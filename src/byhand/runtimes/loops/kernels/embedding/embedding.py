@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.lowering.builder import Builder, Group
-from byhand.runtimes.loops.machine.native import compiled, matrix, vector
+from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.rules import Group, Rule, register
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.views import matrix, vector
 
 
-@compiled
+@kernel(rows="steps", moves={"tokens": 1, "positions": "width", "out": "width"})
 def embed(memory, words, table, positions, tokens, out, batch, steps, width):
     """out[b,t,:] = table[tokens[b,t],:] + positions[t,:]."""
     p, o = matrix(memory, positions, steps, width), matrix(memory, out, batch * steps, width)
@@ -22,7 +24,7 @@ def embed(memory, words, table, positions, tokens, out, batch, steps, width):
             o[i, c] = e[c] + p[t, c]
 
 
-@compiled
+@kernel
 def embed_back(memory, words, d_out, tokens, d_table, rows, width, vocab, adds):
     """d_table[tokens[i],:] += d_out[i,:], rows in their order."""
     if not adds:
@@ -34,7 +36,7 @@ def embed_back(memory, words, d_out, tokens, d_table, rows, width, vocab, adds):
             e[c] += d[i, c]
 
 
-@compiled
+@kernel
 def positions_back(memory, d_out, d_positions, batch, steps, width, start, rows, adds):
     """d_positions[start + t,:] += sum over b of d_out[b,t,:]."""
     if not adds:
@@ -61,8 +63,7 @@ def forward(builder: Builder, group: Group) -> None:
     table, tokens = first.inputs
     batch, steps, width = last.results[0][0]
     builder.emit(
-        "embed", last, 2 * batch * steps * width,
-        table=builder.value(table), positions=builder.value(last.inputs[1]),
+        "embed", last, table=builder.value(table), positions=builder.value(last.inputs[1]),
         tokens=builder.value(tokens), out=builder.result(last), batch=batch, steps=steps, width=width,
     )  # fmt: skip
 
@@ -75,11 +76,25 @@ def backward(builder: Builder, group: Group) -> None:
     d_out = builder.cotangent(last)
     d_table, adds = builder.gradient(table)
     builder.emit(
-        "embed_back", first, batch * steps * width, d_out=d_out, tokens=builder.value(tokens), d_table=d_table,
+        "embed_back", first, d_out=d_out, tokens=builder.value(tokens), d_table=d_table,
         rows=batch * steps, width=width, vocab=table.shape[0], adds=adds,
     )  # fmt: skip
     d_positions, adds = builder.gradient(last.inputs[1])
     builder.emit(
-        "positions_back", last, batch * steps * width, d_out=d_out, d_positions=d_positions, batch=batch, steps=steps,
+        "positions_back", last, d_out=d_out, d_positions=d_positions, batch=batch, steps=steps,
         width=width, start=0, rows=last.inputs[1].shape[0], adds=adds,
     )  # fmt: skip
+
+
+register(
+    Rule(
+        name="embeddings",
+        covers=("embedding", "add_positional"),
+        kernel="embed",
+        stages=("train", "fill"),
+        match=match,
+        forward=forward,
+        backward=backward,
+        reason="token and position rows are read once and written once",
+    )
+)

@@ -14,14 +14,16 @@ import numpy as np
 
 from byhand.runtimes.loops.kernels.vector.exponential import exp
 from byhand.runtimes.loops.kernels.vector.largest import largest
-from byhand.runtimes.loops.lowering.builder import Builder, Group
+from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import LOSS_SLOT
-from byhand.runtimes.loops.machine.native import compiled, vector
+from byhand.runtimes.loops.lowering.rules import Group, Rule, register
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.views import vector
 
 F = np.float32
 
 
-@compiled
+@kernel
 def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot):
     """Add the rows' losses to controls[slot]; logits become (p - onehot) * controls[0], the weight of a row.
 
@@ -49,7 +51,7 @@ def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot):
     controls[slot] += total * controls[0]
 
 
-@compiled
+@kernel
 def softmax_loss(memory, words, controls, logits, p, targets, rows, vocab, slot):
     """Add the rows' losses to controls[slot]; p = softmax(logits). A row without a target (-1) is left out."""
     total = 0.0
@@ -70,7 +72,7 @@ def softmax_loss(memory, words, controls, logits, p, targets, rows, vocab, slot)
     controls[slot] += total * controls[0]
 
 
-@compiled
+@kernel
 def softmax_loss_back(memory, words, controls, p, targets, rows, vocab):
     """p becomes (p - onehot) * controls[0], the weight of a row."""
     weight = F(controls[0])
@@ -95,7 +97,7 @@ def forward(builder: Builder, group: Group) -> None:
     rows, vocab = math.prod(logits.shape[:-1]), logits.shape[-1]
     z = builder.value(logits)
     builder.emit(
-        "cross_entropy", node, 20 * rows * vocab, logits=z, targets=builder.value(targets), rows=rows, vocab=vocab,
+        "cross_entropy", node, logits=z, targets=builder.value(targets), rows=rows, vocab=vocab,
         slot=LOSS_SLOT,
     )  # fmt: skip
 
@@ -117,7 +119,7 @@ def forward_kept(builder: Builder, group: Group) -> None:
     logits, targets = node.inputs
     rows, vocab = math.prod(logits.shape[:-1]), logits.shape[-1]
     builder.emit(
-        "softmax_loss", node, 20 * rows * vocab, logits=builder.value(logits),
+        "softmax_loss", node, logits=builder.value(logits),
         p=builder.saved(node, "p", logits.shape),
         targets=builder.value(targets), rows=rows, vocab=vocab, slot=LOSS_SLOT,
     )  # fmt: skip
@@ -130,6 +132,31 @@ def backward_kept(builder: Builder, group: Group) -> None:
     rows, vocab = math.prod(logits.shape[:-1]), logits.shape[-1]
     p = builder.saved(node, "p", logits.shape)
     builder.emit(
-        "softmax_loss_back", node, rows * vocab, p=p, targets=builder.value(targets), rows=rows, vocab=vocab
+        "softmax_loss_back", node, p=p, targets=builder.value(targets), rows=rows, vocab=vocab
     )  # fmt: skip
     builder.join(logits, p, node)
+
+
+register(
+    Rule(
+        name="cross-entropy with its derivative",
+        covers=("cross_entropy",),
+        kernel="cross_entropy",
+        stages=("train",),
+        match=match,
+        forward=forward,
+        backward=backward,
+        is_loss=True,
+        reason="probabilities get no array of their own: the logits become their cotangent in the same pass",
+    ),
+    Rule(
+        name="cross_entropy",
+        covers=("cross_entropy",),
+        kernel="softmax_loss",
+        stages=("train",),
+        match=match_kept,
+        forward=forward_kept,
+        backward=backward_kept,
+        is_loss=True,
+    ),
+)

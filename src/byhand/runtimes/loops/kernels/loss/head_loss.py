@@ -13,8 +13,9 @@ from typing import Any
 
 from byhand.runtimes.loops.kernels.loss import cross_entropy
 from byhand.runtimes.loops.kernels.products import linear
-from byhand.runtimes.loops.lowering.builder import Builder, Group
+from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import LOSS_SLOT, At, Buffer
+from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 
 VOCABULARY = 4096  # below, the logits are not what fills the memory
 ROWS = 256  # in a chunk; even, so that rows of bfloat16 begin on a whole word
@@ -44,7 +45,7 @@ def _loss(builder: Builder, group: Group, first: int, count: int) -> Buffer:
     linear.biased_product(builder, group, logits, first)
     targets = At(builder.value(last.inputs[1]), first)
     builder.emit(
-        "cross_entropy", last, 20 * count * vocab, logits=logits, targets=targets, rows=count, vocab=vocab,
+        "cross_entropy", last, logits=logits, targets=targets, rows=count, vocab=vocab,
         slot=LOSS_SLOT,
     )  # fmt: skip
     return logits
@@ -65,3 +66,18 @@ def backward(builder: Builder, group: Group) -> None:
         d = _loss(builder, group, first, count)
         linear.bias_back(builder, group, d)
         linear.product_back(builder, group, d, first, into)
+
+
+register(
+    Rule(
+        name="LM head + cross-entropy",
+        covers=(("transpose", ""), "linear", "cross_entropy"),
+        kernel="cross_entropy",
+        stages=("train",),
+        match=match,
+        forward=forward,
+        backward=backward,
+        is_loss=True,
+        reason="of a large vocabulary only the logits of some rows exist at a time",
+    )
+)

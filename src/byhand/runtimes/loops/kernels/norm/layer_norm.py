@@ -4,21 +4,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.vector.bfloat16 import half
-from byhand.runtimes.loops.lowering.builder import Builder, Group
-from byhand.runtimes.loops.machine.native import compiled, matrix, matrix_of_bits, matrix_of_halves, vector
+from byhand.runtimes.loops.kernels.vector.bfloat16 import to_bfloat16
+from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.rules import Group, Rule, register
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector
 
 F = np.float32
 
 
-@compiled
+@kernel(rows="rows", moves={"x": "width", "xhat": "width", "rstd": 1})
 def normalise(memory, x, xhat, rstd, eps, copy, rows, width):
     """xhat = (x - mean) * rstd, and a copy in bfloat16: passes over a row that stays in the first cache."""
-    bits, low = matrix_of_bits(memory, xhat, rows, width), matrix_of_halves(memory, copy, rows, width)
+    bits, low = matrix_of_bits(memory, xhat, rows, width), matrix_of_bfloat16(memory, copy, rows, width)
     a, o, r = matrix(memory, x, rows, width), matrix(memory, xhat, rows, width), vector(memory, rstd, rows)
     inverse = F(1.0) / F(width)
     for i in range(rows):
@@ -35,13 +36,13 @@ def normalise(memory, x, xhat, rstd, eps, copy, rows, width):
             o[i, c] = (a[i, c] - mean) * r[i]
         if copy:
             for c in range(width):
-                low[i, c] = half(bits[i, c])
+                low[i, c] = to_bfloat16(bits[i, c])
 
 
-@compiled
+@kernel(rows="rows", moves={"xhat": "width", "y": "width"})
 def scale_shift(memory, xhat, gain, bias, y, copy, rows, width):
     """y = gain * xhat + bias, and a copy in bfloat16."""
-    bits, low = matrix_of_bits(memory, y, rows, width), matrix_of_halves(memory, copy, rows, width)
+    bits, low = matrix_of_bits(memory, y, rows, width), matrix_of_bfloat16(memory, copy, rows, width)
     a, o = matrix(memory, xhat, rows, width), matrix(memory, y, rows, width)
     g, b = vector(memory, gain, width), vector(memory, bias, width)
     for i in range(rows):
@@ -49,10 +50,10 @@ def scale_shift(memory, xhat, gain, bias, y, copy, rows, width):
             o[i, c] = g[c] * a[i, c] + b[c]
         if copy:
             for c in range(width):
-                low[i, c] = half(bits[i, c])
+                low[i, c] = to_bfloat16(bits[i, c])
 
 
-@compiled
+@kernel
 def scale_shift_back(memory, d_y, xhat, gain, d_gain, d_bias, rows, width, adds):
     """d_gain and d_bias are sums over rows; d_y becomes h = gain * d_y in its place."""
     d, a, g = matrix(memory, d_y, rows, width), matrix(memory, xhat, rows, width), vector(memory, gain, width)
@@ -69,7 +70,7 @@ def scale_shift_back(memory, d_y, xhat, gain, d_gain, d_bias, rows, width, adds)
             d[i, c] *= g[c]
 
 
-@compiled
+@kernel
 def normalise_back(memory, h, xhat, rstd, d_x, rows, width, adds):
     """d_x = rstd * (h - avg(h) - xhat * avg(h * xhat)), added to what the residual stream brought."""
     d, a, o = matrix(memory, h, rows, width), matrix(memory, xhat, rows, width), matrix(memory, d_x, rows, width)
@@ -90,11 +91,6 @@ def normalise_back(memory, h, xhat, rstd, d_x, rows, width, adds):
                 o[i, c] = r[i] * (d[i, c] - mean - a[i, c] * mean_x)
 
 
-def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """layer_norm alone."""
-    return (node,)
-
-
 def forward(builder: Builder, group: Group) -> None:
     """Normalise; scale and shift where there is a gain."""
     (node,) = group.nodes
@@ -103,14 +99,14 @@ def forward(builder: Builder, group: Group) -> None:
     rstd = builder.saved(node, "rstd", (rows,))
     xhat = builder.saved(node, "xhat", x.shape) if affine else builder.result(node)
     builder.emit(
-        "normalise", node, 8 * rows * width, x=builder.value(x), xhat=xhat, rstd=rstd,
+        "normalise", node, x=builder.value(x), xhat=xhat, rstd=rstd,
         eps=builder.constant(node.static.get("eps", 1e-5)), copy=0 if affine else builder.copy(xhat), rows=rows,
         width=width,
     )  # fmt: skip
     if affine:
         gain, bias = map(builder.value, affine)
         builder.emit(
-            "scale_shift", node, 2 * rows * width, xhat=xhat, gain=gain, bias=bias, y=builder.result(node),
+            "scale_shift", node, xhat=xhat, gain=gain, bias=bias, y=builder.result(node),
             copy=builder.copy(builder.result(node)), rows=rows, width=width,
         )  # fmt: skip
 
@@ -126,12 +122,40 @@ def backward(builder: Builder, group: Group) -> None:
         d_gain, adds = builder.gradient(affine[0])
         d_bias, _ = builder.gradient(affine[1])
         builder.emit(
-            "scale_shift_back", node, 5 * rows * width, d_y=d_y, xhat=xhat, gain=builder.value(affine[0]),
+            "scale_shift_back", node, d_y=d_y, xhat=xhat, gain=builder.value(affine[0]),
             d_gain=d_gain, d_bias=d_bias, rows=rows, width=width, adds=adds,
         )  # fmt: skip
     d_x, adds = builder.gradient(x)
     builder.emit(
-        "normalise_back", node, 9 * rows * width, h=d_y, xhat=xhat, rstd=builder.saved(node, "rstd", (rows,)),
-        d_x=d_x,
+        "normalise_back", node, h=d_y, xhat=xhat, rstd=builder.saved(node, "rstd", (rows,)), d_x=d_x,
         rows=rows, width=width, adds=adds,
     )  # fmt: skip
+
+
+def normalised(builder: Builder, group: Group) -> None:
+    """Every thread normalises the whole row for itself: cheaper than to meet once more."""
+    (node,) = group.nodes
+    builder.result(node).kind = "own"
+    builder.saved(node, "rstd", (math.prod(node.results[0][0][:-1]),)).kind = "own"
+    if len(node.inputs) > 1:
+        builder.saved(node, "xhat", node.results[0][0]).kind = "own"
+    forward(builder, group)
+
+
+register(
+    Rule(
+        name="layer_norm",
+        covers=("layer_norm",),
+        kernel="normalise",
+        stages=("train", "fill"),
+        forward=forward,
+        backward=backward,
+    ),
+    Rule(
+        name="layer_norm",
+        covers=("layer_norm",),
+        kernel="normalise",
+        stages=("decode",),
+        forward=normalised,
+    ),
+)

@@ -9,26 +9,27 @@ another exp.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from byhand.runtimes.loops.kernels.products import linear
-from byhand.runtimes.loops.kernels.vector.bfloat16 import half
+from byhand.runtimes.loops.kernels.vector.bfloat16 import to_bfloat16
 from byhand.runtimes.loops.kernels.vector.exponential import exp
-from byhand.runtimes.loops.lowering.builder import Builder, Group
-from byhand.runtimes.loops.machine.native import compiled, matrix, matrix_of_bits, matrix_of_halves, vector
+from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.rules import Group, Rule, register
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector
 
 F = np.float32
 TWO_K = F(2 * math.sqrt(2 / math.pi))
 CUBIC = F(0.044715)
 
 
-@compiled
+@kernel(rows="rows", moves={"x": "width", "y": "width"})
 def bias_gelu(memory, x, bias, y, copy, rows, width, kept):
     """y = gelu(x + bias), and a copy in bfloat16; x becomes the slope there. Unless `kept`, y has but one row."""
     a, o, b = matrix(memory, x, rows, width), matrix(memory, y, rows, width), vector(memory, bias, width)
-    bits, low = matrix_of_bits(memory, y, rows, width), matrix_of_halves(memory, copy, rows, width)
+    bits, low = matrix_of_bits(memory, y, rows, width), matrix_of_bfloat16(memory, copy, rows, width)
     for i in range(rows):
         at = i if kept else 0
         for c in range(width):
@@ -40,14 +41,14 @@ def bias_gelu(memory, x, bias, y, copy, rows, width, kept):
             a[i, c] = s + (g - g * s) * TWO_K * (F(1.0) + F(3.0) * square)
         if copy:
             for c in range(width):
-                low[i, c] = half(bits[at, c])
+                low[i, c] = to_bfloat16(bits[at, c])
 
 
-@compiled
+@kernel
 def gelu_back(memory, d, slope, out, copy, rows, width, adds):
     """d *= slope; out = sum over rows of d, the bias's gradient; a copy of d in bfloat16."""
     a, b, o = matrix(memory, d, rows, width), matrix(memory, slope, rows, width), vector(memory, out, width)
-    bits, low = matrix_of_bits(memory, d, rows, width), matrix_of_halves(memory, copy, rows, width)
+    bits, low = matrix_of_bits(memory, d, rows, width), matrix_of_bfloat16(memory, copy, rows, width)
     if not adds:
         o[:] = F(0)
     for i in range(rows):
@@ -57,10 +58,10 @@ def gelu_back(memory, d, slope, out, copy, rows, width, adds):
             o[c] += a[i, c]
         if copy:
             for c in range(width):
-                low[i, c] = half(bits[i, c])
+                low[i, c] = to_bfloat16(bits[i, c])
 
 
-@compiled
+@kernel
 def gelu(memory, x, y, n):
     """y = gelu(x)."""
     a, o = vector(memory, x, n), vector(memory, y, n)
@@ -69,7 +70,7 @@ def gelu(memory, x, y, n):
         o[i] = v / (F(1.0) + exp(-TWO_K * v * (F(1.0) + CUBIC * v * v)))
 
 
-@compiled
+@kernel
 def times_gelu_slope(memory, d, x, n):
     """d *= slope at x."""
     a, b = vector(memory, d, n), vector(memory, x, n)
@@ -79,12 +80,6 @@ def times_gelu_slope(memory, d, x, n):
         s = F(1.0) / (F(1.0) + exp(-TWO_K * v * (F(1.0) + square)))
         g = v * s
         a[i] *= s + (g - g * s) * TWO_K * (F(1.0) + F(3.0) * square)
-
-
-def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """linear with a bias -> gelu."""
-    inner = graph.only(node.inputs[0], "linear")
-    return (inner, node) if inner and len(inner.inputs) > 2 and inner.inputs[1].node is None else None
 
 
 def forward(builder: Builder, group: Group) -> None:
@@ -98,7 +93,7 @@ def forward(builder: Builder, group: Group) -> None:
     reader = builder.graph.only_reader(last)
     kept = not copy or reader is None or reader.equation.name != "linear"
     builder.emit(
-        "bias_gelu", last, 30 * rows * width, x=x, bias=builder.value(inner.inputs[2]),
+        "bias_gelu", last, x=x, bias=builder.value(inner.inputs[2]),
         y=y if kept else builder.scratch(last, "row", (width,)), copy=copy, rows=rows, width=width, kept=int(kept),
     )  # fmt: skip
 
@@ -110,27 +105,45 @@ def backward(builder: Builder, group: Group) -> None:
     rows, width = math.prod(d.shape[:-1]), d.shape[-1]
     out, adds = builder.gradient(inner.inputs[2])
     builder.emit(
-        "gelu_back", last, 2 * rows * width, d=d, slope=builder.saved(inner, "pre", d.shape), out=out,
+        "gelu_back", last, d=d, slope=builder.saved(inner, "pre", d.shape), out=out,
         copy=builder.copy(d, id(inner)), rows=rows, width=width, adds=adds,
     )  # fmt: skip
     linear.product_back(builder, group, d)
-
-
-def match_alone(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """The activation alone."""
-    return (node,)
 
 
 def forward_alone(builder: Builder, group: Group) -> None:
     """One pass, out of place."""
     (node,) = group.nodes
     y = builder.result(node)
-    builder.emit("gelu", node, 15 * y.size, x=builder.value(node.inputs[0]), y=y, n=y.size)
+    builder.emit("gelu", node, x=builder.value(node.inputs[0]), y=y, n=y.size)
 
 
 def backward_alone(builder: Builder, group: Group) -> None:
     """The gate is computed anew."""
     (node,) = group.nodes
     d = builder.cotangent(node)
-    builder.emit("times_gelu_slope", node, 25 * d.size, d=d, x=builder.value(node.inputs[0]), n=d.size)
+    builder.emit("times_gelu_slope", node, d=d, x=builder.value(node.inputs[0]), n=d.size)
     builder.join(node.inputs[0], d, node)
+
+
+register(
+    Rule(
+        name="linear + gelu",
+        covers=("linear", "gelu"),
+        kernel="bias_gelu",
+        stages=("train", "fill"),
+        match=linear.match_biased,
+        forward=forward,
+        backward=backward,
+        reason="bias, gate and derivative in one pass over the widest array; going back is one product, not another "
+        "exp",
+    ),
+    Rule(
+        name="gelu",
+        covers=("gelu",),
+        kernel="gelu",
+        stages=("train", "fill"),
+        forward=forward_alone,
+        backward=backward_alone,
+    ),
+)

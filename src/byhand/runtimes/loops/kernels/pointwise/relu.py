@@ -7,16 +7,16 @@ import math
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.pointwise.gelu import match as match
-from byhand.runtimes.loops.kernels.pointwise.gelu import match_alone as match_alone
 from byhand.runtimes.loops.kernels.products import linear
-from byhand.runtimes.loops.lowering.builder import Builder, Group
-from byhand.runtimes.loops.machine.native import compiled, matrix, vector
+from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.rules import Group, Rule, register
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.views import matrix, vector
 
 F = np.float32
 
 
-@compiled
+@kernel(rows="rows", moves={"x": "width"})
 def bias_relu(memory, x, bias, rows, width):
     """x = max(x + bias, 0); NaN stays NaN."""
     a, b = matrix(memory, x, rows, width), vector(memory, bias, width)
@@ -26,7 +26,7 @@ def bias_relu(memory, x, bias, rows, width):
             a[i, c] = F(0) if v <= F(0) else v
 
 
-@compiled
+@kernel
 def relu(memory, x, y, n):
     """y = max(x, 0); NaN stays NaN."""
     a, o = vector(memory, x, n), vector(memory, y, n)
@@ -34,7 +34,7 @@ def relu(memory, x, y, n):
         o[i] = F(0) if a[i] <= F(0) else a[i]
 
 
-@compiled
+@kernel
 def relu_back(memory, d, y, n):
     """d = 0 where y is 0. Reading d only where it counts would keep the loop scalar."""
     a, b = vector(memory, d, n), vector(memory, y, n)
@@ -50,14 +50,14 @@ def forward(builder: Builder, group: Group) -> None:
     linear.product(builder, group, y, 0)
     rows, width = math.prod(y.shape[:-1]), y.shape[-1]
     bias = builder.value(inner.inputs[2])
-    builder.emit("bias_relu", last, 2 * rows * width, x=y, bias=bias, rows=rows, width=width)
+    builder.emit("bias_relu", last, x=y, bias=bias, rows=rows, width=width)
 
 
 def backward(builder: Builder, group: Group) -> None:
     """Cut, then the linear layer's own."""
     d = builder.cotangent(group.nodes[-1])
     n = math.prod(d.shape)
-    builder.emit("relu_back", group.nodes[-1], n, d=d, y=builder.result(group.nodes[-1]), n=n)
+    builder.emit("relu_back", group.nodes[-1], d=d, y=builder.result(group.nodes[-1]), n=n)
     linear.bias_back(builder, group, d)
     linear.product_back(builder, group, d)
 
@@ -66,12 +66,34 @@ def forward_alone(builder: Builder, group: Group) -> None:
     """One pass, out of place."""
     (node,) = group.nodes
     y = builder.result(node)
-    builder.emit("relu", node, y.size, x=builder.value(node.inputs[0]), y=y, n=y.size)
+    builder.emit("relu", node, x=builder.value(node.inputs[0]), y=y, n=y.size)
 
 
 def backward_alone(builder: Builder, group: Group) -> None:
     """Cut where the result was cut."""
     (node,) = group.nodes
     d = builder.cotangent(node)
-    builder.emit("relu_back", node, d.size, d=d, y=builder.result(node), n=d.size)
+    builder.emit("relu_back", node, d=d, y=builder.result(node), n=d.size)
     builder.join(node.inputs[0], d, node)
+
+
+register(
+    Rule(
+        name="linear + relu",
+        covers=("linear", "relu"),
+        kernel="bias_relu",
+        stages=("train", "fill"),
+        match=linear.match_biased,
+        forward=forward,
+        backward=backward,
+        reason="bias and cut in one pass, in place",
+    ),
+    Rule(
+        name="relu",
+        covers=("relu",),
+        kernel="relu",
+        stages=("train", "fill"),
+        forward=forward_alone,
+        backward=backward_alone,
+    ),
+)

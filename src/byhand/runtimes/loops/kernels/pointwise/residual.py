@@ -3,15 +3,15 @@
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from byhand.runtimes.loops.lowering.builder import Builder, Group
-from byhand.runtimes.loops.machine.native import compiled, vector
+from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.rules import Group, Rule, register
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.views import vector
 
 
-@compiled
+@kernel
 def add_stream(memory, x, a, y, n):
     """y = x + a."""
     left, right, o = vector(memory, x, n), vector(memory, a, n), vector(memory, y, n)
@@ -19,7 +19,7 @@ def add_stream(memory, x, a, y, n):
         o[i] = left[i] + right[i]
 
 
-@compiled
+@kernel(rows="n", moves={"x": 1, "y": 1})
 def copy(memory, x, y, n):
     """y = x."""
     a, o = vector(memory, x, n), vector(memory, y, n)
@@ -27,7 +27,7 @@ def copy(memory, x, y, n):
         o[i] = a[i]
 
 
-@compiled
+@kernel
 def accumulate(memory, x, y, n):
     """y += x."""
     a, o = vector(memory, x, n), vector(memory, y, n)
@@ -35,16 +35,11 @@ def accumulate(memory, x, y, n):
         o[i] += a[i]
 
 
-@compiled
+@kernel
 def zero(memory, y, n, unless):
     """y = 0; not where `unless` says that a micro-batch before has written there."""
     if not unless:
         vector(memory, y, n)[:] = np.float32(0)
-
-
-def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """residual alone."""
-    return (node,)
 
 
 def forward(builder: Builder, group: Group) -> None:
@@ -52,7 +47,7 @@ def forward(builder: Builder, group: Group) -> None:
     (node,) = group.nodes
     x, a = map(builder.value, node.inputs)
     y = builder.result(node)
-    builder.emit("add_stream", node, y.size, x=x, a=a, y=y, n=y.size)
+    builder.emit("add_stream", node, x=x, a=a, y=y, n=y.size)
 
 
 def backward(builder: Builder, group: Group) -> None:
@@ -66,3 +61,15 @@ def backward(builder: Builder, group: Group) -> None:
         builder.join(sublayer, d_a, node)
     if builder.wants(stream):
         builder.join(stream, d_y, node)
+
+
+register(
+    Rule(
+        name="residual",
+        covers=("residual",),
+        kernel="add_stream",
+        stages=("train", "fill"),
+        forward=forward,
+        backward=backward,
+    )
+)

@@ -1,8 +1,8 @@
 """Kernels of `linear`: a matrix product, with the bias (and the residual stream) put in beforehand.
 
-Register tiles begin their sums with both (`tiled_gemm.py`). BLAS computes C = A B + beta C: with beta = 1 whatever
-stands in C is added at no cost, the bias, or the residual stream plus the bias, written there by a loop that would
-otherwise come after and read everything again.
+Register tiles begin their sums with both (`tiled_gemm.py`). BLAS (`gemm.py`) computes C = A B + beta C: with beta = 1
+whatever stands in C is added at no cost, the bias, or the residual stream plus the bias, written there by a loop that
+would otherwise come after and read everything again.
 """
 
 # pyright: reportMissingImports=false
@@ -13,27 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.vector.bfloat16 import half
-from byhand.runtimes.loops.lowering.builder import Builder, Group
-from byhand.runtimes.loops.lowering.ir import Buffer, Rows
-from byhand.runtimes.loops.machine.native import compiled, matrix, matrix_of_bits, matrix_of_halves, sgemm, vector
+from byhand.runtimes.loops.kernels.vector.bfloat16 import to_bfloat16
+from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.ir import Buffer, Product, Rows
+from byhand.runtimes.loops.lowering.rules import Group, Rule, register
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector
 
 F = np.float32
 
 
-@compiled
-def gemm(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
-    """C = op(A) op(B), added to C if `adds`."""
-    sgemm(blas[0], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, F(1.0), F(1.0) if adds else F(0.0))
-
-
-@compiled
-def gemm_bfloat16(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
-    """C = op(A) op(B), added to C if `adds`: A and B are bfloat16, C and all sums are float32."""
-    sgemm(blas[2], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, F(1.0), F(1.0) if adds else F(0.0))
-
-
-@compiled
+@kernel(rows="rows", moves={"y": "width"})
 def fill_bias(memory, y, bias, rows, width):
     """y[i,:] = bias."""
     o, b = matrix(memory, y, rows, width), vector(memory, bias, width)
@@ -42,7 +32,7 @@ def fill_bias(memory, y, bias, rows, width):
             o[i, c] = b[c]
 
 
-@compiled
+@kernel(rows="rows", moves={"y": "width", "x": "width"})
 def fill_residual(memory, y, x, bias, rows, width):
     """y[i,:] = x[i,:] + bias."""
     o, a, b = matrix(memory, y, rows, width), matrix(memory, x, rows, width), vector(memory, bias, width)
@@ -51,11 +41,11 @@ def fill_residual(memory, y, x, bias, rows, width):
             o[i, c] = a[i, c] + b[c]
 
 
-@compiled
+@kernel
 def column_sum(memory, d, out, copy, rows, width, adds):
     """out = sum over rows of d, four rows at a time; a copy of them in bfloat16 while they are near."""
     a, o = matrix(memory, d, rows, width), vector(memory, out, width)
-    bits, low = matrix_of_bits(memory, d, rows, width), matrix_of_halves(memory, copy, rows, width)
+    bits, low = matrix_of_bits(memory, d, rows, width), matrix_of_bfloat16(memory, copy, rows, width)
     if not adds:
         o[:] = F(0)
     fours = rows // 4 * 4
@@ -65,18 +55,24 @@ def column_sum(memory, d, out, copy, rows, width, adds):
         if copy:
             for k in range(i, i + 4):
                 for c in range(width):
-                    low[k, c] = half(bits[k, c])
+                    low[k, c] = to_bfloat16(bits[k, c])
     for i in range(fours, rows):
         for c in range(width):
             o[c] += a[i, c]
         if copy:
             for c in range(width):
-                low[i, c] = half(bits[i, c])
+                low[i, c] = to_bfloat16(bits[i, c])
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...]:
     """linear, with the transposition of its weight where the weight is another array's transpose."""
     return (*_transposed(node, graph), node)
+
+
+def match_biased(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """linear with a bias -> what is applied to its result alone."""
+    inner = graph.only(node.inputs[0], "linear")
+    return (inner, node) if inner and len(inner.inputs) > 2 and inner.inputs[1].node is None else None
 
 
 def match_residual(node: Any, graph: Any) -> tuple[Any, ...] | None:
@@ -111,7 +107,8 @@ def product(
     weight, stored_transposed = weight_of(group)
     x = builder.operand(node, builder.value(node.inputs[0]))
     left, right = Rows(x, first, math.prod(y.shape[:-1])), builder.operand(node, builder.value(weight))
-    builder.gemm(node, left, right, y, x.shape[-1], tb=stored_transposed, adds=adds, start=start, bias=bias)
+    inner = x.shape[-1]
+    builder.gemm(node, Product(left, right, y, inner, tb=stored_transposed, adds=adds, start=start, bias=bias))
 
 
 def product_back(builder: Builder, group: Group, d_y: Buffer, first: int = 0, into: Any = None) -> None:
@@ -127,12 +124,13 @@ def product_back(builder: Builder, group: Group, d_y: Buffer, first: int = 0, in
     d_weight, adds = builder.gradient(weight)
     x_read, d_read = Rows(builder.operand(node, builder.value(x)), first, rows), builder.operand(node, d_y, id(node))
     left, right = (d_read, x_read) if stored_transposed else (x_read, d_read)
-    builder.gemm(node, left, right, d_weight, inner=rows, ta=True, adds=adds)
+    builder.gemm(node, Product(left, right, d_weight, inner=rows, ta=True, adds=adds))
     if builder.wants(x):
         d_x, adds = into or builder.gradient(x)
         weight_read = builder.operand(node, builder.value(weight))
         d_rows = Rows(d_x, first, rows)
-        builder.gemm(node, d_read, weight_read, d_rows, inner=width, tb=not stored_transposed, adds=adds)
+        back = Product(d_read, weight_read, d_rows, inner=width, tb=not stored_transposed, adds=adds)
+        builder.gemm(node, back)
 
 
 def bias_back(builder: Builder, group: Group, d_y: Buffer) -> None:
@@ -142,7 +140,7 @@ def bias_back(builder: Builder, group: Group, d_y: Buffer) -> None:
         rows, width = math.prod(d_y.shape[:-1]), d_y.shape[-1]
         out, adds = builder.gradient(node.inputs[2])
         copy = builder.copy(d_y, id(node))
-        builder.emit("column_sum", node, rows * width, d=d_y, out=out, copy=copy, rows=rows, width=width, adds=adds)
+        builder.emit("column_sum", node, d=d_y, out=out, copy=copy, rows=rows, width=width, adds=adds)
 
 
 def biased_product(builder: Builder, group: Group, y: Buffer, first: int = 0) -> None:
@@ -179,7 +177,7 @@ def forward_residual(builder: Builder, group: Group) -> None:
         product(builder, group, y, 0, start=x, bias=bias)
         return
     if bias:
-        builder.emit("fill_residual", last, rows * width, y=y, x=x, bias=bias, rows=rows, width=width)
+        builder.emit("fill_residual", last, y=y, x=x, bias=bias, rows=rows, width=width)
     else:
         builder.emit("copy", last, 0, x=x, y=y, n=rows * width)
     product(builder, group, y, 1)
@@ -191,3 +189,26 @@ def backward_residual(builder: Builder, group: Group) -> None:
     bias_back(builder, group, d_y)
     product_back(builder, group, d_y)
     builder.join(group.nodes[-1].inputs[0], d_y, group.nodes[-1])
+
+
+register(
+    Rule(
+        name="linear + residual",
+        covers=(("transpose", ""), "linear", "residual"),
+        kernel="tiled_gemm",
+        stages=("train", "fill"),
+        match=match_residual,
+        forward=forward_residual,
+        backward=backward_residual,
+        reason="the product begins its sums with the stream, and the stream's cotangent is shared, not copied",
+    ),
+    Rule(
+        name="linear",
+        covers=(("transpose", ""), "linear"),
+        kernel="tiled_gemm",
+        stages=("train", "fill"),
+        match=match,
+        forward=forward,
+        backward=backward,
+    ),
+)

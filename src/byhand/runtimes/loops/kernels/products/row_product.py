@@ -18,33 +18,29 @@ import numpy as np
 
 from byhand.runtimes.loops.kernels.pointwise.gelu import CUBIC, TWO_K
 from byhand.runtimes.loops.kernels.products import linear
+from byhand.runtimes.loops.kernels.products.packed_weights import UPPER, columns_of, packed_weight
 from byhand.runtimes.loops.kernels.vector.exponential import exp
-from byhand.runtimes.loops.lowering.builder import Builder, Group
-from byhand.runtimes.loops.lowering.ir import OWN_SIGNAL, PART, PARTS, Buffer
-from byhand.runtimes.loops.machine.native import compiled, float_of_bits, matrix, vector
+from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.ir import PART, PARTS
+from byhand.runtimes.loops.lowering.rules import Group, Rule, register
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.views import float_of_bits, vector
 
 F = np.float32
 NONE, GELU, RELU = 0, 1, 2
-UPPER = np.int32(-0x10000)
 
 
-@compiled
-def columns_of(part, parts, width):
-    """Return the first and last column of a thread's part, on cache lines."""
-    size = (width + 16 * parts - 1) // (16 * parts) * 16
-    return min(part * size, width), min((part + 1) * size, width)
-
-
-@compiled
-def row_product(memory, words, x, weight, bias, stream, out, rows, inner, width, biased, added, gate, halves,
+@kernel(costly=True)
+def row_product(memory, words, x, weight, bias, stream, out, rows, inner, width, biased, added, gate, packs_bfloat16,
                 part, parts):  # fmt: skip
-    """out = gate(x W + bias) + stream, this thread's columns; with `halves` the weights are bfloat16."""
+    """out = gate(x W + bias) + stream, this thread's columns; with `packs_bfloat16` the weights are."""
     low, high = columns_of(part, parts, width)
     n = high - low
     if n <= 0:
         return
-    if halves:
-        dots_of_halves(memory, words, x, weight + low // 2 * inner, out + low, rows, inner, width, n)
+    if packs_bfloat16:
+        dots_of_bfloat16(memory, words, x, weight + low // 2 * inner, out + low, rows, inner, width, n)
     else:
         dots(memory, x, weight + low * inner, out + low, rows, inner, width, n)
     for b in range(rows):
@@ -125,7 +121,7 @@ def upper(word):
 
 
 @compiled
-def dots_of_halves(memory, words, x, weight, out, rows, inner, width, n):
+def dots_of_bfloat16(memory, words, x, weight, out, rows, inner, width, n):
     """As `dots`, with the weights of columns c and c + 1 in the halves of a word."""
     fours, twos = n // 4 * 4, rows // 2 * 2
     for c in range(0, fours, 4):
@@ -164,36 +160,6 @@ def dots_of_halves(memory, words, x, weight, out, rows, inner, width, n):
             memory[out + b * width + c] = s0
 
 
-@compiled
-def pack(memory, weight, packed, inner, width, transposed, part, parts):
-    """packed[c,i] = weight[i,c], this thread's columns; sixteen columns, a cache line, in a pass."""
-    low, high = columns_of(part, parts, width)
-    p = matrix(memory, packed, width, inner)
-    for first in range(low, high, 16):
-        for i in range(inner):
-            for c in range(first, min(first + 16, high)):
-                p[c, i] = memory[weight + c * inner + i] if transposed else memory[weight + i * width + c]
-
-
-@compiled
-def pack_halves(words, weight, packed, inner, width, transposed, part, parts):
-    """As `pack`, two columns in the halves of a word; the weights are bfloat16 already, their lower halves 0."""
-    low, high = columns_of(part, parts, width)
-    p = matrix(words, packed, (width + 1) // 2, inner)
-    across, down = (inner, 1) if transposed else (1, width)
-    for first in range(low, high, 16):
-        for i in range(inner):
-            for c in range(first, min(first + 16, high), 2):
-                place = weight + c * across + i * down
-                second = words[place + across] if c + 1 < width else np.int32(0)
-                p[c // 2, i] = ((words[place] >> np.int32(16)) & np.int32(0xFFFF)) | (second & UPPER)
-
-
-def meet(builder: Builder) -> None:
-    """Wait for all threads: what they have written in parts is whole."""
-    builder.emit("barrier", None, 0, own=OWN_SIGNAL, shares=PARTS)
-
-
 def product(builder: Builder, group: Group) -> None:
     """x W with what surrounds it: bias, gate or the residual stream."""
     node, last = linear.linear_node(group), group.nodes[-1]
@@ -201,26 +167,53 @@ def product(builder: Builder, group: Group) -> None:
     biased, added = len(node.inputs) > 2, last.equation.name == "residual"
     gate = {"gelu": GELU, "relu": RELU}.get(last.equation.name, NONE)
     rows, inner, width = math.prod(out.shape[:-1]), x.shape[-1], out.shape[-1]
-    weight = _packed(builder, group, inner, width)
-    builder.emit(
+    weight = packed_weight(builder, group, inner, width)
+    call = builder.emit(
         "row_product", last, 2 * rows * inner * width, x=x, weight=weight,
         bias=builder.value(node.inputs[2]) if biased else 0, stream=builder.value(last.inputs[0]) if added else 0,
         out=out, rows=rows, inner=inner, width=width, biased=int(biased), added=int(added), gate=gate,
-        halves=int(builder.halves), part=PART, parts=PARTS,
+        packs_bfloat16=int(builder.bfloat16_weights), part=PART, parts=PARTS,
     )  # fmt: skip
-    meet(builder)
+    call.label = group.rule.name
+    builder.meet()
 
 
-def _packed(builder: Builder, group: Group, inner: int, width: int) -> Buffer:
-    """Return the weight as the loops read it; packing it is a preparation of the plan, where it does not lie so."""
-    tensor, transposed = linear.weight_of(group)
-    weight = builder.value(tensor)
-    if transposed and not builder.halves:
-        return weight
-    shape, dtype = (((width + 1) // 2, inner), "int32") if builder.halves else ((width, inner), "float32")
-    packed = Buffer(f"{weight.name}:packed", shape, "input", dtype)
-    builder.prepare(
-        "pack_halves" if builder.halves else "pack", weight=weight, packed=packed, inner=inner, width=width,
-        transposed=int(transposed), part=PART, parts=PARTS,
-    )  # fmt: skip
-    return packed
+BY_PARTS = "the bias, the gate and the stream are added while the row is in the first cache"
+
+register(
+    Rule(
+        name="linear + residual",
+        covers=(("transpose", ""), "linear", "residual"),
+        kernel="row_product",
+        stages=("decode",),
+        match=linear.match_residual,
+        forward=product,
+        reason=BY_PARTS,
+    ),
+    Rule(
+        name="linear + gelu",
+        covers=("linear", "gelu"),
+        kernel="row_product",
+        stages=("decode",),
+        match=linear.match_biased,
+        forward=product,
+        reason=BY_PARTS,
+    ),
+    Rule(
+        name="linear + relu",
+        covers=("linear", "relu"),
+        kernel="row_product",
+        stages=("decode",),
+        match=linear.match_biased,
+        forward=product,
+        reason=BY_PARTS,
+    ),
+    Rule(
+        name="linear",
+        covers=(("transpose", ""), "linear"),
+        kernel="row_product",
+        stages=("decode",),
+        match=linear.match,
+        forward=product,
+    ),
+)

@@ -14,7 +14,9 @@ from __future__ import annotations
 from byhand.runtimes.loops.kernels.products.packing import LINE, VECTORS, pack_left, pack_right, vectors_of_panel
 from byhand.runtimes.loops.kernels.products.register_tile import put_tile
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS, copy_rows, get, put, transpose_tile
-from byhand.runtimes.loops.machine.native import ZERO, address_of, compiled
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import ZERO, compiled
+from byhand.runtimes.loops.machine.views import address_of
 
 WIDEST = VECTORS * LANES
 BLOCK = 160 * 1024  # float32 of B in a block: 640 KB of the second cache
@@ -82,7 +84,7 @@ def put_turned(base, tile, vectors, rows, width, c, start, row):
                 put(base + 4 * (c + j * row + r), value)
 
 
-@compiled
+@kernel(rows="m", moves={"a": "lda", "c": "ldc", "start": "ldc"}, costly=True)
 def tiled_gemm(memory, c, start, bias, a, b, m, n, k, lda, ldb, ldc, ta, tb, adds, room):
     """C (m, n) = start + bias + op(A) op(B), added to C if `adds`, row-major at offsets of `memory`.
 

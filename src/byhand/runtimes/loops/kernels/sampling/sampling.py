@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from byhand.runtimes.loops.kernels.threads.barrier import LATE, STOPPED
 from byhand.runtimes.loops.kernels.vector.exponential import exp
 from byhand.runtimes.loops.kernels.vector.largest import largest
-from byhand.runtimes.loops.machine.native import LATE, STOPPED, compiled, vector
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.views import vector
 
 F = np.float32
 
 
-@compiled
+@kernel
 def sample(memory, words, controls, signals, logits, allowed, tokens, position, drawn, order, rows, vocab, part,
            parts):  # fmt: skip
     """Draw the next token of each of this thread's streams.

@@ -13,34 +13,14 @@ import math
 
 import numpy as np
 
-from byhand.runtimes.loops.machine.native import compiled, vector
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.views import vector
 
 F = np.float32
 BLOCK = 1024
 
 
-@compiled
-def sum_shares(memory, controls, gradient, stride, shares, n, slot):
-    """gradient += the other shares' gradients, in order; controls[slot] += sum of squares.
-
-    Squares are added in float64 over blocks of float32, so that the norm of millions of numbers stays exact enough.
-    """
-    total = 0.0
-    for start in range(0, n, BLOCK):
-        width = min(BLOCK, n - start)
-        g = vector(memory, gradient + start, width)
-        for k in range(1, shares):
-            other = vector(memory, gradient + start + k * stride, width)
-            for i in range(width):
-                g[i] += other[i]
-        squares = F(0)
-        for i in range(width):
-            squares += g[i] * g[i]
-        total += squares
-    controls[slot] += total
-
-
-@compiled
+@kernel(computes="adamw")
 def adamw(memory, controls, theta, gradient, m, v, n, decay, slot, shares):
     """Update theta, m and v in place; nothing at all if loss or norm is not finite, or if a share has given up."""
     loss, squares = 0.0, 0.0
@@ -67,3 +47,24 @@ def adamw(memory, controls, theta, gradient, m, v, n, decay, slot, shares):
         first[i] = mean
         second[i] = square
         p[i] -= lr * (mean * correct1 / (np.sqrt(square * correct2) + eps) + wd * p[i])
+
+
+@kernel(computes="adamw")
+def sum_shares(memory, controls, gradient, stride, shares, n, slot):
+    """gradient += the other shares' gradients, in order; controls[slot] += sum of squares.
+
+    Squares are added in float64 over blocks of float32, so that the norm of millions of numbers stays exact enough.
+    """
+    total = 0.0
+    for start in range(0, n, BLOCK):
+        width = min(BLOCK, n - start)
+        g = vector(memory, gradient + start, width)
+        for k in range(1, shares):
+            other = vector(memory, gradient + start + k * stride, width)
+            for i in range(width):
+                g[i] += other[i]
+        squares = F(0)
+        for i in range(width):
+            squares += g[i] * g[i]
+        total += squares
+    controls[slot] += total

@@ -6,22 +6,24 @@ Products may read such numbers; what they add up stays float32. The range is flo
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.machine.native import compiled, matrix_of_bits, matrix_of_halves
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.views import matrix_of_bfloat16, matrix_of_bits
 
 U = np.uint32
 NAN = np.uint16(0x7FC0)
 
 
 @compiled
-def half(bits):
+def to_bfloat16(bits):
     """Return a float32's bits rounded to the nearest bfloat16's, ties to even; NaN stays NaN."""
     nearest = np.uint16((bits + U(0x7FFF) + ((bits >> U(16)) & U(1))) >> U(16))
     return NAN if bits & U(0x7FFFFFFF) > U(0x7F800000) else nearest
 
 
-@compiled
+@kernel
 def round_bfloat16(memory, x, copy, n):
     """copy = x in bfloat16."""
-    bits, o = matrix_of_bits(memory, x, 1, n), matrix_of_halves(memory, copy, 1, n)
+    bits, o = matrix_of_bits(memory, x, 1, n), matrix_of_bfloat16(memory, copy, 1, n)
     for i in range(n):
-        o[0, i] = half(bits[0, i])
+        o[0, i] = to_bfloat16(bits[0, i])

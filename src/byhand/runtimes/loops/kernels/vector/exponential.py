@@ -8,7 +8,8 @@ Source      Cephes, expf: the coefficients of the minimax polynomial of degree 5
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.machine.native import compiled, float_of_bits
+from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.views import float_of_bits
 
 F = np.float32
 

@@ -8,7 +8,8 @@ counts as larger than everything, so that it stays visible.
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.machine.native import compiled, float_of_bits, vector
+from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.views import float_of_bits, vector
 
 FLIP = np.int32(0x7FFFFFFF)
 

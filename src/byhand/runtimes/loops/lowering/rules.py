@@ -1,0 +1,88 @@
+"""Rules: which applications of equations become one group, by which kernels, and why it pays.
+
+A rule stands beside the kernels that it calls, and registers itself there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from byhand.engine import Node
+from byhand.runtimes.loops import kernels
+from byhand.runtimes.loops.graph.record import Graph
+from byhand.runtimes.loops.lowering.builder import Builder
+
+Stage = Literal["train", "fill", "decode"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Applications that one rule handles together, in the graph's order."""
+
+    rule: Rule
+    nodes: tuple[Node, ...]
+
+
+Emit = Callable[[Builder, Group], None]
+Matched = tuple[Any, ...] | None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a group of applications becomes calls.
+
+    covers    the equations, in order: a tuple holds alternatives, "" among them says that there may be none. The rule
+              is tried where the last one was applied
+    kernel    the kernel that computes the last one
+    stages    the plans that it serves: training and losses, filling the KV cache, decoding
+    match     the applications of the group whose last one is this, or None; not needed for an equation alone
+    backward  the calls of the way back, for training
+    reason    why it is faster; "" for the kernels of one equation alone
+    part_of   the composite equation whose parts these are
+    is_loss   it adds to the loss, so a plan of training may end in it
+    """
+
+    name: str
+    covers: tuple[str | tuple[str, ...], ...]
+    kernel: str
+    stages: tuple[Stage, ...]
+    forward: Emit
+    backward: Emit | None = None
+    match: Callable[[Any, Graph], Matched] | None = None
+    reason: str = ""
+    part_of: str = ""
+    is_loss: bool = False
+
+    @property
+    def ends(self) -> str:
+        """The last equation."""
+        last = self.covers[-1]
+        assert isinstance(last, str), f"{self.name} must end in one equation"
+        return last
+
+
+_registered: list[Rule] = []
+
+
+def register(*rules: Rule) -> None:
+    """Add rules; those of one stage have different names."""
+    for rule in rules:
+        if any(rule.name == other.name and set(rule.stages) & set(other.stages) for other in _registered):
+            raise ValueError(f"two rules are called {rule.name}")
+        _registered.append(rule)
+
+
+@cache
+def rules_of(stage: Stage) -> tuple[Rule, ...]:
+    """Return a stage's rules in the order in which they are tried: those that cover more first."""
+    kernels.load()
+    of_stage = (rule for rule in _registered if stage in rule.stages)
+    return tuple(sorted(of_stage, key=lambda rule: (-len(rule.covers), not rule.reason, rule.name)))
+
+
+def without(name: str) -> tuple[Rule, ...]:
+    """Return the rules of training without one of them, to see what it gives."""
+    return tuple(rule for rule in rules_of("train") if rule.name != name)

@@ -1,0 +1,48 @@
+"""Kernel: a compiled loop that a row of a plan's table calls, and what its file says about it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from byhand.runtimes.loops.machine.native import compiled
+
+RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")  # arguments that are no columns of a row
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What is known of a kernel.
+
+    operands  its columns in a row of a table, in order
+    rows      the operand that counts independent rows, which threads may divide among them; "": there is none
+    moves     how far each array moves for one of those rows: so many elements, or as many as that operand says
+    computes  the equation that it serves, where no rule says so: the update is not in the recorded graph
+    costly    it takes long to compile, so it is compiled first
+    """
+
+    name: str
+    function: Any
+    operands: tuple[str, ...]
+    rows: str = ""
+    moves: Mapping[str, str | int] = field(default_factory=dict)
+    computes: str = ""
+    costly: bool = False
+
+
+KERNELS: dict[str, Kernel] = {}
+
+
+def kernel(function: Callable[..., Any] | None = None, /, **facts: Any) -> Any:
+    """Register a function as a kernel, with facts about it (see `Kernel`), and compile it as `compiled` does."""
+    if function is None:
+        return lambda function: kernel(function, **facts)
+    name = function.__name__
+    if name in KERNELS:
+        raise ValueError(f"two kernels are called {name}")
+    operands = tuple(p for p in inspect.signature(function).parameters if p not in RESOURCES)
+    made = compiled(function)
+    KERNELS[name] = Kernel(name, made, operands, **facts)
+    return made

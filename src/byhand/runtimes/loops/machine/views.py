@@ -1,0 +1,80 @@
+"""Views of the arena for compiled loops: rows and matrices over memory, addresses, numbers as bits."""
+
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from llvmlite import ir
+
+from byhand.runtimes.loops.machine.native import intrinsic, types
+
+
+def view_of(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
+    """Return a row-major array over memory that somebody else keeps alive."""
+    size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [size]
+    for extent in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], extent))
+    array = context.make_array(kind)(context, builder)
+    data = builder.bitcast(data, context.get_data_type(kind.dtype).as_pointer())
+    import_module("numba.np.arrayobj").populate_array(
+        array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None
+    )
+    return array._getvalue()
+
+
+def _start(context: Any, builder: Any, kind: Any, memory: Any, offset: Any) -> Any:
+    """Return a pointer to the element of `memory` at this offset."""
+    return builder.gep(context.make_array(kind)(context, builder, memory).data, [offset])
+
+
+@intrinsic
+def vector(typingctx: Any, memory: Any, start: Any, n: Any) -> Any:
+    """Return n numbers from `start` on. Loops index such views: there the compiler knows that no index wraps."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = _start(context, builder, memory, args[0], args[1])
+        return view_of(context, builder, signature.return_type, data, [args[2]])
+
+    return types.Array(memory.dtype, 1, "C")(memory, types.int64, types.int64), codegen
+
+
+def _matrix(dtype: str) -> Any:
+    @intrinsic
+    def rows(typingctx: Any, memory: Any, start: Any, rows: Any, width: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = _start(context, builder, memory, args[0], args[1])
+            return view_of(context, builder, signature.return_type, data, [args[2], args[3]])
+
+        kind = types.Array(getattr(types, dtype) if dtype else memory.dtype, 2, "C")
+        return kind(memory, types.int64, types.int64, types.int64), codegen
+
+    return rows
+
+
+# (memory, start, rows, width): the rows (rows, width) from `start` on, counted in the memory's own elements
+matrix = _matrix("")
+matrix_of_bits = _matrix("uint32")  # each number as its bits
+matrix_of_bfloat16 = _matrix("uint16")  # twice as many numbers, 16 bits each
+
+
+@intrinsic
+def address_of(typingctx: Any, memory: Any) -> Any:
+    """Return the address of an array's first element."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ptrtoint(context.make_array(memory)(context, builder, args[0]).data, ir.IntType(64))
+
+    return types.int64(memory), codegen
+
+
+@intrinsic
+def float_of_bits(typingctx: Any, bits: Any) -> Any:
+    """Return the float32 with this bit pattern."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.FloatType())
+
+    return types.float32(types.int32), codegen
