@@ -14,8 +14,7 @@ slopes come from one vjp each.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,23 +34,30 @@ Slope = tuple[int, Index, Any]  # which result, which of its elements, d result 
 Arrays = Sequence[Any]
 
 
-def slopes(step: BackwardStep, slots: list[int], index: Index) -> Iterable[Slope]:
-    """Return the slope of every element of the results that one element changes, without those of no cotangent.
+def slopes(step: BackwardStep, slots: list[int], index: Index) -> Iterator[Slope]:
+    """Yield the slope of every element of the results that one element changes, except where the cotangent is zero.
 
     `slots` numbers the inputs in which the element's tensor stands.
     """
-    inputs = tuple(np.asarray(t.data) for t in step.node.inputs)
+    inputs = [np.asarray(t.data) for t in step.node.inputs]
     with np.errstate(all="ignore"):  # a second moment below zero, say
-        base, *moved = _around(step.node, inputs, slots, index)
-        changed = [(u != b) | (d != b) for b, u, d in zip(base, *moved, strict=True)]
-        reached = _places(step, changed)
+        around = _around(step.node, inputs, slots, index)
+        reached = [
+            ((up != base) | (down != base)) & np.asarray(d != 0)
+            for base, up, down, d in zip(*around, step.d_results, strict=True)
+        ]
+        columns = None
         exact = any(x.dtype.kind == "O" for x in inputs)  # a vjp keeps the form of exact numbers
-        found = None
-        if len(reached) > 1 and not exact:
-            found = _affine(step, inputs, slots, index, (base, *moved)) or _rows(
-                step, inputs, slots, index, reached, base
+        if sum(map(np.count_nonzero, reached)) > 1 and not exact:
+            columns = _affine(step, inputs, slots, index, around) or _rows(
+                step, inputs, slots, index, reached, around
             )
-    return _one_by_one(step, slots, index, reached) if found is None else found
+    if columns is None:
+        yield from _one_by_one(step, slots, index, reached)
+        return
+    for which, (column, mask, d) in enumerate(zip(columns, reached, step.d_results, strict=True)):
+        for place in _places(mask | (column != 0) & np.asarray(d != 0)):
+            yield which, place, column[place]
 
 
 def _around(node: Node, inputs: Arrays, slots: list[int], index: Index) -> list[Arrays]:
@@ -64,9 +70,9 @@ def _around(node: Node, inputs: Arrays, slots: list[int], index: Index) -> list[
 
 
 def _affine(
-    step: BackwardStep, inputs: Arrays, slots: list[int], index: Index, around: tuple[Arrays, ...]
-) -> list[Slope] | None:
-    """Return the slopes of results that are affine in the tensor; None where they are not."""
+    step: BackwardStep, inputs: Arrays, slots: list[int], index: Index, around: Sequence[Arrays]
+) -> Arrays | None:
+    """Return the column of each result if all are affine in the tensor, else None."""
     zero = np.zeros_like(inputs[slots[0]])
     at_zero, at_unit = (
         _forward(step.node, [changed if k in slots else x for k, x in enumerate(inputs)])
@@ -77,76 +83,62 @@ def _affine(
         slack = CLOSE * abs(column) + NOISE * (1.0 + abs(base).max(initial=0.0))
         if not ((abs(up - base - column) <= slack) & (abs(base - down - column) <= slack)).all():
             return None
-    places = _places(step, [column != 0 for column in columns])
-    return _agreeing([(which, place, columns[which][place]) for which, place in places], step, slots, index)
+    return columns if _agree(columns, step, slots, index) else None
 
 
 def _rows(
-    step: BackwardStep,
-    inputs: Arrays,
-    slots: list[int],
-    index: Index,
-    reached: list[tuple[int, Index]],
-    base: Arrays,
-) -> list[Slope] | None:
-    """Return the slopes of a result that works on each row, or matrix, of the tensor alone; else None."""
-    x = inputs[slots[0]]
-    if len(slots) > 1 or len(base) > 1:
+    step: BackwardStep, inputs: Arrays, slots: list[int], index: Index, reached: Arrays, around: Sequence[Arrays]
+) -> Arrays | None:
+    """Return the column of a result that works on each row, or matrix, of the tensor alone, else None."""
+    if len(slots) > 1 or len(reached) > 1:
         return None
+    node, (slot,), (whole,) = step.node, slots, around[0]
+    x, places = inputs[slot], _places(reached[0])
     for depth in range(x.ndim - 1, 0, -1):
-        row, inner = index[:depth], index[depth:]
-        if any(place[:depth] != row for _, place in reached):
+        row = index[:depth]
+        if any(place[:depth] != row for place in places):
             continue
-        found: list[Slope] = []
+        column = np.zeros_like(whole, dtype=x.dtype)
         count = max(1, LARGEST // x[row].size)
-        for start in range(0, len(reached), count):
-            some = [place for _, place in reached[start : start + count]]
-            copies = [np.stack([x[row]] * len(some)) if k in slots else a for k, a in enumerate(inputs)]
+        for some in (places[start : start + count] for start in range(0, len(places), count)):
+            copies = np.stack([x[row]] * len(some))
             try:
-                result, saved = step.node.equation.forward(*copies, **step.node.static)
+                result, saved = node.equation.forward(*inputs[:slot], copies, *inputs[slot + 1 :], **node.static)
             except (ShapeError, ValueError):
                 break
-            (whole,) = base
-            expected = whole[row]
-            if result.shape != (len(some), *expected.shape) or not np.allclose(result, expected, CLOSE, NOISE):
+            alone = result.shape[1:] == whole[row].shape and np.allclose(result, whole[row], CLOSE, NOISE)
+            if not alone or len(result) != len(some):
                 break
             d = np.zeros_like(result)
             for copy, place in enumerate(some):
                 d[(copy, *place[depth:])] = 1.0
-            d_copies = step.node.equation.vjp(saved, d, **step.node.static)[slots[0]]
-            found += [(0, place, d_copies[(copy, *inner)]) for copy, place in enumerate(some)]
+            d_copies = node.equation.vjp(saved, d, **node.static)[slot]
+            for copy, place in enumerate(some):
+                column[place] = d_copies[(copy, *index[depth:])]
         else:
-            return _agreeing(found, step, slots, index)
+            return [column] if _agree([column], step, slots, index) else None
     return None
 
 
-def _one_by_one(
-    step: BackwardStep, slots: list[int], index: Index, reached: list[tuple[int, Index]]
-) -> Iterator[Slope]:
+def _one_by_one(step: BackwardStep, slots: list[int], index: Index, reached: Arrays) -> Iterator[Slope]:
     """Yield each slope by a vjp of its own."""
     node = step.node
-    for which, place in reached:
+    for which, place in ((which, place) for which, mask in enumerate(reached) for place in _places(mask)):
         alone = [namespace(x).zeros_like(x) for x in step.d_results]
         alone[which][place] = 1.0
         d_inputs = node.equation.vjp(node.saved, alone[0] if len(alone) == 1 else tuple(alone), **node.static)
         yield which, place, sum(d_inputs[k][index] for k in slots)
 
 
-def _agreeing(found: list[Slope], step: BackwardStep, slots: list[int], index: Index) -> list[Slope] | None:
-    """Return the slopes if cotangents times slopes add up to the gradient, up to rounding."""
-    parts = [float(step.d_results[which][place]) * float(slope) for which, place, slope in found]
-    gradient = math.fsum(float(d[index]) for k in slots if (d := step.d_inputs[k]) is not None)
-    scale = math.fsum(map(abs, parts))
-    return found if abs(math.fsum(parts) - gradient) <= CLOSE * scale else None
+def _agree(columns: Arrays, step: BackwardStep, slots: list[int], index: Index) -> bool:
+    """Return whether cotangents times slopes add up to the gradient, but for rounding."""
+    parts = [np.asarray(d, np.float64) * column for d, column in zip(step.d_results, columns, strict=True)]
+    gradient = sum(float(d[index]) for k in slots if (d := step.d_inputs[k]) is not None)
+    return bool(abs(sum(map(np.sum, parts)) - gradient) <= CLOSE * sum(abs(part).sum() for part in parts))
 
 
-def _places(step: BackwardStep, wanted: Iterable[Any]) -> list[tuple[int, Index]]:
-    """Return the elements of the results that are wanted and have a cotangent."""
-    return [
-        (which, tuple(place))
-        for which, (mask, d) in enumerate(zip(wanted, step.d_results, strict=True))
-        for place in np.argwhere(np.asarray(mask) & np.asarray(d != 0)).tolist()
-    ]
+def _places(mask: Any) -> list[Index]:
+    return list(map(tuple, np.argwhere(mask).tolist()))
 
 
 def _forward(node: Node, inputs: list[Any]) -> Arrays:
