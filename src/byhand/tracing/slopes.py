@@ -28,6 +28,7 @@ from byhand.tracing.tracer import perturbed
 FAR = 2.0**60  # length of the unit vector: adding a bias to its products does not change a digit of them
 CLOSE = 1e-4  # relative; above float32's rounding in long sums
 NOISE = 1e-10  # relative to the largest result; above float64's rounding
+ROUNDED = 64  # times the precision and the largest slope: what rounding does to a small one
 LARGEST = 1 << 22  # elements of an array of copies
 
 Slope = tuple[int, Index, Any]  # which result, which of its elements, d result / d element
@@ -80,7 +81,8 @@ def _affine(
     )
     columns = [(unit - nothing) / FAR for unit, nothing in zip(at_unit, at_zero, strict=True)]
     for column, base, up, down in zip(columns, *around, strict=True):
-        slack = CLOSE * abs(column) + NOISE * (1.0 + abs(base).max(initial=0.0))
+        rounding = ROUNDED * np.finfo(column.dtype).eps * abs(column).max(initial=0.0)
+        slack = CLOSE * abs(column) + rounding + NOISE * (1.0 + abs(base).max(initial=0.0))
         if not ((abs(up - base - column) <= slack) & (abs(base - down - column) <= slack)).all():
             return None
     return columns if _agree(columns, step, slots, index) else None
