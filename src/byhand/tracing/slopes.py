@@ -26,9 +26,9 @@ from byhand.errors import ShapeError
 from byhand.tracing.tracer import perturbed
 
 FAR = 2.0**60  # length of the unit vector: adding a bias to its products does not change a digit of them
-CLOSE = 1e-4  # relative; above float32's rounding in long sums
-NOISE = 1e-10  # relative to the largest result; above float64's rounding
-ROUNDED = 64  # times the precision and the largest slope: what rounding does to a small one
+NOISE = 1e-10  # of the largest result: what float64's rounding may make of a difference
+ROUNDED = 64  # times the precision: what rounding may make of one number
+SUMMED = 2048  # and of a long sum
 LARGEST = 1 << 22  # elements of an array of copies
 
 Slope = tuple[int, Index, Any]  # which result, which of its elements, d result / d element
@@ -50,9 +50,7 @@ def slopes(step: BackwardStep, slots: list[int], index: Index) -> Iterator[Slope
         columns = None
         exact = any(x.dtype.kind == "O" for x in inputs)  # a vjp keeps the form of exact numbers
         if sum(map(np.count_nonzero, reached)) > 1 and not exact:
-            columns = _affine(step, inputs, slots, index, around) or _rows(
-                step, inputs, slots, index, reached, around
-            )
+            columns = _affine(step, inputs, slots, index, around) or _rows(step, inputs, slots, index, reached)
     if columns is None:
         yield from _one_by_one(step, slots, index, reached)
         return
@@ -63,7 +61,7 @@ def slopes(step: BackwardStep, slots: list[int], index: Index) -> Iterator[Slope
 
 def _around(node: Node, inputs: Arrays, slots: list[int], index: Index) -> list[Arrays]:
     """Return the results in float64 as they are, and with 1 added to the element and taken from it."""
-    doubles = [x.astype(np.float64) if x.dtype.kind in "fO" else x for x in inputs]
+    doubles = _doubles(inputs)
     return [
         _forward(node, [perturbed(x, index, by) if k in slots else x for k, x in enumerate(doubles)])
         for by in (0.0, 1.0, -1.0)
@@ -74,33 +72,37 @@ def _affine(
     step: BackwardStep, inputs: Arrays, slots: list[int], index: Index, around: Sequence[Arrays]
 ) -> Arrays | None:
     """Return the column of each result if all are affine in the tensor, else None."""
-    zero = np.zeros_like(inputs[slots[0]])
-    at_zero, at_unit = (
-        _forward(step.node, [changed if k in slots else x for k, x in enumerate(inputs)])
-        for changed in (zero, perturbed(zero, index, FAR))
-    )
-    columns = [(unit - nothing) / FAR for unit, nothing in zip(at_unit, at_zero, strict=True)]
-    for column, base, up, down in zip(columns, *around, strict=True):
-        rounding = ROUNDED * np.finfo(column.dtype).eps * abs(column).max(initial=0.0)
-        slack = CLOSE * abs(column) + rounding + NOISE * (1.0 + abs(base).max(initial=0.0))
+
+    def columns(arrays: Arrays) -> Arrays:
+        zero = np.zeros_like(arrays[slots[0]])
+        at_zero, at_unit = (
+            _forward(step.node, [changed if k in slots else x for k, x in enumerate(arrays)])
+            for changed in (zero, perturbed(zero, index, FAR))
+        )
+        return [(unit - nothing) / FAR for unit, nothing in zip(at_unit, at_zero, strict=True)]
+
+    expected = columns(_doubles(inputs))
+    for column, base, up, down in zip(expected, *around, strict=True):
+        slack = ROUNDED * np.finfo(np.float64).eps * abs(column) + NOISE * abs(base).max(initial=0.0)
         if not ((abs(up - base - column) <= slack) & (abs(base - down - column) <= slack)).all():
             return None
-    return columns if _agree(columns, step, slots, index) else None
+    found = expected if inputs[slots[0]].dtype == np.float64 else columns(inputs)
+    return found if _agree(found, step, slots, index) else None
 
 
-def _rows(
-    step: BackwardStep, inputs: Arrays, slots: list[int], index: Index, reached: Arrays, around: Sequence[Arrays]
-) -> Arrays | None:
+def _rows(step: BackwardStep, inputs: Arrays, slots: list[int], index: Index, reached: Arrays) -> Arrays | None:
     """Return the column of a result that works on each row, or matrix, of the tensor alone, else None."""
     if len(slots) > 1 or len(reached) > 1:
         return None
-    node, (slot,), (whole,) = step.node, slots, around[0]
+    node, (slot,) = step.node, slots
     x, places = inputs[slot], _places(reached[0])
+    (whole,) = _forward(node, inputs)
+    precision = ROUNDED * np.finfo(whole.dtype).eps
     for depth in range(x.ndim - 1, 0, -1):
         row = index[:depth]
         if any(place[:depth] != row for place in places):
             continue
-        column = np.zeros_like(whole, dtype=x.dtype)
+        column = np.zeros_like(whole)
         count = max(1, LARGEST // x[row].size)
         for some in (places[start : start + count] for start in range(0, len(places), count)):
             copies = np.stack([x[row]] * len(some))
@@ -108,7 +110,7 @@ def _rows(
                 result, saved = node.equation.forward(*inputs[:slot], copies, *inputs[slot + 1 :], **node.static)
             except (ShapeError, ValueError):
                 break
-            alone = result.shape[1:] == whole[row].shape and np.allclose(result, whole[row], CLOSE, NOISE)
+            alone = result.shape[1:] == whole[row].shape and np.allclose(result, whole[row], precision, precision)
             if not alone or len(result) != len(some):
                 break
             d = np.zeros_like(result)
@@ -136,13 +138,18 @@ def _agree(columns: Arrays, step: BackwardStep, slots: list[int], index: Index) 
     """Return whether cotangents times slopes add up to the gradient, but for rounding."""
     parts = [np.asarray(d, np.float64) * column for d, column in zip(step.d_results, columns, strict=True)]
     gradient = sum(float(d[index]) for k in slots if (d := step.d_inputs[k]) is not None)
-    return bool(abs(sum(map(np.sum, parts)) - gradient) <= CLOSE * sum(abs(part).sum() for part in parts))
+    precision = SUMMED * np.finfo(columns[0].dtype).eps
+    return bool(abs(sum(map(np.sum, parts)) - gradient) <= precision * sum(abs(part).sum() for part in parts))
 
 
 def _places(mask: Any) -> list[Index]:
     return list(map(tuple, np.argwhere(mask).tolist()))
 
 
-def _forward(node: Node, inputs: list[Any]) -> Arrays:
+def _doubles(arrays: Arrays) -> Arrays:
+    return [x.astype(np.float64, copy=False) if x.dtype.kind in "fO" else x for x in arrays]
+
+
+def _forward(node: Node, inputs: Arrays) -> Arrays:
     result, _ = node.equation.forward(*inputs, **node.static)
     return result if isinstance(result, tuple) else (result,)

@@ -57,7 +57,7 @@ class Options:
     lang: Literal["en", "zh"] = "en"
     """Language of the answer."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Print JSON, with every term."""
+    """Print JSON: the arithmetic as a tree of numbers with names."""
 
 
 def main(arguments: list[str]) -> int:
