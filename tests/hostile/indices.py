@@ -41,6 +41,6 @@ def attack(seed: int, folder: Path) -> None:
     explanation = accepted(target, lambda: explainer().explain(name, index, grad, depth, terms))
     if explanation is not None:
         tensor = None if name not in explainer().names() or ("." in name and name.rpartition(".")[2] in (
-            "m", "v", "theta", "update")) else explainer().watched.tensor(name)  # fmt: skip
+            "m", "v", "theta", "update")) else explainer().trace.tensor(name)  # fmt: skip
         assert tensor is None or np.ndim(tensor.data) == len(index)
         accepted(target, lambda: (text(explanation, rng.choice(("en", "zh")), terms), explanation.as_json()))

@@ -72,7 +72,7 @@ def test_values_and_gradients_of_every_tensor(trained, dtype, relative):
     expected = activations(trained)
     model = bh.TinyGPT(CONFIG, arrays={n: a.astype(dtype) for n, a in trained.items()})
     explainer = Explainer(model, [list(PROMPT[:-1])], [list(PROMPT[1:])])
-    assert set(expected) == {*model.parameters(), *explainer.watched.made}
+    assert set(expected) == {*model.parameters(), *explainer.trace.made}
     rng = np.random.default_rng(6)
     for name, tensor in expected.items():
         value, gradient = tensor.detach().numpy(), tensor.grad.numpy()

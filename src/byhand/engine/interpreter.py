@@ -1,6 +1,6 @@
 """What applying an equation means, decided by context and in this one place.
 
-`Evaluate` computes; `Record` computes and leaves a `Node`. Watching, planning and compiling are further
+`Evaluate` computes; `Record` computes and leaves a `Node`. Tracing, planning and compiling are further
 interpreters of the same two methods. `scope` gives applications their dotted names.
 """
 

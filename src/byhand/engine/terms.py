@@ -5,8 +5,9 @@ parts in Python's float64, so a tree that names the right numbers adds up to the
 that does not is caught by the tests. `explain`, the worked pages and the explorer all print these trees.
 """
 
+import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,30 @@ class Term:
     op: str = ""
     parts: tuple["Term", ...] = ()
     source: tuple[int, Index] | None = None
+
+    def as_json(self, inputs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the tree, ready for JSON; `inputs` describes each input, by its number, where a leaf was read.
+
+        A part that stands in several places is written out once, with an `id`; its other places hold a `ref` to it.
+        """
+        written: dict[int, dict[str, Any]] = {}
+        ids = itertools.count(1)
+
+        def tree(term: Term) -> dict[str, Any]:
+            if id(term) in written:
+                first = written[id(term)]
+                first["id"] = first.get("id") or next(ids)
+                return {"ref": first["id"], "label": term.label, "value": term.value}
+            plain: dict[str, Any] = {"label": term.label, "value": term.value}
+            if term.source:
+                which, index = term.source
+                plain["source"] = {**inputs[which], "index": list(index)}
+            if term.op:
+                plain |= {"op": term.op, "parts": [tree(part) for part in term.parts]}
+                written[id(term)] = plain
+            return plain
+
+        return tree(self)
 
 
 def number(value: Any, label: str = "") -> Term:

@@ -1,53 +1,66 @@
-"""Watching a computation: every application in order, every result by its dotted name.
+"""Trace: the values and applications of one pass with their names, and the way back from its result.
 
-`Watch` records as the engine does and keeps the tensors; `Nudge` computes the same, with one element of one result
-moved, which is what a central difference needs.
+A trace answers for any element: `terms` gives the arithmetic that made it, `backward().contributions` what each
+use of it adds to its gradient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from byhand.engine import Equation, Evaluate, Node, Record, Tensor, interpreting
+from byhand.engine import BackwardStep, Node, Tensor, Term, interpreting, walk_back
 from byhand.engine.arrays import namespace
-from byhand.engine.interpreter import full_name
 from byhand.engine.terms import Index
+from byhand.tracing.gradients import Gradients
+from byhand.tracing.tracer import Application, Tracer
 
 
 @dataclass(frozen=True, eq=False)
-class Application:
-    """An equation as it was applied: to what, with which settings, with which results, as number so-and-so."""
+class Trace:
+    """A finished pass.
 
-    number: int
-    name: str
-    equation: Equation
-    inputs: tuple[Tensor, ...]
-    static: dict[str, Any]
-    results: tuple[Tensor, ...]
-
-    def result_names(self) -> tuple[str, ...]:
-        """Return the name of each result: the application's own, or `attn.q`, `attn.k`, `attn.v` for three."""
-        name = self.name or f"{self.equation.name}.{self.number}"
-        if len(self.results) == 1:
-            return (name,)
-        place, dot, _ = name.rpartition(".")
-        return tuple(f"{place}{dot}{letter.strip()}" for letter in self.equation.result.name.split(","))
-
-
-@dataclass(frozen=True, eq=False)
-class Watched:
-    """A finished computation.
-
-    made    by name: which application made the tensor, and as which of its results
+    result  what the computation returned
+    made    by name: the application that made the tensor, and as which of its results
     leaves  by name: tensors that nothing made, such as parameters and tokens
     """
 
+    result: Tensor
     applications: tuple[Application, ...]
     made: dict[str, tuple[Application, int]]
     leaves: dict[str, Tensor]
     names: dict[int, str] = field(repr=False)
+
+    @classmethod
+    def of(cls, compute: Callable[[], Tensor], tracer: Tracer | None = None) -> Trace:
+        """Run a computation and return its trace."""
+        tracer = tracer or Tracer()
+        with interpreting(tracer):
+            result = compute()
+        return cls.collect(result, tuple(tracer.applications))
+
+    @classmethod
+    def collect(cls, result: Tensor, applications: tuple[Application, ...]) -> Trace:
+        """Name every tensor of these applications."""
+        made: dict[str, tuple[Application, int]] = {}
+        leaves: dict[str, Tensor] = {}
+        names: dict[int, str] = {}
+        for application in applications:
+            for tensor, symbol in zip(application.inputs, application.equation.inputs, strict=False):
+                if id(tensor) not in names:
+                    names[id(tensor)] = name = _unused(tensor.name or symbol.name, leaves, made)
+                    leaves[name] = tensor
+            for which, (name, tensor) in enumerate(zip(application.result_names(), application.results, strict=True)):
+                names[id(tensor)] = name = _unused(name, leaves, made)
+                made[name] = (application, which)
+        return cls(result, applications, made, leaves, names)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Every array by name: leaves first, then results in the order in which they were computed."""
+        return {name: tensor.data for name, tensor in self._tensors().items()}
 
     def tensor(self, name: str) -> Tensor:
         """Return the tensor of this name."""
@@ -56,76 +69,59 @@ class Watched:
         application, which = self.made[name]
         return application.results[which]
 
-    def result_names(self, node: Node) -> tuple[str, ...]:
-        """Return the names of the results of a recorded application."""
-        results = next(a.results for a in self.applications if a.results[0].node is node)
-        return tuple(map(self.name, results))
-
     def name(self, tensor: Tensor) -> str:
-        """Return the name of a tensor of this computation."""
+        """Return the name of a tensor of this pass."""
         return self.names[id(tensor)]
 
+    def result_names(self, node: Node) -> tuple[str, ...]:
+        """Return the names of the results of a recorded application."""
+        return tuple(map(self.name, self._of_node[id(node)].results))
 
-class Watch(Record):
-    """Record, and keep each application."""
+    def terms(self, name: str, index: Index) -> Term:
+        """Return the arithmetic of one element that an application made."""
+        application, which = self.made[name]
+        asked = {"which": which} if len(application.results) > 1 else {}
+        data = tuple(t.data for t in application.inputs)
+        result = application.results[which].data
+        return application.equation.terms(index, data, result, **application.static, **asked)
 
-    def __init__(self) -> None:
-        self.applications: list[Application] = []
+    def backward(
+        self, d_result: Any = None, settle: Callable[[BackwardStep], tuple[Any, ...]] | None = None
+    ) -> Gradients:
+        """Walk back from the result with its cotangent, 1 everywhere if not given; `settle` as in `walk_back`."""
+        xp = namespace(self.result.data)
+        d = xp.ones(self.result.shape, dtype=self.result.dtype) if d_result is None else d_result
+        return Gradients.collect(self.name(self.result), d, tuple(walk_back(self.result, d, settle)), self)
 
-    def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
-        """Record the application and remember it."""
-        result = super().apply(equation, inputs, static, name)
-        results = result if isinstance(result, tuple) else (result,)
-        number = len(self.applications)
-        self.applications.append(Application(number, full_name(name), equation, inputs, static, results))
-        return result
+    def as_json(self) -> dict[str, Any]:
+        """Return the pass without its numbers, ready for JSON: every tensor and every application by name."""
+        return {
+            "result": self.name(self.result),
+            "tensors": {name: _described(tensor) for name, tensor in self._tensors().items()},
+            "applications": [self._application(application) for application in self.applications],
+        }
 
+    def _application(self, application: Application) -> dict[str, Any]:
+        equation = application.equation
+        letters = (letter.strip() for letter in equation.result.name.split(","))
+        return {
+            "name": application.name,
+            "equation": equation.name,
+            "static": application.static,
+            "inputs": {s.name: self.name(t) for s, t in zip(equation.inputs, application.inputs, strict=False)},
+            "results": {s: self.name(t) for s, t in zip(letters, application.results, strict=True)},
+        }
 
-class Nudge(Evaluate):
-    """Compute with `step` added to one element of one result of the application with this number."""
+    def _tensors(self) -> dict[str, Tensor]:
+        return self.leaves | {name: application.results[which] for name, (application, which) in self.made.items()}
 
-    def __init__(self, number: int, which: int, index: Index, step: float) -> None:
-        self.target, self.which, self.index, self.step = number, which, index, step
-        self.count = 0
-
-    def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
-        """Compute, and move the element if this is the application."""
-        result = super().apply(equation, inputs, static, name)
-        if self.count == self.target:
-            tensor = result[self.which] if isinstance(result, tuple) else result
-            tensor.data = moved(tensor.data, self.index, self.step)
-        self.count += 1
-        return result
-
-
-def moved(x: Any, index: Index, step: float) -> Any:
-    """Return a copy of the array with `step` added to one element."""
-    copy = namespace(x).asarray(x, copy=True)
-    copy[index] += step
-    return copy
-
-
-def watch(compute: Callable[[], Tensor]) -> tuple[Tensor, Watched]:
-    """Run a computation; return its result and everything that happened on the way."""
-    with interpreting(Watch()) as interpreter:
-        result = compute()
-    return result, collect(tuple(interpreter.applications))  # pyright: ignore[reportAttributeAccessIssue]
+    @cached_property
+    def _of_node(self) -> dict[int, Application]:
+        return {id(a.results[0].node): a for a in self.applications if a.results[0].node is not None}
 
 
-def collect(applications: tuple[Application, ...]) -> Watched:
-    """Name every tensor of these applications."""
-    made: dict[str, tuple[Application, int]] = {}
-    leaves: dict[str, Tensor] = {}
-    names: dict[int, str] = {}
-    for application in applications:
-        for tensor, symbol in zip(application.inputs, application.equation.inputs, strict=False):
-            if id(tensor) not in names:
-                names[id(tensor)] = name = _unused(tensor.name or symbol.name, leaves, made)
-                leaves[name] = tensor
-        for which, (name, tensor) in enumerate(zip(application.result_names(), application.results, strict=True)):
-            names[id(tensor)] = name = _unused(name, leaves, made)
-            made[name] = (application, which)
-    return Watched(applications, made, leaves, names)
+def _described(tensor: Tensor) -> dict[str, Any]:
+    return {"shape": list(tensor.shape), "dtype": str(tensor.dtype), "requires_grad": tensor.requires_grad}
 
 
 def _unused(name: str, *taken: dict[str, Any]) -> str:

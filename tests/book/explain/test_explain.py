@@ -12,9 +12,9 @@ from byhand.book.explain.explainer import Explainer, explain
 from byhand.book.explain.explanation import ExplainError
 from byhand.book.explain.text import text
 from byhand.book.numbers import arithmetic
-from byhand.engine import Composite, Tensor, registry, walk_back
+from byhand.engine import Composite, Tensor, registry
 from byhand.tracing.contributions import contributions
-from byhand.tracing.trace import watch
+from byhand.tracing.trace import Trace
 
 SHAPE = {"vocab_size": 7, "seq_len": 4, "d_model": 4, "n_layers": 2, "n_heads": 2}
 CONFIGS = {
@@ -44,12 +44,12 @@ def config(request):
 def test_terms_add_up_to_the_value(config, dtype):
     explainer = Explainer(model_of(config, dtype), TOKENS, TARGETS)
     rng = np.random.default_rng(2)
-    for name in explainer.watched.made:
-        shape = explainer.watched.tensor(name).shape
+    for name in explainer.trace.made:
+        shape = explainer.trace.tensor(name).shape
         for _ in range(3):
             index = tuple(int(rng.integers(n)) for n in shape)
             e = explainer.explain(name, index)
-            assert e.value == float(explainer.watched.tensor(name).data[index])
+            assert e.value == float(explainer.trace.tensor(name).data[index])
             assert abs(e.total - e.value) <= PRECISION[dtype] * max(e.scale, abs(e.value)), e.target
             assert math.fsum(t.value for t in e.terms) == pytest.approx(e.total, rel=1e-12, abs=1e-15)
 
@@ -90,15 +90,17 @@ def test_contributions_of_every_equation(stem):
         )
 
     with np.errstate(invalid="ignore"):
-        result, watched = watch(loss)
-    steps = list(walk_back(result, np.ones((1, 1))))
-    assert set(worked.gradients) <= set(watched.leaves)
+        trace = Trace.of(loss)
+    steps = trace.backward(np.ones((1, 1))).steps
+    assert set(worked.gradients) <= set(trace.leaves)
     for name, gradient in worked.gradients.items():
         if stem in ("top_k", "top_p"):
             continue  # what is dropped is -inf, which no product carries on: their derivative is tested beside them
         for index, expected in np.ndenumerate(array(gradient)):
             found = [
-                contribution.value for s in steps for contribution in contributions(s, inputs[name], index, watched)
+                contribution.value
+                for s in steps
+                for contribution in contributions(s, inputs[name], index, trace.result_names(s.node))
             ]
             assert math.fsum(found) == pytest.approx(expected, rel=1e-12, abs=1e-12), (name, index)
 

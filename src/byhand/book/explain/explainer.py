@@ -14,7 +14,7 @@ from typing import Any
 
 from byhand.book.explain import remarks as notes
 from byhand.book.explain.explanation import ExplainError, Explanation
-from byhand.book.explain.gradient import Gradients, central_difference
+from byhand.book.explain.gradient import central_difference, explain_gradient, norm, require
 from byhand.book.explain.update import PARTS, Clipping, explain_update
 from byhand.book.explain.value import check_index, explain_value
 from byhand.engine import Tensor
@@ -22,7 +22,8 @@ from byhand.engine.arrays import namespace
 from byhand.engine.terms import Index
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
-from byhand.tracing.trace import watch
+from byhand.tracing.gradients import Gradients
+from byhand.tracing.trace import Trace
 
 MOST = 2000  # explanations of the numbers behind one: eight terms to a depth of four are 585
 
@@ -33,11 +34,12 @@ def explain(
     targets: Any,
     name: str,
     index: Sequence[int] = (),
+    *,
     grad: bool = False,
     depth: int = 1,
+    width: int = 8,
     optimizer: AdamW | None = None,
     max_grad_norm: float = 0.0,
-    width: int = 8,
 ) -> Explanation:
     """Explain one element of a parameter, activation, the logits, the loss, or of an update.
 
@@ -73,12 +75,12 @@ class Explainer:
             (lambda m: m.forward_logits(tokens)) if targets is None else (lambda m: m.loss(tokens, targets))
         )
         self.has_loss = targets is not None
-        self.result, self.watched = watch(lambda: self.compute(model))
+        self.trace = Trace.of(lambda: self.compute(model))
 
     def names(self) -> list[str]:
         """Return everything that can be explained, in the order in which it is computed; updates last."""
         updates = [f"{p}.{part}" for p in self.model.parameters() for part in PARTS]
-        return [*self.model.parameters(), *self.watched.made, *(updates if self.has_loss else [])]
+        return [*self.model.parameters(), *self.trace.made, *(updates if self.has_loss else [])]
 
     def explain(self, name: str, index: Index, grad: bool = False, depth: int = 1, width: int = 8) -> Explanation:
         """Explain one element, its inputs too if depth is above 1."""
@@ -91,17 +93,17 @@ class Explainer:
 
     def central_difference(self, name: str, index: Index) -> float:
         """Return (loss(x + h) - loss(x - h)) / 2h for one element, computed in float64 on the spot."""
-        return central_difference(self.model, self.compute, self.watched, name, index)
+        return central_difference(self.model, self.compute, self.trace, name, index)
 
     def clipping(self) -> Clipping:
         """Return what training does to the gradients before the update."""
-        return Clipping(self._gradients.norm(self.model.parameters()), self.max_grad_norm)
+        return Clipping(norm(self._gradients, self.model.parameters()), self.max_grad_norm)
 
     @cached_property
     def _gradients(self) -> Gradients:
         if not self.has_loss:
             raise ExplainError("a gradient needs a loss. Give targets.")
-        return Gradients(self.result, self.watched)
+        return self.trace.backward()
 
     def _deepen(self, explanation: Explanation, depth: int, width: int, left: Iterator[int]) -> Explanation:
         """Explain what it was made from, too; ExplainError when none of the MOST explanations is `left`."""
@@ -109,7 +111,7 @@ class Explainer:
             return explanation
         children = []
         for source in explanation.sources[:width]:
-            if source.grad or source.name in self.watched.made or self._parameter_of(source.name):
+            if source.grad or source.name in self.trace.made or self._parameter_of(source.name):
                 if next(left, None) is None:
                     raise ExplainError(
                         f"it was made from more than {MOST} numbers in so many steps. Use less depth or fewer terms."
@@ -126,15 +128,15 @@ class Explainer:
         parameter = self._parameter_of(name)
         if parameter:
             return self._update(name, parameter, index)
-        if name in self.watched.leaves:
-            tensor = self.watched.leaves[name]
+        if name in self.trace.leaves:
+            tensor = self.trace.leaves[name]
             check_index(name, index, tensor.shape)
             note = notes.PARAMETER if tensor.requires_grad else notes.GIVEN
             return Explanation(name, index, float(tensor.data[index]), note=note)
-        if name not in self.watched.made:
+        if name not in self.trace.made:
             raise self._unknown(name)
-        application, which = self.watched.made[name]
-        return explain_value(name, index, application, which, self.watched)
+        application, which = self.trace.made[name]
+        return explain_value(name, index, application, which, self.trace)
 
     def _update(self, name: str, parameter: str, index: Index) -> Explanation:
         if not self.has_loss:
@@ -145,22 +147,22 @@ class Explainer:
         return explain_update(parameter, part, index, tensor, gradient, self.clipping(), self.optimizer)
 
     def _gradient(self, name: str, index: Index, first: bool = False) -> Explanation:
-        if name not in self.watched.leaves and name not in self.watched.made:
+        if name not in self.trace.leaves and name not in self.trace.made:
             if self._parameter_of(name):
                 raise ExplainError(
                     f"{name} comes after the loss and has no gradient. Ask for {self._parameter_of(name)}."
                 )
             raise self._unknown(name)
-        check_index(name, index, self.watched.tensor(name).shape)
-        self._gradients.require(name)
+        check_index(name, index, self.trace.tensor(name).shape)
+        require(name, self._gradients)
         difference = self.central_difference(name, index) if first else None
-        return self._gradients.explain(name, index, difference)
+        return explain_gradient(name, index, self._gradients, difference)
 
     def _parameter_of(self, name: str) -> str:
         """Return the parameter whose update `name` is part of, or nothing."""
         parameter, _, part = name.rpartition(".")
         known = part in PARTS and parameter in self.model.parameters()
-        return parameter if known and name not in self.watched.leaves else ""
+        return parameter if known and name not in self.trace.leaves else ""
 
     def _unknown(self, name: str) -> ExplainError:
         near = get_close_matches(name, self.names(), n=3, cutoff=0.4)

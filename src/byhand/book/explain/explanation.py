@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from byhand.book.lessons.lesson import Words
 from byhand.book.numbers import arithmetic
-from byhand.engine.terms import Index
+from byhand.engine.terms import Index, Term
 from byhand.errors import ByhandError
 
 
@@ -17,11 +18,43 @@ class ExplainError(ByhandError, LookupError):
 
 
 @dataclass(frozen=True)
-class Part:
-    """One term of the sum that makes a value: its arithmetic and what it adds."""
+class Note(Words):
+    """What else there is to say, such as why a gradient is zero: a code and its facts, and the words for people."""
 
-    expression: str
-    value: float
+    code: str = ""
+    facts: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, words: Words, code: str) -> Note:
+        """Return a note of these words; one that has a code keeps it."""
+        return words if isinstance(words, Note) else cls(words.en, words.zh, code)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {"code": self.code, **self.facts, "en": self.en, "zh": self.zh}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One term of the sum that makes a value; that of a gradient is a cotangent times a slope."""
+
+    term: Term
+    grad: bool = False
+
+    @property
+    def value(self) -> float:
+        """What it adds."""
+        return self.term.value
+
+    @property
+    def expression(self) -> str:
+        """Its arithmetic in letters and in numbers."""
+        if self.grad:
+            cotangent, slope = self.term.parts
+            numbers = f"{arithmetic.decimal(cotangent.value)} × {arithmetic.decimal(slope.value)}"
+            return f"{cotangent.label} × {slope.label} = {numbers}"
+        letters, numbers = arithmetic.expression(self.term, arithmetic.letter), arithmetic.expression(self.term)
+        return letters if letters == numbers else f"{letters} = {numbers}"
 
 
 @dataclass(frozen=True)
@@ -39,13 +72,19 @@ class Source:
         """The element as `explain` takes it."""
         return written(self.name, self.index, self.grad)
 
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        place = origin(self.name, self.grad) | {"index": list(self.index)}
+        return {"target": self.target, **place, "letter": self.letter, "value": self.value}
+
 
 @dataclass(frozen=True)
 class Explanation:
     """One value and the arithmetic behind it.
 
+    term        the whole arithmetic as a tree; `origins` says what each input that it reads is called in JSON
     terms       what adds up to the value, largest first; a single one where the equation is no sum
-    expression  the whole arithmetic on one line, and `definitions` of its labelled parts
+    definitions of labelled parts of the tree, each on a line
     sources     the elements it was made from, each explainable in turn
     children    their explanations, as deep as was asked
     difference  the central difference beside a gradient
@@ -61,14 +100,15 @@ class Explanation:
     formula: str = ""
     latex: str = ""
     where: str = ""
-    expression: str = ""
+    term: Term | None = None
+    origins: tuple[Mapping[str, Any], ...] = ()
     definitions: tuple[arithmetic.Line, ...] = ()
     terms: tuple[Part, ...] = ()
     total: float = math.nan
     sources: tuple[Source, ...] = ()
     children: tuple[Explanation, ...] = ()
     difference: float | None = None
-    note: Words | None = None
+    note: Note | None = None
     cancels: bool = False
     scale: float = field(default=0.0, repr=False)
 
@@ -77,10 +117,18 @@ class Explanation:
         """The element as `explain` takes it."""
         return written(self.name, self.index, self.grad)
 
+    @property
+    def expression(self) -> str:
+        """The whole arithmetic on one line."""
+        return arithmetic.expression(self.term) if self.term else ""
+
     def as_json(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         plain: dict[str, Any] = {
             "target": self.target,
+            "name": self.name,
+            "index": list(self.index),
+            "gradient": self.grad,
             "value": self.value,
             "equation": self.equation,
             "formula": self.formula,
@@ -90,17 +138,22 @@ class Explanation:
             "definitions": [
                 {"label": d.label, "expression": d.expression, "value": d.term.value} for d in self.definitions
             ],
-            "terms": [{"expression": t.expression, "value": t.value} for t in self.terms],
+            "terms": self.term.as_json(self.origins) if self.term else None,
             "sum_of_terms": None if math.isnan(self.total) else self.total,
-            "inputs": [{"target": s.target, "letter": s.letter, "value": s.value} for s in self.sources],
+            "inputs": [source.as_json() for source in self.sources],
         }
         if self.grad:
             plain["central_difference"] = self.difference
         if self.note:
-            plain["note"] = self.note.en
+            plain["note"] = self.note.as_json()
         if self.children:
             plain["children"] = [child.as_json() for child in self.children]
         return plain
+
+
+def origin(name: str, grad: bool = False) -> dict[str, Any]:
+    """Return what JSON calls a tensor, or the gradient of one."""
+    return {"name": name, "gradient": grad}
 
 
 def written(name: str, index: Index, grad: bool = False) -> str:

@@ -12,111 +12,100 @@ from typing import Any
 import numpy as np
 
 from byhand.book.explain import remarks as notes
-from byhand.book.explain.explanation import ExplainError, Explanation, Part, Source, written
+from byhand.book.explain.explanation import ExplainError, Explanation, Note, Part, Source, origin, written
 from byhand.book.finding.index import entries
-from byhand.book.numbers import arithmetic
-from byhand.engine import Tensor, interpreting, no_grad, walk_back
+from byhand.engine import Tensor, interpreting, no_grad
 from byhand.engine.arrays import namespace
-from byhand.engine.terms import Index
+from byhand.engine.terms import Index, Term, number, product, total
 from byhand.model import TinyGPT
-from byhand.tracing.contributions import Contribution, contributions
-from byhand.tracing.trace import Nudge, Watched, moved
+from byhand.tracing.contributions import Contribution
+from byhand.tracing.gradients import Gradients
+from byhand.tracing.trace import Trace
+from byhand.tracing.tracer import Perturb, perturbed
 
 STEP = 1e-6  # of a central difference, in float64, relative to max(1, |x|)
 ROUNDING = 64  # times the precision and the terms' sizes: what sums of rounded numbers may leave of zero
 
 
-class Gradients:
-    """One walk back from the loss: its steps, and d loss / d tensor by name for all that the loss depends on."""
+def explain_gradient(name: str, index: Index, gradients: Gradients, difference: float | None) -> Explanation:
+    """Explain d loss / d element; `difference` is the central difference that goes beside it, if any."""
+    trace = gradients.trace
+    tensor = trace.tensor(name)
+    value = float(gradients.by_name[name][index])
+    if tensor is trace.result:
+        return Explanation(name, index, value, True, note=notes.ROOT, difference=difference)
+    found = sorted(gradients.contributions(name, index), key=lambda s: -abs(s.value))
+    term, origins = _sum(found)
+    uses = gradients.uses(tensor)
+    equations = [s.node.equation for s in uses]
+    known = entries()
+    scale = math.fsum(abs(part.value) for part in term.parts)
+    cancels = bool(found) and abs(value) <= ROUNDING * float(np.finfo(trace.result.dtype).eps) * scale
+    return Explanation(
+        name,
+        index,
+        value,
+        True,
+        equation=", ".join(dict.fromkeys(e.name for e in equations)),
+        formula="\n".join(dict.fromkeys(known[e.name].plain_derivative for e in equations)),
+        latex=r" \quad ".join(dict.fromkeys(e.derivative for e in equations)),
+        where=", ".join(dict.fromkeys(str(known[e.name].derivative) for e in equations)),
+        term=term,
+        origins=origins,
+        terms=tuple(Part(part, grad=True) for part in term.parts),
+        total=term.value,
+        scale=scale,
+        sources=tuple(Source(s.name, s.index, float(s.cotangent), "d", grad=True) for s in found),
+        difference=difference,
+        note=notes.CANCELLED if cancels else None if found else Note.of(notes.why_zero(uses, tensor, index), "zero"),
+        cancels=cancels,
+    )
 
-    def __init__(self, result: Tensor, watched: Watched) -> None:
-        self.result = result
-        self.watched = watched
-        xp = namespace(result.data)
-        one = xp.asarray(1.0, dtype=result.dtype)
-        self.steps = list(walk_back(result, one))
-        self.by_name: dict[str, Any] = {watched.name(result): one}
-        for step in self.steps:
-            for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
-                if d is not None:
-                    name = watched.name(tensor)
-                    self.by_name[name] = self.by_name[name] + d if name in self.by_name else d
 
-    def norm(self, parameters: Mapping[str, Tensor]) -> float:
-        """Return the global norm of the parameters' gradients."""
-        squares = (self.by_name.get(name) for name in parameters)
-        return math.sqrt(math.fsum(float((d * d).sum()) for d in squares if d is not None))
+def require(name: str, gradients: Gradients) -> None:
+    """Raise ExplainError if this tensor of the computation has no gradient."""
+    if name not in gradients.by_name:
+        given = "not used by the loss" if gradients.trace.tensor(name).requires_grad else "given, not learned"
+        raise ExplainError(f"{name} has no gradient: it is {given}. Ask for a parameter or an activation.")
 
-    def explain(self, name: str, index: Index, difference: float | None) -> Explanation:
-        """Explain d loss / d element; `difference` is the central difference that goes beside it, if any."""
-        tensor = self.watched.tensor(name)
-        value = float(self.by_name[name][index])
-        if name == self.watched.name(self.result):
-            return Explanation(name, index, value, True, note=notes.ROOT, difference=difference)
-        found = [
-            contribution for step in self.steps for contribution in contributions(step, tensor, index, self.watched)
-        ]
-        found.sort(key=lambda s: -abs(s.value))
-        uses = [s for s in self.steps if any(t is tensor for t in s.node.inputs)]
-        equations = [s.node.equation for s in uses]
-        known = entries()
-        scale = math.fsum(abs(contribution.value) for contribution in found)
-        cancels = bool(found) and abs(value) <= ROUNDING * float(np.finfo(self.result.dtype).eps) * scale
-        note = notes.CANCELLED if cancels else None if found else notes.why_zero(uses, tensor, index)
-        return Explanation(
-            name,
-            index,
-            value,
-            True,
-            equation=", ".join(dict.fromkeys(e.name for e in equations)),
-            formula="\n".join(dict.fromkeys(known[e.name].plain_derivative for e in equations)),
-            latex=r" \quad ".join(dict.fromkeys(e.derivative for e in equations)),
-            where=", ".join(dict.fromkeys(str(known[e.name].derivative) for e in equations)),
-            expression="sum over what it reaches of (cotangent × slope)",
-            terms=tuple(map(_part, found)),
-            total=math.fsum(contribution.value for contribution in found),
-            scale=scale,
-            sources=tuple(map(_source, found)),
-            difference=difference,
-            note=note,
-            cancels=cancels,
-        )
 
-    def require(self, name: str) -> None:
-        """Raise ExplainError if this tensor of the computation has no gradient."""
-        if name not in self.by_name:
-            given = "not used by the loss" if self.watched.tensor(name).requires_grad else "given, not learned"
-            raise ExplainError(f"{name} has no gradient: it is {given}. Ask for a parameter or an activation.")
+def norm(gradients: Gradients, parameters: Mapping[str, Tensor]) -> float:
+    """Return the global norm of the parameters' gradients."""
+    squares = (gradients.by_name.get(name) for name in parameters)
+    return math.sqrt(math.fsum(float((d * d).sum()) for d in squares if d is not None))
 
 
 def central_difference(
-    model: TinyGPT, compute: Callable[[TinyGPT], Tensor], watched: Watched, name: str, index: Index
+    model: TinyGPT, compute: Callable[[TinyGPT], Tensor], trace: Trace, name: str, index: Index
 ) -> float:
     """Return (loss(x + h) - loss(x - h)) / 2h for one element, computed in float64 on the spot."""
     arrays = {k: namespace(p.data).asarray(p.data, dtype=_double(p.data)) for k, p in model.parameters().items()}
-    value = float(watched.tensor(name).data[index])
+    value = float(trace.tensor(name).data[index])
     h = STEP * max(1.0, abs(value))
 
     def loss(step: float) -> float:
         if name in arrays:
-            nudged = TinyGPT(model.config, arrays=arrays | {name: moved(arrays[name], index, step)})
+            changed = TinyGPT(model.config, arrays=arrays | {name: perturbed(arrays[name], index, step)})
             with no_grad():
-                return compute(nudged).item()
-        application, which = watched.made[name]
-        with interpreting(Nudge(application.number, which, index, step)):
+                return compute(changed).item()
+        application, which = trace.made[name]
+        with interpreting(Perturb(application.number, which, index, step)):
             return compute(TinyGPT(model.config, arrays=arrays)).item()
 
     return (loss(h) - loss(-h)) / (2 * h)
 
 
-def _source(contribution: Contribution) -> Source:
-    return Source(contribution.name, contribution.index, float(contribution.cotangent), "d", grad=True)
+def _sum(found: list[Contribution]) -> tuple[Term, tuple[dict[str, Any], ...]]:
+    """Return the sum of cotangents times slopes, and what the tensors are called whose cotangents it reads."""
+    names = list(dict.fromkeys(s.name for s in found))
+    numbers = {name: k for k, name in enumerate(names)}
 
+    def part(s: Contribution) -> Term:
+        label = written(s.name, s.index, grad=True)
+        cotangent = Term(label, float(s.cotangent), source=(numbers[s.name], s.index))
+        return product((cotangent, number(s.slope, "slope")))
 
-def _part(contribution: Contribution) -> Part:
-    target = written(contribution.name, contribution.index, True)
-    numbers = f"{arithmetic.decimal(float(contribution.cotangent))} × {arithmetic.decimal(float(contribution.slope))}"
-    return Part(f"{target} × slope = {numbers}", contribution.value)
+    return total(map(part, found)), tuple(origin(name, grad=True) for name in names)
 
 
 def _double(x: Any) -> Any:

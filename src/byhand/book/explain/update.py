@@ -6,18 +6,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from byhand.book.explain import remarks as notes
-from byhand.book.explain.explanation import Explanation, Source, written
+from byhand.book.explain.explanation import Explanation, Source, origin, written
 from byhand.book.explain.value import check_index, explain_term, explain_value
 from byhand.book.numbers import arithmetic
 from byhand.engine import Tensor
 from byhand.engine.arrays import namespace
-from byhand.engine.terms import Index, Term
+from byhand.engine.terms import Index, Term, number, product, ratio
 from byhand.equations import adamw
 from byhand.optim import AdamW
-from byhand.tracing.trace import Application, collect
+from byhand.tracing.trace import Trace
+from byhand.tracing.tracer import Application
 
 RESULTS = ("theta", "m", "v")  # of the adamw equation
 PARTS = (*RESULTS, "update")
+GRADIENT = 1  # number of the input g
 
 
 @dataclass(frozen=True)
@@ -50,31 +52,42 @@ def explain_update(
     check_index(name, index, tensor.shape)
     clipped = gradient * (clipping.limit / clipping.norm) if clipping.acts else gradient
     application = _step(parameter, tensor, clipped, optimizer)
-    watched = collect((application,))
+    trace = Trace.collect(application.results[0], (application,))
     if part != "update":
-        explanation = explain_value(name, index, application, RESULTS.index(part), watched)
+        explanation = explain_value(name, index, application, RESULTS.index(part), trace)
     else:
         term = adamw.terms(
             index, tuple(t.data for t in application.inputs), application.results[0].data, **application.static
         )
         xp = namespace(tensor.data)
-        before = [
+        doubles = [
             xp.asarray(t.data, dtype=xp.float64) for t in application.inputs[:4]
         ]  # a difference of close numbers
-        after = adamw.forward(*before, optimizer.lr, optimizer.t + 1, **application.static)[0][0]
-        moved_by = float(after[index] - before[0][index])
-        explanation = explain_term(name, index, moved_by, term.parts[1], application, watched)
+        after = adamw.forward(*doubles, optimizer.lr, optimizer.t + 1, **application.static)[0][0]
+        moved_by = float(after[index] - doubles[0][index])
+        explanation = explain_term(name, index, moved_by, term.parts[1], application, trace)
     whole = float(gradient[index])
     sources = tuple(
         Source(parameter, s.index, whole, "" if clipping.acts else s.letter, grad=True) if s.letter == "g" else s
         for s in explanation.sources
     )
-    definitions = explanation.definitions
-    if clipping.acts and sources != explanation.sources:
+    definitions, term = explanation.definitions, explanation.term
+    if clipping.acts and term and sources != explanation.sources:
         definitions = (clipping.line(parameter, index, whole, float(clipped[index])), *definitions)
+        term = _unclipped(term, index, whole, clipping)
     norm = clipping.norm if clipping.acts else None
     note = notes.update(optimizer.t + 1, optimizer.lr, norm, clipping.limit)
-    return replace(explanation, sources=sources, definitions=definitions, note=note)
+    before, _, *others = explanation.origins
+    origins = (before, origin(parameter, grad=True), *others)
+    return replace(explanation, term=term, origins=origins, sources=sources, definitions=definitions, note=note)
+
+
+def _unclipped(term: Term, index: Index, whole: float, clipping: Clipping) -> Term:
+    """Return the term with the gradient that it reads written as the whole one times what clipping leaves of it."""
+    if term.source == (GRADIENT, index):
+        factor = ratio(number(clipping.limit), number(clipping.norm))
+        return replace(product((replace(term, value=whole), factor), "g"), value=term.value)
+    return replace(term, parts=tuple(_unclipped(part, index, whole, clipping) for part in term.parts))
 
 
 def _step(parameter: str, tensor: Tensor, gradient: Any, optimizer: AdamW) -> Application:

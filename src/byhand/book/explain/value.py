@@ -5,27 +5,26 @@ from __future__ import annotations
 import math
 
 from byhand.book.explain import remarks as notes
-from byhand.book.explain.explanation import ExplainError, Explanation, Part, Source, written
+from byhand.book.explain.explanation import ExplainError, Explanation, Part, Source, origin, written
 from byhand.book.finding.index import entries
 from byhand.book.numbers import arithmetic
 from byhand.engine.terms import Index, Term
-from byhand.tracing.trace import Application, Watched
+from byhand.tracing.trace import Trace
+from byhand.tracing.tracer import Application
 
 MASKED = "masked"  # the label that causal_softmax gives the weight of a key that must not be seen
 
 
-def explain_value(name: str, index: Index, application: Application, which: int, watched: Watched) -> Explanation:
+def explain_value(name: str, index: Index, application: Application, which: int, trace: Trace) -> Explanation:
     """Explain one element of a result of an application, of which it is number `which`."""
     result = application.results[which].data
     check_index(name, index, result.shape)
-    asked = {"which": which} if len(application.results) > 1 else {}
-    inputs = tuple(t.data for t in application.inputs)
-    term = application.equation.terms(index, inputs, result, **application.static, **asked)
-    return explain_term(name, index, float(result[index]), term, application, watched)
+    term = trace.terms(trace.name(application.results[which]), index)
+    return explain_term(name, index, float(result[index]), term, application, trace)
 
 
 def explain_term(
-    name: str, index: Index, value: float, term: Term, application: Application, watched: Watched
+    name: str, index: Index, value: float, term: Term, application: Application, trace: Trace
 ) -> Explanation:
     """Explain a value by a term of the application's equation."""
     entry = entries()[application.equation.name]
@@ -36,7 +35,7 @@ def explain_term(
             if leaf.source is not None and leaf.source not in sources:
                 which, place = leaf.source
                 tensor = application.inputs[which]
-                sources[leaf.source] = Source(watched.name(tensor), place, leaf.value, leaf.label.partition("[")[0])
+                sources[leaf.source] = Source(trace.name(tensor), place, leaf.value, leaf.label.partition("[")[0])
     ordered = list(sources.values())
     if application.equation.name == "cross_entropy":
         targets = application.inputs[1].data
@@ -51,9 +50,10 @@ def explain_term(
         formula=entry.plain,
         latex=entry.latex,
         where=str(entry.forward),
-        expression=arithmetic.expression(term),
+        term=term,
+        origins=tuple(origin(trace.name(t)) for t in application.inputs),
         definitions=tuple(arithmetic.definitions(term)),
-        terms=tuple(Part(_both(t), t.value) for t in parts),
+        terms=tuple(map(Part, parts)),
         total=term.value,
         scale=math.fsum(abs(t.value) for t in parts),
         sources=tuple(ordered),
@@ -72,9 +72,3 @@ def check_index(name: str, index: Index, shape: tuple[int, ...]) -> None:
         raise ExplainError(
             f"{written(name, index)} does not exist: {name} has shape {shape}. The last one is {example}."
         )
-
-
-def _both(term: Term) -> str:
-    """Write a term in letters and in numbers."""
-    letters, numbers = arithmetic.expression(term, arithmetic.letter), arithmetic.expression(term)
-    return letters if letters == numbers else f"{letters} = {numbers}"

@@ -17,24 +17,23 @@ from byhand.book.lessons.forward_steps import COPIES, defined, floats, with_inpu
 from byhand.book.lessons.gradient_terms import gradient_term
 from byhand.book.lessons.lesson import Number, Step, Words, factor, form, grid, written
 from byhand.book.numbers import arithmetic
-from byhand.book.numbers.rounding import settled_walk
+from byhand.book.numbers.rounding import settled_backward
 from byhand.book.practice.misconceptions import Mistake, backward_mistakes
 from byhand.book.words.plain_math import plain
 from byhand.engine import BackwardStep, Tensor
 from byhand.engine.terms import number, product, total
 from byhand.tracing.contributions import Contribution, contributions
-from byhand.tracing.trace import Watched
+from byhand.tracing.trace import Trace
 
 MANY = 6  # of a sum of more contributions only the ends are shown
 
 
-def backward_steps(loss: Tensor, watched: Watched, d_loss: Any = None) -> list[Step]:
+def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
     """Return a step for each application on the way back, with sums where a tensor was used more than once."""
-    one = np.ones(loss.shape, dtype=loss.dtype) if d_loss is None else d_loss
     gathered: dict[str, list[np.ndarray]] = {}
     steps: list[Step] = []
-    for back in settled_walk(loss, one, watched):
-        for name in watched.result_names(back.node):
+    for back in settled_backward(trace, d_result).steps:
+        for name in trace.result_names(back.node):
             steps += _total_step(name, gathered.pop(name, []))
         numbers: list[Number] = []
         results: list[tuple[str, str]] = []
@@ -43,11 +42,11 @@ def backward_steps(loss: Tensor, watched: Watched, d_loss: Any = None) -> list[S
             if d is None or not tensor.requires_grad or id(tensor) in done:
                 continue
             done.add(id(tensor))
-            name = watched.name(tensor)
+            name = trace.name(tensor)
             together = np.asarray(_sum_for(tensor, back))
             gathered.setdefault(name, []).append(together)
             if back.node.equation.name not in COPIES:
-                numbers += _gradient_numbers(back, slot, name, together, watched)
+                numbers += _gradient_numbers(back, slot, name, together, trace)
             if np.ndim(together):
                 results.append((f"∂{name}", grid(together)))
         entry = entries()[back.node.equation.name]
@@ -58,8 +57,8 @@ def backward_steps(loss: Tensor, watched: Watched, d_loss: Any = None) -> list[S
                 with_inputs(
                     derivative(entry),
                     back.node.equation,
-                    tuple(map(watched.name, back.node.inputs)),
-                    *_cotangents(back, watched),
+                    tuple(map(trace.name, back.node.inputs)),
+                    *_cotangents(back, trace),
                 ),
                 str(entry.derivative),
                 tuple(numbers),
@@ -72,13 +71,13 @@ def backward_steps(loss: Tensor, watched: Watched, d_loss: Any = None) -> list[S
     return steps
 
 
-def _cotangents(back: BackwardStep, watched: Watched) -> list[tuple[str, str]]:
+def _cotangents(back: BackwardStep, trace: Trace) -> list[tuple[str, str]]:
     """Return the letter of each result's gradient with the name that it has here."""
     equation = back.node.equation
     letters = plain(equation.result.latex).split(",")
     if equation.result.latex in (symbol.latex for symbol in equation.inputs):
         letters = [f"{letters[0]}_out"]  # the residual stream is X before and after
-    names = watched.result_names(back.node)
+    names = trace.result_names(back.node)
     return [(f"∂{letter.strip()}", f"∂{name}") for letter, name in zip(letters, names, strict=False)]
 
 
@@ -95,7 +94,7 @@ def _sum_for(tensor: Tensor, back: BackwardStep) -> Any:
     return sum(others, first)
 
 
-def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, watched: Watched) -> Iterator[Number]:
+def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, trace: Trace) -> Iterator[Number]:
     """Yield every element of the gradient of one input: the derivative's own arithmetic, or contributions."""
     data = tuple(t.data for t in back.node.inputs)
     plain_data = floats(data)
@@ -108,7 +107,7 @@ def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, w
             yield from defined(term, leaf, data, index, seen)
             text, letters = arithmetic.expression(term, leaf), ""
         else:
-            found = list(contributions(back, back.node.inputs[slot], index, watched))
+            found = list(contributions(back, back.node.inputs[slot], index, trace.result_names(back.node)))
             term = total(product((number(c.cotangent), number(c.slope))) for c in found)
             text, letters = _shared(found)
         stem = back.node.equation.name

@@ -22,32 +22,33 @@ from byhand.book.words.plain_math import plain
 from byhand.engine import Equation, Tensor
 from byhand.engine.terms import Index, Term
 from byhand.equations import adamw
-from byhand.tracing.trace import Application, Watched
+from byhand.tracing.trace import Trace
+from byhand.tracing.tracer import Application
 
 OF_A_ROW = ("mean", "var", *ROW_LABELS)  # labelled parts that a whole row shares
 COPIES = ("reshape", "transpose", "split_qkv", "merge_heads")  # no arithmetic: only the result is shown
 
 
-def forward_steps(watched: Watched, names: Callable[[str], bool] = lambda name: True) -> list[Step]:
+def forward_steps(trace: Trace, names: Callable[[str], bool] = lambda name: True) -> list[Step]:
     """Return a step for each application whose (first) result's name is wanted."""
     return [
-        forward_step(application, watched)
-        for application in watched.applications
-        if names(names_of(application, watched)[0])
+        forward_step(application, trace)
+        for application in trace.applications
+        if names(names_of(application, trace)[0])
     ]
 
 
-def given(watched: Watched) -> tuple[tuple[str, str], ...]:
+def given(trace: Trace) -> tuple[tuple[str, str], ...]:
     """Return what a computation starts from: its leaves, by name."""
-    return tuple((name, grid(tensor.data)) for name, tensor in watched.leaves.items())
+    return tuple((name, grid(tensor.data)) for name, tensor in trace.leaves.items())
 
 
-def forward_step(application: Application, watched: Watched) -> Step:
+def forward_step(application: Application, trace: Trace) -> Step:
     """Return one application as a step: every element of its results."""
     stem = application.equation.name
     entry = entries()[stem]
-    names = names_of(application, watched)
-    sources = tuple(map(watched.name, application.inputs))
+    names = names_of(application, trace)
+    sources = tuple(map(trace.name, application.inputs))
     seen: set[tuple[str, tuple[Any, ...]]] = set()
     numbers: list[Number] = []
     if stem not in COPIES:
@@ -115,9 +116,9 @@ def _as_in(formula: str, letter: str, word: str = "") -> str:
     return next((s for s in spellings if s and re.search(rf"(?<![^\W_]){re.escape(s)}(?![\w(])", formula)), letter)
 
 
-def names_of(application: Application, watched: Watched) -> tuple[str, ...]:
+def names_of(application: Application, trace: Trace) -> tuple[str, ...]:
     """Return the names of an application's results."""
-    return tuple(watched.name(t) for t in application.results)
+    return tuple(trace.name(t) for t in application.results)
 
 
 def _numbers(

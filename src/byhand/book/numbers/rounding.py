@@ -15,16 +15,18 @@ import numpy as np
 from byhand.book.lessons.gradient_terms import gradient_term
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.exact import Exact
-from byhand.engine import BackwardStep, Equation, Tensor, interpreting, walk_back
+from byhand.engine import BackwardStep, Equation, Tensor
 from byhand.engine.terms import Index
 from byhand.tracing.contributions import contributions
-from byhand.tracing.trace import Watch, Watched, collect
+from byhand.tracing.gradients import Gradients
+from byhand.tracing.trace import Trace
+from byhand.tracing.tracer import Tracer
 
 SUSPECT = 1e-9  # larger elements are no rounding, whatever their parts
 
 
-class SettledWatch(Watch):
-    """Watch, with what rounding has left over of each equation's (first) result set to zero."""
+class SettledTracer(Tracer):
+    """Trace, with what rounding has left over of each equation's (first) result set to zero."""
 
     def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
         """Apply the equation, and settle its result before anything else reads it."""
@@ -39,35 +41,29 @@ class SettledWatch(Watch):
         return result
 
 
-def settled_watch(compute: Callable[[], Tensor]) -> tuple[Tensor, Watched]:
-    """Run a computation as `watch` does, with rounding settled on the way."""
-    watch = SettledWatch()
-    with interpreting(watch):
-        result = compute()
-    return result, collect(tuple(watch.applications))
+def settled_trace(compute: Callable[[], Tensor]) -> Trace:
+    """Return the trace of a computation, with rounding settled on the way."""
+    return Trace.of(compute, SettledTracer())
 
 
-def settled_walk(loss: Tensor, d_loss: Any, watched: Watched) -> list[BackwardStep]:
+def settled_backward(trace: Trace, d_result: Any = None) -> Gradients:
     """Return the walk back with every element that only rounding has left over set to zero, from then on."""
 
     def settle(step: BackwardStep) -> tuple[Any, ...]:
         return tuple(
-            d if d is None or not t.requires_grad else _settled(d, partial(_largest_part, step, slot, watched))
+            d if d is None or not t.requires_grad else _settled(d, partial(_largest_part, step, slot, trace))
             for slot, (t, d) in enumerate(zip(step.node.inputs, step.d_inputs, strict=True))
         )
 
-    return list(walk_back(loss, d_loss, settle))
+    return trace.backward(d_result, settle)
 
 
-def settle_gradients(loss: Tensor, d_loss: Any, watched: Watched) -> None:
-    """Set `.grad` of every leaf that requires one, as `loss.backward` does, by the settled walk."""
-    found: dict[str, list[Any]] = {}
-    for step in settled_walk(loss, d_loss, watched):
-        for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
-            if d is not None and tensor.node is None and tensor.requires_grad:
-                found.setdefault(watched.name(tensor), []).append(d)
-    for name, parts in found.items():
-        watched.tensor(name).grad = sum(parts[1:], parts[0])
+def settle_gradients(trace: Trace, d_result: Any) -> None:
+    """Set `.grad` of every leaf that requires one, as `backward` does, by the settled walk."""
+    gradients = settled_backward(trace, d_result).by_name
+    for name, leaf in trace.leaves.items():
+        if leaf.requires_grad and name in gradients:
+            leaf.grad = gradients[name]
 
 
 def _settled(array: Any, largest_part: Callable[[Index], float]) -> Any:
@@ -83,9 +79,9 @@ def _settled(array: Any, largest_part: Callable[[Index], float]) -> Any:
     return clean
 
 
-def _largest_part(step: BackwardStep, slot: int, watched: Watched, index: Index) -> float:
+def _largest_part(step: BackwardStep, slot: int, trace: Trace, index: Index) -> float:
     term = gradient_term(step, slot, index)
     if term is not None:
         return arithmetic.size(term)
-    parts = contributions(step, step.node.inputs[slot], index, watched)
+    parts = contributions(step, step.node.inputs[slot], index, trace.result_names(step.node))
     return max((abs(contribution.value) for contribution in parts), default=0.0)

@@ -59,7 +59,7 @@ class Options:
     lang: Literal["en", "zh"] = "en"
     """Language of the answer."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Print JSON, with every term."""
+    """Print JSON: the arithmetic as a tree of numbers with names."""
 
 
 def main(arguments: list[str]) -> int:
@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> int:
     tokens, targets = read_prompt(options.prompt, options.targets, needs_loss, loaded.tokenizer)
     with np.errstate(all="ignore"):
         explainer = Explainer(loaded.model(), tokens, targets, optimizer(loaded), loaded.config.optim.grad_clip)
-        if unsound := first_non_finite(explainer.result):
+        if unsound := first_non_finite(explainer.trace.result):
             raise NonFiniteError(f"with this model {unsound} is not finite. Use an earlier checkpoint of the run.")
     if not name:
         print(_names(explainer))
@@ -152,8 +152,8 @@ def optimizer(loaded: Checkpoint) -> AdamW:
 
 def _names(explainer: Explainer) -> str:
     """List what can be explained, with shapes."""
-    watched = explainer.watched
-    names = [*explainer.model.parameters(), *watched.made]
+    trace = explainer.trace
+    names = [*explainer.model.parameters(), *trace.made]
     width = max(map(len, names))
-    lines = [f"{name:<{width}}  {tuple(watched.tensor(name).shape) or 'a number'}" for name in names]
+    lines = [f"{name:<{width}}  {tuple(trace.tensor(name).shape) or 'a number'}" for name in names]
     return "\n".join([*lines, "and PARAMETER.m, .v, .theta, .update after the next step"])

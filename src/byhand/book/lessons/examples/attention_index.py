@@ -9,7 +9,7 @@ from byhand.book.lessons.forward_steps import forward_step, given
 from byhand.book.lessons.lesson import Lesson, Step, Words
 from byhand.engine import Tensor
 from byhand.equations import attention_scores
-from byhand.tracing.trace import watch
+from byhand.tracing.trace import Trace
 
 SHAPE = (2, 2, 3, 2)  # B, H, T, D
 PLACE = (1, 0, 2, 1)  # b, h, t, s
@@ -21,9 +21,9 @@ def lesson(exact: bool) -> Lesson:
     flat = np.arange(int(np.prod(SHAPE)))
     q = Tensor(array(((flat % 5) - 2).reshape(SHAPE).tolist()), name="q")
     k = Tensor(array(((flat % 7) - 3).reshape(SHAPE).tolist()), name="k")
-    _, watched = watch(lambda: attention_scores(q, k, name="scores"))
-    application, _ = watched.made["scores"]
-    whole = forward_step(application, watched)
+    trace = Trace.of(lambda: attention_scores(q, k, name="scores"))
+    application, _ = trace.made["scores"]
+    whole = forward_step(application, trace)
     b, h, t, s = PLACE
     where = str(entries()["attention_scores"].forward)
     d_values = range(SHAPE[-1])
@@ -66,4 +66,4 @@ def lesson(exact: bool) -> Lesson:
         f"B、H、T、D = {'、'.join(map(str, SHAPE))}。第 {b} 个样本、第 {h} 个头里，查询 t = {t} 对键 s = {s} 的分数："
         "两段各 D 个连续的数相乘求和，再写入一个数。",
     )
-    return Lesson("attention-index", TITLES["attention-index"], intro, steps, given(watched))
+    return Lesson("attention-index", TITLES["attention-index"], intro, steps, given(trace))

@@ -12,7 +12,7 @@ from byhand.book.lessons.lesson import Lesson, Number, Step, Words, difference, 
 from byhand.book.practice.misconceptions import Mistake
 from byhand.engine import scope
 from byhand.runtimes.tape.decoder import KVCache
-from byhand.tracing.trace import watch
+from byhand.tracing.trace import Trace
 
 WEIGHTS = FOUR_COLUMNS | {"wpe": [[0, 0, "1/2", 0], [0, 0, 0, 0], [1, 0, 0, 0]]}  # each key gets its own weight
 SHOWN = ("attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "logits")
@@ -30,9 +30,9 @@ def lesson(exact: bool) -> Lesson:
         with scope("all"):
             return model.forward_logits(np.asarray([tokens]))
 
-    whole, watched = watch(at_once)
+    whole = Trace.of(at_once)
     cache = KVCache(model, 1)
-    steps = forward_steps(watched, lambda name: name.endswith(SHOWN))
+    steps = forward_steps(whole, lambda name: name.endswith(SHOWN))
     rows = []
     for t, token in enumerate(tokens):
 
@@ -40,10 +40,10 @@ def lesson(exact: bool) -> Lesson:
             with scope(f"token{t}"):
                 return model.forward_logits(np.asarray([[token]]), cache)
 
-        logits, watched = watch(decode)
-        rows.append(logits.data[0, 0])
-        steps += forward_steps(watched, lambda name: name.endswith(SHOWN))
-    steps += [_counted(len(tokens)), _compared(np.stack(rows), whole.data[0])]
+        trace = Trace.of(decode)
+        rows.append(trace.result.data[0, 0])
+        steps += forward_steps(trace, lambda name: name.endswith(SHOWN))
+    steps += [_counted(len(tokens)), _compared(np.stack(rows), whole.result.data[0])]
     intro = Words(
         "Keys and values of earlier tokens are kept. A new token computes only its own row of Q, K and V; row t "
         "of the "

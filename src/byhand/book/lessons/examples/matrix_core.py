@@ -11,7 +11,7 @@ from byhand.book.lessons.lesson import Lesson, Step, Words
 from byhand.book.numbers.rounding import settle_gradients
 from byhand.engine import Tensor
 from byhand.equations import add, attention_scores, cross_entropy, linear, matmul, mix, mul, reshape, softmax
-from byhand.tracing.trace import watch
+from byhand.tracing.trace import Trace
 
 WEIGHTS = {"W_Q": [[1, 0], [0, 1]], "W_K": [[0, 1], [1, 0]], "W_V": [[1, 1], [0, 1]]}
 RATE = "1/10"
@@ -31,14 +31,14 @@ def lesson(exact: bool, name: str = "matrix-core", targets: tuple[int, ...] = (0
             rows = matmul(Tensor(array([[1, 0]]), name="first"), rows, name="z")
         return cross_entropy(rows, Tensor(np.asarray(targets)), name="loss")
 
-    loss, watched = watch(whole)
-    settle_gradients(loss, array(1), watched)
+    trace = Trace.of(whole)
+    settle_gradients(trace, array(1))
     intro = Words(
         "X, W_Q and W_K make each token look at the other one. The output rows serve as logits over two tokens.",
         "X、W_Q 与 W_K 使每个词元都去看另一个词元。输出的各行直接当作两个词元上的 logits。",
     )
-    steps = [*forward_steps(watched), *backward_steps(loss, watched, array(1)), *descend(weights, array(RATE))]
-    return Lesson(name, TITLES[name], intro, tuple(steps), (*given(watched), ("rate", RATE)))
+    steps = [*forward_steps(trace), *backward_steps(trace, array(1)), *descend(weights, array(RATE))]
+    return Lesson(name, TITLES[name], intro, tuple(steps), (*given(trace), ("rate", RATE)))
 
 
 def descend(weights: dict[str, Tensor], rate: np.ndarray) -> list[Step]:
@@ -51,7 +51,7 @@ def descend(weights: dict[str, Tensor], rate: np.ndarray) -> list[Step]:
         def new(weight: Tensor = weight, slope: Tensor = slope, minus: Tensor = minus, name: str = name) -> Tensor:
             return add(weight, mul(slope, minus, name=f"Δ{name}"), name=f"{name}'")
 
-        steps += forward_steps(watch(new)[1])
+        steps += forward_steps(Trace.of(new))
     return steps
 
 

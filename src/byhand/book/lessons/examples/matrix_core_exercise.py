@@ -14,23 +14,23 @@ from byhand.book.lessons.lesson import Lesson, Words
 from byhand.book.numbers.rounding import settle_gradients
 from byhand.engine import Tensor
 from byhand.equations import cross_entropy, linear, matmul, softmax
-from byhand.tracing.trace import watch
+from byhand.tracing.trace import Trace
 
 
 def lesson(exact: bool) -> Lesson:
     """Loss and its gradient for the given prediction; then back through the weighted sum into W_V."""
     array = numbers(exact)
     logits = Tensor(array([["log(7/10)", "log(3/10)"]]), requires_grad=True, name="z")
-    loss, first = watch(lambda: cross_entropy(logits, Tensor(np.asarray([0])), name="loss"))
+    first = Trace.of(lambda: cross_entropy(logits, Tensor(np.asarray([0])), name="loss"))
     weight = Tensor(array(WEIGHTS["W_V"]), requires_grad=True, name="W_V")
     x, scores = Tensor(array([[1, 0], [0, 1]]), name="X"), Tensor(array([[0, "1/sqrt(2)"]]), name="S")
 
     def output() -> Tensor:
         return matmul(softmax(scores, name="A"), linear(x, weight, name="V"), name="O")
 
-    result, second = watch(output)
+    second = Trace.of(output)
     d_output = array([["-3/10", "3/10"]])
-    settle_gradients(result, d_output, second)
+    settle_gradients(second, d_output)
     intro = Words(
         "Suppose the model says 0.7 and 0.3 and token 0 is right. The gradient of the logits, −0.3 and 0.3, is "
         "taken as "
@@ -39,9 +39,9 @@ def lesson(exact: bool) -> Lesson:
     )
     steps = (
         *forward_steps(first),
-        *backward_steps(loss, first, array(1)),
+        *backward_steps(first, array(1)),
         *forward_steps(second),
-        *backward_steps(result, second, d_output),
+        *backward_steps(second, d_output),
         *descend({"W_V": weight}, array(RATE)),
     )
     start = (*given(first), *given(second), ("rate", RATE))

@@ -6,7 +6,7 @@ from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Lesson, Number, Step, Words, difference, written
 from byhand.engine import Tensor, scope
 from byhand.equations import causal_self_attention
-from byhand.tracing.trace import Watched, watch
+from byhand.tracing.trace import Trace
 
 INPUT = [[[1, 0, -1, 0], [0, 1, 1, 0], [1, 1, 0, -1]]]
 
@@ -14,7 +14,7 @@ INPUT = [[[1, 0, -1, 0], [0, 1, 1, 0], [1, 1, 0, -1]]]
 def lesson(exact: bool) -> Lesson:
     """Run both, then set their weights beside each other."""
     array = numbers(exact)
-    runs: dict[int, Watched] = {}
+    runs: dict[int, Trace] = {}
     steps: list[Step] = []
     for heads, name in ((1, "one"), (2, "two")):
         arrays = [
@@ -26,7 +26,7 @@ def lesson(exact: bool) -> Lesson:
             with scope(name):
                 return causal_self_attention(h, *arrays, n_heads=heads, name="attn")
 
-        _, runs[heads] = watch(attend)
+        runs[heads] = Trace.of(attend)
         steps += forward_steps(runs[heads])
     steps.append(_compared(runs))
     intro = Words(
@@ -39,7 +39,7 @@ def lesson(exact: bool) -> Lesson:
     return Lesson("multi-head", TITLES["multi-head"], intro, tuple(steps), given(runs[1]))
 
 
-def _compared(runs: dict[int, Watched]) -> Step:
+def _compared(runs: dict[int, Trace]) -> Step:
     one, two = runs[1].tensor("one.attn.weights").data, runs[2].tensor("two.attn.weights").data
     found = tuple(
         Number(

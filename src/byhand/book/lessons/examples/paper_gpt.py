@@ -16,11 +16,11 @@ from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import TITLES, numbers
 from byhand.book.lessons.forward_steps import forward_step, forward_steps, given, update_step
 from byhand.book.lessons.lesson import Lesson, Number, Step, Words, number_text
-from byhand.book.numbers.rounding import settle_gradients, settled_watch
+from byhand.book.numbers.rounding import settle_gradients, settled_trace
 from byhand.config import ModelConfig
 from byhand.layers.norm import EPS
 from byhand.model import TinyGPT
-from byhand.tracing.trace import Watched
+from byhand.tracing.trace import Trace
 
 BYTES = (2, 1, 3, 0)
 CONFIG = ModelConfig(vocab_size=4, seq_len=3, d_model=2, n_layers=1, n_heads=1, d_ff=4)
@@ -60,9 +60,9 @@ def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any],
     arrays = {n: array(w) for n, w in weights.items()}
     model = model_of(config, arrays)
     tokens, targets = np.asarray([BYTES[:-1]]), np.asarray([BYTES[1:]])
-    loss, watched = settled_watch(lambda: model.loss(tokens, targets))
-    settle_gradients(loss, array(1), watched)
-    steps = [data_step(), *forward_steps(watched), *backward_steps(loss, watched, array(1))]
+    trace = settled_trace(lambda: model.loss(tokens, targets))
+    settle_gradients(trace, array(1))
+    steps = [data_step(), *forward_steps(trace), *backward_steps(trace, array(1))]
     new: dict[str, Any] = {}
     for n, p in model.parameters().items():
         zero = p.data * 0
@@ -70,9 +70,9 @@ def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any],
         steps.append(step)
         new[n] = results[0]
     after = model_of(config, new)
-    steps.append(_loss_step(settled_watch(lambda: after.loss(tokens, targets))[1]))
+    steps.append(_loss_step(settled_trace(lambda: after.loss(tokens, targets))))
     settings = ("lr", RATE), *OPTIMIZER.items(), ("eps of LN", EPS)
-    start = (*given(watched), *((n, number_text(x)) for n, x in settings))
+    start = (*given(trace), *((n, number_text(x)) for n, x in settings))
     return Lesson(name, TITLES[name], intro, tuple(steps), start)
 
 
@@ -100,9 +100,9 @@ def data_step() -> Step:
     )
 
 
-def _loss_step(watched: Watched) -> Step:
-    application, _ = watched.made["loss"]
-    step = forward_step(application, watched)
+def _loss_step(trace: Trace) -> Step:
+    application, _ = trace.made["loss"]
+    step = forward_step(application, trace)
     return Step(
         Words("The loss after the update", "更新之后的损失"),
         step.formula,

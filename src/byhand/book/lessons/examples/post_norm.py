@@ -9,7 +9,7 @@ from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS as FOUR_COLUMNS
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Lesson, Words
 from byhand.config import ModelConfig
-from byhand.tracing.trace import watch
+from byhand.tracing.trace import Trace
 
 CONFIG = ModelConfig(
     vocab_size=4, seq_len=2, d_model=4, n_heads=2, d_ff=4, norm_position="post", activation="relu", causal=False
@@ -23,12 +23,12 @@ def lesson(exact: bool) -> Lesson:
     array = numbers(exact)
     arrays = {n: array(w) for n, w in WEIGHTS.items()}
     model = model_of(CONFIG, arrays)
-    loss, watched = watch(lambda: model.loss(np.asarray(TOKENS), np.asarray(TARGETS)))
+    trace = Trace.of(lambda: model.loss(np.asarray(TOKENS), np.asarray(TARGETS)))
     intro = Words(
         "The sum is normalised after each sublayer instead of before it, both tokens see each other, and ReLU "
         "cuts the "
         "hidden columns at zero.",
         "归一化放在每个子层相加之后，而不是之前；两个词元可以互相看到；ReLU 把隐藏层的负值截为零。",
     )
-    steps = (*forward_steps(watched), *backward_steps(loss, watched, array(1)))
-    return Lesson("post-norm", TITLES["post-norm"], intro, steps, given(watched))
+    steps = (*forward_steps(trace), *backward_steps(trace, array(1)))
+    return Lesson("post-norm", TITLES["post-norm"], intro, steps, given(trace))

@@ -9,7 +9,7 @@ from byhand.book.lessons.lesson import Lesson, Number, Step, Words, number_text
 from byhand.book.practice.misconceptions import Mistake
 from byhand.engine import Tensor
 from byhand.equations import softmax, temperature, top_k
-from byhand.tracing.trace import watch
+from byhand.tracing.trace import Trace
 
 LOGITS, TAU, K, UNIFORM = [2, 1, 0, -1], 2.0, 2, 0.7
 
@@ -23,15 +23,15 @@ def lesson(exact: bool) -> Lesson:
         softmax(temperature(z, tau=TAU, name="z(τ=2)"), name="p(τ=2)")
         return softmax(top_k(z, k=K, name="z(k=2)"), name="p(k=2)")
 
-    p, watched = watch(whole)
+    trace = Trace.of(whole)
     intro = Words(
         "The same four logits three ways. A higher temperature brings the probabilities together; top-k sends "
         "all but "
         "the largest to exactly zero.",
         "同样四个 logits，三种处理。温度越高，概率越接近；top-k 使最大的几个之外的概率恰好为零。",
     )
-    start = (*given(watched), ("τ", number_text(TAU)), ("k", str(K)), ("u", number_text(UNIFORM)))
-    return Lesson("sampling", TITLES["sampling"], intro, (*forward_steps(watched), _drawn(p.data)), start)
+    start = (*given(trace), ("τ", number_text(TAU)), ("k", str(K)), ("u", number_text(UNIFORM)))
+    return Lesson("sampling", TITLES["sampling"], intro, (*forward_steps(trace), _drawn(trace.result.data)), start)
 
 
 def _drawn(p: np.ndarray) -> Step:

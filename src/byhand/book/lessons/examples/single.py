@@ -9,7 +9,7 @@ from byhand.book.lessons.examples import TITLES, numbers
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Lesson, Step, Words, grid
 from byhand.engine import Equation, Tensor
-from byhand.tracing.trace import watch
+from byhand.tracing.trace import Trace
 
 
 def both_ways(
@@ -17,11 +17,11 @@ def both_ways(
 ) -> tuple[tuple[tuple[str, str], ...], list[Step]]:
     """Return what is given, and the steps: an equation applied to x, and back with the cotangent d."""
     array = numbers(exact)
-    result, watched = watch(
+    trace = Trace.of(
         lambda: equation(Tensor(array(x), requires_grad=True, name=letter), *others, name=name, **static)
     )
-    start = *given(watched), (f"∂{name}", grid(array(d)))
-    return start, [*forward_steps(watched), *backward_steps(result, watched, array(d))]
+    start = *given(trace), (f"∂{name}", grid(array(d)))
+    return start, [*forward_steps(trace), *backward_steps(trace, array(d))]
 
 
 def single(name: str, intro: Words, *parts: tuple[tuple[tuple[str, str], ...], list[Step]]) -> Lesson:

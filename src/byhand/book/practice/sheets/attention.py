@@ -5,7 +5,7 @@ from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.practice.sheets import Exercise, Picker
 from byhand.engine import Tensor
 from byhand.equations import attention_scores, causal_softmax, mix
-from byhand.tracing.trace import watch
+from byhand.tracing.trace import Trace
 
 LARGEST = 6  # of a dot product: beyond, an exponential drowns the others
 
@@ -24,4 +24,4 @@ def draw(picker: Picker) -> Exercise:
         weights = causal_softmax(attention_scores(*tensors[:2], name="S"), name="P")
         return mix(weights, tensors[2], name="Y")
 
-    return Exercise((("q", q), ("k", k), ("v", v)), tuple(forward_steps(watch(whole)[1])))
+    return Exercise((("q", q), ("k", k), ("v", v)), tuple(forward_steps(Trace.of(whole))))

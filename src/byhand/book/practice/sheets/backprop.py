@@ -6,7 +6,7 @@ from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.practice.sheets import Exercise, Picker
 from byhand.engine import Tensor
 from byhand.equations import linear, relu
-from byhand.tracing.trace import watch
+from byhand.tracing.trace import Trace
 
 
 def draw(picker: Picker) -> Exercise:
@@ -27,8 +27,8 @@ def draw(picker: Picker) -> Exercise:
     def whole() -> Tensor:
         return linear(relu(linear(*tensors[:3], name="u"), name="h"), tensors[3], name="z")
 
-    z, watched = watch(whole)
-    steps = (*forward_steps(watched), *backward_steps(z, watched, array(d)))
+    trace = Trace.of(whole)
+    steps = (*forward_steps(trace), *backward_steps(trace, array(d)))
     return Exercise((*given, ("∂z", d)), steps)
 
 

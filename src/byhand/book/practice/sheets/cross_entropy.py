@@ -8,7 +8,7 @@ from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.practice.sheets import Exercise, Picker
 from byhand.engine import Tensor
 from byhand.equations import cross_entropy, softmax
-from byhand.tracing.trace import watch
+from byhand.tracing.trace import Trace
 
 
 def draw(picker: Picker) -> Exercise:
@@ -19,7 +19,7 @@ def draw(picker: Picker) -> Exercise:
     targets = picker.integers(0, 2, 2)
     logits = [[f"log({n})" if n > 1 else 0 for n in row] for row in odds]
     z = Tensor(array(logits), requires_grad=True, name="z")
-    _, first = watch(lambda: softmax(z, name="p"))
-    loss, second = watch(lambda: cross_entropy(z, Tensor(np.asarray(targets)), name="L"))
-    steps = (*forward_steps(first), *forward_steps(second), *backward_steps(loss, second, array(1)))
+    first = Trace.of(lambda: softmax(z, name="p"))
+    second = Trace.of(lambda: cross_entropy(z, Tensor(np.asarray(targets)), name="L"))
+    steps = (*forward_steps(first), *forward_steps(second), *backward_steps(second, array(1)))
     return Exercise((("z", logits), ("y", targets)), steps)

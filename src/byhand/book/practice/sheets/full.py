@@ -27,7 +27,7 @@ from byhand.equations import (
     residual,
     split_qkv,
 )
-from byhand.tracing.trace import watch
+from byhand.tracing.trace import Trace
 
 SPREAD = 0.1  # at least, between the weights that the last token gives to the two
 
@@ -44,13 +44,13 @@ def draw(picker: Picker) -> Exercise:
             continue
         given = (("wte", wte), ("wpe", wpe), ("W_qkv", w_qkv), ("W_lm", w_lm))
         tables = {n: Tensor(array(x), name=n) for n, x in given}
-        logits, first = watch(lambda tables=tables, tokens=tokens: _logits(tables, tokens))
+        first = Trace.of(lambda tables=tables, tokens=tokens: _logits(tables, tokens))
         last = first.tensor("P").data[0, 0, 1]
         if abs(float(last[0]) - float(last[1])) > SPREAD:
             break
-    z = Tensor(logits.data, requires_grad=True, name="Z")
-    loss, second = watch(lambda: cross_entropy(z, Tensor(np.asarray([targets])), name="L"))
-    steps = (*forward_steps(first), *forward_steps(second), *backward_steps(loss, second, array(1)))
+    z = Tensor(first.result.data, requires_grad=True, name="Z")
+    second = Trace.of(lambda: cross_entropy(z, Tensor(np.asarray([targets])), name="L"))
+    steps = (*forward_steps(first), *forward_steps(second), *backward_steps(second, array(1)))
     return Exercise((("tokens", tokens), ("targets", targets), *given, ("eps", 0)), tuple(_asked(steps)))
 
 

@@ -8,7 +8,7 @@ from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.practice.sheets import Exercise, Picker
 from byhand.engine import Tensor
 from byhand.equations import layer_norm
-from byhand.tracing.trace import watch
+from byhand.tracing.trace import Trace
 
 SPREADS = tuple(
     d
@@ -25,6 +25,6 @@ def draw(picker: Picker) -> Exercise:
     d = [[0, 0, 0, 0]]
     d[0][picker.integers(0, 3)] = picker.one((1, 2, -2))
     inputs = [Tensor(array(a), requires_grad=True, name=n) for n, a in (("x", x), ("g", gain), ("b", bias))]
-    y, watched = watch(lambda: layer_norm(*inputs, eps=0.0, name="y"))
-    steps = (*forward_steps(watched), *backward_steps(y, watched, array(d)))
+    trace = Trace.of(lambda: layer_norm(*inputs, eps=0.0, name="y"))
+    steps = (*forward_steps(trace), *backward_steps(trace, array(d)))
     return Exercise((("x", x), ("g", gain), ("b", bias), ("eps", 0), ("∂y", d)), steps)
