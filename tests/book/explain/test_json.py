@@ -1,14 +1,13 @@
 """An explanation as JSON: trees of numbers with names, each number the trace's own; no fact only in a sentence."""
 
 import json
-import math
 
 import numpy as np
 import pytest
 
 import byhand as bh
 from byhand.book.explain.explainer import Explainer
-from byhand.engine.terms import FUNCTIONS
+from byhand.engine.terms import operate
 from model_cases import batch, parameters, setting_name, stored_settings
 
 
@@ -31,17 +30,7 @@ def worked(tree, defined):
     if "op" not in tree:
         return tree["value"]
     values = [worked(part, defined) for part in tree["parts"]]
-    match tree["op"]:
-        case "sum":
-            value = math.fsum(values)
-        case "product":
-            value = math.prod(values)
-        case "ratio":
-            value = values[0] / values[1] if values[1] else 0.0
-        case "max":
-            value = max(values)
-        case op:
-            value = FUNCTIONS[op](values[0])
+    value = operate(tree["op"], values)
     if "id" in tree:
         defined[tree["id"]] = value
     return value

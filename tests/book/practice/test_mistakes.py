@@ -14,7 +14,7 @@ from byhand.book.practice.edits import Asked, within
 from byhand.book.practice.misconceptions import forward_mistakes
 from byhand.engine import Equation, Tensor, registry
 from byhand.equations import cross_entropy, layer_norm, softmax
-from byhand.tracing.trace import watch
+from byhand.tracing.trace import Trace
 
 RECORD = Path(__file__).with_name("wrong_numbers.json")
 
@@ -71,10 +71,10 @@ def asked(case):
     equation = registry[case.partition(",")[0]]
     arrays, static = CASES[case]
     tensors = [Tensor(x, requires_grad=x.dtype.kind == "f") for x in arrays]
-    result, watched = watch(lambda: equation(*tensors, **static))
-    numbers = [*forward_step(watched.applications[0], watched).numbers]
-    if not isinstance(result, tuple):
-        steps = backward_steps(result, watched, np.cos(wave(*result.shape)))
+    trace = Trace.of(lambda: equation(*tensors, **static))
+    numbers = [*forward_step(trace.applications[0], trace).numbers]
+    if not isinstance(trace.result, tuple):
+        steps = backward_steps(trace, np.cos(wave(*trace.result.shape)))
         numbers += [n for step in steps for n in step.numbers]
     return numbers
 
