@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import byhand as bh
-from byhand.book.entries.contract import array, load, several
+from byhand.book.entries.contract import INTEGERS, array, load, several
 from byhand.book.explain.explainer import Explainer, explain
 from byhand.book.explain.explanation import ExplainError
 from byhand.book.explain.text import text
@@ -75,7 +75,7 @@ def test_contributions_of_every_equation(stem):
     """Element by element, the vjp's contributions of the worked example add up to its worked gradients."""
     worked = load(stem)
     inputs = {
-        n: Tensor(array(x, n in ("tokens", "targets")), requires_grad=n not in ("tokens", "targets", "t"), name=n)
+        n: Tensor(array(x, n in INTEGERS), requires_grad=n not in (*INTEGERS, "t"), name=n)
         for n, x in worked.inputs.items()
     }
     cotangents = [array(d) for d in several(worked.d_result)]
