@@ -27,7 +27,7 @@ def wave(*shape):
 DECAY = {"beta1": 0.8, "beta2": 0.9, "eps": 0.01, "weight_decay": 0.3}
 SMALL = {
     "embedding": ((wave(3, 2), np.asarray([[2, 0], [1, 1]])), {}),
-    "add_positional": ((wave(2, 2, 2), wave(3, 2)), {"start": 1}),
+    "add_positional": ((wave(2, 2, 2), wave(3, 2), np.asarray(1)), {}),
     "layer_norm": ((wave(2, 4),), {"eps": 0.1}),
     "layer_norm, one column": ((wave(2, 1),), {"eps": 0.1}),
     "residual": ((wave(2, 2), wave(2, 2) ** 2), {}),
