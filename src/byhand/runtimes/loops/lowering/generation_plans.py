@@ -31,10 +31,6 @@ from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.replay import ready_for
 
 
-class NoKernelError(ConfigError):
-    """The model can be recorded, but no plan generates with it."""
-
-
 class Model(Protocol):
     """What plans are recorded from."""
 
@@ -148,17 +144,12 @@ def _groups(builder: Builder, stage: Stage) -> list[Group]:
     for group in groups:
         if group.rule is FALLBACK and _reads_cache(group.nodes[0], builder.graph):
             name = group.nodes[0].equation.name
-            raise NoKernelError(
-                f"no kernel generates with {name} where it reads the KV cache. Use the numpy runtime."
-            )
+            raise ConfigError(f"no kernel generates with {name} where it reads the KV cache. Use the numpy runtime.")
     return groups
 
 
 def _emit(builder: Builder, arena: Arena, groups: list[Group]) -> None:
-    try:
-        emit_groups(builder, groups)
-    except ConfigError as error:  # an array that no plan can compute
-        raise NoKernelError(str(error)) from None
+    emit_groups(builder, groups)
     for name, buffer in builder.parameter_buffers.items():
         buffer.offset = arena.place[name]
 

@@ -21,17 +21,14 @@ from byhand.engine import Tensor
 from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 from byhand.host import token_array
 from byhand.runtimes.bfloat16 import rounded
-from byhand.runtimes.loops.kernels.threads.barrier import STOPPED
-from byhand.runtimes.loops.lowering.controls import own_signal
 from byhand.runtimes.loops.lowering.generation_plans import GenerationPlan, Model, decoding_plan, filling_plan
-from byhand.runtimes.loops.lowering.ir import Buffer, Call
+from byhand.runtimes.loops.lowering.ir import Buffer
 from byhand.runtimes.loops.lowering.layout import padded
 from byhand.runtimes.loops.machine.blas import find_blas
-from byhand.runtimes.loops.machine.native import yield_address
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.autotune import Autotuner
-from byhand.runtimes.loops.run.replay import Resources, replay
-from byhand.runtimes.loops.run.thread_team import ThreadTeam, team_size
+from byhand.runtimes.loops.run.generation_runner import GenerationRunner
+from byhand.runtimes.loops.run.thread_team import team_size
 
 LONGEST_RUN = 256  # tokens in a call
 CALL_SECONDS = 0.01
@@ -76,17 +73,12 @@ class LoopsDecoder:
             (Buffer(f"blocks.{i}.keys", cache, "input"), Buffer(f"blocks.{i}.values", cache, "input"))
             for i, cache in enumerate(caches)
         ]
-        self._native = np.array([self.blas.sgemm, yield_address()], np.int64)
-        self._signals = np.zeros(own_signal(self.threads), np.int64)
-        self._controls = np.zeros(4 + LONGEST_RUN * streams)
-        self._located: Resources | None = None
+        self._runner = GenerationRunner(self.arena, self.threads, self.blas, 4 + LONGEST_RUN * streams)
         self.decoding = decoding_plan(
             self.model, self.arena, self._inputs, self._caches, bfloat16_weights=weights == "bfloat16"
         )
         self._filling: dict[int, GenerationPlan] = {}
         self._packed = False
-        self._team = ThreadTeam(self.threads)
-        weakref.finalize(self, self._team.close)
         self._ways = (ALONE,) if self.decoding.has_python else (TOGETHER, ALONE)
         self.autotuner = Autotuner(1 if self.threads == 1 else len(self._ways))
         self.made_by: Counter[int] = Counter()
@@ -114,8 +106,7 @@ class LoopsDecoder:
                 mine[...] = data
                 changed = True
         if changed:
-            table = self.decoding.preparations
-            replay(table, 0, len(table), 1, self._resources())
+            self._runner.prepare(self.decoding)
         self._packed = True
 
     def generate(
@@ -139,9 +130,9 @@ class LoopsDecoder:
         rng = rng or np.random.default_rng(1)
         window, run = self.model.config.seq_len, 4
         uniforms = np.empty(0)  # drawn from rng, but not used yet
-        self._team.settle()
+        self._runner.settle()
         self.refresh()
-        c = self._controls
+        c = self._runner.controls
         c[0], c[1], c[2] = temperature, top_k or 0, 1.0 if top_p is None else top_p
         while count > 0:
             context = tokens[:, -window:]
@@ -188,80 +179,25 @@ class LoopsDecoder:
         """
         window = self.model.config.seq_len
         context = np.zeros((self.streams, window // 2 + 1), np.int64) if prompts is None else prompts
-        self._team.settle()
+        self._runner.settle()
         self.refresh()
         self._fill(context, None)
         plan = self.decoding if prompts is None else self.filling(context.shape[1] - 1)
-        table, resources = plan.tables[0], self._resources()
-        best, nothing = np.full(len(table), np.inf), np.inf
-        for _ in range(rounds + 1):
+
+        def begin() -> None:
             for share in self.decoding.shares:
                 share.array(self._inputs["position"])[0] = window // 2
-            self._controls[3] = window // 2
-            self._signals[:] = 0
-            times = np.zeros(len(table))
+            self._runner.controls[3] = window // 2
 
-            def one_by_one(times: np.ndarray = times) -> None:
-                for i, call in enumerate(plan.shares[0].calls):
-                    begun = perf_counter()
-                    if call.run is None:
-                        replay(table, i, i + 1, 1, resources)
-                    else:
-                        call.run(plan.shares[0])
-                    times[i] = perf_counter() - begun
-
-            self._team.run(
-                lambda i: replay(plan.tables[i], 0, len(plan.tables[i]), 1, resources) if i else one_by_one(),
-                self._give_up,
-            )
-            best = np.minimum(best, times)
-            for _ in range(20):
-                begun = perf_counter()
-                replay(table, 0, 0, 1, resources)
-                nothing = min(nothing, perf_counter() - begun)
-        return 1e3 * np.maximum(best - nothing, 0)
-
-    def _resources(self) -> Resources:
-        if self._located is None or self._located.memory is not self.arena.memory:  # a plan needed a larger arena
-            self._located = Resources(
-                self.arena.memory, self.arena.words, self._controls, self._signals, self._native
-            )
-        return self._located
-
-    def _replay(self, way: int, plan: GenerationPlan, times: int) -> None:
-        self._signals[:] = 0
-        if plan.has_python:
-            self._replay_with_python(plan, times)
-        elif self._ways[way] == ALONE:
-            replay(plan.alone, 0, len(plan.alone), times, self._resources())
-        else:
-            self._team.run(
-                lambda i: replay(plan.tables[i], 0, len(plan.tables[i]), times, self._resources()), self._give_up
-            )
-
-    def _replay_with_python(self, plan: GenerationPlan, times: int) -> None:
-        resources = self._resources()
-        for _ in range(times):
-            for part in plan.in_turn:
-                if not isinstance(part, Call):
-                    replay(plan.alone, *part, 1, resources)
-                elif part.run is not None:
-                    with np.errstate(all="ignore"):  # what is not finite is found where a token is drawn
-                        part.run(plan.shares[0])
-            if self._signals[STOPPED]:
-                break
-
-    def _give_up(self, i: int) -> None:
-        """Let no thread wait at a barrier any more; what they compute from now on is thrown away."""
-        self._signals[0] = 1
+        return self._runner.time_calls(plan, begin, rounds)
 
     def _run(self, way: int, n: int, uniforms: np.ndarray) -> np.ndarray:
         """Draw n tokens for each stream, or fewer if a thread had to wait long, in one call for each thread."""
         share = self.decoding.shares[0]
         position = share.array(self._inputs["position"])
-        first = self._controls[3] = position[0]
-        self._controls[4 : 4 + n * self.streams] = uniforms[: n * self.streams]
-        self._replay(way, self.decoding, n)
+        first = self._runner.controls[3] = position[0]
+        self._runner.controls[4 : 4 + n * self.streams] = uniforms[: n * self.streams]
+        self._runner.run(self.decoding, self._ways[way] == ALONE, n)
         return share.array(self._inputs["drawn"])[: position[0] - first].astype(np.int64)
 
     def _fill(self, context: np.ndarray, allowed: Any) -> None:
@@ -274,7 +210,7 @@ class LoopsDecoder:
                 if name in plan.builder.inputs:
                     plan.shares[0].array(plan.builder.inputs[name])[...] = values
             plan.write_constants()
-            self._replay(self.autotuner.choose(), plan, 1)
+            self._runner.run(plan, self._ways[self.autotuner.choose()] == ALONE)
         share = self.decoding.shares[0]
         share.array(self._inputs["tokens"])[:, 0] = context[:, -1]
         share.array(self._inputs["allowed"])[:] = 1.0 if allowed is None else allowed
