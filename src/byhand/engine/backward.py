@@ -14,6 +14,7 @@ from typing import Any
 
 from byhand.engine.arrays import Array, namespace, require
 from byhand.engine.tensor import Node, Tensor
+from byhand.engine.terms import Index, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,11 @@ class BackwardStep:
     node: Node
     d_results: tuple[Array, ...]
     d_inputs: tuple[Array | None, ...]
+
+    def gradient_term(self, slot: int, index: Index) -> Term | None:
+        """Return the arithmetic of one element of an input's gradient; None where cotangents times slopes say all."""
+        write, node = self.node.equation.gradient_terms, self.node
+        return write(node.saved, self.d_results, slot, index, **node.static) if write else None
 
 
 def walk_back(

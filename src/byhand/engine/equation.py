@@ -38,7 +38,8 @@ class Equation:
     """One equation of the model. Calling it applies it in whatever way the current context says.
 
     `inputs` lists the symbols in the order of forward's arrays (trailing ones may be optional); `result` is what
-    comes out. `latex` and `derivative` are the one home of the formulas.
+    comes out, several symbols where there are several results. `latex` and `derivative` are the one home of the
+    formulas.
 
     role            what a model may choose it for, such as "activation"; "" for nothing
     moves           it moves numbers and computes none
@@ -53,7 +54,7 @@ class Equation:
     latex: str
     derivative: str
     inputs: tuple[Symbol, ...]
-    result: Symbol
+    result: Symbol | tuple[Symbol, ...]
     source: str
     forward: Callable[..., Any]
     vjp: Callable[..., tuple[Any, ...]]
@@ -67,6 +68,11 @@ class Equation:
 
     def __post_init__(self) -> None:
         _register(self)
+
+    @property
+    def results(self) -> tuple[Symbol, ...]:
+        """The symbol of each result."""
+        return self.result if isinstance(self.result, tuple) else (self.result,)
 
     def __call__(self, *inputs: Any, name: str = "", **static: Any) -> Any:
         """Apply to tensors or arrays; `name` is this result's name within the current scope."""
@@ -89,6 +95,11 @@ class Composite:
 
     def __post_init__(self) -> None:
         _register(self)
+
+    @property
+    def results(self) -> tuple[Symbol, ...]:
+        """The symbol of its result."""
+        return (self.result,)
 
     def __call__(self, *inputs: Any, name: str = "", **static: Any) -> Tensor:
         """Apply the smaller equations, each named under `name`."""

@@ -8,11 +8,12 @@ that does not is caught by the tests. `explain`, the worked pages and the explor
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Index = tuple[int, ...]
 
+NOTHING = 1e-12  # of the largest part of a sum: what is smaller, rounding left over
 FUNCTIONS: dict[str, Callable[[float], float]] = {
     "exp": math.exp,
     "log": math.log,
@@ -33,13 +34,17 @@ OPERATIONS: dict[str, Callable[[list[float]], float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A number with a label: read (`source` says which input's element), constant, or made from `parts` by `op`."""
+    """A number with a label: read (`source` says which input's element), constant, or made from `parts` by `op`.
+
+    `shared` counts the last axes along which all elements have it in common: 1 for the mean of a row.
+    """
 
     label: str
     value: float
     op: str = ""
     parts: tuple["Term", ...] = ()
     source: tuple[int, Index] | None = None
+    shared: int = 0
 
     def as_json(self, inputs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the tree, ready for JSON; `inputs` describes each input, by its number, where a leaf was read.
@@ -111,3 +116,32 @@ def function(name: str, argument: Term, label: str = "") -> Term:
 def largest(parts: Iterable[Term], label: str = "") -> Term:
     """Return the largest of the parts."""
     return made("max", parts, label)
+
+
+def of_row(term: Term) -> Term:
+    """Return the term as one that a whole row shares."""
+    return replace(term, shared=1)
+
+
+def settled(term: Term) -> Term:
+    """Return a term as 0 where its value is only what rounding left over of parts that cancel."""
+    return replace(term, value=0.0) if abs(term.value) < NOTHING * size(term) else term
+
+
+def size(term: Term) -> float:
+    """Return how large a term's parts are before they cancel."""
+    if not term.parts:
+        return abs(term.value)
+    sizes = [size(part) for part in term.parts]
+    match term.op:
+        case "sum":
+            return max(sizes)
+        case "product":
+            return math.prod(sizes)
+        case "ratio":
+            below = abs(term.parts[1].value)
+            return sizes[0] / below if below else 0.0
+        case "negative":
+            return sizes[0]
+        case _:
+            return abs(term.value)

@@ -99,7 +99,10 @@ adamw = Equation(
         Symbol("lr", r"\alpha", "()", "learning rate"),
         Symbol("t", "t", "()", "number of this step, from 1"),
     ),
-    result=Symbol("theta, m, v", r"\theta', m_t, v_t", "(...) each", "new parameter and moments"),
+    result=tuple(
+        Symbol(name, letter, "(...)", "new parameter and moments")
+        for name, letter in (("theta", r"\theta'"), ("m", "m_t"), ("v", "v_t"))
+    ),
     source="Loshchilov & Hutter 2019, arXiv:1711.05101, algorithm 2",
     forward=forward,
     vjp=vjp,

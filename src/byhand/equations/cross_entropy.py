@@ -12,7 +12,7 @@ import math
 
 from byhand.engine.arrays import as_rows, namespace, require
 from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol
-from byhand.engine.terms import element, function, largest, number, ratio, total
+from byhand.engine.terms import element, function, largest, number, product, ratio, total
 
 
 def forward(logits, targets):
@@ -65,6 +65,18 @@ def flops(logits, targets):
     return (TRANSCENDENTAL + 3) * math.prod(logits), 3 * math.prod(logits)
 
 
+def gradient_terms(saved, d_results, slot, index):
+    """d (p - [v = y]) / N."""
+    p, targets = saved
+    *place, v = index
+    row = 0
+    for i, n in zip(place, targets.shape, strict=True):
+        row = row * n + i
+    hit = (number(-1),) if int(targets[tuple(place)]) == v else ()
+    difference = ratio(total((number(p[row, v]), *hit)), number(p.shape[0], "N"))
+    return product((number(d_results[0][()]), difference))
+
+
 cross_entropy = Equation(
     name="cross_entropy",
     title="Cross-entropy",
@@ -79,6 +91,7 @@ cross_entropy = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    gradient_terms=gradient_terms,
     flops=flops,
     seed_names=("nn::cross_entropy", "model::TinyGPT::loss"),
 )

@@ -11,7 +11,7 @@ import math
 
 from byhand.engine.arrays import namespace
 from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol
-from byhand.engine.terms import element, function, number, product, total
+from byhand.engine.terms import element, function, number, product, ratio, total
 
 K = math.sqrt(2 / math.pi)
 CUBIC = 0.044715
@@ -44,6 +44,16 @@ def flops(x):
     return (7 + TRANSCENDENTAL) * math.prod(x), 11 * math.prod(x)
 
 
+def gradient_terms(saved, d_results, slot, index):
+    """d ((1 + tanh u)/2 + x/2 (1 - tanh^2 u) k (1 + 3 cubic x^2))."""
+    x, tanh = (number(array[index]) for array in saved)
+    gate = ratio(total((number(1), tanh)), number(2))
+    inner = total((number(1), product((number(3), number(CUBIC), x, x))))
+    bend = total((number(1), function("negative", function("square", tanh))))
+    rest = product((ratio(x, number(2)), bend, number(K, "k"), inner))
+    return product((number(d_results[0][index]), total((gate, rest))))
+
+
 gelu = Equation(
     name="gelu",
     title="GELU (tanh form)",
@@ -56,6 +66,7 @@ gelu = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    gradient_terms=gradient_terms,
     role="activation",
     flops=flops,
     seed_names=("nn::gelu",),

@@ -13,7 +13,7 @@ from math import prod
 
 from byhand.engine.arrays import as_rows, namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import Term, element, function, number, product, ratio, total
+from byhand.engine.terms import Term, element, function, number, of_row, product, ratio, settled, total
 
 
 def forward(x, gain=None, bias=None, *, eps=1e-5):
@@ -53,13 +53,14 @@ def terms(index, inputs, result, *, eps=1e-5):
     *place, c = index
     width = inputs[0].shape[-1]
     row = [element(inputs, 0, (*place, i), "x") for i in range(width)]
-    mean = ratio(total(row), number(width, "C"), "mean")
+    mean = of_row(ratio(total(row), number(width, "C"), "mean"))
 
     def deviation(x: Term) -> Term:
         return total((x, function("negative", mean)))
 
     squares = total(function("square", deviation(x)) for x in row)
-    deviation_scale = function("sqrt", total((ratio(squares, number(width, "C"), "var"), number(eps, "eps"))))
+    variance = of_row(ratio(squares, number(width, "C"), "var"))
+    deviation_scale = function("sqrt", total((variance, number(eps, "eps"))))
     xhat = ratio(deviation(row[c]), deviation_scale, "xhat")
     if len(inputs) == 1:
         return xhat
@@ -70,6 +71,22 @@ def flops(x, gain=None, bias=None, **_):
     """Mean, difference, square and its sum, product with rstd: 5 a number, going back 7; gain and bias 2 and 4."""
     affine = 1 if gain else 0
     return (5 + 2 * affine) * prod(x), (7 + 4 * affine) * prod(x)
+
+
+def gradient_terms(saved, d_results, slot, index, *, eps=1e-5):
+    """rstd (h - avg(h) - xhat avg(h xhat)), h = g d; gain and bias collect cotangents times slopes."""
+    if slot:
+        return None
+    xhat, rstd, *gain = saved
+    *place, c = index
+    d, row = d_results[0][tuple(place)], xhat[tuple(place)]
+    h = d * gain[0] if gain else d
+    width = number(len(row), "C")
+    average = settled(of_row(ratio(total(map(number, h)), width, "avg(h)")))
+    products = total(product((number(a), number(b))) for a, b in zip(h, row, strict=True))
+    aligned = settled(of_row(ratio(products, width, "avg(h·x̂)")))
+    inner = (number(h[c]), function("negative", average), function("negative", product((number(row[c]), aligned))))
+    return product((number(rstd[(*place, 0)]), total(inner)))
 
 
 layer_norm = Equation(
@@ -91,6 +108,7 @@ layer_norm = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    gradient_terms=gradient_terms,
     flops=flops,
     seed_names=("nn::layernorm_lastdim",),
 )

@@ -44,5 +44,6 @@ merge_heads = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    moves=True,
     seed_names=("nn::variants::mha::self_attention_mha",),
 )

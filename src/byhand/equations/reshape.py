@@ -53,5 +53,6 @@ reshape = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    moves=True,
     seed_names=("nn::reshape",),
 )

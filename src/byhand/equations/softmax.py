@@ -12,7 +12,7 @@ from math import prod
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol
-from byhand.engine.terms import element, function, largest, number, ratio, total
+from byhand.engine.terms import element, function, largest, number, of_row, product, ratio, settled, total
 
 
 def forward(x):
@@ -54,6 +54,15 @@ def flops(x):
     return (TRANSCENDENTAL + 4) * prod(x), 4 * prod(x)
 
 
+def gradient_terms(saved, d_results, slot, index):
+    """p (d - sum of d p)."""
+    p, (*place, i) = saved[0], index
+    row, cotangents = p[tuple(place)], d_results[0][tuple(place)]
+    seen = [j for j in range(len(row)) if float(row[j])]
+    mean = settled(of_row(total((product((number(cotangents[j]), number(row[j]))) for j in seen), "Σ ∂p·p")))
+    return product((number(row[i]), total((number(cotangents[i]), function("negative", mean)))))
+
+
 softmax = Equation(
     name="softmax",
     title="Softmax",
@@ -65,6 +74,7 @@ softmax = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    gradient_terms=gradient_terms,
     flops=flops,
     seed_names=("nn::softmax_lastdim",),
 )

@@ -44,10 +44,13 @@ split_qkv = Equation(
     r"\quad V_{b,h,t,d} = X_{b,t,2C+hD+d}",
     derivative=r"\partial X = [\partial Q, \partial K, \partial V]",
     inputs=(Symbol("x", "X", "(B, T, 3C)", "packed projection of H W_qkv + b_qkv"),),
-    result=Symbol("q, k, v", "Q, K, V", "(B, H, T, D) each", "queries, keys, values of each head"),
+    result=tuple(
+        Symbol(letter.lower(), letter, "(B, H, T, D)", "queries, keys, values of each head") for letter in "QKV"
+    ),
     source="Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2",
     forward=forward,
     vjp=vjp,
     terms=terms,
+    moves=True,
     seed_names=("nn::slice_lastdim_copy",),
 )

@@ -41,4 +41,5 @@ transpose = Equation(
     forward=forward,
     vjp=vjp,
     terms=terms,
+    moves=True,
 )

@@ -103,13 +103,12 @@ class Trace:
 
     def _application(self, application: Application) -> dict[str, Any]:
         equation = application.equation
-        letters = (letter.strip() for letter in equation.result.name.split(","))
         return {
             "name": application.name,
             "equation": equation.name,
             "static": application.static,
             "inputs": {s.name: self.name(t) for s, t in zip(equation.inputs, application.inputs, strict=False)},
-            "results": {s: self.name(t) for s, t in zip(letters, application.results, strict=True)},
+            "results": {s.name: self.name(t) for s, t in zip(equation.results, application.results, strict=True)},
         }
 
     def _tensors(self) -> dict[str, Tensor]:

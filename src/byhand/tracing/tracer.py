@@ -28,7 +28,7 @@ class Application:
         if len(self.results) == 1:
             return (name,)
         place, dot, _ = name.rpartition(".")
-        return tuple(f"{place}{dot}{letter.strip()}" for letter in self.equation.result.name.split(","))
+        return tuple(f"{place}{dot}{symbol.name}" for symbol in self.equation.results)
 
 
 class Tracer(Record):

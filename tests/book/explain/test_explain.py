@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import byhand as bh
-from byhand.book.entries.contract import INTEGERS, array, load, several
+from byhand.book.entries.contract import ENTRIES
 from byhand.book.explain.explainer import Explainer, explain
 from byhand.book.explain.explanation import ExplainError
 from byhand.book.explain.text import text
 from byhand.book.numbers import arithmetic
+from byhand.book.numbers.worked import array, several
 from byhand.engine import Composite, Tensor, registry
 from byhand.tracing.contributions import contributions
 from byhand.tracing.trace import Trace
@@ -73,9 +74,9 @@ def test_contributions_add_up_to_the_gradient(config, dtype):
 @pytest.mark.parametrize("stem", [s for s, e in registry.items() if not isinstance(e, Composite)])
 def test_contributions_of_every_equation(stem):
     """Element by element, the vjp's contributions of the worked example add up to its worked gradients."""
-    worked = load(stem)
+    worked = ENTRIES[stem].worked
     inputs = {
-        n: Tensor(array(x, n in INTEGERS), requires_grad=n not in (*INTEGERS, "t"), name=n)
+        n: Tensor(array(x, n not in worked.gradients), requires_grad=n in worked.gradients, name=n)
         for n, x in worked.inputs.items()
     }
     cotangents = [array(d) for d in several(worked.d_result)]

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from byhand import AdamW, ModelConfig, TinyGPT
+from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding import source
-from byhand.book.finding.flow import ORDER
-from byhand.book.finding.index import entries
+from byhand.book.finding.flow import GROUPS, order
+from byhand.book.finding.index import listings
 from byhand.book.finding.kernels import kernels_of
-from byhand.book.finding.notations import NOTATIONS
 from byhand.book.finding.search import LONGEST, nearest, search
 from byhand.book.words.glossary import CONCEPTS
 from byhand.engine import registry
@@ -32,50 +32,75 @@ def line_at(pointer: str) -> str:
 
 
 def test_every_equation_is_in_the_flow_once():
-    assert sorted(ORDER) == sorted(registry)
+    assert sorted(order()) == sorted(registry)
+    assert {entry.group for entry in ENTRIES.values()} <= {group.key for group in GROUPS}
 
 
 @pytest.mark.parametrize("name", sorted(registry))
 def test_pointers_open_the_code_they_name(name):
-    entry = entries()[name]
+    entry = listings()[name]
     assert line_at(entry.forward).startswith(("def forward(", "def compose("))
     assert line_at(entry.derivative).startswith(("def vjp(", "def walk_back("))
     assert Path(entry.forward.rsplit(":", 1)[0]).stem == name
     assert entry.uses or name == "reshape", "an equation that nothing applies"
-    for where, _ in entry.uses:
-        role = getattr(registry[name], "role", "")  # what the config chooses is applied by its role
-        assert name in line_at(where) or (role and f"{role}(" in line_at(where))
+    role = getattr(registry[name], "role", "")  # what the config chooses is applied by its role
+    for use in entry.uses:
+        assert name in line_at(use.where) or (role and f"{role}(" in line_at(use.where))
     if entry.test:
         assert line_at(entry.test).lstrip().startswith("def test")
     if entry.worked:
         assert line_at(entry.worked).startswith("worked")
 
 
+def test_uses_are_found_in_the_source(tmp_path):
+    """By name, as an operator and by role, with the scope around them; what is called alike is not meant."""
+    file = tmp_path / "layer.py"
+    file.write_text(
+        "from byhand.equations import linear, mix as blend\n"
+        "def f(x, w, top_k, add):\n"
+        '    with scope("mlp"):\n'
+        '        h = activation(linear(x, w, name="pre"), name="act")\n'
+        "    add(top_k)\n"
+        '    return _operator("mul")(h, x)\n',
+        encoding="utf-8",
+    )
+    found = source._applied(file)
+    assert found == {"linear": {4: ("pre", "mlp")}, "activation": {4: ("act", "mlp")}, "mul": {6: ("", "")}}
+
+
+def test_the_model_and_what_is_around_it_use_an_equation():
+    files = [use.where.split(":")[0] for use in listings()["softmax"].uses]
+    assert files == ["src/byhand/equations/causal_self_attention.py", "src/byhand/runtimes/sampling.py"]
+    mixed = listings()["mix"].uses
+    assert [(use.result, use.scope) for use in mixed] == [("mixed", "attn")]
+    assert {(use.result, use.scope) for use in listings()["linear"].uses} >= {("out", "mlp"), ("out", "attn")}
+
+
 def test_places_point_to_their_definitions():
-    for name, entry in entries().items():
+    for name, entry in listings().items():
         if not entry.latex:
             assert entry.forward, f"{name} points nowhere"
             assert line_at(entry.forward).lstrip().startswith(("def ", "class "))
 
 
-def test_glossary_and_notations_name_entries_that_exist():
-    named = {name for concept in CONCEPTS for name in concept.entries} | set(NOTATIONS)
-    assert named <= set(entries())
+def test_the_glossary_names_entries_that_exist():
+    named = {name for concept in CONCEPTS for name in concept.entries}
+    assert named <= set(listings())
 
 
 def test_a_concept_is_found_by_each_of_its_names():
     for concept in CONCEPTS:
         for words in (concept.en, concept.zh, *concept.also):
-            found = [m.entry.name for m in search(words)]
+            found = [m.listing.name for m in search(words)]
             assert set(found) & set(concept.entries), words
 
 
 @pytest.mark.parametrize("name", sorted(registry))
 def test_every_equation_is_found_by_title_and_formula(name):
-    entry = entries()[name]
-    for query in (name, entry.title, entry.title_zh, entry.latex):
-        assert search(query)[0].entry.name == name, query
-    assert name in [m.entry.name for m in search(entry.latex_derivative)[:3]]
+    entry = listings()[name]
+    for query in (name, entry.title.en, entry.title.zh, entry.latex):
+        assert search(query)[0].listing.name == name, query
+    assert name in [m.listing.name for m in search(entry.latex_derivative)[:3]]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +140,7 @@ def test_every_equation_is_found_by_title_and_formula(name):
     ],
 )
 def test_near_misses(query, expected):
-    assert search(query)[0].entry.name == expected
+    assert search(query)[0].listing.name == expected
 
 
 @pytest.mark.parametrize(
@@ -126,7 +151,7 @@ def test_near_misses(query, expected):
     ],
 )
 def test_a_line_of_the_model_finds_every_equation_in_it(query, expected):
-    found = [m.entry.name for m in search(query)]
+    found = [m.listing.name for m in search(query)]
     assert found[0] == expected[0]
     assert set(expected) <= set(found[:5])
 
@@ -142,8 +167,8 @@ def test_a_line_of_the_model_finds_every_equation_in_it(query, expected):
 )
 def test_a_symbol_finds_its_equation(symbols, expected):
     for symbol in symbols:
-        assert search(symbol)[0].entry.name == expected, symbol
-    assert {m.entry.name for m in search("ε")} == {"layer_norm", "adamw"}
+        assert search(symbol)[0].listing.name == expected, symbol
+    assert {m.listing.name for m in search("ε")} == {"layer_norm", "adamw"}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +199,7 @@ def test_json_is_complete():
         "name", "title", "latex", "symbols", "forward", "derivative", "wired_at", "test", "worked", "page_en",
         "page_zh", "kernels", "seed_names", "source",
     }  # fmt: skip
-    assert wanted <= set(entries()["softmax"].as_json())
+    assert wanted <= set(listings()["softmax"].as_json())
 
 
 def test_an_installed_package_answers_too(tmp_path):
@@ -212,13 +237,13 @@ def test_sections_come_from_the_docstring():
 
 
 def test_kernel_pointers_open_the_functions_they_name():
-    assert entries()["adamw"].kernels["loops"].startswith("src/byhand/runtimes/loops/kernels/update/adamw.py:")
-    having = [name for name in entries() if kernels_of(name)]
+    assert listings()["adamw"].kernels["loops"].startswith("src/byhand/runtimes/loops/kernels/update/adamw.py:")
+    having = [name for name in listings() if kernels_of(name)]
     assert len(having) > 15
     for name in having:
         for runtime, (path, function) in kernels_of(name).items():
-            assert f"/{path.name}:" in entries()[name].kernels[runtime]
-            assert line_at(entries()[name].kernels[runtime]).startswith(f"def {function}("), name
+            assert f"/{path.name}:" in listings()[name].kernels[runtime]
+            assert line_at(listings()[name].kernels[runtime]).startswith(f"def {function}("), name
 
 
 MODELS = [{}, {"activation": "relu"}, {"causal": False}, {"tied_embeddings": True, "norm_affine": True}]

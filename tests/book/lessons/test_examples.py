@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from byhand.book.lessons.examples import TITLES, make, numbers, paper_gpt, paper_gpt_4, post_norm
-from byhand.book.lessons.lesson import say
 from byhand.book.lessons.text import text
 from byhand.book.numbers.closed_form import value
 from byhand.book.practice.quiz import agrees, check, tidy
+from byhand.book.words.language import say
 from byhand.errors import ByhandError
 
 LESSONS = {(name, exact): make(name, exact) for name in TITLES for exact in (False, True)}

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from byhand.book.lessons.gradient_terms import gradient_term
 from byhand.book.numbers import arithmetic
 from byhand.engine import Tensor, walk_back
 from byhand.equations import causal_softmax, cross_entropy, gelu, layer_norm, linear, softmax
@@ -26,7 +25,7 @@ def test_it_is_the_vjp(case):
     result = equation(*(Tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays), **static)
     (back,) = walk_back(result, RNG.standard_normal(result.shape) if result.shape else np.asarray(0.7))
     for index, expected in np.ndenumerate(back.d_inputs[0]):
-        term = gradient_term(back, 0, index)
+        term = back.gradient_term(0, index)
         assert term.value == pytest.approx(expected, rel=1e-12, abs=1e-14)
         assert arithmetic.expression(term)
 
@@ -34,4 +33,4 @@ def test_it_is_the_vjp(case):
 def test_contributions_say_the_rest():
     y = linear(Tensor(X, requires_grad=True), Tensor(np.eye(3)))
     (back,) = walk_back(y, np.ones(y.shape))
-    assert gradient_term(back, 0, (0, 0, 0)) is None
+    assert back.gradient_term(0, (0, 0, 0)) is None

@@ -53,7 +53,7 @@ def test_a_stem_has_its_pages(stem):
 
 @pytest.mark.parametrize("stem", registry)
 def test_a_stem_has_its_five_places(stem):
-    entry = index.entries()[stem]
+    entry = index.listings()[stem]
     places = (entry.forward, entry.worked, entry.test, entry.page_en, entry.page_zh)
     assert all(places), f"{stem} lacks one of: equation, worked numbers, test, English page, Chinese page"
     assert [place.rpartition("/")[2].split(".")[0].removeprefix("test_") for place in places] == [stem] * 5
@@ -150,7 +150,7 @@ def test_pointers_are_where_python_finds_the_code(stem):
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
 def test_places_that_the_readme_shows_are_those_of_where(name):
-    entries = index.entries().values()
+    entries = index.listings().values()
     known = {place for entry in entries for place in (entry.forward, entry.derivative, entry.wired_at, entry.test)}
     assert set(re.findall(r"\b(?:src|tests)/[\w/]+\.py:\d+", text(ROOT / name))) <= known
 

@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from byhand.book.entries.contract import INTEGERS, array, load
+import byhand.book.entries  # noqa: F401 - fills the entries
+from byhand.book.entries.contract import ENTRIES
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_step
 from byhand.book.numbers import arithmetic
+from byhand.book.numbers.worked import array
 from byhand.book.practice.edits import Asked, within
 from byhand.book.practice.misconceptions import forward_mistakes
 from byhand.engine import Equation, Tensor, registry
@@ -59,8 +61,9 @@ def worked():
     """Return the worked numbers of every equation."""
     for stem, equation in registry.items():
         if isinstance(equation, Equation):
-            example = load(stem)
-            yield stem, (tuple(array(x, n in INTEGERS) for n, x in example.inputs.items()), example.static)
+            example = ENTRIES[stem].worked
+            inputs = tuple(array(x, n not in example.gradients) for n, x in example.inputs.items())
+            yield stem, (inputs, example.static)
 
 
 CASES = {f"{stem}, worked": case for stem, case in worked()} | SMALL

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from byhand.book.lessons.lesson import number_text, say
+from byhand.book.lessons.lesson import number_text
 from byhand.book.numbers.closed_form import value
 from byhand.book.practice.grading import find_sheet, grade, read_answers
 from byhand.book.practice.misconceptions import Mistake
@@ -13,6 +13,7 @@ from byhand.book.practice.quiz import agrees
 from byhand.book.practice.sheet_html import html
 from byhand.book.practice.sheet_text import BLANK, given, markdown
 from byhand.book.practice.sheets import TOPICS, make
+from byhand.book.words.language import say
 from byhand.errors import ByhandError
 
 LARGEST = 150  # no number of a sheet is larger

@@ -1,6 +1,9 @@
 """The first step from zero moments: corrected, the direction is the sign of the gradient (with eps = 0)."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import Asked, Slips, first, nth, of_input, rest, within
+from byhand.book.words.language import Words
+from byhand.engine.terms import Term, number, product, total
 
 worked = Worked(
     inputs={"theta": [1, -2], "g": [2, "-1/2"], "m": [0, 0], "v": [0, 0], "lr": "1/10", "t": 1},
@@ -14,8 +17,57 @@ worked = Worked(
         "v": ["99/80", "-99/5"],
         "lr": "1/10",
     },
-    note={
-        "en": "m is 0.1 g and v is 0.01 g^2; the corrections undo both factors, so a weight moves by lr and decay.",
-        "zh": "m = 0.1 g，v = 0.01 g^2；偏差修正恰好抵消这两个系数，所以每个权重移动 lr，外加权重衰减。",
+    note=Words(
+        "m is 0.1 g and v is 0.01 g^2; the corrections undo both factors, so a weight moves by lr and decay.",
+        "m = 0.1 g，v = 0.01 g^2；偏差修正恰好抵消这两个系数，所以每个权重移动 lr，外加权重衰减。",
+    ),
+)
+
+_undecayed = within(lambda decay, at: number(0), "wd")
+
+
+def _coupled(term: Term, at: Asked) -> Term | None:
+    decay = product((number(at.static["weight_decay"], "wd"), at.read(0, "theta")))
+    kept = _undecayed(term, at)
+    return kept and of_input(1, lambda g, at: total((g, decay)))(kept, at)
+
+
+_UNCORRECTED: Slips = (("forgot the bias correction", "忘了偏差修正", first),)
+
+
+entry = Entry(
+    stem="adamw",
+    title_zh="AdamW 更新",
+    meanings_zh={
+        "theta": "参数",
+        "g": "参数的梯度",
+        "m": "梯度的指数滑动平均（一阶矩）",
+        "v": "梯度平方的指数滑动平均（二阶矩）",
+        "lr": "学习率",
+        "t": "步数，从 1 数起",
     },
+    result_zh="新的参数与两个矩",
+    worked=worked,
+    group="learning",
+    rank=2,
+    labels_zh={"mhat": "m\u0302", "vhat": "v\u0302"},
+    settings={"beta1": r"\beta_1", "beta2": r"\beta_2", "eps": r"\epsilon", "weight_decay": r"\lambda"},
+    notations=(
+        r"\theta_{t} = \theta_{t-1} - \alpha \hat m_t / (\sqrt{\hat v_t} + \epsilon)",
+        "W_new = W - learning_rate dL/dW",
+        "W_V_new = W_V - learning_rate dL/dW_V",
+        "w = w - lr * grad",
+    ),
+    mistakes=(
+        ("forgot the bias correction", "忘了偏差修正", within(first, "mhat", "vhat")),
+        ("forgot the weight decay", "忘了权重衰减", _undecayed),
+        (
+            "put the decay into the gradient (that is Adam with L2)",
+            "把权重衰减加进了梯度（那是带 L2 的 Adam）",
+            _coupled,
+        ),
+        ("moved up the gradient", "朝梯度的方向移动了", nth(1, rest)),
+        ("used the bare gradient", "直接用了梯度本身", nth(1, nth(2, lambda term, at: at.read(1, "g")))),
+    ),
+    part_mistakes={"mhat": _UNCORRECTED, "vhat": _UNCORRECTED},
 )

@@ -1,14 +1,27 @@
 """A row is added to both rows of a matrix."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import negated, nth
+from byhand.book.words.language import Words
 
 worked = Worked(
     inputs={"a": [[1, 2], [3, 4]], "b": [10, 20]},
     result=[[11, 22], [13, 24]],
     d_result=[[1, 2], [3, 4]],
     gradients={"a": [[1, 2], [3, 4]], "b": [4, 6]},
-    note={
-        "en": "b was used twice, so its gradient is the sum over both rows.",
-        "zh": "b 用了两次，所以它的梯度是两行之和。",
-    },
+    note=Words(
+        "b was used twice, so its gradient is the sum over both rows.",
+        "b 用了两次，所以它的梯度是两行之和。",
+    ),
+)
+
+entry = Entry(
+    stem="add",
+    title_zh="加法",
+    meanings_zh={"a": "第一个加数", "b": "第二个加数"},
+    result_zh="和",
+    worked=worked,
+    group="arrays",
+    rank=1,
+    mistakes=(("subtracted", "做成了减法", nth(1, negated)),),
 )

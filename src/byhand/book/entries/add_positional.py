@@ -1,6 +1,8 @@
 """Two sequences share one table of positions; the third row is not used."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import other_row, without
+from byhand.book.words.language import Words
 
 worked = Worked(
     inputs={
@@ -14,8 +16,41 @@ worked = Worked(
         "e": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]],
         "table": [[6, 8], [10, 12], [0, 0]],
     },
-    note={
-        "en": "Both sequences of the batch use the same rows, so the table's gradient is summed over the batch.",
-        "zh": "批次中的两个序列共用同样的行，所以位置表的梯度要对批次求和。",
-    },
+    note=Words(
+        "Both sequences of the batch use the same rows, so the table's gradient is summed over the batch.",
+        "批次中的两个序列共用同样的行，所以位置表的梯度要对批次求和。",
+    ),
+)
+
+
+def why_zero(inputs, slot, index):
+    """The input is shorter than the table."""
+    n, start = inputs[0].shape[-2], int(inputs[2]) if len(inputs) > 2 else 0
+    if slot == 0 or 0 <= index[0] - start < n:
+        return None
+    return Words(
+        f"zero: the input has {n} positions, so the row of position {index[0]} is not read.",
+        f"为零：输入只有 {n} 个位置，位置 {index[0]} 的那一行没有被读取。",
+    )
+
+
+entry = Entry(
+    stem="add_positional",
+    title_zh="位置嵌入",
+    meanings_zh={"e": "词元向量", "table": "每个位置一行的表", "start": "第一个位置之前已有的位置数；不给则为 0"},
+    result_zh="带有位置信息的词元向量",
+    worked=worked,
+    group="tokens",
+    rank=2,
+    notations=(
+        r"X_{i} = E_{i} + W_{pe}[i]",
+        r"X = W_{te}[tokens] + W_{pe}[pos]",
+        "x = tok_emb + pos_emb",
+        r"W_{pe} \in \mathbb{R}^{T_{max} \times C}",
+    ),
+    why_zero=why_zero,
+    mistakes=(
+        ("forgot the position", "忘了加位置嵌入", without(1)),
+        ("took the position's row one further", "位置嵌入取成了下一行", other_row(1, 1)),
+    ),
 )

@@ -1,6 +1,10 @@
 """Head width 4, so that the square root is 2."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import Asked, first, nth, swapped
+from byhand.book.words.language import Words
+from byhand.engine.terms import Term, function, number, product
+from byhand.equations import attention_scores
 
 worked = Worked(
     inputs={
@@ -13,8 +17,46 @@ worked = Worked(
         "q": [[[["1/2", "1/2", "1/2", "1/2"], [2, 0, 1, "1/2"]]]],
         "k": [[[["1/2", 0, "1/2", 0], [0, 1, 0, 1]]]],
     },
-    note={
-        "en": "The dot product of query 0 and key 1 is 4 + 2 = 6; divided by 2 it is 3.",
-        "zh": "查询 0 与键 1 的点积是 4 + 2 = 6，除以 2 得 3。",
-    },
+    note=Words(
+        "The dot product of query 0 and key 1 is 4 + 2 = 6; divided by 2 it is 3.",
+        "查询 0 与键 1 的点积是 4 + 2 = 6，除以 2 得 3。",
+    ),
+)
+
+
+def _mixed_up(term: Term, at: Asked) -> Term | None:
+    q, k = at.inputs
+    return attention_scores.terms(swapped(at.index), at.inputs, None) if q.shape == k.shape else None
+
+
+entry = Entry(
+    stem="attention_scores",
+    title_zh="缩放点积分数",
+    meanings_zh={"q": "查询", "k": "键"},
+    result_zh="加掩码之前的分数",
+    worked=worked,
+    group="attention",
+    rank=3,
+    notations=(
+        r"S_{i,j} = \frac{Q_i \cdot K_j}{\sqrt{C}}",
+        r"S_{i,j} = \frac{Q_i \cdot K_j}{\sqrt{C}} + mask(i, j)",
+        r"S_{i,j} = \frac{Q_i \cdot K_j}{\sqrt{C}} + \begin{cases} 0 & j \le i \\ -\infty & j > i \end{cases}",
+        "Scores = Q K^T",
+        "q @ k.T",
+        "Q K^T / sqrt(d_k)",
+        "Scaled = Scores / sqrt(d_k)",
+    ),
+    mistakes=(
+        ("forgot √D", "忘了除以 √D", first),
+        ("divided by D instead of √D", "除以了 D，而不是 √D", nth(1, first)),
+        ("multiplied by √D", "乘以了 √D", lambda term, at: product(term.parts)),
+        ("mixed up query and key", "把查询与键弄反了", _mixed_up),
+    ),
+    gradient_mistakes=(
+        (
+            "forgot √D",
+            "忘了除以 √D",
+            lambda term, at: product((term, function("sqrt", number(at.inputs[0].shape[-1], "D")))),
+        ),
+    ),
 )

@@ -1,14 +1,97 @@
 """Logarithms as scores make fractions of the weights; whatever the 9 above the diagonal is, it is not seen."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.softmax import own_weight_only
+from byhand.book.practice.edits import Asked
+from byhand.book.words.language import Note, Words
+from byhand.engine.terms import Term, function, number
+from byhand.equations.softmax import softmax_terms
 
 worked = Worked(
     inputs={"scores": [[0, 9, 9], [0, "log(3)", 9], [0, "log(2)", "log(5)"]]},
     result=[[1, 0, 0], ["1/4", "3/4", 0], ["1/8", "1/4", "5/8"]],
     d_result=[[1, 1, 1], [1, 0, 0], [0, 0, 1]],
     gradients={"scores": [[0, 0, 0], ["3/16", "-3/16", 0], ["-5/64", "-5/32", "15/64"]]},
-    note={
-        "en": "Exponentials of the last row are 1, 2 and 5, with sum 8. Every row of the gradient sums to zero.",
-        "zh": "最后一行取指数后是 1、2、5，和为 8。梯度的每一行之和都为零。",
-    },
+    note=Words(
+        "Exponentials of the last row are 1, 2 and 5, with sum 8. Every row of the gradient sums to zero.",
+        "最后一行取指数后是 1、2、5，和为 8。梯度的每一行之和都为零。",
+    ),
+)
+
+
+def remark(term, index):
+    """A weight of a key that must not be seen."""
+    return masked(index) if term.label == "masked" else None
+
+
+def why_zero(inputs, slot, index):
+    """The score is masked, or is a query's only one."""
+    queries, keys = inputs[0].shape[-2:]
+    seen = index[-2] + keys - queries + 1
+    if index[-1] >= seen:
+        return masked(index)
+    if seen > 1:
+        return None
+    return Words(
+        f"zero: query {index[-2]} sees one key only, whose weight is 1 whatever the score.",
+        f"为零：查询 {index[-2]} 只能看到一个键，无论分数是多少，权重总是 1。",
+    )
+
+
+def masked(index):
+    """Say why a weight, or the gradient of a score, is exactly zero."""
+    t, s = index[-2:]
+    return Note(
+        f"masked: query {t} must not see key {s}: the weight is exactly 0, and the score goes unused.",
+        f"已被掩码：查询 {t} 不能看到其后的键 {s}。权重恰好为 0，分数没有被用到。",
+        "masked",
+        {"query": t, "key": s},
+    )
+
+
+def _over_queries(term: Term, at: Asked) -> Term:
+    *_, query, key = at.index
+    n_queries, n_keys = at.inputs[0].shape[-2:]
+    earliest = max(0, key + n_queries - n_keys)  # the first query that sees this key
+    return term if term.label == "masked" else softmax_terms(at.along(-2, "S")[earliest:], query - earliest)
+
+
+def _zero_for_masked(term: Term, at: Asked) -> Term:
+    *_, query, key = at.index
+    n_queries, n_keys = at.inputs[0].shape[-2:]
+    visible = query + n_keys - n_queries + 1
+    row = at.along(-1, "S")[:visible]
+    return softmax_terms([*row, *[number(0, "masked")] * (n_keys - visible)], key)
+
+
+entry = Entry(
+    stem="causal_softmax",
+    title_zh="因果 softmax",
+    meanings_zh={"scores": "T 个查询对 S 个键的分数"},
+    result_zh="注意力权重，每行之和为 1",
+    worked=worked,
+    group="attention",
+    rank=4,
+    labels_zh={"masked": "被掩码"},
+    notations=(
+        r"P_i = \mathrm{softmax}(S_i)",
+        r"mask(i, j) = \begin{cases} 0 & j \le i \\ -\infty & j > i \end{cases}",
+        r"S_{i,j} = -\infty",
+        "if j > i: s = -1e9",
+    ),
+    remark=remark,
+    why_zero=why_zero,
+    mistakes=(
+        ("forgot the mask", "忘了因果掩码", lambda term, at: softmax_terms(at.along(-1, "S"), at.index[-1])),
+        ("took the softmax over the queries (the wrong axis)", "softmax 沿查询方向（轴错了）", _over_queries),
+        (
+            "forgot to divide by the sum",
+            "忘了除以总和",
+            lambda term, at: term if term.label == "masked" else function("exp", at.read(0, "S")),
+        ),
+        ("set masked scores to 0 instead of −∞", "掩码处置成了 0，而不是 −∞", _zero_for_masked),
+    ),
+    gradient_mistakes=(
+        ("used p(1 − p) d only: the other weights move too", "只用了 p(1 − p) d：其余权重也会变", own_weight_only),
+    ),
 )

@@ -1,104 +1,81 @@
-"""The contract of `worked/<stem>.py`: hand-sized inputs of an equation and the numbers that must come out.
+"""The contract of `entries/<stem>.py`: everything that the book says about one equation, beside the equation itself.
 
-Numbers are closed forms (`closed_form`): integers, fractions and roots where they exist, so that nothing is rounded.
+An entry registers itself when its module is imported, wherever that module lives. Nothing here needs NumPy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from importlib import import_module
 from typing import Any
 
-import numpy as np
+from byhand.book.practice.edits import Slips
+from byhand.book.words.glossary import Concept
+from byhand.book.words.language import IN_ARITHMETIC, Note, Words
+from byhand.engine.terms import Index, Term
 
-from byhand.book.numbers.closed_form import latex, value
-from byhand.engine import Composite, Tensor, registry
-
-Numbers = Any  # a closed form, or nested lists of closed forms
+Numbers = Any  # a closed form (`numbers/closed_form.py`), or nested lists of closed forms
+ENTRIES: dict[str, Entry] = {}
 
 
 @dataclass(frozen=True)
 class Worked:
-    """One equation worked by hand.
+    """One equation worked by hand, in closed forms: integers, fractions and roots where they exist.
 
-    inputs     by symbol name, in the order of the equation; whole numbers become integers only for `INTEGERS`
+    inputs     by symbol name, in the order of the equation; those without a gradient are integers
     result     what forward gives; a tuple for an equation with several results
     d_result   the cotangent that comes back; of the same form as the result
     gradients  what the derivative makes of it, by symbol name
     static     the equation's settings
-    note       one sentence that says what to look at, in English and in Chinese
+    note       one sentence that says what to look at
     """
 
     inputs: dict[str, Numbers]
     result: Numbers
     d_result: Numbers
     gradients: dict[str, Numbers]
-    note: dict[str, str]
+    note: Words
     static: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Computed:
-    """What the equation itself makes of the inputs: float64 arrays in the shape of the contract."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Entry:
+    """What the book says about the equation `stem`.
 
-    results: tuple[np.ndarray, ...]
-    gradients: dict[str, np.ndarray]
+    title_zh           its title in Chinese; `meanings_zh` of its inputs by name, `result_zh` of what comes out
+    labels_zh          labels within its terms, such as mean, in Chinese
+    group, rank        where it stands in the book (`finding/flow.py` has the groups)
+    worked             its worked numbers
+    settings           LaTeX of its settings that have another name in code
+    notations          other ways in which textbooks, papers and programs write it, in LaTeX or plain text
+    mistakes           edits of the term of one element that readers make, `gradient_mistakes` on the way back,
+                       `part_mistakes` of a labelled quotient inside a term
+    concepts           terms of the glossary that the entry brings along
+    remark             (term, index) -> what else there is to say about a value
+    why_zero           (inputs, slot, index) -> why nothing of a gradient reaches an element of input number `slot`
+    order_of_sources   (inputs) -> the key by which (index, value) of what a value was made from is sorted
+    """
 
+    stem: str
+    title_zh: str
+    meanings_zh: Mapping[str, str]
+    result_zh: str
+    worked: Worked
+    group: str = "other"
+    rank: int = 100
+    labels_zh: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    notations: tuple[str, ...] = ()
+    mistakes: Slips = ()
+    gradient_mistakes: Slips = ()
+    part_mistakes: Mapping[str, Slips] = field(default_factory=dict)
+    concepts: tuple[Concept, ...] = ()
+    remark: Callable[[Term, Index], Note | None] | None = None
+    why_zero: Callable[[tuple[Any, ...], int, Index], Words | None] | None = None
+    order_of_sources: Callable[[tuple[Any, ...]], Callable[[Index, float], Any]] | None = None
 
-INTEGERS = ("tokens", "targets", "start")
-
-
-def load(stem: str) -> Worked:
-    """Return the worked numbers of an equation by its stem."""
-    return import_module(f"byhand.book.entries.{stem}").worked
-
-
-def array(numbers: Numbers, integers: bool = False) -> np.ndarray:
-    """Return nested closed forms as an array."""
-    return np.asarray(each(value, numbers), dtype=np.int64 if integers else np.float64)
-
-
-def each(function: Callable[[Any], Any], numbers: Numbers) -> Any:
-    """Apply a function to every closed form of nested lists."""
-    return [each(function, n) for n in numbers] if isinstance(numbers, list) else function(numbers)
-
-
-def matrix(numbers: Numbers) -> str:
-    r"""Return numbers as LaTeX: a matrix for nested lists (leading axes of length 1 dropped), or one number."""
-    while isinstance(numbers, list) and len(numbers) == 1 and isinstance(numbers[0], list):
-        numbers = numbers[0]
-    if not isinstance(numbers, list):
-        return latex(numbers)
-    rows = numbers if isinstance(numbers[0], list) else [numbers]
-    if isinstance(rows[0][0], list):
-        return r",\; ".join(matrix(row) for row in rows)
-    return r"\begin{bmatrix}" + r" \\ ".join(" & ".join(latex(n) for n in row) for row in rows) + r"\end{bmatrix}"
-
-
-def several(numbers: Numbers) -> tuple[Numbers, ...]:
-    """Return the results one by one, also where there is only one."""
-    return numbers if isinstance(numbers, tuple) else (numbers,)
-
-
-def compute(stem: str, worked: Worked) -> Computed:
-    """Run the equation and its derivative on the worked inputs, in float64."""
-    equation = registry[stem]
-    arrays = {name: array(numbers, name in INTEGERS) for name, numbers in worked.inputs.items()}
-    cotangents = tuple(array(numbers) for numbers in several(worked.d_result))
-    if isinstance(equation, Composite):
-        return _compute_composite(equation, arrays, cotangents[0], worked.static)
-    result, saved = equation.forward(*arrays.values(), **worked.static)
-    results = several(result)
-    d_inputs = equation.vjp(saved, cotangents if len(results) > 1 else cotangents[0], **worked.static)
-    gradients = {name: d for name, d in zip(arrays, d_inputs, strict=True) if d is not None}
-    return Computed(results, gradients)
-
-
-def _compute_composite(equation: Composite, arrays: dict[str, np.ndarray], d: np.ndarray, static: Any) -> Computed:
-    leaf = partial(Tensor, requires_grad=True)
-    tensors = {name: leaf(x) for name, x in arrays.items()}
-    result = equation(*tensors.values(), **static)
-    result.backward(d)
-    return Computed((result.data,), {name: t.grad for name, t in tensors.items() if t.grad is not None})
+    def __post_init__(self) -> None:
+        if self.stem in ENTRIES:
+            raise ValueError(f"two entries are about {self.stem!r}")
+        ENTRIES[self.stem] = self
+        IN_ARITHMETIC.update(self.labels_zh)

@@ -1,14 +1,67 @@
 """Logarithms as logits make fractions of the probabilities: 5/8 and 1/4 for the two targets."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import Asked, first, negated, nth, over
+from byhand.book.words.language import Words
+from byhand.engine.terms import Term, function, number, ratio, total
 
 worked = Worked(
     inputs={"logits": [[0, "log(2)", "log(5)"], [0, 0, "log(2)"]], "targets": [2, 0]},
     result="(log(8/5)+log(4))/2",
     d_result=1,
     gradients={"logits": [["1/16", "1/8", "-3/16"], ["-3/8", "1/8", "1/4"]]},
-    note={
-        "en": "The gradient is the probabilities minus the one-hot targets, over N = 2; each row sums to zero.",
-        "zh": "梯度等于概率减去独热目标，再除以 N = 2；每一行之和为零。",
-    },
+    note=Words(
+        "The gradient is the probabilities minus the one-hot targets, over N = 2; each row sums to zero.",
+        "梯度等于概率减去独热目标，再除以 N = 2；每一行之和为零。",
+    ),
+)
+
+
+def order_of_sources(inputs):
+    """The targets' logits, then the likeliest."""
+    targets = inputs[1]
+    return lambda index, value: (index[-1] != int(targets[index[:-1]]), -value)
+
+
+def _probabilities(term: Term, at: Asked) -> Term:
+    losses, count = term.parts
+    return ratio(total(function("exp", negated(loss, at)) for loss in losses.parts), count)
+
+
+entry = Entry(
+    stem="cross_entropy",
+    title_zh="交叉熵",
+    meanings_zh={"logits": "每个位置一行 logits", "targets": "实际出现的下一个词元"},
+    result_zh="平均损失，单位奈特",
+    worked=worked,
+    group="learning",
+    rank=1,
+    notations=(
+        r"L = \frac{1}{N} \sum_n \ell_n",
+        r"\ell_n = -\log(p_{n,y_n})",
+        r"-\log p_y",
+        "Loss = -sum y_true log(y_pred)",
+        "-sum y log(p)",
+        r"L = \frac{1}{N} \sum_n -\log(\mathrm{softmax}(logits_n)[y_n])",
+        "dL/dOutput = y_pred - y_true",
+        "p - onehot(y)",
+    ),
+    order_of_sources=order_of_sources,
+    mistakes=(
+        ("took the sum instead of the mean", "取了总和，而不是平均", first),
+        ("used the logarithm to base 2", "用了以 2 为底的对数", over(function("log", number(2)))),
+        ("used the logarithm to base 10", "用了以 10 为底的对数", over(function("log", number(10)))),
+        ("forgot the minus sign", "忘了负号", negated),
+        ("stopped at the probability", "停在了概率，没有取对数", _probabilities),
+        (
+            "took the logarithm of the mean probability",
+            "先平均了概率再取对数",
+            lambda term, at: negated(function("log", _probabilities(term, at)), at),
+        ),
+    ),
+    gradient_mistakes=(
+        ("forgot to divide by the number of targets", "忘了除以目标的个数", nth(1, first)),
+        ("forgot to subtract 1 at the target", "忘了在目标处减 1", nth(1, nth(0, first))),
+        ("turned the difference round (target minus probability)", "把差弄反了（目标减概率）", negated),
+    ),
 )

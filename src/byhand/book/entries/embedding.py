@@ -1,14 +1,49 @@
 """A token that occurs twice: its row is read twice, and collects two gradients."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import other_row
+from byhand.book.words.language import Words
 
 worked = Worked(
     inputs={"table": [[0, 0], [1, 0], [0, 1], [1, 1]], "tokens": [[2, 1, 2]]},
     result=[[[0, 1], [1, 0], [0, 1]]],
     d_result=[[[1, 2], [3, 4], [5, 6]]],
     gradients={"table": [[0, 0], [3, 4], [6, 8], [0, 0]]},
-    note={
-        "en": "Token 2 stands at two positions, so its row collects both cotangents; unused rows get zero.",
-        "zh": "词元 2 出现了两次，所以它那一行累加两份梯度；没有用到的行梯度为零。",
-    },
+    note=Words(
+        "Token 2 stands at two positions, so its row collects both cotangents; unused rows get zero.",
+        "词元 2 出现了两次，所以它那一行累加两份梯度；没有用到的行梯度为零。",
+    ),
+)
+
+
+def why_zero(inputs, slot, index):
+    """The token of a row does not occur."""
+    if slot or index[0] in inputs[1]:
+        return None
+    return Words(
+        f"zero: token {index[0]} does not occur in the input, so its row is not read.",
+        f"为零：输入中没有词元 {index[0]}，它的那一行没有被读取。",
+    )
+
+
+entry = Entry(
+    stem="embedding",
+    title_zh="词元嵌入",
+    meanings_zh={"table": "词表中每个词元一行的表", "tokens": "词元编号，取值 [0, V)"},
+    result_zh="每个词元一个向量",
+    worked=worked,
+    group="tokens",
+    rank=1,
+    notations=(
+        r"E_{i} = W_{te}[t_{i}]",
+        r"X = W_{te}[tokens] + W_{pe}[pos]",
+        "W_E[x]",
+        "X[i]",
+        r"W_{te} \in \mathbb{R}^{V \times C}",
+    ),
+    why_zero=why_zero,
+    mistakes=(
+        ("took the row of the next id", "取成了下一个编号的行", other_row(0, 1)),
+        ("counted rows from 1", "行号从 1 数起了", other_row(0, -1)),
+    ),
 )

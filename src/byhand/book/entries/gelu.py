@@ -1,6 +1,9 @@
 """At -1, 0 and 1: the two sides add up to x, and the slope at 0 is one half."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import Asked, cotangent, first, nth, rest, within
+from byhand.book.words.language import Words
+from byhand.engine.terms import Term, function, number, product
 
 T = "tanh(sqrt(2/pi)*1.044715)"  # tanh u at x = 1
 SLOPE = f"(1-{T}**2)/2*sqrt(2/pi)*1.134145"  # x/2 times the derivative of tanh u, at x = 1
@@ -10,8 +13,34 @@ worked = Worked(
     result=[f"-(1-{T})/2", 0, f"(1+{T})/2"],
     d_result=[1, 1, 1],
     gradients={"x": [f"(1-{T})/2-{SLOPE}", "1/2", f"(1+{T})/2+{SLOPE}"]},
-    note={
-        "en": "The gates of 1 and -1 add up to one: GELU(1) + GELU(-1) = tanh u.",
-        "zh": "1 与 -1 的门之和为一，所以 GELU(1) + GELU(-1) = tanh u。",
-    },
+    note=Words(
+        "The gates of 1 and -1 add up to one: GELU(1) + GELU(-1) = tanh u.",
+        "1 与 -1 的门之和为一，所以 GELU(1) + GELU(-1) = tanh u。",
+    ),
+)
+
+
+def _relu_slope(term: Term, at: Asked) -> Term:
+    return product((cotangent(term, at), number(at.inputs[0][at.index] > 0)))
+
+
+entry = Entry(
+    stem="gelu",
+    title_zh="GELU（tanh 形式）",
+    meanings_zh={"x": "任意数组"},
+    result_zh="经过门控的数组",
+    worked=worked,
+    group="activation",
+    rank=1,
+    notations=(
+        r"F = \mathrm{GELU}(M W_{fc} + b_{fc})",
+        "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))",
+        r"x \Phi(x)",
+    ),
+    mistakes=(
+        ("used ReLU", "用成了 ReLU", lambda term, at: function("positive", at.read(0, "x"))),
+        ("forgot the cubic term", "忘了三次项", within(nth(1, first), "u")),
+        ("forgot the factor one half", "忘了系数二分之一", rest),
+    ),
+    gradient_mistakes=(("used the derivative of ReLU", "用了 ReLU 的导数", _relu_slope),),
 )

@@ -1,6 +1,9 @@
 """Deviations -7, -1, 1, 7 have variance 25, so every number is a fraction (with eps = 0)."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import Asked, first, nth, within
+from byhand.book.words.language import Words
+from byhand.engine.terms import Term, function, number, ratio
 
 worked = Worked(
     inputs={"x": [[1, 7, 9, 15]], "gain": [2, 1, 1, 1], "bias": [0, 0, 0, 1]},
@@ -12,8 +15,60 @@ worked = Worked(
         "gain": ["-7/5", 0, 0, 0],
         "bias": [1, 0, 0, 0],
     },
-    note={
-        "en": "The mean is 8 and the standard deviation 5. Shifting x changes nothing, so its gradient sums to 0.",
-        "zh": "均值为 8，标准差为 5。把 x 整体平移不会改变结果，所以它的梯度之和为 0。",
+    note=Words(
+        "The mean is 8 and the standard deviation 5. Shifting x changes nothing, so its gradient sums to 0.",
+        "均值为 8，标准差为 5。把 x 整体平移不会改变结果，所以它的梯度之和为 0。",
+    ),
+)
+
+
+def _by_one_less(variance: Term, at: Asked) -> Term | None:
+    above, count = variance.parts
+    return ratio(above, number(count.value - 1, "C − 1"), "var") if count.value > 1 else None
+
+
+entry = Entry(
+    stem="layer_norm",
+    title_zh="层归一化",
+    meanings_zh={"x": "各行向量", "gain": "增益，可省略（相当于 1）", "bias": "偏置，可省略（相当于 0）"},
+    result_zh="归一化后的各行",
+    worked=worked,
+    group="stream",
+    rank=1,
+    labels_zh={"mean": "均值", "var": "方差", "avg": "均值", "xhat": "x\u0302"},
+    settings={"eps": r"\epsilon"},
+    notations=(
+        "LN(x)",
+        r"H = \mathrm{LN}(X)",
+        r"M = \mathrm{LN}(X)",
+        r"X_n = \mathrm{LN}(X)",
+        r"\mathrm{LN}(x)_i = \frac{x_i - \mu}{\sqrt{\sigma^2 + \epsilon}}",
+        "(x - mean) / sqrt(var + eps)",
+        "y = gamma * (x - E[x]) / sqrt(Var[x] + eps) + beta",
+    ),
+    mistakes=(
+        ("divided by the variance instead of its root", "除以了方差，而不是标准差", within(nth(1, first), "xhat")),
+        ("divided the variance by C − 1 instead of C", "方差除以了 C − 1，而不是 C", within(_by_one_less, "var")),
+        ("forgot to subtract the mean", "忘了减去均值", within(nth(0, first), "xhat")),
+        ("only subtracted the mean", "只减了均值", within(first, "xhat")),
+    ),
+    gradient_mistakes=(
+        (
+            "only divided by the standard deviation, as if mean and variance were constants",
+            "只除以了标准差，把均值与方差当成了常数",
+            lambda term, at: None if at.slot else nth(1, first)(term, at),
+        ),
+    ),
+    part_mistakes={
+        "mean": (("forgot to divide by C: that is the sum", "忘了除以 C：那是总和", first),),
+        "var": (
+            ("forgot to divide by C: that is the sum", "忘了除以 C：那是总和", first),
+            ("divided by C − 1 instead of C", "除以了 C − 1，而不是 C", _by_one_less),
+            (
+                "took the root already",
+                "已经开了方",
+                lambda term, at: function("sqrt", term) if term.parts[1].value > 1 else None,
+            ),
+        ),
     },
 )

@@ -1,14 +1,64 @@
 """Two rows through a 2 x 3 weight with a bias."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import Asked, row_times_column, transposed, without
+from byhand.book.words.language import Words
+from byhand.engine.terms import Term, number, ratio
 
 worked = Worked(
     inputs={"x": [[1, 2], [3, 4]], "weight": [[1, 0, 1], [0, 1, 1]], "bias": ["1/2", 0, -1]},
     result=[["3/2", 2, 2], ["7/2", 4, 6]],
     d_result=[[1, 0, 0], [0, 1, 1]],
     gradients={"x": [[1, 0], [1, 2]], "weight": [[1, 3, 3], [2, 4, 4]], "bias": [1, 1, 1]},
-    note={
-        "en": "The weight's gradient is a sum over rows: each row of x meets its own row of the cotangent.",
-        "zh": "权重的梯度对各行求和：x 的每一行与对应的那一行梯度相乘。",
-    },
+    note=Words(
+        "The weight's gradient is a sum over rows: each row of x meets its own row of the cotangent.",
+        "权重的梯度对各行求和：x 的每一行与对应的那一行梯度相乘。",
+    ),
+)
+
+
+def _linear_untransposed(term: Term, at: Asked) -> Term | None:
+    x, weight, *_ = at.inputs
+    x, d = x.reshape(-1, x.shape[-1]), at.d.reshape(-1, weight.shape[1])
+    left, right, square = (at.d, weight, weight) if at.slot == 0 else (x, d, x)
+    return row_times_column(left, right, at.index) if at.slot < 2 and square.shape[0] == square.shape[1] else None
+
+
+def _mean_over_rows(term: Term, at: Asked) -> Term | None:
+    rows = at.inputs[0].size // at.inputs[0].shape[-1]
+    return ratio(term, number(rows, "N")) if at.slot and rows > 1 else None
+
+
+entry = Entry(
+    stem="linear",
+    title_zh="线性层",
+    meanings_zh={"x": "各行向量", "weight": "权重，按 [输入, 输出] 排列", "bias": "偏置，可省略"},
+    result_zh="各行的结果",
+    worked=worked,
+    group="stream",
+    rank=3,
+    notations=(
+        "X W + b",
+        r"O = F W_{out} + b_{out}",
+        r"Z = X_n W_{lm} + b_{lm}",
+        r"Z = \mathrm{LN}(X) W_{lm} + b_{lm}",
+        r"logits = \mathrm{LN}(X) W_{lm} + b_{lm}",
+        r"A = Y W_{proj} + b_{proj}",
+        "A = Y W_o + b_o",
+        "Q = X W_Q",
+        "K = X W_K",
+        "V = X W_V",
+        "dL/dW = X^T dL/dY",
+        "dL/dW_V = X^T dL/dV",
+        r"M W_{fc} + b_{fc}",
+        r"\mathrm{GELU}(M W_{fc} + b_{fc})",
+    ),
+    mistakes=(
+        ("forgot the bias", "忘了加偏置", without(2)),
+        ("used the transposed weight", "用了转置的权重", transposed(1)),
+    ),
+    gradient_mistakes=(
+        ("forgot to transpose", "忘了转置", _linear_untransposed),
+        ("took the mean over rows instead of the sum", "对各行取了平均，而不是求和", _mean_over_rows),
+    ),
 )

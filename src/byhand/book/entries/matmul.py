@@ -1,14 +1,45 @@
 """A matrix times the swap of two columns."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import Asked, row_times_column, transposed
+from byhand.book.words.language import Words
+from byhand.engine.terms import Term, product
 
 worked = Worked(
     inputs={"a": [[1, 2], [3, 4]], "b": [[0, 1], [1, 0]]},
     result=[[2, 1], [4, 3]],
     d_result=[[1, 0], [0, 1]],
     gradients={"a": [[0, 1], [1, 0]], "b": [[1, 3], [2, 4]]},
-    note={
-        "en": "With the identity as cotangent, the gradients are the transposes of the other factors.",
-        "zh": "当传回的梯度是单位矩阵时，每个因子的梯度就是另一个因子的转置。",
-    },
+    note=Words(
+        "With the identity as cotangent, the gradients are the transposes of the other factors.",
+        "当传回的梯度是单位矩阵时，每个因子的梯度就是另一个因子的转置。",
+    ),
+)
+
+
+def _element_by_element(term: Term, at: Asked) -> Term | None:
+    a, b = at.inputs
+    return product((at.read(0, "A"), at.read(1, "B"))) if a.shape == b.shape else None
+
+
+def _matmul_untransposed(term: Term, at: Asked) -> Term | None:
+    a, b = at.inputs
+    left, right = (at.d, b) if at.slot == 0 else (a, at.d)
+    return row_times_column(left, right, at.index) if a.shape == b.shape == at.d.shape else None
+
+
+entry = Entry(
+    stem="matmul",
+    title_zh="矩阵乘法",
+    meanings_zh={"a": "左因子", "b": "右因子"},
+    result_zh="积",
+    worked=worked,
+    group="arrays",
+    rank=3,
+    notations=("X W", "C = A B", r"(AB)_{ij} = \sum_k a_{ik} b_{kj}"),
+    mistakes=(
+        ("used the transposed right factor", "右边的矩阵用成了转置", transposed(1)),
+        ("multiplied element by element", "按元素相乘了", _element_by_element),
+    ),
+    gradient_mistakes=(("forgot to transpose", "忘了转置", _matmul_untransposed),),
 )

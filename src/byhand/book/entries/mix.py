@@ -1,14 +1,49 @@
 """The first query sees one value, the second a quarter of one and three quarters of the other."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import Asked, row_times_column, transposed
+from byhand.book.words.language import Words
+from byhand.engine.terms import Term, number, ratio, total
 
 worked = Worked(
     inputs={"weights": [[[[1, 0], ["1/4", "3/4"]]]], "v": [[[[4, 0], [0, 8]]]]},
     result=[[[[4, 0], [1, 6]]]],
     d_result=[[[[1, 0], [0, 1]]]],
     gradients={"weights": [[[[4, 0], [0, 8]]]], "v": [[[[1, "1/4"], [0, "3/4"]]]]},
-    note={
-        "en": "Each result row lies between the value rows; a value's gradient is weighted as the value was.",
-        "zh": "结果的每一行都在各个值之间；值的梯度用同样的权重加权。",
-    },
+    note=Words(
+        "Each result row lies between the value rows; a value's gradient is weighted as the value was.",
+        "结果的每一行都在各个值之间；值的梯度用同样的权重加权。",
+    ),
+)
+
+
+def _mix_untransposed(term: Term, at: Asked) -> Term | None:
+    *_, queries, keys = at.inputs[0].shape
+    return row_times_column(at.inputs[0], at.d, at.index) if at.slot == 1 and queries == keys else None
+
+
+entry = Entry(
+    stem="mix",
+    title_zh="值的加权求和",
+    meanings_zh={"weights": "注意力权重", "v": "值"},
+    result_zh="每个查询得到的混合向量",
+    worked=worked,
+    group="attention",
+    rank=6,
+    notations=(
+        r"Y_i = \sum_j P_{i,j} V_j",
+        "Output = Attention_Weights V",
+        "Weights V",
+        "dL/dV = Attention^T dL/dOutput",
+        r"\sum_j P_{i,j} V_j",
+    ),
+    mistakes=(
+        ("used the transposed weights", "用了转置的注意力权重", transposed(0)),
+        (
+            "averaged the values with equal weights",
+            "对各个值取了等权平均",
+            lambda term, at: ratio(total(part.parts[1] for part in term.parts), number(len(term.parts), "S")),
+        ),
+    ),
+    gradient_mistakes=(("forgot to transpose the weights", "忘了把注意力权重转置", _mix_untransposed),),
 )

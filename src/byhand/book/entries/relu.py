@@ -1,14 +1,36 @@
 """Below zero, at zero and above."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import cotangent, first, negated
+from byhand.book.words.language import Words
 
 worked = Worked(
     inputs={"x": [-2, 0, 3]},
     result=[0, 0, 3],
     d_result=[5, 5, 5],
     gradients={"x": [0, 0, 5]},
-    note={
-        "en": "At exactly zero there is no derivative; the convention is 0.",
-        "zh": "在零点处导数不存在，按约定取 0。",
-    },
+    note=Words(
+        "At exactly zero there is no derivative; the convention is 0.",
+        "在零点处导数不存在，按约定取 0。",
+    ),
+)
+
+entry = Entry(
+    stem="relu",
+    title_zh="ReLU",
+    meanings_zh={"x": "任意数组"},
+    result_zh="负数置零后的数组",
+    worked=worked,
+    group="activation",
+    rank=2,
+    notations=("max(0, x)", r"F = \mathrm{ReLU}(M W_{fc} + b_{fc})"),
+    mistakes=(
+        ("kept the negative value", "保留了负值", first),
+        (
+            "took the absolute value",
+            "取成了绝对值",
+            lambda term, at: term if term.value else negated(term.parts[0], at),
+        ),
+    ),
+    gradient_mistakes=(("let the gradient through where x is negative", "在 x 为负处也让梯度通过了", cotangent),),
 )

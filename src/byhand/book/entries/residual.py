@@ -1,14 +1,40 @@
 """The sublayer's output is added, and the gradient takes both ways unchanged."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import over, without
+from byhand.book.words.language import Words
+from byhand.engine.terms import number
 
 worked = Worked(
     inputs={"x": [[1, 2, 3]], "a": [["1/2", "-1/2", 0]]},
     result=[["3/2", "3/2", 3]],
     d_result=[[1, 2, 3]],
     gradients={"x": [[1, 2, 3]], "a": [[1, 2, 3]]},
-    note={
-        "en": "The same cotangent goes to the stream and to the sublayer: nothing is divided between them.",
-        "zh": "同一份梯度原样传给残差流和子层，而不是在两者之间分摊。",
-    },
+    note=Words(
+        "The same cotangent goes to the stream and to the sublayer: nothing is divided between them.",
+        "同一份梯度原样传给残差流和子层，而不是在两者之间分摊。",
+    ),
+)
+
+entry = Entry(
+    stem="residual",
+    title_zh="残差连接",
+    meanings_zh={"x": "残差流", "a": "子层的输出"},
+    result_zh="经过子层之后的残差流",
+    worked=worked,
+    group="stream",
+    rank=2,
+    notations=(
+        r"X = X + A",
+        r"X \leftarrow X + O",
+        "X = X + FF",
+        r"X \leftarrow X + \mathrm{MLP}(\mathrm{LN}(X))",
+        "y = x + f(x)",
+        "x + Sublayer(x)",
+    ),
+    mistakes=(
+        ("forgot the stream", "忘了加上残差流", without(0)),
+        ("forgot the sublayer", "忘了加上子层的输出", without(1)),
+    ),
+    gradient_mistakes=(("divided the gradient between the two ways", "把梯度在两路之间平分了", over(number(2))),),
 )

@@ -1,14 +1,58 @@
 """Logarithms as scores make fractions of the weights."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import Asked, negated
+from byhand.book.words.language import Words
+from byhand.engine.terms import Term, function, number, product, ratio, total
+from byhand.equations.softmax import softmax_terms
 
 worked = Worked(
     inputs={"x": [0, "log(2)", "log(5)"]},
     result=["1/8", "1/4", "5/8"],
     d_result=[8, 0, 0],
     gradients={"x": ["7/8", "-1/4", "-5/8"]},
-    note={
-        "en": "Raising one score takes weight from all the others, in proportion to what they have.",
-        "zh": "提高一个分数，会按比例从其余各项那里取走权重。",
-    },
+    note=Words(
+        "Raising one score takes weight from all the others, in proportion to what they have.",
+        "提高一个分数，会按比例从其余各项那里取走权重。",
+    ),
+)
+
+
+def _shares(term: Term, at: Asked) -> Term | None:
+    row = total(at.along(-1, "x"))
+    return ratio(at.read(0, "x"), row) if row.value else None
+
+
+def own_weight_only(term: Term, at: Asked) -> Term:
+    """As if the other weights did not move."""
+    p, (d, _) = term.parts[0], term.parts[1].parts
+    return product((p, total((number(1), negated(p, at))), d))
+
+
+entry = Entry(
+    stem="softmax",
+    title_zh="Softmax",
+    meanings_zh={"x": "分数或 logits"},
+    result_zh="权重，每行之和为 1",
+    worked=worked,
+    group="attention",
+    rank=5,
+    notations=(
+        "exp(x) / sum exp(x)",
+        "softmax(x)",
+        r"p_v = \mathrm{softmax}(z)_v",
+        r"\frac{e^{z_i}}{\sum_j e^{z_j}}",
+    ),
+    mistakes=(
+        (
+            "took the softmax over the wrong axis",
+            "softmax 的轴错了",
+            lambda term, at: softmax_terms(at.along(-2, "x"), at.index[-2]) if len(at.index) > 1 else None,
+        ),
+        ("forgot to divide by the sum", "忘了除以总和", lambda term, at: function("exp", at.read(0, "x"))),
+        ("divided the scores themselves by their sum", "没有取指数，直接除以总和", _shares),
+    ),
+    gradient_mistakes=(
+        ("used p(1 − p) d only: the other weights move too", "只用了 p(1 − p) d：其余权重也会变", own_weight_only),
+    ),
 )

@@ -1,6 +1,9 @@
 """Four logits at temperature 2."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.practice.edits import Asked, negated
+from byhand.book.words.language import Words
+from byhand.engine.terms import Term, product, total
 
 worked = Worked(
     inputs={"logits": [2, 1, 0, -1]},
@@ -8,8 +11,30 @@ worked = Worked(
     result=[1, "1/2", 0, "-1/2"],
     d_result=[2, 4, 6, 8],
     gradients={"logits": [1, 2, 3, 4]},
-    note={
-        "en": "Halved differences mean a flatter distribution: e^(1/2) instead of e^1 from one token to the next.",
-        "zh": "差距减半，分布就更平缓：相邻词元之间的比值从 e^1 变成 e^(1/2)。",
-    },
+    note=Words(
+        "Halved differences mean a flatter distribution: e^(1/2) instead of e^1 from one token to the next.",
+        "差距减半，分布就更平缓：相邻词元之间的比值从 e^1 变成 e^(1/2)。",
+    ),
+)
+
+
+def _minus_tau(term: Term, at: Asked) -> Term:
+    z, tau = term.parts
+    return total((z, negated(tau, at)))
+
+
+entry = Entry(
+    stem="temperature",
+    title_zh="温度",
+    meanings_zh={"logits": "logits"},
+    result_zh="用于采样的 logits",
+    worked=worked,
+    group="sampling",
+    rank=1,
+    settings={"tau": r"\tau"},
+    notations=("logits / temp", "softmax(z / T)"),
+    mistakes=(
+        ("multiplied by the temperature", "乘以了温度", lambda term, at: product(term.parts)),
+        ("subtracted the temperature", "减去了温度", _minus_tau),
+    ),
 )

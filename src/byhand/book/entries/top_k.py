@@ -1,6 +1,8 @@
 """The two largest of four logits stay."""
 
-from byhand.book.entries.contract import Worked
+from byhand.book.entries.contract import Entry, Worked
+from byhand.book.words.language import Words
+from byhand.engine.terms import number
 
 worked = Worked(
     inputs={"logits": [2, 1, 0, -1]},
@@ -8,8 +10,26 @@ worked = Worked(
     result=[2, 1, "-inf", "-inf"],
     d_result=[1, 2, 3, 4],
     gradients={"logits": [1, 2, 0, 0]},
-    note={
-        "en": "What is dropped gets minus infinity: its probability is exactly zero, and so is its gradient.",
-        "zh": "被去掉的变成负无穷：概率恰好为零，梯度也为零。",
-    },
+    note=Words(
+        "What is dropped gets minus infinity: its probability is exactly zero, and so is its gradient.",
+        "被去掉的变成负无穷：概率恰好为零，梯度也为零。",
+    ),
+)
+
+entry = Entry(
+    stem="top_k",
+    title_zh="Top-k 截断",
+    meanings_zh={"logits": "logits"},
+    result_zh="用于采样的 logits",
+    worked=worked,
+    group="sampling",
+    rank=2,
+    labels_zh={"dropped": "被去掉"},
+    mistakes=(
+        (
+            "dropped it as 0 instead of −∞",
+            "去掉时置成了 0，而不是 −∞",
+            lambda term, at: term if term.parts else number(0, "dropped"),
+        ),
+    ),
 )

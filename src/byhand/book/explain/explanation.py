@@ -7,31 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from byhand.book.lessons.lesson import Words
 from byhand.book.numbers import arithmetic
+from byhand.book.words.language import Note
 from byhand.engine.terms import Index, Term
 from byhand.errors import ByhandError
 
 
 class ExplainError(ByhandError, LookupError):
     """There is no such tensor or element, or it has no gradient."""
-
-
-@dataclass(frozen=True)
-class Note(Words):
-    """What else there is to say, such as why a gradient is zero: a code and its facts, and the words for people."""
-
-    code: str = ""
-    facts: Mapping[str, float] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, words: Words, code: str) -> Note:
-        """Return a note of these words; one that has a code keeps it."""
-        return words if isinstance(words, Note) else cls(words.en, words.zh, code)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return {"code": self.code, **self.facts, "en": self.en, "zh": self.zh}
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from byhand.book.explain import remarks as notes
-from byhand.book.explain.explanation import ExplainError, Explanation, Note, Part, Source, origin, written
-from byhand.book.finding.index import entries
+from byhand.book.explain.explanation import ExplainError, Explanation, Part, Source, origin, written
+from byhand.book.finding.index import listings
+from byhand.book.words.language import Note
 from byhand.engine import Tensor, interpreting, no_grad
 from byhand.engine.arrays import namespace
 from byhand.engine.terms import Index, Term, number, product, total
@@ -38,7 +39,7 @@ def explain_gradient(name: str, index: Index, gradients: Gradients, difference: 
     term, origins = _sum(found)
     uses = gradients.uses(tensor)
     equations = [s.node.equation for s in uses]
-    known = entries()
+    known = listings()
     scale = math.fsum(abs(part.value) for part in term.parts)
     cancels = bool(found) and abs(value) <= ROUNDING * float(np.finfo(trace.result.dtype).eps) * scale
     return Explanation(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from byhand.book.explain.explanation import Note
-from byhand.book.lessons.lesson import Words
+from byhand.book.entries.contract import ENTRIES
 from byhand.book.numbers.arithmetic import decimal
+from byhand.book.words.language import Note, Words
 from byhand.engine import BackwardStep, Tensor
 from byhand.engine.terms import Index
 
@@ -27,17 +27,6 @@ UNREACHED = Note(
 )
 
 
-def masked(index: Index) -> Note:
-    """Say why a weight or the gradient of a score is exactly zero."""
-    t, s = index[-2:]
-    return Note(
-        f"masked: query {t} must not see key {s}: the weight is exactly 0, and the score goes unused.",
-        f"已被掩码：查询 {t} 不能看到其后的键 {s}。权重恰好为 0，分数没有被用到。",
-        "masked",
-        {"query": t, "key": s},
-    )
-
-
 def update(t: int, lr: float, norm: float | None, limit: float) -> Note:
     """Say which step an update belongs to; `norm` is the gradients' if it is clipped to `limit`."""
     en, zh = f"step {t} with lr {decimal(lr)}", f"第 {t} 步，学习率 {decimal(lr)}"
@@ -49,29 +38,12 @@ def update(t: int, lr: float, norm: float | None, limit: float) -> Note:
 
 
 def why_zero(uses: Sequence[BackwardStep], tensor: Tensor, index: Index) -> Words:
-    """Say why no share of a gradient reaches an element: its row is not read, it is masked, or what it changes."""
+    """Say why nothing of a gradient reaches an element: the entry of an equation that reads it may know."""
     for step in uses:
         inputs = step.node.inputs
+        explain = ENTRIES[step.node.equation.name].why_zero
         slot = next(k for k, t in enumerate(inputs) if t is tensor)
-        match step.node.equation.name, slot:
-            case "embedding", 0 if index[0] not in inputs[1].data:
-                return Words(
-                    f"zero: token {index[0]} does not occur in the input, so its row is not read.",
-                    f"为零：输入中没有词元 {index[0]}，它的那一行没有被读取。",
-                )
-            case "add_positional", 1 if index[0] >= (n := inputs[0].shape[-2]):
-                return Words(
-                    f"zero: the input has {n} positions, so the row of position {index[0]} is not read.",
-                    f"为零：输入只有 {n} 个位置，位置 {index[0]} 的那一行没有被读取。",
-                )
-            case "causal_softmax", 0:
-                queries, keys = tensor.shape[-2:]
-                seen = index[-2] + keys - queries + 1
-                if index[-1] >= seen:
-                    return masked(index)
-                if seen == 1:
-                    return Words(
-                        f"zero: query {index[-2]} sees one key only, whose weight is 1 whatever the score.",
-                        f"为零：查询 {index[-2]} 只能看到一个键，无论分数是多少，权重总是 1。",
-                    )
+        words = explain(tuple(t.data for t in inputs), slot, index) if explain else None
+        if words:
+            return words
     return UNREACHED

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 
-from byhand.book.explain import remarks as notes
+from byhand.book.entries.contract import ENTRIES
 from byhand.book.explain.explanation import ExplainError, Explanation, Part, Source, origin, written
-from byhand.book.finding.index import entries
+from byhand.book.finding.index import listings
 from byhand.book.numbers import arithmetic
 from byhand.engine.terms import Index, Term
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Application
-
-MASKED = "masked"  # the label that causal_softmax gives the weight of a key that must not be seen
 
 
 def explain_value(name: str, index: Index, application: Application, which: int, trace: Trace) -> Explanation:
@@ -27,7 +25,8 @@ def explain_term(
     name: str, index: Index, value: float, term: Term, application: Application, trace: Trace
 ) -> Explanation:
     """Explain a value by a term of the application's equation."""
-    entry = entries()[application.equation.name]
+    listing = listings()[application.equation.name]
+    entry = ENTRIES[listing.name]
     parts = sorted(arithmetic.addends(term), key=lambda t: -abs(t.value))
     sources: dict[tuple[int, Index], Source] = {}
     for part in parts:
@@ -37,19 +36,17 @@ def explain_term(
                 tensor = application.inputs[which]
                 sources[leaf.source] = Source(trace.name(tensor), place, leaf.value, leaf.label.partition("[")[0])
     ordered = list(sources.values())
-    if application.equation.name == "cross_entropy":
-        targets = application.inputs[1].data
-        ordered.sort(
-            key=lambda s: (s.index[-1] != int(targets[s.index[:-1]]), -s.value)
-        )  # targets, then the likeliest
+    if entry.order_of_sources:
+        key = entry.order_of_sources(tuple(t.data for t in application.inputs))
+        ordered.sort(key=lambda s: key(s.index, s.value))
     return Explanation(
         name,
         index,
         value,
         equation=application.equation.name,
-        formula=entry.plain,
-        latex=entry.latex,
-        where=str(entry.forward),
+        formula=listing.plain,
+        latex=listing.latex,
+        where=str(listing.forward),
         term=term,
         origins=tuple(origin(trace.name(t)) for t in application.inputs),
         definitions=tuple(arithmetic.definitions(term)),
@@ -57,7 +54,7 @@ def explain_term(
         total=term.value,
         scale=math.fsum(abs(t.value) for t in parts),
         sources=tuple(ordered),
-        note=notes.masked(index) if term.label == MASKED else None,
+        note=entry.remark(term, index) if entry.remark else None,
     )
 
 

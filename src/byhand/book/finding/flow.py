@@ -1,37 +1,51 @@
-"""The equations in the order in which data flows through them, in groups that readers can find their way by."""
+"""The book's groups of equations, in the order in which data flows; which equations they hold, the entries say."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 
+from byhand.book import entries as _entries  # noqa: F401  (importing the package fills the entries)
+from byhand.book.entries.contract import ENTRIES
+from byhand.book.words.glossary import CONCEPTS, Concept
+from byhand.book.words.language import Words
 
-@dataclass(frozen=True, slots=True)
-class Group:
+
+@dataclass(frozen=True)
+class Group(Words):
     """A stretch of the way from bytes to a loss, and back to new weights."""
 
-    en: str
-    zh: str
-    members: tuple[str, ...]
+    key: str
+
+    def members(self) -> list[str]:
+        """Return the equations of this group, as their entries rank them."""
+        known = {group.key for group in GROUPS}
+        own = [e for e in ENTRIES.values() if self.key == (e.group if e.group in known else OTHER)]
+        return [e.stem for e in sorted(own, key=lambda e: (e.rank, e.stem))]
 
 
+OTHER = "other"
 GROUPS = (
-    Group("Tokens to vectors", "从词元到向量", ("embedding", "add_positional")),
-    Group("Normalisation and the stream", "归一化与残差流", ("layer_norm", "residual", "linear")),
-    Group(
-        "Attention",
-        "注意力",
-        (
-            "causal_self_attention",
-            "split_qkv",
-            "attention_scores",
-            "causal_softmax",
-            "softmax",
-            "mix",
-            "merge_heads",
-        ),
-    ),
-    Group("The MLP's activation", "前馈网络的激活函数", ("gelu", "relu")),
-    Group("Loss and learning", "损失与学习", ("cross_entropy", "adamw")),
-    Group("Sampling", "采样", ("temperature", "top_k", "top_p")),
-    Group("Arithmetic on arrays", "数组运算", ("add", "mul", "matmul", "reshape", "transpose")),
+    Group("Tokens to vectors", "从词元到向量", "tokens"),
+    Group("Normalisation and the stream", "归一化与残差流", "stream"),
+    Group("Attention", "注意力", "attention"),
+    Group("The MLP's activation", "前馈网络的激活函数", "activation"),
+    Group("Loss and learning", "损失与学习", "learning"),
+    Group("Sampling", "采样", "sampling"),
+    Group("Arithmetic on arrays", "数组运算", "arrays"),
+    Group("Other equations", "其他公式", OTHER),
 )
 
-ORDER = tuple(name for group in GROUPS for name in group.members)
+
+def groups() -> list[tuple[Group, list[str]]]:
+    """Return each group that has members, with them."""
+    return [(group, members) for group in GROUPS if (members := group.members())]
+
+
+def order() -> list[str]:
+    """Return all equations as data flows."""
+    return [stem for _, members in groups() for stem in members]
+
+
+def concepts() -> list[Concept]:
+    """Return the glossary's terms, then those that entries bring along."""
+    return [*CONCEPTS, *(concept for stem in order() for concept in ENTRIES[stem].concepts)]

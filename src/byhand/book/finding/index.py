@@ -1,79 +1,113 @@
 """The index: for each equation and place, its words in both languages and where everything about it stands.
 
-Built from the registry and from parsed source, without importing NumPy.
+Built from the registry, the entries and parsed source, without importing NumPy.
 """
 
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
+from byhand.book.entries.contract import ENTRIES, Entry
 from byhand.book.finding import source
-from byhand.book.finding.flow import ORDER
+from byhand.book.finding.flow import order
 from byhand.book.finding.kernels import kernels_of
 from byhand.book.finding.landmarks import PLACES, Place
-from byhand.book.words.chinese import MEANINGS, TITLES
-from byhand.engine.equation import Composite, Equation, registry
-
-LAYERS = tuple(f"layers/{name}.py" for name in ("embeddings", "norm", "attention", "mlp", "block", "head"))
-WIRING = (
-    *LAYERS,
-    "model.py",
-    "equations/causal_self_attention.py",
-    "optim.py",
-    "runtimes/sampling.py",
-    "engine/tensor.py",
-)
-COMPOSITE_DERIVATIVE = ("engine/backward.py", "walk_back")  # a composite's derivative is its parts', walked back
-
+from byhand.book.words.language import PAGE, Words
+from byhand.book.words.plain_math import plain
+from byhand.engine.equation import Composite, Equation, Symbol, registry
 
 POINTERS = ("forward", "derivative", "test", "worked", "page_en", "page_zh", "kernels")
 
 
 @dataclass(frozen=True)
-class Entry:
+class Row:
+    """What one input, or all results together, are called in code and in LaTeX, their shape, and what they mean."""
+
+    names: tuple[str, ...]
+    letters: tuple[str, ...]
+    shape: str
+    meaning: Words
+
+    @property
+    def name(self) -> str:
+        """The name, or the names of several results."""
+        return ", ".join(self.names)
+
+    @property
+    def latex(self) -> str:
+        """The letter, or the letters of several results."""
+        return ", ".join(self.letters)
+
+    def shape_said(self, lang: str) -> str:
+        """Return the shape in `en` or `zh`: of several results, it is that of each."""
+        each = Words("{shape} each", "各为 {shape}") if len(self.names) > 1 else Words("{shape}", "{shape}")
+        return each.said(lang, shape=self.shape)
+
+    def as_json(self) -> dict[str, str]:
+        """Return plain values."""
+        words = {"meaning": self.meaning.en, "meaning_zh": self.meaning.zh}
+        return {"name": self.name, "latex": self.latex, "shape": self.shape_said("en"), **words}
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
     """One answer of `where`. Pointers are `path:line`, found when they are asked for; None where there is nothing.
 
-    `uses` lists every application with the name of its result; `wired_at` is the first of them. `plain` and
-    `plain_derivative` are the formulas as a terminal shows them, `settings` the keywords with their defaults. `code`
-    and `derived` name definitions: a path within the package, and what is defined there; `tests` are the files that
-    may hold its test.
+    `uses` lists every application; `wired_at` is the first of them. `plain` and `plain_derivative` are the formulas
+    as a terminal shows them, `settings` the keywords with their defaults, `symbol_of` the LaTeX of those that have
+    another name in code. `code` and `derived` name definitions: a file, and what is defined there; `tests` are the
+    files that may hold its test, `worked_in` the file of its entry, `pages` where its pages are.
     """
 
     name: str
-    title: str
-    title_zh: str
-    code: tuple[str, str]
+    title: Words
+    code: tuple[Path, str]
     tests: tuple[str, ...]
     seed_names: tuple[str, ...] = ()
-    derived: tuple[str, str] | None = None
+    notations: tuple[str, ...] = ()
+    derived: tuple[Path, str] | None = None
+    worked_in: Path | None = None
+    pages: str = ""
     latex: str = ""
     latex_derivative: str = ""
     plain: str = ""
     plain_derivative: str = ""
-    symbols: tuple[dict[str, str], ...] = ()
+    symbols: tuple[Row, ...] = ()
     settings: tuple[str, ...] = ()
-    uses: tuple[tuple[str, str], ...] = ()
+    symbol_of: Mapping[str, str] = field(default_factory=dict)
+    uses: tuple[source.Use, ...] = ()
     source: str = ""
+
+    @cached_property
+    def formula(self) -> Words:
+        """The formula as a terminal shows it: in Chinese without the English words."""
+        return Words(self.plain, plain(self.latex, "zh"))
+
+    @cached_property
+    def derivative_formula(self) -> Words:
+        """The derivative in the same way."""
+        return Words(self.plain_derivative, plain(self.latex_derivative, "zh"))
 
     @property
     def wired_at(self) -> str | None:
         """Where it is first applied."""
-        return self.uses[0][0] if self.uses else None
+        return self.uses[0].where if self.uses else None
 
     @cached_property
     def forward(self) -> str | None:
         """Where the code is."""
-        return _definition(self.code)
+        return source.definition(*self.code)
 
     @cached_property
     def derivative(self) -> str | None:
         """Where the derivative is."""
-        return _definition(self.derived) if self.derived else None
+        return source.definition(*self.derived) if self.derived else None
 
     @cached_property
     def test(self) -> str | None:
@@ -86,17 +120,17 @@ class Entry:
     @cached_property
     def worked(self) -> str | None:
         """The worked numbers."""
-        return _definition((f"book/entries/{self.name}.py", "worked")) if self.latex else None
+        return source.definition(self.worked_in, "worked") if self.worked_in else None
 
     @cached_property
     def page_en(self) -> str | None:
         """The English page."""
-        return self._page(f"docs/equations/{self.name}.md")
+        return self.page("en")
 
     @cached_property
     def page_zh(self) -> str | None:
         """The Chinese page."""
-        return self._page(f"docs/equations/{self.name}.zh-CN.md")
+        return self.page("zh")
 
     @cached_property
     def kernels(self) -> dict[str, str]:
@@ -104,83 +138,110 @@ class Entry:
         found = {runtime: source.definition(*kernel) for runtime, kernel in kernels_of(self.name).items()}
         return {runtime: where for runtime, where in found.items() if where}
 
-    def _page(self, path: str) -> str | None:
-        root = source.repository()
-        if not self.latex:
+    def page(self, lang: str) -> str | None:
+        """Return where its page in `en` or `zh` is."""
+        root, path = source.repository(), self.page_path(lang)
+        if not self.pages:
             return None
         return path if root is None else f"{path}:1" if (root / path).is_file() else None
 
+    def page_path(self, lang: str) -> str:
+        """Return the path of its page in `en` or `zh`."""
+        return f"{self.pages}/{self.name}{PAGE.said(lang)}"
+
+    def setting_symbol(self, setting: str) -> str:
+        """Return the LaTeX of a setting such as `eps=1e-05`, where it has another name in code."""
+        return self.symbol_of.get(setting.partition("=")[0], "")
+
     def as_json(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; `relative_to` says what paths are relative to."""
-        words = ("name", "title", "title_zh", "latex", "latex_derivative", "plain", "plain_derivative", "symbols")
         return {
-            **{k: getattr(self, k) for k in (*words, *POINTERS, "wired_at", "seed_names", "source")},
-            "uses": [where for where, _ in self.uses],
+            "name": self.name,
+            "title": self.title.en,
+            "title_zh": self.title.zh,
+            **{k: getattr(self, k) for k in ("latex", "latex_derivative", "plain", "plain_derivative")},
+            "symbols": [row.as_json() for row in self.symbols],
+            **{k: getattr(self, k) for k in (*POINTERS, "wired_at", "seed_names", "source")},
+            "uses": [use.where for use in self.uses],
             "relative_to": "repository" if source.repository() else "installed package",
         }
 
 
-@cache
-def entries() -> dict[str, Entry]:
-    """Return every entry by name: equations as data flows, then places."""
-    return {name: _equation(registry[name]) for name in ORDER} | {place.name: _place(place) for place in PLACES}
+def listings() -> dict[str, Listing]:
+    """Return every listing by name: equations as data flows, then places."""
+    return _listings(tuple(ENTRIES.values()))
 
 
-def _equation(equation: Equation | Composite) -> Entry:
+@lru_cache(maxsize=4)
+def _listings(entries: tuple[Entry, ...]) -> dict[str, Listing]:
+    return {n: _equation(registry[n], ENTRIES[n]) for n in order()} | {place.name: _place(place) for place in PLACES}
+
+
+def _equation(equation: Equation | Composite, entry: Entry) -> Listing:
     name = equation.name
-    own = f"equations/{name}.py"
-    parts = source.sections(source.PACKAGE / own)
     composite = isinstance(equation, Composite)
-    return Entry(
+    forward = equation.compose if composite else equation.forward
+    file = source.file_of(forward)
+    parts = source.sections(file)
+    test = f"test_{name}.py"
+    if source.is_inside(file):
+        worked_in, tests, pages = (
+            source.PACKAGE / f"book/entries/{name}.py",
+            f"tests/equations/{test}",
+            "docs/equations",
+        )
+    else:  # its other files lie beside it
+        folder = source.shown(file.parent)
+        worked_in, tests, pages = file.with_name(f"{name}_entry.py"), f"{folder}/{test}", folder
+    results = equation.results
+    meaning = Words(results[0].meaning, entry.result_zh)
+    return Listing(
         name=name,
-        title=equation.title,
-        title_zh=TITLES[name],
-        code=(own, "compose" if composite else "forward"),
-        tests=(f"tests/equations/test_{name}.py",),
+        title=Words(equation.title, entry.title_zh),
+        code=(file, forward.__name__),
+        tests=(tests,),
         seed_names=equation.seed_names,
-        derived=COMPOSITE_DERIVATIVE if composite else (own, "vjp"),
+        notations=entry.notations,
+        derived=_walk_back() if composite else (source.file_of(equation.vjp), equation.vjp.__name__),
+        worked_in=worked_in,
+        pages=pages,
         latex=equation.latex,
         latex_derivative=equation.derivative,
         plain=parts["Equation"],
         plain_derivative=parts["Derivative"],
-        symbols=tuple(
-            {
-                "name": s.name,
-                "latex": s.latex,
-                "shape": s.shape,
-                "meaning": s.meaning,
-                "meaning_zh": MEANINGS[name][s.name],
-            }
-            for s in (*equation.inputs, equation.result)
+        symbols=(
+            *(_row((s,), Words(s.meaning, entry.meanings_zh[s.name])) for s in equation.inputs),
+            _row(results, meaning),
         ),
         settings=tuple(
             p.name if p.default is p.empty else f"{p.name}={p.default!r}"
-            for p in inspect.signature(equation.compose if composite else equation.forward).parameters.values()
+            for p in inspect.signature(forward).parameters.values()
             if p.kind is p.KEYWORD_ONLY
         ),
-        uses=tuple(
-            use
-            for file in WIRING
-            if file != own
-            for called in (name, getattr(equation, "role", ""))  # a layer calls what the config chooses by its role
-            for use in (source.uses(source.PACKAGE / file, called) if called else ())
-        ),
+        symbol_of=entry.settings,
+        uses=source.uses(name, "" if composite else equation.role),
         source=equation.source,
     )
 
 
-def _place(place: Place) -> Entry:
+def _row(symbols: tuple[Symbol, ...], meaning: Words) -> Row:
+    return Row(tuple(s.name for s in symbols), tuple(s.latex for s in symbols), symbols[0].shape, meaning)
+
+
+def _walk_back() -> tuple[Path, str]:
+    """Where a composite's derivative is: that of its parts, walked back."""
+    from byhand.engine.backward import walk_back
+
+    return source.file_of(walk_back), walk_back.__name__
+
+
+def _place(place: Place) -> Listing:
     path = Path(place.path)
-    return Entry(
+    return Listing(
         name=place.name,
         title=place.title,
-        title_zh=place.title_zh,
-        code=(place.path, place.definition),
+        code=(source.PACKAGE / place.path, place.definition),
         tests=(f"tests/test_{path.stem}.py", f"tests/{path.parent}/test_{path.name}"),
         seed_names=place.seed_names,
+        notations=place.notations,
     )
-
-
-def _definition(code: tuple[str, str]) -> str | None:
-    path, name = code
-    return source.definition(source.PACKAGE / path, name)

@@ -1,7 +1,7 @@
-"""Search: from a reader's words, formula or name to the entries that answer, best first.
+"""Search: from a reader's words, formula or name to the listings that answer, best first.
 
-Every way of asking gives a score from 0 to 1, and an entry keeps its best: an exact name, title, symbol, concept or
-seed name; a phrase or words of one; a near miss (difflib); a formula like one of the entry's; a Greek letter in one.
+Every way of asking gives a score from 0 to 1, and a listing keeps its best: an exact name, title, symbol, concept or
+seed name; a phrase or words of one; a near miss (difflib); a formula like one of its own; a Greek letter in one.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
-from functools import cache
+from functools import lru_cache
 
 from byhand.book.finding import formula
-from byhand.book.finding.index import Entry, entries
-from byhand.book.finding.notations import NOTATIONS, SETTINGS
-from byhand.book.words.glossary import CONCEPTS
+from byhand.book.finding.flow import concepts
+from byhand.book.finding.index import Listing, listings
+from byhand.engine.equation import Composite, registry
 from byhand.errors import ByhandError
 
 LONGEST = 1000  # characters of a query: a derivative in LaTeX has 528
@@ -34,23 +34,23 @@ STOP = re.compile("an?|the|of|in|is|it|to|and|or|for|with|by|on|at|as|from|where
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An entry and how well it answers, from 0 to 1."""
+    """A listing and how well it answers, from 0 to 1."""
 
     score: float
-    entry: Entry
+    listing: Listing
 
 
 @dataclass(frozen=True, slots=True)
 class _Phrase:
-    """Words that lead to an entry, and how much an exact hit on them is worth."""
+    """Words that lead to a listing, and how much an exact hit on them is worth."""
 
     text: str
-    entry: str
+    listing: str
     weight: float
 
 
 def search(query: str) -> list[Match]:
-    """Return the entries that answer the query, best first; none if nothing is near enough.
+    """Return the listings that answer the query, best first; none if nothing is near enough.
 
     Raises ByhandError for a query that is longer than any formula.
     """
@@ -60,12 +60,12 @@ def search(query: str) -> list[Match]:
     best: dict[str, float] = {}
     for name, score in (*_by_words(query), *_by_formula(query), *_by_symbol(query), *_by_derivative(query)):
         best[name] = max(best.get(name, 0.0), score)
-    known = entries()
+    known = listings()
     found = [Match(score, known[name]) for name, score in best.items() if score >= FOUND]
     top = max((m.score for m in found), default=0.0)
     order = {name: i for i, name in enumerate(known)}
     found = [m for m in found if m.score >= top - SPREAD]
-    return sorted(found, key=lambda m: (-m.score, order[m.entry.name]))
+    return sorted(found, key=lambda m: (-m.score, order[m.listing.name]))
 
 
 def nearest(query: str, n: int = 5) -> list[str]:
@@ -74,45 +74,48 @@ def nearest(query: str, n: int = 5) -> list[str]:
     return get_close_matches(_plain(_narrow(query[:LONGEST]))[:LONGEST_NAME], names, n=n, cutoff=0.3)
 
 
-@cache
 def _phrases() -> tuple[_Phrase, ...]:
+    return _phrases_of(tuple(listings().values()))
+
+
+@lru_cache(maxsize=4)
+def _phrases_of(known: tuple[Listing, ...]) -> tuple[_Phrase, ...]:
     found: dict[tuple[str, str], float] = {}
 
-    def add(text: str, entry: str, weight: float) -> None:
-        key = (_plain(text), entry)
+    def add(text: str, listing: str, weight: float) -> None:
+        key = (_plain(text), listing)
         if key[0]:
             found[key] = max(found.get(key, 0.0), weight)
 
-    for name, entry in entries().items():
+    for listing in known:
+        name = listing.name
         add(name, name, 1.0)
-        add(entry.title, name, 0.99)
-        add(entry.title_zh, name, 0.99)
-        for seed in entry.seed_names:
+        add(listing.title.en, name, 0.99)
+        add(listing.title.zh, name, 0.99)
+        for seed in listing.seed_names:
             share = 1.0 if _is_whole(seed, name) else 0.97
             add(seed, name, share)
             add(seed.rpartition("::")[2], name, share - 0.01)
-        for symbol in entry.symbols:
-            if len(symbol["name"]) > 2:
-                add(symbol["name"], name, 0.95)
-            add(symbol["meaning"], name, 0.8)
-            add(symbol["meaning_zh"], name, 0.8)
-        for where, result in entry.uses:
-            add(result, name, 0.93)
-            if result and "causal_self_attention" in where:
-                add(f"attn.{result}", name, 0.94)
-            elif result and name in ("linear", "gelu", "relu"):
-                add(f"mlp.{result}", name, 0.94)
-    for concept in CONCEPTS:
+        for symbol in listing.symbols:
+            if len(symbol.name) > 2:
+                add(symbol.name, name, 0.95)
+            add(symbol.meaning.en, name, 0.8)
+            add(symbol.meaning.zh, name, 0.8)
+        for use in listing.uses:
+            add(use.result, name, 0.93)
+            if use.result and use.scope:
+                add(f"{use.scope}.{use.result}", name, 0.94)
+    for concept in concepts():
         for rank, name in enumerate(concept.entries):
             for text, weight in ((concept.en, 0.99), (concept.zh, 0.99), *((a, 0.98) for a in concept.also)):
                 add(text, name, weight - 0.03 * rank)
-    return tuple(_Phrase(text, entry, weight) for (text, entry), weight in found.items())
+    return tuple(_Phrase(text, listing, weight) for (text, listing), weight in found.items())
 
 
 def _is_whole(seed: str, name: str) -> bool:
-    """Say whether a seed name that several entries share is mostly this one: the composite, or the same word."""
+    """Say whether a seed name that several listings share is mostly this one: the composite, or the same word."""
     last = seed.rpartition("::")[2].lower()
-    return name in last or ("attention" in last and name == "causal_self_attention")
+    return name in last or isinstance(registry.get(name), Composite)
 
 
 def _by_words(query: str) -> Iterator[tuple[str, float]]:
@@ -125,7 +128,7 @@ def _by_words(query: str) -> Iterator[tuple[str, float]]:
     for phrase in _phrases():
         text = phrase.text
         if text == asked or text.replace(" ", "") == asked.replace(" ", ""):
-            yield phrase.entry, phrase.weight
+            yield phrase.listing, phrase.weight
             continue
         score = 0.0
         if _within(asked, text) or _within(text, asked):
@@ -138,7 +141,7 @@ def _by_words(query: str) -> Iterator[tuple[str, float]]:
         if common and common >= 0.5 * len(words):
             score = max(score, 0.4 + 0.25 * common / len(words) + 0.2 * common / len(text.split()))
         if score:
-            yield phrase.entry, phrase.weight * min(score, 0.95)
+            yield phrase.listing, phrase.weight * min(score, 0.95)
 
 
 def _shared(words: list[str], others: list[str]) -> int:
@@ -152,21 +155,28 @@ def _same_stem(a: str, b: str) -> bool:
 
 
 def _within(part: str, whole: str) -> bool:
+    if part not in whole:
+        return False
     if re.search(r"[\u4e00-\u9fff]", part):
-        return len(part) >= 2 and part in whole
+        return len(part) >= 2
     return len(part) >= 3 and re.search(rf"(?<![a-z0-9]){re.escape(part)}(?![a-z0-9])", whole) is not None
 
 
-@cache
-def _formulas() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+@lru_cache(maxsize=4)
+def _formulas(known: tuple[Listing, ...]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     found = []
-    for name, entry in entries().items():
+    for listing in known:
+        name = listing.name
         own = [
-            part for text in (entry.latex, entry.latex_derivative) for part in re.split(r",\s*\\quad|\\quad", text)
+            part
+            for text in (listing.latex, listing.latex_derivative)
+            for part in re.split(r",\s*\\quad|\\quad", text)
         ]
-        own += [part for text in (entry.plain, entry.plain_derivative) for part in re.split(r",\s{2,}|;\s|\n", text)]
-        own += [s["latex"] for s in entry.symbols if "_" in s["latex"]]
-        for text in (entry.latex, *own, *NOTATIONS.get(name, ())):
+        own += [
+            part for text in (listing.plain, listing.plain_derivative) for part in re.split(r",\s{2,}|;\s|\n", text)
+        ]
+        own += [s.latex for s in listing.symbols if "_" in s.latex]
+        for text in (listing.latex, *own, *listing.notations):
             parts = tuple(formula.tokens(text))
             if parts:
                 found.append((name, _compact(text), parts))
@@ -178,7 +188,7 @@ def _by_formula(query: str) -> Iterator[tuple[str, float]]:
     if not asked or not (FORMULA.search(query) or PRODUCT.fullmatch(query)):
         return
     seen: dict[str, float] = {}
-    for name, written, other in _formulas():
+    for name, written, other in _formulas(tuple(listings().values())):
         score = 1.0 if written == _compact(query) else 0.97 * formula.similarity(asked, other)
         seen[name] = max(seen.get(name, 0.0), score)
     yield from seen.items()
@@ -192,20 +202,18 @@ def _by_symbol(query: str) -> Iterator[tuple[str, float]]:
     """
     if SYMBOL.fullmatch(query):
         letter = query.strip()[0]
-        for name, entry in entries().items():
-            own = [s["latex"] for s in entry.symbols]
-            if own and letter in own[-1].split(", "):
+        for name, listing in listings().items():
+            if listing.symbols and letter in listing.symbols[-1].letters:
                 yield name, 0.95
-            elif letter in own:
+            elif letter in (s.latex for s in listing.symbols):
                 yield name, 0.8
         return
     asked = [token for token in formula.tokens(query) if token.isalpha()]
     if len(asked) != 1 or asked[0] not in formula.LETTERS:
         return
-    for name, entry in entries().items():
-        settings = (SETTINGS.get(setting.partition("=")[0], "") for setting in entry.settings)
-        own = (*(s["latex"] for s in entry.symbols), *settings)
-        for texts, score in ((own, 0.9), ((entry.latex,), 0.85), (NOTATIONS.get(name, ()), 0.7)):
+    for name, listing in listings().items():
+        own = (*(s.latex for s in listing.symbols), *map(listing.setting_symbol, listing.settings))
+        for texts, score in ((own, 0.9), ((listing.latex,), 0.85), (listing.notations, 0.7)):
             if any(asked[0] in formula.tokens(text) for text in texts):
                 yield name, score
                 break
@@ -216,8 +224,8 @@ def _by_derivative(query: str) -> Iterator[tuple[str, float]]:
     asked = DERIVATIVE.fullmatch(" ".join(formula.tokens(query)))
     if not asked or not re.search(r"/|\\[td]?frac", query):
         return
-    for name, entry in entries().items():
-        own = [{symbol["name"], "".join(formula.tokens(symbol["latex"]))} for symbol in entry.symbols]
+    for name, listing in listings().items():
+        own = [{symbol.name, "".join(formula.tokens(symbol.latex))} for symbol in listing.symbols]
         reads, makes = (any(asked[2] in names for names in part) for part in (own[:-1], own[-1:]))
         if reads or makes:
             yield name, (0.99 if reads else 0.85) + 0.01 * (asked[1] in own[-1])

@@ -6,10 +6,25 @@ Nothing is imported to find a line: files are parsed, which is fast and works fo
 
 import ast
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 PACKAGE = Path(__file__).resolve().parents[2]
+WIRING = (
+    *(f"layers/{part}.py" for part in ("embeddings", "norm", "attention", "mlp", "block", "*")),
+    *("model.py", "equations/*.py", "*.py", "runtimes/*.py", "engine/*.py"),
+)
+"""The rooms in which equations are applied, as a reader meets them."""
+
+
+class Use(NamedTuple):
+    """One application of an equation: where, the result's name, and the scope that the name stands in."""
+
+    where: str
+    result: str
+    scope: str
 
 
 @cache
@@ -21,7 +36,18 @@ def repository() -> Path | None:
 
 def shown(path: Path) -> str:
     """Return a path as readers see it: `src/byhand/model.py`, or `byhand/model.py` where it is installed."""
-    return path.relative_to(repository() or PACKAGE.parent).as_posix()
+    root = repository() or PACKAGE.parent
+    return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
+
+
+def is_inside(path: Path) -> bool:
+    """Say whether a file belongs to the package."""
+    return path.is_relative_to(PACKAGE)
+
+
+def file_of(function: Callable[..., Any]) -> Path:
+    """Return the file that a function is written in."""
+    return Path(function.__code__.co_filename).resolve()
 
 
 @cache
@@ -44,6 +70,11 @@ def definition(path: Path, name: str) -> str | None:
     return f"{shown(path)}:{line}"
 
 
+def function(written: Callable[..., Any]) -> str | None:
+    """Return `path:line` of a function that a module defines."""
+    return definition(file_of(written), written.__name__)
+
+
 def first_test(path: Path) -> str | None:
     """Return `path:line` of the first test in a file, if there is one."""
     if not path.is_file():
@@ -53,31 +84,78 @@ def first_test(path: Path) -> str | None:
     return None if first is None else f"{shown(path)}:{first.string.count(chr(10), 0, first.start()) + 1}"
 
 
-def uses(path: Path, name: str) -> list[tuple[str, str]]:
-    """Return (`path:line`, result's name) for each place in a file that applies the equation `name`.
+def uses(name: str, role: str = "") -> tuple[Use, ...]:
+    """Return each place of the package that applies an equation: by its name, as an operator, or by its role.
 
-    An operator of `Tensor` applies `_operator("add")`; all others name the equation itself.
+    Within a composite, results are named in the scope that the composite is applied under.
     """
-    if not path.is_file():
-        return []
-    found = _names_used(path).get(name, {})
-    return [(f"{shown(path)}:{line}", found[line]) for line in sorted(found)]
+    found: list[Use] = []
+    for path in _wiring():
+        lines = _applied(path).get(name, {}) | _applied(path).get(role, {})
+        found += [
+            Use(f"{shown(path)}:{n}", result, scope or _around(path)) for n, (result, scope) in sorted(lines.items())
+        ]
+    return tuple(found)
 
 
 @cache
-def _names_used(path: Path) -> dict[str, dict[int, str]]:
-    """Return, for every name that a file reads or calls, its lines and the result's name where the call gives one."""
-    found: dict[str, dict[int, str]] = {}
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found.setdefault(node.id, {}).setdefault(node.lineno, "")
+def _wiring() -> tuple[Path, ...]:
+    """Return the files that apply equations: those that import some, or name operators; composites."""
+    paths = dict.fromkeys(path for pattern in WIRING for path in sorted(PACKAGE.glob(pattern)))
+    marks = {
+        path: ("Composite(",) if path.parent.name == "equations" else ("byhand.equations", "_operator(")
+        for path in paths
+    }
+    return tuple(path for path in paths if any(mark in path.read_text(encoding="utf-8") for mark in marks[path]))
+
+
+@cache
+def _around(path: Path) -> str:
+    """Return the name under which the model applies a composite, the scope of what stands in its file."""
+    if path.parent.name != "equations":
+        return ""
+    return next((use.result for use in uses(path.stem) if use.result), "")
+
+
+@cache
+def _applied(path: Path) -> dict[str, dict[int, tuple[str, str]]]:
+    """Return, for every imported equation that a file reads or calls: by line, the result's name and its scope.
+
+    `_operator("add")` applies `add`; `activation(x, name="act")` whatever was chosen for that role.
+    """
+    found: dict[str, dict[int, tuple[str, str]]] = {}
+    imported: set[str] = set()
+
+    def add(name: str, node: ast.expr, result: str, scope: str) -> None:
+        lines = found.setdefault(name, {})
+        lines[node.lineno] = (result or lines.get(node.lineno, ("", ""))[0], scope)
+
+    def visit(node: ast.AST, scope: str) -> None:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("byhand.equations"):
+            imported.update(alias.name for alias in node.names)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in imported:
+            add(node.id, node, "", scope)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            name, result = node.func.id, _result_name(node)
-            if name == "_operator" and isinstance(node.args[0], ast.Constant):
-                name = str(node.args[0].value)
-            lines = found.setdefault(name, {})
-            lines[node.lineno] = result or lines.get(node.lineno, "")
+            called, result = node.func.id, _result_name(node)
+            if called == "_operator":
+                add(_first_constant(node), node, result, scope)
+            elif result or called in imported:
+                add(called, node, result, scope)
+        if isinstance(node, ast.With):
+            call = node.items[0].context_expr
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "scope":
+                scope = _first_constant(call)
+        for child in ast.iter_child_nodes(node):
+            visit(child, scope)
+
+    visit(tree(path), "")
     return found
+
+
+def _first_constant(call: ast.Call) -> str:
+    """Return the text that a call begins with, if it does."""
+    first = call.args[0] if call.args else None
+    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
 
 
 def sections(path: Path) -> dict[str, str]:

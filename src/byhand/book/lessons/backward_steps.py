@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.finding.index import Entry, entries
+from byhand.book.finding.index import listings
 from byhand.book.lessons.exact_terms import leaf_text
-from byhand.book.lessons.forward_steps import COPIES, defined, floats, with_inputs
-from byhand.book.lessons.gradient_terms import gradient_term
-from byhand.book.lessons.lesson import Number, Step, Words, factor, form, grid, written
+from byhand.book.lessons.forward_steps import defined, floats, with_inputs
+from byhand.book.lessons.lesson import Number, Step, factor, form, grid, written
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.rounding import settled_backward
 from byhand.book.practice.misconceptions import Mistake, backward_mistakes
+from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine import BackwardStep, Tensor
 from byhand.engine.terms import number, product, total
@@ -45,25 +45,26 @@ def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
             name = trace.name(tensor)
             together = np.asarray(_sum_for(tensor, back))
             gathered.setdefault(name, []).append(together)
-            if back.node.equation.name not in COPIES:
+            if not back.node.equation.moves:
                 numbers += _gradient_numbers(back, slot, name, together, trace)
             if np.ndim(together):
                 results.append((f"∂{name}", grid(together)))
-        entry = entries()[back.node.equation.name]
-        title = Words(f"Derivative: {entry.title}", f"导数：{entry.title_zh}")
+        listing = listings()[back.node.equation.name]
+        title = Words(f"Derivative: {listing.title.en}", f"导数：{listing.title.zh}")
         steps.append(
             Step(
                 title,
                 with_inputs(
-                    derivative(entry),
+                    listing.derivative_formula,
                     back.node.equation,
                     tuple(map(trace.name, back.node.inputs)),
                     *_cotangents(back, trace),
                 ),
-                str(entry.derivative),
+                str(listing.derivative),
                 tuple(numbers),
                 tuple(results),
-                stem=entry.name,
+                stem=listing.name,
+                is_derivative=True,
             )
         )
     for name, parts in gathered.items():
@@ -74,16 +75,11 @@ def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
 def _cotangents(back: BackwardStep, trace: Trace) -> list[tuple[str, str]]:
     """Return the letter of each result's gradient with the name that it has here."""
     equation = back.node.equation
-    letters = plain(equation.result.latex).split(",")
-    if equation.result.latex in (symbol.latex for symbol in equation.inputs):
+    letters = [plain(symbol.latex) for symbol in equation.results]
+    if equation.results[0].latex in (symbol.latex for symbol in equation.inputs):
         letters = [f"{letters[0]}_out"]  # the residual stream is X before and after
     names = trace.result_names(back.node)
-    return [(f"∂{letter.strip()}", f"∂{name}") for letter, name in zip(letters, names, strict=False)]
-
-
-def derivative(entry: Entry) -> Words:
-    """Return its derivative in the same way."""
-    return Words(entry.plain_derivative, plain(entry.latex_derivative, "zh"))
+    return [(f"∂{letter}", f"∂{name}") for letter, name in zip(letters, names, strict=True)]
 
 
 def _sum_for(tensor: Tensor, back: BackwardStep) -> Any:
@@ -98,19 +94,19 @@ def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, t
     """Yield every element of the gradient of one input: the derivative's own arithmetic, or contributions."""
     data = tuple(t.data for t in back.node.inputs)
     plain_data = floats(data)
+    stem = back.node.equation.name
     d_result = np.asarray(back.d_results[0], dtype=np.float64)
     seen: set[Any] = set()
     for index in np.ndindex(*d.shape):
-        term = gradient_term(back, slot, index)
+        term = back.gradient_term(slot, index)
         if term is not None:
             leaf = leaf_text(data)
-            yield from defined(term, leaf, data, index, seen)
+            yield from defined(stem, term, leaf, data, index, seen)
             text, letters = arithmetic.expression(term, leaf), ""
         else:
             found = list(contributions(back, back.node.inputs[slot], index, trace.result_names(back.node)))
             term = total(product((number(c.cotangent), number(c.slope))) for c in found)
             text, letters = _shared(found)
-        stem = back.node.equation.name
         mistakes = backward_mistakes(stem, plain_data, d_result, slot, index, back.node.static, term)
         yield Number(written(f"∂{name}", index), text, float(d[index]), form(d[index]), tuple(mistakes), letters)
 
@@ -140,12 +136,12 @@ def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
         for index in np.ndindex(*total.shape)
     )
     title = Words(f"Both ways to {name} add up", f"{name} 的各路梯度相加")
-    entry = entries()["backward"]
+    place = listings()["backward"]
     return [
         Step(
             title,
             Words("d_x = sum over uses of x of the vjp of each use", "∂x = x 的各次使用传回的梯度之和"),
-            str(entry.forward),
+            str(place.forward),
             numbers,
             ((f"∂{name}", grid(total)),),
         )

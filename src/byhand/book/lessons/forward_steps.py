@@ -11,22 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.finding.index import Entry, entries
+from byhand.book.finding.index import listings
 from byhand.book.lessons.exact_terms import leaf_text, term_value
-from byhand.book.lessons.gradient_terms import ROW_LABELS
-from byhand.book.lessons.lesson import Number, Step, Words, form, grid, written
+from byhand.book.lessons.lesson import Number, Step, form, grid, written
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.exact import Exact
-from byhand.book.practice.misconceptions import forward_mistakes, label_mistakes
+from byhand.book.practice.misconceptions import forward_mistakes, part_mistakes
+from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine import Equation, Tensor
 from byhand.engine.terms import Index, Term
 from byhand.equations import adamw
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Application
-
-OF_A_ROW = ("mean", "var", *ROW_LABELS)  # labelled parts that a whole row shares
-COPIES = ("reshape", "transpose", "split_qkv", "merge_heads")  # no arithmetic: only the result is shown
 
 
 def forward_steps(trace: Trace, names: Callable[[str], bool] = lambda name: True) -> list[Step]:
@@ -46,19 +43,19 @@ def given(trace: Trace) -> tuple[tuple[str, str], ...]:
 def forward_step(application: Application, trace: Trace) -> Step:
     """Return one application as a step: every element of its results."""
     stem = application.equation.name
-    entry = entries()[stem]
+    listing = listings()[stem]
     names = names_of(application, trace)
     sources = tuple(map(trace.name, application.inputs))
     seen: set[tuple[str, tuple[Any, ...]]] = set()
     numbers: list[Number] = []
-    if stem not in COPIES:
+    if not application.equation.moves:
         for index in np.ndindex(*application.results[0].shape):
             numbers += _numbers(application, names[0], index, seen, sources)
     results = tuple((n, grid(t.data)) for n, t in zip(names, application.results, strict=True) if t.data.ndim)
     return Step(
-        Words(entry.title, entry.title_zh),
-        with_inputs(formula(entry), application.equation, sources),
-        str(entry.forward),
+        listing.title,
+        with_inputs(listing.formula, application.equation, sources),
+        str(listing.forward),
         tuple(numbers),
         results,
         stem=stem,
@@ -77,24 +74,19 @@ def update_step(
         Tensor(t, name="t"),
     )
     application = Application(0, name, adamw, inputs, static, tuple(Tensor(r) for r in results))
-    entry = entries()["adamw"]
+    listing = listings()[adamw.name]
     seen: set[Any] = set()
     numbers = [n for index in np.ndindex(*before.shape) for n in _numbers(application, f"{name}'", index, seen, ())]
     title = Words(f"AdamW, step {t}: {name}", f"AdamW 第 {t} 步：{name}")
     step = Step(
         title,
-        with_inputs(formula(entry), adamw, (name, slope or f"∂{name}")),
-        str(entry.forward),
+        with_inputs(listing.formula, adamw, (name, slope or f"∂{name}")),
+        str(listing.forward),
         tuple(numbers),
         ((f"{name}'", grid(results[0])),),
-        stem="adamw",
+        stem=adamw.name,
     )
     return step, results
-
-
-def formula(entry: Entry) -> Words:
-    """Return an equation as a terminal shows it: in Chinese without the English words."""
-    return Words(entry.plain, plain(entry.latex, "zh"))
 
 
 def with_inputs(said: Words, equation: Equation, names: tuple[str, ...], *others: tuple[str, str]) -> Words:
@@ -130,7 +122,7 @@ def _numbers(
     term = application.equation.terms(index, data, result, **application.static)
     leaf = leaf_text(data)
     place = written(name, index)
-    yield from defined(term, leaf, data, index, seen, sources)
+    yield from defined(application.equation.name, term, leaf, data, index, seen, sources)
     mistakes = forward_mistakes(application.equation.name, floats(data), index, application.static, term)
     yield Number(
         place,
@@ -144,6 +136,7 @@ def _numbers(
 
 
 def defined(
+    stem: str,
     term: Term,
     leaf: arithmetic.Leaf,
     data: tuple[Any, ...],
@@ -158,19 +151,19 @@ def defined(
             continue
         seen.add(key)
         yield Number(
-            _place(line.label, index),
+            _place(line.term, index),
             line.expression,
             line.term.value,
             form(term_value(line.term, data)),
-            tuple(label_mistakes(line.term)),
+            tuple(part_mistakes(stem, line.term)),
             arithmetic.expression(line.term, arithmetic.letter),
             _follow(line.term, index, sources),
         )
 
 
-def _place(label: str, index: Index) -> str:
+def _place(part: Term, index: Index) -> str:
     """Return a labelled part's name with the element, or the row, that it belongs to."""
-    return label if "[" in label else written(label, index[:-1] if label in OF_A_ROW else index)
+    return part.label if "[" in part.label else written(part.label, index[: len(index) - part.shared])
 
 
 def _follow(term: Term, index: Index, sources: tuple[str, ...]) -> Callable[[Mapping[str, float]], float]:
@@ -179,7 +172,7 @@ def _follow(term: Term, index: Index, sources: tuple[str, ...]) -> Callable[[Map
     def value(numbers: Mapping[str, float]) -> float:
         def given(part: Term) -> float | None:
             if part.source is None:
-                return numbers.get(_place(part.label, index)) if part.parts else None
+                return numbers.get(_place(part, index)) if part.parts else None
             which, place = part.source
             return numbers.get(written(sources[which], place)) if which < len(sources) else None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,42 +11,10 @@ import numpy as np
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.exact import Exact
 from byhand.book.practice.misconceptions import Mistake
+from byhand.book.words.language import Said, Words
 from byhand.engine.terms import Index
 
 LONGEST_FORM = 24  # characters; longer fractions are no easier to read than a decimal
-IN_CHINESE = {
-    "mean": "均值", "var": "方差", "avg": "均值", "xhat": "x\u0302", "mhat": "m\u0302", "vhat": "v\u0302",
-    "slope": "斜率", "byte": "字节", "bytes": "字节", "masked": "被掩码", "dropped": "被去掉", "rate": "学习率",
-    "eps of LN": "LN 的 eps", "flat": "按内存顺序",
-}  # fmt: skip
-PARTS = re.compile(rf"(?<![\w.])(?:{'|'.join(sorted(IN_CHINESE, key=len, reverse=True))})(?![\w.])")
-
-
-@dataclass(frozen=True)
-class Words:
-    """The same words in both languages."""
-
-    en: str
-    zh: str
-
-    def said(self, lang: str) -> str:
-        """Return them in `en` or `zh`."""
-        return self.zh if lang == "zh" else self.en
-
-
-Said = str | Words  # text that is the same in both languages, or not
-
-
-def say(text: Said, lang: str) -> str:
-    """Return text in `en` or `zh`; names of parts, such as mean and mhat, are translated within arithmetic too."""
-    if isinstance(text, Words):
-        return text.said(lang)
-    return PARTS.sub(lambda part: IN_CHINESE[part[0]], text) if lang == "zh" else text
-
-
-def both(text: Said) -> Words:
-    """Return text in both languages."""
-    return Words(say(text, "en"), say(text, "zh"))
 
 
 @dataclass(frozen=True)
@@ -73,7 +40,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Step:
-    """One equation applied, or one derivative: what it says, where its code is, its numbers, and the whole result."""
+    """One equation applied, or its derivative: what it says, where its code is, its numbers, and the whole result."""
 
     title: Words
     formula: Said
@@ -81,6 +48,7 @@ class Step:
     numbers: tuple[Number, ...] = ()
     results: tuple[tuple[str, str], ...] = ()
     stem: str = ""
+    is_derivative: bool = False
 
 
 @dataclass(frozen=True)

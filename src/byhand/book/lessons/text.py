@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from byhand.book.lessons.lesson import Lesson, Number, Step, say
+from byhand.book.lessons.lesson import Lesson, Number, Step
+from byhand.book.words.language import Words, say
+
+GIVEN = Words("Given", "已知")
 
 
 def text(lesson: Lesson, lang: str = "en") -> str:
@@ -18,7 +21,7 @@ def text(lesson: Lesson, lang: str = "en") -> str:
 def given_lines(lesson: Lesson, lang: str) -> Iterator[str]:
     """Yield what is given."""
     if lesson.given:
-        yield from ("", "已知" if lang == "zh" else "Given")
+        yield from ("", GIVEN.said(lang))
     named = [(say(name, lang), rows) for name, rows in lesson.given]
     width = max((len(name) for name, _ in named), default=0)
     for name, rows in named:

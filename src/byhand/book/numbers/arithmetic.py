@@ -6,16 +6,13 @@ others are written as their value, and by their first and last parts where they 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from byhand.engine.terms import Term, operate, product
 
 LONG = 8  # a sum of more parts gets its own place
 SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # how tightly a piece of text holds together
-
-NOTHING = 1e-12  # of the largest part of a sum: what is smaller, rounding left over
 
 Leaf = Callable[[Term], str]
 
@@ -94,30 +91,6 @@ def reworked(term: Term, given: Callable[[Term], float | None]) -> float:
         return reworked(part, given) if value is None else value
 
     return operate(term.op, [inner(part) for part in term.parts])
-
-
-def settled(term: Term) -> Term:
-    """Return a term as 0 where its value is only what rounding left over of parts that cancel."""
-    return replace(term, value=0.0) if abs(term.value) < NOTHING * size(term) else term
-
-
-def size(term: Term) -> float:
-    """Return how large a term's parts are before they cancel."""
-    if not term.parts:
-        return abs(term.value)
-    sizes = [size(part) for part in term.parts]
-    match term.op:
-        case "sum":
-            return max(sizes)
-        case "product":
-            return math.prod(sizes)
-        case "ratio":
-            below = abs(term.parts[1].value)
-            return sizes[0] / below if below else 0.0
-        case "negative":
-            return sizes[0]
-        case _:
-            return abs(term.value)
 
 
 def leaves(term: Term) -> list[Term]:

@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.lessons.gradient_terms import gradient_term
-from byhand.book.numbers import arithmetic
 from byhand.book.numbers.exact import Exact
 from byhand.engine import BackwardStep, Equation, Tensor
-from byhand.engine.terms import Index
+from byhand.engine.terms import NOTHING, Index, size
 from byhand.tracing.contributions import contributions
 from byhand.tracing.gradients import Gradients
 from byhand.tracing.trace import Trace
@@ -35,7 +33,7 @@ class SettledTracer(Tracer):
         data = tuple(t.data for t in inputs)
 
         def largest_part(index: Index) -> float:
-            return arithmetic.size(equation.terms(index, data, tensor.data, **static))
+            return size(equation.terms(index, data, tensor.data, **static))
 
         tensor.data = _settled(tensor.data, largest_part)
         return result
@@ -74,14 +72,14 @@ def _settled(array: Any, largest_part: Callable[[Index], float]) -> Any:
     clean = np.array(array, copy=True)
     for place in suspects:
         index = tuple(map(int, place))
-        if abs(values[index]) < arithmetic.NOTHING * largest_part(index):
+        if abs(values[index]) < NOTHING * largest_part(index):
             clean[index] = Exact.fraction(0) if clean.dtype.kind == "O" else 0.0
     return clean
 
 
 def _largest_part(step: BackwardStep, slot: int, trace: Trace, index: Index) -> float:
-    term = gradient_term(step, slot, index)
+    term = step.gradient_term(slot, index)
     if term is not None:
-        return arithmetic.size(term)
+        return size(term)
     parts = contributions(step, step.node.inputs[slot], index, trace.result_names(step.node))
     return max((abs(contribution.value) for contribution in parts), default=0.0)

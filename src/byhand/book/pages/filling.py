@@ -14,6 +14,7 @@ from pathlib import Path
 
 from byhand.book.finding.source import repository
 from byhand.book.pages.blocks import BLOCKS
+from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
 
 MARK = re.compile(r"(<!-- generated: (?P<block>[^\n]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -36,14 +37,13 @@ def pages() -> list[Path]:
 
 def language(page: Path) -> str:
     """Return `zh` for a page called *.zh-CN.md, else `en`."""
-    return "zh" if page.name.endswith(".zh-CN.md") else "en"
+    return "zh" if page.name.endswith(PAGE.zh) else "en"
 
 
 def twin(page: Path) -> Path:
     """Return the same page in the other language."""
-    if language(page) == "zh":
-        return page.with_name(page.name.removesuffix(".zh-CN.md") + ".md")
-    return page.with_name(page.name.removesuffix(".md") + ".zh-CN.md")
+    own, other = (PAGE.zh, PAGE.en) if language(page) == "zh" else (PAGE.en, PAGE.zh)
+    return page.with_name(page.name.removesuffix(own) + other)
 
 
 def filled(page: Path) -> str:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from byhand.engine.terms import Index, Term, element, function, made, number, product, ratio, total
 
-Arrays = tuple[np.ndarray, ...]
+if TYPE_CHECKING:
+    import numpy as np
+
+    Arrays = tuple[np.ndarray, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +36,8 @@ class Asked:
 
     def along(self, axis: int, name: str) -> list[Term]:
         """Return the elements of the first input on an axis through the index asked for."""
-        places = np.repeat([self.index], self.inputs[0].shape[axis], axis=0)
-        places[:, axis] = range(len(places))
-        return [element(self.inputs, 0, tuple(place), name) for place in places.tolist()]
+        before, after = self.index[:axis], self.index[axis:][1:]
+        return [element(self.inputs, 0, (*before, i, *after), name) for i in range(self.inputs[0].shape[axis])]
 
 
 Edit = Callable[[Term, Asked], Term | None]

@@ -7,11 +7,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from byhand.book.lessons.lesson import Number, Words, say
+from byhand.book.lessons.lesson import Number
 from byhand.book.practice.misconceptions import Mistake
 from byhand.book.practice.quiz import agrees, check, narrow, worth
 from byhand.book.practice.sheet_text import BLANK
 from byhand.book.practice.sheets import Sheet
+from byhand.book.words.language import Words, say
 from byhand.errors import ByhandError
 from byhand.files.reading import parse_integer
 
@@ -69,7 +70,7 @@ class Grade:
     def misconceptions(self, lang: str = "en") -> list[tuple[str, int]]:
         """Return the mistakes by name with how often each was made, the most frequent first."""
         made = [a.mistake for step in self.steps for a in step.answers if a.mistake]
-        return Counter(m.zh if lang == "zh" else m.en for m in made).most_common()
+        return Counter(m.said(lang) for m in made).most_common()
 
     def as_json(self, lang: str = "en") -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -90,7 +91,7 @@ class Grade:
                             "label": say(a.question.label, lang),
                             "answer": a.written,
                             "expected": a.question.value,
-                            "mistake": (a.mistake.zh if lang == "zh" else a.mistake.en) if a.mistake else None,
+                            "mistake": a.mistake.said(lang) if a.mistake else None,
                             "carried": a.carried,
                         }
                         for a in step.answers

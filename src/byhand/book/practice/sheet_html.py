@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from html import escape
 
-from byhand.book.lessons.lesson import Step, say
+from byhand.book.lessons.lesson import Step
 from byhand.book.lessons.text import number_line
 from byhand.book.practice.sheet_text import SAID, given
 from byhand.book.practice.sheets import Sheet
+from byhand.book.words.language import Words, say
 
 STYLE = """
 body { font: 11pt/1.5 Georgia, "Noto Serif CJK SC", "Songti SC", SimSun, serif; color: #111; background: #fff;
@@ -40,21 +41,21 @@ PAGE = """<!doctype html>
 {sections}
 </body></html>
 """
+HTML_LANGUAGE = Words("en", "zh-CN")
 BLANK = '<span class="blank"></span>'
 
 
 def html(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
     """Return the sheet, or its key, as a page."""
-    said = SAID[lang]
     return PAGE.format(
-        language="zh-CN" if lang == "zh" else "en",
-        title=escape(f"{said['key' if key else 'sheet']}{sheet.title.said(lang)}"),
+        language=HTML_LANGUAGE.said(lang),
+        title=escape(f"{SAID['key' if key else 'sheet'].said(lang)}{sheet.title.said(lang)}"),
         style=STYLE,
         kind="key" if key else "sheet",
-        origin=escape(said["origin"].format(topic=sheet.topic, seed=sheet.seed)),
-        name="" if key else f"<span>{said['name']}{BLANK}</span>",
-        how="" if key else f'<p class="how">{escape(said["how"])}</p>',
-        given=said["given"],
+        origin=escape(SAID["origin"].said(lang, topic=sheet.topic, seed=sheet.seed)),
+        name="" if key else f"<span>{SAID['name'].said(lang)}{BLANK}</span>",
+        how="" if key else f'<p class="how">{escape(SAID["how"].said(lang))}</p>',
+        given=SAID["given"].said(lang),
         rows="".join(f"<tr><td>{escape(n)}</td><td>= {escape(given(v))}</td></tr>" for n, v in sheet.exercise.given),
         sections="\n".join(_section(i, step, lang, key) for i, step in enumerate(sheet.exercise.steps, 1)),
     )

@@ -4,46 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from byhand.book.lessons.lesson import say
 from byhand.book.lessons.text import number_line
 from byhand.book.practice.sheets import Sheet
+from byhand.book.words.language import Words, say
 
 BLANK = "____"
 SAID = {
-    "en": {
-        "sheet": "Worksheet: ",
-        "key": "Answer key: ",
-        "origin": "Topic {topic}, seed {seed}.",
-        "name": "Name: ",
-        "how": "Write each number after its =. Three digits are enough; fractions and roots are welcome: 1/3, "
+    "sheet": Words("Worksheet: ", "练习："),
+    "key": Words("Answer key: ", "答案："),
+    "origin": Words("Topic {topic}, seed {seed}.", "主题 {topic}，种子 {seed}。"),
+    "name": Words("Name: ", "姓名："),
+    "how": Words(
+        "Write each number after its =. Three digits are enough; fractions and roots are welcome: 1/3, "
         "sqrt(2)/2. Indices count from 0. To check: byhand grade FILE",
-        "given": "Given",
-    },
-    "zh": {
-        "sheet": "练习：",
-        "key": "答案：",
-        "origin": "主题 {topic}，种子 {seed}。",
-        "name": "姓名：",
-        "how": "请在每个等号后面写上数字。三位有效数字即可，也可以写分数与根式：1/3、sqrt(2)/2。"
+        "请在每个等号后面写上数字。三位有效数字即可，也可以写分数与根式：1/3、sqrt(2)/2。"
         "下标从 0 数起。批改：byhand grade 文件",
-        "given": "已知",
-    },
+    ),
+    "given": Words("Given", "已知"),
 }
 
 
 def markdown(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
     """Return the sheet, or its key, as Markdown; the comment lets `grade` find the sheet again."""
-    said = SAID[lang]
     lines = [
-        f"# {said['key' if key else 'sheet']}{sheet.title.said(lang)}",
+        f"# {SAID['key' if key else 'sheet'].said(lang)}{sheet.title.said(lang)}",
         "",
         f"<!-- byhand worksheet: topic={sheet.topic} seed={sheet.seed} lang={lang} -->",
         "",
-        said["origin"].format(topic=f"`{sheet.topic}`", seed=sheet.seed),
+        SAID["origin"].said(lang, topic=f"`{sheet.topic}`", seed=sheet.seed),
     ]
     if not key:
-        lines += ["", f"{said['name']}{BLANK * 4}", "", said["how"]]
-    lines += ["", f"## {said['given']}", ""]
+        lines += ["", f"{SAID['name'].said(lang)}{BLANK * 4}", "", SAID["how"].said(lang)]
+    lines += ["", f"## {SAID['given'].said(lang)}", ""]
     lines += [f"- `{say(name, lang)}` = `{given(value)}`" for name, value in sheet.exercise.given]
     for i, step in enumerate(sheet.exercise.steps, 1):
         lines += ["", f"## {i}. {step.title.said(lang)}", "", "```text", say(step.formula, lang), "```", ""]

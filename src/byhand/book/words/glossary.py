@@ -5,13 +5,13 @@ This is the one home of terms: `where` searches it, and pages in both languages 
 
 from dataclasses import dataclass
 
+from byhand.book.words.language import Words
 
-@dataclass(frozen=True, slots=True)
-class Concept:
+
+@dataclass(frozen=True)
+class Concept(Words):
     """A term in both languages, the equations and places that carry it out (best first), and its other names."""
 
-    en: str
-    zh: str
     entries: tuple[str, ...]
     also: tuple[str, ...] = ()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-from byhand.book.words.chinese import formula
 from byhand.errors import ByhandError
 
 WIDE = "\0"  # between formulas, which become lines
@@ -19,6 +18,7 @@ SIGNS = {
     "left": "", "right": "", "in": "∈",
 }  # fmt: skip
 ACCENTS = {"hat": "\u0302", "overline": "\u0304"}
+IN_LATEX = {r"\text{otherwise}": r"\text{其余情形}", r"\text{ is kept}": r"\text{ 被保留}"}
 CHINESE = {" if ": " 当 ", "_rows": "_各行", "offset": "偏移量"}  # what LaTeX writes without a word, or as a name
 GROUPS = ("mathrm", "text", "operatorname")
 RAISED = dict(zip("0123456789tT-+", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵗᵀ⁻⁺", strict=True))
@@ -27,9 +27,16 @@ _TOKEN = re.compile(
 )
 
 
+def translated(latex: str, lang: str) -> str:
+    """Return LaTeX with its words in `en` or `zh`."""
+    for english, chinese in IN_LATEX.items() if lang == "zh" else ():
+        latex = latex.replace(english, chinese)
+    return latex
+
+
 def plain(latex: str, lang: str = "en") -> str:
     """Return a formula as text, a line for each part, its words in `en` or `zh`. ByhandError for unknown LaTeX."""
-    tokens = _TOKEN.findall(formula(latex, lang))
+    tokens = _TOKEN.findall(translated(latex, lang))
     text, rest = _sequence(tokens, 0)
     if rest != len(tokens):
         raise ByhandError(f"the braces of {latex!r} do not match.")

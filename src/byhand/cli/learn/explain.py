@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 import tyro
@@ -14,6 +14,7 @@ import tyro
 from byhand.book.explain.explainer import Explainer
 from byhand.book.explain.explanation import ExplainError
 from byhand.book.explain.text import text
+from byhand.book.words.language import Language
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted
@@ -56,7 +57,7 @@ class Options:
     """How far to go on into the numbers that it was made from."""
     terms: int = 8
     """How many terms and inputs to show and to follow; the rest is summed on one line."""
-    lang: Literal["en", "zh"] = "en"
+    lang: Language = "en"
     """Language of the answer."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print JSON: the arithmetic as a tree of numbers with names."""

@@ -6,13 +6,13 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
-from byhand.book.lessons.lesson import say
 from byhand.book.practice.grading import Answer, Grade, find_sheet, grade, read_answers
 from byhand.book.practice.sheets import make
+from byhand.book.words.language import Language, Words, say
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ByhandError, reason
@@ -20,28 +20,18 @@ from byhand.files.reading import read_regular
 
 LARGEST = 1 << 20  # bytes: no filled-in sheet is longer
 SAID = {
-    "en": {
-        "step": "{title}: {right} of {asked}",
-        "wrong": "{number} {label}: {answer}, but it is {expected}{why}",
-        "known": " ({mistake})",
-        "unreadable": " (no number: write 0.33, 1/3 or sqrt(2)/2)",
-        "carried": " (it follows from your earlier numbers: full credit)",
-        "blank": "{n} not answered",
-        "total": "{right} of {asked} right ({percent} %).",
-        "misconceptions": "Look again at: {names}.",
-        "times": "{name} ({n} times)",
-    },
-    "zh": {
-        "step": "{title}：{asked} 题中对 {right} 题",
-        "wrong": "{number} {label}：写的是 {answer}，应为 {expected}{why}",
-        "known": "（{mistake}）",
-        "unreadable": "（不是数字：请写 0.33、1/3 或 sqrt(2)/2）",
-        "carried": "（由你前面的数推得，照样给分）",
-        "blank": "{n} 题未答",
-        "total": "共 {asked} 题，答对 {right} 题（{percent} %）。",
-        "misconceptions": "请再看一看：{names}。",
-        "times": "{name}（{n} 次）",
-    },
+    "step": Words("{title}: {right} of {asked}", "{title}：{asked} 题中对 {right} 题"),
+    "wrong": Words(
+        "{number} {label}: {answer}, but it is {expected}{why}",
+        "{number} {label}：写的是 {answer}，应为 {expected}{why}",
+    ),
+    "known": Words(" ({mistake})", "（{mistake}）"),
+    "unreadable": Words(" (no number: write 0.33, 1/3 or sqrt(2)/2)", "（不是数字：请写 0.33、1/3 或 sqrt(2)/2）"),
+    "carried": Words(" (it follows from your earlier numbers: full credit)", "（由你前面的数推得，照样给分）"),
+    "blank": Words("{n} not answered", "{n} 题未答"),
+    "total": Words("{right} of {asked} right ({percent} %).", "共 {asked} 题，答对 {right} 题（{percent} %）。"),
+    "misconceptions": Words("Look again at: {names}.", "请再看一看：{names}。"),
+    "times": Words("{name} ({n} times)", "{name}（{n} 次）"),
 }
 
 
@@ -55,7 +45,7 @@ class Options:
     """Topic of the sheet, where the file does not say it."""
     seed: int | None = None
     """Seed of the sheet, where the file does not say it."""
-    lang: Literal["en", "zh"] = "en"
+    lang: Language = "en"
     """Language."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print JSON."""
@@ -101,28 +91,30 @@ def _read(path: Path) -> str:
 
 
 def _lines(graded: Grade, lang: str) -> list[str]:
-    said = SAID[lang]
     lines: list[str] = []
     for step in graded.steps:
         title = f"{step.number}. {step.title.said(lang)}"
-        lines.append(said["step"].format(title=title, right=step.right, asked=len(step.answers)))
-        lines += [f"   {_wrong(a, said, lang)}" for a in step.answers if a.written and not a.right]
+        lines.append(SAID["step"].said(lang, title=title, right=step.right, asked=len(step.answers)))
+        lines += [f"   {_wrong(a, lang)}" for a in step.answers if a.written and not a.right]
         blank = sum(not a.written for a in step.answers)
         if blank:
-            lines.append(f"   {said['blank'].format(n=blank)}")
+            lines.append(f"   {SAID['blank'].said(lang, n=blank)}")
     percent = round(100 * graded.right / graded.asked)
-    lines += ["", said["total"].format(right=graded.right, asked=graded.asked, percent=percent)]
-    names = [said["times"].format(name=name, n=n) if n > 1 else name for name, n in graded.misconceptions(lang)]
+    lines += ["", SAID["total"].said(lang, right=graded.right, asked=graded.asked, percent=percent)]
+    names = [SAID["times"].said(lang, name=name, n=n) if n > 1 else name for name, n in graded.misconceptions(lang)]
     if names:
-        lines.append(said["misconceptions"].format(names="; ".join(names) if lang == "en" else "；".join(names)))
+        lines.append(SAID["misconceptions"].said(lang, names=Words("; ", "；").said(lang).join(names)))
     return lines
 
 
-def _wrong(answer: Answer, said: dict[str, str], lang: str) -> str:
-    why = said["unreadable"] if not answer.readable else said["carried"] if answer.carried else ""
+def _wrong(answer: Answer, lang: str) -> str:
+    why = ""
+    if not answer.readable or answer.carried:
+        why = SAID["carried" if answer.readable else "unreadable"].said(lang)
     if answer.mistake:
-        why = said["known"].format(mistake=answer.mistake.zh if lang == "zh" else answer.mistake.en)
-    return said["wrong"].format(
+        why = SAID["known"].said(lang, mistake=answer.mistake.said(lang))
+    return SAID["wrong"].said(
+        lang,
         number=answer.number,
         label=say(answer.question.label, lang),
         answer=shown(answer.written, 60),

@@ -5,59 +5,44 @@ from __future__ import annotations
 import json
 import re
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from byhand.book.words.language import COMMA, Language, Words
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import ByhandError
 
 if TYPE_CHECKING:
-    from byhand.book.finding.index import Entry
+    from byhand.book.finding.index import Listing
 
 WIDTH = 100
 OPTION = re.compile(r"-h|--[A-Za-z][\w-]*(=.*)?", re.DOTALL)
 TAKES_A_VALUE = ("--lang", "--limit")
 LABELS = {
-    "en": {
-        "settings": "settings: ",
-        "latex": "LaTeX",
-        "derivative": "derivative",
-        "forward": "forward",
-        "code": "code",
-        "wired": "wired at",
-        "test": "test",
-        "worked": "worked example",
-        "page": "pages",
-        "kernel": "kernel",
-        "seed": "seed name",
-        "source": "source",
-        "none": "no answer to {query}. Nearest: {near}.",
-        "nothing": "no answer to {query}. `byhand where` alone lists everything.",
-        "repository": "in the repository",
-        "places": "Wiring, recording, training, storing",
-    },
-    "zh": {
-        "settings": "设置：",
-        "latex": "LaTeX",
-        "derivative": "导数",
-        "forward": "前向",
-        "code": "代码",
-        "wired": "在模型中的使用处",
-        "test": "测试",
-        "worked": "手算例子",
-        "page": "页面",
-        "kernel": "内核",
-        "seed": "种子程序中的名称",
-        "source": "出处",
-        "none": "没有找到 {query}。相近的有：{near}。",
-        "nothing": "没有找到 {query}。单独运行 `byhand where` 可列出全部条目。",
-        "repository": "见代码仓库",
-        "places": "接线、记录、训练与存储",
-    },
+    "settings": Words("settings: ", "设置："),
+    "latex": Words("LaTeX", "LaTeX"),
+    "derivative": Words("derivative", "导数"),
+    "forward": Words("forward", "前向"),
+    "code": Words("code", "代码"),
+    "wired": Words("wired at", "在模型中的使用处"),
+    "test": Words("test", "测试"),
+    "worked": Words("worked example", "手算例子"),
+    "page": Words("pages", "页面"),
+    "kernel": Words("kernel", "内核"),
+    "seed": Words("seed name", "种子程序中的名称"),
+    "source": Words("source", "出处"),
+    "none": Words("no answer to {query}. Nearest: {near}.", "没有找到 {query}。相近的有：{near}。"),
+    "nothing": Words(
+        "no answer to {query}. `byhand where` alone lists everything.",
+        "没有找到 {query}。单独运行 `byhand where` 可列出全部条目。",
+    ),
+    "repository": Words("in the repository", "见代码仓库"),
+    "places": Words("Wiring, recording, training, storing", "接线、记录、训练与存储"),
 }
 
 
@@ -67,7 +52,7 @@ class Options:
 
     query: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """A name, words in English or Chinese, a symbol, or a piece of a formula; nothing lists everything."""
-    lang: Literal["en", "zh"] = "en"
+    lang: Language = "en"
     """Language of the answer."""
     json: bool = False
     """Print JSON: a list of entries, best first."""
@@ -81,23 +66,22 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, rest, "byhand where")
     if options.limit < 1:
         raise ByhandError(f"--limit is {options.limit}, but must be at least 1. Leave it out for 5.")
-    from byhand.book.finding.index import entries
+    from byhand.book.finding.index import listings
     from byhand.book.finding.search import nearest, search
 
     query = " ".join(words).strip()
-    found = [m.entry for m in search(query)][: options.limit] if query else list(entries().values())
+    found = [m.listing for m in search(query)][: options.limit] if query else list(listings().values())
     if options.json:
-        print(json.dumps([entry.as_json() for entry in found], ensure_ascii=False, indent=1))
+        print(json.dumps([listing.as_json() for listing in found], ensure_ascii=False, indent=1))
         return 0 if found else 1
-    label = LABELS[options.lang]
     if not query:
         print(_overview(options.lang))
         return 0
     if not found:
         near = ", ".join(nearest(query))
-        say((label["none"] if near else label["nothing"]).format(query=quoted(query), near=near))
+        say(LABELS["none" if near else "nothing"].said(options.lang, query=quoted(query), near=near))
         return 1
-    print("\n\n".join(_answer(entry, options.lang) for entry in found))
+    print("\n\n".join(_answer(listing, options.lang) for listing in found))
     return 0
 
 
@@ -121,79 +105,67 @@ def split_query(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 def _overview(lang: str) -> str:
     """List everything as data flows, one line each: name, title, where."""
-    from byhand.book.finding.flow import GROUPS
-    from byhand.book.finding.index import entries
+    from byhand.book.finding.flow import groups
+    from byhand.book.finding.index import listings
     from byhand.book.finding.landmarks import PLACES
 
-    known = entries()
-    groups = [(group.zh if lang == "zh" else group.en, group.members) for group in GROUPS]
-    groups.append((LABELS[lang]["places"], tuple(place.name for place in PLACES)))
+    known = listings()
+    parts = [*groups(), (LABELS["places"], [place.name for place in PLACES])]
     lines: list[str] = []
-    for title, members in groups:
+    for words, members in parts:
+        title = words.said(lang)
         lines += ["", title] if lines else [title]
         for name in members:
-            entry = known[name]
-            words = entry.title_zh if lang == "zh" else entry.title
-            lines.append(f"  {_pad(name, 23)} {_pad(words, 46)} {entry.forward or ''}")
+            listing = known[name]
+            lines.append(f"  {_pad(name, 23)} {_pad(listing.title.said(lang), 46)} {listing.forward or ''}")
     return "\n".join(lines)
 
 
-def _answer(entry: Entry, lang: str) -> str:
-    label = LABELS[lang]
-    other = f"  {entry.title}" if lang == "zh" and entry.title != entry.title_zh else ""
-    lines = [f"{entry.title_zh if lang == 'zh' else entry.title}  ({entry.name}){other}"]
-    from byhand.book.words.chinese import shape
-
-    lines += [f"    {line}" for line in _shown(entry.plain, entry.latex, lang)]
-    for symbol in entry.symbols:
-        words = symbol["meaning_zh" if lang == "zh" else "meaning"]
-        lines.append(f"      {_pad(symbol['name'], 10)} {_pad(shape(symbol['shape'], lang), 18)} {words}")
-    settings = _settings(entry, lang)
+def _answer(listing: Listing, lang: str) -> str:
+    title = listing.title
+    other = f"  {title.en}" if title.said(lang) != title.en else ""
+    lines = [f"{title.said(lang)}  ({listing.name}){other}"]
+    lines += [f"    {line}" for line in listing.formula.said(lang).splitlines()]
+    for row in listing.symbols:
+        lines.append(f"      {_pad(row.name, 10)} {_pad(row.shape_said(lang), 18)} {row.meaning.said(lang)}")
+    settings = _settings(listing, lang)
     if settings:
         lines.append(f"      {settings}")
-    rows: list[tuple[str, str]] = [(label["forward" if entry.latex else "code"], entry.forward or "")]
-    if entry.derivative:
-        rows.append((label["derivative"], entry.derivative))
-        rows += [("", line) for line in _shown(entry.plain_derivative, entry.latex_derivative, lang)]
-    rows += [
-        (label["wired"] if i == 0 else "", f"{where}{f'  {name}' if name else ''}")
-        for i, (where, name) in enumerate(entry.uses)
-    ]
-    rows += [(label["kernel"], f"{where}  ({runtime})") for runtime, where in entry.kernels.items()]
-    rows += [(label["test"], _in_repository(entry.test, lang)), (label["worked"], entry.worked or "")]
-    rows += [(label["page"], "  ".join(_in_repository(p, lang) for p in (entry.page_en, entry.page_zh) if p))]
-    rows += [(label["seed"], ", ".join(entry.seed_names)), (label["source"], entry.source)]
-    rows += [
-        (label["latex"] if i == 0 else "", line)
-        for i, line in enumerate(textwrap.wrap(entry.latex, WIDTH - 20, break_long_words=False))
-    ]
-    width = max(_width(name) for name, value in rows if value)
-    lines += [f"  {_pad(name, width)}  {value}" for name, value in rows if value]
+    rows: list[tuple[str, str]] = [("forward" if listing.latex else "code", listing.forward or "")]
+    if listing.derivative:
+        rows.append(("derivative", listing.derivative))
+        rows += [("", line) for line in listing.derivative_formula.said(lang).splitlines()]
+    rows += _under("wired", (f"{use.where}{f'  {use.result}' if use.result else ''}" for use in listing.uses))
+    rows += [("kernel", f"{where}  ({runtime})") for runtime, where in listing.kernels.items()]
+    rows += [("test", _in_repository(listing.test, lang)), ("worked", listing.worked or "")]
+    rows += [("page", "  ".join(_in_repository(p, lang) for p in (listing.page_en, listing.page_zh) if p))]
+    rows += [("seed", ", ".join(listing.seed_names)), ("source", listing.source)]
+    rows += _under("latex", textwrap.wrap(listing.latex, WIDTH - 20, break_long_words=False))
+    said = [(LABELS[label].said(lang) if label else "", value) for label, value in rows if value]
+    width = max(_width(label) for label, _ in said)
+    lines += [f"  {_pad(label, width)}  {value}" for label, value in said]
     return "\n".join(lines)
 
 
-def _shown(plain: str, latex: str, lang: str) -> list[str]:
-    """Return a formula as a terminal shows it: the docstring's, or for Chinese one without English words."""
-    from byhand.book.words.plain_math import plain as written
-
-    return (written(latex, lang) if lang == "zh" and latex else plain).splitlines()
+def _under(label: str, values: Iterable[str]) -> list[tuple[str, str]]:
+    """Return rows of which only the first is labelled."""
+    return [(label if i == 0 else "", value) for i, value in enumerate(values)]
 
 
-def _settings(entry: Entry, lang: str) -> str:
+def _settings(listing: Listing, lang: str) -> str:
     """Return the equation's settings, each with its symbol where that is another."""
-    from byhand.book.finding.notations import SETTINGS
     from byhand.book.words.plain_math import plain as written
 
     shown = []
-    for setting in entry.settings:
-        symbol = SETTINGS.get(setting.partition("=")[0], "")
+    for setting in listing.settings:
+        symbol = listing.setting_symbol(setting)
         shown.append(setting + (f" ({written(symbol)})" if symbol else ""))
-    return LABELS[lang]["settings"] + ("、" if lang == "zh" else ", ").join(shown) if shown else ""
+    return LABELS["settings"].said(lang) + COMMA.said(lang).join(shown) if shown else ""
 
 
 def _in_repository(pointer: str | None, lang: str) -> str:
     """Mark a path that an installed package does not hold: it has no line."""
-    return f"{pointer} ({LABELS[lang]['repository']})" if pointer and ":" not in pointer else pointer or ""
+    return f"{pointer} ({LABELS['repository'].said(lang)})" if pointer and ":" not in pointer else pointer or ""
 
 
 def _width(text: str) -> int:

@@ -4,42 +4,36 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
 from byhand.book.lessons.examples import TITLES, make
-from byhand.book.lessons.lesson import Lesson, Number, say
+from byhand.book.lessons.lesson import Lesson, Number
 from byhand.book.lessons.text import given_lines, heading_lines, number_line, result_lines, text
 from byhand.book.practice.quiz import check
+from byhand.book.words.language import Language, Words, say
 from byhand.cli.arguments.parsing import parse
 from byhand.errors import ByhandError
 
 LONGEST, REST = 1000, 1 << 20  # characters of an answer; of what follows them on its line, which is passed over
 TRIES = 50  # for one number, then it is shown: answers may come from a pipe that never ends
 SAID = {
-    "en": {
-        "list": "Worked examples (byhand work NAME; --quiz asks for each number):",
-        "help": "Type each number (0.33, 1/3, sqrt(2)/2). Enter shows it, s skips the step, q ends.",
-        "right": "right: ",
-        "known": "not quite: you {mistake}",
-        "known_plain": "not quite: {mistake}",
-        "wrong": "not quite",
-        "again": " (once more, or Enter to see it)",
-        "no_number": "that is no number: write 0.33, 1/3 or sqrt(2)/2",
-        "score": "{right} of {asked} right at the first try.",
-    },
-    "zh": {
-        "list": "手算例子（byhand work 名称；--quiz 逐个提问）：",
-        "help": "逐个输入数字（0.33、1/3、sqrt(2)/2）。回车显示答案，s 跳过这一步，q 结束。",
-        "right": "正确：",
-        "known": "不对：{mistake}",
-        "known_plain": "不对：{mistake}",
-        "wrong": "不对",
-        "again": "（再试一次，或按回车看答案）",
-        "no_number": "这不是数字：请写 0.33、1/3 或 sqrt(2)/2",
-        "score": "共 {asked} 题，第一次就答对 {right} 题。",
-    },
+    "list": Words(
+        "Worked examples (byhand work NAME; --quiz asks for each number):",
+        "手算例子（byhand work 名称；--quiz 逐个提问）：",
+    ),
+    "help": Words(
+        "Type each number (0.33, 1/3, sqrt(2)/2). Enter shows it, s skips the step, q ends.",
+        "逐个输入数字（0.33、1/3、sqrt(2)/2）。回车显示答案，s 跳过这一步，q 结束。",
+    ),
+    "right": Words("right: ", "正确："),
+    "known": Words("not quite: you {mistake}", "不对：{mistake}"),
+    "known_plain": Words("not quite: {mistake}", "不对：{mistake}"),
+    "wrong": Words("not quite", "不对"),
+    "again": Words(" (once more, or Enter to see it)", "（再试一次，或按回车看答案）"),
+    "no_number": Words("that is no number: write 0.33, 1/3 or sqrt(2)/2", "这不是数字：请写 0.33、1/3 或 sqrt(2)/2"),
+    "score": Words("{right} of {asked} right at the first try.", "共 {asked} 题，第一次就答对 {right} 题。"),
 }
 
 
@@ -53,7 +47,7 @@ class Options:
     """Ask for each number before showing it, and name the mistake where it is a known one."""
     exact: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Show fractions and roots where they exist."""
-    lang: Literal["en", "zh"] = "en"
+    lang: Language = "en"
     """Language."""
 
 
@@ -68,12 +62,11 @@ class Score:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand work")
-    said = SAID[options.lang]
     if not options.name:
         if options.quiz or options.exact:
             raise ByhandError(f"--quiz and --exact need an example. Use one of {', '.join(TITLES)}.")
         width = max(map(len, TITLES))
-        print(said["list"])
+        print(SAID["list"].said(options.lang))
         print("\n".join(f"  {name:<{width}}  {words.said(options.lang)}" for name, words in TITLES.items()))
         return 0
     lesson = make(options.name, options.exact)
@@ -84,26 +77,31 @@ def main(arguments: list[str]) -> int:
 
 
 def _quiz(lesson: Lesson, lang: str) -> int:
-    said = SAID[lang]
     score = Score()
     print(
-        lesson.title.said(lang), "", lesson.intro.said(lang), *given_lines(lesson, lang), "", said["help"], sep="\n"
+        lesson.title.said(lang),
+        "",
+        lesson.intro.said(lang),
+        *given_lines(lesson, lang),
+        "",
+        SAID["help"].said(lang),
+        sep="\n",
     )
     try:
         for count, step in enumerate(lesson.steps, 1):
             print("", *heading_lines(count, step, lang), sep="\n")
             for number in step.numbers:
-                if not _ask(number, said, lang, score):
+                if not _ask(number, lang, score):
                     break
             print(*result_lines(step, lang), sep="\n")
     except EOFError:
         print()
     if score.asked:
-        print(said["score"].format(right=score.right, asked=score.asked))
+        print(SAID["score"].said(lang, right=score.right, asked=score.asked))
     return 0
 
 
-def _ask(number: Number, said: dict[str, str], lang: str, score: Score) -> bool:
+def _ask(number: Number, lang: str, score: Score) -> bool:
     """Ask for one number until it is right or given up; a number counts from its first try. False skips the step.
 
     After TRIES it is shown.
@@ -122,20 +120,22 @@ def _ask(number: Number, said: dict[str, str], lang: str, score: Score) -> bool:
         try:
             verdict = check(number, answer)
         except ByhandError:
-            print(f"   {said['no_number']}")
+            print(f"   {SAID['no_number'].said(lang)}")
             continue
         score.asked += first
         if verdict.right:
             score.right += first
-            print(f"   {said['right']}{number_line(number, lang)}")
+            print(f"   {SAID['right'].said(lang)}{number_line(number, lang)}")
             return True
         first = False
         if verdict.mistake:
-            words = verdict.mistake.zh if lang == "zh" else verdict.mistake.en
+            words = verdict.mistake.said(lang)
             plain = words.startswith(("the ", "that "))
-            print(f"   {said['known_plain' if plain else 'known'].format(mistake=words)}{said['again']}")
+            print(
+                f"   {SAID['known_plain' if plain else 'known'].said(lang, mistake=words)}{SAID['again'].said(lang)}"
+            )
         else:
-            print(f"   {said['wrong']}{said['again']}")
+            print(f"   {SAID['wrong'].said(lang)}{SAID['again'].said(lang)}")
     print(f"   {number_line(number, lang)}")
     return True
 

@@ -6,11 +6,11 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from byhand.book.practice.sheet_html import html
 from byhand.book.practice.sheet_text import markdown
 from byhand.book.practice.sheets import TOPICS, make
+from byhand.book.words.language import Language
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ByhandError, reason
@@ -26,7 +26,7 @@ class Options:
     """attention, cross-entropy, layer-norm, backprop, adamw or full; nothing lists them."""
     seed: int = 1
     """Same seed, same sheet."""
-    lang: Literal["en", "zh"] = "en"
+    lang: Language = "en"
     """Language."""
     out: Path = Path()
     """Folder to write into; made if it is not there."""

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.entries import contract as example
-from byhand.book.lessons.lesson import Lesson, Words
+from byhand.book.lessons.lesson import Lesson
+from byhand.book.numbers import worked as example
 from byhand.book.numbers.exact import exact_array
+from byhand.book.words.language import Words
 from byhand.errors import ByhandError
 
 TITLES = {

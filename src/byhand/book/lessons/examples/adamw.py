@@ -2,7 +2,8 @@
 
 from byhand.book.lessons.examples import TITLES, numbers
 from byhand.book.lessons.forward_steps import update_step
-from byhand.book.lessons.lesson import Lesson, Words, grid, number_text
+from byhand.book.lessons.lesson import Lesson, grid, number_text
+from byhand.book.words.language import Words
 
 THETA, GRADIENTS, RATE = [1, -2], ([2, "-1/2"], [1, "1/2"]), 0.1
 SETTINGS = {"beta1": 0.9, "beta2": 0.99, "eps": 0.0, "weight_decay": 0.1}

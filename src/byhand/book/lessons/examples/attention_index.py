@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from byhand.book.finding.index import entries
+from byhand.book.finding.index import listings
 from byhand.book.lessons.examples import TITLES, numbers
 from byhand.book.lessons.examples.layout import offset_number
 from byhand.book.lessons.forward_steps import forward_step, given
-from byhand.book.lessons.lesson import Lesson, Step, Words
+from byhand.book.lessons.lesson import Lesson, Step
+from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations import attention_scores
 from byhand.tracing.trace import Trace
@@ -25,7 +26,7 @@ def lesson(exact: bool) -> Lesson:
     application, _ = trace.made["scores"]
     whole = forward_step(application, trace)
     b, h, t, s = PLACE
-    where = str(entries()["attention_scores"].forward)
+    where = str(listings()["attention_scores"].forward)
     d_values = range(SHAPE[-1])
     steps = (
         Step(

@@ -3,7 +3,8 @@
 import numpy as np
 
 from byhand.book.lessons.examples.single import both_ways, single
-from byhand.book.lessons.lesson import Lesson, Words
+from byhand.book.lessons.lesson import Lesson
+from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations import cross_entropy, softmax
 

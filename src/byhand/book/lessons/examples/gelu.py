@@ -1,7 +1,8 @@
 """GELU at -1, 0, 1 and 2, and its slope there."""
 
 from byhand.book.lessons.examples.single import both_ways, single
-from byhand.book.lessons.lesson import Lesson, Words
+from byhand.book.lessons.lesson import Lesson
+from byhand.book.words.language import Words
 from byhand.equations import gelu
 
 

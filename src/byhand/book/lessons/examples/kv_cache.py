@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from byhand.book.finding.index import entries
+from byhand.book.finding.index import listings
 from byhand.book.lessons.examples import TITLES, numbers
 from byhand.book.lessons.examples.paper_gpt import BYTES, model_of
 from byhand.book.lessons.examples.paper_gpt_4 import CONFIG
 from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS as FOUR_COLUMNS
 from byhand.book.lessons.forward_steps import forward_steps
-from byhand.book.lessons.lesson import Lesson, Number, Step, Words, difference, grid, written
+from byhand.book.lessons.lesson import Lesson, Number, Step, difference, grid, written
 from byhand.book.practice.misconceptions import Mistake
+from byhand.book.words.language import Words
 from byhand.engine import scope
 from byhand.runtimes.tape.decoder import KVCache
 from byhand.tracing.trace import Trace
@@ -83,7 +84,7 @@ def _counted(n: int) -> Step:
             "without: the whole context for each new token; with: one row for each",
             "没有缓存：每个新词元都重算整个上下文；有缓存：每个词元只算一行",
         ),
-        str(entries()["kv_cache"].forward),
+        str(listings()["kv_cache"].forward),
         numbers,
     )
 
@@ -100,6 +101,6 @@ def _compared(cached: np.ndarray, whole: np.ndarray) -> Step:
     return Step(
         Words("The logits agree", "logits 相同"),
         Words("with the cache − without it", "有缓存的结果 − 没有缓存的结果"),
-        str(entries()["kv_cache"].forward),
+        str(listings()["kv_cache"].forward),
         found,
     )

@@ -1,7 +1,8 @@
 """LayerNorm of four columns, where everything shows; and of two, where the derivative hides."""
 
 from byhand.book.lessons.examples.single import both_ways, single
-from byhand.book.lessons.lesson import Lesson, Words
+from byhand.book.lessons.lesson import Lesson
+from byhand.book.words.language import Words
 from byhand.equations import layer_norm
 from byhand.layers.norm import EPS
 

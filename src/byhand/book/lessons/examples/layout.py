@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from byhand.book.lessons.lesson import Number, Words, written
+from byhand.book.lessons.lesson import Number, written
 from byhand.book.numbers import arithmetic
 from byhand.book.practice.misconceptions import Mistake
+from byhand.book.words.language import Words
 from byhand.engine.terms import Term, number, product, total
 
 

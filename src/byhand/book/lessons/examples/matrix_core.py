@@ -7,8 +7,9 @@ import numpy as np
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import TITLES, numbers
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson, Step, Words
+from byhand.book.lessons.lesson import Lesson, Step
 from byhand.book.numbers.rounding import settle_gradients
+from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations import add, attention_scores, cross_entropy, linear, matmul, mix, mul, reshape, softmax
 from byhand.tracing.trace import Trace

@@ -10,8 +10,9 @@ from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import TITLES, numbers
 from byhand.book.lessons.examples.matrix_core import RATE, WEIGHTS, descend
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson, Words
+from byhand.book.lessons.lesson import Lesson
 from byhand.book.numbers.rounding import settle_gradients
+from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations import cross_entropy, linear, matmul, softmax
 from byhand.tracing.trace import Trace

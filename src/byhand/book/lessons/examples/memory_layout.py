@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from byhand.book.finding.index import entries
+from byhand.book.finding.index import listings
 from byhand.book.lessons.examples import TITLES
 from byhand.book.lessons.examples.layout import offset_number
-from byhand.book.lessons.lesson import Lesson, Number, Step, Words
+from byhand.book.lessons.lesson import Lesson, Number, Step
 from byhand.book.practice.misconceptions import Mistake
+from byhand.book.words.language import Words
 
 STREAM, SCORES = (2, 3, 4), (2, 2, 3, 3)
 PLACES_IN_STREAM = ((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 2, 3))
@@ -17,7 +18,7 @@ PLACES_IN_SCORES = ((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 2, 1))
 
 def lesson(exact: bool) -> Lesson:
     """Strides first, then offsets of elements, then an index from an offset."""
-    where = str(entries()["reshape"].forward)
+    where = str(listings()["reshape"].forward)
     steps: list[Step] = []
     for name, shape, axes, places in (
         ("x", STREAM, "B,T,C", PLACES_IN_STREAM),

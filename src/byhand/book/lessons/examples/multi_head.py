@@ -3,7 +3,8 @@
 from byhand.book.lessons.examples import TITLES, numbers
 from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson, Number, Step, Words, difference, written
+from byhand.book.lessons.lesson import Lesson, Number, Step, difference, written
+from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
 from byhand.equations import causal_self_attention
 from byhand.tracing.trace import Trace

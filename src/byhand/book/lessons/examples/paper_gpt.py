@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.finding.index import entries
+from byhand.book.finding.index import listings
 from byhand.book.finding.landmarks import PLACES
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import TITLES, numbers
 from byhand.book.lessons.forward_steps import forward_step, forward_steps, given, update_step
-from byhand.book.lessons.lesson import Lesson, Number, Step, Words, number_text
+from byhand.book.lessons.lesson import Lesson, Number, Step, number_text
 from byhand.book.numbers.rounding import settle_gradients, settled_trace
+from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.layers.norm import EPS
 from byhand.model import TinyGPT
@@ -92,9 +93,9 @@ def data_step() -> Step:
         for t in range(len(BYTES) - 1)
     )
     return Step(
-        Words(place.title, place.title_zh),
+        place.title,
         "x[t] = byte[s + t],  y[t] = byte[s + t + 1]",
-        str(entries()["sample_batch"].forward),
+        str(listings()["sample_batch"].forward),
         found,
         (("bytes", str(list(BYTES))), ("x", str(list(BYTES[:-1]))), ("y", str(list(BYTES[1:])))),
     )

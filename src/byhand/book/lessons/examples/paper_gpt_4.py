@@ -3,7 +3,8 @@
 from typing import Any
 
 from byhand.book.lessons.examples.paper_gpt import whole
-from byhand.book.lessons.lesson import Lesson, Words
+from byhand.book.lessons.lesson import Lesson
+from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 
 CONFIG = ModelConfig(vocab_size=4, seq_len=3, d_model=4, n_layers=1, n_heads=2, d_ff=4)

@@ -7,7 +7,8 @@ from byhand.book.lessons.examples import TITLES, numbers
 from byhand.book.lessons.examples.paper_gpt import model_of
 from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS as FOUR_COLUMNS
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson, Words
+from byhand.book.lessons.lesson import Lesson
+from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.tracing.trace import Trace
 

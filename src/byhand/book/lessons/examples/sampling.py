@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from byhand.book.finding.index import entries
+from byhand.book.finding.index import listings
 from byhand.book.lessons.examples import TITLES, numbers
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson, Number, Step, Words, number_text
+from byhand.book.lessons.lesson import Lesson, Number, Step, number_text
 from byhand.book.practice.misconceptions import Mistake
+from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations import softmax, temperature, top_k
 from byhand.tracing.trace import Trace
@@ -60,6 +61,6 @@ def _drawn(p: np.ndarray) -> Step:
     return Step(
         Words("One draw", "抽取一次"),
         "v = min { v : p[0] + … + p[v] > u }",
-        str(entries()["generate"].forward),
+        str(listings()["generate"].forward),
         tuple(found),
     )

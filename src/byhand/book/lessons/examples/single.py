@@ -7,7 +7,8 @@ from typing import Any
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import TITLES, numbers
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson, Step, Words, grid
+from byhand.book.lessons.lesson import Lesson, Step, grid
+from byhand.book.words.language import Words
 from byhand.engine import Equation, Tensor
 from byhand.tracing.trace import Trace
 

@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from byhand.book.entries import contract as example
+from byhand.book.entries.contract import ENTRIES
 from byhand.book.lessons.examples import TITLES
+from byhand.book.numbers import worked as example
 from byhand.book.numbers.closed_form import value
-from byhand.book.pages.blocks.markdown import block, display_lines, say
+from byhand.book.pages.blocks.markdown import block, display_lines
+from byhand.book.words.language import Words
 from byhand.engine.equation import registry
 
 LONG = 250  # LaTeX longer than this is harder to read than the numbers it stands for
@@ -18,30 +20,30 @@ LONG = 250  # LaTeX longer than this is harder to read than the numbers it stand
 @block
 def worked(page: Path, lang: str, stem: str) -> str:
     """An equation's worked example: inputs, result, the gradient that comes back, and what becomes of it."""
-    equation, numbers = registry[stem], example.load(stem)
+    equation, numbers = registry[stem], ENTRIES[stem].worked
     latex = {s.name: s.latex for s in equation.inputs}
-    results = equation.result.latex.split(", ")
+    results = [symbol.latex for symbol in equation.results]
     pairs = [
         (
-            say(lang, "Given", "已知") + _settings(numbers.static, lang),
+            Words("Given", "已知").said(lang) + _settings(numbers.static, lang),
             [(latex[name], x) for name, x in numbers.inputs.items()],
         ),
         (
-            say(lang, "Result", "结果"),
+            Words("Result", "结果").said(lang),
             list(zip(results, example.several(numbers.result), strict=True)),
         ),
         (
-            say(lang, "Gradient that comes back", "传回来的梯度"),
+            Words("Gradient that comes back", "传回来的梯度").said(lang),
             [(rf"\partial {name}", d) for name, d in zip(results, example.several(numbers.d_result), strict=True)],
         ),
         (
-            say(lang, "Gradients of the inputs", "各输入的梯度"),
+            Words("Gradients of the inputs", "各输入的梯度").said(lang),
             [(rf"\partial {latex[name]}", d) for name, d in numbers.gradients.items()],
         ),
     ]
-    colon = say(lang, ":", "：")
+    colon = Words(":", "：").said(lang)
     parts = [f"{words}{colon}\n\n{_equalities(lines)}" for words, lines in pairs if lines]
-    return "\n\n".join([*parts, numbers.note[lang], *_command(stem, lang)])
+    return "\n\n".join([*parts, numbers.note.said(lang), *_command(stem, lang)])
 
 
 def _command(stem: str, lang: str) -> list[str]:
@@ -50,18 +52,17 @@ def _command(stem: str, lang: str) -> list[str]:
     if name not in TITLES:
         return []
     return [
-        say(
-            lang,
+        Words(
             f"Step by step, with a quiz: `byhand work {name} --quiz`",
             f"逐步演算并带提问：`byhand work {name} --quiz --lang zh`",
-        )
+        ).said(lang)
     ]
 
 
 def _settings(static: dict[str, Any], lang: str) -> str:
     """Return the settings that an example uses, such as eps = 0."""
     shown = [f"`{name}={setting}`" for name, setting in static.items()]
-    return say(lang, f", with {', '.join(shown)}", f"（{'、'.join(shown)}）") if shown else ""
+    return Words(f", with {', '.join(shown)}", f"（{'、'.join(shown)}）").said(lang) if shown else ""
 
 
 def _equalities(lines: list[tuple[str, example.Numbers]]) -> str:

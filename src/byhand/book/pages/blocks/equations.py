@@ -5,84 +5,92 @@ from __future__ import annotations
 from pathlib import Path
 
 from byhand.book.finding import flow, index, source
-from byhand.book.finding.notations import SETTINGS
+from byhand.book.finding.index import Listing
 from byhand.book.pages.blocks.markdown import block, display, inline, link, link_equation, table
-from byhand.book.words import chinese
-from byhand.engine.equation import Composite, Equation, registry
+from byhand.book.words.language import COLON, COMMA, PAGE, Words
+from byhand.book.words.plain_math import translated
+from byhand.engine.equation import registry
+
+CALCULUS = Words(
+    r"Its derivative, where $`\partial x`$ stands for the derivative of the loss by $`x`$:",
+    r"它的导数，损失对 $`x`$ 的导数记作 $`\partial x`$ ：",
+)
+MAP = Words("Equation|Formula|Code|In the seed program", "公式|表达式|代码|在种子程序中")
 
 
 @block
 def title(page: Path, lang: str, stem: str) -> str:
     """The way to the other language, and the heading of an equation's page."""
-    other = f"[English]({stem}.md)" if lang == "zh" else f"[简体中文]({stem}.zh-CN.md)"
-    return f"{other}\n\n# {chinese.title(registry[stem], lang)}"
+    other = Words(f"[简体中文]({stem}{PAGE.zh})", f"[English]({stem}{PAGE.en})")
+    return f"{other.said(lang)}\n\n# {index.listings()[stem].title.said(lang)}"
 
 
 @block
 def reference(page: Path, lang: str, stem: str) -> str:
     """An equation: formula, derivative, symbols with shapes, settings, places in code, source."""
-    equation = registry[stem]
-    words = WORDS[lang]
+    listing = index.listings()[stem]
     parts = [
-        display(chinese.formula(equation.latex, lang)),
-        words["calculus"],
-        display(chinese.formula(equation.derivative, lang)),
-        _symbols(equation, lang),
-        _settings(equation.name, lang),
-        _places(page, equation, lang),
+        display(translated(listing.latex, lang)),
+        CALCULUS.said(lang),
+        display(translated(listing.latex_derivative, lang)),
+        _symbols(listing, lang),
+        _settings(listing, lang),
+        _places(page, listing, lang),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _symbols(equation: Equation | Composite, lang: str) -> str:
+def _symbols(listing: Listing, lang: str) -> str:
     rows = [
-        (inline(s.latex), f"`{s.name}`", f"`{chinese.shape(s.shape, lang)}`", chinese.meaning(equation, s, lang))
-        for s in (*equation.inputs, equation.result)
+        (inline(row.latex), f"`{row.name}`", f"`{row.shape_said(lang)}`", row.meaning.said(lang))
+        for row in listing.symbols
     ]
-    return table(WORDS[lang]["symbols"], rows)
+    return table(Words("Symbol|In code|Shape|Meaning", "符号|代码中|形状|含义").said(lang).split("|"), rows)
 
 
-def _settings(stem: str, lang: str) -> str:
+def _settings(listing: Listing, lang: str) -> str:
     shown = []
-    for setting in index.entries()[stem].settings:
-        symbol = SETTINGS.get(setting.partition("=")[0], "")
+    for setting in listing.settings:
+        symbol = listing.setting_symbol(setting)
         shown.append(f"`{setting}`" + (f" ({inline(symbol)})" if symbol else ""))
-    return f"{WORDS[lang]['settings']}{WORDS[lang]['comma'].join(shown)}" if shown else ""
+    return Words("Settings: ", "设置：").said(lang) + COMMA.said(lang).join(shown) if shown else ""
 
 
-def _places(page: Path, equation: Equation | Composite, lang: str) -> str:
-    words, entry = WORDS[lang], index.entries()[equation.name]
-    file = source.PACKAGE / "equations" / f"{entry.name}.py"
+def _places(page: Path, listing: Listing, lang: str) -> str:
+    terms = getattr(registry[listing.name], "terms", None)
     rows = [
-        (words["forward"], link(page, entry.forward)),
-        (words["derivative"], link(page, entry.derivative)),
-        (words["terms"], link(page, source.definition(file, "terms"))),
-        (words["wired"], "<br>".join(link(page, place) for place, _ in entry.uses)),
-        (words["test"], link(page, entry.test)),
-        (words["worked"], link(page, entry.worked)),
-        *((f"{words['kernel']} {runtime}", link(page, place)) for runtime, place in entry.kernels.items()),
-        (words["seed"], ", ".join(f"`{name}`" for name in entry.seed_names)),
-        (words["source"], entry.source),
+        (Words("forward", "前向"), link(page, listing.forward)),
+        (Words("derivative", "导数"), link(page, listing.derivative)),
+        (Words("one element as numbers", "单个元素的算式"), link(page, source.function(terms) if terms else None)),
+        (Words("used by the model", "在模型中的使用处"), "<br>".join(link(page, use.where) for use in listing.uses)),
+        (Words("test", "测试"), link(page, listing.test)),
+        (Words("worked by hand", "手算例子"), link(page, listing.worked)),
+        *(
+            (Words(f"kernel of runtime {runtime}", f"运行时内核 {runtime}"), link(page, place))
+            for runtime, place in listing.kernels.items()
+        ),
+        (Words("in the seed program", "在种子程序中"), ", ".join(f"`{name}`" for name in listing.seed_names)),
+        (Words("source", "出处"), listing.source),
     ]
-    return table(words["places"], [row for row in rows if row[1]])
+    return table(Words("|Where", "|位置").said(lang).split("|"), [(said.said(lang), x) for said, x in rows if x])
 
 
 @block
 def equations(page: Path, lang: str) -> str:
     """Every equation, grouped as data flows: its page, its formula, its forward and its derivative."""
     parts = []
-    for group in flow.GROUPS:
+    for group, members in flow.groups():
         rows = []
-        for stem in group.members:
+        for stem in members:
             rows.append(
                 (
                     link_equation(page, stem, lang),
-                    inline(chinese.formula(registry[stem].latex.split(r", \quad ")[0], lang)),
-                    link(page, index.entries()[stem].forward),
+                    inline(translated(registry[stem].latex.split(r", \quad ")[0], lang)),
+                    link(page, index.listings()[stem].forward),
                     ", ".join(f"`{name}`" for name in registry[stem].seed_names) or "—",
                 )
             )
-        parts.append(f"### {group.zh if lang == 'zh' else group.en}\n\n{table(WORDS[lang]['map'], rows)}")
+        parts.append(f"### {group.said(lang)}\n\n{table(MAP.said(lang).split('|'), rows)}")
     return "\n\n".join(parts)
 
 
@@ -90,52 +98,13 @@ def equations(page: Path, lang: str) -> str:
 def contents(page: Path, lang: str) -> str:
     """Links to every equation's page, one line for each group."""
     lines = []
-    for group in flow.GROUPS:
-        links = [link_equation(page, stem, lang) for stem in group.members]
-        name, colon = (group.zh, "：") if lang == "zh" else (group.en, ": ")
-        lines.append(f"- {name}{colon}{' · '.join(links)}")
+    for group, members in flow.groups():
+        links = " · ".join(link_equation(page, stem, lang) for stem in members)
+        lines.append(f"- {group.said(lang)}{COLON.said(lang)}{links}")
     return "\n".join(lines)
 
 
 @block
 def formula(page: Path, lang: str, *stems: str) -> str:
     """The formulas of some equations, one below the other."""
-    return "\n\n".join(display(chinese.formula(registry[stem].latex, lang)) for stem in stems)
-
-
-WORDS = {
-    "en": {
-        "calculus": r"Its derivative, where $`\partial x`$ stands for the derivative of the loss by $`x`$:",
-        "symbols": ("Symbol", "In code", "Shape", "Meaning"),
-        "settings": "Settings: ",
-        "comma": ", ",
-        "places": ("", "Where"),
-        "forward": "forward",
-        "derivative": "derivative",
-        "terms": "one element as numbers",
-        "wired": "used by the model",
-        "test": "test",
-        "worked": "worked by hand",
-        "kernel": "kernel of runtime",
-        "seed": "in the seed program",
-        "source": "source",
-        "map": ("Equation", "Formula", "Code", "In the seed program"),
-    },
-    "zh": {
-        "calculus": r"它的导数，损失对 $`x`$ 的导数记作 $`\partial x`$ ：",
-        "symbols": ("符号", "代码中", "形状", "含义"),
-        "settings": "设置：",
-        "comma": "、",
-        "places": ("", "位置"),
-        "forward": "前向",
-        "derivative": "导数",
-        "terms": "单个元素的算式",
-        "wired": "在模型中的使用处",
-        "test": "测试",
-        "worked": "手算例子",
-        "kernel": "运行时内核",
-        "seed": "在种子程序中",
-        "source": "出处",
-        "map": ("公式", "表达式", "代码", "在种子程序中"),
-    },
-}
+    return "\n\n".join(display(translated(registry[stem].latex, lang)) for stem in stems)

@@ -8,9 +8,10 @@ from textwrap import dedent
 from typing import Any
 
 from byhand.book.finding import index, source
+from byhand.book.finding.flow import concepts
 from byhand.book.finding.landmarks import PLACES
-from byhand.book.pages.blocks.markdown import block, link, link_equation, say, table
-from byhand.book.words.glossary import CONCEPTS
+from byhand.book.pages.blocks.markdown import block, link, link_equation, table
+from byhand.book.words.language import Words
 from byhand.engine.equation import registry
 
 
@@ -21,7 +22,7 @@ def code(page: Path, lang: str, *definitions: str) -> str:
     for number, given in enumerate(definitions, 1):
         path, name = located(given)
         rows.append((number, f"`{name}`", link(page, source.definition(path, name))))
-    return table(say(lang, "|Name|Where", "|名称|位置").split("|"), rows)
+    return table(Words("|Name|Where", "|名称|位置").said(lang).split("|"), rows)
 
 
 @block
@@ -31,8 +32,8 @@ def places(page: Path, lang: str) -> str:
     for place in PLACES:
         where = source.definition(source.PACKAGE / place.path, place.definition)
         seeds = ", ".join(f"`{name}`" for name in place.seed_names) or "—"
-        rows.append((say(lang, place.title, place.title_zh), f"`{place.definition}`", link(page, where), seeds))
-    head = say(lang, "What|Name|Where|In the seed program", "内容|名称|位置|在种子程序中")
+        rows.append((place.title.said(lang), f"`{place.definition}`", link(page, where), seeds))
+    head = Words("What|Name|Where|In the seed program", "内容|名称|位置|在种子程序中").said(lang)
     return table(head.split("|"), rows)
 
 
@@ -40,13 +41,13 @@ def places(page: Path, lang: str) -> str:
 def glossary(page: Path, lang: str) -> str:
     """Every term with its translation, its other names, and the page or the code that it leads to."""
     rows = []
-    for concept in CONCEPTS:
+    for concept in concepts():
         first = concept.entries[0]
-        where = link_equation(page, first, lang) if first in registry else link(page, index.entries()[first].forward)
-        others = "；".join(concept.also) if lang == "zh" else "; ".join(concept.also)
-        terms = (concept.zh, concept.en) if lang == "zh" else (concept.en, concept.zh)
-        rows.append((*terms, others.replace("|", "\\|"), where))
-    head = say(lang, "English|Chinese|Also|Where", "中文|英文|又称|位置")
+        where = link_equation(page, first, lang) if first in registry else link(page, index.listings()[first].forward)
+        others = Words("; ", "；").said(lang).join(concept.also)
+        other = Words(concept.zh, concept.en)  # the word of the other language
+        rows.append((concept.said(lang), other.said(lang), others.replace("|", "\\|"), where))
+    head = Words("English|Chinese|Also|Where", "中文|英文|又称|位置").said(lang)
     return table(head.split("|"), rows)
 
 

@@ -6,12 +6,12 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-from byhand.book.entries.contract import matrix
 from byhand.book.lessons import examples
 from byhand.book.lessons.lesson import Lesson, Number, Step
-from byhand.book.lessons.lesson import say as said_in
-from byhand.book.pages.blocks.markdown import block, display_lines, link, link_equation, say, table
+from byhand.book.numbers.worked import matrix
+from byhand.book.pages.blocks.markdown import block, display_lines, link, link_equation, table
 from byhand.book.pages.blocks.shapes import LATEX
+from byhand.book.words.language import Words, say
 from byhand.engine.equation import registry
 
 SMALL = re.compile(r"([−-]?\d+(?:\.\d+)?)e[−-](\d+)")
@@ -31,9 +31,9 @@ def lesson(page: Path, lang: str, name: str, part: str = "", form: str = "") -> 
 @block
 def lesson_intro(page: Path, lang: str, name: str) -> str:
     """What a worked example shows, and how to do it with the command line."""
-    doing = say(
-        lang, f"Do it yourself: `byhand work {name} --quiz`", f"自己做一遍：`byhand work {name} --quiz --lang zh`"
-    )
+    doing = Words(
+        f"Do it yourself: `byhand work {name} --quiz`", f"自己做一遍：`byhand work {name} --quiz --lang zh`"
+    ).said(lang)
     return f"{examples.make(name).intro.said(lang)}\n\n{doing}"
 
 
@@ -47,7 +47,7 @@ def weights(page: Path, lang: str, name: str) -> str:
 
 def split(whole: Lesson) -> dict[str, range]:
     """Return the numbers of the steps that go forward, of those that walk back, and of those that come after."""
-    back = [n for n, step in enumerate(whole.steps, 1) if step.title.en.startswith("Derivative: ")]
+    back = [n for n, step in enumerate(whole.steps, 1) if step.is_derivative]
     first, last, end = (back[0], back[-1], len(whole.steps)) if back else (len(whole.steps) + 1,) * 3
     return {"forward": range(1, first), "backward": range(first, last + 1), "update": range(last + 1, end + 1)}
 
@@ -59,7 +59,7 @@ def _step(page: Path, lang: str, number: int, step: Step, brief: bool) -> str:
     place = f" · {link(page, step.where)}" if step.where else ""
     parts = [f"**{number}.** {title}{place}"]
     if step.numbers and (not brief or not step.results):
-        head = say(lang, "Number|Arithmetic|Value", "数|算式|值").split("|")
+        head = Words("Number|Arithmetic|Value", "数|算式|值").said(lang).split("|")
         parts.append(table(head, [_row(number, lang) for number in step.numbers]))
     elif step.results:
         lines = [quiet(f"{name} = {grid}") for name, grid in step.results]
@@ -68,7 +68,7 @@ def _step(page: Path, lang: str, number: int, step: Step, brief: bool) -> str:
 
 
 def _row(number: Number, lang: str) -> list[str]:
-    said = [said_in(text, lang) for text in (number.label, number.expression, number.shown)]
+    said = [say(text, lang) for text in (number.label, number.expression, number.shown)]
     return [f"`{quiet(text)}`".replace("|", "\\|") for text in said]
 
 

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from os.path import relpath
 from pathlib import Path
 
-from byhand.book.finding import source
-from byhand.book.words import chinese
-from byhand.engine.equation import registry
+from byhand.book.finding import index, source
 
 Block = Callable[..., str]
 BLOCKS: dict[str, Block] = {}
@@ -26,11 +24,6 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     head = list(head)
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
-
-
-def say(lang: str, en: str, zh: str) -> str:
-    """Return the words of the page's language."""
-    return zh if lang == "zh" else en
 
 
 def display(latex: str) -> str:
@@ -64,10 +57,9 @@ def link(page: Path, place: str | None) -> str:
 
 def link_equation(page: Path, stem: str, lang: str) -> str:
     """Return an equation's title as a link from a page to the equation's own."""
-    folder = (source.repository() or Path()) / "docs" / "equations"
-    suffix = ".zh-CN.md" if lang == "zh" else ".md"
-    target = relpath(folder / f"{stem}{suffix}", page.parent).replace("\\", "/")
-    return f"[{chinese.title(registry[stem], lang)}]({target})"
+    listing = index.listings()[stem]
+    target = relpath((source.repository() or Path()) / listing.page_path(lang), page.parent).replace("\\", "/")
+    return f"[{listing.title.said(lang)}]({target})"
 
 
 def decimals(value: float) -> str:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from byhand.book.finding import source
-from byhand.book.pages.blocks.markdown import block, decimals, inline, link_equation, say, table
-from byhand.book.words import chinese
+from byhand.book.pages.blocks.markdown import block, decimals, inline, link_equation, table
+from byhand.book.words.chinese import CONFIG
+from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine.backward import applications
 from byhand.equations import attention_scores, split_qkv
@@ -72,10 +73,10 @@ def parameters(page: Path, lang: str) -> str:
             )
         )
     total = sum(math.prod(shape) for shape in shapes.values())
-    rows.append((say(lang, "together", "合计"), "", "", "", total, ""))
-    head = say(
-        lang, "Parameter|Symbol|Shape|Default|Numbers|In the seed program", "参数|符号|形状|默认值|个数|在种子程序中"
-    )
+    rows.append((Words("together", "合计").said(lang), "", "", "", total, ""))
+    head = Words(
+        "Parameter|Symbol|Shape|Default|Numbers|In the seed program", "参数|符号|形状|默认值|个数|在种子程序中"
+    ).said(lang)
     return table(head.split("|"), rows)
 
 
@@ -88,9 +89,9 @@ def config(page: Path, lang: str) -> str:
     for field, words in pairwise(body):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(words, ast.Expr):
             name = field.target.id
-            meaning = say(lang, ast.literal_eval(words.value), chinese.CONFIG[name])
+            meaning = Words(ast.literal_eval(words.value), CONFIG[name]).said(lang)
             rows.append((f"`{name}`", f"`{getattr(ModelConfig(), name)}`", meaning))
-    return table(say(lang, "Field|Default|Meaning", "字段|默认值|含义").split("|"), rows)
+    return table(Words("Field|Default|Meaning", "字段|默认值|含义").said(lang).split("|"), rows)
 
 
 @block
@@ -104,7 +105,7 @@ def graph(page: Path, lang: str) -> str:
         shape = f"[{','.join(map(str, node.results[0][0]))}]"
         shown = f"{len(node.results)} × {shape}" if len(node.results) > 1 else shape
         rows.append((number, link_equation(page, node.equation.name, lang), inputs, f"`{node.name}`", shown))
-    return table(say(lang, "|Equation|Inputs|Result|Shape", "|公式|输入|结果|形状").split("|"), rows)
+    return table(Words("|Equation|Inputs|Result|Shape", "|公式|输入|结果|形状").said(lang).split("|"), rows)
 
 
 @block
@@ -117,7 +118,7 @@ def offsets(page: Path, lang: str) -> str:
     ):
         for place in places:
             rows.append((f"[{letters}] = {list(shape)}", list(place), _horner(place, shape), _offset(place, shape)))
-    return table(say(lang, "Array|Element|Worked|Offset", "数组|元素|算式|偏移量").split("|"), rows)
+    return table(Words("Array|Element|Worked|Offset", "数组|元素|算式|偏移量").said(lang).split("|"), rows)
 
 
 def _horner(place: tuple[int, ...], shape: tuple[int, ...]) -> str:
@@ -145,20 +146,18 @@ def score_offsets(page: Path, lang: str) -> str:
         i, j = _offset(at_q, packed.shape), _offset(at_k, packed.shape)
         products.append(flat[i] * flat[j])
         rows.append((d, list(at_q), i, f"{flat[i]:g}", list(at_k), j, f"{flat[j]:g}", f"{products[-1]:g}"))
-    head = say(
-        lang,
+    head = Words(
         "d|q in [B,T,3C]|Offset|Value|k in [B,T,3C]|Offset|Value|Product",
         "d|q 在 [B,T,3C] 中|偏移量|值|k 在 [B,T,3C] 中|偏移量|值|乘积",
-    )
+    ).said(lang)
     q, k, _ = split_qkv.forward(packed, n_heads=heads)[0]
     score = attention_scores.forward(q, k)[0][b, h, t, s]
     place = _offset((b, h, t, s), (1, heads, length, length))
     result = f"({' + '.join(f'{p:g}' for p in products)}) / √{head_width} = {decimals(score)}"
-    stored = say(
-        lang,
+    stored = Words(
         f"Sum over root of D: {result}. In the [B,H,T,S] scores it is [{b}, {h}, {t}, {s}], at offset {place}.",
         f"求和，再除以 D 的平方根：{result}。它是 [B,H,T,S] 分数数组的元素 [{b}, {h}, {t}, {s}]，偏移量为 {place}。",
-    )
+    ).said(lang)
     return f"{table(head.split('|'), rows)}\n\n{stored}"
 
 

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from byhand.book.lessons.lesson import Number, Step, Words
+from byhand.book.lessons.lesson import Number, Step
+from byhand.book.words.language import Words
 from byhand.errors import ByhandError
 
 Item = TypeVar("Item")

@@ -1,8 +1,8 @@
 """Two linear layers with a ReLU between, all in whole numbers; at least one hidden number is cut and one passes."""
 
-from byhand.book.entries.contract import array
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
+from byhand.book.numbers.worked import array
 from byhand.book.practice.sheets import Exercise, Picker
 from byhand.engine import Tensor
 from byhand.equations import linear, relu

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from byhand.book.entries.contract import array
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
-from byhand.book.lessons.lesson import Step, Words, both
+from byhand.book.lessons.lesson import Step
+from byhand.book.numbers.worked import array
 from byhand.book.practice.sheets import Exercise, Picker
+from byhand.book.words.language import Words, below, both
 from byhand.engine import Tensor
 from byhand.equations import (
     add_positional,
@@ -71,6 +72,5 @@ def _asked(steps: tuple[Step, ...]) -> Iterator[Step]:
             names = f"→ {', '.join(name for name, _ in step.results)}"
             moved += [both(step.formula), Words(names, names)]
             continue
-        lines = [*moved, both(step.formula)]
-        yield replace(step, formula=Words("\n".join(w.en for w in lines), "\n".join(w.zh for w in lines)))
+        yield replace(step, formula=below([*moved, both(step.formula)]))
         moved = []

@@ -2,9 +2,9 @@
 
 from itertools import product
 
-from byhand.book.entries.contract import array
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
+from byhand.book.numbers.worked import array
 from byhand.book.practice.sheets import Exercise, Picker
 from byhand.engine import Tensor
 from byhand.equations import layer_norm

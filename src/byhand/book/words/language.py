@@ -1,0 +1,76 @@
+"""Two languages: the same words in English and in Chinese, and the one way to choose between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
+
+Language = Literal["en", "zh"]
+
+IN_ARITHMETIC = {
+    "slope": "斜率", "byte": "字节", "bytes": "字节", "rate": "学习率", "eps of LN": "LN 的 eps",
+    "flat": "按内存顺序",
+}  # fmt: skip
+"""Names that stand within arithmetic, in Chinese. Entries add the labels of their equations' terms."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """The same words in both languages."""
+
+    en: str
+    zh: str
+
+    def said(self, lang: str, **values: Any) -> str:
+        """Return them in `en` or `zh`, with the values put in as `str.format` does."""
+        words = self.zh if lang == "zh" else self.en
+        return words.format(**values) if values else words
+
+
+@dataclass(frozen=True)
+class Note(Words):
+    """What else there is to say, such as why a gradient is zero: a code and its facts, and the words for people."""
+
+    code: str = ""
+    facts: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, words: Words, code: str) -> Note:
+        """Return a note of these words; one that has a code keeps it."""
+        return words if isinstance(words, Note) else cls(words.en, words.zh, code)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {"code": self.code, **self.facts, "en": self.en, "zh": self.zh}
+
+
+Said = str | Words  # text that is the same in both languages but for names within arithmetic, or words
+
+COLON, COMMA, SEMICOLON = Words(": ", "："), Words(", ", "、"), Words("; ", "；")
+PAGE = Words(".md", ".zh-CN.md")  # how the name of a page ends
+
+
+def say(text: Said, lang: str) -> str:
+    """Return text in `en` or `zh`; names of parts, such as mean and mhat, are translated within arithmetic too."""
+    if isinstance(text, Words):
+        return text.said(lang)
+    return _names(tuple(IN_ARITHMETIC)).sub(lambda part: IN_ARITHMETIC[part[0]], text) if lang == "zh" else text
+
+
+def both(text: Said) -> Words:
+    """Return text in both languages."""
+    return Words(say(text, "en"), say(text, "zh"))
+
+
+def below(texts: Iterable[Words]) -> Words:
+    """Return words one below the other."""
+    texts = list(texts)
+    return Words("\n".join(t.en for t in texts), "\n".join(t.zh for t in texts))
+
+
+@lru_cache(maxsize=4)
+def _names(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.])(?:{'|'.join(sorted(names, key=len, reverse=True))})(?![\w.])")

@@ -1,0 +1,182 @@
+"""An equation lives in five places: with softplus's own files alone, the whole book knows it.
+
+`softplus.py`, its entry, its test and its two pages are in this folder; no file of the package names it.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from book.words.test_formulas_agree import differences, sides
+from byhand import ModelConfig, TinyGPT
+from byhand.book.entries.contract import ENTRIES
+from byhand.book.explain.explainer import Explainer, explain
+from byhand.book.explain.text import text
+from byhand.book.finding import source
+from byhand.book.finding.index import listings
+from byhand.book.finding.search import search
+from byhand.book.lessons import text as lesson_text
+from byhand.book.lessons.backward_steps import backward_steps
+from byhand.book.lessons.forward_steps import forward_steps
+from byhand.book.numbers.worked import array, compute
+from byhand.book.pages.blocks import BLOCKS
+from byhand.book.pages.filling import filled
+from byhand.book.practice.quiz import check
+from byhand.cli.main import main
+from byhand.engine import Tensor
+from byhand.tracing.trace import Trace
+
+HERE = Path(__file__).resolve().parent
+TOKENS, TARGETS = [[1, 2, 3]], [[2, 3, 4]]
+FALLBACK = "loops computes only what it has kernels for"
+
+
+@pytest.fixture(autouse=True)
+def known(softplus):
+    """Every test here knows the equation."""
+
+
+@pytest.fixture
+def model():
+    """A model whose activation is softplus."""
+    size = {"vocab_size": 7, "seq_len": 4, "d_model": 4, "n_layers": 1, "n_heads": 2}
+    return TinyGPT(ModelConfig(**size, activation="softplus"), seed=3, dtype="float64")
+
+
+def test_no_file_of_the_package_names_it():
+    named = [p for p in source.PACKAGE.rglob("*.py") if "softplus" in p.read_text(encoding="utf-8").lower()]
+    assert not named
+
+
+@pytest.mark.parametrize(
+    "query", ["softplus", "Softplus（平滑的 ReLU）", "ln(1 + e^x)", "log1p(exp(x))", "SmoothReLU"]
+)
+def test_where_finds_it(query):
+    assert search(query)[0].listing.name == "softplus"
+
+
+@pytest.mark.parametrize(
+    ("lang", "title", "meaning"), [("en", "Softplus", "any array"), ("zh", "Softplus（", "任意数组")]
+)
+def test_where_says_where_everything_is(lang, title, meaning, capsys):
+    assert main(["where", "softplus", "--limit", "1", "--lang", lang]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(title)
+    assert meaning in said
+    for name in ("softplus.py:", "softplus_entry.py:", "test_softplus.py:", "softplus.md:1", "softplus.zh-CN.md:1"):
+        assert f"tests/toy/{name}" in said
+
+
+def test_every_pointer_opens_what_it_names(capsys):
+    assert main(["where", "softplus", "--limit", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)[0]
+    begins = {"forward": "def forward(", "derivative": "def vjp(", "worked": "worked", "test": "def test"}
+    for pointer, start in begins.items():
+        path, _, line = found[pointer].rpartition(":")
+        lines = (source.PACKAGE.parents[1] / path).read_text(encoding="utf-8").splitlines()
+        assert lines[int(line) - 1].startswith(start)
+    assert found["kernels"] == {}
+    assert found["symbols"][0]["meaning_zh"] == "任意数组"
+
+
+def test_it_stands_in_the_overview(capsys):
+    main(["where"])
+    said = capsys.readouterr().out
+    assert said.index("  relu ") < said.index("  softplus ") < said.index("  cross_entropy ")
+
+
+def test_it_is_forgotten_with_its_files(monkeypatch):
+    assert "softplus" in listings()
+    assert search("SmoothReLU")
+    monkeypatch.delitem(ENTRIES, "softplus")
+    assert "softplus" not in listings()
+    assert "softplus" not in [m.listing.name for m in search("SmoothReLU")]
+
+
+@pytest.mark.parametrize("name", ["softplus.md", "softplus.zh-CN.md"])
+def test_its_pages_are_what_the_code_says(name):
+    """Numbers of lines aside, which move with every change of the files: nobody writes pages outside docs/ anew."""
+    page = HERE / name
+
+    def settled(text):
+        return re.sub(r"(\.py)(:|#L)\d+", r"\1\2N", text)
+
+    assert settled(filled(page)) == settled(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_books_own_pages_would_list_it(lang):
+    page = source.PACKAGE.parents[1] / "docs" / "equations" / "index.md"
+    for block in ("equations", "contents", "glossary"):
+        assert "../../tests/toy/softplus" in BLOCKS[block](page, lang)
+
+
+def test_docstring_and_latex_agree():
+    assert differences("softplus", *sides("softplus")) == []
+
+
+def test_its_worked_numbers():
+    worked = ENTRIES["softplus"].worked
+    computed = compute("softplus", worked)
+    assert computed.results[0] == pytest.approx(array(worked.result), rel=1e-15)
+    assert computed.gradients["x"] == pytest.approx(array(worked.gradients["x"]), rel=1e-15)
+
+
+def test_explain_a_value(model):
+    e = explain(model, TOKENS, TARGETS, "blocks.0.mlp.act", (0, 1, 2))
+    assert e.equation == "softplus"
+    assert e.total == pytest.approx(e.value, rel=1e-14)
+    assert "tests/toy/softplus.py:" in e.where
+    assert "ln(1 + exp(" in text(e)
+    assert "Softplus（平滑的 ReLU）" in text(e, "zh")
+
+
+def test_explain_every_gradient(model):
+    explainer = Explainer(model, TOKENS, TARGETS)
+    for name in ("blocks.0.mlp.pre", "blocks.0.mlp.act", "wte", "blocks.0.mlp.w_fc"):
+        e = explainer.explain(name, tuple(1 if n > 1 else 0 for n in explainer.trace.tensor(name).shape), grad=True)
+        assert e.total == pytest.approx(e.value, rel=1e-12, abs=1e-15)
+        assert e.difference == pytest.approx(e.value, rel=1e-5, abs=1e-8)
+
+
+def lesson(softplus):
+    x = Tensor(np.array([-1.0, 0.5]), requires_grad=True, name="x")
+    trace = Trace.of(lambda: softplus(x, name="y"))
+    return forward_steps(trace), backward_steps(trace, np.array([2.0, 3.0]))
+
+
+@pytest.mark.parametrize(("lang", "title"), [("en", "1. Softplus  "), ("zh", "1. Softplus（平滑的 ReLU）  ")])
+def test_a_lesson_shows_its_arithmetic(softplus, lang, title):
+    (forward,), (backward,) = lesson(softplus)
+    said = "\n".join(lesson_text.step_lines(1, forward, lang))
+    assert said.startswith(title)
+    assert "y[1] = ln(1 + exp(0.5)) = 0.974077" in said
+    assert "∂x[0] = 2 × 1 / (1 + exp(−(−1)))" in "\n".join(lesson_text.step_lines(2, backward, lang))
+
+
+def test_known_mistakes_are_recognised(softplus):
+    (forward,), (backward,) = lesson(softplus)
+    assert check(forward.numbers[1], "0.5").mistake.en == "used ReLU"
+    assert check(forward.numbers[1], "2.649").mistake.zh == "没有取对数"
+    assert check(backward.numbers[1], "3").mistake.en == "took the slope for 1"
+    assert check(forward.numbers[1], "0.974").right
+
+
+@pytest.mark.parametrize("runtime", ["numpy", pytest.param("loops", marks=pytest.mark.xfail(reason=FALLBACK))])
+def test_it_trains_and_generates(runtime, tmp_path, capsys):
+    pytest.importorskip("numba" if runtime == "loops" else "numpy")
+    data, run = tmp_path / "text.txt", tmp_path / "run"
+    data.write_text("to be or not to be, that is the question\n" * 20, encoding="utf-8")
+    size = ["--seq-len", "8", "--d-model", "8", "--n-layers", "1", "--n-heads", "2", "--batch-size", "2"]
+    flags = ["--activation", "softplus", "--runtime", runtime, "--steps", "2", *size]
+    assert main(["train", "--data", str(data), "--out", str(run), *flags]) == 0
+    assert main(["sample", str(run), "--max-new-tokens", "4", "--runtime", runtime]) == 0
+
+
+@pytest.mark.xfail(reason=FALLBACK)
+def test_it_can_be_planned(capsys):
+    pytest.importorskip("numba")
+    assert main(["plan", "--activation", "softplus"]) == 0
