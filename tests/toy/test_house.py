@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from book.words.test_formulas_agree import differences, sides
-from byhand import ModelConfig, TinyGPT
+from byhand import AdamW, ModelConfig, TinyGPT
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.explain.explainer import Explainer, explain
 from byhand.book.explain.text import text
@@ -31,7 +31,6 @@ from byhand.tracing.trace import Trace
 
 HERE = Path(__file__).resolve().parent
 TOKENS, TARGETS = [[1, 2, 3]], [[2, 3, 4]]
-FALLBACK = "loops computes only what it has kernels for"
 
 
 @pytest.fixture(autouse=True)
@@ -165,7 +164,7 @@ def test_known_mistakes_are_recognised(softplus):
     assert check(forward.numbers[1], "0.974").right
 
 
-@pytest.mark.parametrize("runtime", ["numpy", pytest.param("loops", marks=pytest.mark.xfail(reason=FALLBACK))])
+@pytest.mark.parametrize("runtime", ["numpy", "loops"])
 def test_it_trains_and_generates(runtime, tmp_path, capsys):
     pytest.importorskip("numba" if runtime == "loops" else "numpy")
     data, run = tmp_path / "text.txt", tmp_path / "run"
@@ -176,7 +175,11 @@ def test_it_trains_and_generates(runtime, tmp_path, capsys):
     assert main(["sample", str(run), "--max-new-tokens", "4", "--runtime", runtime]) == 0
 
 
-@pytest.mark.xfail(reason=FALLBACK)
-def test_it_can_be_planned(capsys):
-    pytest.importorskip("numba")
-    assert main(["plan", "--activation", "softplus"]) == 0
+def test_loops_plans_it_beside_its_kernels(model):
+    pytest.importorskip("numba", reason="Numba is not installed")
+    from byhand.runtimes.loops.run.training import LoopsSession
+
+    single = TinyGPT(model.config)  # in float32
+    calls = LoopsSession(single, AdamW(), 1, "tiles").plan("train", (1, 3)).calls
+    equations = {call.node.equation.name for call in calls if call.node is not None}
+    assert {"softplus", "linear", "layer_norm"} <= equations
