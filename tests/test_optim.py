@@ -161,7 +161,7 @@ class TestClipping:
     def test_parameters_without_gradient_are_passed_over(self):
         p = parameters()
         p["w"].grad = np.full((2, 3), 2.0)
-        assert AdamW().step(p, 1.0) == pytest.approx(math.sqrt(24))
+        assert AdamW().clipped_step(p, 1.0) == pytest.approx(math.sqrt(24))
         assert p["b"].grad is None
         np.testing.assert_array_equal(p["w"].grad, 2.0)  # clipping makes new arrays
 
@@ -193,7 +193,8 @@ def test_a_constant_schedule_stays_at_lr_after_the_warm_up():
     assert [learning_rate(config, s, 6) for s in range(6)] == [0.5, 1, 1, 1, 1, 1]
 
 
-def test_an_interrupt_anywhere_changes_all_or_nothing():
+@pytest.mark.parametrize("clipped", [True, False])
+def test_an_interrupt_anywhere_changes_all_or_nothing(clipped):
     def everything(p, optimizer):
         arrays = [*(t.data for t in p.values()), *optimizer.m.values(), *optimizer.v.values()]
         return b"".join(a.tobytes() for a in arrays)
@@ -210,7 +211,12 @@ def test_an_interrupt_anywhere_changes_all_or_nothing():
         return everything(p, optimizer)
 
     outcomes, counted = [made(n) for n in range(1, 3)], set()
-    for point in at_every_point(lambda: (made(1), optimizer.step(p)), "byhand/optim.py", "equations/adamw.py"):
+
+    def step():
+        made(1)
+        assert optimizer.clipped_step(p, 0.0) > 0 if clipped else optimizer.step(p) is None
+
+    for point in at_every_point(step, "byhand/optim.py", "equations/adamw.py"):
         if optimizer.t:  # else the first of the two steps was interrupted
             assert everything(p, optimizer) == outcomes[optimizer.t - 1], point
             counted.add(optimizer.t)
@@ -233,7 +239,7 @@ def test_the_update_reads_no_value_and_is_what_a_step_does(max_norm, dtype):
             tensor.grad = rng.standard_normal(tensor.shape).astype(dtype)
         gradients = {name: Traced(tensor.grad) for name, tensor in p.items()}
         made, norm = update(arrays, gradients, moments, Traced(t), Traced(0.1), settings)
-        assert optimizer.step(p, max_norm) == plain(norm)
+        assert optimizer.clipped_step(p, max_norm) == plain(norm)
         for name, (theta, m, v) in made.items():
             arrays[name], moments[0][name], moments[1][name] = theta, m, v
             expected = (p[name].data, optimizer.m[name], optimizer.v[name])
@@ -252,7 +258,7 @@ def test_a_step_whose_norm_is_not_finite_changes_nothing(bad):
         t.grad = np.ones(t.shape)
     p["b"].grad[1] = bad
     with np.errstate(all="ignore"):
-        assert optimizer.step(p, 1.0) == math.inf
+        assert optimizer.clipped_step(p, 1.0) == math.inf
     assert (optimizer.t, optimizer.m) == (0, {})
     assert all(t.data is before[name] for name, t in p.items())
 

@@ -8,7 +8,7 @@ import os
 from byhand.config import TrainConfig
 from byhand.errors import ConfigError
 from byhand.model import parameter_shapes
-from byhand.runtimes.protocol import to_train
+from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
 
 OF_MEMORY = 0.8
@@ -38,9 +38,9 @@ def training_bytes(config: TrainConfig, kept: int) -> int:
     return item * (4 * count + tokens * kept) + read + evaluated
 
 
-def require_room(config: TrainConfig) -> None:
+def require_room(config: TrainConfig, request: Request) -> None:
     """Raise ConfigError if a run cannot be computed here, or not fit into memory, of which others need a part."""
-    kept = choose(to_train(config)).runtime.kept(config.model)
+    kept = choose(request).runtime.kept(config.model)
     have, need = physical(), training_bytes(config, kept)
     if have is not None and need > OF_MEMORY * have:
         raise ConfigError(

@@ -12,6 +12,7 @@ from byhand.engine.arrays import namespace, require
 from byhand.equations import adamw
 
 Arrays = Mapping[str, Any]  # by parameter name
+Updated = tuple[Any, Any, Any]  # a parameter, its first and its second moment
 
 
 class AdamW:
@@ -44,12 +45,25 @@ class AdamW:
         self.m: dict[str, Any] = {}
         self.v: dict[str, Any] = {}
 
-    def step(self, parameters: Mapping[str, Tensor], max_norm: float = 0.0) -> float:
-        """Replace each parameter's array by the updated one; return the gradient's norm before clipping to max_norm.
+    def step(self, parameters: Mapping[str, Tensor]) -> None:
+        """Replace each parameter's array by the updated one. A parameter without gradient stays as it is.
 
-        A parameter without gradient stays as it is. However it ends, also by an interrupt: all of them are replaced
-        and t counts the step, or nothing changed. Nothing changes either if the norm is not finite.
+        However it ends, also by an interrupt: all of them are replaced and t counts the step, or nothing changed.
         """
+        made, _ = self._updated(parameters, 0.0)
+        self._replace(parameters, made)
+
+    def clipped_step(self, parameters: Mapping[str, Tensor], max_norm: float) -> float:
+        """Make a step with gradients clipped to the global norm max_norm (0: never); return the norm before.
+
+        Nothing changes if the norm is not finite.
+        """
+        made, norm = self._updated(parameters, max_norm)
+        if math.isfinite(norm):
+            self._replace(parameters, made)
+        return float(norm)
+
+    def _updated(self, parameters: Mapping[str, Tensor], max_norm: float) -> tuple[dict[str, Updated], Any]:
         gradients = {name: p.grad for name, p in parameters.items() if p.grad is not None}
         for name, g in gradients.items():
             p = parameters[name]
@@ -57,12 +71,12 @@ class AdamW:
                 g.shape == p.shape and g.dtype == p.dtype,
                 f"AdamW: the gradient of {name} is {g.shape} {g.dtype}, not {p.shape} {p.dtype}",
             )
-        t = self.t + 1
         settings = Settings(self.betas, self.eps, self.weight_decay, self.decay, max_norm)
         arrays = {name: parameters[name].data for name in gradients}
-        made, norm = update(arrays, gradients, (self.m, self.v), t, self.lr, settings)
-        if not math.isfinite(norm):
-            return float(norm)
+        return update(arrays, gradients, (self.m, self.v), self.t + 1, self.lr, settings)
+
+    def _replace(self, parameters: Mapping[str, Tensor], made: dict[str, Updated]) -> None:
+        t = self.t + 1
 
         def commit() -> None:
             for name, (theta, m, v) in made.items():
@@ -73,7 +87,6 @@ class AdamW:
             commit()
         finally:
             commit()  # once more, which changes nothing unless an interrupt ended it above
-        return float(norm)
 
 
 class Settings(NamedTuple):
@@ -88,7 +101,7 @@ class Settings(NamedTuple):
 
 def update(
     parameters: Arrays, gradients: Arrays, moments: tuple[Arrays, Arrays], t: Any, lr: Any, settings: Settings
-) -> tuple[dict[str, tuple[Any, Any, Any]], Any]:
+) -> tuple[dict[str, Updated], Any]:
     """Return (parameter, m, v) after step t by name, and the gradients' norm before clipping.
 
     A function of arrays by name, without a branch on their values: it can be traced. The step t (from 1) and lr may

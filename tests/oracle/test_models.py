@@ -99,7 +99,7 @@ def test_clipping_and_decay_of_matrices_only():
         model.zero_grad()
         loss = model.loss(tokens, targets)
         loss.backward()
-        norm = optimizer.step(model.parameters(), 0.1)
+        norm = optimizer.clipped_step(model.parameters(), 0.1)
         assert loss.item() == pytest.approx(their_loss.item(), rel=1e-6)
         assert norm == pytest.approx(their_norm.item(), rel=1e-5)
         assert norm > 0.1

@@ -351,3 +351,19 @@ def test_what_a_session_shows_cannot_be_written_to(runtime):
         for array in part.values():
             with pytest.raises(ValueError, match="read-only"):
                 array[...] = 0
+
+
+def test_the_command_goes_on_with_a_run_saved_as_loops_before_used_was_kept(folder, monkeypatch):
+    """Where the loops cannot compute: its settings hold what was used in place of what was asked for."""
+    train, val = ByteDataset(np.fromfile(folder / "text.txt", np.uint8)).split(0.1, CONFIG.model.seq_len)
+    half = Trainer(replace(CONFIG, runtime="numpy"), train, val)
+    half.update()
+    kept = half.checkpoint()
+    kept.config = replace(CONFIG, runtime="loops", threads=2)
+    del kept.state["used"]
+    checkpoint.save(folder / "run", kept)
+    monkeypatch.setattr("byhand.runtimes.loops.missing", lambda: ["numba"])
+    done = byhand("train", "--resume", "run", "--data", "text.txt", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert b"runtime numpy: the loops runtime needs numba." in done.stderr
+    assert checkpoint.load(folder / "run").state["used"] == {"runtime": "numpy"}

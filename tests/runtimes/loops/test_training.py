@@ -43,7 +43,7 @@ def train_by_tape(steps, micro=1, max_norm=1.0, rows=4, **optimizer):
         losses = [model.loss(*b) for b in step]
         for loss in losses:
             loss.backward(np.float32(1 / micro))
-        norm = adamw.step(model.parameters(), max_norm)
+        norm = adamw.clipped_step(model.parameters(), max_norm)
         curve.append((sum(loss.item() for loss in losses) / micro, norm))
     return model, adamw, curve
 

@@ -34,6 +34,8 @@ from byhand.memory import require_room
 from byhand.runs import checkpoint, metrics
 from byhand.runs.lock import Place, locked
 from byhand.runtimes.numpy import keep_pages
+from byhand.runtimes.protocol import to_train
+from byhand.runtimes.provenance import resumed
 from byhand.tokenizers.byte import BYTES
 from byhand.train import Trainer, require_same_text, training
 
@@ -84,7 +86,7 @@ def _start(options: Options, given: Collection[str]) -> int:
     config, promise = options.train, None
     if options.out:
         run_folder.require_free(options.out)  # what cannot work is refused before anything is read or written
-    require_room(config)
+    require_room(config, to_train(config))
     text = open_text(config.data.data)
     whole = corpus_of(text)
     whole.require_vocabulary(config.model.vocab_size)
@@ -134,7 +136,7 @@ def _resume(options: Options, arguments: list[str]) -> int:
             print(f"{shown(run, 200)} is complete: {start.step} of {start.config.steps} steps.")
             return 0
         checkpoint.require_way(run, range(start.step + 1, run_folder.STEPS))
-        require_room(start.config)
+        require_room(start.config, resumed(to_train(start.config), start.state.get("used")))
         text = on_disk(_text_of(start, run, given_value(arguments, "--data")), start.config.data.data)
         metrics.keep_until(run, start.step)
         return _train(start.config, text, place, start)

@@ -44,7 +44,7 @@ class TapeSession:
                 if not math.isfinite(losses[-1]):
                     return Computed(losses[-1], math.nan)
                 loss.backward(weight)
-            norm = self.optimizer.step(parameters, max_norm)
+            norm = self.optimizer.clipped_step(parameters, max_norm)
         return Computed(math.fsum(losses), norm)
 
     def loss(self, tokens: Any, targets: Any, counted: int | None = None) -> float:
