@@ -8,26 +8,18 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "ModelConfig": "byhand.config",
-    "DataConfig": "byhand.config",
-    "OptimConfig": "byhand.config",
-    "TrainConfig": "byhand.config",
-    "ByhandError": "byhand.errors",
-    "ShapeError": "byhand.errors",
-    "Tensor": "byhand.engine",
-    "Equation": "byhand.engine",
-    "no_grad": "byhand.engine",
-    "scope": "byhand.engine",
-    "gradcheck": "byhand.engine",
-    "TinyGPT": "byhand.model",
-    "AdamW": "byhand.optim",
-    "ByteDataset": "byhand.corpus.dataset",
-    "Corpus": "byhand.corpus.dataset",
-    "generate": "byhand.generation",
-    "load_model": "byhand.runs.checkpoint",
-    "explain": "byhand.book.explain.explainer",
+_NAMES = {
+    "byhand.config": ("ModelConfig", "DataConfig", "OptimConfig", "TrainConfig"),
+    "byhand.errors": ("ByhandError", "ShapeError"),
+    "byhand.engine": ("Tensor", "Equation", "no_grad", "scope", "gradcheck"),
+    "byhand.model": ("TinyGPT",),
+    "byhand.optim": ("AdamW",),
+    "byhand.corpus.dataset": ("ByteDataset", "Corpus"),
+    "byhand.generation": ("generate",),
+    "byhand.runs.checkpoint": ("load_model",),
+    "byhand.book.explain.explainer": ("explain",),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = ["__version__", *sorted(_HOME)]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:

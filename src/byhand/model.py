@@ -37,11 +37,11 @@ class Layers:
     def of(cls, config: ModelConfig) -> Layers:
         """Return the layers that the config chooses."""
         return cls(
-            TokenEmbedding.of(config),
-            PositionEmbedding.of(config),
+            TokenEmbedding(config),
+            PositionEmbedding(config),
             (Block.of(config),) * config.n_layers,
             norm_of(config) if config.norm_position == "pre" else None,
-            LMHead.of(config),
+            LMHead(config),
         )
 
     def parameters(self) -> Tree:
@@ -63,11 +63,6 @@ def declared(config: ModelConfig) -> dict[str, Parameter]:
 def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     """Return every parameter's shape by name. Weights are [in, out]."""
     return {name: parameter.shape for name, parameter in declared(config).items()}
-
-
-def decays(config: ModelConfig) -> dict[str, bool]:
-    """Return by name whether weight decay acts on a parameter, where not everything decays."""
-    return {name: parameter.decays for name, parameter in declared(config).items()}
 
 
 def initial_arrays(config: ModelConfig, seed: int, dtype: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from byhand.corpus import text_file
 from byhand.corpus.dataset import ByteDataset
-from byhand.corpus.text_file import BLOCK, TextFile
+from byhand.corpus.text_file import BLOCK, TextFile, blocks
 from byhand.errors import DataError
 
 CONTENT = bytes(range(256)) * 20
@@ -55,8 +55,8 @@ def test_blocks_are_the_whole_part_in_order(tmp_path):
     content = os.urandom(2 * BLOCK + 17)
     (tmp_path / "text").write_bytes(content)
     text = TextFile(tmp_path / "text")
-    assert b"".join(map(bytes, text.blocks())) == content
-    assert b"".join(map(bytes, text.part(5, BLOCK + 9).blocks())) == content[5 : BLOCK + 9]
+    assert b"".join(map(bytes, blocks(text))) == content
+    assert b"".join(map(bytes, blocks(text.part(5, BLOCK + 9)))) == content[5 : BLOCK + 9]
 
 
 CHANGES = {

@@ -13,7 +13,7 @@ X, TABLE, W, B = (
 
 @pytest.mark.parametrize(("bias", "tied"), [*itertools.product((False, True), repeat=2)])
 def test_weight_and_bias(bias, tied):
-    head = LMHead.of(bh.ModelConfig(vocab_size=3, d_model=4, lm_head_bias=bias, tied_embeddings=tied))
+    head = LMHead(bh.ModelConfig(vocab_size=3, d_model=4, lm_head_bias=bias, tied_embeddings=tied))
     shapes = {name: p.shape for name, p in head.parameters().items()}
     assert shapes == ({} if tied else {"w": (4, 3)}) | ({"b": (3,)} if bias else {})
     logits = head.apply({"w": W, "b": B}, X, TABLE)

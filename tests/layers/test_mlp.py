@@ -40,7 +40,7 @@ def toy():
 
 
 def made(activation="gelu"):
-    mlp = MLP.of(bh.ModelConfig(d_model=4, d_ff=3, n_layers=2, activation=activation))
+    mlp = MLP(bh.ModelConfig(d_model=4, d_ff=3, n_layers=2, activation=activation))
     rng = np.random.default_rng(0)
     return mlp, {name: rng.standard_normal(p.shape) for name, p in mlp.parameters().items()}
 

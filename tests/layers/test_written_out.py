@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import byhand as bh
-from byhand.model import decays, parameter_shapes
+from byhand.model import declared
 from layers import written_out
 from model_cases import batch, every_setting, parameters, setting_name
 
@@ -20,7 +20,7 @@ def test_initial_numbers(config):
 @pytest.mark.parametrize("config", every_setting(), ids=setting_name)
 def test_the_layers_say_of_each_parameter_what_the_number_of_its_axes_says(config):
     """AdamW's `decay="matrices"` goes by the axes."""
-    assert decays(config) == {name: len(shape) >= 2 for name, shape in parameter_shapes(config).items()}
+    assert all(p.decays == (len(p.shape) >= 2) for p in declared(config).values())
 
 
 @pytest.mark.parametrize("config", every_setting()[::5], ids=setting_name)

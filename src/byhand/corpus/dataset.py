@@ -1,20 +1,18 @@
 """A corpus: the tokens of a text, the tokenizer that made them, and the windows that training and evaluation read.
 
-A file stays on disk (`TextFile`), so that its size does not matter. The batch of every update is drawn by a
-generator that is seeded with (seed, number of the batch): where a run was interrupted cannot change what it reads
-next.
+A file stays on disk (`TextFile`), so that its size does not matter. A generator seeded with (seed, number of the
+batch) draws each batch, so an interruption does not change which batch comes next.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from byhand.corpus.text_file import BLOCK, BYTE, TextFile
+from byhand.corpus.text_file import BYTE, TextFile, blocks
 from byhand.errors import DataError
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
@@ -33,12 +31,11 @@ class Integers(Protocol):
 class Corpus:
     """Token ids (N,), and windows of them with targets shifted by one.
 
-    tokens     an array of integers, mapped or in memory, or a file; whichever it is, `tokens[a:b]` is an array.
-               The bytes of a text are encoded here and now
+    tokens     an array of integers or a file, so that `tokens[a:b]` is an array; bytes are encoded at once
     tokenizer  made the tokens and knows how many bytes each stands for
-    name       what errors call this text
+    name       of the text, in errors
 
-    Raises DataError if there are no such tokens.
+    Raises DataError if the tokens are neither bytes nor a vector of integers.
     """
 
     def __init__(
@@ -67,7 +64,7 @@ class Corpus:
         """Return how many bytes the tokens from `begin` on stand for."""
         if isinstance(self.tokenizer, ByteTokenizer):
             return len(self) - begin
-        return sum(map(self.tokenizer.count_bytes, self._blocks(begin)))
+        return sum(map(self.tokenizer.count_bytes, blocks(self.tokens, begin)))
 
     def sample_batch(self, batch_size: int, seq_len: int, rng: Integers) -> tuple[np.ndarray, np.ndarray]:
         """Return (tokens, targets), each int64 (B, T), from windows that start anywhere with equal probability."""
@@ -102,10 +99,9 @@ class Corpus:
     def require_vocabulary(self, vocab_size: int) -> None:
         """Raise DataError unless the vocabulary is the tokenizer's, and every token one of its ids."""
         self.tokenizer.require_vocabulary(vocab_size)
-        of_bytes = isinstance(self.tokens, TextFile) and self.tokens.dtype == BYTE
-        if of_bytes and vocab_size > 255:  # then there is nothing to read the file for
-            return
-        highest = max(int(block.max()) for block in self._blocks())
+        if isinstance(self.tokens, TextFile) and self.tokens.dtype == BYTE and vocab_size > 255:
+            return  # every byte is an id: no need to read the file
+        highest = max(int(block.max()) for block in blocks(self.tokens))
         if highest >= vocab_size:
             use = " Use --vocab-size 256." if isinstance(self.tokenizer, ByteTokenizer) else ""
             raise DataError(
@@ -122,10 +118,6 @@ class Corpus:
     def _windows(self, starts: np.ndarray, seq_len: int) -> tuple[np.ndarray, np.ndarray]:
         rows = self.rows(starts, seq_len + 1)
         return rows[:, :-1], rows[:, 1:]
-
-    def _blocks(self, begin: int = 0) -> Iterator[np.ndarray]:
-        """Yield the tokens from `begin` on, a million at a time."""
-        return (self.tokens[i : i + BLOCK] for i in range(begin, len(self), BLOCK))
 
     def _part(self, begin: int, end: int, name: str) -> Self:
         tokens = self.tokens

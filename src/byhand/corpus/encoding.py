@@ -1,8 +1,7 @@
-"""A text becomes a corpus: its bytes as they are, or the tokens of another tokenizer, which encodes it only once.
+"""A text becomes a corpus: bytes as they are, or tokens, which are encoded once and cached.
 
-The tokens are kept in the user's own cache: integers of two or four bytes, little-endian, then SHA-256 of the text,
-of the tokenizer and of the integers. A file that others can have written, or in which one of these differs, is not
-read but replaced.
+A file of the user's cache holds integers of two or four bytes, little-endian, then SHA-256 of the text, of the
+tokenizer and of the integers. A file that others can have written, or whose hashes differ, is replaced.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from byhand.corpus.dataset import Corpus
-from byhand.corpus.text_file import TextFile
+from byhand.corpus.text_file import TextFile, blocks
 from byhand.corpus.texts import Text
 from byhand.errors import DataError, reason
 from byhand.files.user_cache import cache_folder, write_own
@@ -56,7 +55,7 @@ def _kept(path: Path, dtype: np.dtype, key: bytes) -> TextFile | None:
         if count < 1 or (seal := file[count:].tobytes())[: len(key)] != key:
             return None
         tokens, digest = file.part(0, count), sha256()
-        for block in tokens.blocks():
+        for block in blocks(tokens):
             digest.update(block.data)
         return tokens if seal == key + digest.digest() else None
     return None
@@ -76,5 +75,5 @@ def _encoded(text: Text, tokenizer: Tokenizer) -> np.ndarray:
 
 
 def _ids(text: Text, tokenizer: Tokenizer) -> Iterator[np.ndarray]:
-    blocks = (block.tobytes() for block in text.blocks())
-    return (np.asarray(ids, tokenizer.dtype) for ids in tokenizer.encode_blocks(blocks))
+    content = (block.tobytes() for block in blocks(text.content))
+    return (np.asarray(ids, tokenizer.dtype) for ids in tokenizer.encode_blocks(content))

@@ -1,7 +1,7 @@
-"""The bytes of a text on disk, or its tokens: a small file is read once, of a large one what is asked for.
+"""The bytes or tokens of a text on disk: small files are read once, large ones piece by piece.
 
-It is not mapped: a mapped file that somebody cuts off kills its reader with SIGBUS. Every read is held against the
-file's size and time of change, so bytes of a changed text are never returned.
+The file is not mapped: truncating a mapped file kills its reader with SIGBUS. Every read checks the file's size and
+modification time, so bytes of a changed text are never returned.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IN_MEMORY = 1 << 26  # tokens of a file that is kept: indexing costs half of wha
 class TextFile:
     """Bytes (N,) of a file, or of a part of it; with another dtype, integers of that type.
 
-    `len`, slices without a step (arrays), `rows`, `blocks` and `part` are all there is.
+    It has `len`, slices without a step (arrays), `rows` and `part`.
     Raises DataError if the file cannot be read, is empty, or changed since it was opened.
     """
 
@@ -62,14 +62,14 @@ class TextFile:
         return self.rows(np.array([begin]), max(0, end - begin))[0]
 
     def part(self, begin: int, end: int) -> TextFile:
-        """Return what is from begin to end, from the same open file."""
+        """Return the part from begin to end, of the same open file."""
         found = object.__new__(TextFile)
         found.__dict__ = {**self.__dict__, "_begin": self._begin + begin, "_end": self._begin + end}
         found._whole = self._whole or self
         return found
 
     def rows(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Return (B, length): the bytes, or tokens, from each of B starts on."""
+        """Return (B, length): the bytes or tokens from each of B starts on."""
         if self._content is not None:
             self._require_unchanged()
             return self._content[(starts + self._begin)[:, None] + np.arange(length)]
@@ -83,13 +83,8 @@ class TextFile:
             raise self._changed()
         return np.frombuffer(joined, self.dtype).reshape(len(starts), length)
 
-    def blocks(self) -> Iterator[np.ndarray]:
-        """Yield all of it in order, a million bytes or tokens at a time."""
-        for begin in range(0, len(self), BLOCK):
-            yield self[begin : begin + BLOCK]
-
     def require_own(self) -> None:
-        """Raise PermissionError if another user can have written the file that is open."""
+        """Raise PermissionError if another user can have written the open file."""
         require_own(os.fstat(self._descriptor), self.path)
 
     def require_in_place(self) -> None:
@@ -112,8 +107,13 @@ class TextFile:
         return DataError(f"{self.path} changed while it was in use{sizes}. Restore it, or start anew.")
 
 
+def blocks(content: np.ndarray | TextFile, begin: int = 0) -> Iterator[np.ndarray]:
+    """Yield the content from `begin` on in order, contiguous arrays of a million bytes or tokens."""
+    return (np.ascontiguousarray(content[i : i + BLOCK]) for i in range(begin, len(content), BLOCK))
+
+
 def _facts(status: os.stat_result) -> tuple[int, int]:
-    """Return what changes with a file's content: its size and its time of change."""
+    """Return the size and modification time, which change with a file's content."""
     return status.st_size, status.st_mtime_ns
 
 
@@ -126,7 +126,7 @@ def _refusal(path: Path, error: OSError) -> str:
 
 
 def _reader(descriptor: int) -> Callable[[int, int], bytes]:
-    """Return a function of (length, offset) that reads until the end of the file at most."""
+    """Return a function of (length, offset) that reads at most to the end of the file."""
     if hasattr(os, "pread"):
 
         def read(length: int, offset: int) -> bytes:

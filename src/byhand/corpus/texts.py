@@ -8,7 +8,6 @@ import sys
 import sysconfig
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from byhand.corpus.text_file import BLOCK, TextFile
+from byhand.corpus.text_file import TextFile, blocks
 from byhand.errors import DataError, reason
 from byhand.files.reading import open_regular, read_regular
 from byhand.files.run_folder import is_of_byhand
@@ -25,7 +24,7 @@ from byhand.files.writing import create
 
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
-MOST = 1 << 31  # bytes of a text that is kept in memory until it is stored with its run
+MOST = 1 << 31  # bytes of a text in memory
 NOT_THE_LIBRARY = {"site-packages", "dist-packages", "test", "tests", "idle_test", "__pycache__"}
 
 
@@ -39,16 +38,11 @@ class Text:
 
     @cached_property
     def sha256(self) -> str:
-        """The SHA-256 of the bytes, all of which it takes reading."""
+        """The SHA-256 of the bytes; reads all of them."""
         digest = hashlib.sha256()
-        for block in self.blocks():
+        for block in blocks(self.content):
             digest.update(block.data)
         return digest.hexdigest()
-
-    def blocks(self) -> Iterator[np.ndarray]:
-        """Yield the bytes in order, contiguous arrays of a megabyte."""
-        for begin in range(0, len(self.content), BLOCK):
-            yield np.ascontiguousarray(self.content[begin : begin + BLOCK])
 
 
 def open_text(source: str) -> Text:
@@ -149,9 +143,9 @@ def _library_files() -> list[Path]:
 
 
 def _text_files(folder: Path) -> list[Path]:
-    """List a folder's files in order of path, without what is no text of its owner.
+    """List a folder's text files in order of path.
 
-    Hidden files, files with a NUL byte at their start, and byhand's own runs and checkpoints are left out.
+    It leaves out hidden files, files with a NUL byte at their start, and byhand's own runs and checkpoints.
     """
 
     def refuse(error: OSError) -> None:
@@ -172,4 +166,4 @@ def _is_binary(path: Path) -> bool:
         with os.fdopen(open_regular(path), "rb") as file:
             return b"\0" in file.read(8192)
     except OSError:
-        return False  # reading it again will say what is wrong
+        return False  # reading the text will report the error

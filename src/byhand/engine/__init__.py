@@ -1,27 +1,18 @@
 """The engine: applies equations, records them, and walks back. It knows no transformer and no equation by name."""
 
-from byhand.engine.backward import BackwardStep, backward, walk_back
-from byhand.engine.equation import Composite, Equation, Symbol, registry
-from byhand.engine.gradcheck import gradcheck
-from byhand.engine.interpreter import Evaluate, Record, interpreting, no_grad, scope
-from byhand.engine.tensor import Node, Tensor
-from byhand.engine.terms import Term
-
-__all__ = [
-    "BackwardStep",
-    "Composite",
-    "Equation",
-    "Evaluate",
-    "Node",
-    "Record",
-    "Symbol",
-    "Tensor",
-    "Term",
-    "backward",
-    "gradcheck",
-    "interpreting",
-    "no_grad",
-    "registry",
-    "scope",
-    "walk_back",
-]
+from byhand.engine.backward import BackwardStep as BackwardStep
+from byhand.engine.backward import backward as backward
+from byhand.engine.backward import walk_back as walk_back
+from byhand.engine.equation import Composite as Composite
+from byhand.engine.equation import Equation as Equation
+from byhand.engine.equation import Symbol as Symbol
+from byhand.engine.equation import registry as registry
+from byhand.engine.gradcheck import gradcheck as gradcheck
+from byhand.engine.interpreter import Evaluate as Evaluate
+from byhand.engine.interpreter import Record as Record
+from byhand.engine.interpreter import interpreting as interpreting
+from byhand.engine.interpreter import no_grad as no_grad
+from byhand.engine.interpreter import scope as scope
+from byhand.engine.tensor import Node as Node
+from byhand.engine.tensor import Tensor as Tensor
+from byhand.engine.terms import Term as Term

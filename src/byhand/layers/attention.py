@@ -1,4 +1,4 @@
-"""Self-attention, and what it asks of a cache of keys and values."""
+"""Self-attention, and the key-value cache that it reads."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from byhand.engine import Tensor
 from byhand.equations import causal_self_attention
 from byhand.layers.parameter import Parameter, Tree, residual_std, weight, zeros
 
-Extend = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # new keys and values to all of them
+Extend = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # new keys and values -> all keys and values
 
 
 class Cache(Protocol):
-    """Keys and values of earlier positions, kept for each layer in the shape that its attention has (`cache_shape`).
+    """Keys and values of earlier positions, for each layer in the shape of its attention (`cache_shape`).
 
-    length  how many positions it holds: an integer, or an integer scalar array. It is data: what is traced or
-            compiled for one position serves all
+    length  number of positions: an integer, or an integer scalar array. It is data: one trace serves all positions
     """
 
     @property
@@ -31,42 +30,33 @@ class Cache(Protocol):
         ...
 
     def advance(self, n: int) -> None:
-        """Count n more positions, once every layer has stored them."""
+        """Count n more positions, after every layer has stored them."""
         ...
 
 
 @dataclass(frozen=True)
 class SelfAttention:
-    """Every position mixes the values of the positions that it attends to, in each head for itself."""
+    """In each head, every position mixes the values of the positions that it attends to."""
 
-    width: int
-    n_heads: int
-    causal: bool
-    out_std: float
-
-    @classmethod
-    def of(cls, config: ModelConfig) -> SelfAttention:
-        """Return the attention of this config."""
-        return cls(config.d_model, config.n_heads, config.causal, residual_std(config.n_layers))
+    config: ModelConfig
 
     @property
     def cache_shape(self) -> tuple[int, int]:
-        """The heads H and the width D of the keys, and of the values, that a cache keeps for each position."""
-        return self.n_heads, self.width // self.n_heads
+        """(H, D): a cache keeps H keys and H values of width D for each position."""
+        return self.config.n_heads, self.config.head_width
 
     def parameters(self) -> dict[str, Parameter]:
         """Return the packed projection to queries, keys and values, and the output projection."""
-        c = self.width
+        c = self.config.d_model
         return {
             "w_qkv": weight(c, 3 * c),
             "b_qkv": zeros(3 * c),
-            "w_proj": weight(c, c, std=self.out_std),
+            "w_proj": weight(c, c, std=residual_std(self.config.n_layers)),
             "b_proj": zeros(c),
         }
 
     def apply(self, p: Tree, x: Tensor, extend: Extend | None = None) -> Tensor:
-        """Return what attention adds to the stream, (B, T, C); `extend` puts a cache's positions in front."""
+        """Return what attention adds to the stream, (B, T, C); `extend` prepends the positions of a cache."""
         weights = (p["w_qkv"], p["b_qkv"], p["w_proj"], p["b_proj"])
-        return causal_self_attention(
-            x, *weights, n_heads=self.n_heads, causal=self.causal, extend=extend, name="attn"
-        )
+        heads, causal = self.config.n_heads, self.config.causal
+        return causal_self_attention(x, *weights, n_heads=heads, causal=causal, extend=extend, name="attn")

@@ -15,7 +15,7 @@ from byhand.layers.parameter import Tree
 
 @dataclass(frozen=True)
 class Block:
-    """Two sublayers with a norm each: before the sublayer (`pre_norm`), or after the sum."""
+    """Two sublayers with a norm each: before the sublayer, or after the sum."""
 
     norm: Norm
     attention: SelfAttention
@@ -25,7 +25,7 @@ class Block:
     @classmethod
     def of(cls, config: ModelConfig) -> Block:
         """Return the block of this config."""
-        return cls(norm_of(config), SelfAttention.of(config), MLP.of(config), config.norm_position == "pre")
+        return cls(norm_of(config), SelfAttention(config), MLP(config), config.norm_position == "pre")
 
     def parameters(self) -> Tree:
         """Return the parameters of the layers inside, in the order in which data meets them with pre-norm."""

@@ -1,4 +1,4 @@
-"""The embeddings: a vector for each token, and one for each position."""
+"""Embeddings: a vector for each token, and one for each position."""
 
 from __future__ import annotations
 
@@ -15,17 +15,11 @@ from byhand.layers.parameter import Parameter, Tree, weight
 class TokenEmbedding:
     """A table with a row for each token."""
 
-    vocab_size: int
-    width: int
-
-    @classmethod
-    def of(cls, config: ModelConfig) -> TokenEmbedding:
-        """Return the token embedding of this config."""
-        return cls(config.vocab_size, config.d_model)
+    config: ModelConfig
 
     def parameters(self) -> dict[str, Parameter]:
         """Return the table (V, C)."""
-        return {"wte": weight(self.vocab_size, self.width)}
+        return {"wte": weight(self.config.vocab_size, self.config.d_model)}
 
     def apply(self, p: Tree, tokens: Any) -> Tensor:
         """Return the rows of tokens (B, T)."""
@@ -36,19 +30,13 @@ class TokenEmbedding:
 class PositionEmbedding:
     """A learned table with a row for each position."""
 
-    seq_len: int
-    width: int
-
-    @classmethod
-    def of(cls, config: ModelConfig) -> PositionEmbedding:
-        """Return the position embedding of this config."""
-        return cls(config.seq_len, config.d_model)
+    config: ModelConfig
 
     def parameters(self) -> dict[str, Parameter]:
         """Return the table (seq_len, C)."""
-        return {"wpe": weight(self.seq_len, self.width)}
+        return {"wpe": weight(self.config.seq_len, self.config.d_model)}
 
     def apply(self, p: Tree, x: Tensor, start: Any = None) -> Tensor:
-        """Add the rows from `start` on, the number of positions before (None: no cache) to x (B, T, C)."""
+        """Add rows start, start + 1, ... to x (B, T, C); start is the length of the cache, None without one."""
         before = () if start is None else (start,)
         return add_positional(x, p["wpe"], *before, name="x")

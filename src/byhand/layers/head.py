@@ -14,22 +14,15 @@ from byhand.layers.parameter import Parameter, Tree, weight, zeros
 class LMHead:
     """A linear layer; tied, its weight is the token embedding, transposed."""
 
-    width: int
-    vocab_size: int
-    bias: bool
-    tied: bool
-
-    @classmethod
-    def of(cls, config: ModelConfig) -> LMHead:
-        """Return the head of this config."""
-        return cls(config.d_model, config.vocab_size, config.lm_head_bias, config.tied_embeddings)
+    config: ModelConfig
 
     def parameters(self) -> dict[str, Parameter]:
         """Return the weight unless it is tied, and the bias if there is one."""
-        w = {} if self.tied else {"w": weight(self.width, self.vocab_size)}
-        return w | ({"b": zeros(self.vocab_size)} if self.bias else {})
+        width, vocab_size = self.config.d_model, self.config.vocab_size
+        w = {} if self.config.tied_embeddings else {"w": weight(width, vocab_size)}
+        return w | ({"b": zeros(vocab_size)} if self.config.lm_head_bias else {})
 
     def apply(self, p: Tree, x: Tensor, table: Tensor) -> Tensor:
         """Return logits (B, T, V) for x (B, T, C); `table` is the token embedding (V, C)."""
-        w = transpose(table) if self.tied else p["w"]
-        return linear(x, w, *([p["b"]] if self.bias else []), name="logits")
+        w = transpose(table) if self.config.tied_embeddings else p["w"]
+        return linear(x, w, *([p["b"]] if self.config.lm_head_bias else []), name="logits")

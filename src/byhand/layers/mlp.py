@@ -1,4 +1,4 @@
-"""The MLP (feed-forward network): widen, apply the activation, narrow; every position for itself."""
+"""The MLP (feed-forward network): widen, apply the activation, narrow, at each position."""
 
 from __future__ import annotations
 
@@ -14,28 +14,21 @@ from byhand.layers.parameter import Parameter, Tree, residual_std, weight, zeros
 class MLP:
     """Two linear layers around an activation: any equation that is registered with this role."""
 
-    width: int
-    inner: int
-    activation: str
-    out_std: float
-
-    @classmethod
-    def of(cls, config: ModelConfig) -> MLP:
-        """Return the MLP of this config."""
-        return cls(config.d_model, config.ff_width, config.activation, residual_std(config.n_layers))
+    config: ModelConfig
 
     def parameters(self) -> dict[str, Parameter]:
         """Return weight and bias of both linear layers."""
+        width, inner = self.config.d_model, self.config.ff_width
         return {
-            "w_fc": weight(self.width, self.inner),
-            "b_fc": zeros(self.inner),
-            "w_out": weight(self.inner, self.width, std=self.out_std),
-            "b_out": zeros(self.width),
+            "w_fc": weight(width, inner),
+            "b_fc": zeros(inner),
+            "w_out": weight(inner, width, std=residual_std(self.config.n_layers)),
+            "b_out": zeros(width),
         }
 
     def apply(self, p: Tree, x: Tensor) -> Tensor:
         """Return what the MLP adds to the stream, (B, T, C)."""
-        activation = registry[self.activation]
+        activation = registry[self.config.activation]
         with scope("mlp"):
             pre = linear(x, p["w_fc"], p["b_fc"], name="pre")
             return linear(activation(pre, name="act"), p["w_out"], p["b_out"], name="out")

@@ -1,4 +1,4 @@
-"""Norms: each keeps the vectors that a sublayer reads at one scale."""
+"""Norms: they bring the vectors that a sublayer reads to one scale."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EPS = 1e-5
 
 
 class Norm(Protocol):
-    """What a block asks of its norms."""
+    """A norm, as a block uses it."""
 
     def parameters(self) -> dict[str, Parameter]:
         """Return the norm's parameters by name."""
@@ -27,23 +27,18 @@ class Norm(Protocol):
 
 @dataclass(frozen=True)
 class LayerNorm:
-    """Mean 0 and variance 1; `affine` adds a learned gain and bias."""
+    """Mean 0 and variance 1; `norm_affine` adds a learned gain and bias."""
 
-    width: int
-    affine: bool
-
-    @classmethod
-    def of(cls, config: ModelConfig) -> LayerNorm:
-        """Return the LayerNorm of this config."""
-        return cls(config.d_model, config.norm_affine)
+    config: ModelConfig
 
     def parameters(self) -> dict[str, Parameter]:
         """Return gain and bias (C,), or nothing."""
-        return {"gain": ones(self.width), "bias": zeros(self.width)} if self.affine else {}
+        width = self.config.d_model
+        return {"gain": ones(width), "bias": zeros(width)} if self.config.norm_affine else {}
 
     def apply(self, p: Tree, x: Tensor, name: str) -> Tensor:
         """Return x (..., C) normalised."""
-        affine = (p["gain"], p["bias"]) if self.affine else ()
+        affine = (p["gain"], p["bias"]) if self.config.norm_affine else ()
         return layer_norm(x, *affine, eps=EPS, name=name)
 
 
@@ -52,4 +47,4 @@ NORMS = {"layer": LayerNorm}
 
 def norm_of(config: ModelConfig) -> Norm:
     """Return the norm that the config chooses."""
-    return NORMS["layer"].of(config)
+    return NORMS["layer"](config)
