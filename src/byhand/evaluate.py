@@ -23,7 +23,7 @@ EVERY = 2.0  # seconds between two lines about how far it is
 ROWS = 4096  # tokens computed at once
 
 
-class Block(NamedTuple):
+class Windows(NamedTuple):
     """Windows computed together: where they start, their length, and how many of its last tokens each counts."""
 
     starts: np.ndarray
@@ -98,25 +98,25 @@ def evaluate(model: TinyGPT, text: Corpus, stride: int | None = None, runtime: s
     return Evaluation(loss, bpb, predicted, stride, choice.runtime.name, choice.why, stood_for)
 
 
-def _passes(predicted: int, window: int, stride: int) -> list[list[Block]]:
+def _passes(predicted: int, window: int, stride: int) -> list[list[Windows]]:
     """Return the windows that predict each token once: the first, those that follow, and what is left at the end."""
     if predicted <= window:
-        return [[Block(np.zeros(1, np.int64), predicted, predicted)]]
+        return [[Windows(np.zeros(1, np.int64), predicted, predicted)]]
     starts = np.arange(stride, predicted - window + 1, stride, dtype=np.int64)
     size = max(1, ROWS // window)
-    following = [Block(starts[i : i + size], window, stride) for i in range(0, len(starts), size)]
-    passes = [[Block(np.zeros(1, np.int64), window, window)], following]
+    following = [Windows(starts[i : i + size], window, stride) for i in range(0, len(starts), size)]
+    passes = [[Windows(np.zeros(1, np.int64), window, window)], following]
     # The last window ends with the text, and counts only what the one before it left.
     left = predicted - window - stride * len(starts)
-    return [*passes, [Block(np.array([predicted - window]), window, left)]] if left else passes
+    return [*passes, [Windows(np.array([predicted - window]), window, left)]] if left else passes
 
 
-def _ready(session: TrainingSession, passes: list[list[Block]]) -> TrainingSession:
+def _ready(session: TrainingSession, passes: list[list[Windows]]) -> TrainingSession:
     session.prepare([], sorted({(len(block.starts), block.length) for blocks in passes for block in blocks}))
     return session
 
 
-def _losses(session: TrainingSession, text: Corpus, blocks: list[Block]) -> Iterator[float]:
+def _losses(session: TrainingSession, text: Corpus, blocks: list[Windows]) -> Iterator[float]:
     """Yield the sum of each block's losses in nats."""
     said = time.monotonic()
     for i, block in enumerate(blocks):

@@ -54,7 +54,7 @@ def test_bytes_are_the_text_itself(text, cache):
 @pytest.mark.parametrize("small_blocks", [False, True])
 def test_tokens_are_those_of_the_whole_text_and_kept(text, cache, encoded, monkeypatch, small_blocks):
     if small_blocks:
-        monkeypatch.setattr("byhand.corpus.texts.BLOCK", 7)
+        monkeypatch.setattr("byhand.corpus.text_file.BLOCK", 7)
     first, second = corpus_of(text, BPE), corpus_of(text, BPE)
     assert len(encoded) == 1
     for corpus in (first, second):

@@ -49,13 +49,14 @@ def measure(shape: Shape, threads: int = 0, blas: str = "auto", seconds: float =
         r.name: r.ends if registry[r.ends].role == "activation" else usual for r in rules_of("train") if r.reason
     }
     steps = {
-        activation: Step(shape, threads, blas, activation) for activation in dict.fromkeys([usual, *whole.values()])
+        activation: TimedPlan(shape, threads, blas, activation)
+        for activation in dict.fromkeys([usual, *whole.values()])
     }
     for name, activation in list(whole.items()):
-        steps[name] = Step(shape, threads, blas, activation, without(name))
+        steps[name] = TimedPlan(shape, threads, blas, activation, without(name))
         if steps[name].kernels == steps[activation].kernels:
             del steps[name], whole[name]
-    steps[UPDATE] = Step(shape, threads, blas)
+    steps[UPDATE] = TimedPlan(shape, threads, blas)
     steps[UPDATE].split_update()
     whole[UPDATE] = usual
     rounds = {name: _medians(times) for name, times in timed(steps, seconds).items()}
@@ -74,13 +75,13 @@ def _medians(seconds: list[float]) -> list[float]:
     return [1e3 * statistics.median(seconds[i : i + repeats]) for i in range(0, len(seconds), repeats)]
 
 
-def timed(steps: dict[str, Step], seconds: float) -> dict[str, list[float]]:
+def timed(steps: dict[str, TimedPlan], seconds: float) -> dict[str, list[float]]:
     """Return each step's seconds, by turns; as many repeats as fit."""
     once = sum(map(sum, by_turns(steps, repeats=1, rounds=1).values()))
     return by_turns(steps, max(2, round(seconds / ROUNDS / once) - 1), ROUNDS)
 
 
-class Step:
+class TimedPlan:
     """A training step by these rules, on a fixed random batch."""
 
     def __init__(

@@ -28,7 +28,7 @@ REPEATS = 3
 
 
 @dataclass(frozen=True)
-class Part:
+class StepPart:
     """What of a step is looked at: the calls that belong to it, or without `belongs` the whole step, once a token."""
 
     name: str
@@ -43,7 +43,7 @@ class Sweep:
     axis: str
     base: Shape
     sizes: tuple[int, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[StepPart, ...]
 
     @property
     def shapes(self) -> list[Shape]:
@@ -76,10 +76,10 @@ def in_a_block(call: Any) -> bool:
 def sweeps(threads: int) -> tuple[Sweep, ...]:
     """Return the sweeps; batches are multiples of the threads, so that all have the same share."""
     rows = tuple(threads * n for n in (2, 4, 8, 16, 32))
-    layers = (Part("the step"), Part("its blocks", in_a_block))
-    window = (Part("attention", is_attention), Part("the rest", lambda call: not is_attention(call)))
+    layers = (StepPart("the step"), StepPart("its blocks", in_a_block))
+    window = (StepPart("attention", is_attention), StepPart("the rest", lambda call: not is_attention(call)))
     return (
-        Sweep("batch", Shape(rows[0], 64, 128, 4, 4, 256), rows, (Part("a token", a_token=True),)),
+        Sweep("batch", Shape(rows[0], 64, 128, 4, 4, 256), rows, (StepPart("a token", a_token=True),)),
         Sweep("n_layers", Shape(6 * threads, 64, 128, 4, 4, 256), (1, 2, 4, 8), layers),
         Sweep("seq_len", Shape(rows[0], 64, 128, 4, 4, 256), (64, 128, 256, 512, 1024), window),
     )
@@ -122,7 +122,7 @@ class TimedShape:
         """Time each call of one share once more."""
         self._rounds.append(self._time())
 
-    def cost(self, part: Part) -> tuple[float, float]:
+    def cost(self, part: StepPart) -> tuple[float, float]:
         """Return a part's time, median over the rounds, and its operations."""
         belongs = np.array([part.belongs is None or part.belongs(call) for call in self._calls])
         operations = float(sum(call.flops for call, counts in zip(self._calls, belongs, strict=True) if counts))
@@ -130,7 +130,7 @@ class TimedShape:
         return (1e3 * ms / self.shape.tokens, operations / self.shape.tokens) if part.a_token else (ms, operations)
 
 
-def _curve(sweep: Sweep, part: Part, timed: list[TimedShape]) -> Curve:
+def _curve(sweep: Sweep, part: StepPart, timed: list[TimedShape]) -> Curve:
     costs, operations = zip(*(one.cost(part) for one in timed), strict=True)
     fits = exponent(sweep.sizes, costs), exponent(sweep.sizes, operations)
     return Curve(sweep.axis, part.name, sweep.sizes, costs, *fits)

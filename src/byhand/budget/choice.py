@@ -25,7 +25,7 @@ SAVING, BYTES_A_PARAMETER, BYTES_A_SECOND = 0.05, 12, 150e6  # what a save costs
 
 
 @dataclass(frozen=True)
-class Choice:
+class PlannedRun:
     """A run with its steps, and what to expect of it.
 
     candidate  what it was made from      seconds  from set-up to the last save
@@ -47,7 +47,7 @@ def choose(
     seconds: float,
     text_bytes: int,
     given: Collection[str] = (),
-) -> Choice | None:
+) -> PlannedRun | None:
     """Return the choice with the lowest expected loss, or None if not one step of any candidate fits.
 
     Of those as good as the best, it is the largest; but where the text ends some of them early, the one done first.
@@ -66,7 +66,7 @@ def choose(
 
 def _fit(
     candidate: TrainConfig, cost: Cost, seconds: float, text_bytes: int, given: Collection[str]
-) -> Choice | None:
+) -> PlannedRun | None:
     """Return the candidate with as many steps as time and text allow, or None."""
     parameters = sum(math.prod(shape) for shape in parameter_shapes(candidate.model).values())
     weights = block_weights(candidate.model)
@@ -94,7 +94,7 @@ def _fit(
     config = finished(candidate, given, steps=steps, **intervals)
     tokens = steps * config.tokens_per_step
     loss = expected_loss(weights, tokens, config.model.seq_len, text_bytes)
-    return Choice(candidate, config, once + steps * each, tokens / text_bytes, loss, steps < in_time)
+    return PlannedRun(candidate, config, once + steps * each, tokens / text_bytes, loss, steps < in_time)
 
 
 def predicted(measured: Mapping[TrainConfig, Cost]) -> Callable[[TrainConfig], Cost]:

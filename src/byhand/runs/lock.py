@@ -19,7 +19,7 @@ BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # by flock and by msvcrt.loc
 
 
 @dataclass(frozen=True)
-class Place:
+class HeldRun:
     """The folder that a process holds, known by what it is and not by its name, which others may change.
 
     identities  of the folder and of the lock's file, as `_identities` returns them
@@ -42,14 +42,14 @@ class Place:
 
 
 @contextmanager
-def locked(run: Path) -> Iterator[Place]:
+def locked(run: Path) -> Iterator[HeldRun]:
     """Hold a run folder, which exists, inside the `with` block; CheckpointError if another process holds it."""
     with _held(run) as file:
         status = os.fstat(file.fileno())
         try:
-            place = Place(run, (_identities(run)[0], (status.st_dev, status.st_ino)))
+            place = HeldRun(run, (_identities(run)[0], (status.st_dev, status.st_ino)))
         except OSError:
-            place = Place(run, ())
+            place = HeldRun(run, ())
         place.require_in_place()
         yield place
 

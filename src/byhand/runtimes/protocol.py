@@ -68,7 +68,7 @@ class Outcome(Protocol):
         ...
 
 
-class Computed(NamedTuple):
+class KnownOutcome(NamedTuple):
     """An outcome that is known when the step ends."""
 
     loss: float

@@ -20,7 +20,7 @@ SMALL = shape_of("4,8,12,2,3,17")
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_update_in_separate_passes_updates_the_same(threads):
-    whole, apart = (fusions.Step(SMALL, threads, "auto") for _ in range(2))
+    whole, apart = (fusions.TimedPlan(SMALL, threads, "auto") for _ in range(2))
     apart.split_update()
     assert len(apart.plan.calls) > len(whole.plan.calls)
     for _ in range(3):
@@ -30,20 +30,20 @@ def test_the_update_in_separate_passes_updates_the_same(threads):
 
 
 def test_what_stands_in_for_a_rule():
-    assert fusions.Step(SMALL, 1, "auto", rules=without("attention")).instead == "NumPy halves"
-    assert fusions.Step(SMALL, 1, "auto", rules=without("linear + gelu")).instead == "kernels"
+    assert fusions.TimedPlan(SMALL, 1, "auto", rules=without("attention")).instead == "NumPy halves"
+    assert fusions.TimedPlan(SMALL, 1, "auto", rules=without("linear + gelu")).instead == "kernels"
 
 
 def test_probabilities_kept_take_memory():
     wide = shape_of("4,8,12,2,3,1024")
-    kept = fusions.Step(wide, 1, "auto", rules=without("cross-entropy with its derivative"))
-    assert kept.megabytes > fusions.Step(wide, 1, "auto").megabytes
+    kept = fusions.TimedPlan(wide, 1, "auto", rules=without("cross-entropy with its derivative"))
+    assert kept.megabytes > fusions.TimedPlan(wide, 1, "auto").megabytes
 
 
 def test_some_rows_logits_at_a_time_take_less_memory():
     wide = shape_of("2,300,12,1,3,4096")
-    whole = fusions.Step(wide, 1, "auto", rules=without("LM head + cross-entropy"))
-    chunked = fusions.Step(wide, 1, "auto")
+    whole = fusions.TimedPlan(wide, 1, "auto", rules=without("LM head + cross-entropy"))
+    chunked = fusions.TimedPlan(wide, 1, "auto")
     assert chunked() == pytest.approx(whole(), rel=1e-6)
     assert whole.megabytes - chunked.megabytes > 4e-6 * 4096 * (600 - 256) * 0.9
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from byhand.bench import scaling
-from byhand.bench.scaling import Part, Sweep
+from byhand.bench.scaling import StepPart, Sweep
 from byhand.bench.shapes import Shape
 from byhand.cli.main import main
 
@@ -18,11 +18,14 @@ needs_loops = pytest.mark.skipif(
 
 
 def small(threads):
-    blocks = Part("its blocks", scaling.in_a_block)
-    window = (Part("attention", scaling.is_attention), Part("the rest", lambda call: not scaling.is_attention(call)))
+    blocks = StepPart("its blocks", scaling.in_a_block)
+    window = (
+        StepPart("attention", scaling.is_attention),
+        StepPart("the rest", lambda call: not scaling.is_attention(call)),
+    )
     return (
-        Sweep("batch", Shape(2, 8, 12, 1, 3, 17), (2, 4), (Part("a token", a_token=True),)),
-        Sweep("n_layers", Shape(2, 8, 12, 1, 3, 17), (1, 2, 4), (Part("the step"), blocks)),
+        Sweep("batch", Shape(2, 8, 12, 1, 3, 17), (2, 4), (StepPart("a token", a_token=True),)),
+        Sweep("n_layers", Shape(2, 8, 12, 1, 3, 17), (1, 2, 4), (StepPart("the step"), blocks)),
         Sweep("seq_len", Shape(2, 64, 12, 1, 3, 17), (64, 128), window),
     )
 

@@ -85,7 +85,7 @@ class Explanation:
     where: str = ""
     term: Term | None = None
     origins: tuple[Mapping[str, Any], ...] = ()
-    definitions: tuple[arithmetic.Line, ...] = ()
+    definitions: tuple[arithmetic.Definition, ...] = ()
     terms: tuple[Part, ...] = ()
     total: float = math.nan
     sources: tuple[Source, ...] = ()

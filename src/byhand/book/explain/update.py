@@ -34,11 +34,11 @@ class Clipping:
         """Whether anything is scaled."""
         return bool(self.limit) and self.norm > self.limit
 
-    def line(self, parameter: str, index: Index, whole: float, clipped: float) -> arithmetic.Line:
+    def line(self, parameter: str, index: Index, whole: float, clipped: float) -> arithmetic.Definition:
         """Return the line that makes the clipped gradient g of the whole one."""
         factor = f"{arithmetic.decimal(self.limit)} / {arithmetic.decimal(self.norm)}"
         letters = f"∂loss/∂{written(parameter, index)} × {factor}"
-        return arithmetic.Line("g", f"{letters} = {arithmetic.decimal(whole)} × {factor}", Term("g", clipped))
+        return arithmetic.Definition("g", f"{letters} = {arithmetic.decimal(whole)} × {factor}", Term("g", clipped))
 
 
 def explain_update(

@@ -11,7 +11,7 @@ from byhand.book.words.language import Words
 
 
 @dataclass(frozen=True)
-class Group(Words):
+class EquationGroup(Words):
     """A stretch of the way from bytes to a loss, and back to new weights."""
 
     key: str
@@ -25,18 +25,18 @@ class Group(Words):
 
 OTHER = "other"
 GROUPS = (
-    Group("Tokens to vectors", "从词元到向量", "tokens"),
-    Group("Normalisation and the stream", "归一化与残差流", "stream"),
-    Group("Attention", "注意力", "attention"),
-    Group("The MLP's activation", "前馈网络的激活函数", "activation"),
-    Group("Loss and learning", "损失与学习", "learning"),
-    Group("Sampling", "采样", "sampling"),
-    Group("Arithmetic on arrays", "数组运算", "arrays"),
-    Group("Other equations", "其他公式", OTHER),
+    EquationGroup("Tokens to vectors", "从词元到向量", "tokens"),
+    EquationGroup("Normalisation and the stream", "归一化与残差流", "stream"),
+    EquationGroup("Attention", "注意力", "attention"),
+    EquationGroup("The MLP's activation", "前馈网络的激活函数", "activation"),
+    EquationGroup("Loss and learning", "损失与学习", "learning"),
+    EquationGroup("Sampling", "采样", "sampling"),
+    EquationGroup("Arithmetic on arrays", "数组运算", "arrays"),
+    EquationGroup("Other equations", "其他公式", OTHER),
 )
 
 
-def groups() -> list[tuple[Group, list[str]]]:
+def groups() -> list[tuple[EquationGroup, list[str]]]:
     """Return each group that has members, with them."""
     return [(group, members) for group in GROUPS if (members := group.members())]
 

@@ -56,7 +56,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Listing:
+class Finding:
     """One answer of `where`. Pointers are `path:line`, found when they are asked for; None where there is nothing.
 
     `uses` lists every application; `wired_at` is the first of them. `plain` and `plain_derivative` are the formulas
@@ -167,17 +167,17 @@ class Listing:
         }
 
 
-def listings() -> dict[str, Listing]:
+def listings() -> dict[str, Finding]:
     """Return every listing by name: equations as data flows, then places."""
     return _listings(tuple(ENTRIES.values()))
 
 
 @lru_cache(maxsize=4)
-def _listings(entries: tuple[Entry, ...]) -> dict[str, Listing]:
+def _listings(entries: tuple[Entry, ...]) -> dict[str, Finding]:
     return {n: _equation(registry[n], ENTRIES[n]) for n in order()} | {place.name: _place(place) for place in PLACES}
 
 
-def _equation(equation: Equation | Composite, entry: Entry) -> Listing:
+def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
     name = equation.name
     composite = isinstance(equation, Composite)
     forward = equation.compose if composite else equation.forward
@@ -195,7 +195,7 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Listing:
         worked_in, tests, pages = file.with_name(f"{name}_entry.py"), f"{folder}/{test}", folder
     results = equation.results
     meaning = Words(results[0].meaning, entry.result_zh)
-    return Listing(
+    return Finding(
         name=name,
         title=Words(equation.title, entry.title_zh),
         code=(file, forward.__name__),
@@ -235,9 +235,9 @@ def _walk_back() -> tuple[Path, str]:
     return source.file_of(walk_back), walk_back.__name__
 
 
-def _place(place: Place) -> Listing:
+def _place(place: Place) -> Finding:
     path = Path(place.path)
-    return Listing(
+    return Finding(
         name=place.name,
         title=place.title,
         code=(source.PACKAGE / place.path, place.definition),

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from byhand.book.finding import formula
 from byhand.book.finding.flow import concepts
-from byhand.book.finding.index import Listing, listings
+from byhand.book.finding.index import Finding, listings
 from byhand.engine.equation import Composite, registry
 from byhand.errors import ByhandError
 
@@ -37,7 +37,7 @@ class Match:
     """A listing and how well it answers, from 0 to 1."""
 
     score: float
-    listing: Listing
+    listing: Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def _phrases() -> tuple[_Phrase, ...]:
 
 
 @lru_cache(maxsize=4)
-def _phrases_of(known: tuple[Listing, ...]) -> tuple[_Phrase, ...]:
+def _phrases_of(known: tuple[Finding, ...]) -> tuple[_Phrase, ...]:
     found: dict[tuple[str, str], float] = {}
 
     def add(text: str, listing: str, weight: float) -> None:
@@ -163,7 +163,7 @@ def _within(part: str, whole: str) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _formulas(known: tuple[Listing, ...]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+def _formulas(known: tuple[Finding, ...]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     found = []
     for listing in known:
         name = listing.name

@@ -20,7 +20,7 @@ _SKIPPED = Term("…", 0.0)  # what stands between the first parts of a long sum
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Definition:
     """What a label stands for: its arithmetic with numbers, and its value."""
 
     label: str
@@ -54,12 +54,12 @@ def expression(term: Term, leaf: Leaf = number, long: int = LONG) -> str:
     return _write(term, leaf, long, top=True)[0]
 
 
-def definitions(term: Term, leaf: Leaf = number, long: int = LONG) -> list[Line]:
+def definitions(term: Term, leaf: Leaf = number, long: int = LONG) -> list[Definition]:
     """Return a line for every labelled part below a term, the innermost first, each once."""
-    found: dict[tuple[str, float], Line] = {}
+    found: dict[tuple[str, float], Definition] = {}
     for part in _below(term):
         if part is not term and part.parts and part.label and (part.label, part.value) not in found:
-            found[part.label, part.value] = Line(part.label, expression(part, leaf, long), part)
+            found[part.label, part.value] = Definition(part.label, expression(part, leaf, long), part)
     return list(found.values())
 
 

@@ -18,7 +18,7 @@ from byhand.cli.terminal.shown import quoted
 from byhand.errors import ByhandError
 
 if TYPE_CHECKING:
-    from byhand.book.finding.index import Listing
+    from byhand.book.finding.index import Finding
 
 WIDTH = 100
 OPTION = re.compile(r"-h|--[A-Za-z][\w-]*(=.*)?", re.DOTALL)
@@ -121,7 +121,7 @@ def _overview(lang: str) -> str:
     return "\n".join(lines)
 
 
-def _answer(listing: Listing, lang: str) -> str:
+def _answer(listing: Finding, lang: str) -> str:
     title = listing.title
     other = f"  {title.en}" if title.said(lang) != title.en else ""
     lines = [f"{title.said(lang)}  ({listing.name}){other}"]
@@ -152,7 +152,7 @@ def _under(label: str, values: Iterable[str]) -> list[tuple[str, str]]:
     return [(label if i == 0 else "", value) for i, value in enumerate(values)]
 
 
-def _settings(listing: Listing, lang: str) -> str:
+def _settings(listing: Finding, lang: str) -> str:
     """Return the equation's settings, each with its symbol where that is another."""
     from byhand.book.words.plain_math import plain as written
 

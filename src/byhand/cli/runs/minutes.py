@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from byhand.budget.choice import Choice, choose, predicted
+from byhand.budget.choice import PlannedRun, choose, predicted
 from byhand.budget.expectation import Range, expected_range
 from byhand.budget.n_grams import n_gram_losses
 from byhand.budget.probe import LEAST_STEPS, Cost, measure, warm_up
@@ -90,7 +90,7 @@ def planned(base: TrainConfig, given: Collection[str], text: Corpus, minutes: fl
     return choice.config, Promise(seconds, expected.loss)
 
 
-def _probed(base: TrainConfig, given: Collection[str], text: Corpus, budget: float) -> tuple[Choice, Cost]:
+def _probed(base: TrainConfig, given: Collection[str], text: Corpus, budget: float) -> tuple[PlannedRun, Cost]:
     """Time the best guess and the shape above it, until with these known the guess stays; return it and its cost."""
     train, val = text.split(base.data.val_fraction, 1)
     longest = 2 ** int(math.log2(max(2, min(len(train), len(val))) - 1))  # a window is one byte longer
@@ -118,7 +118,7 @@ def _probed(base: TrainConfig, given: Collection[str], text: Corpus, budget: flo
         guess = near[0]
 
 
-def _say(choice: Choice, cost: Cost, expected: Range, seconds: float) -> None:
+def _say(choice: PlannedRun, cost: Cost, expected: Range, seconds: float) -> None:
     """Say what was measured, chosen and is expected, in three lines."""
     config, m = choice.config, choice.config.model
     end = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds - elapsed()))

@@ -32,7 +32,7 @@ from byhand.errors import CheckpointError, ConfigError, DataError, reason
 from byhand.files import run_folder, writing
 from byhand.memory import require_room
 from byhand.runs import checkpoint, metrics
-from byhand.runs.lock import Place, locked
+from byhand.runs.lock import HeldRun, locked
 from byhand.runtimes.numpy import keep_pages
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
@@ -155,7 +155,11 @@ def _text_of(start: checkpoint.Checkpoint, run: Path, moved: str | None) -> Path
 
 
 def _train(
-    config: TrainConfig, text: Text, place: Place, start: checkpoint.Checkpoint | None, promise: Promise | None = None
+    config: TrainConfig,
+    text: Text,
+    place: HeldRun,
+    start: checkpoint.Checkpoint | None,
+    promise: Promise | None = None,
 ) -> int:
     """Train to the end or to the first signal; save, and say how to go on."""
     run = place.run
@@ -236,7 +240,7 @@ def _stored(text: Text, run: Path) -> Text:
 
 
 @contextmanager
-def _saving(trainer: Trainer, place: Place) -> Iterator[None]:
+def _saving(trainer: Trainer, place: HeldRun) -> Iterator[None]:
     """Save the last step before a text that changed ends the run: no byte of the changed text was trained on."""
     begun = trainer.step
     try:

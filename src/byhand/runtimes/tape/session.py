@@ -12,7 +12,7 @@ from byhand.engine import no_grad
 from byhand.equations import cross_entropy
 from byhand.errors import ConfigError, DataError
 from byhand.host import token_array
-from byhand.runtimes.protocol import Batch, Computed, Shape, State, state_of
+from byhand.runtimes.protocol import Batch, KnownOutcome, Shape, State, state_of
 
 
 class TapeSession:
@@ -24,7 +24,7 @@ class TapeSession:
         self.model = model
         self.optimizer = optimizer
 
-    def step(self, batches: Sequence[Batch], max_norm: float) -> Computed:
+    def step(self, batches: Sequence[Batch], max_norm: float) -> KnownOutcome:
         """Make one update; see `TrainingSession`."""
         if self.optimizer is None:
             raise ConfigError("this session was made without an optimizer, so it cannot make a step.")
@@ -42,10 +42,10 @@ class TapeSession:
                 loss, weight = self.model.loss(tokens, targets), tokens.size / total
                 losses.append(loss.item() * weight)
                 if not math.isfinite(losses[-1]):
-                    return Computed(losses[-1], math.nan)
+                    return KnownOutcome(losses[-1], math.nan)
                 loss.backward(weight)
             norm = self.optimizer.clipped_step(parameters, max_norm)
-        return Computed(math.fsum(losses), norm)
+        return KnownOutcome(math.fsum(losses), norm)
 
     def loss(self, tokens: Any, targets: Any, counted: int | None = None) -> float:
         """Return the mean loss of a batch, or of the last `counted` targets of its rows, without recording."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from byhand.book.finding import flow, index, source
-from byhand.book.finding.index import Listing
+from byhand.book.finding.index import Finding
 from byhand.book.pages.blocks.markdown import block, display, inline, link, link_equation, table
 from byhand.book.words.language import COLON, COMMA, PAGE, Words
 from byhand.book.words.plain_math import translated
@@ -40,7 +40,7 @@ def reference(page: Path, lang: str, stem: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _symbols(listing: Listing, lang: str) -> str:
+def _symbols(listing: Finding, lang: str) -> str:
     rows = [
         (inline(row.latex), f"`{row.name}`", f"`{row.shape_said(lang)}`", row.meaning.said(lang))
         for row in listing.symbols
@@ -48,7 +48,7 @@ def _symbols(listing: Listing, lang: str) -> str:
     return table(Words("Symbol|In code|Shape|Meaning", "符号|代码中|形状|含义").said(lang).split("|"), rows)
 
 
-def _settings(listing: Listing, lang: str) -> str:
+def _settings(listing: Finding, lang: str) -> str:
     shown = []
     for setting in listing.settings:
         symbol = listing.setting_symbol(setting)
@@ -56,7 +56,7 @@ def _settings(listing: Listing, lang: str) -> str:
     return Words("Settings: ", "设置：").said(lang) + COMMA.said(lang).join(shown) if shown else ""
 
 
-def _places(page: Path, listing: Listing, lang: str) -> str:
+def _places(page: Path, listing: Finding, lang: str) -> str:
     terms = getattr(registry[listing.name], "terms", None)
     rows = [
         (Words("forward", "前向"), link(page, listing.forward)),

@@ -93,7 +93,7 @@ def _from_processes(kernels: list[str]) -> Iterator[tuple[str, bytes]]:
     waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
     for name in ordered:
         waiting.put(name)
-    answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[Reply] = queue.SimpleQueue()
     compilers: list[Compiler] = []
     left, failed = len(ordered), set[str]()
     try:
@@ -124,7 +124,7 @@ def _from_processes(kernels: list[str]) -> Iterator[tuple[str, bytes]]:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     """A kernel's object code; or none, why, and whether the compiling process died of it."""
 
     name: str
@@ -136,7 +136,7 @@ class Answer:
 class Compiler:
     """A compiling process, and the thread that hands it one name after the other until none is left."""
 
-    def __init__(self, waiting: queue.SimpleQueue[str], answers: queue.SimpleQueue[Answer]) -> None:
+    def __init__(self, waiting: queue.SimpleQueue[str], answers: queue.SimpleQueue[Reply]) -> None:
         self._waiting, self._answers = waiting, answers
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process)
         self.process = self._started()
@@ -166,13 +166,13 @@ class Compiler:
                 break
             code, _ = machine_code.read(name)  # another start may have made it meanwhile
             try:
-                answer = Answer(name, code) if code else self._answer(name)
+                answer = Reply(name, code) if code else self._answer(name)
             except (OSError, ValueError):
-                self._answers.put(Answer(name, b"", self._last_words(), died=True))
+                self._answers.put(Reply(name, b"", self._last_words(), died=True))
                 return
             self._answers.put(answer)
 
-    def _answer(self, name: str) -> Answer:
+    def _answer(self, name: str) -> Reply:
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.write(f"{name}\n".encode())
@@ -182,7 +182,7 @@ class Compiler:
             if not line:
                 raise OSError("the process ended")
         size, _, why = line.removeprefix(READY).decode(errors="replace").partition(" ")
-        return Answer(name, _exactly(self.process.stdout, int(size)), why.strip())
+        return Reply(name, _exactly(self.process.stdout, int(size)), why.strip())
 
     def _last_words(self) -> str:
         """Return the last line of a dead process, or how it ended."""

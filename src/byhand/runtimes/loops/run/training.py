@@ -26,7 +26,7 @@ from byhand.runtimes.loops.machine.native import yield_address
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.replay import Resources, ready_for, replay
 from byhand.runtimes.loops.run.thread_team import ThreadTeam, team_size
-from byhand.runtimes.protocol import Batch, Computed, Shape, State, state_of
+from byhand.runtimes.protocol import Batch, KnownOutcome, Shape, State, state_of
 
 
 class Model(Protocol):
@@ -100,7 +100,7 @@ class LoopsSession:
         # may leave an update applied in part.
         self.times: list[int] | None = None
 
-    def step(self, batches: Sequence[Batch], max_norm: float = 0.0) -> Computed:
+    def step(self, batches: Sequence[Batch], max_norm: float = 0.0) -> KnownOutcome:
         """Make one update from micro-batches (tokens, targets), each (B, T); return mean loss and gradient norm.
 
         The mean is over all tokens, whatever the shapes of the micro-batches. The update is the optimizer's with its
@@ -132,7 +132,7 @@ class LoopsSession:
                 optimizer.t = done + int(c[controls.APPLIED])
         finally:
             optimizer.t = done + int(c[controls.APPLIED])  # an interrupt may have come before the line above
-        return Computed(self._loss(), float(c[controls.NORM]))
+        return KnownOutcome(self._loss(), float(c[controls.NORM]))
 
     def _compute_and_update(self, work: list[tuple[Plan, tuple[np.ndarray, np.ndarray]]], widest: Plan) -> None:
         """Replay the micro-batches, and the update over as many shares as the widest plan has written."""
