@@ -3,7 +3,6 @@
 from byhand.book.entries.contract import Entry, Worked
 from byhand.book.practice.edits import cotangent, first
 from byhand.book.words.glossary import Concept
-from byhand.book.words.language import Words
 from byhand.engine.terms import function
 
 worked = Worked(
@@ -11,10 +10,8 @@ worked = Worked(
     result=["log(3/2)", "log(2)", "log(3)"],
     d_result=[3, 2, 3],
     gradients={"x": [1, 1, 2]},
-    note=Words(
-        "The difference of the outer two is log 2: softplus(x) - softplus(-x) = x.",
-        "两端之差为 log 2，因为 softplus(x) - softplus(-x) = x。",
-    ),
+    note="The difference of the outer two is log 2: softplus(x) - softplus(-x) = x.",
+    note_zh="两端之差为 log 2，因为 softplus(x) - softplus(-x) = x。",
 )
 
 entry = Entry(

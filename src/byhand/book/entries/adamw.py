@@ -2,7 +2,6 @@
 
 from byhand.book.entries.contract import Entry, Worked
 from byhand.book.practice.edits import Asked, Slips, first, nth, of_input, rest, within
-from byhand.book.words.language import Words
 from byhand.engine.terms import Term, number, product, total
 
 worked = Worked(
@@ -17,10 +16,8 @@ worked = Worked(
         "v": ["99/80", "-99/5"],
         "lr": "1/10",
     },
-    note=Words(
-        "m is 0.1 g and v is 0.01 g^2; the corrections undo both factors, so a weight moves by lr and decay.",
-        "m = 0.1 g，v = 0.01 g^2；偏差修正恰好抵消这两个系数，所以每个权重移动 lr，外加权重衰减。",
-    ),
+    note="m is 0.1 g and v is 0.01 g^2; the corrections undo both factors, so a weight moves by lr and decay.",
+    note_zh="m = 0.1 g，v = 0.01 g^2；偏差修正恰好抵消这两个系数，所以每个权重移动 lr，外加权重衰减。",
 )
 
 _undecayed = within(lambda decay, at: number(0), "wd")

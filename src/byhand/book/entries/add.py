@@ -2,17 +2,14 @@
 
 from byhand.book.entries.contract import Entry, Worked
 from byhand.book.practice.edits import negated, nth
-from byhand.book.words.language import Words
 
 worked = Worked(
     inputs={"a": [[1, 2], [3, 4]], "b": [10, 20]},
     result=[[11, 22], [13, 24]],
     d_result=[[1, 2], [3, 4]],
     gradients={"a": [[1, 2], [3, 4]], "b": [4, 6]},
-    note=Words(
-        "b was used twice, so its gradient is the sum over both rows.",
-        "b 用了两次，所以它的梯度是两行之和。",
-    ),
+    note="b was used twice, so its gradient is the sum over both rows.",
+    note_zh="b 用了两次，所以它的梯度是两行之和。",
 )
 
 entry = Entry(

@@ -16,10 +16,8 @@ worked = Worked(
         "e": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]],
         "table": [[6, 8], [10, 12], [0, 0]],
     },
-    note=Words(
-        "Both sequences of the batch use the same rows, so the table's gradient is summed over the batch.",
-        "批次中的两个序列共用同样的行，所以位置表的梯度要对批次求和。",
-    ),
+    note="Both sequences of the batch use the same rows, so the table's gradient is summed over the batch.",
+    note_zh="批次中的两个序列共用同样的行，所以位置表的梯度要对批次求和。",
 )
 
 

@@ -2,7 +2,6 @@
 
 from byhand.book.entries.contract import Entry, Worked
 from byhand.book.practice.edits import Asked, first, nth, swapped
-from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, product
 from byhand.equations import attention_scores
 
@@ -17,10 +16,8 @@ worked = Worked(
         "q": [[[["1/2", "1/2", "1/2", "1/2"], [2, 0, 1, "1/2"]]]],
         "k": [[[["1/2", 0, "1/2", 0], [0, 1, 0, 1]]]],
     },
-    note=Words(
-        "The dot product of query 0 and key 1 is 4 + 2 = 6; divided by 2 it is 3.",
-        "查询 0 与键 1 的点积是 4 + 2 = 6，除以 2 得 3。",
-    ),
+    note="The dot product of query 0 and key 1 is 4 + 2 = 6; divided by 2 it is 3.",
+    note_zh="查询 0 与键 1 的点积是 4 + 2 = 6，除以 2 得 3。",
 )
 
 

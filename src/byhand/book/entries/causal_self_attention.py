@@ -1,7 +1,6 @@
 """The matrices of the 2 x 2 matrix core with a causal mask: the first token sees only itself."""
 
 from byhand.book.entries.contract import Entry, Worked
-from byhand.book.words.language import Words
 
 P = "1/(1+exp(-1/sqrt(2)))"  # weight of token 0 for token 1
 Q = "1/(1+exp(1/sqrt(2)))"  # weight of token 1 for itself
@@ -25,10 +24,8 @@ worked = Worked(
         "w_proj": [[P, 0], [1, 0]],
         "b_proj": [1, 0],
     },
-    note=Words(
-        "Token 1 scores token 0 at 1/sqrt(2) and itself at 0; its weights are P and 1 - P.",
-        "词元 1 对词元 0 的分数是 1/sqrt(2)，对自己的分数是 0；权重分别为 P 与 1 - P。",
-    ),
+    note="Token 1 scores token 0 at 1/sqrt(2) and itself at 0; its weights are P and 1 - P.",
+    note_zh="词元 1 对词元 0 的分数是 1/sqrt(2)，对自己的分数是 0；权重分别为 P 与 1 - P。",
 )
 
 entry = Entry(

@@ -12,10 +12,8 @@ worked = Worked(
     result=[[1, 0, 0], ["1/4", "3/4", 0], ["1/8", "1/4", "5/8"]],
     d_result=[[1, 1, 1], [1, 0, 0], [0, 0, 1]],
     gradients={"scores": [[0, 0, 0], ["3/16", "-3/16", 0], ["-5/64", "-5/32", "15/64"]]},
-    note=Words(
-        "Exponentials of the last row are 1, 2 and 5, with sum 8. Every row of the gradient sums to zero.",
-        "最后一行取指数后是 1、2、5，和为 8。梯度的每一行之和都为零。",
-    ),
+    note="Exponentials of the last row are 1, 2 and 5, with sum 8. Every row of the gradient sums to zero.",
+    note_zh="最后一行取指数后是 1、2、5，和为 8。梯度的每一行之和都为零。",
 )
 
 

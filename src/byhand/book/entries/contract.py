@@ -27,14 +27,15 @@ class Worked:
     d_result   the cotangent that comes back; of the same form as the result
     gradients  what the derivative makes of it, by symbol name
     static     the equation's settings
-    note       one sentence that says what to look at
+    note       one sentence that says what to look at; `note_zh` in Chinese
     """
 
     inputs: dict[str, Numbers]
     result: Numbers
     d_result: Numbers
     gradients: dict[str, Numbers]
-    note: Words
+    note: str
+    note_zh: str
     static: dict[str, Any] = field(default_factory=dict)
 
 

@@ -2,7 +2,6 @@
 
 from byhand.book.entries.contract import Entry, Worked
 from byhand.book.practice.edits import Asked, first, negated, nth, over
-from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, ratio, total
 
 worked = Worked(
@@ -10,10 +9,8 @@ worked = Worked(
     result="(log(8/5)+log(4))/2",
     d_result=1,
     gradients={"logits": [["1/16", "1/8", "-3/16"], ["-3/8", "1/8", "1/4"]]},
-    note=Words(
-        "The gradient is the probabilities minus the one-hot targets, over N = 2; each row sums to zero.",
-        "梯度等于概率减去独热目标，再除以 N = 2；每一行之和为零。",
-    ),
+    note="The gradient is the probabilities minus the one-hot targets, over N = 2; each row sums to zero.",
+    note_zh="梯度等于概率减去独热目标，再除以 N = 2；每一行之和为零。",
 )
 
 

@@ -2,7 +2,6 @@
 
 from byhand.book.entries.contract import Entry, Worked
 from byhand.book.practice.edits import Asked, cotangent, first, nth, rest, within
-from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, product
 
 T = "tanh(sqrt(2/pi)*1.044715)"  # tanh u at x = 1
@@ -13,10 +12,8 @@ worked = Worked(
     result=[f"-(1-{T})/2", 0, f"(1+{T})/2"],
     d_result=[1, 1, 1],
     gradients={"x": [f"(1-{T})/2-{SLOPE}", "1/2", f"(1+{T})/2+{SLOPE}"]},
-    note=Words(
-        "The gates of 1 and -1 add up to one: GELU(1) + GELU(-1) = tanh u.",
-        "1 与 -1 的门之和为一，所以 GELU(1) + GELU(-1) = tanh u。",
-    ),
+    note="The gates of 1 and -1 add up to one: GELU(1) + GELU(-1) = tanh u.",
+    note_zh="1 与 -1 的门之和为一，所以 GELU(1) + GELU(-1) = tanh u。",
 )
 
 

@@ -2,7 +2,6 @@
 
 from byhand.book.entries.contract import Entry, Worked
 from byhand.book.practice.edits import Asked, first, nth, within
-from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, ratio
 
 worked = Worked(
@@ -15,10 +14,8 @@ worked = Worked(
         "gain": ["-7/5", 0, 0, 0],
         "bias": [1, 0, 0, 0],
     },
-    note=Words(
-        "The mean is 8 and the standard deviation 5. Shifting x changes nothing, so its gradient sums to 0.",
-        "均值为 8，标准差为 5。把 x 整体平移不会改变结果，所以它的梯度之和为 0。",
-    ),
+    note="The mean is 8 and the standard deviation 5. Shifting x changes nothing, so its gradient sums to 0.",
+    note_zh="均值为 8，标准差为 5。把 x 整体平移不会改变结果，所以它的梯度之和为 0。",
 )
 
 

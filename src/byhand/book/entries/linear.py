@@ -2,7 +2,6 @@
 
 from byhand.book.entries.contract import Entry, Worked
 from byhand.book.practice.edits import Asked, row_times_column, transposed, without
-from byhand.book.words.language import Words
 from byhand.engine.terms import Term, number, ratio
 
 worked = Worked(
@@ -10,10 +9,8 @@ worked = Worked(
     result=[["3/2", 2, 2], ["7/2", 4, 6]],
     d_result=[[1, 0, 0], [0, 1, 1]],
     gradients={"x": [[1, 0], [1, 2]], "weight": [[1, 3, 3], [2, 4, 4]], "bias": [1, 1, 1]},
-    note=Words(
-        "The weight's gradient is a sum over rows: each row of x meets its own row of the cotangent.",
-        "权重的梯度对各行求和：x 的每一行与对应的那一行梯度相乘。",
-    ),
+    note="The weight's gradient is a sum over rows: each row of x meets its own row of the cotangent.",
+    note_zh="权重的梯度对各行求和：x 的每一行与对应的那一行梯度相乘。",
 )
 
 

@@ -2,7 +2,6 @@
 
 from byhand.book.entries.contract import Entry, Worked
 from byhand.book.practice.edits import Asked, row_times_column, transposed
-from byhand.book.words.language import Words
 from byhand.engine.terms import Term, product
 
 worked = Worked(
@@ -10,10 +9,8 @@ worked = Worked(
     result=[[2, 1], [4, 3]],
     d_result=[[1, 0], [0, 1]],
     gradients={"a": [[0, 1], [1, 0]], "b": [[1, 3], [2, 4]]},
-    note=Words(
-        "With the identity as cotangent, the gradients are the transposes of the other factors.",
-        "当传回的梯度是单位矩阵时，每个因子的梯度就是另一个因子的转置。",
-    ),
+    note="With the identity as cotangent, the gradients are the transposes of the other factors.",
+    note_zh="当传回的梯度是单位矩阵时，每个因子的梯度就是另一个因子的转置。",
 )
 
 

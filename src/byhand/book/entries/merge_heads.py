@@ -1,17 +1,14 @@
 """Two heads of width 2, laid side by side for each position."""
 
 from byhand.book.entries.contract import Entry, Worked
-from byhand.book.words.language import Words
 
 worked = Worked(
     inputs={"x": [[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]]},
     result=[[[1, 2, 5, 6], [3, 4, 7, 8]]],
     d_result=[[[1, 2, 3, 4], [5, 6, 7, 8]]],
     gradients={"x": [[[[1, 2], [5, 6]], [[3, 4], [7, 8]]]]},
-    note=Words(
-        "Position 0 takes the first row of each head. In memory the numbers move: this is no mere reshape.",
-        "位置 0 取每个头的第一行。数在内存中的次序变了：这不只是一次变形。",
-    ),
+    note="Position 0 takes the first row of each head. In memory the numbers move: this is no mere reshape.",
+    note_zh="位置 0 取每个头的第一行。数在内存中的次序变了：这不只是一次变形。",
 )
 
 entry = Entry(

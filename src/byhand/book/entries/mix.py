@@ -2,7 +2,6 @@
 
 from byhand.book.entries.contract import Entry, Worked
 from byhand.book.practice.edits import Asked, row_times_column, transposed
-from byhand.book.words.language import Words
 from byhand.engine.terms import Term, number, ratio, total
 
 worked = Worked(
@@ -10,10 +9,8 @@ worked = Worked(
     result=[[[[4, 0], [1, 6]]]],
     d_result=[[[[1, 0], [0, 1]]]],
     gradients={"weights": [[[[4, 0], [0, 8]]]], "v": [[[[1, "1/4"], [0, "3/4"]]]]},
-    note=Words(
-        "Each result row lies between the value rows; a value's gradient is weighted as the value was.",
-        "结果的每一行都在各个值之间；值的梯度用同样的权重加权。",
-    ),
+    note="Each result row lies between the value rows; a value's gradient is weighted as the value was.",
+    note_zh="结果的每一行都在各个值之间；值的梯度用同样的权重加权。",
 )
 
 

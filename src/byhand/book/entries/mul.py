@@ -1,7 +1,6 @@
 """A row scales both rows of a matrix."""
 
 from byhand.book.entries.contract import Entry, Worked
-from byhand.book.words.language import Words
 from byhand.engine.terms import total
 
 worked = Worked(
@@ -9,10 +8,8 @@ worked = Worked(
     result=[[10, 1], [30, 2]],
     d_result=[[1, 1], [1, 1]],
     gradients={"a": [[10, "1/2"], [10, "1/2"]], "b": [4, 6]},
-    note=Words(
-        "Each factor's gradient is the other factor; b was used twice, so its gradient is a sum.",
-        "每个因子的梯度是另一个因子；b 用了两次，所以梯度要相加。",
-    ),
+    note="Each factor's gradient is the other factor; b was used twice, so its gradient is a sum.",
+    note_zh="每个因子的梯度是另一个因子；b 用了两次，所以梯度要相加。",
 )
 
 entry = Entry(

@@ -2,17 +2,14 @@
 
 from byhand.book.entries.contract import Entry, Worked
 from byhand.book.practice.edits import cotangent, first, negated
-from byhand.book.words.language import Words
 
 worked = Worked(
     inputs={"x": [-2, 0, 3]},
     result=[0, 0, 3],
     d_result=[5, 5, 5],
     gradients={"x": [0, 0, 5]},
-    note=Words(
-        "At exactly zero there is no derivative; the convention is 0.",
-        "在零点处导数不存在，按约定取 0。",
-    ),
+    note="At exactly zero there is no derivative; the convention is 0.",
+    note_zh="在零点处导数不存在，按约定取 0。",
 )
 
 entry = Entry(

@@ -2,7 +2,6 @@
 
 from byhand.book.entries.contract import Entry, Worked
 from byhand.book.practice.edits import over, without
-from byhand.book.words.language import Words
 from byhand.engine.terms import number
 
 worked = Worked(
@@ -10,10 +9,8 @@ worked = Worked(
     result=[["3/2", "3/2", 3]],
     d_result=[[1, 2, 3]],
     gradients={"x": [[1, 2, 3]], "a": [[1, 2, 3]]},
-    note=Words(
-        "The same cotangent goes to the stream and to the sublayer: nothing is divided between them.",
-        "同一份梯度原样传给残差流和子层，而不是在两者之间分摊。",
-    ),
+    note="The same cotangent goes to the stream and to the sublayer: nothing is divided between them.",
+    note_zh="同一份梯度原样传给残差流和子层，而不是在两者之间分摊。",
 )
 
 entry = Entry(

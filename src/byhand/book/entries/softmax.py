@@ -2,7 +2,6 @@
 
 from byhand.book.entries.contract import Entry, Worked
 from byhand.book.practice.edits import Asked, negated
-from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, product, ratio, total
 from byhand.equations.softmax import softmax_terms
 
@@ -11,10 +10,8 @@ worked = Worked(
     result=["1/8", "1/4", "5/8"],
     d_result=[8, 0, 0],
     gradients={"x": ["7/8", "-1/4", "-5/8"]},
-    note=Words(
-        "Raising one score takes weight from all the others, in proportion to what they have.",
-        "提高一个分数，会按比例从其余各项那里取走权重。",
-    ),
+    note="Raising one score takes weight from all the others, in proportion to what they have.",
+    note_zh="提高一个分数，会按比例从其余各项那里取走权重。",
 )
 
 

@@ -1,7 +1,6 @@
 """Two heads of width 1: columns 0-1 are queries, 2-3 keys, 4-5 values."""
 
 from byhand.book.entries.contract import Entry, Worked
-from byhand.book.words.language import Words
 
 worked = Worked(
     inputs={"x": [[[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]]]},
@@ -17,10 +16,8 @@ worked = Worked(
         [[[[9], [10]], [[11], [12]]]],
     ),
     gradients={"x": [[[1, 3, 5, 7, 9, 11], [2, 4, 6, 8, 10, 12]]]},
-    note=Words(
-        "Head 1 of the keys reads column 3 = C + h D + d with C = 2, h = 1, D = 1, d = 0.",
-        "第 1 个头的键读取第 3 列：C + hD + d，其中 C = 2、h = 1、D = 1、d = 0。",
-    ),
+    note="Head 1 of the keys reads column 3 = C + h D + d with C = 2, h = 1, D = 1, d = 0.",
+    note_zh="第 1 个头的键读取第 3 列：C + hD + d，其中 C = 2、h = 1、D = 1、d = 0。",
 )
 
 entry = Entry(

@@ -2,7 +2,6 @@
 
 from byhand.book.entries.contract import Entry, Worked
 from byhand.book.practice.edits import Asked, negated
-from byhand.book.words.language import Words
 from byhand.engine.terms import Term, product, total
 
 worked = Worked(
@@ -11,10 +10,8 @@ worked = Worked(
     result=[1, "1/2", 0, "-1/2"],
     d_result=[2, 4, 6, 8],
     gradients={"logits": [1, 2, 3, 4]},
-    note=Words(
-        "Halved differences mean a flatter distribution: e^(1/2) instead of e^1 from one token to the next.",
-        "差距减半，分布就更平缓：相邻词元之间的比值从 e^1 变成 e^(1/2)。",
-    ),
+    note="Halved differences mean a flatter distribution: e^(1/2) instead of e^1 from one token to the next.",
+    note_zh="差距减半，分布就更平缓：相邻词元之间的比值从 e^1 变成 e^(1/2)。",
 )
 
 

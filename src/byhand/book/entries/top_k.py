@@ -1,7 +1,6 @@
 """The two largest of four logits stay."""
 
 from byhand.book.entries.contract import Entry, Worked
-from byhand.book.words.language import Words
 from byhand.engine.terms import number
 
 worked = Worked(
@@ -10,10 +9,8 @@ worked = Worked(
     result=[2, 1, "-inf", "-inf"],
     d_result=[1, 2, 3, 4],
     gradients={"logits": [1, 2, 0, 0]},
-    note=Words(
-        "What is dropped gets minus infinity: its probability is exactly zero, and so is its gradient.",
-        "被去掉的变成负无穷：概率恰好为零，梯度也为零。",
-    ),
+    note="What is dropped gets minus infinity: its probability is exactly zero, and so is its gradient.",
+    note_zh="被去掉的变成负无穷：概率恰好为零，梯度也为零。",
 )
 
 entry = Entry(

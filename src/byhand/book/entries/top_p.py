@@ -1,7 +1,6 @@
 """Probabilities 5/8, 1/4, 1/8: the first two are needed to reach 3/4."""
 
 from byhand.book.entries.contract import Entry, Worked
-from byhand.book.words.language import Words
 
 worked = Worked(
     inputs={"logits": ["log(5)", "log(2)", 0]},
@@ -9,10 +8,8 @@ worked = Worked(
     result=["log(5)", "log(2)", "-inf"],
     d_result=[1, 2, 3],
     gradients={"logits": [1, 2, 0]},
-    note=Words(
-        "Before the third token the sum is already 7/8, which is not below 3/4: it is dropped.",
-        "排在第三个词元之前的概率之和已是 7/8，不小于 3/4，所以去掉它。",
-    ),
+    note="Before the third token the sum is already 7/8, which is not below 3/4: it is dropped.",
+    note_zh="排在第三个词元之前的概率之和已是 7/8，不小于 3/4，所以去掉它。",
 )
 
 entry = Entry(

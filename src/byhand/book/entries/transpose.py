@@ -1,17 +1,14 @@
 """Rows become columns."""
 
 from byhand.book.entries.contract import Entry, Worked
-from byhand.book.words.language import Words
 
 worked = Worked(
     inputs={"a": [[1, 2, 3], [4, 5, 6]]},
     result=[[1, 4], [2, 5], [3, 6]],
     d_result=[[1, 2], [3, 4], [5, 6]],
     gradients={"a": [[1, 3, 5], [2, 4, 6]]},
-    note=Words(
-        "The cotangent has the result's shape 3 x 2 and goes back as 2 x 3.",
-        "传来的梯度形状是 3 × 2，与结果相同；传回去是 2 × 3。",
-    ),
+    note="The cotangent has the result's shape 3 x 2 and goes back as 2 x 3.",
+    note_zh="传来的梯度形状是 3 × 2，与结果相同；传回去是 2 × 3。",
 )
 
 entry = Entry(

@@ -239,7 +239,7 @@ def _place(place: Place) -> Finding:
     path = Path(place.path)
     return Finding(
         name=place.name,
-        title=place.title,
+        title=place,
         code=(source.PACKAGE / place.path, place.definition),
         tests=(f"tests/test_{path.stem}.py", f"tests/{path.parent}/test_{path.name}"),
         seed_names=place.seed_names,

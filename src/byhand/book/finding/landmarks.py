@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from byhand.book.words.language import Words
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+@dataclass(frozen=True)
+class Place(Words):
     """A definition in the package, its seed names, and how formulas write what it computes.
 
     `path` is its file within the package, `definition` its dotted name there.
     """
 
     name: str
-    title: Words
     path: str
     definition: str
     seed_names: tuple[str, ...] = ()
@@ -22,20 +21,20 @@ class Place:
 
 PLACES = (
     Place(
+        "Batch of next-token pairs",
+        "下一词元预测的样本批",
         "sample_batch",
-        Words("Batch of next-token pairs", "下一词元预测的样本批"),
         "corpus/dataset.py",
         "Corpus.sample_batch",
         ("data::ByteDataset::sample_batch", "data::ByteDataset"),
-        notations=(r"y_t = x_{t+1}", r"x_t = bytes[s + t]", "y_t = bytes[s + t + 1]"),
+        notations=("y_t = x_{t+1}", "x_t = bytes[s + t]", "y_t = bytes[s + t + 1]"),
     ),
+    Place("Hyperparameters of a model", "模型超参数", "config", "config.py", "ModelConfig", ("model::Config",)),
+    Place("The model and its parameters", "模型及其参数", "model", "model.py", "TinyGPT", ("model::TinyGPT",)),
     Place(
-        "config", Words("Hyperparameters of a model", "模型超参数"), "config.py", "ModelConfig", ("model::Config",)
-    ),
-    Place("model", Words("The model and its parameters", "模型及其参数"), "model.py", "TinyGPT", ("model::TinyGPT",)),
-    Place(
+        "Decoder forward pass",
+        "解码器前向传播",
         "forward_logits",
-        Words("Decoder forward pass", "解码器前向传播"),
         "model.py",
         "TinyGPT.forward_logits",
         ("model::TinyGPT::forward_logits",),
@@ -46,8 +45,9 @@ PLACES = (
         ),
     ),
     Place(
+        "Transformer block",
+        "Transformer 块",
         "block",
-        Words("Transformer block", "Transformer 块"),
         "layers/block.py",
         "Block.apply",
         notations=(
@@ -57,55 +57,46 @@ PLACES = (
         ),
     ),
     Place(
+        "Feed-forward network (MLP)",
+        "前馈网络（MLP）",
         "mlp",
-        Words("Feed-forward network (MLP)", "前馈网络（MLP）"),
         "layers/mlp.py",
         "MLP.apply",
         notations=(
             r"FF = \mathrm{MLP}(M)",
             r"F = \mathrm{GELU}(M W_{fc} + b_{fc}), FF = F W_{out} + b_{out}",
-            r"F W_{out}",
+            "F W_{out}",
             "W_2 max(0, W_1 x + b_1) + b_2",
         ),
     ),
     Place(
+        "Loss of a batch",
+        "一批样本的损失",
         "loss",
-        Words("Loss of a batch", "一批样本的损失"),
         "model.py",
         "TinyGPT.loss",
         ("model::TinyGPT::loss",),
         notations=("loss = cross_entropy(logits, y)",),
     ),
-    Place("tensor", Words("Tensor", "张量"), "engine/tensor.py", "Tensor", ("nn::Tensor",)),
-    Place("node", Words("Node of the recorded graph", "计算图的节点"), "engine/tensor.py", "Node", ("nn::Node",)),
+    Place("Tensor", "张量", "tensor", "engine/tensor.py", "Tensor", ("nn::Tensor",)),
+    Place("Node of the recorded graph", "计算图的节点", "node", "engine/tensor.py", "Node", ("nn::Node",)),
     Place(
+        "Backpropagation",
+        "反向传播",
         "backward",
-        Words("Backpropagation", "反向传播"),
         "engine/backward.py",
         "backward",
         ("nn::Tensor::backward",),
         notations=("loss.backward()", r"\frac{dL}{dx} = \frac{dL}{dy} \frac{dy}{dx}"),
     ),
-    Place(
-        "no_grad",
-        Words("Computing without recording", "不记录梯度"),
-        "engine/interpreter.py",
-        "no_grad",
-        ("GradMode",),
-    ),
-    Place("gradcheck", Words("Gradient check", "梯度检验"), "engine/gradcheck.py", "gradcheck"),
-    Place(
-        "optimizer",
-        Words("Optimizer step", "优化器的一步"),
-        "optim.py",
-        "AdamW.step",
-        notations=("opt.step(params)",),
-    ),
-    Place("learning_rate", Words("Learning-rate schedule", "学习率调度"), "optim.py", "learning_rate"),
-    Place("clip_gradients", Words("Gradient clipping", "梯度裁剪"), "optim.py", "clip_gradients"),
-    Place("train", Words("One training step", "一个训练步"), "train.py", "Trainer.update", ("train_gpt",)),
-    Place("generate", Words("Generation loop", "文本生成循环"), "generation.py", "generate", ("generate",)),
-    Place("kv_cache", Words("KV cache", "键值缓存"), "runtimes/tape/decoder.py", "KVCache"),
-    Place("save", Words("Saving a checkpoint", "保存检查点"), "runs/checkpoint.py", "save", ("ckpt::save",)),
-    Place("load", Words("Loading a checkpoint", "加载检查点"), "runs/checkpoint.py", "load", ("ckpt::load",)),
+    Place("Computing without recording", "不记录梯度", "no_grad", "engine/interpreter.py", "no_grad", ("GradMode",)),
+    Place("Gradient check", "梯度检验", "gradcheck", "engine/gradcheck.py", "gradcheck"),
+    Place("Optimizer step", "优化器的一步", "optimizer", "optim.py", "AdamW.step", notations=("opt.step(params)",)),
+    Place("Learning-rate schedule", "学习率调度", "learning_rate", "optim.py", "learning_rate"),
+    Place("Gradient clipping", "梯度裁剪", "clip_gradients", "optim.py", "clip_gradients"),
+    Place("One training step", "一个训练步", "train", "train.py", "Trainer.update", ("train_gpt",)),
+    Place("Generation loop", "文本生成循环", "generate", "generation.py", "generate", ("generate",)),
+    Place("KV cache", "键值缓存", "kv_cache", "runtimes/tape/decoder.py", "KVCache"),
+    Place("Saving a checkpoint", "保存检查点", "save", "runs/checkpoint.py", "save", ("ckpt::save",)),
+    Place("Loading a checkpoint", "加载检查点", "load", "runs/checkpoint.py", "load", ("ckpt::load",)),
 )

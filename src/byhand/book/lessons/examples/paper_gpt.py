@@ -93,7 +93,7 @@ def data_step() -> Step:
         for t in range(len(BYTES) - 1)
     )
     return Step(
-        place.title,
+        place,
         "x[t] = byte[s + t],  y[t] = byte[s + t + 1]",
         str(listings()["sample_batch"].forward),
         found,

@@ -43,7 +43,7 @@ def worked(page: Path, lang: str, stem: str) -> str:
     ]
     colon = Words(":", "：").said(lang)
     parts = [f"{words}{colon}\n\n{_equalities(lines)}" for words, lines in pairs if lines]
-    return "\n\n".join([*parts, numbers.note.said(lang), *_command(stem, lang)])
+    return "\n\n".join([*parts, Words(numbers.note, numbers.note_zh).said(lang), *_command(stem, lang)])
 
 
 def _command(stem: str, lang: str) -> list[str]:

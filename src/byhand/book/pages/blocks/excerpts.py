@@ -32,7 +32,7 @@ def places(page: Path, lang: str) -> str:
     for place in PLACES:
         where = source.definition(source.PACKAGE / place.path, place.definition)
         seeds = ", ".join(f"`{name}`" for name in place.seed_names) or "—"
-        rows.append((place.title.said(lang), f"`{place.definition}`", link(page, where), seeds))
+        rows.append((place.said(lang), f"`{place.definition}`", link(page, where), seeds))
     head = Words("What|Name|Where|In the seed program", "内容|名称|位置|在种子程序中").said(lang)
     return table(head.split("|"), rows)
 
