@@ -37,6 +37,16 @@ class Buffer:
         return math.prod(self.shape)
 
     @property
+    def width(self) -> int:
+        """The length of the last axis."""
+        return self.shape[-1]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows if all other axes are one."""
+        return math.prod(self.shape[:-1])
+
+    @property
     def words(self) -> int:
         """The float32 elements of memory that it takes: half as many for bfloat16."""
         return -(-self.size // 2) if self.dtype == "bfloat16" else self.size

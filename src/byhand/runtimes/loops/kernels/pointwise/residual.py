@@ -1,8 +1,6 @@
 """Kernels of `residual` alone, and of sums of whole arrays where two paths of the graph meet again."""
 
 # pyright: reportMissingImports=false
-from __future__ import annotations
-
 import numpy as np
 
 from byhand.runtimes.loops.lowering.builder import Builder
@@ -63,13 +61,7 @@ def backward(builder: Builder, group: Group) -> None:
         builder.join(stream, d_y, node)
 
 
-register(
-    Rule(
-        name="residual",
-        covers=("residual",),
-        kernel="add_stream",
-        stages=("train", "fill"),
-        forward=forward,
-        backward=backward,
-    )
-)
+register(Rule(
+    name="residual", covers=("residual",), kernel="add_stream", stages=("train", "fill"), forward=forward,
+    backward=backward,
+))  # fmt: skip
