@@ -58,7 +58,7 @@ def forward(builder: Builder, group: Group) -> None:
 def backward(builder: Builder, group: Group) -> None:
     """Chunk by chunk: the loss, then bias, weight and input from its cotangent."""
     x = linear.linear_node(group).inputs[0]
-    into = builder.gradient(x) if builder.wants(x) else None
+    into = builder.gradient(x) if x.requires_grad else None
     for first, count in _chunks(group):
         d = _loss(builder, group, first, count)
         linear.bias_back(builder, group, d)

@@ -53,11 +53,11 @@ def backward(builder: Builder, group: Group) -> None:
     (node,) = group.nodes
     stream, sublayer = node.inputs
     d_y = builder.cotangent(node)
-    if builder.wants(sublayer):
+    if sublayer.requires_grad:
         d_a = builder.fresh_gradient(sublayer)
         builder.emit("copy", node, 0, x=d_y, y=d_a, n=d_y.size)
         builder.join(sublayer, d_a, node)
-    if builder.wants(stream):
+    if stream.requires_grad:
         builder.join(stream, d_y, node)
 
 

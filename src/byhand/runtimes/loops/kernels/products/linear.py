@@ -123,7 +123,7 @@ def product_back(builder: Builder, group: Group, d_y: Buffer, first: int = 0, in
     d_read = builder.operand(node, d_y, id(node))
     left, right = (d_read, x_read) if stored_transposed else (x_read, d_read)
     builder.gemm(node, Product(left, right, d_weight, inner=d_y.rows, ta=True, adds=adds))
-    if builder.wants(x):
+    if x.requires_grad:
         d_x, adds = into or builder.gradient(x)
         weight_read = builder.operand(node, builder.value(weight))
         d_rows = Rows(d_x, first, d_y.rows)
