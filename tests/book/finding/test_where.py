@@ -252,11 +252,11 @@ MODELS = [{}, {"activation": "relu"}, {"causal": False}, {"tied_embeddings": Tru
 def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
     """For each equation of a group: the call for it that multiplies, else the first; the group's if it has none."""
     pytest.importorskip("numba", reason="Numba is not installed")
-    from byhand.runtimes.loops.lowering import cost
+    from byhand.runtimes.loops.lowering import fusion
     from byhand.runtimes.loops.run.training import LoopsSession
 
     calls_of: dict[str, set[str]] = {"adamw": {"adamw"}}
-    counted = cost.assign
+    counted = fusion.assign_operations
 
     def assign(nodes, ahead, back):
         counted(nodes, ahead, back)
@@ -265,7 +265,7 @@ def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
             main = max(own, key=lambda c: not c.shared)
             calls_of.setdefault(node.equation.name, set()).add(main.kernel)
 
-    monkeypatch.setattr(cost, "assign", assign)
+    monkeypatch.setattr(fusion, "assign_operations", assign)
     for settings in MODELS:
         model = TinyGPT(ModelConfig(seq_len=4, d_model=8, n_layers=1, n_heads=2, **settings))
         runtime = LoopsSession(model, AdamW(), 1, "tiles")

@@ -20,7 +20,7 @@ from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
 from byhand.runtimes.loops.lowering.ir import ADDS, Buffer, Call, Operand, Product, buffers_of, meet, place_of
 
 if TYPE_CHECKING:
-    from byhand.runtimes.loops.lowering.share import Share
+    from byhand.runtimes.loops.lowering.plan import Share
 
 
 @dataclass
@@ -76,6 +76,11 @@ class Builder:
             self.array_constants.append((self._made[key(tensor)], tensor.data))
         return self._made[key(tensor)]
 
+    @property
+    def all_constants(self) -> list[tuple[Buffer, Any]]:
+        """The buffers of numbers and arrays that no step changes, with their values."""
+        return [*((buffer, value) for value, buffer in self.constants.items()), *self.array_constants]
+
     def is_constant(self, tensor: Tensor) -> bool:
         """Return whether the tensor holds the same numbers in every step."""
         leaf = tensor.node is None and id(tensor) not in self._names and not self.graph.input_name(tensor)
@@ -100,10 +105,6 @@ class Builder:
 
     def _buffer(self, which: Any, name: str, shape: tuple[int, ...]) -> Buffer:
         return self._made.setdefault(which, Buffer(name, tuple(shape), "value"))
-
-    def wants(self, tensor: Tensor) -> bool:
-        """Return whether anybody needs the tensor's gradient."""
-        return tensor.requires_grad
 
     def cotangent(self, node: Node, index: int = 0) -> Buffer:
         """Take the finished cotangent of a node's result; zeros if nothing reached it."""
@@ -162,9 +163,9 @@ class Builder:
         self.preparations.append(Call(kernel, None, 0, operands, buffers_of(operands)))
 
     def emit_python(self, node: Node, flops: int, buffers: list[Buffer], run: Callable[[Share], None]) -> None:
-        """Append a step in Python."""
+        """Append a step in Python; `flops` are those of its matrix products."""
         touched = tuple({id(b): b for b in buffers}.values())
-        self.calls.append(Call("reference", node, flops, {}, touched, run))
+        self.calls.append(Call("reference", node, flops, {}, touched, run, shared=True))
 
     def operand(self, node: Node, buffer: Buffer, version: int = 0) -> Buffer:
         """Return what products read in the buffer's place: itself, or its copy in bfloat16, made where nobody has.

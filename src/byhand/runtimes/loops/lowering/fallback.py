@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from byhand.engine import Tensor
+from byhand.engine import Node, Tensor
 from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.cost import beside_products, matrix_products
 from byhand.runtimes.loops.lowering.ir import ADDS, Buffer, Operand
 from byhand.runtimes.loops.lowering.rules import Group, Rule
 
 if TYPE_CHECKING:
-    from byhand.runtimes.loops.lowering.share import Share
+    from byhand.runtimes.loops.lowering.plan import Share
 
 
 def forward(builder: Builder, group: Group) -> None:
@@ -34,8 +33,7 @@ def forward(builder: Builder, group: Group) -> None:
         for buffer, array in zip(results, made if isinstance(made, tuple) else (made,), strict=True):
             share.array(buffer)[...] = array
 
-    flops = matrix_products(node)[0] + beside_products(node)[0]
-    builder.emit_python(node, flops, [b for b, _ in inputs if isinstance(b, Buffer)] + results, run)
+    builder.emit_python(node, _products(node)[0], [b for b, _ in inputs if isinstance(b, Buffer)] + results, run)
 
 
 def backward(builder: Builder, group: Group) -> None:
@@ -58,10 +56,16 @@ def backward(builder: Builder, group: Group) -> None:
             if target and d is not None:
                 _put(share, *target, d)
 
-    builder.emit_python(node, matrix_products(node)[1] + beside_products(node)[1], touched, run)
+    builder.emit_python(node, _products(node)[1], touched, run)
 
 
 FALLBACK = Rule("reference", covers=(), kernel="", stages=(), forward=forward, backward=backward)
+
+
+def _products(node: Node) -> tuple[int, int]:
+    """Return the operations of an application's matrix products, forward and of the derivative."""
+    products = node.equation.products
+    return products(*(t.shape for t in node.inputs), **node.static) if products else (0, 0)
 
 
 def _given(builder: Builder, tensor: Tensor) -> Buffer | np.ndarray:

@@ -1,52 +1,33 @@
 """Generation plans: the calls of one token, and those that fill the cache, shared by threads that meet between calls.
 
-In decoding every thread runs the same calls, each on its columns, heads or streams. In filling each call's rows are
-split, so that one prompt keeps every core busy whatever BLAS multiplies. Which part of a result a thread computes
-changes no number of it, so one thread that does all parts in turn gets the same bits. A plan with steps in Python
-(equations without a kernel) is run in that way alone.
+In decoding every thread runs the same calls, each on its columns, heads or streams: a kernel divides its work by `part`
+and `parts`. In filling each call's rows are divided (a kernel's registration says which are independent), so that one
+prompt keeps every core busy whatever BLAS multiplies. A number does not depend on the thread that computes it, so one
+thread that does all parts in turn gets the same bits. A plan with steps in Python (equations without a kernel) runs
+only in that way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from byhand.engine import Node, Tensor
+from byhand.engine import Node
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.graph.record import Graph, RecordedCache, record
 from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.division import divided, in_turn, part_of
 from byhand.runtimes.loops.lowering.fallback import FALLBACK
 from byhand.runtimes.loops.lowering.fusion import emit_groups, groups_of
-from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer, Call, meet
+from byhand.runtimes.loops.lowering.ir import PART, PARTS, At, Buffer, Call, Operand, meet
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime, place_in_order
-from byhand.runtimes.loops.lowering.plan import segments
+from byhand.runtimes.loops.lowering.plan import Share, segments
 from byhand.runtimes.loops.lowering.rules import Group, Stage, rules_of
-from byhand.runtimes.loops.lowering.share import Share
-from byhand.runtimes.loops.lowering.table import IN_PYTHON
+from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.run.arena import Arena
-from byhand.runtimes.loops.run.replay import ready_for
-
-
-class Model(Protocol):
-    """What plans are recorded from."""
-
-    config: Any
-
-    def parameters(self) -> dict[str, Tensor]:
-        """Return the parameters by name."""
-        ...
-
-    def cache_shapes(self) -> list[tuple[int, int]]:
-        """Return for each block the heads and the width of the keys, and of the values, that a cache keeps."""
-        ...
-
-    def logits_of(self, tokens: Any, cache: Any = None) -> Tensor:
-        """Return logits (B, T, V) of an array of tokens that was checked."""
-        ...
+from byhand.runtimes.loops.run.replay import IN_PYTHON, OPCODES, ready_for
 
 
 @dataclass
@@ -75,14 +56,12 @@ class GenerationPlan:
 
     def write_constants(self) -> None:
         """Put the constants into the arena; needed whenever another plan has used the place."""
-        for value, buffer in self.builder.constants.items():
-            self.shares[0].array(buffer)[:] = value
-        for buffer, value in self.builder.array_constants:
+        for buffer, value in self.builder.all_constants:
             self.shares[0].array(buffer)[...] = value
 
 
 def decoding_plan(
-    model: Model,
+    model: Any,
     arena: Arena,
     inputs: Mapping[str, Buffer],
     caches: list[tuple[Buffer, Buffer]],
@@ -111,7 +90,7 @@ def decoding_plan(
 
 
 def filling_plan(
-    model: Model,
+    model: Any,
     arena: Arena,
     shape: tuple[int, int],
     caches: list[tuple[Buffer, Buffer]],
@@ -130,7 +109,7 @@ def filling_plan(
     return _placed(builder, arena, calls, start)
 
 
-def _recorded(model: Model, shape: tuple[int, int]) -> Graph:
+def _recorded(model: Any, shape: tuple[int, int]) -> Graph:
     return record(model.logits_of, RecordedCache(), tokens=np.zeros(shape, np.int64))
 
 
@@ -161,13 +140,57 @@ def _decoding_calls(call: Call, part: int, parts: int) -> list[Call]:
     return [meet(), *([call] if part == 0 else []), meet()]
 
 
+def part_of(call: Call, part: int, parts: int) -> Call | None:
+    """Return one thread's part of a call: its rows, or all if the kernel divides them itself, or nothing."""
+    if "parts" in call.operands:
+        return divided(call, parts)
+    kernel = KERNELS.get(call.kernel)
+    if kernel is None or not kernel.rows or call.operands.get("batch", 1) != 1:
+        return call if part == 0 else None
+    count = _integer(call.operands[kernel.rows])
+    low, high = part * count // parts, (part + 1) * count // parts
+    operands, touched = dict(call.operands) | {kernel.rows: high - low}, call.bytes
+    for name, stride in kernel.moves.items():
+        array = call.operands[name]
+        if array == 0:
+            continue  # a product without a start
+        operands[name] = _moved(array, low * (stride if isinstance(stride, int) else _integer(operands[stride])))
+        touched -= 4 * array.words * (count - high + low) // count if isinstance(array, Buffer) else 0
+    return replace(call, operands=operands, flops=call.flops * (high - low) // count, touched=touched)
+
+
+def divided(call: Call, parts: int) -> Call:
+    """Return the call with a thread's part of its cost, if its kernel divides the work itself."""
+    if "parts" not in call.operands:
+        return call
+    return replace(call, flops=call.flops // parts, touched=call.bytes // parts)
+
+
+def _integer(operand: Operand) -> int:
+    assert isinstance(operand, int)
+    return operand
+
+
+def _moved(operand: Operand, by: int) -> Operand:
+    if isinstance(operand, At):
+        return At(operand.buffer, operand.start + by)
+    assert isinstance(operand, Buffer)
+    return At(operand, by)
+
+
+def in_turn(tables: list[np.ndarray]) -> np.ndarray:
+    """Return the rows of all threads for one: what each does up to a barrier, thread after thread."""
+    stretches = [np.split(table, np.flatnonzero(table[:, 0] == OPCODES["barrier"])) for table in tables]
+    rows = np.concatenate([part for parts in zip(*stretches, strict=True) for part in parts])
+    return rows[rows[:, 0] != OPCODES["barrier"]]
+
+
 def _placed(
     builder: Builder, arena: Arena, calls: list[list[Call]], start: int, result: Buffer | None = None
 ) -> GenerationPlan:
     """Give every buffer its place from `start` on; "own" ones get one for each thread."""
     inputs = (b for b in _touched([*builder.calls, *builder.preparations], "input") if b.offset < 0)
-    constants = [*builder.constants.values(), *(buffer for buffer, _ in builder.array_constants)]
-    end = place_in_order([*inputs, *constants], start)
+    end = place_in_order([*inputs, *(buffer for buffer, _ in builder.all_constants)], start)
     if result is None:
         end = place_by_lifetime(builder.calls, end)
     else:  # some calls are not followed by a barrier: the next must not write where another thread still reads

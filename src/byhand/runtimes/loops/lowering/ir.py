@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from byhand.engine import Node
 
 if TYPE_CHECKING:
-    from byhand.runtimes.loops.lowering.share import Share
+    from byhand.runtimes.loops.lowering.plan import Share
 
 
 @dataclass(eq=False)
@@ -35,6 +35,16 @@ class Buffer:
     def size(self) -> int:
         """The number of elements."""
         return math.prod(self.shape)
+
+    @property
+    def width(self) -> int:
+        """The length of the last axis."""
+        return self.shape[-1]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows if all other axes are one."""
+        return math.prod(self.shape[:-1])
 
     @property
     def words(self) -> int:
@@ -101,7 +111,7 @@ class Call:
     flops    operations
     touched  bytes, where the call reads and writes less than its arrays hold
     run      a step in Python instead of a kernel: an equation's own forward or derivative
-    shared   its operations are its part of what its group's equations compute (see `cost`)
+    shared   its operations are its part of what its group's equations compute (see `fusion`)
     label    the equations that it computes, where they are more than the node's
     """
 

@@ -16,13 +16,77 @@ from byhand.engine import Tensor
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.graph.record import record
 from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.controls import loss_slot, own_signal
 from byhand.runtimes.loops.lowering.fusion import emit_groups, groups_of
-from byhand.runtimes.loops.lowering.ir import Call
+from byhand.runtimes.loops.lowering.ir import At, Buffer, Call, Late, Operand
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime, place_in_order
-from byhand.runtimes.loops.lowering.rules import Rule, rules_of
-from byhand.runtimes.loops.lowering.share import Share
+from byhand.runtimes.loops.lowering.rules import Group, Rule, rules_of
 from byhand.runtimes.loops.lowering.update import update_calls
+from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.run.arena import Arena
+from byhand.runtimes.loops.run.replay import IN_PYTHON, OPCODES, WIDTH
+
+
+@dataclass
+class Share:
+    """One thread's part of a plan: how many rows of the batch, where its memory begins, what it runs."""
+
+    number: int
+    batch: int
+    calls: list[Call]
+    inputs: dict[str, Buffer]
+    arena: Arena
+    constants: int
+    values: int
+    own: int = 0
+    parts: int = 1
+    saved: dict[int, Any] = field(default_factory=dict)
+    adds: bool = False  # this step has written to the share's gradients already
+    tables: list[np.ndarray] = field(default_factory=list)  # one that writes gradients, and one that adds to them
+
+    def address(self, buffer: Buffer) -> int:
+        """Return the offset of a buffer's first element in the arena."""
+        match buffer.kind:
+            case "parameter":
+                return buffer.offset
+            case "gradient":
+                return self.arena.gradients + self.number * self.arena.region + buffer.offset
+            case "constant":
+                return self.constants + buffer.offset
+            case "own":
+                return self.own + buffer.offset
+            case _:
+                return self.values + buffer.offset
+
+    def array(self, buffer: Buffer) -> np.ndarray:
+        """Return the buffer's numbers, in place."""
+        return self.arena.array(self.address(buffer), buffer.shape, buffer.dtype == "int32")
+
+    def row(self, call: Call, adds: bool) -> list[int]:
+        """Return the call as numbers."""
+        if call.run is not None:
+            return [IN_PYTHON] + [0] * (WIDTH - 1)
+        numbers = [self._number(call.operands[name], adds) for name in KERNELS[call.kernel].operands]
+        return [OPCODES[call.kernel], *numbers] + [0] * (WIDTH - 1 - len(numbers))
+
+    def _number(self, operand: Operand, adds: bool) -> int:
+        if isinstance(operand, Buffer):
+            return self.address(operand)
+        if isinstance(operand, At):
+            return self.address(operand.buffer) + operand.words
+        if isinstance(operand, Late):
+            return {
+                "adds": int(adds),
+                "loss slot": loss_slot(self.number),
+                "part": self.number,
+                "parts": self.parts,
+                "own signal": own_signal(self.number),
+            }[operand.name]
+        return int(operand)
+
+    def table(self, calls: list[Call], adds: bool = False) -> np.ndarray:
+        """Return calls as a table."""
+        return np.array([self.row(call, adds) for call in calls], np.int64).reshape(-1, WIDTH)
 
 
 @dataclass
@@ -107,53 +171,38 @@ def make_plan(
     rules say which applications become one, those of training if not given; with `tiles` no BLAS multiplies float32.
     """
     sizes = split(next(iter(inputs.values()))[0], arena.shares)
-    builders = {}
+    builders: dict[int, Builder] = {}
     for size in dict.fromkeys(sizes):
-        arrays = {k: np.zeros((size, *shape[1:]), np.int64) for k, shape in inputs.items()}
-        builders[size] = _build(
-            compute, arrays, arena, backward, inputs_of_products, rules or rules_of("train"), tiles
-        )
+        arrays: dict[str, Any] = {k: np.zeros((size, *shape[1:]), np.int64) for k, shape in inputs.items()}
+        graph = record(compute, **arrays)
+        builder = builders[size] = Builder(graph, arena.parameters, inputs_of_products, tiles, trains=backward)
+        emit_groups(builder, _checked(groups_of(graph, rules or rules_of("train"))))
+        for parameter, buffer in [*builder.parameter_buffers.items(), *builder.gradient_buffers.items()]:
+            buffer.offset = arena.place[parameter]
     constants: list[tuple[int, Any]] = []
     end, stride = 0, 0
     for builder in builders.values():
-        buffers = [*builder.constants.values(), *(b for b, _ in builder.array_constants)]
-        end = place_in_order(buffers, end)
-        constants += [(arena.workspace + b.offset, value) for value, b in builder.constants.items()]
-        constants += [(arena.workspace + b.offset, value) for b, value in builder.array_constants]
+        end = place_in_order([buffer for buffer, _ in builder.all_constants], end)
+        constants += [(arena.workspace + buffer.offset, value) for buffer, value in builder.all_constants]
     for builder in builders.values():
         stride = max(stride, place_by_lifetime(builder.calls, place_in_order(builder.inputs.values())))
+    workspace = end + len(sizes) * stride
+    arena.reserve(workspace)
     shares = []
     for number, size in enumerate(sizes):
         values = arena.workspace + end + number * stride
-        update = update_calls(arena, number, len(sizes)) if backward else []
-        calls = builders[size].calls + update
-        shares.append(Share(number, size, calls, builders[size].inputs, arena, arena.workspace, values))
-    workspace = end + len(sizes) * stride
-    arena.reserve(workspace)
-    for share in shares:
-        for adds in (False, True) if backward else (False,):
-            share.tables.append(share.table(share.calls, adds))
+        calls = builders[size].calls + (update_calls(arena, number, len(sizes)) if backward else [])
+        share = Share(number, size, calls, builders[size].inputs, arena, arena.workspace, values)
+        share.tables = [share.table(calls, adds) for adds in ((False, True) if backward else (False,))]
+        shares.append(share)
     return Plan(name, arena, shares, workspace, constants)
 
 
-def _build(
-    compute: Callable[..., Tensor],
-    arrays: dict[str, Any],
-    arena: Arena,
-    backward: bool,
-    inputs_of_products: str,
-    rules: tuple[Rule, ...],
-    tiles: bool,
-) -> Builder:
-    builder = Builder(record(compute, **arrays), arena.parameters, inputs_of_products, tiles, trains=backward)
-    groups = groups_of(builder.graph, rules)
+def _checked(groups: list[Group]) -> list[Group]:
     if not groups[-1].rule.is_loss:
         losses = ", ".join(sorted({rule.ends for rule in rules_of("train") if rule.is_loss}))
         end = groups[-1].nodes[-1].equation.name
         raise ConfigError(
             f"a plan must end in a loss that has kernels ({losses}), not in {end}. Use the numpy runtime."
         )
-    emit_groups(builder, groups)
-    for name, buffer in [*builder.parameter_buffers.items(), *builder.gradient_buffers.items()]:
-        buffer.offset = arena.place[name]
-    return builder
+    return groups

@@ -67,12 +67,11 @@ class Rule:
 _registered: list[Rule] = []
 
 
-def register(*rules: Rule) -> None:
-    """Add rules; those of one stage have different names."""
-    for rule in rules:
-        if any(rule.name == other.name and set(rule.stages) & set(other.stages) for other in _registered):
-            raise ValueError(f"two rules are called {rule.name}")
-        _registered.append(rule)
+def register(rule: Rule) -> None:
+    """Add a rule; those of one stage have different names."""
+    if any(rule.name == other.name and set(rule.stages) & set(other.stages) for other in _registered):
+        raise ValueError(f"two rules are called {rule.name}")
+    _registered.append(rule)
 
 
 @cache

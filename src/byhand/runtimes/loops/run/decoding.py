@@ -21,7 +21,7 @@ from byhand.engine import Tensor
 from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 from byhand.host import token_array
 from byhand.runtimes.bfloat16 import rounded
-from byhand.runtimes.loops.lowering.generation_plans import GenerationPlan, Model, decoding_plan, filling_plan
+from byhand.runtimes.loops.lowering.generation_plans import GenerationPlan, decoding_plan, filling_plan
 from byhand.runtimes.loops.lowering.ir import Buffer
 from byhand.runtimes.loops.lowering.layout import padded
 from byhand.runtimes.loops.machine.blas import find_blas
@@ -47,13 +47,13 @@ class LoopsDecoder:
 
     def __init__(
         self,
-        model: Model | weakref.ref[Model],
+        model: Any,
         streams: int = 1,
         threads: int | None = None,
         blas: str = "auto",
         weights: Weights = "float32",
     ) -> None:
-        self._model: Callable[[], Model | None] = model if isinstance(model, weakref.ref) else lambda: model
+        self._model: Callable[[], Any] = model if isinstance(model, weakref.ref) else lambda: model
         config, parameters = self.model.config, self.model.parameters()
         if not config.causal or any(str(p.dtype) != "float32" for p in parameters.values()):
             raise ConfigError("the loops runtime generates with causal float32 models. Use the numpy runtime.")
@@ -84,7 +84,7 @@ class LoopsDecoder:
         self.made_by: Counter[int] = Counter()
 
     @property
-    def model(self) -> Model:
+    def model(self) -> Any:
         """The model; it must still be there."""
         model = self._model()
         if model is None:
@@ -223,7 +223,7 @@ _kept: weakref.WeakKeyDictionary[Any, dict[Weights, LoopsDecoder]] = weakref.Wea
 
 
 @contextmanager
-def borrowed(model: Model, weights: Weights) -> Iterator[LoopsDecoder]:
+def borrowed(model: Any, weights: Weights) -> Iterator[LoopsDecoder]:
     """Lend the model's decoder for one stream, whose plans and threads stay for the next time.
 
     It goes with the model. Whoever comes while it is lent gets another one.

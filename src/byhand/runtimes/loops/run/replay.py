@@ -20,8 +20,8 @@ from ctypes import addressof, c_int64
 
 import numpy as np
 
+from byhand.runtimes.loops import kernels
 from byhand.runtimes.loops.kernels.threads.barrier import STOPPED
-from byhand.runtimes.loops.lowering.table import IN_PYTHON, NAMES, OPCODES, WIDTH
 from byhand.runtimes.loops.machine import building
 from byhand.runtimes.loops.machine.kernel import KERNELS, RESOURCES
 from byhand.runtimes.loops.machine.machine_code import callable_at
@@ -34,6 +34,11 @@ from byhand.runtimes.loops.machine.native import (
     word,
 )
 
+kernels.load()
+NAMES = tuple(sorted(KERNELS))
+OPCODES = {name: number for number, name in enumerate(NAMES)}
+WIDTH = 1 + max(len(kernel.operands) for kernel in KERNELS.values())  # of a row
+IN_PYTHON = -1  # the number of a step in Python
 SIGNALS = 2 * RESOURCES.index("signals")
 TABLE, FIRST, LAST, TIMES, ADDRESSES, OUTCOME = range(6)  # of the numbers that say which rows to run
 
@@ -69,10 +74,10 @@ _ROWS = c_int64 * 6
 _walk: Callable[[int, int], int] | None = None  # the way in of `walk`
 
 
-def ready(kernels: Iterable[str]) -> None:
+def ready(names: Iterable[str]) -> None:
     """Load kernels; what this processor has no machine code for is compiled first, which takes a while."""
     global _walk
-    lacking = [name for name in dict.fromkeys(kernels) if not _addresses[OPCODES[name]]]
+    lacking = [name for name in dict.fromkeys(names) if not _addresses[OPCODES[name]]]
     if lacking or _walk is None:
         found = building.addresses_of([*lacking, "walk"])
         _walk = callable_at(found.pop("walk"))

@@ -9,51 +9,22 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from byhand.engine import Tensor
 from byhand.errors import ConfigError, DataError, ShapeError
 from byhand.host import token_array
 from byhand.runtimes.loops.lowering import controls
 from byhand.runtimes.loops.lowering.ir import Call
-from byhand.runtimes.loops.lowering.plan import Plan, make_plan
+from byhand.runtimes.loops.lowering.plan import Plan, Share, make_plan
 from byhand.runtimes.loops.lowering.rules import Rule
-from byhand.runtimes.loops.lowering.share import Share
 from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
 from byhand.runtimes.loops.machine.native import yield_address
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.replay import Resources, ready_for, replay
 from byhand.runtimes.loops.run.thread_team import ThreadTeam, team_size
 from byhand.runtimes.protocol import Batch, KnownOutcome, Shape, State, state_of
-
-
-class Model(Protocol):
-    """What a plan is recorded from."""
-
-    config: Any
-
-    def parameters(self) -> dict[str, Tensor]:
-        """Return the parameters by name."""
-        ...
-
-    def loss(self, tokens: Any, targets: Any) -> Tensor:
-        """Return the mean loss of a batch."""
-        ...
-
-
-class Optimizer(Protocol):
-    """AdamW's settings and moments, as `byhand.optim.AdamW` has them."""
-
-    lr: float
-    betas: tuple[float, float]
-    eps: float
-    weight_decay: float
-    decay: str
-    t: int
-    m: dict[str, Any]
-    v: dict[str, Any]
 
 
 class LoopsSession:
@@ -69,8 +40,8 @@ class LoopsSession:
 
     def __init__(
         self,
-        model: Model,
-        optimizer: Optimizer | None = None,
+        model: Any,
+        optimizer: Any = None,
         threads: int | None = None,
         blas: str = "auto",
         dtype: str = "float32",

@@ -210,51 +210,43 @@ def room_of_attention(steps: int, width: int) -> int:
     return (steps + EVEN) * width + 3 * steps * (width + PAIR) + ROWS * width + ROWS * VECTORS * LANES
 
 
-def weights_of(group: Group) -> tuple[int, ...]:
+def weights_of(sizes: dict[str, int]) -> tuple[int, ...]:
     """Return the shape of the weights as they are kept."""
-    sizes = _sizes(group)
     return sizes["batch"], sizes["heads"], -(-sizes["steps"] // ROWS) * ROWS, stride_of(sizes["steps"])
 
 
 def forward(builder: Builder, group: Group) -> None:
     """One call for all heads."""
+    split, _, softmax, mix, merge = group.nodes
     sizes = _sizes(group)
-    qkv, out = builder.value(group.nodes[0].inputs[0]), builder.result(group.nodes[4])
-    weights = builder.saved(group.nodes[2], "weights", weights_of(group))
+    qkv, out = builder.value(split.inputs[0]), builder.result(merge)
+    weights = builder.saved(softmax, "weights", weights_of(sizes))
     builder.emit(
-        "attention", group.nodes[3], 2 * products(**sizes), 4 * (qkv.size + weights.size + out.size), qkv=qkv,
-        weights=weights, out=out, **sizes, stride=stride_of(sizes["steps"]),
-        room=builder.room(room_of_attention(sizes["steps"], sizes["width"])),
+        "attention", mix, 2 * products(**sizes), 4 * (qkv.size + weights.size + out.size), qkv=qkv, weights=weights,
+        out=out, **sizes, stride=weights.width, room=builder.room(room_of_attention(sizes["steps"], sizes["width"])),
     )  # fmt: skip
 
 
 def backward(builder: Builder, group: Group) -> None:
-    """One call for all heads; the projection's cotangent is written once, so nothing may stand there yet."""
+    """One call for all heads; it writes the whole cotangent of the projection."""
+    split, scores, softmax, mix, merge = group.nodes
     sizes = _sizes(group)
-    d_out = builder.cotangent(group.nodes[4])
-    qkv, d_qkv = builder.value(group.nodes[0].inputs[0]), builder.fresh_gradient(group.nodes[0].inputs[0])
-    weights = builder.saved(group.nodes[2], "weights", weights_of(group))
+    d_out = builder.cotangent(merge)
+    qkv, d_qkv = builder.value(split.inputs[0]), builder.fresh_gradient(split.inputs[0])
+    weights = builder.saved(softmax, "weights", weights_of(sizes))
+    d_weights = builder.scratch(scores, "d_scores", (min(QUERIES, weights.shape[2]), weights.width))
     builder.emit(
-        "attention_back", group.nodes[3], 4 * products(**sizes),
-        4 * (d_out.size + qkv.size + weights.size + d_qkv.size), d_out=d_out, qkv=qkv, weights=weights,
-        d_weights=builder.scratch(group.nodes[1], "d_scores", (min(QUERIES, weights.shape[2]), weights.shape[3])),
-        d_qkv=d_qkv, **sizes, stride=weights.shape[3],
+        "attention_back", mix, 4 * products(**sizes), 4 * (d_out.size + qkv.size + weights.size + d_qkv.size),
+        d_out=d_out, qkv=qkv, weights=weights, d_weights=d_weights, d_qkv=d_qkv, **sizes, stride=weights.width,
         room=builder.room(room_of_attention(sizes["steps"], sizes["width"])),
     )  # fmt: skip
-    builder.join(group.nodes[0].inputs[0], d_qkv, group.nodes[0])
+    builder.join(split.inputs[0], d_qkv, split)
 
 
-register(
-    Rule(
-        name="attention",
-        covers=("split_qkv", "attention_scores", ("causal_softmax", "softmax"), "mix", "merge_heads"),
-        part_of="causal_self_attention",
-        kernel="attention",
-        stages=("train",),
-        match=match,
-        forward=forward,
-        backward=backward,
-        reason="some queries' scores stay in the first cache from product to softmax to product; of what is masked "
-        "only a corner of a tile is computed; splitting and merging heads moves nothing",
-    )
-)
+register(Rule(
+    name="attention", part_of="causal_self_attention",
+    covers=("split_qkv", "attention_scores", ("causal_softmax", "softmax"), "mix", "merge_heads"),
+    kernel="attention", stages=("train",), match=match, forward=forward, backward=backward,
+    reason="some queries' scores stay in the first cache from product to softmax to product; of what is masked "
+    "only a corner of a tile is computed; splitting and merging heads moves nothing",
+))  # fmt: skip

@@ -138,16 +138,16 @@ def _layer(builder: Builder, group: Group) -> int:
 
 def decode(builder: Builder, group: Group) -> None:
     """The newest position against the cache."""
-    rows, heads, _, width = group.nodes[3].results[0][0]
+    split, scored, _, mix, merge = group.nodes
+    rows, heads, _, width = mix.results[0][0]
     keys, values = builder.caches[_layer(builder, group)]
-    room = keys.shape[-1]
-    seen = room // 2  # what the call costs is said for the middle of the window
-    scores = builder.scratch(group.nodes[1], "scores", (room,))
+    room = keys.width
+    seen = room // 2  # the cost is that of the middle of the window
+    scores = builder.scratch(scored, "scores", (room,))
     scores.kind = "own"
     builder.emit(
-        "attend", group.nodes[3], 4 * rows * heads * width * seen, touched=8 * rows * heads * width * seen,
-        qkv=builder.value(group.nodes[0].inputs[0]),
-        keys=keys, values=values, scores=scores, out=builder.result(group.nodes[4]),
+        "attend", mix, 4 * rows * heads * width * seen, touched=8 * rows * heads * width * seen,
+        qkv=builder.value(split.inputs[0]), keys=keys, values=values, scores=scores, out=builder.result(merge),
         position=builder.inputs["position"], rows=rows, heads=heads, width=width, room=room, part=PART, parts=PARTS,
     )  # fmt: skip
     builder.meet()
@@ -155,36 +155,26 @@ def decode(builder: Builder, group: Group) -> None:
 
 def fill(builder: Builder, group: Group) -> None:
     """Prefill: attention over the whole prompt, and its keys and values into the cache."""
-    batch, heads, steps, width = group.nodes[3].results[0][0]
+    split, scored, _, mix, merge = group.nodes
+    batch, heads, steps, width = mix.results[0][0]
     keys, values = builder.caches[_layer(builder, group)]
-    scores = builder.scratch(group.nodes[1], "scores", (ROWS, stride_of(steps)))
+    scores = builder.scratch(scored, "scores", (ROWS, stride_of(steps)))
     scores.kind = "own"
-    qkv, out = builder.value(group.nodes[0].inputs[0]), builder.result(group.nodes[4])
+    qkv, out = builder.value(split.inputs[0]), builder.result(merge)
     builder.emit(
-        "attend_all", group.nodes[3], 2 * products(batch, heads, steps, width, causal=1),
+        "attend_all", mix, 2 * products(batch, heads, steps, width, causal=1),
         4 * (qkv.size + keys.size + values.size + out.size), qkv=qkv, keys=keys, values=values, scores=scores,
-        out=out, batch=batch, heads=heads, steps=steps, width=width, places=keys.shape[-1], part=PART, parts=PARTS,
+        out=out, batch=batch, heads=heads, steps=steps, width=width, places=keys.width, part=PART, parts=PARTS,
         stride=stride_of(steps), room=builder.room(room_of_attention(steps, width)),
     )  # fmt: skip
 
 
-register(
-    Rule(
-        name="attention",
-        covers=("split_qkv", "attention_scores", "causal_softmax", "mix", "merge_heads"),
-        kernel="attend",
-        stages=("decode",),
-        match=match,
-        forward=decode,
-        reason="the newest key and value are stored and used in the same pass; only positions that exist are visited",
-    ),
-    Rule(
-        name="attention",
-        covers=("split_qkv", "attention_scores", "causal_softmax", "mix", "merge_heads"),
-        kernel="attend_all",
-        stages=("fill",),
-        match=match,
-        forward=fill,
-        reason="as in training, and the prompt's keys and values go into the cache",
-    ),
-)
+COVERS = "split_qkv", "attention_scores", "causal_softmax", "mix", "merge_heads"
+register(Rule(
+    name="attention", covers=COVERS, kernel="attend", stages=("decode",), match=match, forward=decode,
+    reason="the newest key and value are stored and used in the same pass; only positions that exist are visited",
+))  # fmt: skip
+register(Rule(
+    name="attention", covers=COVERS, kernel="attend_all", stages=("fill",), match=match, forward=fill,
+    reason="as in training, and the prompt's keys and values go into the cache",
+))  # fmt: skip

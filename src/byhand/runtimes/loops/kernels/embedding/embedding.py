@@ -1,13 +1,13 @@
 """Kernels of `embedding` followed by `add_positional`: look both rows up in one pass."""
 
 # pyright: reportMissingImports=false
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
+from byhand.runtimes.loops.kernels.products.packed_weights import columns_of
 from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.ir import PART, PARTS
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, vector
@@ -48,6 +48,18 @@ def positions_back(memory, d_out, d_positions, batch, steps, width, start, rows,
             p[i] += d[b, i]
 
 
+@kernel
+def embed_row(memory, words, table, positions, tokens, position, out, rows, width, part, parts):
+    """out[b,:] = table[tokens[b],:] + positions[position,:], this thread's columns."""
+    low, high = columns_of(part, parts, width)
+    p = vector(memory, positions + words[position] * width, width)
+    o = matrix(memory, out, rows, width)
+    for b in range(rows):
+        e = vector(memory, table + words[tokens + b] * width, width)
+        for c in range(low, high):
+            o[b, c] = e[c] + p[c]
+
+
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
     """embedding -> add_positional, from position 0; with a cache, as far as a plan of generation begins there."""
     if len(node.inputs) > 2 and graph.input_name(node.inputs[2]) != "position":
@@ -60,41 +72,50 @@ def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
 def forward(builder: Builder, group: Group) -> None:
     """One call for both look-ups."""
     first, last = group.nodes
-    table, tokens = first.inputs
+    table, tokens = map(builder.value, first.inputs)
     batch, steps, width = last.results[0][0]
     builder.emit(
-        "embed", last, table=builder.value(table), positions=builder.value(last.inputs[1]),
-        tokens=builder.value(tokens), out=builder.result(last), batch=batch, steps=steps, width=width,
+        "embed", last, table=table, positions=builder.value(last.inputs[1]), tokens=tokens, out=builder.result(last),
+        batch=batch, steps=steps, width=width,
     )  # fmt: skip
 
 
 def backward(builder: Builder, group: Group) -> None:
-    """Scatter to the token's row, sum over the batch to the position's."""
+    """Add to the token's row, and over the batch to the position's."""
     first, last = group.nodes
-    table, tokens = first.inputs
+    (table, tokens), positions = first.inputs, last.inputs[1]
     batch, steps, width = last.results[0][0]
     d_out = builder.cotangent(last)
     d_table, adds = builder.gradient(table)
     builder.emit(
-        "embed_back", first, d_out=d_out, tokens=builder.value(tokens), d_table=d_table,
-        rows=batch * steps, width=width, vocab=table.shape[0], adds=adds,
+        "embed_back", first, d_out=d_out, tokens=builder.value(tokens), d_table=d_table, rows=batch * steps,
+        width=width, vocab=table.shape[0], adds=adds,
     )  # fmt: skip
-    d_positions, adds = builder.gradient(last.inputs[1])
+    d_positions, adds = builder.gradient(positions)
     builder.emit(
-        "positions_back", last, d_out=d_out, d_positions=d_positions, batch=batch, steps=steps,
-        width=width, start=0, rows=last.inputs[1].shape[0], adds=adds,
+        "positions_back", last, d_out=d_out, d_positions=d_positions, batch=batch, steps=steps, width=width, start=0,
+        rows=positions.shape[0], adds=adds,
     )  # fmt: skip
 
 
-register(
-    Rule(
-        name="embeddings",
-        covers=("embedding", "add_positional"),
-        kernel="embed",
-        stages=("train", "fill"),
-        match=match,
-        forward=forward,
-        backward=backward,
-        reason="token and position rows are read once and written once",
-    )
-)
+def decode(builder: Builder, group: Group) -> None:
+    """Each stream's newest token."""
+    first, last = group.nodes
+    table, tokens = map(builder.value, first.inputs)
+    rows, _, width = last.results[0][0]
+    builder.emit(
+        "embed_row", last, touched=12 * rows * width, table=table, positions=builder.value(last.inputs[1]),
+        tokens=tokens, position=builder.inputs["position"], out=builder.result(last), rows=rows, width=width,
+        part=PART, parts=PARTS,
+    )  # fmt: skip
+    builder.meet()
+
+
+register(Rule(
+    name="embeddings", covers=("embedding", "add_positional"), kernel="embed", stages=("train", "fill"), match=match,
+    forward=forward, backward=backward, reason="token and position rows are read once and written once",
+))  # fmt: skip
+register(Rule(
+    name="embeddings", covers=("embedding", "add_positional"), kernel="embed_row", stages=("decode",), match=match,
+    forward=decode, reason="the position is read from the arena, so that one plan serves all positions",
+))  # fmt: skip

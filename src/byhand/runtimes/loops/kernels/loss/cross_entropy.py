@@ -1,7 +1,7 @@
 """Kernels of `cross_entropy`, the end of the graph: loss and derivative in one pass over the logits.
 
-Probabilities get no array of their own: (p - onehot) / N takes the place of the logits. Only where somebody else
-reads the logits too they stay, and the probabilities are kept until the way back.
+(p - onehot) / N takes the place of the logits, so probabilities need no array. Logits are kept only if something else
+reads them; then the probabilities are saved for the backward call.
 """
 
 # pyright: reportMissingImports=false
@@ -83,80 +83,57 @@ def softmax_loss_back(memory, words, controls, p, targets, rows, vocab):
         d[i * vocab + words[targets + i]] -= weight
 
 
+def match_kept(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """cross_entropy at the root of the graph."""
+    return (node,) if graph.is_root(node) and graph.is_input(node.inputs[1]) else None
+
+
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """cross_entropy at the root of the graph, of logits that nobody else reads."""
+    """cross_entropy at the root of the graph, of logits that nothing else reads."""
     logits = node.inputs[0]
-    end = graph.is_root(node) and graph.is_input(node.inputs[1])
-    return (node,) if end and logits.node is not None and graph.uses(logits) == 1 else None
+    return match_kept(node, graph) if logits.node is not None and graph.uses(logits) == 1 else None
+
+
+def _targets(builder: Builder, node: Any) -> dict[str, Any]:
+    logits, targets = node.inputs
+    return {"targets": builder.value(targets), "rows": math.prod(logits.shape[:-1]), "vocab": logits.shape[-1]}
 
 
 def forward(builder: Builder, group: Group) -> None:
     """Loss and cotangent of the logits at once."""
     (node,) = group.nodes
-    logits, targets = node.inputs
-    rows, vocab = math.prod(logits.shape[:-1]), logits.shape[-1]
-    z = builder.value(logits)
-    builder.emit(
-        "cross_entropy", node, logits=z, targets=builder.value(targets), rows=rows, vocab=vocab,
-        slot=LOSS_SLOT,
-    )  # fmt: skip
+    logits = builder.value(node.inputs[0])
+    builder.emit("cross_entropy", node, logits=logits, **_targets(builder, node), slot=LOSS_SLOT)
 
 
 def backward(builder: Builder, group: Group) -> None:
-    """What the forward call left in the logits' place is their cotangent."""
+    """The forward call left the cotangent of the logits in their place."""
     logits = group.nodes[0].inputs[0]
     builder.join(logits, builder.value(logits), group.nodes[0])
 
 
-def match_kept(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """cross_entropy at the root of the graph, whoever else reads the logits."""
-    return (node,) if graph.is_root(node) and graph.is_input(node.inputs[1]) else None
-
-
 def forward_kept(builder: Builder, group: Group) -> None:
-    """Loss, and the probabilities for the way back."""
+    """Loss, and the probabilities for the backward call."""
     (node,) = group.nodes
-    logits, targets = node.inputs
-    rows, vocab = math.prod(logits.shape[:-1]), logits.shape[-1]
-    builder.emit(
-        "softmax_loss", node, logits=builder.value(logits),
-        p=builder.saved(node, "p", logits.shape),
-        targets=builder.value(targets), rows=rows, vocab=vocab, slot=LOSS_SLOT,
-    )  # fmt: skip
+    logits = builder.value(node.inputs[0])
+    p = builder.saved(node, "p", logits.shape)
+    builder.emit("softmax_loss", node, logits=logits, p=p, **_targets(builder, node), slot=LOSS_SLOT)
 
 
 def backward_kept(builder: Builder, group: Group) -> None:
     """The probabilities become the logits' cotangent."""
     (node,) = group.nodes
-    logits, targets = node.inputs
-    rows, vocab = math.prod(logits.shape[:-1]), logits.shape[-1]
-    p = builder.saved(node, "p", logits.shape)
-    builder.emit(
-        "softmax_loss_back", node, p=p, targets=builder.value(targets), rows=rows, vocab=vocab
-    )  # fmt: skip
-    builder.join(logits, p, node)
+    p = builder.saved(node, "p", node.inputs[0].shape)
+    builder.emit("softmax_loss_back", node, p=p, **_targets(builder, node))
+    builder.join(node.inputs[0], p, node)
 
 
-register(
-    Rule(
-        name="cross-entropy with its derivative",
-        covers=("cross_entropy",),
-        kernel="cross_entropy",
-        stages=("train",),
-        match=match,
-        forward=forward,
-        backward=backward,
-        is_loss=True,
-        reason="probabilities get no array of their own: the logits become their cotangent in the same pass",
-    ),
-    Rule(
-        name="cross_entropy",
-        covers=("cross_entropy",),
-        kernel="softmax_loss",
-        stages=("train",),
-        match=match_kept,
-        forward=forward_kept,
-        backward=backward_kept,
-        is_loss=True,
-    ),
-)
+register(Rule(
+    name="cross-entropy with its derivative", covers=("cross_entropy",), kernel="cross_entropy", stages=("train",),
+    match=match, forward=forward, backward=backward, is_loss=True,
+    reason="probabilities get no array of their own: the logits become their cotangent in the same pass",
+))  # fmt: skip
+register(Rule(
+    name="cross_entropy", covers=("cross_entropy",), kernel="softmax_loss", stages=("train",), match=match_kept,
+    forward=forward_kept, backward=backward_kept, is_loss=True,
+))  # fmt: skip

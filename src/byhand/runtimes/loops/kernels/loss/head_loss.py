@@ -38,21 +38,18 @@ def _chunks(group: Group) -> list[tuple[int, int]]:
 
 
 def _loss(builder: Builder, group: Group, first: int, count: int) -> Buffer:
-    """Add the loss of some rows; what is returned holds their logits' cotangent."""
+    """Add the loss of some rows; return the buffer that then holds their logits' cotangent."""
     head, last = linear.linear_node(group), group.nodes[-1]
     vocab = last.inputs[0].shape[-1]
     logits = builder.scratch(head, f"rows {first}", (count, vocab))
     linear.biased_product(builder, group, logits, first)
     targets = At(builder.value(last.inputs[1]), first)
-    builder.emit(
-        "cross_entropy", last, logits=logits, targets=targets, rows=count, vocab=vocab,
-        slot=LOSS_SLOT,
-    )  # fmt: skip
+    builder.emit("cross_entropy", last, logits=logits, targets=targets, rows=count, vocab=vocab, slot=LOSS_SLOT)
     return logits
 
 
 def forward(builder: Builder, group: Group) -> None:
-    """The loss alone; where there is a way back it does everything, so that no logits are computed twice."""
+    """The loss alone. In training `backward` emits it too, so that no logits are computed twice."""
     if not builder.trains:
         for first, count in _chunks(group):
             _loss(builder, group, first, count)
@@ -61,23 +58,15 @@ def forward(builder: Builder, group: Group) -> None:
 def backward(builder: Builder, group: Group) -> None:
     """Chunk by chunk: the loss, then bias, weight and input from its cotangent."""
     x = linear.linear_node(group).inputs[0]
-    into = builder.gradient(x) if builder.wants(x) else None
+    into = builder.gradient(x) if x.requires_grad else None
     for first, count in _chunks(group):
         d = _loss(builder, group, first, count)
         linear.bias_back(builder, group, d)
         linear.product_back(builder, group, d, first, into)
 
 
-register(
-    Rule(
-        name="LM head + cross-entropy",
-        covers=(("transpose", ""), "linear", "cross_entropy"),
-        kernel="cross_entropy",
-        stages=("train",),
-        match=match,
-        forward=forward,
-        backward=backward,
-        is_loss=True,
-        reason="of a large vocabulary only the logits of some rows exist at a time",
-    )
-)
+register(Rule(
+    name="LM head + cross-entropy", covers=(("transpose", ""), "linear", "cross_entropy"), kernel="cross_entropy",
+    stages=("train",), match=match, forward=forward, backward=backward, is_loss=True,
+    reason="of a large vocabulary only the logits of some rows exist at a time",
+))  # fmt: skip

@@ -1,10 +1,6 @@
 """Kernels of `layer_norm`, with and without gain and bias."""
 
 # pyright: reportMissingImports=false
-from __future__ import annotations
-
-import math
-
 import numpy as np
 
 from byhand.runtimes.loops.kernels.vector.bfloat16 import to_bfloat16
@@ -92,70 +88,53 @@ def normalise_back(memory, h, xhat, rstd, d_x, rows, width, adds):
 
 
 def forward(builder: Builder, group: Group) -> None:
-    """Normalise; scale and shift where there is a gain."""
+    """Normalise; scale and shift if there is a gain."""
     (node,) = group.nodes
-    x, *affine = node.inputs
-    rows, width = math.prod(x.shape[:-1]), x.shape[-1]
-    rstd = builder.saved(node, "rstd", (rows,))
-    xhat = builder.saved(node, "xhat", x.shape) if affine else builder.result(node)
+    x, *affine = map(builder.value, node.inputs)
+    y, sizes = builder.result(node), {"rows": x.rows, "width": x.width}
+    xhat = builder.saved(node, "xhat", x.shape) if affine else y
     builder.emit(
-        "normalise", node, x=builder.value(x), xhat=xhat, rstd=rstd,
-        eps=builder.constant(node.static.get("eps", 1e-5)), copy=0 if affine else builder.copy(xhat), rows=rows,
-        width=width,
+        "normalise", node, x=x, xhat=xhat, rstd=builder.saved(node, "rstd", (x.rows,)),
+        eps=builder.constant(node.static.get("eps", 1e-5)), copy=0 if affine else builder.copy(xhat), **sizes,
     )  # fmt: skip
     if affine:
-        gain, bias = map(builder.value, affine)
-        builder.emit(
-            "scale_shift", node, xhat=xhat, gain=gain, bias=bias, y=builder.result(node),
-            copy=builder.copy(builder.result(node)), rows=rows, width=width,
-        )  # fmt: skip
+        gain, bias = affine
+        builder.emit("scale_shift", node, xhat=xhat, gain=gain, bias=bias, y=y, copy=builder.copy(y), **sizes)
 
 
 def backward(builder: Builder, group: Group) -> None:
     """Gain and bias first, then the mean and the variance."""
     (node,) = group.nodes
     x, *affine = node.inputs
-    rows, width = math.prod(x.shape[:-1]), x.shape[-1]
     d_y = builder.cotangent(node)
+    sizes = {"rows": d_y.rows, "width": d_y.width}
     xhat = builder.saved(node, "xhat", x.shape) if affine else builder.result(node)
     if affine:
         d_gain, adds = builder.gradient(affine[0])
         d_bias, _ = builder.gradient(affine[1])
         builder.emit(
-            "scale_shift_back", node, d_y=d_y, xhat=xhat, gain=builder.value(affine[0]),
-            d_gain=d_gain, d_bias=d_bias, rows=rows, width=width, adds=adds,
+            "scale_shift_back", node, d_y=d_y, xhat=xhat, gain=builder.value(affine[0]), d_gain=d_gain,
+            d_bias=d_bias, **sizes, adds=adds,
         )  # fmt: skip
     d_x, adds = builder.gradient(x)
-    builder.emit(
-        "normalise_back", node, h=d_y, xhat=xhat, rstd=builder.saved(node, "rstd", (rows,)), d_x=d_x,
-        rows=rows, width=width, adds=adds,
-    )  # fmt: skip
+    rstd = builder.saved(node, "rstd", (d_y.rows,))
+    builder.emit("normalise_back", node, h=d_y, xhat=xhat, rstd=rstd, d_x=d_x, **sizes, adds=adds)
 
 
-def normalised(builder: Builder, group: Group) -> None:
-    """Every thread normalises the whole row for itself: cheaper than to meet once more."""
+def decode(builder: Builder, group: Group) -> None:
+    """Every thread normalises the whole row for itself: that is faster than another barrier."""
     (node,) = group.nodes
-    builder.result(node).kind = "own"
-    builder.saved(node, "rstd", (math.prod(node.results[0][0][:-1]),)).kind = "own"
-    if len(node.inputs) > 1:
-        builder.saved(node, "xhat", node.results[0][0]).kind = "own"
+    y = builder.result(node)
+    own = [y, builder.saved(node, "rstd", (y.rows,))]
+    for buffer in own if len(node.inputs) == 1 else [*own, builder.saved(node, "xhat", y.shape)]:
+        buffer.kind = "own"
     forward(builder, group)
 
 
-register(
-    Rule(
-        name="layer_norm",
-        covers=("layer_norm",),
-        kernel="normalise",
-        stages=("train", "fill"),
-        forward=forward,
-        backward=backward,
-    ),
-    Rule(
-        name="layer_norm",
-        covers=("layer_norm",),
-        kernel="normalise",
-        stages=("decode",),
-        forward=normalised,
-    ),
-)
+register(Rule(
+    name="layer_norm", covers=("layer_norm",), kernel="normalise", stages=("train", "fill"), forward=forward,
+    backward=backward,
+))  # fmt: skip
+register(Rule(
+    name="layer_norm", covers=("layer_norm",), kernel="normalise", stages=("decode",), forward=decode,
+))  # fmt: skip

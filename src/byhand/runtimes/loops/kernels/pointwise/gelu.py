@@ -6,8 +6,6 @@ another exp.
 """
 
 # pyright: reportMissingImports=false
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -85,16 +83,16 @@ def times_gelu_slope(memory, d, x, n):
 def forward(builder: Builder, group: Group) -> None:
     """Product, then everything element-wise in one pass."""
     inner, last = group.nodes
-    shape = last.results[0][0]
-    x, y = builder.saved(inner, "pre", shape), builder.result(last)
+    y = builder.result(last)
+    x = builder.saved(inner, "pre", y.shape)
     linear.product(builder, group, x, 0)
-    rows, width = math.prod(shape[:-1]), shape[-1]
     copy = builder.copy(y)
     reader = builder.graph.only_reader(last)
     kept = not copy or reader is None or reader.equation.name != "linear"
     builder.emit(
         "bias_gelu", last, x=x, bias=builder.value(inner.inputs[2]),
-        y=y if kept else builder.scratch(last, "row", (width,)), copy=copy, rows=rows, width=width, kept=int(kept),
+        y=y if kept else builder.scratch(last, "row", (y.width,)), copy=copy, rows=y.rows, width=y.width,
+        kept=int(kept),
     )  # fmt: skip
 
 
@@ -102,11 +100,10 @@ def backward(builder: Builder, group: Group) -> None:
     """One product with the slope and the bias's gradient in a pass, then the products."""
     inner, last = group.nodes
     d = builder.cotangent(last)
-    rows, width = math.prod(d.shape[:-1]), d.shape[-1]
     out, adds = builder.gradient(inner.inputs[2])
     builder.emit(
         "gelu_back", last, d=d, slope=builder.saved(inner, "pre", d.shape), out=out,
-        copy=builder.copy(d, id(inner)), rows=rows, width=width, adds=adds,
+        copy=builder.copy(d, id(inner)), rows=d.rows, width=d.width, adds=adds,
     )  # fmt: skip
     linear.product_back(builder, group, d)
 
@@ -126,24 +123,12 @@ def backward_alone(builder: Builder, group: Group) -> None:
     builder.join(node.inputs[0], d, node)
 
 
-register(
-    Rule(
-        name="linear + gelu",
-        covers=("linear", "gelu"),
-        kernel="bias_gelu",
-        stages=("train", "fill"),
-        match=linear.match_biased,
-        forward=forward,
-        backward=backward,
-        reason="bias, gate and derivative in one pass over the widest array; going back is one product, not another "
-        "exp",
-    ),
-    Rule(
-        name="gelu",
-        covers=("gelu",),
-        kernel="gelu",
-        stages=("train", "fill"),
-        forward=forward_alone,
-        backward=backward_alone,
-    ),
-)
+register(Rule(
+    name="linear + gelu", covers=("linear", "gelu"), kernel="bias_gelu", stages=("train", "fill"),
+    match=linear.match_biased, forward=forward, backward=backward,
+    reason="bias, gate and derivative in one pass over the widest array; going back is one product, not another exp",
+))  # fmt: skip
+register(Rule(
+    name="gelu", covers=("gelu",), kernel="gelu", stages=("train", "fill"), forward=forward_alone,
+    backward=backward_alone,
+))  # fmt: skip

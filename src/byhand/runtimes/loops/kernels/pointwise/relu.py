@@ -1,10 +1,6 @@
 """Kernels of `relu`: after `linear` the bias and the cut in one pass, in place; alone, one pass each way."""
 
 # pyright: reportMissingImports=false
-from __future__ import annotations
-
-import math
-
 import numpy as np
 
 from byhand.runtimes.loops.kernels.products import linear
@@ -48,16 +44,14 @@ def forward(builder: Builder, group: Group) -> None:
     inner, last = group.nodes
     y = builder.result(last)
     linear.product(builder, group, y, 0)
-    rows, width = math.prod(y.shape[:-1]), y.shape[-1]
-    bias = builder.value(inner.inputs[2])
-    builder.emit("bias_relu", last, x=y, bias=bias, rows=rows, width=width)
+    builder.emit("bias_relu", last, x=y, bias=builder.value(inner.inputs[2]), rows=y.rows, width=y.width)
 
 
 def backward(builder: Builder, group: Group) -> None:
     """Cut, then the linear layer's own."""
-    d = builder.cotangent(group.nodes[-1])
-    n = math.prod(d.shape)
-    builder.emit("relu_back", group.nodes[-1], d=d, y=builder.result(group.nodes[-1]), n=n)
+    last = group.nodes[-1]
+    d = builder.cotangent(last)
+    builder.emit("relu_back", last, d=d, y=builder.result(last), n=d.size)
     linear.bias_back(builder, group, d)
     linear.product_back(builder, group, d)
 
@@ -77,23 +71,11 @@ def backward_alone(builder: Builder, group: Group) -> None:
     builder.join(node.inputs[0], d, node)
 
 
-register(
-    Rule(
-        name="linear + relu",
-        covers=("linear", "relu"),
-        kernel="bias_relu",
-        stages=("train", "fill"),
-        match=linear.match_biased,
-        forward=forward,
-        backward=backward,
-        reason="bias and cut in one pass, in place",
-    ),
-    Rule(
-        name="relu",
-        covers=("relu",),
-        kernel="relu",
-        stages=("train", "fill"),
-        forward=forward_alone,
-        backward=backward_alone,
-    ),
-)
+register(Rule(
+    name="linear + relu", covers=("linear", "relu"), kernel="bias_relu", stages=("train", "fill"),
+    match=linear.match_biased, forward=forward, backward=backward, reason="bias and cut in one pass, in place",
+))  # fmt: skip
+register(Rule(
+    name="relu", covers=("relu",), kernel="relu", stages=("train", "fill"), forward=forward_alone,
+    backward=backward_alone,
+))  # fmt: skip

@@ -1,8 +1,6 @@
 """Kernels of `residual` alone, and of sums of whole arrays where two paths of the graph meet again."""
 
 # pyright: reportMissingImports=false
-from __future__ import annotations
-
 import numpy as np
 
 from byhand.runtimes.loops.lowering.builder import Builder
@@ -55,21 +53,15 @@ def backward(builder: Builder, group: Group) -> None:
     (node,) = group.nodes
     stream, sublayer = node.inputs
     d_y = builder.cotangent(node)
-    if builder.wants(sublayer):
+    if sublayer.requires_grad:
         d_a = builder.fresh_gradient(sublayer)
         builder.emit("copy", node, 0, x=d_y, y=d_a, n=d_y.size)
         builder.join(sublayer, d_a, node)
-    if builder.wants(stream):
+    if stream.requires_grad:
         builder.join(stream, d_y, node)
 
 
-register(
-    Rule(
-        name="residual",
-        covers=("residual",),
-        kernel="add_stream",
-        stages=("train", "fill"),
-        forward=forward,
-        backward=backward,
-    )
-)
+register(Rule(
+    name="residual", covers=("residual",), kernel="add_stream", stages=("train", "fill"), forward=forward,
+    backward=backward,
+))  # fmt: skip

@@ -8,7 +8,6 @@ would otherwise come after and read everything again.
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -106,9 +105,8 @@ def product(
     node = linear_node(group)
     weight, stored_transposed = weight_of(group)
     x = builder.operand(node, builder.value(node.inputs[0]))
-    left, right = Rows(x, first, math.prod(y.shape[:-1])), builder.operand(node, builder.value(weight))
-    inner = x.shape[-1]
-    builder.gemm(node, Product(left, right, y, inner, tb=stored_transposed, adds=adds, start=start, bias=bias))
+    left, right = Rows(x, first, y.rows), builder.operand(node, builder.value(weight))
+    builder.gemm(node, Product(left, right, y, x.width, tb=stored_transposed, adds=adds, start=start, bias=bias))
 
 
 def product_back(builder: Builder, group: Group, d_y: Buffer, first: int = 0, into: Any = None) -> None:
@@ -120,27 +118,25 @@ def product_back(builder: Builder, group: Group, d_y: Buffer, first: int = 0, in
     node = linear_node(group)
     weight, stored_transposed = weight_of(group)
     x = node.inputs[0]
-    rows, width = math.prod(d_y.shape[:-1]), d_y.shape[-1]
     d_weight, adds = builder.gradient(weight)
-    x_read, d_read = Rows(builder.operand(node, builder.value(x)), first, rows), builder.operand(node, d_y, id(node))
+    x_read = Rows(builder.operand(node, builder.value(x)), first, d_y.rows)
+    d_read = builder.operand(node, d_y, id(node))
     left, right = (d_read, x_read) if stored_transposed else (x_read, d_read)
-    builder.gemm(node, Product(left, right, d_weight, inner=rows, ta=True, adds=adds))
-    if builder.wants(x):
+    builder.gemm(node, Product(left, right, d_weight, inner=d_y.rows, ta=True, adds=adds))
+    if x.requires_grad:
         d_x, adds = into or builder.gradient(x)
         weight_read = builder.operand(node, builder.value(weight))
-        d_rows = Rows(d_x, first, rows)
-        back = Product(d_read, weight_read, d_rows, inner=width, tb=not stored_transposed, adds=adds)
-        builder.gemm(node, back)
+        d_rows = Rows(d_x, first, d_y.rows)
+        builder.gemm(node, Product(d_read, weight_read, d_rows, d_y.width, tb=not stored_transposed, adds=adds))
 
 
 def bias_back(builder: Builder, group: Group, d_y: Buffer) -> None:
     """d_b = sum over rows of d_y."""
     node = linear_node(group)
     if len(node.inputs) > 2:
-        rows, width = math.prod(d_y.shape[:-1]), d_y.shape[-1]
         out, adds = builder.gradient(node.inputs[2])
         copy = builder.copy(d_y, id(node))
-        builder.emit("column_sum", node, d=d_y, out=out, copy=copy, rows=rows, width=width, adds=adds)
+        builder.emit("column_sum", node, d=d_y, out=out, copy=copy, rows=d_y.rows, width=d_y.width, adds=adds)
 
 
 def biased_product(builder: Builder, group: Group, y: Buffer, first: int = 0) -> None:
@@ -148,8 +144,7 @@ def biased_product(builder: Builder, group: Group, y: Buffer, first: int = 0) ->
     node = linear_node(group)
     bias = builder.value(node.inputs[2]) if len(node.inputs) > 2 else None
     if bias and not builder.begins_inside:
-        rows, width = math.prod(y.shape[:-1]), y.shape[-1]
-        builder.emit("fill_bias", node, 0, y=y, bias=bias, rows=rows, width=width)
+        builder.emit("fill_bias", node, 0, y=y, bias=bias, rows=y.rows, width=y.width)
         product(builder, group, y, 1, first)
     else:
         product(builder, group, y, 0, first, bias=bias)
@@ -171,15 +166,14 @@ def forward_residual(builder: Builder, group: Group) -> None:
     """Stream and bias in, then the product on top."""
     node, last = linear_node(group), group.nodes[-1]
     y, x = builder.result(last), builder.value(last.inputs[0])
-    rows, width = math.prod(y.shape[:-1]), y.shape[-1]
     bias = builder.value(node.inputs[2]) if len(node.inputs) > 2 else None
     if builder.begins_inside:
         product(builder, group, y, 0, start=x, bias=bias)
         return
     if bias:
-        builder.emit("fill_residual", last, y=y, x=x, bias=bias, rows=rows, width=width)
+        builder.emit("fill_residual", last, y=y, x=x, bias=bias, rows=y.rows, width=y.width)
     else:
-        builder.emit("copy", last, 0, x=x, y=y, n=rows * width)
+        builder.emit("copy", last, 0, x=x, y=y, n=y.size)
     product(builder, group, y, 1)
 
 
@@ -191,24 +185,12 @@ def backward_residual(builder: Builder, group: Group) -> None:
     builder.join(group.nodes[-1].inputs[0], d_y, group.nodes[-1])
 
 
-register(
-    Rule(
-        name="linear + residual",
-        covers=(("transpose", ""), "linear", "residual"),
-        kernel="tiled_gemm",
-        stages=("train", "fill"),
-        match=match_residual,
-        forward=forward_residual,
-        backward=backward_residual,
-        reason="the product begins its sums with the stream, and the stream's cotangent is shared, not copied",
-    ),
-    Rule(
-        name="linear",
-        covers=(("transpose", ""), "linear"),
-        kernel="tiled_gemm",
-        stages=("train", "fill"),
-        match=match,
-        forward=forward,
-        backward=backward,
-    ),
-)
+register(Rule(
+    name="linear + residual", covers=(("transpose", ""), "linear", "residual"), kernel="tiled_gemm",
+    stages=("train", "fill"), match=match_residual, forward=forward_residual, backward=backward_residual,
+    reason="the product begins its sums with the stream, and the stream's cotangent is shared, not copied",
+))  # fmt: skip
+register(Rule(
+    name="linear", covers=(("transpose", ""), "linear"), kernel="tiled_gemm", stages=("train", "fill"), match=match,
+    forward=forward, backward=backward,
+))  # fmt: skip

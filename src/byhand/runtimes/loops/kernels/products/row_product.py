@@ -10,10 +10,6 @@ mask makes each a float32 again, so that every processor can do it and only the 
 """
 
 # pyright: reportMissingImports=false
-from __future__ import annotations
-
-import math
-
 import numpy as np
 
 from byhand.runtimes.loops.kernels.pointwise.gelu import CUBIC, TWO_K
@@ -29,6 +25,7 @@ from byhand.runtimes.loops.machine.views import float_of_bits, vector
 
 F = np.float32
 NONE, GELU, RELU = 0, 1, 2
+IN_ONE_PASS = "the bias, the gate and the stream are added while the row is in the first cache"
 
 
 @kernel(costly=True)
@@ -166,7 +163,7 @@ def product(builder: Builder, group: Group) -> None:
     x, out = builder.value(node.inputs[0]), builder.result(last)
     biased, added = len(node.inputs) > 2, last.equation.name == "residual"
     gate = {"gelu": GELU, "relu": RELU}.get(last.equation.name, NONE)
-    rows, inner, width = math.prod(out.shape[:-1]), x.shape[-1], out.shape[-1]
+    rows, inner, width = out.rows, x.width, out.width
     weight = packed_weight(builder, group, inner, width)
     call = builder.emit(
         "row_product", last, 2 * rows * inner * width, x=x, weight=weight,
@@ -178,42 +175,10 @@ def product(builder: Builder, group: Group) -> None:
     builder.meet()
 
 
-BY_PARTS = "the bias, the gate and the stream are added while the row is in the first cache"
-
-register(
-    Rule(
-        name="linear + residual",
-        covers=(("transpose", ""), "linear", "residual"),
-        kernel="row_product",
-        stages=("decode",),
-        match=linear.match_residual,
-        forward=product,
-        reason=BY_PARTS,
-    ),
-    Rule(
-        name="linear + gelu",
-        covers=("linear", "gelu"),
-        kernel="row_product",
-        stages=("decode",),
-        match=linear.match_biased,
-        forward=product,
-        reason=BY_PARTS,
-    ),
-    Rule(
-        name="linear + relu",
-        covers=("linear", "relu"),
-        kernel="row_product",
-        stages=("decode",),
-        match=linear.match_biased,
-        forward=product,
-        reason=BY_PARTS,
-    ),
-    Rule(
-        name="linear",
-        covers=(("transpose", ""), "linear"),
-        kernel="row_product",
-        stages=("decode",),
-        match=linear.match,
-        forward=product,
-    ),
-)
+for name, covers, match, reason in (
+    ("linear + residual", (("transpose", ""), "linear", "residual"), linear.match_residual, IN_ONE_PASS),
+    ("linear + gelu", ("linear", "gelu"), linear.match_biased, IN_ONE_PASS),
+    ("linear + relu", ("linear", "relu"), linear.match_biased, IN_ONE_PASS),
+    ("linear", (("transpose", ""), "linear"), linear.match, ""),
+):
+    register(Rule(name, covers, "row_product", ("decode",), forward=product, match=match, reason=reason))
