@@ -1,19 +1,29 @@
-"""`byhand` as a process: a Ctrl-C too early, too late, or while another is answered ends it without a traceback."""
+"""`byhand` and `train_gpt` as processes: at no moment does Ctrl-C end them with a traceback."""
 
 import os
 import signal
 import sys
+from importlib import import_module
 from types import FrameType
 
 
 def main() -> int:
-    """Run the command; return its exit code."""
+    """Run `byhand`; return its exit code."""
+    return _process("byhand.cli.main")
+
+
+def train_gpt() -> int:
+    """Run `train_gpt`; return its exit code."""
+    return _process("byhand.cli.seed.train_gpt")
+
+
+def _process(module: str) -> int:
+    """Import a command line and run its `main`. Until `main` begins and once it is over, Ctrl-C ends the process."""
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is ignored, as under nohup
+    code = 130
     if ours:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from byhand.cli.main import main as command
-
-    code = 130
+    command = import_module(module).main
     try:
         if ours:
             signal.signal(signal.SIGINT, _interrupt)

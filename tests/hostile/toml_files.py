@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from random import Random
 
-from byhand.cli.arguments.presets import LARGEST, PRESETS, named_in_toml, with_toml
+from byhand.cli.arguments.presets import LARGEST, PRESETS, with_toml
 from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig
 from byhand.files.reading import parse_toml
 from hostile.outcome import accepted
@@ -36,11 +36,11 @@ def attack(seed: int, folder: Path) -> None:
     content = _content(rng)
     path = folder / "settings.toml"
     path.write_bytes(content)
-    config = accepted(content, lambda: with_toml(PRESETS["tiny"], path))
-    named = accepted(content, lambda: named_in_toml(path))
-    if config is not None:
+    taken = accepted(content, lambda: with_toml(PRESETS["tiny"], path))
+    if taken is not None:
+        config, named = taken
         assert isinstance(config, TrainConfig)
-        assert named is not None
+        assert named <= set(NAMES)
         assert len(content) <= LARGEST
         assert parse_toml(content) == tomllib.loads(content.decode())
 

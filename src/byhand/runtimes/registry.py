@@ -33,6 +33,11 @@ def runtimes() -> list[Runtime]:
     return list(_runtimes.values())
 
 
+def offered() -> tuple[str, ...]:
+    """Return what a request may name as its runtime."""
+    return ("auto", *_runtimes)
+
+
 @dataclass(frozen=True)
 class Choice:
     """The runtime that was chosen for a request.
@@ -100,5 +105,5 @@ def begin(request: Request, make: Callable[[Runtime], Made]) -> tuple[Made, Choi
 
 def _named(name: str) -> Runtime:
     if name not in _runtimes:
-        raise ConfigError(f"runtime is {name[:60]!r}. Use one of {', '.join(['auto', *_runtimes])}.")
+        raise ConfigError(f"runtime is {name[:60]!r}. Use one of {', '.join(offered())}.")
     return _runtimes[name]

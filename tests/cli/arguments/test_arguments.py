@@ -1,5 +1,6 @@
 """Arguments of every kind, through `parse`: one short line, soon, whatever they are."""
 
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,9 +9,16 @@ from typing import Annotated, Literal
 import pytest
 import tyro
 
-from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.parsing import parse, read
+from byhand.cli.arguments.settings import settings
+from byhand.cli.learn import where
 from byhand.cli.main import main
+from byhand.cli.measure import bench
+from byhand.cli.runs import eval as eval_command
+from byhand.cli.runs import sample, train
+from byhand.cli.seed.train_gpt_flags import Flags
 from byhand.errors import ByhandError
+from byhand.runtimes.registry import runtimes
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,42 @@ def test_good_arguments():
     assert (found.names, found.d_model, found.steps, found.causal) == (("a",), 8, 7, False)
     dashed = parse(Named, ["\u2014x", "--out=\u2013y"], "byhand x")
     assert (dashed.names, dashed.out) == (("\u2014x",), Path("\u2013y"))
+
+
+def test_what_was_given_is_told_from_defaults():
+    given = read(Named, ["a", "--n-embd=8", "--steps", "1", "--no_causal", "--", "--lr"], "byhand x")
+    assert given.values == {"names": ("a", "--lr"), "d_model": 8, "steps": 1, "causal": False}
+    assert given.written["d_model"] == ("--n-embd", ["8"])
+    assert given.written["causal"][0] == "--no_causal"
+    assert given.over(Named(lr=3.0)) == Named(names=("a", "--lr"), d_model=8, causal=False, lr=3.0)
+
+
+COMMANDS = [train.Options, sample.Options, eval_command.Options, where.Options, bench.TrainOptions, Flags]
+
+
+@pytest.mark.parametrize("options", COMMANDS)
+def test_help_shows_the_flags_that_are_read(options, capsys):
+    with pytest.raises(SystemExit):
+        parse(options, ["--help"], "byhand x")
+    shown = set(re.findall(r"^\W*?(--[a-z][\w-]*)", capsys.readouterr().out, re.MULTILINE))
+    assert shown == {s.flag for s in settings(options).values() if not s.positional}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["train"], ["sample", "run"], ["eval", "run", "--data", "missing"], ["bench", "train"]],
+    ids=lambda arguments: arguments[0],
+)
+def test_runtimes_are_those_that_are_registered(arguments, capsys):
+    names = ["auto", *(runtime.name for runtime in runtimes())]
+    assert main([*arguments, "--help"]) == 0
+    assert f"--runtime {{{','.join(names)}}}" in capsys.readouterr().out
+    assert main([*arguments, "--runtime", "abacus"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(
+        f"error: invalid choice 'abacus' for argument '--runtime'. Expected one of {tuple(names)}."
+    )
+    assert said.count("\n") == 1
 
 
 FLOATS = ["lr", "min-lr", "beta1", "beta2", "eps", "weight-decay", "grad-clip", "val-fraction", "minutes"]

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from byhand.cli.arguments.presets import PRESETS, named_in_toml, with_toml
+from byhand.cli.arguments.presets import PRESETS, with_toml
 from byhand.errors import ConfigError
 
 
@@ -69,10 +69,10 @@ def test_strings_and_comments_hold_what_they_like(tmp_path):
         "steps = 7 # '''\n"
         "[optim]  # \"\"\"\nlr = 0.5\n"
     )  # fmt: skip
-    config = with_toml(PRESETS["tiny"], path)
+    config, named = with_toml(PRESETS["tiny"], path)
     assert (config.steps, config.optim.lr) == (7, 0.5)
     assert config.data.data.startswith("[{[{")
-    assert named_in_toml(path) == {"steps", "data", "lr"}
+    assert named == {"steps", "data", "lr"}
 
 
 @pytest.mark.parametrize("path", ["", "\0", "x" * 5000, ".", "missing\x1b[31m"])

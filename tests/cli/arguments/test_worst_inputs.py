@@ -9,7 +9,7 @@ import pytest
 from cli.process import environment
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="arguments of any bytes, devices and FIFOs")
-TRAIN_GPT = "import sys; from byhand.cli.seed.train_gpt import main; sys.exit(main())"
+TRAIN_GPT = "import sys; from byhand.__main__ import train_gpt; sys.exit(train_gpt())"
 SECONDS = 60  # kills what hangs
 
 

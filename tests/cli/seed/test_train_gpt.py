@@ -238,7 +238,7 @@ def test_debug_shows_the_traceback(train_gpt):
 
 
 def test_as_a_process_of_its_own(text, saved):
-    code = "import sys; from byhand.cli.seed.train_gpt import main; sys.exit(main())"
+    code = "import sys; from byhand.__main__ import train_gpt; sys.exit(train_gpt())"
     done = subprocess.run(
         [sys.executable, "-c", code, "--load", saved, "--data", text, "--steps", "1", "--prompt", "a", "--gen", "3"],
         capture_output=True,

@@ -148,38 +148,51 @@ def test_closed_streams(command, code, closed):
     assert "Exception ignored" not in said
 
 
+LOADING, COMMAND = (-signal.SIGINT, b""), (130, b"interrupted\n")  # what ends it: the signal, or the command
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_an_interrupt_while_the_program_is_imported():
+@pytest.mark.parametrize(
+    ("program", "module", "outcome"),
+    [
+        ("main", "byhand.cli.main", LOADING),
+        ("main", "byhand.cli.terminal.guard", LOADING),
+        ("main", "byhand.cli.learn.explain", COMMAND),
+        ("main", "numpy._core.multiarray", COMMAND),
+        ("main", "tyro", COMMAND),
+        ("train_gpt", "byhand.cli.seed.train_gpt", LOADING),
+        ("train_gpt", "byhand.cli.seed.train_gpt_flags", COMMAND),
+        ("train_gpt", "numpy._core.multiarray", COMMAND),
+    ],
+)
+def test_an_interrupt_while_the_program_is_imported(program, module, outcome):
     """The signal comes from inside the import itself, so that no clock decides where."""
     code = (
         "import os, signal, sys\n"
         "class At:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == sys.argv[1]:\n"
+        "        if name == module:\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "module = sys.argv.pop()\n"
         "sys.meta_path.insert(0, At())\n"
-        "from byhand.cli.main import main\n"
-        "sys.exit(main(['explain', 'nothing', 'x']))"
+        f"from byhand.__main__ import {program}\n"
+        f"sys.exit({program}())"
     )
-    for module in (
-        "byhand.cli.main",
-        "byhand.cli.terminal.guard",
-        "byhand.cli.learn.explain",
-        "numpy._core.multiarray",
-        "tyro",
-    ):
-        done = subprocess.run([sys.executable, "-c", code, module], capture_output=True, timeout=60, check=False)
-        assert done.stderr == b"interrupted\n", module
-        assert done.returncode in (130, -signal.SIGINT), module
+    arguments = ["explain", "nothing", "x"] if program == "main" else ["--load", "nothing"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments, module], capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == outcome
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_an_interrupt_while_python_ends():
+@pytest.mark.parametrize(("program", "argument"), [("main", "--version"), ("train_gpt", "--help")])
+def test_an_interrupt_while_python_ends(program, argument):
     code = (
         "import atexit, os, signal, sys\n"
         "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
-        "from byhand.cli.main import main\n"
-        "sys.exit(main(['--version']))"
+        f"from byhand.__main__ import {program}\n"
+        f"sys.exit({program}())"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code, argument], capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")

@@ -1,23 +1,30 @@
-"""Arguments to dataclasses, by tyro, with errors of one line."""
+"""A command's arguments, read once: the values, which of them were given, and errors of one line.
 
-import contextlib
-import io
-import os
+tyro writes the pages of --help and the shells' completions.
+"""
+
+from __future__ import annotations
+
 import re
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Generic, NoReturn, TypeVar
 
 import tyro
 
+from byhand.cli.arguments.settings import Setting, flag, overridden, settings
 from byhand.cli.terminal.shown import quoted, shown
-from byhand.errors import ByhandError
+from byhand.errors import ByhandError, ConfigError
 
 Options = TypeVar("Options")
+Written = dict[str, tuple[str, list[str]]]  # by a setting's name: its flag as it was written, and the words after it
 
 MOST_ARGUMENTS = 1000
-MOST_CHARACTERS = 1 << 17  # of all arguments; tyro takes a second to refuse as many
-LONGEST_FLAG = 60  # characters: tyro compares an unknown one with each that there is, which takes long
+MOST_CHARACTERS = 1 << 17  # of all arguments
+LONGEST_FLAG = 60  # characters of an unknown one that are compared with the known ones
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"  # what word processors make of - and --
+OPTION = re.compile(r"-h|--[A-Za-z][\w-]*(=.*)?", re.DOTALL)
 COMPLETION = re.compile("--tyro[-_](print|write)[-_]completion")
 SETTING = re.compile(r"(Use |Lower )?(?<![\w-])([a-z]\w*)")  # in words about one
 SHELLS = ("bash", "zsh", "tcsh", "fish")
@@ -32,120 +39,143 @@ ALIASES = {
 }
 
 
-def parse(options: type[Options], arguments: list[str], prog: str, default: Any = None) -> Options:
-    """Return `options` filled from the arguments; bad ones raise ByhandError, --help prints and exits with 0.
+@dataclass(frozen=True)
+class Given(Generic[Options]):
+    """The settings that a command's arguments give, by name: their values, and how they were written."""
+
+    options: type[Options]
+    prog: str
+    values: dict[str, Any]
+    written: Written
+    help_asked: bool
+
+    def over(self, default: Options | None = None) -> Options:
+        """Return the options: given values over those of `default`, or over the class's own defaults.
+
+        If --help is among the arguments, print it with these defaults and exit with 0.
+        """
+        if self.help_asked:
+            _tyro(self.options, ["--help"], self.prog, default)
+        if default is None:
+            required = [s for s in settings(self.options).values() if s.required and s.name not in self.values]
+            if required:
+                missing = " ".join(setting.described() for setting in required)
+                raise ByhandError(f"Missing from {self.prog}: {missing}. See {self.prog} --help.")
+        try:
+            return self.options(**self.values) if default is None else overridden(default, self.values)
+        except ConfigError as error:
+            raise ConfigError(SETTING.sub(self._as_flag, str(error))) from None
+
+    def _as_flag(self, setting: re.Match[str]) -> str:
+        """Return a setting's name as its flag if the flag was given, or if the words advise to use it."""
+        advice, name = setting.groups("")
+        return advice + (flag(name) if (advice and "_" in name) or name in self.values else name)
+
+
+def parse(options: type[Options], arguments: list[str], prog: str) -> Options:
+    """Return `options` filled from the arguments; bad ones raise ByhandError, --help prints and exits with 0."""
+    return read(options, arguments, prog).over()
+
+
+def read(options: type[Options], arguments: list[str], prog: str) -> Given[Options]:
+    """Return the settings that the arguments give; ByhandError in one line for what is no setting or no value.
 
     Flags are flat (`--d-model`, not `--model.d-model`), booleans come in pairs (`--causal`, `--no-causal`), and the
     names that people know from elsewhere are accepted (`ALIASES`).
     """
-    _require_sense(arguments, prog)
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    arguments = [*map(_canonical, arguments[:end]), *arguments[end:]]
-    said = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(said):
-            return tyro.cli(
-                options,
-                args=arguments,
-                prog=prog,
-                default=tyro.MISSING_NONPROP if default is None else default,
-                config=(tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone),
-            )
-    except SystemExit as stop:
-        if stop.code in (0, None):
-            raise
-        line, ours = _one_line(said.getvalue(), arguments)
-        if line.startswith("Unrecognized") and (strange := _strange_dash(arguments)):
-            line = strange
-        raise ByhandError(line if ours else f"{line} See {prog} --help.") from None
-
-
-def _canonical(argument: str) -> str:
-    if not argument.startswith("--"):
-        return argument
-    flag, equals, value = argument.partition("=")
-    flag = flag.replace("_", "-")
-    return f"{ALIASES.get(flag, flag)}{equals}{value}"
-
-
-def given(arguments: Sequence[str], flag: str) -> str | None:
-    """Return a flag's value as it was written, of several the last, or None."""
-    value = None
-    for argument, following in zip(arguments, [*arguments[1:], None], strict=True):
-        if argument == flag:
-            value = following
-        elif argument.startswith(f"{flag}="):
-            value = argument.partition("=")[2]
-    return value
-
-
-def _require_sense(arguments: Sequence[str], prog: str) -> None:
-    """Raise ByhandError for what tyro would take long to refuse, or refuse with a traceback."""
-    if len(arguments) > MOST_ARGUMENTS:
-        raise ByhandError(f"there are {len(arguments):,} arguments, more than any command takes. See {prog} --help.")
-    if (length := sum(map(len, arguments))) > MOST_CHARACTERS:
+    if len(arguments) <= MOST_ARGUMENTS and (length := sum(map(len, arguments))) > MOST_CHARACTERS:
         raise ByhandError(f"the arguments have {length:,} characters. Use at most {MOST_CHARACTERS:,}, or a file.")
-    for i, argument in enumerate(arguments):
-        flag = argument.partition("=")[0]
-        if argument == "--":
-            break
-        if argument.startswith("-") and len(flag) > LONGEST_FLAG and not re.match(r"-[\d.]", flag):
-            raise ByhandError(f"there is no option {quoted(flag)}. See {prog} --help.")
-        if COMPLETION.match(argument) and (i or arguments[1:2] not in [[shell] for shell in SHELLS]):
-            raise ByhandError(f"{flag} comes first, with a shell behind it: {', '.join(SHELLS)}.")
+    if any(map(COMPLETION.match, arguments)):
+        if not COMPLETION.match(arguments[0]) or arguments[1:2] not in [[shell] for shell in SHELLS]:
+            name = next(filter(COMPLETION.match, arguments)).partition("=")[0]
+            raise ByhandError(f"{name} comes first, with a shell behind it: {', '.join(SHELLS)}.")
+        _tyro(options, arguments, prog)
+    known = settings(options)
+    values: dict[str, Any] = {}
+    try:
+        if len(arguments) > MOST_ARGUMENTS:
+            raise ByhandError(f"there are {len(arguments):,} arguments, more than any command takes.")
+        written, unknown, help_asked = _sorted(known, arguments)
+        if unknown and not help_asked:
+            _refuse(unknown, [setting.flag for setting in known.values() if not setting.positional])
+        ignored = (ByhandError,) if help_asked else ()
+        for name, (_, words) in written.items():
+            with suppress(*ignored):
+                values[name] = known[name].value(words)
+    except ByhandError as error:
+        raise ByhandError(f"{error} See {prog} --help.") from None
+    return Given(options, prog, values, written, help_asked)
 
 
-def _strange_dash(arguments: Sequence[str]) -> str:
-    """Return words for an option that begins with a dash as word processors write it, or nothing."""
-    for argument in arguments:
-        if found := re.match(f"[{DASHES}]+([a-z][a-z-]*)", argument):
-            return f"{quoted(argument)} begins with a dash that is no hyphen. Write --{shown(found[1], 60)}."
-    return ""
+def _sorted(known: dict[str, Setting], arguments: list[str]) -> tuple[Written, list[str], bool]:
+    """Return the words of each setting, the words that belong to none, and whether --help is there."""
+    any_words = any(s.positional and s.many for s in known.values())  # then -x is one of them, as in a formula
+
+    def is_option(word: str) -> bool:
+        return bool(OPTION.fullmatch(word)) if any_words else word[:1] == "-" != word and not _is_number(word)
+
+    flags = {s.flag: s for s in known.values() if not s.positional}
+    flags |= {f"--no{name[1:]}": s for name, s in flags.items() if s.negatable}
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    rest, words, unknown = arguments[:end][::-1], list[str](), list[str]()
+    written: Written = {}
+    help_asked = False
+    while rest:
+        word = rest.pop()
+        typed, equals, value = word.partition("=")
+        name = typed.replace("_", "-")
+        setting = flags.get(name := ALIASES.get(name, name))
+        following: list[str] = [value] if equals else []
+        if not is_option(word):
+            words.append(word)
+        elif word in ("-h", "--help"):
+            help_asked = True
+        elif setting is None or (setting.kind is bool and equals):
+            unknown.append(word)
+            while rest and not is_option(rest[-1]):
+                unknown.append(rest.pop())
+        elif setting.kind is bool:
+            written[setting.name] = typed, [str(name == setting.flag)]
+        else:
+            while rest and (setting.many or not following) and not is_option(rest[-1]):
+                following.append(rest.pop())
+            if not (following or setting.many):
+                raise ByhandError(f"{name} needs a value (one that begins with - is written {name}=-x).")
+            written[setting.name] = typed, following
+    words += arguments[end + 1 :]
+    for setting in known.values():
+        if setting.positional and words:
+            count = len(words) if setting.many else 1
+            written[setting.name], words = (setting.name, words[:count]), words[count:]
+    return written, words + unknown, help_asked
 
 
-def _one_line(box: str, arguments: Sequence[str]) -> tuple[str, bool]:
-    """Take the words out of tyro's box, without frame, rule and footer, and whether they are a config's own."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", box)
-    words: list[str] = []
-    for line in text.splitlines():
-        line = line.strip("╭╮╰╯│─ \t")
-        if line.startswith("For full helptext"):
-            break
-        if line and "────" not in line and not re.fullmatch("-+", line):  # drawn in ASCII where UTF-8 is not known
-            words.append(line)
-    said = " ".join(words[1:] if len(words) > 1 else words) or "bad arguments"
-    said = said.partition(" Argument helptext:")[0]
-    if own := re.match(r"Error parsing (?!--)[\w.]+: (.*)", said):
-        return SETTING.sub(lambda m: _as_flag(m, arguments), own[1]), True
-    if wrong := re.match(r"Error parsing (--[\w-]+): (.*)", said):
-        return _wrong_value(wrong[1], wrong[2], given(arguments, wrong[1])), False
-    said, _, meant = said.partition(" Perhaps you meant:")
-    said = shown(said.rstrip("."), 200) + "."
-    if missing := re.match(r"Missing value for argument '(--[\w-]+)'", said):
-        return f"{missing[1]} needs a value (one that begins with - is written {missing[1]}=-x).", False
-    flags = re.findall(r"--[a-z][\w-]*", meant)
-    return (f"{said} Perhaps you meant {flags[0]}." if flags else said), False
+def _is_number(word: str) -> bool:
+    with suppress(ValueError):
+        return isinstance(float(word), float)
+    return False
 
 
-def _as_flag(setting: re.Match[str], arguments: Sequence[str]) -> str:
-    """Return a setting's name as its flag where the flag was given, or where it is advised."""
-    advice, name = setting.groups("")
-    flag = f"--{name.replace('_', '-')}"
-    return advice + (flag if (advice and "_" in name) or given(arguments, flag) is not None else name)
+def _refuse(unknown: list[str], flags: list[str]) -> NoReturn:
+    """Raise ByhandError for words that belong to no setting."""
+    options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
+    if long := next((option for option in options if len(option) > LONGEST_FLAG), ""):
+        raise ByhandError(f"there is no option {quoted(long)}.")
+    for word in unknown:
+        if found := re.match(f"[{DASHES}]+([a-z][a-z-]*)", word):
+            raise ByhandError(f"{quoted(word)} begins with a dash that is no hyphen. Write --{shown(found[1], 60)}.")
+    said = shown(f"Unrecognized options: {', '.join(unknown)}".rstrip("."), 200)
+    near = get_close_matches(options[0].lower(), flags, n=1, cutoff=0.8) if options else []
+    raise ByhandError(f"{said}.{f' Perhaps you meant {near[0]}.' if near else ''}")
 
 
-def _wrong_value(flag: str, reason: str, written: str | None) -> str:
-    """Say which value a flag cannot take, and what it takes instead."""
-    if written is None or not re.search(r"INT|FLOAT|int\(\)|float|integer", reason):
-        return f"{flag}: {shown(reason.rstrip('.'), 200)}."
-    if re.search(r"INT|int\(\)|integer", reason) and re.fullmatch(r"\s*[-+]?\d+\s*", written):
-        return f"{flag} {shown(written, 20)} has {len(written):,} digits. Use a smaller number."
-    kind = "an integer" if re.search(r"INT|int\(\)|integer", reason) else "a number"
-    return f"{flag} {shown(written, 60) or 'without a value'} is not {kind}."
-
-
-def prefer_plain_output() -> bool:
-    """Return True where colour and live lines are unwelcome: NO_COLOR, a dumb terminal, or a pipe."""
-    import sys
-
-    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb" or not sys.stderr.isatty()
+def _tyro(options: type[Any], arguments: list[str], prog: str, default: Any = None) -> NoReturn:
+    """Print a page of --help, or completions for a shell, and exit with 0."""
+    tyro.cli(
+        options,
+        args=arguments,
+        prog=prog,
+        default=tyro.MISSING_NONPROP if default is None else default,
+        config=(tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone),
+    )
+    raise SystemExit(0)

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from byhand.cli.arguments.settings import overridden
 from byhand.cli.terminal.shown import quoted, shown
 from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig
 from byhand.errors import ConfigError, reason
 from byhand.files.reading import parse_toml, read_regular
+from byhand.runtimes.registry import offered
+
+
+@dataclass(frozen=True)
+class Settings(TrainConfig):
+    """One training run, whole: everything that decides its numbers, and when it saves."""
+
+    # Commands offer the registered runtimes; a checkpoint may name one that is not registered here.
+    runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
+
 
 PRESETS = {
-    "tiny": TrainConfig(model=ModelConfig(seq_len=64, d_model=64, n_layers=1, n_heads=1), batch_size=4, steps=2000),
-    "nano": TrainConfig(model=ModelConfig(seq_len=64, d_model=128, n_layers=4, n_heads=4), batch_size=12, steps=2000),
-    "small": TrainConfig(
+    "tiny": Settings(model=ModelConfig(seq_len=64, d_model=64, n_layers=1, n_heads=1), batch_size=4, steps=2000),
+    "nano": Settings(model=ModelConfig(seq_len=64, d_model=128, n_layers=4, n_heads=4), batch_size=12, steps=2000),
+    "small": Settings(
         model=ModelConfig(seq_len=256, d_model=384, n_layers=6, n_heads=6),
         optim=OptimConfig(lr=1e-3),
         batch_size=8,
         steps=5000,
     ),
     # The seed program's own recipe: constant learning rate, everything decays, nothing is clipped.
-    "seed": TrainConfig(
+    "seed": Settings(
         model=ModelConfig(seq_len=64, d_model=64, n_layers=1, n_heads=1),
         optim=OptimConfig(
             lr=3e-4, schedule="constant", warmup_steps=0, beta2=0.999, weight_decay=0.01, decay="all", grad_clip=0.0
@@ -34,48 +45,39 @@ LARGEST = 1 << 16  # bytes of a TOML file; with every setting it has one thousan
 SECTIONS = {"model": ModelConfig, "data": DataConfig, "optim": OptimConfig}
 
 
-def preset(name: str) -> TrainConfig:
+def preset(name: str) -> Settings:
     """Return the preset of this name."""
     if name not in PRESETS:
         raise ConfigError(f"there is no preset {quoted(name)}. Use one of {', '.join(PRESETS)}.")
     return PRESETS[name]
 
 
-def with_toml(config: TrainConfig, path: Path) -> TrainConfig:
-    """Return the config with the settings of a TOML file; keys stand flat or under [model], [data], [optim]."""
-    values = _toml(path)
+def with_toml(config: Settings, path: Path) -> tuple[Settings, set[str]]:
+    """Return the config with the settings of a TOML file, and their names.
+
+    Keys stand flat or under [model], [data], [optim].
+    """
     home = {f.name: section for section, cls in SECTIONS.items() for f in fields(cls)}
-    flat: dict[str, Any] = {}
-    nested: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
-    for key, value in values.items():
+    known = {*home, *({f.name for f in fields(Settings)} - set(SECTIONS))}
+    settings: dict[str, Any] = {}
+    strangers: list[str] = []
+    for key, value in _toml(path).items():
         key = key.replace("-", "_")
-        if key in SECTIONS and isinstance(value, dict):
-            nested[key].update({k.replace("-", "_"): v for k, v in value.items()})
-        elif key in home:
-            nested[home[key]][key] = value
-        else:
-            flat[key] = value
-    known = {f.name for f in fields(TrainConfig)} - set(SECTIONS)
-    strangers = [k for k in flat if k not in known]
-    strangers += [k for s, part in nested.items() for k in part if home.get(k) != s]
+        section = key if key in SECTIONS and isinstance(value, dict) else None
+        for name, single in value.items() if section else [(key, value)]:
+            name = name.replace("-", "_")
+            settings[name] = single
+            if name not in known or (section and home.get(name) != section):
+                strangers.append(name)
     if strangers:
         raise ConfigError(
             f"--config {shown(path, 200)} has an unknown key {quoted(strangers[0])}. "
             "`byhand train --help` lists them."
         )
     try:
-        parts = {section: replace(getattr(config, section), **values) for section, values in nested.items()}
-        return replace(config, **parts, **flat)
+        return overridden(config, settings), set(settings)
     except ConfigError as error:
         raise ConfigError(f"--config {shown(path, 200)}: {error}") from None
-
-
-def named_in_toml(path: Path) -> set[str]:
-    """Return the names of the settings that a TOML file gives."""
-    values = _toml(path)
-    flat = [key for key, value in values.items() if not isinstance(value, dict)]
-    nested = [key for value in values.values() if isinstance(value, dict) for key in value]
-    return {key.replace("-", "_") for key in (*flat, *nested)}
 
 
 def _toml(path: Path) -> dict[str, Any]:

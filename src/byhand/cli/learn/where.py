@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from byhand.book.finding.index import Finding
 
 WIDTH = 100
-OPTION = re.compile(r"-h|--[A-Za-z][\w-]*(=.*)?", re.DOTALL)
-TAKES_A_VALUE = ("--lang", "--limit")
 LABELS = {
     "settings": Words("settings: ", "设置："),
     "latex": Words("LaTeX", "LaTeX"),
@@ -62,14 +59,13 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Print the answers, best first; exit code 1 if there is none."""
-    words, rest = split_query(arguments)
-    options = parse(Options, rest, "byhand where")
+    options = parse(Options, arguments, "byhand where")
     if options.limit < 1:
         raise ByhandError(f"--limit is {options.limit}, but must be at least 1. Leave it out for 5.")
     from byhand.book.finding.index import listings
     from byhand.book.finding.search import nearest, search
 
-    query = " ".join(words).strip()
+    query = " ".join(options.query).strip()
     found = [m.listing for m in search(query)][: options.limit] if query else list(listings().values())
     if options.json:
         print(json.dumps([listing.as_json() for listing in found], ensure_ascii=False, indent=1))
@@ -83,24 +79,6 @@ def main(arguments: list[str]) -> int:
         return 1
     print("\n\n".join(_answer(listing, options.lang) for listing in found))
     return 0
-
-
-def split_query(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Return the query's words and the options, so that `-log p_y` is asked for and not taken for a flag."""
-    query: list[str] = []
-    options: list[str] = []
-    rest = list(arguments)
-    while rest:
-        argument = rest.pop(0)
-        if argument == "--":
-            return [*query, *rest], options
-        if OPTION.fullmatch(argument):
-            options.append(argument)
-            if argument in TAKES_A_VALUE and rest:
-                options.append(rest.pop(0))
-        else:
-            query.append(argument)
-    return query, options
 
 
 def _overview(lang: str) -> str:

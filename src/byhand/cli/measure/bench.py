@@ -16,6 +16,7 @@ from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted
 from byhand.config import Dtype, Weights
 from byhand.errors import ConfigError
+from byhand.runtimes.registry import offered
 
 MOST_STEPS = 10**6
 MOST_DRAWN = 1 << 20  # tokens, or streams, as a context has at most
@@ -27,7 +28,7 @@ class TrainOptions:
 
     shape: str = "nano"
     """tiny, nano, small, or B,T,C,L,H,V."""
-    runtime: str = "auto"
+    runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """What computes ours."""
     threads: int = 0
     """Threads of the loops runtime; 0: all cores."""

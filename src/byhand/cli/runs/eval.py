@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -16,6 +16,7 @@ from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import open_text
 from byhand.evaluate import evaluate
 from byhand.runs import checkpoint
+from byhand.runtimes.registry import offered
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Options:
     """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
     stride: int | None = None
     """Tokens between windows: each token has at least seq_len - stride of context. Half of seq_len if not given."""
-    runtime: str = "auto"
+    runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """numpy, or loops: the same loss, faster; auto takes loops where Numba is installed and the text is long."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON object."""

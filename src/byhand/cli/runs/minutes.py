@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection
-from dataclasses import dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass
 
 from byhand.budget.choice import PlannedRun, choose, predicted
 from byhand.budget.expectation import Range, expected_range
 from byhand.budget.n_grams import n_gram_losses
 from byhand.budget.probe import LEAST_STEPS, Cost, measure, warm_up
 from byhand.budget.recipe import candidates, smallest
-from byhand.cli.arguments.parsing import ALIASES
-from byhand.cli.arguments.presets import named_in_toml
 from byhand.cli.terminal.clock import elapsed
 from byhand.cli.terminal.progress import duration
 from byhand.cli.terminal.say import say
-from byhand.config import ModelConfig, OptimConfig, TrainConfig
+from byhand.config import TrainConfig
 from byhand.corpus.dataset import Corpus
 from byhand.errors import ConfigError
 from byhand.tokenizers.byte import ByteTokenizer
@@ -26,7 +23,6 @@ from byhand.tokenizers.byte import ByteTokenizer
 PROBING, LONGEST_PROBE = 0.006, 2.0  # of the time, for each shape that is timed; seconds
 LONGEST = 60 * 24 * 366  # minutes of a year
 ENDING = 0.15  # seconds that the interpreter takes before the clock starts and after the last line
-OF_A_LENGTH = {"steps", "eval_interval", "save_interval"}  # a preset's are for its own number of steps
 
 
 @dataclass(frozen=True)
@@ -43,18 +39,6 @@ class Promise:
             f"took {took:.1f} s of {self.seconds:.1f} ({took / self.seconds - 1:+.1%}); "
             f"expected validation loss {self.loss:.2f}, reached {loss:.2f} ({loss - self.loss:+.2f})"
         )
-
-
-def given_settings(arguments: list[str], preset: str | None, config: Path | None) -> set[str]:
-    """Return the names of the settings that flags, a TOML file or a preset decide."""
-    flags = (argument.partition("=")[0] for argument in arguments if argument.startswith("--"))
-    names = {ALIASES.get(flag, flag)[2:].replace("-", "_") for flag in flags}
-    names |= {name.removeprefix("no_") for name in names}
-    if config:
-        names |= named_in_toml(config)
-    if preset:
-        names |= {f.name for cls in (ModelConfig, OptimConfig, TrainConfig) for f in fields(cls)} - OF_A_LENGTH
-    return names
 
 
 def require_sense(minutes: float, given: Collection[str], resuming: bool) -> None:

@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import tyro
@@ -17,6 +17,7 @@ from byhand.config import Weights
 from byhand.errors import ConfigError, DataError
 from byhand.generation import Sampling, generate
 from byhand.runs import checkpoint
+from byhand.runtimes.registry import offered
 from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
 
@@ -45,7 +46,7 @@ class Options:
     """Draw only printable ASCII, tab and newline."""
     no_cache: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Compute the whole context anew for each token, without the KV cache."""
-    runtime: str = "auto"
+    runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """numpy, or loops: the same text, faster; auto takes loops where Numba is installed."""
     weights: Weights = "float32"
     """bfloat16 rounds the weights once and reads half as much: faster where they exceed the caches."""

@@ -9,21 +9,20 @@ import sys
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from byhand.cli.arguments.parsing import given as given_value
-from byhand.cli.arguments.parsing import parse
-from byhand.cli.arguments.presets import preset, with_toml
-from byhand.cli.runs.minutes import Promise, given_settings, planned, require_sense
+from byhand.cli.arguments.parsing import Given, read
+from byhand.cli.arguments.presets import Settings, preset, with_toml
+from byhand.cli.runs.minutes import Promise, planned, require_sense
 from byhand.cli.terminal.interrupt import StopRequest
 from byhand.cli.terminal.progress import Display, duration
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import shown
-from byhand.config import TrainConfig
+from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.corpus.dataset import Corpus, bits_per_byte
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.text_file import TextFile
@@ -41,13 +40,15 @@ from byhand.train import Trainer, require_same_text, training
 
 CORPUS = "corpus.bin"
 LARGE = 1 << 28
+OF_A_LENGTH = {"steps", "eval_interval", "save_interval"}  # a preset's fit its own number of steps
+OF_A_MACHINE = ("runtime", "threads", "dtype")  # a resumed run may change these: a machine may lack what another had
 
 
 @dataclass(frozen=True)
 class Options:
     """Train a GPT on a text, or resume a run bit for bit where it stopped."""
 
-    train: TrainConfig = field(default_factory=TrainConfig)
+    train: Settings = field(default_factory=lambda: preset("nano"))
     preset: str = "nano"
     """tiny, nano, small, or seed: settings that --config and flags override."""
     config: Path | None = None
@@ -63,23 +64,26 @@ class Options:
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    if "-" in arguments and sys.stdin.isatty():
+    given = read(Options, arguments, "byhand train")
+    values = given.values
+    config, decided = preset(values.get("preset", "nano")), set(values)
+    if "config" in values:
+        config, in_file = with_toml(config, values["config"])
+        decided |= in_file
+    if "preset" in values:
+        decided |= {f.name for cls in (ModelConfig, OptimConfig, TrainConfig) for f in fields(cls)} - OF_A_LENGTH
+    options = given.over(Options(train=config))
+    for name in ("out", "resume"):
+        if name in values and given.written[name][1] == [""]:  # as a path it would be the current folder
+            raise ConfigError(f"--{name} names no folder. Use a path, as in --{name} runs/mine.")
+    if options.train.data.data == "-" and not options.resume and sys.stdin.isatty():
         print("reading the text from standard input; end with Ctrl-D", file=sys.stderr)
-    named, file = given_value(arguments, "--preset"), given_value(arguments, "--config")
-    base = preset("nano" if named is None else named)
-    if file is not None:
-        base = with_toml(base, Path(file))
-    options = parse(Options, arguments, "byhand train", Options(train=base))
-    for flag in ("--out", "--resume"):
-        if given_value(arguments, flag) == "":  # as a path it would be the current folder
-            raise ConfigError(f"{flag} names no folder. Use a path, as in {flag} runs/mine.")
     keep_pages()
-    given = given_settings(arguments, named, options.config)
     if options.minutes is not None:
-        require_sense(options.minutes, given, options.resume is not None)
+        require_sense(options.minutes, decided, options.resume is not None)
     if options.resume:
-        return _resume(options, arguments)
-    return _start(options, given)
+        return _resume(options.resume, given)
+    return _start(options, decided)
 
 
 def _start(options: Options, given: Collection[str]) -> int:
@@ -102,11 +106,9 @@ def _start(options: Options, given: Collection[str]) -> int:
         return _train(config, _stored(text, run), place, None, promise)
 
 
-def _resume(options: Options, arguments: list[str]) -> int:
-    run = options.resume or Path()
-    for argument in arguments:
-        flag = argument.partition("=")[0]
-        if flag.startswith("--") and flag not in ("--resume", "--data", "--runtime", "--threads", "--dtype"):
+def _resume(run: Path, given: Given[Options]) -> int:
+    for name, (flag, _) in given.written.items():
+        if name not in ("resume", "data", *OF_A_MACHINE):
             raise ConfigError(f"{flag} cannot change a run that is resumed. Leave it out, or start a new run.")
     if not os.path.isdir(run):
         raise CheckpointError(f"there is no run {run}. Check the path.")
@@ -122,14 +124,8 @@ def _resume(options: Options, arguments: list[str]) -> int:
         start = checkpoint.load(run)
         for warning in start.warnings:
             say(f"warning: {warning}")
-        # Only these may differ from the run's beginning: a machine may lack what the other had.
-        given = {
-            name: getattr(options.train, name)
-            for name in ("runtime", "threads", "dtype")
-            if given_value(arguments, f"--{name}")
-        }
         kept = start.config.array_dtype
-        start.config = replace(start.config, **given)
+        start.config = replace(start.config, **{k: v for k, v in given.values.items() if k in OF_A_MACHINE})
         if start.config.array_dtype != kept:
             raise ConfigError(f"{run} holds {kept} arrays. Resume without --dtype.")
         if start.step >= start.config.steps:
@@ -137,7 +133,7 @@ def _resume(options: Options, arguments: list[str]) -> int:
             return 0
         checkpoint.require_way(run, range(start.step + 1, run_folder.STEPS))
         require_room(start.config, resumed(to_train(start.config), start.state.get("used")))
-        text = on_disk(_text_of(start, run, given_value(arguments, "--data")), start.config.data.data)
+        text = on_disk(_text_of(start, run, given.values.get("data")), start.config.data.data)
         metrics.keep_until(run, start.step)
         return _train(start.config, text, place, start)
 

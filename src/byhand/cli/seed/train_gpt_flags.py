@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.parsing import read
 from byhand.errors import ConfigError, DataError
 from byhand.interop.seed_program.random import WORD
 
 PROG = "train_gpt"
-FROM_CHECKPOINT = ("--seq", "--dmodel", "--layers", "--lr")
+FROM_CHECKPOINT = {"seq": "--seq", "dmodel": "--dmodel", "layers": "--layers", "lr": "--lr"}
 LARGEST_FLOAT = 1e38  # settings are float32, as in the seed program
 RANGES: dict[str, tuple[int, float]] = {
     "batch": (1, 1 << 16),
@@ -99,9 +99,12 @@ class Flags:
         return self.gen if self.gen is not None else 200 * (self.prompt is not None)
 
 
-def parse_flags(arguments: list[str]) -> Flags:
-    """Return the flags; ConfigError or DataError for a value that cannot work, alone or with another."""
-    flags = parse(Flags, arguments, PROG)
+def parse_flags(arguments: list[str]) -> tuple[Flags, list[str]]:
+    """Return the flags, and those given that a loaded checkpoint decides instead;
+
+    ConfigError or DataError for a value that cannot work, alone or with another."""
+    given = read(Flags, arguments, PROG)
+    flags = given.over()
     for name, (low, high) in RANGES.items():
         value = getattr(flags, name)
         if value is None or low <= value <= high:
@@ -120,14 +123,8 @@ def parse_flags(arguments: list[str]) -> Flags:
         if (file is None) == (flags.tokenizer == "bpe"):
             verb = "needs" if file is None else "has no use for"
             raise ConfigError(f"--tokenizer {flags.tokenizer} {verb} {flag}. See {PROG} --help.")
-    return flags
+    return flags, [flag for name, flag in FROM_CHECKPOINT.items() if name in given.values]
 
 
 def _brief(value: float) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value) if value < 10**20 else "larger"
-
-
-def overruled(arguments: list[str]) -> list[str]:
-    """Return the given flags that a loaded checkpoint decides instead."""
-    given = {argument.partition("=")[0] for argument in arguments}
-    return [flag for flag in FROM_CHECKPOINT if flag in given]

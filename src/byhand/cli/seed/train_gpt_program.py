@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from byhand.cli.seed.train_gpt_flags import Flags, overruled, parse_flags
+from byhand.cli.seed.train_gpt_flags import Flags, parse_flags
 from byhand.cli.terminal.interrupt import StopRequest
 from byhand.cli.terminal.say import say
 from byhand.config import ModelConfig
@@ -34,10 +34,10 @@ KEPT = b"\n\t"  # control bytes that are text: --ascii-only draws them, --escape
 
 def main(arguments: list[str]) -> int:
     """Run the seed program with these arguments."""
-    flags = parse_flags(arguments)
+    flags, overruled = parse_flags(arguments)
     keep_pages()
     text = None if flags.data is None else ByteDataset(TextFile(flags.data), f"--data {flags.data}")
-    checkpoint = _checkpoint(flags, arguments)
+    checkpoint = _checkpoint(flags, overruled)
     model = checkpoint.model
     tokenizer = _tokenizer(flags)
     prompt = _prompt(flags, tokenizer, model)
@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _checkpoint(flags: Flags, arguments: list[str]) -> SeedCheckpoint:
+def _checkpoint(flags: Flags, overruled: list[str]) -> SeedCheckpoint:
     """Return the loaded checkpoint, or an untrained one of the flags' shape."""
     if flags.load is None:
         config = ModelConfig(seq_len=flags.seq, d_model=flags.dmodel, n_layers=flags.layers)
@@ -78,8 +78,8 @@ def _checkpoint(flags: Flags, arguments: list[str]) -> SeedCheckpoint:
         checkpoint = start(config, flags.lr, flags.seed)
     else:
         checkpoint = files.load(flags.load)
-        if ignored := overruled(arguments):
-            say(f"note: {', '.join(ignored)}: the loaded checkpoint's own values are used")
+        if overruled:
+            say(f"note: {', '.join(overruled)}: the loaded checkpoint's own values are used")
     checkpoint.has_optimizer = bool(flags.save_opt)
     return checkpoint
 

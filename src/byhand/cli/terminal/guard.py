@@ -6,11 +6,9 @@ the line says so and where, and asks for a report.
 
 from __future__ import annotations
 
-import atexit
 import errno
 import io
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -38,13 +36,9 @@ def guarded(command: Callable[[], int], debug: bool = False, prog: str = "byhand
             code = _code(stop)
             sys.stdout.flush()
     except BaseException as error:
-        try:
-            code = _failed(error, debug, prog)
-        except KeyboardInterrupt:  # once more, while the first was being said
-            code = INTERRUPTED
-    _empty_streams()
-    atexit.unregister(_end_at_once)
-    atexit.register(_end_at_once)  # registered last, it is called first
+        code = _failed(error, debug, prog)
+    finally:
+        _empty_streams()
     return code
 
 
@@ -136,10 +130,3 @@ def _empty_streams() -> None:
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, stream.fileno())
                 os.close(nowhere)
-
-
-def _end_at_once() -> None:
-    """Let a Ctrl-C during Python's own exit end the process: nothing is left to save, and Python would say where."""
-    with suppress(ValueError, OSError):  # ValueError: not in the main thread
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)

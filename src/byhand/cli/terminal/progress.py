@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections import deque
 from contextlib import suppress
 
-from byhand.cli.arguments.parsing import prefer_plain_output
 from byhand.cli.terminal.say import say
 from byhand.train import Progress
 
@@ -22,7 +23,7 @@ class Display:
         self._rates: deque[float] = deque(maxlen=50)
         self._val: float | None = None
         self._live = None
-        if not prefer_plain_output():
+        if not (os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb") and sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live
 
