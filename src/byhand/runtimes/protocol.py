@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from byhand.config import ModelConfig, TrainConfig, Weights
-from byhand.runtimes.listing import Listing
 from byhand.runtimes.sampling import Sampling
 
 Batch = tuple[Any, Any]  # tokens and targets, each (B, T)
@@ -152,6 +151,44 @@ class Decoder(Protocol):
         Raises NonFiniteError where the logits are not finite.
         """
         ...
+
+
+@dataclass(frozen=True)
+class Line:
+    """One call, or several of one kind: what it is, what it costs, and, after a timed run, how long it takes.
+
+    ms, gflops, gb_per_s, share (of the step) and peak_share (of one core's measured peak) are None before.
+    """
+
+    kernel: str
+    equation: str
+    name: str
+    shapes: str
+    calls: int
+    flops: int
+    bytes: int
+    ms: float | None = None
+    gflops: float | None = None
+    gb_per_s: float | None = None
+    share: float | None = None
+    peak_share: float | None = None
+
+
+class Listing(NamedTuple):
+    """What one thread runs: a line for each call, one for each kind of call, and where.
+
+    ms    of all calls, if they were timed
+    peak  GFLOP/s that one core reaches on products
+    """
+
+    what: str
+    calls: list[Line]
+    kinds: list[Line]
+    ms: np.ndarray | None
+    peak: float | None
+    threads: int
+    arena_bytes: int
+    library: str
 
 
 class Runtime(Protocol):

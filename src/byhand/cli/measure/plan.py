@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,8 +17,7 @@ from byhand.config import Weights
 from byhand.errors import ConfigError
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
-from byhand.runtimes.listing import Line, Listing
-from byhand.runtimes.protocol import Request
+from byhand.runtimes.protocol import Line, Listing, Request
 from byhand.runtimes.registry import choose
 
 MOST_STEPS, MOST_STREAMS = 10**6, 1 << 16
@@ -72,7 +71,7 @@ def main(arguments: list[str]) -> int:
     if options.json:
         facts = {"of": options.of, "shape": options.shape, "shares": plan.threads, "arena_bytes": plan.arena_bytes,
                  "peak_gflops": plan.peak}  # fmt: skip
-        print(jsonlib.dumps(facts | {"calls": [line.as_dict() for line in table]}))
+        print(jsonlib.dumps(facts | {"calls": [asdict(line) for line in table]}))
     else:
         _print(table, f"{plan.what}, {options.shape}: {plan.threads} side by side, {len(plan.calls)} calls in each; "
                       f"arena {plan.arena_bytes / 1e6:.1f} MB; {plan.library}", plan.ms, plan.peak)  # fmt: skip

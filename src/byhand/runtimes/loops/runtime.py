@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
 from byhand.runtimes import loops
-from byhand.runtimes.listing import Listing
-from byhand.runtimes.protocol import Request, Shape
+from byhand.runtimes.protocol import Listing, Request, Shape
 
 if TYPE_CHECKING:
     from byhand.runtimes.loops.run.streams import LoopsStreams
@@ -63,11 +62,11 @@ class LoopsRuntime:
 
     def listing(self, of: str, model: Any, optimizer: Any, request: Request, shape: Shape, steps: int) -> Listing:
         """Return the calls of one thread."""
-        from byhand.runtimes.loops.run import listing
+        from byhand.runtimes.loops.run import profile
 
         if of != "train":
-            return listing.generation(of, model, request, steps)
-        return listing.training_step(self.session(model, optimizer, request), shape, steps)
+            return profile.generation(of, model, request, steps)
+        return profile.training_step(self.session(model, optimizer, request), shape, steps)
 
     def kept(self, config: ModelConfig) -> int:
         """Return the numbers of logits, of q, k and v, and of the MLP."""

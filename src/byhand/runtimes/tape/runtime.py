@@ -8,8 +8,7 @@ from typing import Any
 
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
-from byhand.runtimes.listing import Listing
-from byhand.runtimes.protocol import Decoder, Request, Shape, TrainingSession
+from byhand.runtimes.protocol import Decoder, Listing, Request, Shape, TrainingSession
 
 
 class TapeRuntime:

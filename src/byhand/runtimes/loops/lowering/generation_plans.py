@@ -1,10 +1,10 @@
 """Generation plans: the calls of one token, and those that fill the cache, shared by threads that meet between calls.
 
-In decoding every thread runs the same calls, each on its columns, heads or streams: a kernel divides its work by `part`
-and `parts`. In filling each call's rows are divided (a kernel's registration says which are independent), so that one
-prompt keeps every core busy whatever BLAS multiplies. A number does not depend on the thread that computes it, so one
-thread that does all parts in turn gets the same bits. A plan with steps in Python (equations without a kernel) runs
-only in that way.
+In decoding every thread runs the same calls, each on its columns, heads or streams: a kernel divides its work by
+`part` and `parts`. In filling each call's rows are divided (a kernel's registration says which are independent), so
+that one prompt keeps every core busy whatever BLAS multiplies. A number does not depend on the thread that computes
+it, so one thread that does all parts in turn gets the same bits. A plan with steps in Python (equations without a
+kernel) runs only in that way.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class Call:
 
 def buffers_of(operands: Mapping[str, Operand]) -> tuple[Buffer, ...]:
     """Return the buffers that operands name, each once."""
-    buffers = {id(b): b for o in operands.values() if (b := _buffer_of(o)) is not None}
+    buffers = {id(b): b for o in operands.values() if (b := buffer_of(o)) is not None}
     return tuple(buffers.values())
 
 
@@ -167,7 +167,8 @@ def place_of(operand: Buffer | Rows) -> Buffer | At:
     return operand.place if isinstance(operand, Rows) else operand
 
 
-def _buffer_of(operand: Operand) -> Buffer | None:
+def buffer_of(operand: Operand) -> Buffer | None:
+    """Return the buffer that an operand names, if any."""
     if isinstance(operand, At):
         return operand.buffer
     return operand if isinstance(operand, Buffer) else None

@@ -1,23 +1,56 @@
-"""Profile: a plan as a table to read, with the time of every call once it has been run.
+"""Profile: the calls of a training step, of one token, or of filling the cache, as lines to read, timed if wanted.
 
-The first share runs call by call while the others run as always, so that caches and memory are as busy as in
-earnest. Times are the least of several steps: what the call costs when nothing else interferes.
+The first share runs call by call while the others run as always, so that caches and memory are as busy as usual.
+Times are the least of several steps: the cost of a call without interference.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.listing import Line
 from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
-from byhand.runtimes.loops.lowering.ir import At, Buffer, Call
+from byhand.runtimes.loops.lowering.ir import Call, buffer_of
 from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.kernel import KERNELS
+from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from byhand.runtimes.loops.run.replay import run_kernel
+from byhand.runtimes.loops.run.training import LoopsSession
+from byhand.runtimes.protocol import Line, Listing, Request, Shape
+
+
+def training_step(session: LoopsSession, shape: Shape, steps: int) -> Listing:
+    """List the first share's calls."""
+    plan = session.plan("train", shape)
+    ms = None
+    if steps:
+        rng, vocab = np.random.default_rng(0), session.model.config.vocab_size
+        batch = rng.integers(0, vocab, shape), rng.integers(0, vocab, shape)
+        ms = session.time_calls(lambda: session.step([batch], 1.0), steps)
+    return _listing("training step", plan.calls, ms, len(plan.shares), session.arena.memory.nbytes, session.blas)
+
+
+def generation(of: str, model: Any, request: Request, steps: int) -> Listing:
+    """List the first thread's calls of one token ("decode"), or of filling the cache up to the window's last."""
+    window, streams = request.model.seq_len, request.streams
+    decoder = LoopsDecoder(model, streams, request.threads or None, request.blas, request.weights)
+    prompts = None if of == "decode" else np.zeros((streams, window), np.int64)
+    plan = decoder.decoding if prompts is None else decoder.filling(window - 1)
+    ms = decoder.time_calls(prompts, steps) if steps else None
+    texts = f"{streams} stream{'s' * (streams > 1)}"
+    what = f"one token, {texts}" if prompts is None else f"filling {window - 1} positions"
+    return _listing(what, plan.shares[0].calls, ms, decoder.threads, decoder.arena.memory.nbytes, decoder.blas)
+
+
+def _listing(
+    what: str, calls: list[Call], ms: np.ndarray | None, threads: int, arena_bytes: int, blas: Blas
+) -> Listing:
+    peak = None if ms is None else measured_peak(blas)
+    each = lines(calls, ms, peak)
+    return Listing(what, each, summed(each), ms, peak, threads, arena_bytes, blas.name)
 
 
 def measured_peak(blas: Blas, sizes: tuple[int, ...] = (128, 512, 1024)) -> float:
@@ -68,15 +101,9 @@ def summed(parts: list[Line]) -> list[Line]:
 
 
 def _timed(line: Line, ms: float, total: float, peak: float | None) -> Line:
-    rate = line.flops / ms / 1e6 if ms else 0.0
-    values = asdict(line) | {
-        "ms": ms,
-        "gflops": rate,
-        "gb_per_s": line.bytes / ms / 1e6 if ms else 0.0,
-        "share": ms / total,
-        "peak_share": rate / peak if peak else None,
-    }
-    return Line(**values)
+    rate, gb_per_s = (line.flops / ms / 1e6, line.bytes / ms / 1e6) if ms else (0.0, 0.0)
+    peak_share = rate / peak if peak else None
+    return replace(line, ms=ms, gflops=rate, gb_per_s=gb_per_s, share=ms / total, peak_share=peak_share)
 
 
 def _equation(call: Call) -> str:
@@ -93,14 +120,10 @@ def _shapes(call: Call) -> str:
     if call.kernel == "row_product":
         o = call.operands
         return f"({o['rows']}, {o['inner']}) ({o['inner']}, {o['width']})"
-    first = next((b for o in call.operands.values() if (b := _array(o)) and b.kind == "value"), None)
+    first = next((b for o in call.operands.values() if (b := buffer_of(o)) and b.kind == "value"), None)
     if first is None and isinstance(call.operands.get("n"), int):
         return f"({call.operands['n']},)"
     return str(first.shape) if first else ""
-
-
-def _array(operand: Any) -> Buffer | None:
-    return operand.buffer if isinstance(operand, At) else operand if isinstance(operand, Buffer) else None
 
 
 def _span(same: list[Line]) -> str:
