@@ -15,6 +15,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from typing import Any
 
@@ -51,6 +52,29 @@ def intrinsic(function: Callable[..., Any]) -> Any:
     return import_module("numba.extending").intrinsic(function) if COMPILING else function
 
 
+def instruction(returns: str, *takes: str) -> Any:
+    """Make a function (builder, *values) that writes LLVM's instructions callable from compiled loops.
+
+    returns, takes  Numba's types by name; a function that returns "void" returns None
+    """
+
+    def decorate(write: Callable[..., Any]) -> Any:
+        if not COMPILING:
+            return write
+
+        @wraps(write)
+        def typed(*given: Any) -> Any:
+            def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                value = write(builder, *args)
+                return context.get_dummy_value() if value is None else value
+
+            return getattr(types, returns)(*(getattr(types, name) for name in takes)), codegen
+
+        return intrinsic(typed)
+
+    return decorate
+
+
 def yield_address() -> int:
     """Return the address of the system call that gives the processor to another thread."""
     if sys.platform == "win32":
@@ -69,70 +93,51 @@ def _control_word(builder: Any, instruction: str, slot: Any) -> None:
     builder.call(function, [builder.bitcast(slot, _BYTES)])
 
 
-@intrinsic
-def flush_denormals(typingctx: Any) -> Any:
+@instruction("int32")
+def flush_denormals(builder: Any) -> Any:
     """Take numbers below 1.2e-38 for 0 in this thread, read or written; return the mode before.
 
     The logits of tokens that never occur fall for as long as training lasts, until their probabilities are denormal.
     An x86 processor computes with such numbers many times slower; on others this does nothing.
     """
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        slot = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
-        if X86:
-            _control_word(builder, "stmxcsr", slot)
-            before = builder.load(slot)
-            builder.store(builder.or_(before, ir.Constant(ir.IntType(32), 0x8040)), slot)
-            _control_word(builder, "ldmxcsr", slot)
-            return before
-        return builder.load(slot)
-
-    return types.int32(), codegen
+    slot = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
+    if X86:
+        _control_word(builder, "stmxcsr", slot)
+        before = builder.load(slot)
+        builder.store(builder.or_(before, ir.Constant(ir.IntType(32), 0x8040)), slot)
+        _control_word(builder, "ldmxcsr", slot)
+        return before
+    return builder.load(slot)
 
 
-@intrinsic
-def restore_denormals(typingctx: Any, before: Any) -> Any:
+@instruction("void", "int32")
+def restore_denormals(builder: Any, before: Any) -> None:
     """Set the mode that `flush_denormals` returned."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if X86:
-            _control_word(builder, "ldmxcsr", cgutils.alloca_once_value(builder, args[0]))
-        return context.get_dummy_value()
-
-    return types.void(types.int32), codegen
+    if X86:
+        _control_word(builder, "ldmxcsr", cgutils.alloca_once_value(builder, before))
 
 
-@intrinsic
-def word(typingctx: Any, address: Any, index: Any) -> Any:
+def _word(builder: Any, address: Any, index: Any) -> Any:
+    place = builder.add(address, builder.mul(index, ir.Constant(ir.IntType(64), 8)))
+    return builder.inttoptr(place, ir.IntType(64).as_pointer())
+
+
+@instruction("int64", "int64", "int64")
+def word(builder: Any, address: Any, index: Any) -> Any:
     """Return the int64 that lies `index` int64 behind an address."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = builder.add(args[0], builder.mul(args[1], ir.Constant(ir.IntType(64), 8)))
-        return builder.load(builder.inttoptr(place, ir.IntType(64).as_pointer()))
-
-    return types.int64(types.int64, types.int64), codegen
+    return builder.load(_word(builder, address, index))
 
 
-@intrinsic
-def put_word(typingctx: Any, address: Any, index: Any, value: Any) -> Any:
+@instruction("void", "int64", "int64", "int64")
+def put_word(builder: Any, address: Any, index: Any, value: Any) -> None:
     """Store an int64 there."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = builder.add(args[0], builder.mul(args[1], ir.Constant(ir.IntType(64), 8)))
-        builder.store(args[2], builder.inttoptr(place, ir.IntType(64).as_pointer()))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), codegen
+    builder.store(value, _word(builder, address, index))
 
 
-@intrinsic
-def run_at(typingctx: Any, address: Any, row: Any, resources: Any) -> Any:
-    """Call a kernel's way in and return its status, 0 if all went well (see `machine_code.callable_at`)."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        wide, status = ir.IntType(64), ir.IntType(32)
-        kind = ir.FunctionType(status, [_BYTES.as_pointer(), _BYTES.as_pointer(), wide, wide])
-        slots = [cgutils.alloca_once_value(builder, ir.Constant(_BYTES, None)) for _ in range(2)]
-        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), [*slots, args[1], args[2]])
-
-    return types.int32(types.int64, types.int64, types.int64), codegen
+@instruction("int32", "int64", "int64", "int64")
+def run_at(builder: Any, address: Any, row: Any, resources: Any) -> Any:
+    """Call the kernel at an address and return its status, 0 if all went well (see `machine_code.callable_at`)."""
+    wide, status = ir.IntType(64), ir.IntType(32)
+    kind = ir.FunctionType(status, [_BYTES.as_pointer(), _BYTES.as_pointer(), wide, wide])
+    slots = [cgutils.alloca_once_value(builder, ir.Constant(_BYTES, None)) for _ in range(2)]
+    return builder.call(builder.inttoptr(address, kind.as_pointer()), [*slots, row, resources])

@@ -8,7 +8,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from byhand.runtimes.loops.machine.native import intrinsic, types
+from byhand.runtimes.loops.machine.native import instruction, intrinsic, types
 
 
 def view_of(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
@@ -70,11 +70,7 @@ def address_of(typingctx: Any, memory: Any) -> Any:
     return types.int64(memory), codegen
 
 
-@intrinsic
-def float_of_bits(typingctx: Any, bits: Any) -> Any:
+@instruction("float32", "int32")
+def float_of_bits(builder: Any, bits: Any) -> Any:
     """Return the float32 with this bit pattern."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.FloatType())
-
-    return types.float32(types.int32), codegen
+    return builder.bitcast(bits, ir.FloatType())

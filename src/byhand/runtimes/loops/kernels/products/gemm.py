@@ -9,7 +9,7 @@ import numpy as np
 from llvmlite import ir
 
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.native import cgutils, compiled, intrinsic, types
+from byhand.runtimes.loops.machine.native import cgutils, compiled, instruction
 from byhand.runtimes.loops.machine.views import address_of
 
 F = np.float32
@@ -17,29 +17,22 @@ N, T = np.uint8(ord("N")), np.uint8(ord("T"))
 _BYTES = ir.IntType(8).as_pointer()
 
 
-@intrinsic
-def _sgemm(typingctx: Any, address: Any, ta: Any, tb: Any, m: Any, n: Any, k: Any, alpha: Any, a: Any, lda: Any,
-           b: Any, ldb: Any, beta: Any, c: Any, ldc: Any) -> Any:  # fmt: skip
+@instruction(
+    "void", "int64", "uint8", "uint8", "int32", "int32", "int32", "float32", "int64", "int32", "int64", "int32",
+    "float32", "int64", "int32",
+)  # fmt: skip
+def _sgemm(builder: Any, address: Any, ta: Any, tb: Any, m: Any, n: Any, k: Any, alpha: Any, a: Any, lda: Any,
+           b: Any, ldb: Any, beta: Any, c: Any, ldc: Any) -> None:  # fmt: skip
     """Call the Fortran SGEMM at `address`; every number goes by its address, so each gets a place on the stack."""
-    signature = types.void(
-        types.int64, types.uint8, types.uint8, types.int32, types.int32, types.int32, types.float32, types.int64,
-        types.int32, types.int64, types.int32, types.float32, types.int64, types.int32,
-    )  # fmt: skip
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        address, *values = args
-        matrices = {6, 8, 11}  # a, b, c are addresses already
-        pointers = [
-            builder.inttoptr(value, _BYTES)
-            if i in matrices
-            else builder.bitcast(cgutils.alloca_once_value(builder, value), _BYTES)
-            for i, value in enumerate(values)
-        ]
-        kind = ir.FunctionType(ir.VoidType(), [_BYTES] * len(pointers))
-        builder.call(builder.inttoptr(address, kind.as_pointer()), pointers)
-        return context.get_dummy_value()
-
-    return signature, codegen
+    values = (ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+    pointers = [
+        builder.inttoptr(value, _BYTES)
+        if value in (a, b, c)  # addresses already
+        else builder.bitcast(cgutils.alloca_once_value(builder, value), _BYTES)
+        for value in values
+    ]
+    kind = ir.FunctionType(ir.VoidType(), [_BYTES] * len(pointers))
+    builder.call(builder.inttoptr(address, kind.as_pointer()), pointers)
 
 
 @compiled

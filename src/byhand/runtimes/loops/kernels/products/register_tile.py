@@ -28,7 +28,7 @@ from byhand.runtimes.loops.kernels.vector.vector_moves import (
     put,
     store,
 )
-from byhand.runtimes.loops.machine.native import ZERO, cgutils, compiled, intrinsic, types
+from byhand.runtimes.loops.machine.native import ZERO, cgutils, compiled, instruction
 
 AHEAD = 8  # rows of B that are fetched before they are needed
 
@@ -96,15 +96,13 @@ def _loop(module: Any, vectors: int) -> Any:
 
 
 def _tile(vectors: int) -> Any:
-    @intrinsic
-    def tile(typingctx: Any, c: Any, row_c: Any, start: Any, row_start: Any, bias: Any, a: Any, row_a: Any,
-             next_a: Any, b: Any, next_b: Any, inner: Any, ahead: Any, next_ahead: Any, keep_a: Any,
-             keep_b: Any) -> Any:  # fmt: skip
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            builder.call(_loop(builder.module, vectors), args)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 15), codegen
+    @instruction("void", *["int64"] * 15)
+    def tile(builder: Any, c: Any, row_c: Any, start: Any, row_start: Any, bias: Any, a: Any, row_a: Any, next_a: Any,
+             b: Any, next_b: Any, inner: Any, ahead: Any, next_ahead: Any, keep_a: Any,
+             keep_b: Any) -> None:  # fmt: skip
+        builder.call(_loop(builder.module, vectors), [
+            c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a, keep_b,
+        ])  # fmt: skip
 
     return tile
 

@@ -8,45 +8,30 @@ from typing import Any
 from llvmlite import ir
 
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.native import intrinsic, types
+from byhand.runtimes.loops.machine.native import instruction
 from byhand.runtimes.loops.machine.views import address_of
 
 LATE, STOPPED = 2, 3  # signals: long waits at barriers, and that the threads stop after this token
 SPINS, YIELDS = 20_000, 8  # some fifty microseconds; more than the work between two barriers lets a thread wait
 
 
-@intrinsic
-def _call(typingctx: Any, address: Any) -> Any:
+@instruction("void", "int64")
+def _call(builder: Any, address: Any) -> None:
     """Call the function without arguments at `address`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(ir.IntType(32), [])
-        builder.call(builder.inttoptr(args[0], kind.as_pointer()), [])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), codegen
+    kind = ir.FunctionType(ir.IntType(32), [])
+    builder.call(builder.inttoptr(address, kind.as_pointer()), [])
 
 
-@intrinsic
-def _atomic_add(typingctx: Any, address: Any, value: Any) -> Any:
+@instruction("int64", "int64", "int64")
+def _atomic_add(builder: Any, address: Any, value: Any) -> Any:
     """Add to the int64 at `address`; every thread sees all that was written before."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
-        return builder.atomic_rmw("add", place, args[1], "seq_cst")
-
-    return types.int64(types.int64, types.int64), codegen
+    return builder.atomic_rmw("add", builder.inttoptr(address, ir.IntType(64).as_pointer()), value, "seq_cst")
 
 
-@intrinsic
-def _atomic_load(typingctx: Any, address: Any) -> Any:
+@instruction("int64", "int64")
+def _atomic_load(builder: Any, address: Any) -> Any:
     """Read the int64 at `address`, and after it see all that was written before it."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
-        return builder.load_atomic(place, "acquire", 8)
-
-    return types.int64(types.int64), codegen
+    return builder.load_atomic(builder.inttoptr(address, ir.IntType(64).as_pointer()), "acquire", 8)
 
 
 @kernel

@@ -12,7 +12,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from byhand.runtimes.loops.machine.native import cgutils, intrinsic, types
+from byhand.runtimes.loops.machine.native import cgutils, instruction
 from byhand.runtimes.loops.machine.processor import cpu_features
 
 _HAS = cpu_features()
@@ -55,13 +55,9 @@ def fetch(builder: Any, address: Any, cache: int) -> None:
 
 
 def _copy(lanes: int) -> Any:
-    @intrinsic
-    def copy(typingctx: Any, source: Any, target: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            store(builder, load(builder, args[0], ir.VectorType(ir.FloatType(), lanes)), args[1])
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64), codegen
+    @instruction("void", "int64", "int64")
+    def copy(builder: Any, source: Any, target: Any) -> None:
+        store(builder, load(builder, source, ir.VectorType(ir.FloatType(), lanes)), target)
 
     return copy
 
@@ -70,36 +66,22 @@ copy_vector = _copy(LANES)  # (source, target): LANES numbers from one address t
 copy_rows = _copy(ROWS)  # the same with ROWS numbers
 
 
-@intrinsic
-def get(typingctx: Any, address: Any) -> Any:
+@instruction("float32", "int64")
+def get(builder: Any, address: Any) -> Any:
     """Return the float32 at an address."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(builder.inttoptr(args[0], ir.FloatType().as_pointer()))
-
-    return types.float32(types.int64), codegen
+    return builder.load(builder.inttoptr(address, ir.FloatType().as_pointer()))
 
 
-@intrinsic
-def put(typingctx: Any, address: Any, value: Any) -> Any:
+@instruction("void", "int64", "float32")
+def put(builder: Any, address: Any, value: Any) -> None:
     """Store a float32 at an address."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[1], builder.inttoptr(args[0], ir.FloatType().as_pointer()))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.float32), codegen
+    builder.store(value, builder.inttoptr(address, ir.FloatType().as_pointer()))
 
 
-@intrinsic
-def fetch_line(typingctx: Any, address: Any) -> Any:
+@instruction("void", "int64")
+def fetch_line(builder: Any, address: Any) -> None:
     """Bring a line into the second cache for reading; any address will do."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        fetch(builder, args[0], 2)
-        return context.get_dummy_value()
-
-    return types.void(types.int64), codegen
+    fetch(builder, address, 2)
 
 
 def _transpose(count: int) -> Any:
@@ -109,27 +91,22 @@ def _transpose(count: int) -> Any:
     numbers of a column stand side by side.
     """
 
-    @intrinsic
-    def transpose(typingctx: Any, source: Any, row_source: Any, target: Any, row_target: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            source, row_source, target, row_target = args
-            lanes = ir.VectorType(ir.IntType(32), LANES)
-            between = [i // 2 + LANES * (i % 2) for i in range(LANES)]
-            masks = [ir.Constant(lanes, [i + shift for i in between]) for shift in (0, LANES // 2)]
-            rows = [load(builder, place(builder, source, builder.mul(number(i), row_source))) for i in range(count)]
-            for _ in range(count.bit_length() - 1):
-                half = count // 2
-                rows = [builder.shuffle_vector(rows[i // 2], rows[i // 2 + half], masks[i % 2]) for i in range(count)]
-            size = min(count, LANES)
-            for flat in range(0, count * LANES, size):
-                first = flat % LANES
-                picked = ir.Constant(ir.VectorType(ir.IntType(32), size), list(range(first, first + size)))
-                part = builder.shuffle_vector(rows[flat // LANES], rows[flat // LANES], picked)
-                column, offset = divmod(flat, count)
-                store(builder, part, place(builder, target, builder.mul(number(column), row_target), number(offset)))
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 4), codegen
+    @instruction("void", *["int64"] * 4)
+    def transpose(builder: Any, source: Any, row_source: Any, target: Any, row_target: Any) -> None:
+        lanes = ir.VectorType(ir.IntType(32), LANES)
+        between = [i // 2 + LANES * (i % 2) for i in range(LANES)]
+        masks = [ir.Constant(lanes, [i + shift for i in between]) for shift in (0, LANES // 2)]
+        rows = [load(builder, place(builder, source, builder.mul(number(i), row_source))) for i in range(count)]
+        for _ in range(count.bit_length() - 1):
+            half = count // 2
+            rows = [builder.shuffle_vector(rows[i // 2], rows[i // 2 + half], masks[i % 2]) for i in range(count)]
+        size = min(count, LANES)
+        for flat in range(0, count * LANES, size):
+            first = flat % LANES
+            picked = ir.Constant(ir.VectorType(ir.IntType(32), size), list(range(first, first + size)))
+            part = builder.shuffle_vector(rows[flat // LANES], rows[flat // LANES], picked)
+            column, offset = divmod(flat, count)
+            store(builder, part, place(builder, target, builder.mul(number(column), row_target), number(offset)))
 
     return transpose
 
