@@ -20,7 +20,7 @@ LONG = 250  # LaTeX longer than this is harder to read than the numbers it stand
 @block
 def worked(page: Path, lang: str, stem: str) -> str:
     """An equation's worked example: inputs, result, the gradient that comes back, and what becomes of it."""
-    equation, numbers = registry[stem], ENTRIES[stem].worked
+    equation, numbers = registry[stem], ENTRIES[stem]
     latex = {s.name: s.latex for s in equation.inputs}
     results = [symbol.latex for symbol in equation.results]
     said = Words("Given", "已知").said(lang) + _settings(numbers.static, lang)

@@ -41,7 +41,7 @@ def reference(page: Path, lang: str, stem: str) -> str:
 
 
 def _symbols(listing: Finding, lang: str) -> str:
-    rows = [(inline(s.latex), f"`{s.name}`", f"`{s.shape_said(lang)}`", s.meaning) for s in listing.symbols]
+    rows = [(inline(s.latex), f"`{s.name}`", f"`{s.shape.said(lang)}`", s.meaning) for s in listing.symbols]
     return table(Words("Symbol|In code|Shape|Meaning", "符号|代码中|形状|含义"), rows, lang)
 
 
