@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from book.entries.computed import compute
 from book.words.test_formulas_agree import differences, sides
 from byhand import AdamW, ModelConfig, TinyGPT
 from byhand.book.entries.contract import ENTRIES
@@ -21,7 +22,7 @@ from byhand.book.finding.search import search
 from byhand.book.lessons import text as lesson_text
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
-from byhand.book.numbers.worked import array, compute
+from byhand.book.numbers.worked import array
 from byhand.book.pages.blocks import BLOCKS
 from byhand.book.pages.filling import filled
 from byhand.book.practice.quiz import check
@@ -72,7 +73,7 @@ def test_where_says_where_everything_is(lang, title, meaning, capsys):
 def test_every_pointer_opens_what_it_names(capsys):
     assert main(["where", "softplus", "--limit", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)[0]
-    begins = {"forward": "def forward(", "derivative": "def vjp(", "worked": "worked", "test": "def test"}
+    begins = {"forward": "def forward(", "derivative": "def vjp(", "worked": "entry = ", "test": "def test"}
     for pointer, start in begins.items():
         path, _, line = found[pointer].rpartition(":")
         lines = (source.PACKAGE.parents[1] / path).read_text(encoding="utf-8").splitlines()
@@ -118,15 +119,15 @@ def test_docstring_and_latex_agree():
 
 
 def test_its_worked_numbers():
-    worked = ENTRIES["softplus"].worked
-    computed = compute("softplus", worked)
+    worked = ENTRIES["softplus"]
+    computed = compute(worked)
     assert computed.results[0] == pytest.approx(array(worked.result), rel=1e-15)
     assert computed.gradients["x"] == pytest.approx(array(worked.gradients["x"]), rel=1e-15)
 
 
 def test_explain_a_value(model):
     e = explain(model, TOKENS, TARGETS, "blocks.0.mlp.act", (0, 1, 2))
-    assert e.equation == "softplus"
+    assert e.equations == ("softplus",)
     assert e.total == pytest.approx(e.value, rel=1e-14)
     assert "tests/toy/softplus.py:" in e.where
     assert "ln(1 + exp(" in text(e)

@@ -66,7 +66,7 @@ def test_contributions_add_up_to_the_gradient(config, dtype):
         e = explainer.explain(name, index, grad=True)
         if name in model.parameters():
             assert e.value == float(model.parameters()[name].grad[index])
-        if e.equation:
+        if e.equations:
             assert abs(e.total - e.value) <= PRECISION[dtype] * max(e.scale, 1e-3), e.target
         assert e.difference == pytest.approx(e.value, rel=1e-5, abs=1e-6 if dtype == "float32" else 1e-8), e.target
 
@@ -74,7 +74,7 @@ def test_contributions_add_up_to_the_gradient(config, dtype):
 @pytest.mark.parametrize("stem", [s for s, e in registry.items() if not isinstance(e, Composite)])
 def test_contributions_of_every_equation(stem):
     """Element by element, the vjp's contributions of the worked example add up to its worked gradients."""
-    worked = ENTRIES[stem].worked
+    worked = ENTRIES[stem]
     inputs = {
         n: Tensor(array(x, n not in worked.gradients), requires_grad=n in worked.gradients, name=n)
         for n, x in worked.inputs.items()

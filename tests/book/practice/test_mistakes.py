@@ -61,7 +61,7 @@ def worked():
     """Return the worked numbers of every equation."""
     for stem, equation in registry.items():
         if isinstance(equation, Equation):
-            example = ENTRIES[stem].worked
+            example = ENTRIES[stem]
             inputs = tuple(array(x, n not in example.gradients) for n, x in example.inputs.items())
             yield stem, (inputs, example.static)
 

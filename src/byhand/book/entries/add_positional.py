@@ -1,24 +1,8 @@
 """Two sequences share one table of positions; the third row is not used."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import other_row, without
 from byhand.book.words.language import Words
-
-worked = Worked(
-    inputs={
-        "e": [[[0, 1], [1, 0]], [[1, 1], [0, 0]]],
-        "table": [["1/10", 0], [0, "1/10"], ["1/10", "1/10"]],
-        "start": 0,
-    },
-    result=[[["1/10", 1], [1, "1/10"]], [["11/10", 1], [0, "1/10"]]],
-    d_result=[[[1, 2], [3, 4]], [[5, 6], [7, 8]]],
-    gradients={
-        "e": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]],
-        "table": [[6, 8], [10, 12], [0, 0]],
-    },
-    note="Both sequences of the batch use the same rows, so the table's gradient is summed over the batch.",
-    note_zh="批次中的两个序列共用同样的行，所以位置表的梯度要对批次求和。",
-)
 
 
 def why_zero(inputs, slot, index):
@@ -37,7 +21,19 @@ entry = Entry(
     title_zh="位置嵌入",
     meanings_zh={"e": "词元向量", "table": "每个位置一行的表", "start": "第一个位置之前已有的位置数；不给则为 0"},
     result_zh="带有位置信息的词元向量",
-    worked=worked,
+    inputs={
+        "e": [[[0, 1], [1, 0]], [[1, 1], [0, 0]]],
+        "table": [["1/10", 0], [0, "1/10"], ["1/10", "1/10"]],
+        "start": 0,
+    },
+    result=[[["1/10", 1], [1, "1/10"]], [["11/10", 1], [0, "1/10"]]],
+    d_result=[[[1, 2], [3, 4]], [[5, 6], [7, 8]]],
+    gradients={
+        "e": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]],
+        "table": [[6, 8], [10, 12], [0, 0]],
+    },
+    note="Both sequences of the batch use the same rows, so the table's gradient is summed over the batch.",
+    note_zh="批次中的两个序列共用同样的行，所以位置表的梯度要对批次求和。",
     group="tokens",
     rank=2,
     notations=(

@@ -1,24 +1,9 @@
 """Head width 4, so that the square root is 2."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, first, nth, swapped
 from byhand.engine.terms import Term, function, number, product
 from byhand.equations import attention_scores
-
-worked = Worked(
-    inputs={
-        "q": [[[[1, 0, 1, 0], [0, 2, 0, 2]]]],
-        "k": [[[[1, 1, 1, 1], [4, 0, 2, 1]]]],
-    },
-    result=[[[[1, 3], [2, 1]]]],
-    d_result=[[[[1, 0], [0, 1]]]],
-    gradients={
-        "q": [[[["1/2", "1/2", "1/2", "1/2"], [2, 0, 1, "1/2"]]]],
-        "k": [[[["1/2", 0, "1/2", 0], [0, 1, 0, 1]]]],
-    },
-    note="The dot product of query 0 and key 1 is 4 + 2 = 6; divided by 2 it is 3.",
-    note_zh="查询 0 与键 1 的点积是 4 + 2 = 6，除以 2 得 3。",
-)
 
 
 def _mixed_up(term: Term, at: Asked) -> Term | None:
@@ -31,7 +16,18 @@ entry = Entry(
     title_zh="缩放点积分数",
     meanings_zh={"q": "查询", "k": "键"},
     result_zh="加掩码之前的分数",
-    worked=worked,
+    inputs={
+        "q": [[[[1, 0, 1, 0], [0, 2, 0, 2]]]],
+        "k": [[[[1, 1, 1, 1], [4, 0, 2, 1]]]],
+    },
+    result=[[[[1, 3], [2, 1]]]],
+    d_result=[[[[1, 0], [0, 1]]]],
+    gradients={
+        "q": [[[["1/2", "1/2", "1/2", "1/2"], [2, 0, 1, "1/2"]]]],
+        "k": [[[["1/2", 0, "1/2", 0], [0, 1, 0, 1]]]],
+    },
+    note="The dot product of query 0 and key 1 is 4 + 2 = 6; divided by 2 it is 3.",
+    note_zh="查询 0 与键 1 的点积是 4 + 2 = 6，除以 2 得 3。",
     group="attention",
     rank=3,
     notations=(

@@ -1,12 +1,22 @@
 """The matrices of the 2 x 2 matrix core with a causal mask: the first token sees only itself."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 
 P = "1/(1+exp(-1/sqrt(2)))"  # weight of token 0 for token 1
 Q = "1/(1+exp(1/sqrt(2)))"  # weight of token 1 for itself
 S = f"{P}*{Q}/sqrt(2)"  # gradient of a score over sqrt(D)
 
-worked = Worked(
+entry = Entry(
+    stem="causal_self_attention",
+    title_zh="因果自注意力",
+    meanings_zh={
+        "h": "归一化后的残差流",
+        "w_qkv": "查询、键、值合并在一起的投影权重",
+        "b_qkv": "它的偏置",
+        "w_proj": "输出投影权重",
+        "b_proj": "它的偏置",
+    },
+    result_zh="注意力加到残差流上的量",
     inputs={
         "h": [[[1, 0], [0, 1]]],
         "w_qkv": [[1, 0, 0, 1, 1, 1], [0, 1, 1, 0, 0, 1]],
@@ -26,20 +36,6 @@ worked = Worked(
     },
     note="Token 1 scores token 0 at 1/sqrt(2) and itself at 0; its weights are P and 1 - P.",
     note_zh="词元 1 对词元 0 的分数是 1/sqrt(2)，对自己的分数是 0；权重分别为 P 与 1 - P。",
-)
-
-entry = Entry(
-    stem="causal_self_attention",
-    title_zh="因果自注意力",
-    meanings_zh={
-        "h": "归一化后的残差流",
-        "w_qkv": "查询、键、值合并在一起的投影权重",
-        "b_qkv": "它的偏置",
-        "w_proj": "输出投影权重",
-        "b_proj": "它的偏置",
-    },
-    result_zh="注意力加到残差流上的量",
-    worked=worked,
     group="attention",
     rank=1,
     notations=(

@@ -1,20 +1,11 @@
 """Logarithms as scores make fractions of the weights; whatever the 9 above the diagonal is, it is not seen."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 from byhand.book.entries.softmax import own_weight_only
 from byhand.book.practice.edits import Asked
 from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Term, function, number
 from byhand.equations.softmax import softmax_terms
-
-worked = Worked(
-    inputs={"scores": [[0, 9, 9], [0, "log(3)", 9], [0, "log(2)", "log(5)"]]},
-    result=[[1, 0, 0], ["1/4", "3/4", 0], ["1/8", "1/4", "5/8"]],
-    d_result=[[1, 1, 1], [1, 0, 0], [0, 0, 1]],
-    gradients={"scores": [[0, 0, 0], ["3/16", "-3/16", 0], ["-5/64", "-5/32", "15/64"]]},
-    note="Exponentials of the last row are 1, 2 and 5, with sum 8. Every row of the gradient sums to zero.",
-    note_zh="最后一行取指数后是 1、2、5，和为 8。梯度的每一行之和都为零。",
-)
 
 
 def remark(term, index):
@@ -67,7 +58,12 @@ entry = Entry(
     title_zh="因果 softmax",
     meanings_zh={"scores": "T 个查询对 S 个键的分数"},
     result_zh="注意力权重，每行之和为 1",
-    worked=worked,
+    inputs={"scores": [[0, 9, 9], [0, "log(3)", 9], [0, "log(2)", "log(5)"]]},
+    result=[[1, 0, 0], ["1/4", "3/4", 0], ["1/8", "1/4", "5/8"]],
+    d_result=[[1, 1, 1], [1, 0, 0], [0, 0, 1]],
+    gradients={"scores": [[0, 0, 0], ["3/16", "-3/16", 0], ["-5/64", "-5/32", "15/64"]]},
+    note="Exponentials of the last row are 1, 2 and 5, with sum 8. Every row of the gradient sums to zero.",
+    note_zh="最后一行取指数后是 1、2、5，和为 8。梯度的每一行之和都为零。",
     group="attention",
     rank=4,
     labels_zh={"masked": "被掩码"},

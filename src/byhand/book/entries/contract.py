@@ -18,27 +18,6 @@ Numbers = Any  # a closed form (`numbers/closed_form.py`), or nested lists of cl
 ENTRIES: dict[str, Entry] = {}
 
 
-@dataclass(frozen=True)
-class Worked:
-    """One equation worked by hand, in closed forms: integers, fractions and roots where they exist.
-
-    inputs     by symbol name, in the order of the equation; those without a gradient are integers
-    result     what forward gives; a tuple for an equation with several results
-    d_result   the cotangent that comes back; of the same form as the result
-    gradients  what the derivative makes of it, by symbol name
-    static     the equation's settings
-    note       one sentence that says what to look at; `note_zh` in Chinese
-    """
-
-    inputs: dict[str, Numbers]
-    result: Numbers
-    d_result: Numbers
-    gradients: dict[str, Numbers]
-    note: str
-    note_zh: str
-    static: dict[str, Any] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Entry:
     """What the book says about the equation `stem`.
@@ -46,7 +25,13 @@ class Entry:
     title_zh           its title in Chinese; `meanings_zh` of its inputs by name, `result_zh` of what comes out
     labels_zh          labels within its terms, such as mean, in Chinese
     group, rank        where it stands in the book (`finding/flow.py` has the groups)
-    worked             its worked numbers
+    inputs             worked numbers in closed form, by symbol name in the order of the equation: integers, fractions
+                       and roots where they exist; inputs without a gradient are integers
+    result             what forward gives; a tuple for an equation with several results
+    d_result           the cotangent that comes back; of the same form as the result
+    gradients          what the derivative makes of it, by symbol name
+    static             the equation's settings in this example
+    note               one sentence that says what to look at; `note_zh` in Chinese
     settings           LaTeX of its settings that have another name in code
     notations          other ways in which textbooks, papers and programs write it, in LaTeX or plain text
     mistakes           edits of the term of one element that readers make, `gradient_mistakes` on the way back,
@@ -61,7 +46,13 @@ class Entry:
     title_zh: str
     meanings_zh: Mapping[str, str]
     result_zh: str
-    worked: Worked
+    inputs: dict[str, Numbers]
+    result: Numbers
+    d_result: Numbers
+    gradients: dict[str, Numbers]
+    note: str
+    note_zh: str
+    static: dict[str, Any] = field(default_factory=dict)
     group: str = "other"
     rank: int = 100
     labels_zh: Mapping[str, str] = field(default_factory=dict)

@@ -1,17 +1,8 @@
 """Logarithms as logits make fractions of the probabilities: 5/8 and 1/4 for the two targets."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, first, negated, nth, over
 from byhand.engine.terms import Term, function, number, ratio, total
-
-worked = Worked(
-    inputs={"logits": [[0, "log(2)", "log(5)"], [0, 0, "log(2)"]], "targets": [2, 0]},
-    result="(log(8/5)+log(4))/2",
-    d_result=1,
-    gradients={"logits": [["1/16", "1/8", "-3/16"], ["-3/8", "1/8", "1/4"]]},
-    note="The gradient is the probabilities minus the one-hot targets, over N = 2; each row sums to zero.",
-    note_zh="梯度等于概率减去独热目标，再除以 N = 2；每一行之和为零。",
-)
 
 
 def order_of_sources(inputs):
@@ -30,7 +21,12 @@ entry = Entry(
     title_zh="交叉熵",
     meanings_zh={"logits": "每个位置一行 logits", "targets": "实际出现的下一个词元"},
     result_zh="平均损失，单位奈特",
-    worked=worked,
+    inputs={"logits": [[0, "log(2)", "log(5)"], [0, 0, "log(2)"]], "targets": [2, 0]},
+    result="(log(8/5)+log(4))/2",
+    d_result=1,
+    gradients={"logits": [["1/16", "1/8", "-3/16"], ["-3/8", "1/8", "1/4"]]},
+    note="The gradient is the probabilities minus the one-hot targets, over N = 2; each row sums to zero.",
+    note_zh="梯度等于概率减去独热目标，再除以 N = 2；每一行之和为零。",
     group="learning",
     rank=1,
     notations=(

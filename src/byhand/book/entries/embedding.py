@@ -1,17 +1,8 @@
 """A token that occurs twice: its row is read twice, and collects two gradients."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import other_row
 from byhand.book.words.language import Words
-
-worked = Worked(
-    inputs={"table": [[0, 0], [1, 0], [0, 1], [1, 1]], "tokens": [[2, 1, 2]]},
-    result=[[[0, 1], [1, 0], [0, 1]]],
-    d_result=[[[1, 2], [3, 4], [5, 6]]],
-    gradients={"table": [[0, 0], [3, 4], [6, 8], [0, 0]]},
-    note="Token 2 stands at two positions, so its row collects both cotangents; unused rows get zero.",
-    note_zh="词元 2 出现了两次，所以它那一行累加两份梯度；没有用到的行梯度为零。",
-)
 
 
 def why_zero(inputs, slot, index):
@@ -29,7 +20,12 @@ entry = Entry(
     title_zh="词元嵌入",
     meanings_zh={"table": "词表中每个词元一行的表", "tokens": "词元编号，取值 [0, V)"},
     result_zh="每个词元一个向量",
-    worked=worked,
+    inputs={"table": [[0, 0], [1, 0], [0, 1], [1, 1]], "tokens": [[2, 1, 2]]},
+    result=[[[0, 1], [1, 0], [0, 1]]],
+    d_result=[[[1, 2], [3, 4], [5, 6]]],
+    gradients={"table": [[0, 0], [3, 4], [6, 8], [0, 0]]},
+    note="Token 2 stands at two positions, so its row collects both cotangents; unused rows get zero.",
+    note_zh="词元 2 出现了两次，所以它那一行累加两份梯度；没有用到的行梯度为零。",
     group="tokens",
     rank=1,
     notations=(

@@ -1,22 +1,8 @@
 """Deviations -7, -1, 1, 7 have variance 25, so every number is a fraction (with eps = 0)."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, first, nth, within
 from byhand.engine.terms import Term, function, number, ratio
-
-worked = Worked(
-    inputs={"x": [[1, 7, 9, 15]], "gain": [2, 1, 1, 1], "bias": [0, 0, 0, 1]},
-    static={"eps": 0.0},
-    result=[["-14/5", "-1/5", "1/5", "12/5"]],
-    d_result=[[1, 0, 0, 0]],
-    gradients={
-        "x": [["13/125", "-16/125", "-9/125", "12/125"]],
-        "gain": ["-7/5", 0, 0, 0],
-        "bias": [1, 0, 0, 0],
-    },
-    note="The mean is 8 and the standard deviation 5. Shifting x changes nothing, so its gradient sums to 0.",
-    note_zh="均值为 8，标准差为 5。把 x 整体平移不会改变结果，所以它的梯度之和为 0。",
-)
 
 
 def _by_one_less(variance: Term, at: Asked) -> Term | None:
@@ -29,7 +15,17 @@ entry = Entry(
     title_zh="层归一化",
     meanings_zh={"x": "各行向量", "gain": "增益，可省略（相当于 1）", "bias": "偏置，可省略（相当于 0）"},
     result_zh="归一化后的各行",
-    worked=worked,
+    inputs={"x": [[1, 7, 9, 15]], "gain": [2, 1, 1, 1], "bias": [0, 0, 0, 1]},
+    static={"eps": 0.0},
+    result=[["-14/5", "-1/5", "1/5", "12/5"]],
+    d_result=[[1, 0, 0, 0]],
+    gradients={
+        "x": [["13/125", "-16/125", "-9/125", "12/125"]],
+        "gain": ["-7/5", 0, 0, 0],
+        "bias": [1, 0, 0, 0],
+    },
+    note="The mean is 8 and the standard deviation 5. Shifting x changes nothing, so its gradient sums to 0.",
+    note_zh="均值为 8，标准差为 5。把 x 整体平移不会改变结果，所以它的梯度之和为 0。",
     group="stream",
     rank=1,
     labels_zh={"mean": "均值", "var": "方差", "avg": "均值", "xhat": "x\u0302"},

@@ -1,17 +1,8 @@
 """Two rows through a 2 x 3 weight with a bias."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, row_times_column, transposed, without
 from byhand.engine.terms import Term, number, ratio
-
-worked = Worked(
-    inputs={"x": [[1, 2], [3, 4]], "weight": [[1, 0, 1], [0, 1, 1]], "bias": ["1/2", 0, -1]},
-    result=[["3/2", 2, 2], ["7/2", 4, 6]],
-    d_result=[[1, 0, 0], [0, 1, 1]],
-    gradients={"x": [[1, 0], [1, 2]], "weight": [[1, 3, 3], [2, 4, 4]], "bias": [1, 1, 1]},
-    note="The weight's gradient is a sum over rows: each row of x meets its own row of the cotangent.",
-    note_zh="权重的梯度对各行求和：x 的每一行与对应的那一行梯度相乘。",
-)
 
 
 def _linear_untransposed(term: Term, at: Asked) -> Term | None:
@@ -31,7 +22,12 @@ entry = Entry(
     title_zh="线性层",
     meanings_zh={"x": "各行向量", "weight": "权重，按 [输入, 输出] 排列", "bias": "偏置，可省略"},
     result_zh="各行的结果",
-    worked=worked,
+    inputs={"x": [[1, 2], [3, 4]], "weight": [[1, 0, 1], [0, 1, 1]], "bias": ["1/2", 0, -1]},
+    result=[["3/2", 2, 2], ["7/2", 4, 6]],
+    d_result=[[1, 0, 0], [0, 1, 1]],
+    gradients={"x": [[1, 0], [1, 2]], "weight": [[1, 3, 3], [2, 4, 4]], "bias": [1, 1, 1]},
+    note="The weight's gradient is a sum over rows: each row of x meets its own row of the cotangent.",
+    note_zh="权重的梯度对各行求和：x 的每一行与对应的那一行梯度相乘。",
     group="stream",
     rank=3,
     notations=(

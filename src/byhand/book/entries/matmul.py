@@ -1,17 +1,8 @@
 """A matrix times the swap of two columns."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, row_times_column, transposed
 from byhand.engine.terms import Term, product
-
-worked = Worked(
-    inputs={"a": [[1, 2], [3, 4]], "b": [[0, 1], [1, 0]]},
-    result=[[2, 1], [4, 3]],
-    d_result=[[1, 0], [0, 1]],
-    gradients={"a": [[0, 1], [1, 0]], "b": [[1, 3], [2, 4]]},
-    note="With the identity as cotangent, the gradients are the transposes of the other factors.",
-    note_zh="当传回的梯度是单位矩阵时，每个因子的梯度就是另一个因子的转置。",
-)
 
 
 def _element_by_element(term: Term, at: Asked) -> Term | None:
@@ -30,7 +21,12 @@ entry = Entry(
     title_zh="矩阵乘法",
     meanings_zh={"a": "左因子", "b": "右因子"},
     result_zh="积",
-    worked=worked,
+    inputs={"a": [[1, 2], [3, 4]], "b": [[0, 1], [1, 0]]},
+    result=[[2, 1], [4, 3]],
+    d_result=[[1, 0], [0, 1]],
+    gradients={"a": [[0, 1], [1, 0]], "b": [[1, 3], [2, 4]]},
+    note="With the identity as cotangent, the gradients are the transposes of the other factors.",
+    note_zh="当传回的梯度是单位矩阵时，每个因子的梯度就是另一个因子的转置。",
     group="arrays",
     rank=3,
     notations=("X W", "C = A B", r"(AB)_{ij} = \sum_k a_{ik} b_{kj}"),

@@ -1,17 +1,8 @@
 """The first query sees one value, the second a quarter of one and three quarters of the other."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, row_times_column, transposed
 from byhand.engine.terms import Term, number, ratio, total
-
-worked = Worked(
-    inputs={"weights": [[[[1, 0], ["1/4", "3/4"]]]], "v": [[[[4, 0], [0, 8]]]]},
-    result=[[[[4, 0], [1, 6]]]],
-    d_result=[[[[1, 0], [0, 1]]]],
-    gradients={"weights": [[[[4, 0], [0, 8]]]], "v": [[[[1, "1/4"], [0, "3/4"]]]]},
-    note="Each result row lies between the value rows; a value's gradient is weighted as the value was.",
-    note_zh="结果的每一行都在各个值之间；值的梯度用同样的权重加权。",
-)
 
 
 def _mix_untransposed(term: Term, at: Asked) -> Term | None:
@@ -24,7 +15,12 @@ entry = Entry(
     title_zh="值的加权求和",
     meanings_zh={"weights": "注意力权重", "v": "值"},
     result_zh="每个查询得到的混合向量",
-    worked=worked,
+    inputs={"weights": [[[[1, 0], ["1/4", "3/4"]]]], "v": [[[[4, 0], [0, 8]]]]},
+    result=[[[[4, 0], [1, 6]]]],
+    d_result=[[[[1, 0], [0, 1]]]],
+    gradients={"weights": [[[[4, 0], [0, 8]]]], "v": [[[[1, "1/4"], [0, "3/4"]]]]},
+    note="Each result row lies between the value rows; a value's gradient is weighted as the value was.",
+    note_zh="结果的每一行都在各个值之间；值的梯度用同样的权重加权。",
     group="attention",
     rank=6,
     notations=(

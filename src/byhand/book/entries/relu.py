@@ -1,23 +1,19 @@
 """Below zero, at zero and above."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import cotangent, first, negated
-
-worked = Worked(
-    inputs={"x": [-2, 0, 3]},
-    result=[0, 0, 3],
-    d_result=[5, 5, 5],
-    gradients={"x": [0, 0, 5]},
-    note="At exactly zero there is no derivative; the convention is 0.",
-    note_zh="在零点处导数不存在，按约定取 0。",
-)
 
 entry = Entry(
     stem="relu",
     title_zh="ReLU",
     meanings_zh={"x": "任意数组"},
     result_zh="负数置零后的数组",
-    worked=worked,
+    inputs={"x": [-2, 0, 3]},
+    result=[0, 0, 3],
+    d_result=[5, 5, 5],
+    gradients={"x": [0, 0, 5]},
+    note="At exactly zero there is no derivative; the convention is 0.",
+    note_zh="在零点处导数不存在，按约定取 0。",
     group="activation",
     rank=2,
     notations=("max(0, x)", r"F = \mathrm{ReLU}(M W_{fc} + b_{fc})"),

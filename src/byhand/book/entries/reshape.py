@@ -1,8 +1,12 @@
 """Six numbers in row-major order, as 2 x 3 and as 3 x 2."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 
-worked = Worked(
+entry = Entry(
+    stem="reshape",
+    title_zh="变形",
+    meanings_zh={"x": "任意数组"},
+    result_zh="按行主序排列的同一批元素",
     inputs={"x": [[1, 2, 3], [4, 5, 6]]},
     static={"shape": (3, 2)},
     result=[[1, 2], [3, 4], [5, 6]],
@@ -10,14 +14,6 @@ worked = Worked(
     gradients={"x": [[1, 2, 3], [4, 5, 6]]},
     note="The number 4 has flat offset 3 in both: 1 * 3 + 0 and 1 * 2 + 1.",
     note_zh="数 4 在两种形状下的偏移量都是 3：1 × 3 + 0 与 1 × 2 + 1。",
-)
-
-entry = Entry(
-    stem="reshape",
-    title_zh="变形",
-    meanings_zh={"x": "任意数组"},
-    result_zh="按行主序排列的同一批元素",
-    worked=worked,
     group="arrays",
     rank=4,
     notations=("(b T + t) C + c", "[B,T,V] -> [N,V]", "N = B T"),

@@ -1,24 +1,20 @@
 """The sublayer's output is added, and the gradient takes both ways unchanged."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import over, without
 from byhand.engine.terms import number
-
-worked = Worked(
-    inputs={"x": [[1, 2, 3]], "a": [["1/2", "-1/2", 0]]},
-    result=[["3/2", "3/2", 3]],
-    d_result=[[1, 2, 3]],
-    gradients={"x": [[1, 2, 3]], "a": [[1, 2, 3]]},
-    note="The same cotangent goes to the stream and to the sublayer: nothing is divided between them.",
-    note_zh="同一份梯度原样传给残差流和子层，而不是在两者之间分摊。",
-)
 
 entry = Entry(
     stem="residual",
     title_zh="残差连接",
     meanings_zh={"x": "残差流", "a": "子层的输出"},
     result_zh="经过子层之后的残差流",
-    worked=worked,
+    inputs={"x": [[1, 2, 3]], "a": [["1/2", "-1/2", 0]]},
+    result=[["3/2", "3/2", 3]],
+    d_result=[[1, 2, 3]],
+    gradients={"x": [[1, 2, 3]], "a": [[1, 2, 3]]},
+    note="The same cotangent goes to the stream and to the sublayer: nothing is divided between them.",
+    note_zh="同一份梯度原样传给残差流和子层，而不是在两者之间分摊。",
     group="stream",
     rank=2,
     notations=(

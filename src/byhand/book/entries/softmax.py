@@ -1,18 +1,9 @@
 """Logarithms as scores make fractions of the weights."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, negated
 from byhand.engine.terms import Term, function, number, product, ratio, total
 from byhand.equations.softmax import softmax_terms
-
-worked = Worked(
-    inputs={"x": [0, "log(2)", "log(5)"]},
-    result=["1/8", "1/4", "5/8"],
-    d_result=[8, 0, 0],
-    gradients={"x": ["7/8", "-1/4", "-5/8"]},
-    note="Raising one score takes weight from all the others, in proportion to what they have.",
-    note_zh="提高一个分数，会按比例从其余各项那里取走权重。",
-)
 
 
 def _shares(term: Term, at: Asked) -> Term | None:
@@ -31,7 +22,12 @@ entry = Entry(
     title_zh="Softmax",
     meanings_zh={"x": "分数或 logits"},
     result_zh="权重，每行之和为 1",
-    worked=worked,
+    inputs={"x": [0, "log(2)", "log(5)"]},
+    result=["1/8", "1/4", "5/8"],
+    d_result=[8, 0, 0],
+    gradients={"x": ["7/8", "-1/4", "-5/8"]},
+    note="Raising one score takes weight from all the others, in proportion to what they have.",
+    note_zh="提高一个分数，会按比例从其余各项那里取走权重。",
     group="attention",
     rank=5,
     notations=(

@@ -1,8 +1,12 @@
 """Two heads of width 1: columns 0-1 are queries, 2-3 keys, 4-5 values."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 
-worked = Worked(
+entry = Entry(
+    stem="split_qkv",
+    title_zh="拆分查询、键、值与多头",
+    meanings_zh={"x": "合并投影 H W_qkv + b_qkv 的结果"},
+    result_zh="每个头的查询、键、值",
     inputs={"x": [[[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]]]},
     static={"n_heads": 2},
     result=(
@@ -18,14 +22,6 @@ worked = Worked(
     gradients={"x": [[[1, 3, 5, 7, 9, 11], [2, 4, 6, 8, 10, 12]]]},
     note="Head 1 of the keys reads column 3 = C + h D + d with C = 2, h = 1, D = 1, d = 0.",
     note_zh="第 1 个头的键读取第 3 列：C + hD + d，其中 C = 2、h = 1、D = 1、d = 0。",
-)
-
-entry = Entry(
-    stem="split_qkv",
-    title_zh="拆分查询、键、值与多头",
-    meanings_zh={"x": "合并投影 H W_qkv + b_qkv 的结果"},
-    result_zh="每个头的查询、键、值",
-    worked=worked,
     group="attention",
     rank=2,
     notations=(r"W_{qkv} = [W_q W_k W_v]", "q, k, v = split(qkv)", r"b_{qkv} = [b_q b_k b_v]"),

@@ -1,18 +1,8 @@
 """Four logits at temperature 2."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, negated
 from byhand.engine.terms import Term, product, total
-
-worked = Worked(
-    inputs={"logits": [2, 1, 0, -1]},
-    static={"tau": 2.0},
-    result=[1, "1/2", 0, "-1/2"],
-    d_result=[2, 4, 6, 8],
-    gradients={"logits": [1, 2, 3, 4]},
-    note="Halved differences mean a flatter distribution: e^(1/2) instead of e^1 from one token to the next.",
-    note_zh="差距减半，分布就更平缓：相邻词元之间的比值从 e^1 变成 e^(1/2)。",
-)
 
 
 def _minus_tau(term: Term, at: Asked) -> Term:
@@ -25,7 +15,13 @@ entry = Entry(
     title_zh="温度",
     meanings_zh={"logits": "logits"},
     result_zh="用于采样的 logits",
-    worked=worked,
+    inputs={"logits": [2, 1, 0, -1]},
+    static={"tau": 2.0},
+    result=[1, "1/2", 0, "-1/2"],
+    d_result=[2, 4, 6, 8],
+    gradients={"logits": [1, 2, 3, 4]},
+    note="Halved differences mean a flatter distribution: e^(1/2) instead of e^1 from one token to the next.",
+    note_zh="差距减半，分布就更平缓：相邻词元之间的比值从 e^1 变成 e^(1/2)。",
     group="sampling",
     rank=1,
     settings={"tau": r"\tau"},

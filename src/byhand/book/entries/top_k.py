@@ -1,9 +1,13 @@
 """The two largest of four logits stay."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 from byhand.engine.terms import number
 
-worked = Worked(
+entry = Entry(
+    stem="top_k",
+    title_zh="Top-k 截断",
+    meanings_zh={"logits": "logits"},
+    result_zh="用于采样的 logits",
     inputs={"logits": [2, 1, 0, -1]},
     static={"k": 2},
     result=[2, 1, "-inf", "-inf"],
@@ -11,14 +15,6 @@ worked = Worked(
     gradients={"logits": [1, 2, 0, 0]},
     note="What is dropped gets minus infinity: its probability is exactly zero, and so is its gradient.",
     note_zh="被去掉的变成负无穷：概率恰好为零，梯度也为零。",
-)
-
-entry = Entry(
-    stem="top_k",
-    title_zh="Top-k 截断",
-    meanings_zh={"logits": "logits"},
-    result_zh="用于采样的 logits",
-    worked=worked,
     group="sampling",
     rank=2,
     labels_zh={"dropped": "被去掉"},

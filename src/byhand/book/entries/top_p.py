@@ -1,8 +1,12 @@
 """Probabilities 5/8, 1/4, 1/8: the first two are needed to reach 3/4."""
 
-from byhand.book.entries.contract import Entry, Worked
+from byhand.book.entries.contract import Entry
 
-worked = Worked(
+entry = Entry(
+    stem="top_p",
+    title_zh="Top-p（核）截断",
+    meanings_zh={"logits": "logits"},
+    result_zh="用于采样的 logits",
     inputs={"logits": ["log(5)", "log(2)", 0]},
     static={"p": 0.75},
     result=["log(5)", "log(2)", "-inf"],
@@ -10,14 +14,6 @@ worked = Worked(
     gradients={"logits": [1, 2, 0]},
     note="Before the third token the sum is already 7/8, which is not below 3/4: it is dropped.",
     note_zh="排在第三个词元之前的概率之和已是 7/8，不小于 3/4，所以去掉它。",
-)
-
-entry = Entry(
-    stem="top_p",
-    title_zh="Top-p（核）截断",
-    meanings_zh={"logits": "logits"},
-    result_zh="用于采样的 logits",
-    worked=worked,
     group="sampling",
     rank=3,
     labels_zh={"dropped": "被去掉"},

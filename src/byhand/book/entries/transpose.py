@@ -1,22 +1,18 @@
 """Rows become columns."""
 
-from byhand.book.entries.contract import Entry, Worked
-
-worked = Worked(
-    inputs={"a": [[1, 2, 3], [4, 5, 6]]},
-    result=[[1, 4], [2, 5], [3, 6]],
-    d_result=[[1, 2], [3, 4], [5, 6]],
-    gradients={"a": [[1, 3, 5], [2, 4, 6]]},
-    note="The cotangent has the result's shape 3 x 2 and goes back as 2 x 3.",
-    note_zh="传来的梯度形状是 3 × 2，与结果相同；传回去是 2 × 3。",
-)
+from byhand.book.entries.contract import Entry
 
 entry = Entry(
     stem="transpose",
     title_zh="转置",
     meanings_zh={"a": "矩阵"},
     result_zh="它的转置",
-    worked=worked,
+    inputs={"a": [[1, 2, 3], [4, 5, 6]]},
+    result=[[1, 4], [2, 5], [3, 6]],
+    d_result=[[1, 2], [3, 4], [5, 6]],
+    gradients={"a": [[1, 3, 5], [2, 4, 6]]},
+    note="The cotangent has the result's shape 3 x 2 and goes back as 2 x 3.",
+    note_zh="传来的梯度形状是 3 × 2，与结果相同；传回去是 2 × 3。",
     group="arrays",
     rank=5,
 )

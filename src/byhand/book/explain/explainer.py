@@ -12,13 +12,14 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from byhand.book.explain import remarks as notes
 from byhand.book.explain.explanation import ExplainError, Explanation
 from byhand.book.explain.gradient import central_difference, explain_gradient, norm, require
 from byhand.book.explain.update import PARTS, Clipping, explain_update
 from byhand.book.explain.value import check_index, explain_value
 from byhand.engine import Tensor
-from byhand.engine.arrays import namespace
 from byhand.engine.terms import Index
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
@@ -142,7 +143,7 @@ class Explainer:
         if not self.has_loss:
             raise ExplainError(f"{name} needs a loss. Give targets.")
         tensor = self.model.parameters()[parameter]
-        gradient = self.gradients().get(parameter, namespace(tensor.data).zeros_like(tensor.data))
+        gradient = self.gradients().get(parameter, np.zeros_like(tensor.data))
         part = name.rpartition(".")[2]
         return explain_update(parameter, part, index, tensor, gradient, self.clipping(), self.optimizer)
 

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from byhand.book.finding.index import Finding, listings
 from byhand.book.numbers import arithmetic
-from byhand.book.words.language import Note
+from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Index, Term
 from byhand.errors import ByhandError
+
+BEFORE = Words(" before", "（更新前）")  # ends the name of a moment that the update reads
 
 
 class ExplainError(ByhandError, LookupError):
@@ -65,6 +68,7 @@ class Source:
 class Explanation:
     """One value and the arithmetic behind it.
 
+    equations   that made it; of a gradient, those that read the element
     term        the whole arithmetic as a tree; `origins` says what each input that it reads is called in JSON
     terms       what adds up to the value, largest first; a single one where the equation is no sum
     definitions of labelled parts of the tree, each on a line
@@ -79,10 +83,7 @@ class Explanation:
     index: Index
     value: float
     grad: bool = False
-    equation: str = ""
-    formula: str = ""
-    latex: str = ""
-    where: str = ""
+    equations: tuple[str, ...] = ()
     term: Term | None = None
     origins: tuple[Mapping[str, Any], ...] = ()
     definitions: tuple[arithmetic.Definition, ...] = ()
@@ -101,6 +102,16 @@ class Explanation:
         return written(self.name, self.index, self.grad)
 
     @property
+    def known(self) -> list[Finding]:
+        """What the book says about its equations."""
+        return [listings()[name] for name in self.equations]
+
+    @property
+    def where(self) -> str:
+        """The places of the forwards, or of the derivatives of a gradient."""
+        return ", ".join(str(e.derivative if self.grad else e.forward) for e in self.known)
+
+    @property
     def expression(self) -> str:
         """The whole arithmetic on one line."""
         return arithmetic.expression(self.term) if self.term else ""
@@ -113,9 +124,9 @@ class Explanation:
             "index": list(self.index),
             "gradient": self.grad,
             "value": self.value,
-            "equation": self.equation,
-            "formula": self.formula,
-            "latex": self.latex,
+            "equation": ", ".join(self.equations),
+            "formula": "\n".join(e.plain_derivative if self.grad else e.plain for e in self.known),
+            "latex": r" \quad ".join(e.latex_derivative if self.grad else e.latex for e in self.known),
             "where": self.where,
             "expression": self.expression,
             "definitions": [

@@ -13,10 +13,8 @@ import numpy as np
 
 from byhand.book.explain import remarks as notes
 from byhand.book.explain.explanation import ExplainError, Explanation, Part, Source, origin, written
-from byhand.book.finding.index import listings
 from byhand.book.words.language import Note
 from byhand.engine import Tensor, interpreting, no_grad
-from byhand.engine.arrays import namespace
 from byhand.engine.terms import Index, Term, number, product, total
 from byhand.model import TinyGPT
 from byhand.tracing.contributions import Contribution
@@ -38,8 +36,6 @@ def explain_gradient(name: str, index: Index, gradients: Gradients, difference: 
     found = sorted(gradients.contributions(name, index), key=lambda s: -abs(s.value))
     term, origins = _sum(found)
     uses = gradients.uses(tensor)
-    equations = [s.node.equation for s in uses]
-    known = listings()
     scale = math.fsum(abs(part.value) for part in term.parts)
     cancels = bool(found) and abs(value) <= ROUNDING * float(np.finfo(trace.result.dtype).eps) * scale
     return Explanation(
@@ -47,10 +43,7 @@ def explain_gradient(name: str, index: Index, gradients: Gradients, difference: 
         index,
         value,
         True,
-        equation=", ".join(dict.fromkeys(e.name for e in equations)),
-        formula="\n".join(dict.fromkeys(known[e.name].plain_derivative for e in equations)),
-        latex=r" \quad ".join(dict.fromkeys(e.derivative for e in equations)),
-        where=", ".join(dict.fromkeys(str(known[e.name].derivative) for e in equations)),
+        equations=tuple(dict.fromkeys(s.node.equation.name for s in uses)),
         term=term,
         origins=origins,
         terms=tuple(Part(part, grad=True) for part in term.parts),
@@ -80,7 +73,7 @@ def central_difference(
     model: TinyGPT, compute: Callable[[TinyGPT], Tensor], trace: Trace, name: str, index: Index
 ) -> float:
     """Return (loss(x + h) - loss(x - h)) / 2h for one element, computed in float64 on the spot."""
-    arrays = {k: namespace(p.data).asarray(p.data, dtype=_double(p.data)) for k, p in model.parameters().items()}
+    arrays = {k: np.asarray(p.data, dtype=np.float64) for k, p in model.parameters().items()}
     value = float(trace.tensor(name).data[index])
     h = STEP * max(1.0, abs(value))
 
@@ -107,7 +100,3 @@ def _sum(found: list[Contribution]) -> tuple[Term, tuple[dict[str, Any], ...]]:
         return product((cotangent, number(s.slope, "slope")))
 
     return total(map(part, found)), tuple(origin(name, grad=True) for name in names)
-
-
-def _double(x: Any) -> Any:
-    return namespace(x).float64

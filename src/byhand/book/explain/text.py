@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from byhand.book.explain.explanation import Explanation
-from byhand.book.finding.index import listings
+from byhand.book.explain.explanation import BEFORE, Explanation
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.words.language import Words, say
 
@@ -15,7 +14,6 @@ WORDS = {
     "reaches": Words("reaches", "影响到"),
     "more": Words("and {n} more", "另有 {n} 个"),
     "difference": Words("central difference: ", "中心差分："),
-    "before": Words(" before", "（更新前）"),
     "cancelled": Words("sum, up to rounding", "合计，不计舍入误差"),
 }
 
@@ -34,13 +32,13 @@ def _lines(e: Explanation, lang: str, shown: int) -> list[str]:
         lines.append(f"  {WORDS['difference'].said(lang)}{decimal(e.difference, 9)}")
     if e.note:
         lines.append(f"  {e.note.said(lang)}")
-    if not e.equation:
+    if not e.equations:
         return lines
-    names = [listings()[name] for name in e.equation.split(", ")]
-    title = ", ".join(listing.title.said(lang) for listing in names)
+    title = ", ".join(listing.title.said(lang) for listing in e.known)
     lines.append(f"  {title}  {e.where}")
-    formula = "\n".join((n.derivative_formula if e.grad else n.formula).said(lang) for n in names)
-    lines += [f"    {line}" for line in formula.splitlines()]
+    for listing in e.known:
+        formula = listing.derivative_formula if e.grad else listing.formula
+        lines += [f"    {line}" for line in formula.said(lang).splitlines()]
     if not e.grad:
         lines.append(f"  = {e.expression}")
         lines += [f"    {d.label} = {_defined(d.expression, d.term.value)}" for d in e.definitions[:shown]]
@@ -52,7 +50,7 @@ def _lines(e: Explanation, lang: str, shown: int) -> list[str]:
         lines.append(f"  {WORDS['reaches' if e.grad else 'sources'].said(lang)}")
     for source in e.sources[:shown]:
         letter = f"{source.letter} = " if source.letter and not e.grad else ""
-        target = _partial(source.target).replace(" before", WORDS["before"].said(lang))
+        target = _partial(source.target).replace(BEFORE.en, BEFORE.said(lang))
         lines.append(f"    {letter}{target} = {decimal(source.value)}")
     if len(e.sources) > shown:
         lines.append(f"    {WORDS['more'].said(lang, n=len(e.sources) - shown)}")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from byhand.book.explain import remarks as notes
-from byhand.book.explain.explanation import Explanation, Source, origin, written
+from byhand.book.explain.explanation import BEFORE, Explanation, Source, origin, written
 from byhand.book.explain.value import check_index, explain_term, explain_value
 from byhand.book.numbers import arithmetic
 from byhand.engine import Tensor
-from byhand.engine.arrays import namespace
 from byhand.engine.terms import Index, Term, number, product, ratio
 from byhand.equations import adamw
 from byhand.optim import AdamW
@@ -59,10 +60,8 @@ def explain_update(
         term = adamw.terms(
             index, tuple(t.data for t in application.inputs), application.results[0].data, **application.static
         )
-        xp = namespace(tensor.data)
-        doubles = [
-            xp.asarray(t.data, dtype=xp.float64) for t in application.inputs[:4]
-        ]  # a difference of close numbers
+        # in float64: a difference of close numbers
+        doubles = [np.asarray(t.data, dtype=np.float64) for t in application.inputs[:4]]
         after = adamw.forward(*doubles, optimizer.lr, optimizer.t + 1, **application.static)[0][0]
         moved_by = float(after[index] - doubles[0][index])
         explanation = explain_term(name, index, moved_by, term.parts[1], application, trace)
@@ -99,13 +98,13 @@ def _step(parameter: str, tensor: Tensor, gradient: Any, optimizer: AdamW) -> Ap
         "eps": optimizer.eps,
         "weight_decay": optimizer.weight_decay if decayed else 0.0,
     }
-    zeros = namespace(tensor.data).zeros_like(tensor.data)
+    zeros = np.zeros_like(tensor.data)
     moments = [part.get(parameter, zeros) for part in (optimizer.m, optimizer.v)]
     results, _ = adamw.forward(tensor.data, gradient, *moments, optimizer.lr, optimizer.t + 1, **static)
     inputs = (
         tensor,
         Tensor(gradient, name=parameter),
-        *(Tensor(x, name=f"{parameter}.{k} before") for x, k in zip(moments, "mv", strict=True)),
+        *(Tensor(x, name=f"{parameter}.{k}{BEFORE.en}") for x, k in zip(moments, "mv", strict=True)),
         Tensor(optimizer.lr, name="lr"),
         Tensor(optimizer.t + 1, name="t"),
     )

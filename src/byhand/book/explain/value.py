@@ -6,7 +6,6 @@ import math
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.explain.explanation import ExplainError, Explanation, Part, Source, origin, written
-from byhand.book.finding.index import listings
 from byhand.book.numbers import arithmetic
 from byhand.engine.terms import Index, Term
 from byhand.tracing.trace import Trace
@@ -25,8 +24,7 @@ def explain_term(
     name: str, index: Index, value: float, term: Term, application: Application, trace: Trace
 ) -> Explanation:
     """Explain a value by a term of the application's equation."""
-    listing = listings()[application.equation.name]
-    entry = ENTRIES[listing.name]
+    entry = ENTRIES[application.equation.name]
     parts = sorted(arithmetic.addends(term), key=lambda t: -abs(t.value))
     sources: dict[tuple[int, Index], Source] = {}
     for part in parts:
@@ -43,10 +41,7 @@ def explain_term(
         name,
         index,
         value,
-        equation=application.equation.name,
-        formula=listing.plain,
-        latex=listing.latex,
-        where=str(listing.forward),
+        equations=(application.equation.name,),
         term=term,
         origins=tuple(origin(trace.name(t)) for t in application.inputs),
         definitions=tuple(arithmetic.definitions(term)),

@@ -20,8 +20,7 @@ _SIGNS = {
 LETTERS = frozenset(["alpha", "beta", "epsilon", "theta", "lambda", "mu", "sigma", "tau", "pi", "gamma", "inf"])
 _COMMANDS = {"leftarrow": "=", "partial": "d", "infty": "inf", "top": "T", "varepsilon": "epsilon", "le": "<="}
 _LAYOUT = re.compile(
-    "left|right|quad|qquad|cdot|times|odot|mathrm|text|mathcal|mathbf|operatorname|[td]?frac|begin|end|cases|aligned|"
-    "[bB]igg?"
+    "left|right|quad|qquad|cdot|times|odot|mathrm|text|mathcal|mathbf|operatorname|[td]?frac|begin|end|cases|aligned|[bB]igg?"
 )
 _ALIASES = {"eps": "epsilon", "lr": "alpha", "learningrate": "alpha", "mean": "mu", "avg": "mu", "sumexp": "sum"}
 

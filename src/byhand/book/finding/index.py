@@ -22,6 +22,7 @@ from byhand.book.words.language import PAGE, Words
 from byhand.book.words.plain_math import plain
 from byhand.engine.equation import Composite, Equation, Symbol, registry
 
+WALK_BACK = (source.PACKAGE / "engine/backward.py", "walk_back")  # the derivative of a composite is that of its parts
 POINTERS = ("forward", "derivative", "test", "worked", "page_en", "page_zh", "kernels")
 
 
@@ -29,30 +30,18 @@ POINTERS = ("forward", "derivative", "test", "worked", "page_en", "page_zh", "ke
 class Row:
     """What one input, or all results together, are called in code and in LaTeX, their shape, and what they mean."""
 
-    names: tuple[str, ...]
-    letters: tuple[str, ...]
-    shape: str
+    name: str
+    latex: str
+    shape: Words
     meaning: Words
 
-    @property
-    def name(self) -> str:
-        """The name, or the names of several results."""
-        return ", ".join(self.names)
-
-    @property
-    def latex(self) -> str:
-        """The letter, or the letters of several results."""
-        return ", ".join(self.letters)
-
-    def shape_said(self, lang: str) -> str:
-        """Return the shape in `en` or `zh`: of several results, it is that of each."""
-        each = Words("{shape} each", "各为 {shape}") if len(self.names) > 1 else Words("{shape}", "{shape}")
-        return each.said(lang, shape=self.shape)
-
-    def as_json(self) -> dict[str, str]:
-        """Return plain values."""
-        words = {"meaning": self.meaning.en, "meaning_zh": self.meaning.zh}
-        return {"name": self.name, "latex": self.latex, "shape": self.shape_said("en"), **words}
+    @classmethod
+    def of(cls, symbols: tuple[Symbol, ...], zh: str) -> Row:
+        """Return the row of an input, or of all results, each of which has the shape of the first."""
+        first, shape = symbols[0], symbols[0].shape
+        each = Words(f"{shape} each", f"各为 {shape}") if len(symbols) > 1 else Words(shape, shape)
+        names, letters = (", ".join(getattr(s, part) for s in symbols) for part in ("name", "latex"))
+        return cls(names, letters, each, Words(first.meaning, zh))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +109,7 @@ class Finding:
     @cached_property
     def worked(self) -> str | None:
         """The worked numbers."""
-        return source.definition(self.worked_in, "worked") if self.worked_in else None
+        return source.definition(self.worked_in, "entry") if self.worked_in else None
 
     @cached_property
     def page_en(self) -> str | None:
@@ -160,7 +149,16 @@ class Finding:
             "title": self.title.en,
             "title_zh": self.title.zh,
             **{k: getattr(self, k) for k in ("latex", "latex_derivative", "plain", "plain_derivative")},
-            "symbols": [row.as_json() for row in self.symbols],
+            "symbols": [
+                {
+                    "name": s.name,
+                    "latex": s.latex,
+                    "shape": s.shape.en,
+                    "meaning": s.meaning.en,
+                    "meaning_zh": s.meaning.zh,
+                }
+                for s in self.symbols
+            ],
             **{k: getattr(self, k) for k in (*POINTERS, "wired_at", "seed_names", "source")},
             "uses": [use.where for use in self.uses],
             "relative_to": "repository" if source.repository() else "installed package",
@@ -193,8 +191,6 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
     else:  # its other files lie beside it
         folder = source.shown(file.parent)
         worked_in, tests, pages = file.with_name(f"{name}_entry.py"), f"{folder}/{test}", folder
-    results = equation.results
-    meaning = Words(results[0].meaning, entry.result_zh)
     return Finding(
         name=name,
         title=Words(equation.title, entry.title_zh),
@@ -202,7 +198,7 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
         tests=(tests,),
         seed_names=equation.seed_names,
         notations=entry.notations,
-        derived=_walk_back() if composite else (source.file_of(equation.vjp), equation.vjp.__name__),
+        derived=WALK_BACK if composite else (source.file_of(equation.vjp), equation.vjp.__name__),
         worked_in=worked_in,
         pages=pages,
         latex=equation.latex,
@@ -210,8 +206,8 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
         plain=parts["Equation"],
         plain_derivative=parts["Derivative"],
         symbols=(
-            *(_row((s,), Words(s.meaning, entry.meanings_zh[s.name])) for s in equation.inputs),
-            _row(results, meaning),
+            *(Row.of((s,), entry.meanings_zh[s.name]) for s in equation.inputs),
+            Row.of(equation.results, entry.result_zh),
         ),
         settings=tuple(
             p.name if p.default is p.empty else f"{p.name}={p.default!r}"
@@ -222,17 +218,6 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
         uses=source.uses(name, "" if composite else equation.role),
         source=equation.source,
     )
-
-
-def _row(symbols: tuple[Symbol, ...], meaning: Words) -> Row:
-    return Row(tuple(s.name for s in symbols), tuple(s.latex for s in symbols), symbols[0].shape, meaning)
-
-
-def _walk_back() -> tuple[Path, str]:
-    """Where a composite's derivative is: that of its parts, walked back."""
-    from byhand.engine.backward import walk_back
-
-    return source.file_of(walk_back), walk_back.__name__
 
 
 def _place(place: Place) -> Finding:

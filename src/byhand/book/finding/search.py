@@ -203,7 +203,7 @@ def _by_symbol(query: str) -> Iterator[tuple[str, float]]:
     if SYMBOL.fullmatch(query):
         letter = query.strip()[0]
         for name, listing in listings().items():
-            if listing.symbols and letter in listing.symbols[-1].letters:
+            if listing.symbols and letter in listing.symbols[-1].latex.split(", "):
                 yield name, 0.95
             elif letter in (s.latex for s in listing.symbols):
                 yield name, 0.8

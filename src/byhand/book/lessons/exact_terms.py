@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from byhand.book.lessons.lesson import number_text
@@ -36,10 +37,7 @@ def term_value(term: Term, data: tuple[Any, ...]) -> Any:
         case "sum":
             return sum(parts, Exact.fraction(0))
         case "product":
-            result = Exact.fraction(1)
-            for part in parts:
-                result = result * part
-            return result
+            return math.prod(parts, start=Exact.fraction(1))
         case "ratio":
             return parts[0] / parts[1]
         case "negative":

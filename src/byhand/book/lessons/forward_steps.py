@@ -15,7 +15,7 @@ from byhand.book.finding.index import listings
 from byhand.book.lessons.exact_terms import leaf_text, term_value
 from byhand.book.lessons.lesson import Number, Step, form, grid, written
 from byhand.book.numbers import arithmetic
-from byhand.book.numbers.exact import Exact
+from byhand.book.numbers.exact import exact_array
 from byhand.book.practice.misconceptions import forward_mistakes, part_mistakes
 from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
@@ -70,7 +70,7 @@ def update_step(
     inputs = (
         Tensor(before, name=name),
         *(Tensor(x, name=n) for x, n in ((gradient, f"∂{name}"), (m, "m"), (v, "v"))),
-        Tensor(np.asarray(lr, dtype=before.dtype) if before.dtype.kind != "O" else _scalar(lr), name="lr"),
+        Tensor(exact_array(lr) if before.dtype.kind == "O" else np.asarray(lr, dtype=before.dtype), name="lr"),
         Tensor(t, name="t"),
     )
     application = Application(0, name, adamw, inputs, static, tuple(Tensor(r) for r in results))
@@ -184,9 +184,3 @@ def _follow(term: Term, index: Index, sources: tuple[str, ...]) -> Callable[[Map
 def floats(data: tuple[Any, ...]) -> tuple[np.ndarray, ...]:
     """Return arrays of Exacts as float64, and others as they are."""
     return tuple(np.asarray(x, dtype=np.float64) if x.dtype.kind == "O" else x for x in data)
-
-
-def _scalar(x: float) -> np.ndarray:
-    array = np.empty((), dtype=object)
-    array[()] = Exact.of(x)
-    return array

@@ -168,19 +168,16 @@ def _negative(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
 
 def _function(term: Term, parts: list[tuple[str, int]]) -> tuple[str, int]:
     inside = ", ".join(text for text, _ in parts)
+    held = inside if parts[0][1] == ATOM else f"({inside})"
     match term.op:
-        case "exp":
-            return f"exp({inside})", ATOM
-        case "log":
-            return f"ln({inside})", ATOM
         case "sqrt":
-            return f"√{inside}" if parts[0][1] == ATOM else f"√({inside})", ATOM
+            return f"√{held}", ATOM
         case "square":
-            return f"{inside}²" if parts[0][1] == ATOM else f"({inside})²", POWER
+            return f"{held}²", POWER
         case "positive":
             return f"max({inside}, 0)", ATOM
-        case _:
-            return f"{term.op}({inside})", ATOM
+        case op:
+            return f"{'ln' if op == 'log' else op}({inside})", ATOM
 
 
 _OPERATIONS = {"sum": _sum, "product": _product, "ratio": _ratio, "negative": _negative}

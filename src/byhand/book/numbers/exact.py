@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cache
+from functools import cache, total_ordering
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ Form = dict[int, Fraction]  # square-free radicand -> coefficient
 LARGEST = 10**12  # a form with longer fractions than this helps nobody on paper
 
 
+@total_ordering
 class Exact:
     """A number: `value` always, `form` where it is made of fractions and roots, `odds` of the logarithm of one."""
 
@@ -93,15 +94,6 @@ class Exact:
 
     def __lt__(self, other: Any) -> bool:
         return self.value < float(other)
-
-    def __le__(self, other: Any) -> bool:
-        return self.value <= float(other)
-
-    def __gt__(self, other: Any) -> bool:
-        return self.value > float(other)
-
-    def __ge__(self, other: Any) -> bool:
-        return self.value >= float(other)
 
     def __hash__(self) -> int:
         return hash(self.value)

@@ -1,25 +1,14 @@
-"""Worked numbers as arrays, as LaTeX, and as what the equation itself makes of them."""
+"""Worked numbers as arrays and as LaTeX."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from byhand.book.entries.contract import Numbers, Worked
+from byhand.book.entries.contract import Numbers
 from byhand.book.numbers.closed_form import latex, value
-from byhand.engine import Composite, Tensor, registry
-
-
-@dataclass(frozen=True)
-class Computed:
-    """What the equation itself makes of the inputs: float64 arrays in the shape of the contract."""
-
-    results: tuple[np.ndarray, ...]
-    gradients: dict[str, np.ndarray]
 
 
 def array(numbers: Numbers, integers: bool = False) -> np.ndarray:
@@ -47,25 +36,3 @@ def matrix(numbers: Numbers) -> str:
 def several(numbers: Numbers) -> tuple[Numbers, ...]:
     """Return the results one by one, also where there is only one."""
     return numbers if isinstance(numbers, tuple) else (numbers,)
-
-
-def compute(stem: str, worked: Worked) -> Computed:
-    """Run the equation and its derivative on the worked inputs, in float64."""
-    equation = registry[stem]
-    arrays = {name: array(numbers, name not in worked.gradients) for name, numbers in worked.inputs.items()}
-    cotangents = tuple(array(numbers) for numbers in several(worked.d_result))
-    if isinstance(equation, Composite):
-        return _compute_composite(equation, arrays, cotangents[0], worked.static)
-    result, saved = equation.forward(*arrays.values(), **worked.static)
-    results = several(result)
-    d_inputs = equation.vjp(saved, cotangents if len(results) > 1 else cotangents[0], **worked.static)
-    gradients = {name: d for name, d in zip(arrays, d_inputs, strict=True) if d is not None}
-    return Computed(results, gradients)
-
-
-def _compute_composite(equation: Composite, arrays: dict[str, np.ndarray], d: np.ndarray, static: Any) -> Computed:
-    leaf = partial(Tensor, requires_grad=True)
-    tensors = {name: leaf(x) for name, x in arrays.items()}
-    result = equation(*tensors.values(), **static)
-    result.backward(d)
-    return Computed((result.data,), {name: t.grad for name, t in tensors.items() if t.grad is not None})

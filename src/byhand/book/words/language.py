@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
@@ -58,17 +58,6 @@ def say(text: Said, lang: str) -> str:
     if isinstance(text, Words):
         return text.said(lang)
     return _names(tuple(IN_ARITHMETIC)).sub(lambda part: IN_ARITHMETIC[part[0]], text) if lang == "zh" else text
-
-
-def both(text: Said) -> Words:
-    """Return text in both languages."""
-    return Words(say(text, "en"), say(text, "zh"))
-
-
-def below(texts: Iterable[Words]) -> Words:
-    """Return words one below the other."""
-    texts = list(texts)
-    return Words("\n".join(t.en for t in texts), "\n".join(t.zh for t in texts))
 
 
 @lru_cache(maxsize=4)

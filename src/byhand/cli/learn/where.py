@@ -105,7 +105,7 @@ def _answer(listing: Finding, lang: str) -> str:
     lines = [f"{title.said(lang)}  ({listing.name}){other}"]
     lines += [f"    {line}" for line in listing.formula.said(lang).splitlines()]
     for row in listing.symbols:
-        lines.append(f"      {_pad(row.name, 10)} {_pad(row.shape_said(lang), 18)} {row.meaning.said(lang)}")
+        lines.append(f"      {_pad(row.name, 10)} {_pad(row.shape.said(lang), 18)} {row.meaning.said(lang)}")
     settings = _settings(listing, lang)
     if settings:
         lines.append(f"      {settings}")

@@ -46,17 +46,15 @@ def lesson(exact: bool) -> Lesson:
         steps += forward_steps(trace, lambda name: name.endswith(SHOWN))
     steps += [_counted(len(tokens)), _compared(np.stack(rows), whole.result.data[0])]
     intro = Words(
-        "Keys and values of earlier tokens are kept. A new token computes only its own row of Q, K and V; row t "
-        "of the "
-        "scores needs q of token t and the keys up to t, none of which a later token can change. That is why "
+        "Keys and values of earlier tokens are kept. A new token computes only its own row of Q, K and V; row t of "
+        "the scores needs q of token t and the keys up to t, none of which a later token can change. That is why "
         "both agree. First all three tokens at once, without a cache; then one by one, with it. Only the steps in "
         "which tokens meet, and the logits, are shown: embeddings, LayerNorms, the projection and the MLP work on "
         "each token alone and are left out here (paper-gpt-4 has them all).",
-        "先前词元的键与值被保存下来。新词元只计算自己那一行的 Q、K、V；分数的第 t 行只需要词元 t 的查询与直到 t "
-        "的键，"
-        "后面的词元不会改变它们，所以两种做法结果相同。先不用缓存，三个词元一次算完；再用缓存逐个计算。"
-        "这里只列出词元之间有联系的几步与 logits：嵌入、层归一化、输出投影与前馈网络对每个词元单独计算，"
-        "这里略去（全部步骤见 paper-gpt-4）。",
+        "先前词元的键与值被保存下来。新词元只计算自己那一行的 Q、K、V；分数的第 t 行只需要词元 t 的查询与直到 t 的"
+        "键，后面的词元不会改变它们，所以两种做法结果相同。先不用缓存，三个词元一次算完；再用缓存逐个计算。这里只列"
+        "出词元之间有联系的几步与 logits：嵌入、层归一化、输出投影与前馈网络对每个词元单独计算，这里略去（全部步骤"
+        "见 paper-gpt-4）。",
     )
     start = (("tokens", str(tokens)), *((n, grid(p.data)) for n, p in model.parameters().items()))
     return Lesson("kv-cache", TITLES["kv-cache"], intro, tuple(steps), start)

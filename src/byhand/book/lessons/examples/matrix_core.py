@@ -47,16 +47,10 @@ def descend(weights: dict[str, Tensor], rate: np.ndarray) -> list[Step]:
     steps: list[Step] = []
     for name, weight in weights.items():
         slope = Tensor(weight.grad, name=f"∂{name}")
-        minus = Tensor(-rate if rate.dtype.kind != "O" else _negative(rate), name="−rate")
+        minus = Tensor(np.negative(rate, out=np.empty_like(rate)), name="−rate")
 
         def new(weight: Tensor = weight, slope: Tensor = slope, minus: Tensor = minus, name: str = name) -> Tensor:
             return add(weight, mul(slope, minus, name=f"Δ{name}"), name=f"{name}'")
 
         steps += forward_steps(Trace.of(new))
     return steps
-
-
-def _negative(rate: np.ndarray) -> np.ndarray:
-    result = np.empty((), dtype=object)
-    result[()] = -rate[()]
-    return result

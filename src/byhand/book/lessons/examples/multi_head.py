@@ -32,8 +32,7 @@ def lesson(exact: bool) -> Lesson:
     steps.append(_compared(runs))
     intro = Words(
         "The projections are the same; only the cut differs. One head makes one pattern of weights for all four "
-        "columns, "
-        "two heads make a pattern for each half, with √2 instead of √4 below the scores.",
+        "columns, two heads make a pattern for each half, with √2 instead of √4 below the scores.",
         "投影完全相同，只是切法不同。一个头为四列给出同一组注意力权重；两个头各为一半的列给出一组，分数除以的是 "
         "√2，而不是 √4。",
     )

@@ -47,8 +47,7 @@ def lesson(exact: bool) -> Lesson:
     """Forward, backward, update, and the loss after it."""
     intro = Words(
         "LayerNorm of two columns gives plus or minus one (or almost nothing, where both are equal), so its "
-        "derivative "
-        "lets almost nothing through: paper-gpt-4 shows the same with four columns.",
+        "derivative lets almost nothing through: paper-gpt-4 shows the same with four columns.",
         "两列的层归一化只能得到正负一（两数相等时几乎为零），所以它的导数几乎什么也不放过：paper-gpt-4 "
         "用四列展示同样的过程。",
     )

@@ -33,8 +33,7 @@ def lesson(exact: bool) -> Lesson:
     """The same steps as the paper GPT."""
     intro = Words(
         "Each head works on two of the four columns. Four numbers keep two degrees of freedom when they are "
-        "normalised, "
-        "so LayerNorm's derivative removes a shift and a stretch and lets the rest through.",
+        "normalised, so LayerNorm's derivative removes a shift and a stretch and lets the rest through.",
         "每个头处理四列中的两列。四个数归一化之后还剩两个自由度，所以能看到层归一化的导数去掉了平移与伸缩，"
         "其余的放行。",
     )

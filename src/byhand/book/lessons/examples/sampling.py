@@ -26,9 +26,8 @@ def lesson(exact: bool) -> Lesson:
 
     trace = Trace.of(whole)
     intro = Words(
-        "The same four logits three ways. A higher temperature brings the probabilities together; top-k sends "
-        "all but "
-        "the largest to exactly zero.",
+        "The same four logits three ways. A higher temperature brings the probabilities together; top-k sends all "
+        "but the largest to exactly zero.",
         "同样四个 logits，三种处理。温度越高，概率越接近；top-k 使最大的几个之外的概率恰好为零。",
     )
     start = (*given(trace), ("τ", number_text(TAU)), ("k", str(K)), ("u", number_text(UNIFORM)))

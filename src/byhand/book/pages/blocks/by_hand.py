@@ -20,26 +20,19 @@ LONG = 250  # LaTeX longer than this is harder to read than the numbers it stand
 @block
 def worked(page: Path, lang: str, stem: str) -> str:
     """An equation's worked example: inputs, result, the gradient that comes back, and what becomes of it."""
-    equation, numbers = registry[stem], ENTRIES[stem].worked
+    equation, numbers = registry[stem], ENTRIES[stem]
     latex = {s.name: s.latex for s in equation.inputs}
     results = [symbol.latex for symbol in equation.results]
+    said = Words("Given", "已知").said(lang) + _settings(numbers.static, lang)
+    given = [(latex[name], x) for name, x in numbers.inputs.items()]
+    result = list(zip(results, example.several(numbers.result), strict=True))
+    back = [(rf"\partial {name}", d) for name, d in zip(results, example.several(numbers.d_result), strict=True)]
+    gradients = [(rf"\partial {latex[name]}", d) for name, d in numbers.gradients.items()]
     pairs = [
-        (
-            Words("Given", "已知").said(lang) + _settings(numbers.static, lang),
-            [(latex[name], x) for name, x in numbers.inputs.items()],
-        ),
-        (
-            Words("Result", "结果").said(lang),
-            list(zip(results, example.several(numbers.result), strict=True)),
-        ),
-        (
-            Words("Gradient that comes back", "传回来的梯度").said(lang),
-            [(rf"\partial {name}", d) for name, d in zip(results, example.several(numbers.d_result), strict=True)],
-        ),
-        (
-            Words("Gradients of the inputs", "各输入的梯度").said(lang),
-            [(rf"\partial {latex[name]}", d) for name, d in numbers.gradients.items()],
-        ),
+        (said, given),
+        (Words("Result", "结果").said(lang), result),
+        (Words("Gradient that comes back", "传回来的梯度").said(lang), back),
+        (Words("Gradients of the inputs", "各输入的梯度").said(lang), gradients),
     ]
     colon = Words(":", "：").said(lang)
     parts = [f"{words}{colon}\n\n{_equalities(lines)}" for words, lines in pairs if lines]

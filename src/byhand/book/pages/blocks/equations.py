@@ -41,11 +41,8 @@ def reference(page: Path, lang: str, stem: str) -> str:
 
 
 def _symbols(listing: Finding, lang: str) -> str:
-    rows = [
-        (inline(row.latex), f"`{row.name}`", f"`{row.shape_said(lang)}`", row.meaning.said(lang))
-        for row in listing.symbols
-    ]
-    return table(Words("Symbol|In code|Shape|Meaning", "符号|代码中|形状|含义").said(lang).split("|"), rows)
+    rows = [(inline(s.latex), f"`{s.name}`", f"`{s.shape.said(lang)}`", s.meaning) for s in listing.symbols]
+    return table(Words("Symbol|In code|Shape|Meaning", "符号|代码中|形状|含义"), rows, lang)
 
 
 def _settings(listing: Finding, lang: str) -> str:
@@ -72,7 +69,7 @@ def _places(page: Path, listing: Finding, lang: str) -> str:
         (Words("in the seed program", "在种子程序中"), ", ".join(f"`{name}`" for name in listing.seed_names)),
         (Words("source", "出处"), listing.source),
     ]
-    return table(Words("|Where", "|位置").said(lang).split("|"), [(said.said(lang), x) for said, x in rows if x])
+    return table(Words("|Where", "|位置"), [row for row in rows if row[1]], lang)
 
 
 @block
@@ -80,17 +77,16 @@ def equations(page: Path, lang: str) -> str:
     """Every equation, grouped as data flows: its page, its formula, its forward and its derivative."""
     parts = []
     for group, members in flow.groups():
-        rows = []
-        for stem in members:
-            rows.append(
-                (
-                    link_equation(page, stem, lang),
-                    inline(translated(registry[stem].latex.split(r", \quad ")[0], lang)),
-                    link(page, index.listings()[stem].forward),
-                    ", ".join(f"`{name}`" for name in registry[stem].seed_names) or "—",
-                )
+        rows = [
+            (
+                link_equation(page, stem, lang),
+                inline(translated(registry[stem].latex.split(r", \quad ")[0], lang)),
+                link(page, index.listings()[stem].forward),
+                ", ".join(f"`{name}`" for name in registry[stem].seed_names) or "—",
             )
-        parts.append(f"### {group.said(lang)}\n\n{table(MAP.said(lang).split('|'), rows)}")
+            for stem in members
+        ]
+        parts.append(f"### {group.said(lang)}\n\n{table(MAP, rows, lang)}")
     return "\n\n".join(parts)
 
 

@@ -22,7 +22,7 @@ def code(page: Path, lang: str, *definitions: str) -> str:
     for number, given in enumerate(definitions, 1):
         path, name = located(given)
         rows.append((number, f"`{name}`", link(page, source.definition(path, name))))
-    return table(Words("|Name|Where", "|名称|位置").said(lang).split("|"), rows)
+    return table(Words("|Name|Where", "|名称|位置"), rows, lang)
 
 
 @block
@@ -32,9 +32,8 @@ def places(page: Path, lang: str) -> str:
     for place in PLACES:
         where = source.definition(source.PACKAGE / place.path, place.definition)
         seeds = ", ".join(f"`{name}`" for name in place.seed_names) or "—"
-        rows.append((place.said(lang), f"`{place.definition}`", link(page, where), seeds))
-    head = Words("What|Name|Where|In the seed program", "内容|名称|位置|在种子程序中").said(lang)
-    return table(head.split("|"), rows)
+        rows.append((place, f"`{place.definition}`", link(page, where), seeds))
+    return table(Words("What|Name|Where|In the seed program", "内容|名称|位置|在种子程序中"), rows, lang)
 
 
 @block
@@ -46,9 +45,8 @@ def glossary(page: Path, lang: str) -> str:
         where = link_equation(page, first, lang) if first in registry else link(page, index.listings()[first].forward)
         others = Words("; ", "；").said(lang).join(concept.also)
         other = Words(concept.zh, concept.en)  # the word of the other language
-        rows.append((concept.said(lang), other.said(lang), others.replace("|", "\\|"), where))
-    head = Words("English|Chinese|Also|Where", "中文|英文|又称|位置").said(lang)
-    return table(head.split("|"), rows)
+        rows.append((concept, other, others.replace("|", "\\|"), where))
+    return table(Words("English|Chinese|Also|Where", "中文|英文|又称|位置"), rows, lang)
 
 
 @block

@@ -59,8 +59,8 @@ def _step(page: Path, lang: str, number: int, step: Step, brief: bool) -> str:
     place = f" · {link(page, step.where)}" if step.where else ""
     parts = [f"**{number}.** {title}{place}"]
     if step.numbers and (not brief or not step.results):
-        head = Words("Number|Arithmetic|Value", "数|算式|值").said(lang).split("|")
-        parts.append(table(head, [_row(number, lang) for number in step.numbers]))
+        rows = [_row(number, lang) for number in step.numbers]
+        parts.append(table(Words("Number|Arithmetic|Value", "数|算式|值"), rows, lang))
     elif step.results:
         lines = [quiet(f"{name} = {grid}") for name, grid in step.results]
         parts.append("\n".join(["```text", *lines, "```"]))

@@ -7,6 +7,7 @@ from os.path import relpath
 from pathlib import Path
 
 from byhand.book.finding import index, source
+from byhand.book.words.language import Words
 
 Block = Callable[..., str]
 BLOCKS: dict[str, Block] = {}
@@ -19,11 +20,12 @@ def block(function: Block) -> Block:
     return function
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return a Markdown table."""
-    head = list(head)
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+def table(head: Words, rows: Iterable[Iterable[object]], lang: str) -> str:
+    """Return a Markdown table in `en` or `zh`; a | divides the columns of the head."""
+    columns = head.said(lang).split("|")
+    lines = [columns, ["---"] * len(columns), *rows]
+    said = ((x.said(lang) if isinstance(x, Words) else str(x) for x in line) for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in said)
 
 
 def display(latex: str) -> str:

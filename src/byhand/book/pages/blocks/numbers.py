@@ -34,10 +34,9 @@ def heads(page: Path, lang: str) -> str:
             product = _matrix([[f"{x:g}" for x in row] for row in q[0, h] @ k[0, h].T])
             shown = _matrix([list(map(decimals, row)) for row in weights[0, h]])
             lines.append(rf"Q_{h} K_{h}^{{\top}} = {product}, \; P_{h} = {shown}")
-        words = Words(
-            f"Heads: {count}. Width of a head: {q.shape[-1]}.", f"头数：{count}。每个头的宽度：{q.shape[-1]}。"
-        ).said(lang)
-        parts.append(f"{words}\n\n{display_lines(lines)}")
+        width = q.shape[-1]
+        words = Words(f"Heads: {count}. Width of a head: {width}.", f"头数：{count}。每个头的宽度：{width}。")
+        parts.append(f"{words.said(lang)}\n\n{display_lines(lines)}")
     return "\n\n".join(parts)
 
 
@@ -51,7 +50,8 @@ def sampling(page: Path, lang: str) -> str:
     cases = [(f"temperature={t:g}", temperature.forward(LOGITS, tau=t)[0]) for t in (0.5, 1.0, 2.0)]
     cases += [("top_k=2", top_k.forward(LOGITS, k=2)[0]), ("top_p=0.9", top_p.forward(LOGITS, p=0.9)[0])]
     rows = [(f"`{name}`", *(decimals(p) for p in softmax.forward(z)[0])) for name, z in cases]
-    return table((Words("Setting", "设置").said(lang), *(f"z = {z:g}" for z in LOGITS)), rows)
+    columns = "|".join(f"z = {z:g}" for z in LOGITS)
+    return table(Words(f"Setting|{columns}", f"设置|{columns}"), rows, lang)
 
 
 @block
@@ -64,12 +64,12 @@ def cache_rows(page: Path, lang: str) -> str:
         counts = [*_work(model, TOKENS[0][:n], None), *_work(model, TOKENS[0][n - 1 : n], cache)]
         totals = [a + b for a, b in zip(totals, counts, strict=True)]
         rows.append((n, TOKENS[0][:n], *counts))
-    rows.append((Words("together", "合计").said(lang), "", *totals))
+    rows.append((Words("together", "合计"), "", *totals))
     head = Words(
         "Step|Tokens so far|Rows without|Scores without|Rows with|Scores with",
         "步|已有词元|无缓存：行|无缓存：分数|有缓存：行|有缓存：分数",
-    ).said(lang)
-    return table(head.split("|"), rows)
+    )
+    return table(head, rows, lang)
 
 
 class Counter(Evaluate):
@@ -99,11 +99,9 @@ def cache_logits(page: Path, lang: str) -> str:
     """The logits after each token of the example, without a cache and with one."""
     rows = []
     for n, whole, cached in cached_logits():
-        rows.append((n, Words("without", "无").said(lang), *map(decimals, whole)))
-        rows.append((n, Words("with", "有").said(lang), *map(decimals, cached)))
-    return table(
-        (Words("Step", "步").said(lang), Words("Cache", "缓存").said(lang), *(f"z[{v}]" for v in range(4))), rows
-    )
+        rows.append((n, Words("without", "无"), *map(decimals, whole)))
+        rows.append((n, Words("with", "有"), *map(decimals, cached)))
+    return table(Words("Step|Cache|z[0]|z[1]|z[2]|z[3]", "步|缓存|z[0]|z[1]|z[2]|z[3]"), rows, lang)
 
 
 def cached_logits() -> list[tuple[int, np.ndarray, np.ndarray]]:
@@ -127,26 +125,20 @@ def costs(page: Path, lang: str) -> str:
     c = ModelConfig()
     t, d, f, v = c.seq_len, c.d_model, c.ff_width, c.vocab_size
     rows = [
+        (Words("embedding look-up", "查嵌入表"), "0", 0, Words("copies T C numbers", "只复制 T C 个数")),
+        (Words("queries, keys, values", "查询、键、值"), "3 T C²", 3 * t * d * d, ""),
+        (Words("scores", "分数"), "T² C", t * t * d, ""),
+        (Words("weighted sum", "加权求和"), "T² C", t * t * d, ""),
+        (Words("output projection", "输出投影"), "T C²", t * d * d, ""),
+        (Words("both MLP layers", "前馈网络两层"), "2 T C F", 2 * t * d * f, ""),
         (
-            Words("embedding look-up", "查嵌入表").said(lang),
-            "0",
-            0,
-            Words("copies T C numbers", "只复制 T C 个数").said(lang),
-        ),
-        (Words("queries, keys, values", "查询、键、值").said(lang), "3 T C²", 3 * t * d * d, ""),
-        (Words("scores", "分数").said(lang), "T² C", t * t * d, ""),
-        (Words("weighted sum", "加权求和").said(lang), "T² C", t * t * d, ""),
-        (Words("output projection", "输出投影").said(lang), "T C²", t * d * d, ""),
-        (Words("both MLP layers", "前馈网络两层").said(lang), "2 T C F", 2 * t * d * f, ""),
-        (
-            Words("LM head", "语言模型头").said(lang),
+            Words("LM head", "语言模型头"),
             "T C V",
             t * d * v,
-            Words("once, not in each block", "只有一次，不随块重复").said(lang),
+            Words("once, not in each block", "只有一次，不随块重复"),
         ),
     ]
-    head = Words("Operation|Multiplications|Default sizes|Note", "运算|乘法次数|默认规模|说明").said(lang)
-    return table(head.split("|"), rows)
+    return table(Words("Operation|Multiplications|Default sizes|Note", "运算|乘法次数|默认规模|说明"), rows, lang)
 
 
 @block

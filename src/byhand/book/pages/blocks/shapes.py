@@ -61,23 +61,13 @@ def parameters(page: Path, lang: str) -> str:
     for name, shape in parameter_shapes(letters).items():
         short = name.removeprefix("blocks.0.")
         seed = SEED.get(short, short.rpartition(".")[2])
-        size = math.prod(shapes[name])
-        rows.append(
-            (
-                f"`{name}`",
-                inline(LATEX[short]),
-                f"[{', '.join(map(str, shape))}]",
-                list(shapes[name]),
-                size,
-                f"`{seed}`",
-            )
-        )
-    total = sum(math.prod(shape) for shape in shapes.values())
-    rows.append((Words("together", "合计").said(lang), "", "", "", total, ""))
+        size, written = math.prod(shapes[name]), f"[{', '.join(map(str, shape))}]"
+        rows.append((f"`{name}`", inline(LATEX[short]), written, list(shapes[name]), size, f"`{seed}`"))
+    rows.append((Words("together", "合计"), "", "", "", sum(map(math.prod, shapes.values())), ""))
     head = Words(
         "Parameter|Symbol|Shape|Default|Numbers|In the seed program", "参数|符号|形状|默认值|个数|在种子程序中"
-    ).said(lang)
-    return table(head.split("|"), rows)
+    )
+    return table(head, rows, lang)
 
 
 @block
@@ -89,9 +79,9 @@ def config(page: Path, lang: str) -> str:
     for field, words in pairwise(body):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(words, ast.Expr):
             name = field.target.id
-            meaning = Words(ast.literal_eval(words.value), CONFIG[name]).said(lang)
+            meaning = Words(ast.literal_eval(words.value), CONFIG[name])
             rows.append((f"`{name}`", f"`{getattr(ModelConfig(), name)}`", meaning))
-    return table(Words("Field|Default|Meaning", "字段|默认值|含义").said(lang).split("|"), rows)
+    return table(Words("Field|Default|Meaning", "字段|默认值|含义"), rows, lang)
 
 
 @block
@@ -105,7 +95,7 @@ def graph(page: Path, lang: str) -> str:
         shape = f"[{','.join(map(str, node.results[0][0]))}]"
         shown = f"{len(node.results)} × {shape}" if len(node.results) > 1 else shape
         rows.append((number, link_equation(page, node.equation.name, lang), inputs, f"`{node.name}`", shown))
-    return table(Words("|Equation|Inputs|Result|Shape", "|公式|输入|结果|形状").said(lang).split("|"), rows)
+    return table(Words("|Equation|Inputs|Result|Shape", "|公式|输入|结果|形状"), rows, lang)
 
 
 @block
@@ -118,7 +108,7 @@ def offsets(page: Path, lang: str) -> str:
     ):
         for place in places:
             rows.append((f"[{letters}] = {list(shape)}", list(place), _horner(place, shape), _offset(place, shape)))
-    return table(Words("Array|Element|Worked|Offset", "数组|元素|算式|偏移量").said(lang).split("|"), rows)
+    return table(Words("Array|Element|Worked|Offset", "数组|元素|算式|偏移量"), rows, lang)
 
 
 def _horner(place: tuple[int, ...], shape: tuple[int, ...]) -> str:
@@ -149,7 +139,7 @@ def score_offsets(page: Path, lang: str) -> str:
     head = Words(
         "d|q in [B,T,3C]|Offset|Value|k in [B,T,3C]|Offset|Value|Product",
         "d|q 在 [B,T,3C] 中|偏移量|值|k 在 [B,T,3C] 中|偏移量|值|乘积",
-    ).said(lang)
+    )
     q, k, _ = split_qkv.forward(packed, n_heads=heads)[0]
     score = attention_scores.forward(q, k)[0][b, h, t, s]
     place = _offset((b, h, t, s), (1, heads, length, length))
@@ -158,7 +148,7 @@ def score_offsets(page: Path, lang: str) -> str:
         f"Sum over root of D: {result}. In the [B,H,T,S] scores it is [{b}, {h}, {t}, {s}], at offset {place}.",
         f"求和，再除以 D 的平方根：{result}。它是 [B,H,T,S] 分数数组的元素 [{b}, {h}, {t}, {s}]，偏移量为 {place}。",
     ).said(lang)
-    return f"{table(head.split('|'), rows)}\n\n{stored}"
+    return f"{table(head, rows, lang)}\n\n{stored}"
 
 
 def packed_example() -> np.ndarray:

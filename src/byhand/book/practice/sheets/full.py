@@ -13,7 +13,7 @@ from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.lessons.lesson import Step
 from byhand.book.numbers.worked import array
 from byhand.book.practice.sheets import Exercise, Picker
-from byhand.book.words.language import Words, below, both
+from byhand.book.words.language import Said, Words, say
 from byhand.engine import Tensor
 from byhand.equations import (
     add_positional,
@@ -66,11 +66,13 @@ def _logits(tables: dict[str, Tensor], tokens: list[int]) -> Tensor:
 
 def _asked(steps: tuple[Step, ...]) -> Iterator[Step]:
     """Yield the steps that ask for numbers; one that only moves numbers is said above the formula of the next."""
-    moved: list[Words] = []
+    moved: list[Said] = []
     for step in steps:
         if not step.numbers:
             names = f"→ {', '.join(name for name, _ in step.results)}"
-            moved += [both(step.formula), Words(names, names)]
+            moved += [step.formula, Words(names, names)]
             continue
-        yield replace(step, formula=below([*moved, both(step.formula)]))
+        formulas = [*moved, step.formula]
+        en, zh = ("\n".join(say(formula, lang) for formula in formulas) for lang in ("en", "zh"))
+        yield replace(step, formula=Words(en, zh))
         moved = []
