@@ -65,14 +65,6 @@ def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     return {name: parameter.shape for name, parameter in declared(config).items()}
 
 
-def initial_arrays(config: ModelConfig, seed: int, dtype: str) -> dict[str, Any]:
-    """Draw every parameter's initial array by name. Each has its own generator: adding one changes no other."""
-    return {
-        name: host.draw(name, parameter.shape, parameter.mean, parameter.std, seed, dtype)
-        for name, parameter in declared(config).items()
-    }
-
-
 class TinyGPT:
     """A decoder-only Transformer.
 
@@ -91,7 +83,8 @@ class TinyGPT:
     ) -> None:
         self.config = config
         self.layers = Layers.of(config)
-        arrays = initial_arrays(config, seed, dtype) if arrays is None else arrays
+        if arrays is None:
+            arrays = {n: host.draw(n, p.shape, p.mean, p.std, seed, dtype) for n, p in declared(config).items()}
         shapes = parameter_shapes(config)
         _check_arrays(arrays, shapes)
         self._parameters = {name: Tensor(arrays[name], requires_grad=True, name=name) for name in shapes}

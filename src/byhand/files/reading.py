@@ -87,7 +87,7 @@ def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:
     _require_depth(_BRACKETS.finditer(encoded), depth)
     if _NUMBER.search(re.sub(_STRING, b'""', encoded, flags=re.DOTALL)):
         raise ValueError(f"a number of more than {DIGITS} digits")
-    return json.loads(content, parse_constant=_refuse_constant, parse_float=_finite)
+    return json.loads(content, parse_constant=refuse_constant, parse_float=_finite)
 
 
 def parse_toml(content: bytes, depth: int = DEPTH) -> dict[str, Any]:
@@ -132,5 +132,6 @@ def _finite(written: str) -> float:
     return value
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python's JSON parser accepts."""
     raise ValueError(f"{name} is no JSON number")

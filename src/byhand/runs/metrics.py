@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from byhand.corpus.dataset import bits_per_byte
 from byhand.errors import CheckpointError, reason
 from byhand.files import writing
-from byhand.files.reading import read_regular
+from byhand.files.reading import read_regular, refuse_constant
 from byhand.files.run_folder import again_with, checkpoints
 from byhand.train import Progress
 
@@ -94,7 +94,7 @@ def _row(line: bytes) -> dict[str, Any] | None:
     if len(line) > LONGEST or line.count(b"{") != 1 or b"[" in line:
         return None
     try:
-        row = json.loads(line, parse_constant=_refused)
+        row = json.loads(line, parse_constant=refuse_constant)
     except ValueError:
         return None
     if not isinstance(row, dict) or not {"step", "train/loss"} <= row.keys():
@@ -106,7 +106,3 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 def _is_number(value: object) -> bool:
     return math.isfinite(value) if type(value) is float else type(value) is int and abs(value) <= LARGEST
-
-
-def _refused(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
