@@ -1,4 +1,4 @@
-"""Every setting, in frozen dataclasses that check themselves once, when they are made.
+"""Every setting, in frozen dataclasses that check themselves on construction.
 
 Fields are the flags of `byhand train` (`d_model` is `--d-model`) and the keys of a TOML file. The string below a
 field is its help text.
@@ -16,7 +16,7 @@ from byhand.engine.equation import with_role
 from byhand.errors import ConfigError
 
 Dtype = Literal["float32", "float64", "bfloat16"]
-MOST = {  # what no machine of today can use, and what nothing needs to be built for in order to be refused
+MOST = {  # more than any machine of today can use: refused before anything is built
     **dict.fromkeys(("vocab_size", "seq_len", "d_ff", "batch_size", "grad_accum", "eval_windows"), 1 << 20),
     "d_model": 1 << 17,
     **dict.fromkeys(("n_layers", "threads"), 1024),
@@ -25,7 +25,7 @@ MOST = {  # what no machine of today can use, and what nothing needs to be built
     "seed": 2**63 - 1,
 }
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}
-Weights = Literal["float32", "bfloat16"]  # what generation reads
+Weights = Literal["float32", "bfloat16"]  # of the arrays that generation reads
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class TrainConfig:
 
     @property
     def array_dtype(self) -> str:
-        """The type of every array that is kept: bfloat16 is only what linear layers read."""
+        """The type of every stored array: bfloat16 is only the type of linear layers' inputs."""
         return "float32" if self.dtype == "bfloat16" else self.dtype
 
     @property
@@ -213,7 +213,7 @@ def from_dict(cls: type[Any], values: dict[str, Any], where: str = "config") -> 
 
 
 def _check_types(config: Any) -> None:
-    """Hold every field against its annotation, so that a TOML string never reaches the arithmetic."""
+    """Check every field against its annotation, so that a TOML string never reaches the arithmetic."""
     for name, hint in get_type_hints(type(config)).items():
         value = getattr(config, name)
         kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
@@ -253,7 +253,7 @@ def _example(config: Any, name: str) -> str:
 
 
 def _brief(value: Any) -> str:
-    """Return how a value is written, or its beginning; Python refuses to write out integers of over 4,300 digits."""
+    """Return a value as written, or its beginning; Python refuses to print integers of over 4,300 digits."""
     if isinstance(value, int) and abs(value) > 10**24:
         return "a number of over 24 digits"
     said = str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)

@@ -1,14 +1,14 @@
-"""The errors a person can act on: one line that says what is wrong, where, and what to do.
+"""Errors a user can act on: one line that says what is wrong, where, and what to do.
 
-The command line prints the message of any `ByhandError` after `error:` and exits with 2; everything else is a defect
-of ours, which `cli/guard.py` turns into a line that asks for a report.
+The command line prints the message of a `ByhandError` after `error:` and exits with 2. Any other exception is a
+defect of byhand; `cli/terminal/guard.py` asks for a report.
 """
 
 import os
 
 
 class ByhandError(Exception):
-    """Base of every error that is about the caller's input, not about our code."""
+    """Base of every error caused by the caller's input, not by our code."""
 
 
 class ShapeError(ByhandError, ValueError):
@@ -38,7 +38,7 @@ UNSOUND_LOGITS = (
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Say whether it is a Ctrl-C, also one that came during an import and was turned into an ImportError."""
+    """Return whether it is a Ctrl-C, also one that an import turned into an ImportError."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:
@@ -50,5 +50,5 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def reason(error: OSError) -> str:
-    """Return in words why the system refused; some libraries raise an OSError that has no `strerror`."""
+    """Return the system's reason in words; some libraries raise an OSError without `strerror`."""
     return error.strerror or (os.strerror(error.errno) if error.errno else str(error)) or type(error).__name__

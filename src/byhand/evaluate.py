@@ -19,12 +19,12 @@ from byhand.runtimes.protocol import Request, TrainingSession
 from byhand.runtimes.registry import begin
 
 log = logging.getLogger(__name__)
-EVERY = 2.0  # seconds between two lines about how far it is
+EVERY = 2.0  # seconds between two lines of progress
 ROWS = 4096  # tokens computed at once
 
 
 class Windows(NamedTuple):
-    """Windows computed together: where they start, their length, and how many of its last tokens each counts."""
+    """Windows computed together: their starts, their length, and how many of its last tokens each counts."""
 
     starts: np.ndarray
     length: int
@@ -33,15 +33,15 @@ class Windows(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was found of a text.
+    """A model's loss on a text.
 
     loss     nats per token
-    bpb      bits per byte: all nats, over ln 2 and the bytes that the predicted tokens stand for
-    tokens   how many were predicted
+    bpb      bits per byte: all nats, over ln 2 and `bytes`
+    tokens   predicted tokens
     stride   tokens between windows
-    runtime  what computed it
+    runtime  its name
     why      why auto took no faster runtime; "" if it did
-    bytes    how many the predicted tokens stand for
+    bytes    that the predicted tokens stand for
     """
 
     loss: float
@@ -84,7 +84,7 @@ def evaluate(model: TinyGPT, text: Corpus, stride: int | None = None, runtime: s
             total += math.fsum(_losses(session, text, blocks))
     finally:
         for name, p in model.parameters().items():
-            p.data = arrays[name]  # a session may have moved them into its own memory
+            p.data = arrays[name]  # a session may have moved them
     loss = total / predicted
     if not math.isfinite(loss):
         raise NonFiniteError(
@@ -99,14 +99,14 @@ def evaluate(model: TinyGPT, text: Corpus, stride: int | None = None, runtime: s
 
 
 def _passes(predicted: int, window: int, stride: int) -> list[list[Windows]]:
-    """Return the windows that predict each token once: the first, those that follow, and what is left at the end."""
+    """Return the windows that predict each token once: the first, the following, and one for the rest."""
     if predicted <= window:
         return [[Windows(np.zeros(1, np.int64), predicted, predicted)]]
     starts = np.arange(stride, predicted - window + 1, stride, dtype=np.int64)
     size = max(1, ROWS // window)
     following = [Windows(starts[i : i + size], window, stride) for i in range(0, len(starts), size)]
     passes = [[Windows(np.zeros(1, np.int64), window, window)], following]
-    # The last window ends with the text, and counts only what the one before it left.
+    # The last window ends with the text, and counts only the rest.
     left = predicted - window - stride * len(starts)
     return [*passes, [Windows(np.array([predicted - window]), window, left)]] if left else passes
 

@@ -1,4 +1,4 @@
-"""The weights of a model's blocks, and the operations of a training step, read off the model itself."""
+"""The weights of a model's blocks, and the operations of a training step, from the model's graph."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from byhand.runtimes.loops.graph.record import record
 def step_flops(model: ModelConfig, sequences: int) -> int:
     """Return the operations of the matrix products in a training step on `sequences` windows of T tokens.
 
-    The model's graph is recorded by shape, and each equation says what its products cost. For the usual blocks that
-    is 6 B T (L (4 C^2 + 2 C F) + C V) + 12 L B T^2 C: six for each weight and token (two forward, four back), and the
+    It sums the products of the recorded graph. For the usual blocks they are
+    6 B T (L (4 C^2 + 2 C F) + C V) + 12 L B T^2 C: six for each weight and token (two forward, four back), and the
     attention over all pairs; masked pairs count too, as is usual.
     Source: Kaplan et al. 2020, arXiv:2001.08361, section 2.1
     """
@@ -35,6 +35,6 @@ def _window_flops(config: ModelConfig) -> int:
 
 @cache
 def block_weights(model: ModelConfig) -> int:
-    """Return how many weights the matrices of the blocks have."""
+    """Return the number of weights in the matrices of the blocks."""
     shapes = parameter_shapes(model).items()
     return sum(prod(shape) for name, shape in shapes if name.startswith("blocks.") and len(shape) == 2)

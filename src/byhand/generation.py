@@ -1,4 +1,4 @@
-"""Generation: a prompt goes on, token by token, computed by the runtime that is asked for or the fastest that can."""
+"""Generation: a prompt continued token by token, by the given runtime or the fastest that can."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import begin
 from byhand.runtimes.sampling import Sampling
 
-START = 10  # the newline that stands before an empty prompt
+START = 10  # a newline, in place of an empty prompt
 
 
 class Generation(Iterator[int]):
     """Token ids, each as soon as it is drawn.
 
-    runtime  what computes them
+    runtime  name of the one that computes them
     why      why auto took no faster runtime; "" if it did
     """
 
@@ -47,10 +47,9 @@ def generate(
 
     prompt   ids of any length; an empty one is continued as after a newline
     allowed  booleans (V,): which ids may be drawn; None allows all
-    runtime  all draw the same tokens up to rounding; auto takes the fastest that can, and `.why` of what is returned
-             says why not a faster one
-    weights  bfloat16 rounds every matrix and table (activations and sums stay as they are), so that the loops runtime
-             reads half as much: faster where the weights do not fit into the caches
+    runtime  all draw the same tokens up to rounding; auto takes the fastest that can
+    weights  bfloat16 rounds every matrix and table, not activations and sums: the loops runtime then reads half as
+             much, which is faster if the weights do not fit into the caches
 
     Raises NonFiniteError where the logits are not finite.
     """

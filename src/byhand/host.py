@@ -1,7 +1,6 @@
-"""Host arrays: lists, token ids and initial numbers come in as NumPy arrays.
+"""Host arrays: lists, token ids and initial numbers as NumPy arrays.
 
-This is the one place that picks a framework. Everything above finds its functions through the arrays it is given, and
-the engine asks here only for what has no array namespace.
+Only this file picks a framework: engine, equations and model find their functions through the arrays they are given.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def float_type(dtype: Any) -> Any:
 
 
 def draw(name: str, shape: tuple[int, ...], mean: float, std: float, seed: int, dtype: Any) -> np.ndarray:
-    """Return an array of normal numbers; drawn by a generator of its own, so that no other array changes it.
+    """Return an array of normal numbers from a generator for this name, so that no other array changes it.
 
     Raises ConfigError for a seed that is no integer of at least 0.
     """

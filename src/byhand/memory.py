@@ -1,4 +1,4 @@
-"""How much memory the machine has, so that what cannot fit is refused before it is built."""
+"""The machine's memory, and a lower bound of what a run needs: too large a run is refused before it begins."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ def physical() -> int | None:
 
 
 def training_bytes(config: TrainConfig, kept: int) -> int:
-    """Return bytes that a run needs at the least: parameters, gradients, moments, and what the way back reads again.
+    """Return the fewest bytes of a run: parameters, gradients, moments, kept activations; buffers come on top.
 
-    kept is the count of numbers that the runtime keeps for the backward pass for each token (`Runtime.kept`).
-
-    The true need is larger, by the runtime's buffers.
+    kept  numbers that the runtime keeps for the backward pass for each token (`Runtime.kept`)
     """
     model = config.model
     item = 8 if config.dtype == "float64" else 4
@@ -39,7 +37,7 @@ def training_bytes(config: TrainConfig, kept: int) -> int:
 
 
 def require_room(config: TrainConfig, request: Request) -> None:
-    """Raise ConfigError if a run cannot be computed here, or not fit into memory, of which others need a part."""
+    """Raise ConfigError if no runtime can compute the run, or it does not fit into a part of the memory."""
     kept = choose(request).runtime.kept(config.model)
     have, need = physical(), training_bytes(config, kept)
     if have is not None and need > OF_MEMORY * have:

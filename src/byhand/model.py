@@ -1,4 +1,4 @@
-"""TinyGPT: the list of its layers, and their way from tokens to logits and loss. It names no array framework.
+"""TinyGPT: its layers, applied from tokens to logits and loss. It names no array framework.
 
 Parameters and activations go by dotted names: `blocks.0.attn.w_qkv`, `blocks.0.attn.weights`, `logits`, `loss`.
 """
@@ -25,7 +25,7 @@ from byhand.layers.parameter import Parameter, Tree, flat, named
 
 @dataclass(frozen=True)
 class Layers:
-    """A model's layers in the order in which data meets them; `norm` is the one before the head, if there is one."""
+    """A model's layers in the order of the forward pass; `norm` stands before the head, or is None."""
 
     tokens: TokenEmbedding
     positions: PositionEmbedding
@@ -56,21 +56,13 @@ class Layers:
 
 
 def declared(config: ModelConfig) -> dict[str, Parameter]:
-    """Return what the layers say of every parameter, by dotted name, in the order in which data meets them."""
+    """Return every parameter's declaration by dotted name, in the order of the forward pass."""
     return flat(Layers.of(config).parameters())
 
 
 def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     """Return every parameter's shape by name. Weights are [in, out]."""
     return {name: parameter.shape for name, parameter in declared(config).items()}
-
-
-def initial_arrays(config: ModelConfig, seed: int, dtype: str) -> dict[str, Any]:
-    """Draw every parameter's initial array by name. Each has its own generator: adding one changes no other."""
-    return {
-        name: host.draw(name, parameter.shape, parameter.mean, parameter.std, seed, dtype)
-        for name, parameter in declared(config).items()
-    }
 
 
 class TinyGPT:
@@ -91,7 +83,8 @@ class TinyGPT:
     ) -> None:
         self.config = config
         self.layers = Layers.of(config)
-        arrays = initial_arrays(config, seed, dtype) if arrays is None else arrays
+        if arrays is None:
+            arrays = {n: host.draw(n, p.shape, p.mean, p.std, seed, dtype) for n, p in declared(config).items()}
         shapes = parameter_shapes(config)
         _check_arrays(arrays, shapes)
         self._parameters = {name: Tensor(arrays[name], requires_grad=True, name=name) for name in shapes}
@@ -103,11 +96,11 @@ class TinyGPT:
         return self._parameters["wte"].dtype
 
     def parameters(self) -> dict[str, Tensor]:
-        """Return the parameters by dotted name, in the order in which data meets them."""
+        """Return the parameters by dotted name, in the order of the forward pass."""
         return dict(self._parameters)
 
     def cache_shapes(self) -> list[tuple[int, int]]:
-        """Return for each block the heads and the width of the keys, and of the values, that a cache keeps."""
+        """Return (H, D) of the keys and values that a cache keeps for each block."""
         return [block.attention.cache_shape for block in self.layers.blocks]
 
     def zero_grad(self) -> None:
@@ -125,11 +118,11 @@ class TinyGPT:
         return self.logits_of(self._checked(tokens, cache), cache)
 
     def loss_of(self, tokens: Any, targets: Any) -> Tensor:
-        """Return the loss of arrays that were checked; no value decides what is applied, so it can be traced."""
+        """Return the loss of checked arrays; no branch depends on a value, so it can be traced."""
         return cross_entropy(self.logits_of(tokens), targets, name="loss")
 
     def logits_of(self, tokens: Any, cache: Cache | None = None) -> Tensor:
-        """Return the logits of an array that was checked; no value decides what is applied, so it can be traced."""
+        """Return the logits of a checked array; no branch depends on a value, so it can be traced."""
         p, layers = self._tree, self.layers
         x = layers.tokens.apply(p, tokens)
         x = layers.positions.apply(p, x, None if cache is None else cache.length)
@@ -144,7 +137,7 @@ class TinyGPT:
         return layers.head.apply(p["lm_head"], x, p["wte"])
 
     def _checked(self, tokens: Any, cache: Cache | None = None) -> Any:
-        """Return tokens as an array (B, T) of ids; DataError if there are wrong ones, or more than seq_len."""
+        """Return tokens as an array (B, T) of ids; DataError if one is out of range, or T is too long."""
         tokens = host.token_array(tokens, self.config.vocab_size)
         if cache is not None and not self.config.causal:
             raise DataError(

@@ -71,7 +71,7 @@ class AdamW:
                 g.shape == p.shape and g.dtype == p.dtype,
                 f"AdamW: the gradient of {name} is {g.shape} {g.dtype}, not {p.shape} {p.dtype}",
             )
-        settings = Settings(self.betas, self.eps, self.weight_decay, self.decay, max_norm)
+        settings = UpdateSettings(self.betas, self.eps, self.weight_decay, self.decay, max_norm)
         arrays = {name: parameters[name].data for name in gradients}
         return update(arrays, gradients, (self.m, self.v), self.t + 1, self.lr, settings)
 
@@ -89,7 +89,7 @@ class AdamW:
             commit()  # once more, which changes nothing unless an interrupt ended it above
 
 
-class Settings(NamedTuple):
+class UpdateSettings(NamedTuple):
     """What an update needs beside its arrays; fixed for a run, so that a traced update may be compiled for it."""
 
     betas: tuple[float, float] = (0.9, 0.999)
@@ -100,7 +100,7 @@ class Settings(NamedTuple):
 
 
 def update(
-    parameters: Arrays, gradients: Arrays, moments: tuple[Arrays, Arrays], t: Any, lr: Any, settings: Settings
+    parameters: Arrays, gradients: Arrays, moments: tuple[Arrays, Arrays], t: Any, lr: Any, settings: UpdateSettings
 ) -> tuple[dict[str, Updated], Any]:
     """Return (parameter, m, v) after step t by name, and the gradients' norm before clipping.
 

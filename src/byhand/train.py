@@ -1,8 +1,8 @@
 """Training: one update, and the loop around it.
 
-The loop is a generator: it yields a `Progress` after every update, having evaluated where the settings say so, and
-saves before the next one: what its reader writes down of an update is on disk before the checkpoint is. Whoever
-iterates shows it, stops it, or saves once more; nothing calls back.
+The loop is a generator: after every update it evaluates if due, yields a `Progress`, and saves if due, so that the
+caller's line of metrics is on disk before the checkpoint. The caller shows it, stops it, or saves once more; nothing
+calls back.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from byhand.tokenizers.registry import stored
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What one update did: losses in nats per token, gradient norm before clipping, tokens seen so far, tokens/s.
+    """One update: losses in nats per token, gradient norm before clipping, tokens seen so far, tokens/s.
 
-    bytes_per_token  how many bytes a predicted token of the validation windows stands for on average
+    bytes_per_token  mean bytes of a predicted token of the validation windows
     """
 
     step: int
@@ -53,11 +53,11 @@ class Progress:
 class Trainer:
     """A model, its optimizer and its data, at some step of a run.
 
-    config      the run's settings, as they were asked for; checkpoints keep these
+    config      the run's settings as given; checkpoints keep these
     choice      the runtime that computes it here, and why not a faster one
-    train, val  the two parts of the text, whose tokenizer checkpoints keep
+    train, val  the two parts of the text; checkpoints keep their tokenizer
     start       a checkpoint to go on from, or None for step 0
-    record      what every checkpoint keeps beside its arrays: `text` identifies the text (path, bytes, sha256)
+    record      further state of every checkpoint: `text` identifies the text (path, bytes, sha256)
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Trainer:
 
     @property
     def used(self) -> dict[str, Any]:
-        """What computes the run on this machine; checkpoints keep it beside the settings."""
+        """What computes the run on this machine; checkpoints keep it."""
         return self.session.provenance()
 
     @property
@@ -214,12 +214,9 @@ class Trainer:
 
 
 def training(trainer: Trainer, run: Path) -> Iterator[Progress]:
-    """Update until the last step; evaluate and save at their intervals and at the end; yield after each update.
-
-    A step is saved once it was yielded: what whoever iterates wrote of it is there when its checkpoint is.
-    """
+    """Update until the last step; evaluate, yield and save (in this order) at their intervals and at the end."""
     config = trainer.config
-    stored(trainer.tokenizer)  # what could not be saved is refused now
+    stored(trainer.tokenizer)  # refuses now what could not be saved
     trainer.prepare()
     while trainer.step < config.steps:
         progress = trainer.update()

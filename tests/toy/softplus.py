@@ -3,7 +3,6 @@ r"""Softplus: a smooth ReLU. Its derivative is the logistic function.
 Equation    y = log(1 + exp(x))
 Derivative  d_x = d_y / (1 + exp(-x))
 Shapes      any -> the same
-Units       none
 Source      Dugas et al. 2001, Incorporating Second-Order Functional Knowledge for Better Option Pricing
 """
 

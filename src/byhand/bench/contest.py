@@ -1,11 +1,13 @@
-"""Contest: run several ways to do the same thing by turns, and compare medians."""
+"""Contest: run alternatives by turns, and compare medians."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
+
+from byhand.errors import ConfigError
 
 REST = 0.3  # seconds
 
@@ -13,7 +15,7 @@ REST = 0.3  # seconds
 def by_turns(runs: Mapping[str, Callable[[], Any]], repeats: int, rounds: int = 5) -> dict[str, list[float]]:
     """Return seconds by name: in each round every run is warmed once, then timed `repeats` times.
 
-    Before each turn the machine rests, until threads that wait by spinning have given up their cores.
+    The machine rests before each turn, until spinning threads have released their cores.
     """
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
@@ -25,6 +27,13 @@ def by_turns(runs: Mapping[str, Callable[[], Any]], repeats: int, rounds: int = 
                 run()
                 seconds[name].append(time.perf_counter() - begun)
     return seconds
+
+
+def require_known(peers: Collection[str], known: Collection[str]) -> None:
+    """Raise ConfigError for the first peer that is not known."""
+    for peer in peers:
+        if peer not in known:
+            raise ConfigError(f"there is no peer {peer!r}. Use {', '.join(known)}.")
 
 
 def repeats_for(run: Callable[[], Any], seconds: float) -> int:

@@ -1,7 +1,7 @@
-"""What each fusion of the loops runtime gives: a step of the plan without it beside the step with all, by turns.
+"""The gain of each fusion of the loops runtime: a step without it and a step with all, by turns.
 
-Without its rule a group's equations go to the kernels that handle each alone; where there are none, to their
-reference halves, which are NumPy (and Python, which only one thread runs at a time).
+Without its rule, a group's equations go to kernels for each alone, or, if there are none, to their NumPy halves
+(which only one thread runs at a time).
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ ROUNDS = 5
 
 @dataclass(frozen=True)
 class Gain:
-    """A fusion's gain: median ms of a step and MB of the arena with it and without, and what stood in for it.
+    """A fusion's gain: median ms of a step and MB of the arena with it and without, and its replacement.
 
-    ratio  how many times as long a step takes without it, median over the rounds, so that a machine whose pace
-           changes between rounds changes both
+    ratio  of the times without and with it, median over the rounds, so that a slow round slows both
     """
 
     rule: str
@@ -93,9 +92,7 @@ class TimedPlan:
         model = TinyGPT(config, seed=1)
         optimizer = AdamW(lr=3e-4, betas=(0.9, 0.99), weight_decay=0.1, decay="matrices")
         self.runtime = LoopsSession(model, optimizer, threads or None, blas, rules=rules)
-        rng = np.random.default_rng(0)
-        tokens, targets = (rng.integers(0, shape.vocab_size, (shape.batch, shape.seq_len)) for _ in range(2))
-        self._batch = (tokens, targets)
+        self._batch = shape.random_batch()
         self.plan = self.runtime.plan("train", (shape.batch, shape.seq_len))
 
     def __call__(self) -> float:
@@ -104,7 +101,7 @@ class TimedPlan:
 
     @property
     def kernels(self) -> list[str]:
-        """What one share calls, in order."""
+        """The kernels that one share calls, in order."""
         return [call.kernel for call in self.plan.calls]
 
     @property
@@ -114,14 +111,14 @@ class TimedPlan:
 
     @property
     def instead(self) -> str:
-        """What stands in for the rule that was left out."""
+        """The replacement of the omitted rule."""
         by_numpy = any(call.kernel == "reference" and call.node is not None for call in self.plan.calls)
         return "NumPy halves" if by_numpy else "kernels"
 
     def split_update(self) -> None:
-        """Add the shares one by one, sum the squares and clip, each in a pass of its own.
+        """Add the shares one by one, sum the squares and clip, each in a separate pass.
 
-        The clipping pass multiplies by 1, since the update's kernel clips by itself: what is measured is the pass.
+        The clipping pass multiplies by 1, since the update's kernel clips too: only the pass is measured.
         """
         from byhand.runtimes.loops.lowering.ir import Call
         from byhand.runtimes.loops.run.replay import ready_for

@@ -1,7 +1,7 @@
-"""Generation, timed: one stream or several, from one token on, greedy, with a KV cache on both sides.
+"""Generation, timed: one or several greedy streams from one token on, with a KV cache on both sides.
 
-The context is as long as the text, so that nothing is computed anew: what a token costs grows with the position, and
-the figures are the mean over the whole text.
+The context is as long as the text, so that nothing is computed twice. A token's cost grows with its position; the
+figures are means over the whole text.
 """
 
 # pyright: reportMissingImports=false
@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from byhand.bench.contest import by_turns
+from byhand.bench.contest import by_turns, require_known
 from byhand.bench.shapes import Shape
 from byhand.config import Weights
 from byhand.errors import ConfigError
@@ -20,8 +20,6 @@ from byhand.model import TinyGPT
 from byhand.runtimes.cores import cores
 from byhand.runtimes.protocol import Decoder, Request
 from byhand.runtimes.registry import Choice, begin
-
-PEERS = ("hf", "numpy")
 
 
 def ours(
@@ -66,6 +64,9 @@ def with_transformers(shape: Shape, tokens: int, batch: int) -> Callable[[], Any
     return run
 
 
+PEERS = {"hf": with_transformers, "numpy": with_numpy}
+
+
 def measure(
     shape: Shape,
     tokens: int,
@@ -79,13 +80,9 @@ def measure(
 
     share_by_threads says which part of our tokens was made by so many threads.
     """
-    unknown = [p for p in peers if p not in PEERS]
-    if unknown:
-        raise ConfigError(f"there is no peer {unknown[0]!r}. Use {', '.join(PEERS)}.")
-    makers = {"hf": with_transformers, "numpy": with_numpy}
+    require_known(peers, PEERS)
     decoder, choice, run = ours(shape, tokens, batch, threads, blas, weights)
-    runs = {"ours": run}
-    runs |= {name: makers[name](shape, tokens, batch) for name in peers}
+    runs = {"ours": run} | {name: PEERS[name](shape, tokens, batch) for name in peers}
     seconds = by_turns(runs, repeats=1, rounds=3 if peers else 5)
     rates = {name: tokens * batch / statistics.median(times) for name, times in seconds.items()}
     figures: dict[str, Any] = {

@@ -29,7 +29,7 @@ REPEATS = 3
 
 @dataclass(frozen=True)
 class StepPart:
-    """What of a step is looked at: the calls that belong to it, or without `belongs` the whole step, once a token."""
+    """A part of a step: the calls for which `belongs` is true, or the whole step; `a_token` divides by the tokens."""
 
     name: str
     belongs: Callable[[Any], bool] | None = None
@@ -38,7 +38,7 @@ class StepPart:
 
 @dataclass(frozen=True)
 class Sweep:
-    """One number of a shape (a field of `Shape`), the values that it takes, and the parts that are looked at."""
+    """A field of `Shape`, its values, and the parts of the step to time."""
 
     axis: str
     base: Shape
@@ -111,10 +111,8 @@ class TimedShape:
         self.ms = 0.0
         request = Request("train", shape.model(), threads=threads, blas=blas, listed=True)
         session: Any = choose(request).runtime.session(TinyGPT(request.model, seed=1), AdamW(), request)
-        rng = np.random.default_rng(0)
-        tokens, targets = (rng.integers(0, shape.vocab_size, (shape.batch, shape.seq_len)) for _ in range(2))
-        self.step: Callable[[], Any] = partial(session.step, [(tokens, targets)], 1.0)
-        self._calls = session.plan("train", tokens.shape).calls
+        self.step: Callable[[], Any] = partial(session.step, [shape.random_batch()], 1.0)
+        self._calls = session.plan("train", (shape.batch, shape.seq_len)).calls
         self._time: Callable[[], np.ndarray] = partial(session.time_calls, self.step, REPEATS)
         self._rounds: list[np.ndarray] = []
 

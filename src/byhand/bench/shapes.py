@@ -1,9 +1,11 @@
-"""The shapes that speed is compared on, and the floating-point operations of a step."""
+"""The shapes that benchmarks compare speed on: operations of a step, model, a random batch."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+
+import numpy as np
 
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ConfigError
@@ -30,6 +32,12 @@ class Shape:
     def flops(self) -> int:
         """Operations of a training step."""
         return step_flops(self.model(), self.batch)
+
+    def random_batch(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return fixed random (tokens, targets), each (B, T)."""
+        rng = np.random.default_rng(0)
+        tokens, targets = (rng.integers(0, self.vocab_size, (self.batch, self.seq_len)) for _ in range(2))
+        return tokens, targets
 
     def model(self, seq_len: int | None = None) -> ModelConfig:
         """Return the model of this shape; seq_len for another context."""
@@ -61,7 +69,7 @@ def shape_of(text: str) -> Shape:
             f"shape {text[:60]!r} is not known. Use {', '.join(SHAPES)}, or B,T,C,L,H,V such as 4,64,64,1,1,256."
         )
     shape = Shape(*map(int, text.split(",")))
-    TrainConfig(model=shape.model(), batch_size=shape.batch)  # which knows what is too large
+    TrainConfig(model=shape.model(), batch_size=shape.batch)  # refuses what is too large
     return shape
 
 

@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from byhand.bench.contest import by_turns, milliseconds, repeats_for
+from byhand.bench.contest import by_turns, milliseconds, repeats_for, require_known
 from byhand.bench.shapes import Shape
 from byhand.bench.torch_peer import torch_step
 from byhand.config import Dtype, TrainConfig
-from byhand.errors import ConfigError
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
 from byhand.runtimes.numpy import keep_pages
@@ -24,20 +21,12 @@ PEERS = ("torch", "torch-eager", "torch-compile", "torch-bf16", "numpy", "mkl", 
 
 def our_step(
     shape: Shape, runtime: str, threads: int = 0, blas: str = "auto", dtype: Dtype = "float32"
-) -> Callable[[], float]:
-    """Return a function that makes one training step on a fixed random batch and returns the loss."""
-    return _our_step(shape, runtime, threads, blas, dtype)[0]
-
-
-def _our_step(
-    shape: Shape, runtime: str, threads: int, blas: str, dtype: Dtype
 ) -> tuple[Callable[[], float], Choice]:
+    """Return a function that makes a training step on a fixed random batch and returns the loss, and its runtime."""
     config = TrainConfig(model=shape.model(), runtime=runtime, threads=threads, dtype=dtype)
     request = replace(to_train(config), blas=blas)
     model = TinyGPT(config.model, 1, config.array_dtype)
     optimizer = AdamW(lr=3e-4, betas=(0.9, 0.99), weight_decay=0.1, decay="matrices")
-    rng = np.random.default_rng(0)
-    batch = tuple(rng.integers(0, shape.vocab_size, (shape.batch, shape.seq_len)) for _ in range(2))
 
     def ready(chosen: Runtime) -> TrainingSession:
         session = chosen.session(model, optimizer, request)
@@ -45,7 +34,8 @@ def _our_step(
         return session
 
     session, choice = begin(request, ready)
-    return lambda: session.step([(batch[0], batch[1])], 1.0).loss, choice
+    batch = shape.random_batch()
+    return lambda: session.step([batch], 1.0).loss, choice
 
 
 def peer_steps(shape: Shape, peers: Sequence[str], threads: int = 0) -> dict[str, Callable[[], float]]:
@@ -53,16 +43,14 @@ def peer_steps(shape: Shape, peers: Sequence[str], threads: int = 0) -> dict[str
 
     `numpy` is our own reference, `mkl` and `scipy` our own loops where that library multiplies.
     """
-    unknown = [p for p in peers if p not in PEERS]
-    if unknown:
-        raise ConfigError(f"there is no peer {unknown[0]!r}. Use {', '.join(PEERS)}.")
+    require_known(peers, PEERS)
     makers: dict[str, Callable[[], Callable[[], float]]] = {
         "torch-eager": lambda: torch_step(shape, compiled=False),
         "torch-compile": lambda: torch_step(shape, compiled=True),
         "torch-bf16": lambda: torch_step(shape, compiled=False, bfloat16=True),
-        "numpy": lambda: our_step(shape, "numpy"),
-        "mkl": lambda: our_step(shape, "loops", threads, "mkl"),
-        "scipy": lambda: our_step(shape, "loops", threads, "scipy"),
+        "numpy": lambda: our_step(shape, "numpy")[0],
+        "mkl": lambda: our_step(shape, "loops", threads, "mkl")[0],
+        "scipy": lambda: our_step(shape, "loops", threads, "scipy")[0],
     }
     names = [n for p in peers for n in (("torch-eager", "torch-compile") if p == "torch" else (p,))]
     return {name: makers[name]() for name in dict.fromkeys(names)}
@@ -79,10 +67,10 @@ def measure(
 ) -> dict[str, Any]:
     """Return times of our step, and of each peer with its ratio (peer's median / ours).
 
-    steps is the number of timed steps of each; what the slowest makes in ten seconds if not given.
+    steps  timed steps of each; by default as many as the slowest makes in ten seconds
     """
     keep_pages()
-    ours, choice = _our_step(shape, runtime, threads, blas, dtype)
+    ours, choice = our_step(shape, runtime, threads, blas, dtype)
     runs = {"ours": ours, **peer_steps(shape, peers, threads)}
     rounds = 5
     repeats = max(1, steps // rounds) if steps else min(repeats_for(run, 10 / rounds) for run in runs.values())

@@ -1,9 +1,9 @@
-"""A time budget becomes a run: which shape, which recipe, how many steps, and what to expect of them.
+"""A time budget becomes a run: its shape, recipe, number of steps, and expected loss.
 
     recipe       the ladder of shapes and everything else of a run, as functions of the shape
-    expectation  the validation loss that a shape reaches on Shakespeare, and what that is worth on another text
-    n_grams      what counting alone predicts of a text: how hard it is
-    probe        real steps of a shape, timed here
+    expectation  the validation loss that a shape reaches on Shakespeare, and its equivalent on another text
+    n_grams      the loss of n-gram counts on a text: how hard it is
+    probe        times real steps of a shape
     choice       the shape and the steps with the lowest expected loss that fit the time
 
 Only `probe` looks at the machine; the rest are functions of numbers.

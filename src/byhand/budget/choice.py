@@ -17,20 +17,20 @@ from byhand.flops import block_weights, step_flops
 from byhand.model import parameter_shapes
 
 MARGIN = 0.03  # of the time: a step's mean is above the median that the probe found
-BESIDES = 1e-4  # seconds a step for what is no computation: a line of metrics, a look at the text
+BESIDES = 1e-4  # seconds a step besides computing: a line of metrics, a check of the text
 EVALUATIONS, EVALUATING = 10, 0.03  # at most so many in a run, and at most this share of its time
-AS_GOOD = 0.01  # nats: what the law cannot tell apart
+AS_GOOD = 0.01  # nats: the resolution of the scaling law
 SAVE_EVERY = 600.0  # seconds
-SAVING, BYTES_A_PARAMETER, BYTES_A_SECOND = 0.05, 12, 150e6  # what a save costs
+SAVING, BYTES_A_PARAMETER, BYTES_A_SECOND = 0.05, 12, 150e6  # the cost of a save
 
 
 @dataclass(frozen=True)
 class PlannedRun:
     """A run with its steps, and what to expect of it.
 
-    candidate  what it was made from      seconds  from set-up to the last save
+    candidate  the run without steps      seconds  from set-up to the last save
     passes     over the training text     loss     in nats, on a text like Shakespeare's
-    text_ends  more passes would harm, so that it ends before the time is up
+    text_ends  it ends before the time is up, because more passes would harm
     """
 
     candidate: TrainConfig
@@ -50,7 +50,7 @@ def choose(
 ) -> PlannedRun | None:
     """Return the choice with the lowest expected loss, or None if not one step of any candidate fits.
 
-    Of those as good as the best, it is the largest; but where the text ends some of them early, the one done first.
+    Of choices as good as the best it takes the largest, or, if the text ends some early, the one done first.
     candidates  runs, all but their steps            cost   what each costs here
     seconds     time from now to the end             given  names of settings that stay
     text_bytes  length of the text to learn from
@@ -98,7 +98,7 @@ def _fit(
 
 
 def predicted(measured: Mapping[TrainConfig, Cost]) -> Callable[[TrainConfig], Cost]:
-    """Return the cost of any run: measured, or by the fixed time and the rate in FLOP/s that fit what was."""
+    """Return the cost of any run: measured, or by a fixed time and a rate in FLOP/s, fitted to the measured ones."""
     flops = np.array([_flops(config) for config in measured], float)
     seconds = np.array([cost.step for cost in measured.values()])
     fixed, per_flop = _line(flops, seconds)

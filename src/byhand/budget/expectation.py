@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 E, A, ALPHA, B, BETA, C, K, R = 0.983, 0.414, 0.140, 0.541, 0.418, 0.165, 0.0167, 29.7
-NEAR, FAR = 0.03, 0.5  # the range: this share of the loss, and this share of what translating it changed
+NEAR, FAR = 0.03, 0.5  # the range: shares of the loss, and of the change by translating it
 
-# What n-grams lose on Shakespeare's last tenth, counted in so many bytes before it.
+# The n-grams' losses on Shakespeare's last tenth, counted in so many bytes before it.
 COUNTED = (1_000, 4_000, 16_000, 64_000, 262_144)
 N_GRAMS = (
     (3.442, 3.354, 3.341, 3.340, 3.340),
@@ -39,14 +39,14 @@ def expected_loss(weights: int, tokens: int, seq_len: int, text_bytes: int) -> f
 def most_passes(weights: int, text_bytes: int) -> float:
     """Return the passes over a text after which more of them make the validation loss rise.
 
-    The more weights there are for each byte, the sooner they know the text by heart.
+    More weights for each byte memorise the text sooner.
     """
     return 40 * (text_bytes / weights) ** 0.3
 
 
 @dataclass(frozen=True)
 class Range:
-    """An expected validation loss in nats per byte, and between what it should lie."""
+    """An expected validation loss in nats per byte, with its bounds."""
 
     loss: float
     low: float
@@ -54,16 +54,16 @@ class Range:
 
 
 def expected_range(loss: float, n_grams: Sequence[float], counted: int) -> Range:
-    """Return what to expect on a text where `loss` is expected on Shakespeare; see `translated`."""
+    """Return the range on a text for an expected `loss` on Shakespeare; see `translated`."""
     here = translated(loss, n_grams, counted)
     off = NEAR * here + FAR * abs(here - loss)
     return Range(here, max(0.0, here - off), here + off)
 
 
 def translated(loss: float, n_grams: Sequence[float], counted: int) -> float:
-    """Return the loss on a text that is worth this loss on Shakespeare.
+    """Return the loss on a text that is equivalent to this loss on Shakespeare.
 
-    n_grams  what n-grams lose on the text, counted in this many bytes of it
+    n_grams  losses of n-grams on the text, with counts from this many bytes
     A loss between those of two orders on Shakespeare lies between the same two on the text, and beyond them in
     proportion.
     """

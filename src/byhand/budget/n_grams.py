@@ -1,4 +1,4 @@
-r"""n-grams: what counting alone predicts of a text, and so how hard the text is.
+r"""n-grams: the loss of byte counts on a text, and so how hard it is.
 
 Equation    p_k(b | c) = (n(c b) + w(c) p_{k-1}(b | c')) / (n(c) + w(c)) for a byte b after the k bytes c
             n counts in the training part, w(c) is how many different bytes follow c there, c' is c without its
@@ -27,15 +27,10 @@ def n_gram_losses(train: np.ndarray | TextFile, val: np.ndarray | TextFile) -> l
         contexts, first = np.unique(grams >> 8, return_index=True)
         totals, kinds = np.add.reduceat(times, first), np.diff(first, append=len(grams))
         asked = _codes(scored, k + 1)
-        n, total, w = (
-            _found(grams, times, asked),
-            _found(contexts, totals, asked >> 8),
-            _found(contexts, kinds, asked >> 8),
-        )
-        known = total > 0
-        p[k:][known] = ((n + w * p[k:]) / np.maximum(total + w, 1))[
-            known
-        ]  # bytes too early for k keep the order before
+        n = _found(grams, times, asked)
+        total, w = (_found(contexts, values, asked >> 8) for values in (totals, kinds))
+        mixed = (n + w * p[k:]) / np.maximum(total + w, 1)
+        p[k:] = np.where(total > 0, mixed, p[k:])  # bytes too early for k keep the order before
         losses.append(float(-np.log(p).mean()))
     return losses
 
@@ -46,7 +41,7 @@ def _codes(text: np.ndarray, k: int) -> np.ndarray:
 
 
 def _found(keys: np.ndarray, values: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """Return the value of each key (sorted) that is asked for, 0 where there is none."""
+    """Return the value of each asked key, 0 without one; `keys` are sorted."""
     places = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
     return np.where(keys[places] == asked, values[places], 0)
 

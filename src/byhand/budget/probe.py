@@ -1,4 +1,4 @@
-"""The probe: a few real steps and an evaluation of a run, timed on this machine with the runtime that will run."""
+"""The probe: a few steps and an evaluation of a run, timed on this machine with its runtime."""
 
 from __future__ import annotations
 
@@ -24,15 +24,14 @@ class Cost:
 
 
 def warm_up(config: TrainConfig, train: Corpus, val: Corpus) -> None:
-    """Make one update, so that whatever the runtime compiles or loads only once is there."""
+    """Make one update, so that the runtime has compiled and loaded everything."""
     Trainer(replace(config, eval_windows=1), train, val).update()
 
 
 def measure(config: TrainConfig, train: Corpus, val: Corpus, seconds: float) -> Cost:
-    """Return what a run costs here, from as many steps as fit into these seconds, and at least a few.
+    """Return the cost of a run here, from as many steps as fit into these seconds, at least a few.
 
-    The first step belongs to the set-up; a runtime that compiles should have been warmed up before. Medians: a pause
-    that another program causes counts for one step.
+    The first step counts as set-up; warm a compiling runtime up before. Medians limit a pause to one step.
     """
     windows = max(1, min(config.eval_windows, SAMPLE // config.model.seq_len))
     begun = time.perf_counter()

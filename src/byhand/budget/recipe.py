@@ -19,7 +19,7 @@ class Rung:
     batch_size: int
 
 
-LADDER = (  # a single block stops learning so early that it has no place here
+LADDER = (  # a single block stops learning too early
     Rung(2, 32, 64, 12),
     Rung(2, 48, 64, 12),
     Rung(2, 64, 64, 12),
@@ -41,7 +41,7 @@ def candidates(base: TrainConfig, given: Collection[str], longest: int) -> list[
     """Return the runs to choose from, smallest first, all but their steps.
 
     base     the settings that the user gave, among defaults
-    given    names of the settings in `base` that stay as they are
+    given    names of the settings in `base` that stay
     longest  the longest context that the text allows; longer ones of the ladder are cut to it
     """
     made = [_candidate(rung, base, given, longest) for rung in LADDER]

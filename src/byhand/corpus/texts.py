@@ -25,6 +25,7 @@ from byhand.files.writing import create
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 MOST = 1 << 31  # bytes of a text in memory
+STDIN = "standard input"
 NOT_THE_LIBRARY = {"site-packages", "dist-packages", "test", "tests", "idle_test", "__pycache__"}
 
 
@@ -53,7 +54,12 @@ def open_text(source: str) -> Text:
     Raises DataError, one line, if there is nothing to read.
     """
     if source == "-":
-        return _in_memory(_bounded(sys.stdin.buffer.read(MOST + 1), "standard input"), "standard input")
+        content = sys.stdin.buffer.read(MOST + 1)
+        if len(content) > MOST:
+            raise DataError(
+                f"{STDIN} holds more than {MOST:,} bytes. Make one file of it, and name that with --data."
+            )
+        return _in_memory(content, STDIN)
     if source == "python-stdlib":
         return _in_memory(_join(_library_files()), "python-stdlib")
     if source == "shakespeare":
@@ -117,12 +123,6 @@ def _in_memory(content: bytes, name: str) -> Text:
     if not content:
         raise DataError(f"{name} holds no text. Use --data with a file or folder that does.")
     return Text(np.frombuffer(content, dtype=np.uint8), name)
-
-
-def _bounded(content: bytes, name: str) -> bytes:
-    if len(content) > MOST:
-        raise DataError(f"{name} holds more than {MOST:,} bytes. Make one file of it, and name that with --data.")
-    return content
 
 
 def _join(paths: list[Path]) -> bytes:

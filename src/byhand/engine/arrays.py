@@ -1,7 +1,7 @@
-"""What equations need beyond the arrays' own namespace: the namespace itself, and the few gaps in the standard.
+"""Arrays: their namespace, and the functions that the array API standard lacks.
 
-Equations call only functions of the array API standard, found through the array itself, so that the same two
-halves run on NumPy and under `jax.jit`. The standard has no scatter-add; `scatter_add_rows` hides that difference.
+Equations call only functions of the standard, found through the array, so that the same two halves run on NumPy and
+under `jax.jit`. `scatter_add_rows` fills the one gap.
 """
 
 from typing import Any

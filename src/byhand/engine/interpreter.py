@@ -1,7 +1,7 @@
-"""What applying an equation means, decided by context and in this one place.
+"""Interpreters: the context decides here, and only here, what applying an equation does.
 
-`Evaluate` computes; `Record` computes and leaves a `Node`. Tracing, planning and compiling are further
-interpreters of the same two methods. `scope` gives applications their dotted names.
+`Evaluate` computes; `Record` also leaves a `Node`. Tracing, planning and compiling are subclasses that override the
+same two methods. `scope` gives applications their dotted names.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from byhand.engine.tensor import Node, Tensor
 
@@ -17,20 +17,8 @@ if TYPE_CHECKING:
     from byhand.engine.equation import Composite, Equation
 
 
-class Interpreter(Protocol):
-    """Anything that gives meaning to the application of an equation."""
-
-    def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
-        """Apply an equation with two halves."""
-        ...
-
-    def compose(self, composite: Composite, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Tensor:
-        """Apply a composition of equations."""
-        ...
-
-
 class Evaluate:
-    """Compute the result and keep nothing else."""
+    """Compute the result and keep nothing else; the base of every interpreter."""
 
     def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
         """Run the forward half; drop what it saved."""
@@ -38,13 +26,13 @@ class Evaluate:
         return _wrap(result, full_name(name), None)
 
     def compose(self, composite: Composite, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Tensor:
-        """Run the composition as it stands, its parts named under `name`."""
+        """Run the composition, its parts named under `name`."""
         with scope(name):
             return composite.compose(*inputs, **static)
 
 
 class Record(Evaluate):
-    """Compute the result and, where an input requires a gradient, leave the node that leads back."""
+    """Compute the result and, if an input requires a gradient, leave a node for the backward pass."""
 
     def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
         """Run the forward half and record the application."""
@@ -66,17 +54,17 @@ def _wrap(result: Any, name: str, node: Node | None) -> Any:
 
 
 _RECORD = Record()
-_interpreter: ContextVar[Interpreter] = ContextVar("interpreter", default=_RECORD)
+_interpreter: ContextVar[Evaluate] = ContextVar("interpreter", default=_RECORD)
 _scope: ContextVar[str] = ContextVar("scope", default="")
 
 
-def current() -> Interpreter:
+def current() -> Evaluate:
     """Return the interpreter of this context."""
     return _interpreter.get()
 
 
 @contextmanager
-def interpreting(interpreter: Interpreter) -> Iterator[Interpreter]:
+def interpreting(interpreter: Evaluate) -> Iterator[Evaluate]:
     """Give equations another meaning inside the `with` block."""
     token = _interpreter.set(interpreter)
     try:
@@ -103,6 +91,6 @@ def scope(name: str) -> Iterator[None]:
 
 
 def full_name(name: str) -> str:
-    """Return the name under the current scope; what has no name stays without one."""
+    """Return the name under the current scope; an empty name stays empty."""
     prefix = _scope.get()
     return f"{prefix}.{name}" if prefix and name else name

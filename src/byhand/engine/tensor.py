@@ -1,4 +1,4 @@
-"""Tensor: an array, the gradient that reached it, and the node that says how it was made.
+"""Tensor: an array, its gradient, and the node that made it.
 
 Operators are equations: `x + y` applies `add`, `x @ y` applies `matmul`. Data is row-major and never modified by
 an equation.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One application of an equation: what was applied, to what, under which name, and what it saved."""
+    """One application: the equation, its inputs and settings, the arrays that it saved, its name."""
 
     equation: Equation
     inputs: tuple[Tensor, ...]
@@ -37,7 +37,7 @@ class Tensor:
     name           a dotted name such as `blocks.0.attn.weights`
     """
 
-    __array_ufunc__ = None  # so that `array + tensor` asks the tensor, and not each element of the array
+    __array_ufunc__ = None  # so that `array + tensor` calls the tensor, not each element of the array
     __slots__ = ("__weakref__", "data", "grad", "index", "name", "node", "requires_grad")
 
     def __init__(
@@ -91,7 +91,7 @@ class Tensor:
     def _constant(self, other: Any) -> Any:
         """Turn a Python number into a scalar of this tensor's dtype, so that float32 stays float32.
 
-        A fraction beside integers keeps its own type: what is computed is never cut off.
+        A fraction keeps its own type if the tensor holds integers, so that nothing is truncated.
         """
         if not isinstance(other, (int, float)):
             return other

@@ -3,7 +3,6 @@ r"""Addition, with broadcasting.
 Equation    y = a + b
 Derivative  d_a = d_y and d_b = d_y, each summed over the axes along which its input was repeated
 Shapes      a and b broadcast to y
-Units       none
 Raises      ShapeError if the shapes do not broadcast
 Source      NumPy broadcasting rules
 """

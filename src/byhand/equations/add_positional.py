@@ -3,7 +3,6 @@ r"""Positional embedding: add the vector of each position to the vector of the t
 Equation    X[b,t,:] = E[b,t,:] + W[start + t, :]
 Derivative  d_E = d_X;  d_W[start + t, :] = sum over b of d_X[b,t,:], zero for unused positions
 Shapes      e (..., T, C), table (T_max, C), start () of integers or absent: 0 -> (..., T, C); start + T <= T_max
-Units       none
 Raises      ShapeError if the widths differ or the positions run past the table
 Source      Radford et al. 2018, Improving Language Understanding by Generative Pre-Training
 """

@@ -3,7 +3,6 @@ r"""Causal self-attention with any number of heads: a composition, and the truth
 Equation    [Q, K, V] = H W_qkv + b_qkv,  P = causal_softmax(Q K^T / sqrt(D)),  A = merge(P V) W_proj + b_proj
 Derivative  the composition's: each part's vjp in reverse order
 Shapes      h (B, T, C), w_qkv (C, 3C), b_qkv (3C,), w_proj (C, C), b_proj (C,) -> (B, T, C)
-Units       none
 Raises      ShapeError if the heads do not divide the width
 Source      Vaswani et al. 2017, arXiv:1706.03762, section 3.2
 """

@@ -3,7 +3,6 @@ r"""Token embedding: each token id picks its row of a table.
 Equation    E[b,t,:] = W[token[b,t], :]
 Derivative  d_W[v,:] = sum of d_E[b,t,:] over all (b,t) with token[b,t] = v   (repeated tokens add up)
 Shapes      table (V, C), tokens (...) of integers -> (..., C)
-Units       none
 Raises      ShapeError if the table is no matrix or the tokens are no integers
 Source      Bengio et al. 2003, A Neural Probabilistic Language Model
 """

@@ -3,7 +3,6 @@ r"""GELU, tanh form: a smooth gate that lets large values through and holds nega
 Equation    y = x/2 * (1 + tanh(u)),   u = k (x + 0.044715 x^3),   k = sqrt(2/pi)
 Derivative  d_x = d_y * ((1 + tanh u)/2 + x/2 * (1 - tanh^2 u) * k (1 + 3 * 0.044715 x^2))
 Shapes      any -> the same
-Units       none
 Source      Hendrycks & Gimpel 2016, arXiv:1606.08415
 """
 

@@ -3,7 +3,6 @@ r"""Linear layer over the last axis.
 Equation    y = x W + b
 Derivative  d_x = d_y W^T,  d_W = sum over rows of x^T d_y,  d_b = sum over rows of d_y
 Shapes      x (..., I), weight (I, O), bias (O,) or none -> y (..., O)
-Units       none
 Raises      ShapeError if x's last axis is not I, or the bias is not (O,)
 Source      Giles 2008, An extended collection of matrix derivative results
 """

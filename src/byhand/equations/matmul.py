@@ -3,7 +3,6 @@ r"""Matrix product, batched over leading axes.
 Equation    Y[...,m,n] = sum over k of A[...,m,k] B[...,k,n]
 Derivative  d_A = d_Y B^T,  d_B = A^T d_Y, each summed over the leading axes along which it was repeated
 Shapes      a (..., M, K), b (..., K, N) -> (..., M, N); leading axes broadcast
-Units       none
 Raises      ShapeError if the inner lengths differ, the leading axes do not broadcast, or an input is no matrix
 Source      Giles 2008, An extended collection of matrix derivative results
 """

@@ -3,7 +3,6 @@ r"""Merge heads: lay the heads' outputs side by side again.
 Equation    y[b,t,h D + d] = x[b,h,t,d]
 Derivative  d_x[b,h,t,d] = d_y[b,t,h D + d]
 Shapes      x (B, H, T, D) -> y (B, T, C), C = H D
-Units       none
 Raises      ShapeError if x has not four axes
 Source      Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2
 """

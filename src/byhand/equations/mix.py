@@ -3,7 +3,6 @@ r"""Mix: each query's weighted sum of the values.
 Equation    Y[b,h,t,d] = sum over s of P[b,h,t,s] v[b,h,s,d]
 Derivative  d_P = d_Y v^T,  d_v = P^T d_Y
 Shapes      weights (B, H, T, S), v (B, H, S, D) -> (B, H, T, D)
-Units       none
 Raises      ShapeError if the numbers of keys, the batches or the numbers of heads differ
 Source      Vaswani et al. 2017, arXiv:1706.03762, equation 1
 """

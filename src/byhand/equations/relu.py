@@ -3,7 +3,6 @@ r"""ReLU: negative values become zero.
 Equation    y = max(x, 0)
 Derivative  d_x = d_y where x > 0, else 0 (0 at x = 0, by convention)
 Shapes      any -> the same
-Units       none
 Source      Nair & Hinton 2010, Rectified Linear Units Improve Restricted Boltzmann Machines
 """
 

@@ -3,7 +3,6 @@ r"""Reshape: the same numbers in row-major order under other axes.
 Equation    y[j] = x[i] where both have the same flat offset
 Derivative  d_x is d_y under x's axes
 Shapes      x (...) -> shape, with the same number of elements; one length may be -1
-Units       none
 Raises      ShapeError if the numbers of elements differ
 Source      row-major layout: offset of x[i,j,k] in (I, J, K) is (i J + j) K + k
 """

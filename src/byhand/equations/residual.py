@@ -3,7 +3,6 @@ r"""Residual connection: a sublayer adds to the stream that flows past it.
 Equation    y = x + a,   a the sublayer's output
 Derivative  d_x = d_y,  d_a = d_y
 Shapes      x and a (..., C), the same shape -> y (..., C)
-Units       none
 Raises      ShapeError if the shapes differ: a residual never broadcasts
 Source      He et al. 2016, arXiv:1512.03385
 """

@@ -3,7 +3,6 @@ r"""Split the packed projection into queries, keys and values, a slice for each 
 Equation    q[b,h,t,d] = x[b,t, h D + d],  k[b,h,t,d] = x[b,t, C + h D + d],  v[b,h,t,d] = x[b,t, 2 C + h D + d]
 Derivative  d_x gathers d_q, d_k and d_v back into their columns
 Shapes      x (B, T, 3C) -> q, k, v each (B, H, T, D), C = H D
-Units       none
 Raises      ShapeError if 3C is not a multiple of 3H
 Source      Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2
 """

@@ -3,7 +3,6 @@ r"""Temperature: flatten (tau > 1) or sharpen (tau < 1) the distribution before 
 Equation    z' = z / tau
 Derivative  d_z = d_z' / tau
 Shapes      logits (..., V) -> the same
-Units       none
 Raises      ShapeError if tau is not positive (tau = 0 is greedy decoding, which takes no distribution)
 Source      Ackley, Hinton & Sejnowski 1985, A Learning Algorithm for Boltzmann Machines
 """

@@ -3,7 +3,6 @@ r"""Top-k: keep exactly the k largest logits; the others can never be sampled.
 Equation    z'_v = z_v if rank(v) <= k, else -inf; rank 1 is the largest, equal logits rank by smaller id first
 Derivative  d_z = d_z' where rank(v) <= k, else 0
 Shapes      logits (..., V) -> the same; k >= V keeps all
-Units       none
 Raises      ShapeError if k < 1
 Source      Fan, Lewis & Dauphin 2018, arXiv:1805.04833
 """

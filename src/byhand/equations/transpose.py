@@ -3,7 +3,6 @@ r"""Transpose: swap the last two axes. A tied LM head multiplies with the transp
 Equation    Y[...,n,m] = A[...,m,n]
 Derivative  d_A[...,m,n] = d_Y[...,n,m]
 Shapes      a (..., M, N) -> (..., N, M)
-Units       none
 Raises      ShapeError if a has fewer than two axes
 Source      Press & Wolf 2017, Using the Output Embedding to Improve Language Models (for the tied head)
 """

@@ -1,7 +1,7 @@
-"""Reading what others may have written: regular files of bounded size, JSON of bounded depth.
+"""Reading untrusted files: regular files of bounded size, JSON and TOML of bounded depth.
 
-A FIFO blocks for ever, /dev/zero never ends, and 100,000 opening brackets exhaust the stack; each is refused before
-it is read or parsed.
+A FIFO blocks for ever, /dev/zero never ends, and 100,000 opening brackets exhaust the stack: they are refused before
+reading or parsing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -64,7 +65,7 @@ def read_regular(path: str | Path, most: int) -> bytes:
 
 
 def read_with_facts(path: str | Path, most: int) -> tuple[bytes, os.stat_result]:
-    """Return the same, and the facts of the very file that was read: its owner, its mode."""
+    """Return the bytes, and the status of the file that was read: its owner, its mode."""
     with os.fdopen(open_regular(path), "rb") as file:
         facts = os.fstat(file.fileno())
         size = facts.st_size
@@ -83,14 +84,10 @@ def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:
     digits.
     """
     encoded = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    level = 0
-    for match in _BRACKETS.finditer(encoded):
-        level += (match[1] is not None) - (match[2] is not None)
-        if level > depth:
-            raise ValueError(f"nested more than {depth} deep")
+    _require_depth(_BRACKETS.finditer(encoded), depth)
     if _NUMBER.search(re.sub(_STRING, b'""', encoded, flags=re.DOTALL)):
         raise ValueError(f"a number of more than {DIGITS} digits")
-    return json.loads(content, parse_constant=_refuse_constant, parse_float=_finite)
+    return json.loads(content, parse_constant=refuse_constant, parse_float=_finite)
 
 
 def parse_toml(content: bytes, depth: int = DEPTH) -> dict[str, Any]:
@@ -98,11 +95,7 @@ def parse_toml(content: bytes, depth: int = DEPTH) -> dict[str, Any]:
 
     Raises ValueError if it is none, is not UTF-8, nests deeper than `depth`, or holds a number of over DIGITS digits.
     """
-    level = 0
-    for match in _TOML.finditer(content):
-        level += (match[1] is not None) - (match[2] is not None)
-        if level > depth:
-            raise ValueError(f"nested more than {depth} deep")
+    _require_depth(_TOML.finditer(content), depth)
     bare = _TOML.sub(lambda m: m[1] or m[2] or b"", content)
     if max(line.count(b".") for line in bare.split(b"\n")) > 2 * depth:  # a.b.c = 1 nests, too
         raise ValueError(f"a line with more than {2 * depth} points outside strings")
@@ -123,6 +116,15 @@ def parse_integer(written: str, name: str, most_digits: int = 18) -> int:
     return int(written)
 
 
+def _require_depth(matches: Iterable[re.Match[bytes]], depth: int) -> None:
+    """Raise ValueError if opening brackets (group 1) and closing ones (group 2) nest deeper."""
+    level = 0
+    for match in matches:
+        level += (match[1] is not None) - (match[2] is not None)
+        if level > depth:
+            raise ValueError(f"nested more than {depth} deep")
+
+
 def _finite(written: str) -> float:
     value = float(written)
     if value in (float("inf"), float("-inf")):
@@ -130,5 +132,6 @@ def _finite(written: str) -> float:
     return value
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python's JSON parser accepts."""
     raise ValueError(f"{name} is no JSON number")

@@ -1,7 +1,6 @@
-"""Removing what byhand wrote, and nothing else: real folders with no file in them but those of a checkpoint.
+"""Removing byhand's own files and nothing else: real folders that hold only files of a checkpoint.
 
-A checkpoint is first renamed, so that a kill under way leaves none that looks whole, and a name that the next save
-clears away.
+A checkpoint is renamed first, so that a kill leaves none that looks whole, and the next save clears the rest.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from byhand.files.writing import TEMPORARY
 
 REMOVING = ".removing-"
 LEFT = re.compile(rf"(?:{re.escape(TEMPORARY)}|{re.escape(REMOVING)})(step-[0-9]+)")
-PLACE = re.compile(rf"({re.escape(TEMPORARY)}|{re.escape(REMOVING)}|)(step-[0-9]+)")  # what saving a step needs free
+PLACE = re.compile(rf"({re.escape(TEMPORARY)}|{re.escape(REMOVING)}|)(step-[0-9]+)")  # names that saving a step needs
 LEFT_FILES = {f"{TEMPORARY}{name}" for name in ("latest", "metrics.jsonl", "corpus.bin")}
 
 
 def remove(checkpoint: Path, names: Collection[str]) -> None:
-    """Remove a checkpoint, which has files of these names; one that is a link or holds another file stays.
+    """Remove a checkpoint with files of these names; a link, or a folder with other files, stays.
 
     Raises OSError if it cannot be renamed.
     """
@@ -33,7 +32,7 @@ def remove(checkpoint: Path, names: Collection[str]) -> None:
 
 
 def remove_left_over(run: Path, names: Collection[str]) -> None:
-    """Remove what a kill left of a file or checkpoint that was being written or removed."""
+    """Remove the remains of a file or checkpoint whose writing or removal was killed."""
     for path in run.iterdir():
         match = LEFT.fullmatch(path.name)
         if match and step_of(match[1]) is not None and _has_only(path, names):
@@ -43,7 +42,7 @@ def remove_left_over(run: Path, names: Collection[str]) -> None:
 
 
 def in_the_way(run: Path, steps: Container[int], names: Collection[str]) -> Path | None:
-    """Return what keeps a checkpoint of these steps from its place and is not byhand's to remove, or None."""
+    """Return a path that is not byhand's to remove and has the name of a checkpoint of these steps, or None."""
     for path in sorted(run.iterdir()):
         match = PLACE.fullmatch(path.name)
         if match is None or (step := step_of(match[2])) is None or step not in steps:
@@ -55,7 +54,7 @@ def in_the_way(run: Path, steps: Container[int], names: Collection[str]) -> Path
 
 
 def remove_files(folder: Path, names: Collection[str]) -> None:
-    """Remove files of these names, in this order, and the folder if nothing else is in it; failing does no harm."""
+    """Remove files of these names, in this order, and the folder if it is empty then; failing does no harm."""
     with suppress(OSError):
         for name in names:
             (folder / name).unlink(missing_ok=True)

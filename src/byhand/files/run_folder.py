@@ -1,10 +1,9 @@
-"""What a run folder is, told by its content: never by its name, and never by files that others may have made.
+"""Run folders, recognised by their content, never by their name or by files that others may have made.
 
     RUN/run.json        the marker, written when byhand began the run in a new or empty folder
-    RUN/step-00001000/  a checkpoint
+    RUN/step-00001000/  a checkpoint; it marks runs of versions without run.json
 
-A run of a version without marker is known by a checkpoint. Whatever else a folder may hold, it is somebody's own:
-byhand writes only into runs, and of a run it removes only files of its own names.
+byhand writes only into runs, and removes only files of its own names; any other folder belongs to the user.
 """
 
 from __future__ import annotations
@@ -36,19 +35,19 @@ def step_of(name: str) -> int | None:
 
 
 def checkpoints(run: Path) -> list[Path]:
-    """List the folders with the name of a checkpoint from new to old, be they whole or not."""
+    """List the folders with a checkpoint's name from new to old, whole or not."""
     steps = {name: step for name in _names(run) if (step := step_of(name)) is not None}
     found = [run / name for name in sorted(steps, key=lambda name: steps[name], reverse=True)]
     return [path for path in found if os.path.isdir(path) and not _holds_a_run(path)]
 
 
 def again_with(checkpoint: Path | None) -> str:
-    """Return how to go on with a run that was stopped, by whether it has a checkpoint."""
+    """Return how to go on with a stopped run: resume, or begin again without a checkpoint."""
     return "resume" if checkpoint else "give the same command again"
 
 
 def is_run(folder: Path) -> bool:
-    """Return whether byhand began a run here: there is its marker, or a checkpoint with a manifest of byhand's."""
+    """Return whether byhand began a run here: the marker, or a checkpoint with byhand's manifest, is there."""
     return _mark(folder) == MARK or any(map(_is_sealed, checkpoints(folder)))
 
 
@@ -58,19 +57,19 @@ def is_checkpoint(folder: Path) -> bool:
 
 
 def is_of_byhand(folder: Path) -> bool:
-    """Return whether a folder is certainly a run or a checkpoint, and so no text of its owner."""
+    """Return whether a folder is certainly a run or a checkpoint, and so no text of the user."""
     return is_run(folder) or _is_sealed(folder)
 
 
 def without_checkpoint(folder: Path) -> CheckpointError:
-    """Return what to raise for a folder without a checkpoint: a run that was stopped early, or no run."""
+    """Return the error for a folder without a checkpoint: a run stopped early, or no run."""
     if is_run(folder):
         return CheckpointError(f"{folder} has no checkpoint yet. Unless it trains now, give its command again.")
     return CheckpointError(f"{folder} holds no checkpoint. Give a folder that `byhand train` made.")
 
 
 def require_readable(folder: Path) -> None:
-    """Raise CheckpointError if what a folder, which is there, holds cannot be listed or found."""
+    """Raise CheckpointError if the files of an existing folder cannot be listed or opened."""
     try:
         os.listdir(folder)
         os.stat(os.path.join(folder, os.curdir))
@@ -79,10 +78,7 @@ def require_readable(folder: Path) -> None:
 
 
 def require_free(run: Path) -> None:
-    """Raise CheckpointError unless a run may begin here.
-
-    It may where nothing is, and where byhand began one that came to no checkpoint.
-    """
+    """Raise CheckpointError unless the folder is absent, empty, or a run of byhand without a checkpoint."""
     try:
         names = sorted(os.listdir(run))
     except FileNotFoundError:
@@ -134,7 +130,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _mark(folder: Path) -> bytes | None:
-    """Return what the marker holds, or None if there is none."""
+    """Return the marker's bytes, or None without one."""
     try:
         return None if (folder / MARKER).is_symlink() else read_regular(folder / MARKER, len(MARK))
     except OSError:
@@ -146,7 +142,7 @@ def _holds_a_run(folder: Path) -> bool:
 
 
 def _is_sealed(folder: Path) -> bool:
-    """Return whether there is a manifest in the words of byhand; whether it is true is not asked."""
+    """Return whether a manifest has byhand's form; its hashes are not checked."""
     try:
         return bool(SEALED.fullmatch(read_regular(folder / MANIFEST, MOST)))
     except OSError:

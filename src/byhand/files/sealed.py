@@ -1,6 +1,6 @@
-"""A folder of files whose manifest has the size and SHA-256 of each: read only as far as it is true.
+"""A folder of files with a manifest of sizes and SHA-256; a file that differs is refused.
 
-Sizes are compared before anything is read, so a file that was swapped for a device or grew is never read through.
+Sizes are compared before reading, so a file that grew, or became a device, is never read to its end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FORMAT = {"format": "byhand-checkpoint", "version": 1}
 
 
 def as_json(value: Any) -> bytes:
-    """Return a value as the one JSON text that is written for it."""
+    """Return the one JSON text of a value."""
     return (json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
 
 

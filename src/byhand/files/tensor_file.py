@@ -1,6 +1,6 @@
 """Reading a safetensors file whose names, shapes and type are known beforehand.
 
-The header is held against what is due; nothing of it decides how much is allocated. Arrays are views of the content.
+The header must agree with them, and decides no allocation. Arrays are views of the content.
 
 Source      https://github.com/huggingface/safetensors#format
 """

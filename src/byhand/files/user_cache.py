@@ -1,9 +1,10 @@
-"""The user's own cache folder: downloads, encoded texts, and compiled code, which nobody else may have written.
+"""The user's own cache folder: downloads, encoded texts and compiled code.
 
     BYHAND_CACHE if it is set, else
     %LOCALAPPDATA%/byhand (Windows), ~/Library/Caches/byhand (macOS), $XDG_CACHE_HOME/byhand or ~/.cache/byhand
 
-Where there is no home, or a folder belongs to somebody else, nothing is kept from one start to the next.
+Without a home, or if the folder belongs to another user, nothing is cached. Code and tokens that another user may
+have written are not read.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def read_own(path: Path, most: int) -> bytes:
 
 
 def require_own(facts: os.stat_result, path: Path) -> None:
-    """Raise PermissionError if others than this user (or root) can have written a file or folder of these facts."""
+    """Raise PermissionError if someone other than this user (or root) can have written a file of this status."""
     if not _is_own(facts):
         raise PermissionError(1, "it belongs to another user, or others may write to it", str(path))
 
@@ -79,7 +80,7 @@ def write_own(path: Path, content: bytes | Iterable[bytes]) -> None:
 
 
 def remove_older(folder: Path, names: str, days: int) -> None:
-    """Remove a folder's own files and folders whose names fit a pattern, unchanged for so many days; no link."""
+    """Remove the user's files and folders whose names match and that are so many days old; links stay."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             facts = entry.stat(follow_symlinks=False)

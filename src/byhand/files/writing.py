@@ -1,7 +1,7 @@
 """Writing whole files or none, never through a symbolic or hard link.
 
-A link in a folder of ours may lead to somebody's file, so a file is created where nothing was, or made beside its
-place and renamed over it. An OSError from here names the file that could not be written.
+A link may lead to another user's file, so a file is created where none was, or written under a temporary name and
+renamed. Every OSError names the file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os,
 
 
 def create(path: Path, content: Iterable[bytes | memoryview]) -> None:
-    """Write a new file and make it durable; FileExistsError if there is one. What fails leaves no file."""
+    """Write a new file and make it durable; FileExistsError if it exists. A failure leaves no file."""
     with _naming(path):
         descriptor = os.open(path, _NEW | _FLAGS, 0o666)
         try:
@@ -39,7 +39,7 @@ def create(path: Path, content: Iterable[bytes | memoryview]) -> None:
 
 
 def replace(path: Path, content: Iterable[bytes | memoryview]) -> None:
-    """Write a file, or put a new one in its place: whoever reads finds the old one or the new one, whole."""
+    """Write or replace a file: a reader finds the old one or the new one, whole."""
     beside = path.with_name(f"{TEMPORARY}{path.name}")
     with suppress(FileNotFoundError):
         beside.unlink()
@@ -55,7 +55,7 @@ def replace(path: Path, content: Iterable[bytes | memoryview]) -> None:
 
 
 def append(path: Path, content: bytes) -> None:
-    """Add bytes at the end of a file, which is made if it is not there; one with a second name becomes a copy."""
+    """Append bytes to a file, created on first use; a file with a second hard link is copied first."""
     with _naming(path):
         descriptor = open_own(path, os.O_WRONLY | os.O_APPEND)
         try:
@@ -69,7 +69,7 @@ def append(path: Path, content: bytes) -> None:
 
 
 def open_own(path: Path, flags: int) -> int:
-    """Return a descriptor of a regular file that is no link, made if it is not there; the caller closes it."""
+    """Open a regular file that is no link, created if absent, and return its descriptor; the caller closes it."""
     with _naming(path):
         if not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -119,7 +119,7 @@ def _write(descriptor: int, content: bytes | memoryview) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Give every OSError the name of the file; those of `write` and `fsync` have none of their own."""
+    """Give every OSError the name of the file; those of `write` and `fsync` lack it."""
     try:
         yield
     except OSError as error:

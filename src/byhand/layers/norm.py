@@ -46,5 +46,5 @@ NORMS = {"layer": LayerNorm}
 
 
 def norm_of(config: ModelConfig) -> Norm:
-    """Return the norm that the config chooses."""
+    """Return the norm of this config."""
     return NORMS["layer"](config)

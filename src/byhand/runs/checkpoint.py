@@ -4,9 +4,9 @@
                         and tokenizer.json, unless tokens are bytes
     RUN/latest          the name of the newest one
 
-A checkpoint is written into a temporary directory beside its place, every file and both directories are synced,
-and only then is it renamed. The manifest, written last, has size and SHA-256 of each file; nothing is read without
-it, and nothing is read that is larger than the config allows. Older checkpoints go only after a newer one is safe.
+Saving writes into a temporary directory next to the final one, syncs every file and both directories, and renames.
+The manifest, written last, has size and SHA-256 of each file; loading requires it, and refuses files larger than the
+config allows. Older checkpoints are removed only after a newer one is safe.
 """
 
 from __future__ import annotations
@@ -53,15 +53,12 @@ FILES = (MODEL, CONFIG, OPTIMIZER, STATE)  # of every checkpoint
 NAMES = (MANIFEST, *FILES, TOKENIZER)
 LATEST = "latest"
 RETRIES = 5
-_known: set[tuple[object, ...]] = set()  # checkpoints that this process wrote or verified, as `_signature` knows them
+_known: set[tuple[object, ...]] = set()  # signatures of checkpoints that this process wrote or verified
 
 
 @dataclass
 class Checkpoint:
-    """Everything that a run needs to go on.
-
-    Settings, parameters, moments by name, the trainer's own state, and the tokenizer of the text.
-    """
+    """What a run needs to go on: settings, parameters, moments, the trainer's state, the text's tokenizer."""
 
     config: TrainConfig
     parameters: Mapping[str, np.ndarray]
@@ -190,7 +187,7 @@ def load_model(run: str | Path) -> TinyGPT:
 
 
 def defect(checkpoint: Path) -> str:
-    """Return in a sentence what is wrong with a checkpoint directory; empty if it can be loaded."""
+    """Return in a sentence why a checkpoint cannot be loaded; "" if it can."""
     try:
         if _signature(checkpoint) not in _known:
             _read(checkpoint)
@@ -205,10 +202,7 @@ def newest_whole(run: Path) -> Path | None:
 
 
 def _read(path: Path, moments: bool = True) -> Checkpoint:
-    """Return a checkpoint of which every part was verified, and belongs to the others.
-
-    Without moments their file is looked at for its size alone.
-    """
+    """Return a checkpoint with all parts verified and consistent; without moments only their file's size is."""
     before = _signature(path)
     sealed = Sealed(path, FILES, (TOKENIZER,))
     try:
@@ -260,7 +254,7 @@ def _read(path: Path, moments: bool = True) -> Checkpoint:
 
 
 def _tokenizer(sealed: Sealed, vocab_size: int) -> Tokenizer:
-    """Return the tokenizer of a checkpoint, which is that of bytes where there is no file of it."""
+    """Return the tokenizer of a checkpoint; without a file of it, tokens are bytes."""
     if TOKENIZER not in sealed:
         return BYTES
     content = sealed.read(TOKENIZER, LARGEST_TOKENIZER).tobytes()
@@ -273,7 +267,7 @@ def _tokenizer(sealed: Sealed, vocab_size: int) -> Tokenizer:
 
 
 def _brief(error: Exception) -> str:
-    """Return an error's words in one line: some quote what was read."""
+    """Return an error's message in one short line: some quote the file."""
     said = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
     return " ".join(said.split())[:200].rstrip(".")
 
@@ -297,7 +291,7 @@ def _prune(written: Path, keep: int) -> None:
 
 
 def _is_own_latest(latest: Path) -> bool:
-    """Return whether `latest` may be written; it is for people, so an owner's file or link of that name stays."""
+    """Return whether `latest` may be written; a user's own file or link of that name stays."""
     if not os.path.lexists(latest):
         return True
     with suppress(OSError):
@@ -321,7 +315,7 @@ def _state(checkpoint: Checkpoint) -> bytes:
 
 
 def _signature(path: Path) -> tuple[object, ...]:
-    """Return what changes when a file of a checkpoint is written."""
+    """Return identities, sizes and times of the files: writing one changes it."""
     found: list[object] = [path.name]
     for name in NAMES:
         try:

@@ -20,9 +20,9 @@ BUSY = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # by flock and by msvcrt.loc
 
 @dataclass(frozen=True)
 class HeldRun:
-    """The folder that a process holds, known by what it is and not by its name, which others may change.
+    """The run folder that this process holds, identified by inodes, since others may rename it.
 
-    identities  of the folder and of the lock's file, as `_identities` returns them
+    identities  (device, inode) of the folder and of the lock's file
     """
 
     run: Path
@@ -55,13 +55,13 @@ def locked(run: Path) -> Iterator[HeldRun]:
 
 
 def _identities(run: Path) -> tuple[tuple[int, int], ...]:
-    """Return which folder has a run's name now, and which file in it is the lock."""
+    """Return (device, inode) of the folder that has the run's name now, and of its lock."""
     both = os.stat(run), os.lstat(run / LOCK)
     return tuple((status.st_dev, status.st_ino) for status in both)
 
 
 def _held(run: Path) -> BinaryIO:
-    """Return the lock's file, locked, with this process's number in it."""
+    """Return the locked file, with this process's number in it."""
     file = None
     try:
         file = os.fdopen(open_own(run / LOCK, os.O_RDWR), "r+b", buffering=0)
@@ -93,7 +93,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _acquire(descriptor: int) -> None:
-        """Lock a byte far behind the text, since Windows keeps others from reading what is locked."""
+        """Lock a byte far behind the text: on Windows others cannot read locked bytes."""
         os.lseek(descriptor, 1 << 20, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from byhand.corpus.dataset import bits_per_byte
 from byhand.errors import CheckpointError, reason
 from byhand.files import writing
-from byhand.files.reading import read_regular
+from byhand.files.reading import read_regular, refuse_constant
 from byhand.files.run_folder import again_with, checkpoints
 from byhand.train import Progress
 
@@ -51,17 +51,17 @@ def append(run: Path, progress: Progress) -> None:
 
 
 def read(run: Path) -> list[dict[str, Any]]:
-    """Return the lines in order; those that a kill cut short or something else damaged are left out."""
+    """Return the lines in order, without damaged ones, such as one that a kill cut short."""
     return [row for line in _content(run).split(b"\n") if (row := _row(line))]
 
 
 def unit(rows: list[dict[str, Any]]) -> str:
-    """Return what the losses of lines are counted by: byte or token."""
+    """Return the unit of the lines' losses: byte or token."""
     return "token" if any(BYTES_PER_TOKEN in row for row in rows) else "byte"
 
 
 def keep_until(run: Path, step: int) -> None:
-    """Drop what a run wrote after the step that it is resumed from, so that no update appears twice."""
+    """Drop the lines after the step that the run resumes from, so that no update appears twice."""
     if (run / METRICS).is_symlink():
         raise CheckpointError(f"{run / METRICS} is a symbolic link. Put a file in its place, or remove it.")
     written = _content(run)
@@ -90,11 +90,11 @@ def _content(run: Path) -> bytes:
 
 
 def _row(line: bytes) -> dict[str, Any] | None:
-    """Return a line's values by key, or None if it is no line of ours: one flat table of finite numbers."""
+    """Return a line's values by key, or None if it is not one flat table of finite numbers."""
     if len(line) > LONGEST or line.count(b"{") != 1 or b"[" in line:
         return None
     try:
-        row = json.loads(line, parse_constant=_refused)
+        row = json.loads(line, parse_constant=refuse_constant)
     except ValueError:
         return None
     if not isinstance(row, dict) or not {"step", "train/loss"} <= row.keys():
@@ -106,7 +106,3 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 def _is_number(value: object) -> bool:
     return math.isfinite(value) if type(value) is float else type(value) is int and abs(value) <= LARGEST
-
-
-def _refused(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")

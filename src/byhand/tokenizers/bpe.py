@@ -27,7 +27,7 @@ WORD = re.compile(
 )
 UNTIL_A_SPACE = re.compile(r".*\S(?=[ \t\n\r])", re.DOTALL)  # all up to the last space that follows a word
 
-MOST = 1 << 26  # bytes of a file; GPT-2's have one million, the largest vocabularies of today ten
+MOST = 1 << 26  # bytes of a file; GPT-2's have 1 million, today's largest 10 million
 LARGEST = 1 << 20  # id; no model has a larger vocabulary
 KEPT = 1 << 18  # words whose ids are kept
 
@@ -142,7 +142,7 @@ def words(text: str) -> list[str]:
 
 
 def _whole_words(blocks: Iterable[bytes]) -> Iterator[str]:
-    """Yield a text in parts that end with a word before a space: no later sign changes how they are cut."""
+    """Yield a text in parts that end before a space after a word: later text does not change their words."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape")
     left = ""
     for block in blocks:

@@ -12,7 +12,7 @@ from byhand.tokenizers.tokenizer import Tokenizer
 
 
 class ByteTokenizer(Tokenizer):
-    """Text as its bytes. Every model does whose vocabulary has the bytes of its text, be it smaller or larger."""
+    """Text as its bytes. A vocabulary of any size will do that has the bytes of the text."""
 
     kind = "byte"
     unit = "byte"
@@ -37,15 +37,15 @@ class ByteTokenizer(Tokenizer):
         return tokens.size
 
     def require_vocabulary(self, vocab_size: int) -> None:
-        """Accept every vocabulary: which bytes a text holds is the text's affair."""
+        """Accept every vocabulary: the corpus checks the bytes of its text."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return nothing: all are the same."""
+        """Return nothing: a byte tokenizer has no settings."""
         return {}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> ByteTokenizer:
-        """Return the one that there is."""
+        """Return the only one."""
         return BYTES
 
 

@@ -1,4 +1,4 @@
-"""Which tokenizers there are, and tokenizer.json read back, which anybody may have written."""
+"""The registered tokenizers; tokenizer.json written, and read back from untrusted files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
 
-MOST = 1 << 26  # bytes of a tokenizer.json; GPT-2's has two million, the largest vocabularies of today twenty
+MOST = 1 << 26  # bytes of a tokenizer.json; GPT-2's has 2 million, today's largest 20 million
 DEPTH = 4  # of its tables and lists
 
 _kinds: dict[str, type[Tokenizer]] = {}
@@ -32,7 +32,7 @@ def stored(tokenizer: Tokenizer) -> bytes:
 
 
 def restored(content: bytes) -> Tokenizer:
-    """Return the tokenizer of a tokenizer.json. DataError unless it is, byte for byte, as one was stored."""
+    """Return the tokenizer of a tokenizer.json. DataError unless storing it again gives the same bytes."""
     try:
         values = parse_json(content, DEPTH)
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""What every tokenizer can do: text to token ids, ids back to bytes, and itself to JSON and back.
+"""Tokenizer: text to token ids, ids back to bytes, and itself to JSON and back.
 
-Each id stands for the same bytes wherever it occurs, a special token perhaps for none. So decoding joins, tokens have
-a length in bytes, and a loss per token is a loss per byte once the bytes are counted.
+An id stands for the same bytes wherever it occurs, a special token perhaps for none. So decoding joins bytes, and
+counting them turns a loss per token into a loss per byte.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from byhand.errors import DataError
 class Tokenizer(ABC):
     """Token ids from 0 to vocab_size - 1, and the bytes that each stands for.
 
-    kind         what the registry and tokenizer.json call it
-    unit         what messages call one of its tokens
-    token_bytes  id to bytes; an id that is missing is never made and cannot be shown
+    kind         its name in the registry and in tokenizer.json
+    unit         the word for one of its tokens in messages
+    token_bytes  id to bytes; encoding never gives a missing id, and decoding refuses it
     """
 
     kind: ClassVar[str]
@@ -37,22 +37,22 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def encode_blocks(self, blocks: Iterable[bytes]) -> Iterator[Sequence[int] | np.ndarray]:
-        """Yield the ids of a text that comes in blocks; where a block ends changes no id."""
+        """Yield the ids of a text that comes in blocks; the blocks' ends change no id."""
 
     @abstractmethod
     def as_json(self) -> dict[str, Any]:
-        """Return what `from_json` makes the same tokenizer of."""
+        """Return the values from which `from_json` makes the same tokenizer."""
 
     @classmethod
     @abstractmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Return the tokenizer of these values, which anybody may have written; DataError if there is none."""
+        """Return the tokenizer of these untrusted values; DataError if they describe none."""
 
     def __contains__(self, token: int) -> bool:
         return token in self.token_bytes
 
     def encode(self, text: str | bytes) -> list[int]:
-        """Return the ids of a text, of its UTF-8 if it is a str. DataError if there are none for a part of it."""
+        """Return the ids of a text, of its UTF-8 if it is a str. DataError if a part of it has none."""
         blocks = self.encode_blocks([utf8(text) if isinstance(text, str) else text])
         return [int(token) for ids in blocks for token in ids]
 
@@ -66,7 +66,7 @@ class Tokenizer(ABC):
     def stream(self, tokens: Iterable[int], before: bytes = b"") -> Iterator[str]:
         """Yield the text of `before`, then what each token adds to it, then the rest.
 
-        A character of several bytes is held back until it is whole; what never becomes one is shown as �.
+        Bytes of an unfinished character wait for the rest; invalid ones become �.
         """
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         yield decoder.decode(before)

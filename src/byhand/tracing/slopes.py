@@ -1,15 +1,15 @@
-"""Slopes: how much each element of an application's results changes with one element of an input.
+"""Slopes: the derivative of each element of an application's results by one element of an input.
 
-They are a column of the Jacobian, where a vjp gives a row. One vjp for each element of the results always works, and
-grows with them. Two properties that most equations have avoid it:
+They are a column of the Jacobian; a vjp gives a row. One vjp for each element of the results always works, but costs
+as many. Two properties of most equations avoid that:
 
 affine  Products, sums and lookups are affine in each input: forward at a unit vector less forward at zero is the
         column.
-rows    LayerNorm and softmax work on each row alone: copies of one row, each with a one-hot cotangent of its own,
+rows    LayerNorm and softmax work on each row alone: copies of one row, each with another one-hot cotangent,
         give all of the row's slopes in one vjp.
 
-No equation declares them. They are found by computing, and what they give must agree with the gradient; else the
-slopes come from one vjp each.
+Equations do not declare these properties: the slopes that follow from one must agree with the gradient, else each
+takes its own vjp.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from byhand.errors import ShapeError
 from byhand.tracing.tracer import perturbed
 
 FAR = 2.0**60  # length of the unit vector: adding a bias to its products does not change a digit of them
-NOISE = 1e-10  # of the largest result: what float64's rounding may make of a difference
-ROUNDED = 64  # times the precision: what rounding may make of one number
-SUMMED = 2048  # and of a long sum
+NOISE = 1e-10  # of the largest result: float64's rounding of a difference
+ROUNDED = 64  # times the precision: the rounding of one number
+SUMMED = 2048  # the same for a long sum
 LARGEST = 1 << 22  # elements of an array of copies
 
 Slope = tuple[int, Index, Any]  # which result, which of its elements, d result / d element

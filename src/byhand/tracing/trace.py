@@ -1,7 +1,6 @@
 """Trace: the values and applications of one pass with their names, and the way back from its result.
 
-A trace answers for any element: `terms` gives the arithmetic that made it, `backward().contributions` what each
-use of it adds to its gradient.
+For any element, `terms` gives the arithmetic that made it, `backward().contributions` the parts of its gradient.
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ from byhand.book.words.language import Note
 from byhand.engine import Tensor, interpreting, no_grad
 from byhand.engine.terms import Index, Term, number, product, total
 from byhand.model import TinyGPT
-from byhand.tracing.contributions import Contribution
-from byhand.tracing.gradients import Gradients
+from byhand.tracing.gradients import Contribution, Gradients
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Perturb, perturbed
 

@@ -22,7 +22,7 @@ from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine import BackwardStep, Tensor
 from byhand.engine.terms import number, product, total
-from byhand.tracing.contributions import Contribution, contributions
+from byhand.tracing.gradients import Contribution, contributions
 from byhand.tracing.trace import Trace
 
 MANY = 6  # of a sum of more contributions only the ends are shown

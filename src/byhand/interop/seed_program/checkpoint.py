@@ -4,8 +4,8 @@
                  each array as u64 count and data, in the order of `parameter_shapes`;
                  with optimizer: u64 t, then m and v of each array in that order, without counts
 
-A loaded file that is saved again is the same to the byte. The format has no checksum: sizes, shapes and steps must
-agree, and every number must be finite. Each file is written beside its place and renamed, the JSON last.
+Saving a loaded file again gives the same bytes. The format has no checksum: sizes, shapes and steps must agree, and
+every number must be finite. Each file is written under a temporary name and renamed, the JSON last.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SeedCheckpoint:
     """A model and its optimizer, as the seed program leaves them.
 
     step           updates made before it was saved
-    has_optimizer  whether the optimizer's t, m and v were saved; without them it starts afresh
+    has_optimizer  whether it holds the optimizer's t, m and v; without them they start at zero
     """
 
     model: TinyGPT
@@ -55,7 +55,7 @@ class SeedCheckpoint:
 
 
 def prepare(prefix: str) -> None:
-    """Make the folder of a checkpoint to come, so that a run that cannot save learns it before it trains."""
+    """Make the checkpoint's folder before training, so that a run that cannot save fails at once."""
     folder = Path(prefix).parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def prepare(prefix: str) -> None:
 
 
 def _require_own(prefix: str) -> None:
-    """Raise CheckpointError if a file that would be replaced is no checkpoint of the seed program."""
+    """Raise CheckpointError if saving would replace a file that is no checkpoint of the seed program."""
     for path, is_own in ((f"{prefix}.bin", _is_binary), (f"{prefix}.json", _is_settings)):
         if os.path.lexists(path) and not is_own(path):
             raise CheckpointError(f"{path} is there and is no checkpoint of the seed program. Use another --save.")
@@ -140,7 +140,7 @@ def load(prefix: str) -> SeedCheckpoint:
 
 
 def _binary_content(path: str, count: int, n_arrays: int) -> bytes:
-    """Return the bytes of PREFIX.bin, which are no more than the settings allow."""
+    """Return the bytes of PREFIX.bin, at most as many as the settings allow."""
     most = HEADER.size + 8 * n_arrays + 4 * count + 8 + 8 * count
     try:
         with os.fdopen(open_regular(path), "rb") as file:
@@ -194,7 +194,7 @@ def _settings_text(checkpoint: SeedCheckpoint) -> str:
 
 
 def _settings(prefix: str) -> dict[str, Any]:
-    """Read PREFIX.json and hold every entry against the kind of value that it must have."""
+    """Read PREFIX.json and check the type and range of every entry."""
     path = f"{prefix}.json"
     try:
         settings = parse_json(read_regular(path, SMALL))
@@ -220,7 +220,7 @@ def _settings(prefix: str) -> dict[str, Any]:
 
 
 class _Reader:
-    """PREFIX.bin, read from front to end; whatever does not fit is a CheckpointError that names the place."""
+    """PREFIX.bin, read from front to end; CheckpointError names the place of a mismatch."""
 
     def __init__(self, path: str, content: bytes) -> None:
         self.path = path

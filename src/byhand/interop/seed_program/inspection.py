@@ -1,4 +1,4 @@
-"""What the seed program prints about a model's next token, for a prompt or for places in a text."""
+"""The seed program's report on a model's next token, after a prompt or at places in a text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ESCAPES = {ord("\n"): r"\n", ord("\r"): r"\r", ord("\t"): r"\t", ord("\\"): r"\\
 
 
 def as_byte(token: int) -> bytes:
-    """Return the byte that the seed program shows for an id: its lowest eight bits."""
+    """Return the byte that the seed program prints for an id: its lowest eight bits."""
     return bytes([token & 0xFF])
 
 
@@ -60,7 +60,7 @@ def check_places(
 def checks(
     model: TinyGPT, text: ByteDataset, places: list[int], context: int, top: int, preview: int
 ) -> Iterator[str]:
-    """Hold the model's next token against the text's at every place; yield the lines to print.
+    """Compare the model's next token with the text's at every place; yield the lines to print.
 
     top      likeliest tokens to list
     preview  bytes of the context's end to show, 0 for none

@@ -18,7 +18,7 @@ SALTS_IN_BLOCK = {"attn.w_qkv": 1, "attn.w_proj": 2, "mlp.w_fc": 3, "mlp.w_out":
 
 
 def initial_parameters(config: ModelConfig, seed: int) -> dict[str, np.ndarray]:
-    """Return the float32 arrays that the seed program starts from: N(0, 1/fan_in) for weights, zeros for biases.
+    """Return the seed program's initial float32 arrays: N(0, 1/fan_in) for weights, zeros for biases.
 
     fan_in is C for the two tables as well. Raises ConfigError for a model that the seed program does not have.
     """
@@ -34,7 +34,7 @@ def _initial_array(name: str, shape: tuple[int, ...], config: ModelConfig, seed:
 
 
 def _array_seed(name: str, seed: int) -> int:
-    """Return the seed of an array's own generator."""
+    """Return the seed of an array's generator."""
     if name in SALTS:
         return seed ^ SALTS[name]
     _, block, within = name.split(".", 2)
@@ -42,7 +42,7 @@ def _array_seed(name: str, seed: int) -> int:
 
 
 def require_seed_model(config: ModelConfig) -> None:
-    """Raise ConfigError for a setting that the seed program does not have: its model is our default one.
+    """Raise ConfigError for a setting that the seed program lacks: its model is our default one.
 
     The order of `parameter_shapes` is then that of its files: wte, wpe, each block, the LM head.
     """

@@ -1,4 +1,4 @@
-"""How the seed program draws text: one uniform number a token, and the inverse CDF in float32."""
+"""The seed program's sampling: one uniform number for each token, and the inverse CDF in float32."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLDEST = 1e-30
 
 
 def text_generator(seed: int) -> XorShift64Star:
-    """Return the generator that text is drawn with."""
+    """Return the generator for drawing text."""
     return XorShift64Star(seed ^ TEXT)
 
 
@@ -35,7 +35,7 @@ def draw(logits: np.ndarray, rng: XorShift64Star, tau: float, k: int, allowed: n
         ids = ids[:k]
     with no_grad():
         cumulative = np.cumsum(softmax(temperature(logits[ids], tau=tau)).data, dtype=np.float32)
-    # Rounding may leave the sum below the number drawn: then the last id that has a weight is taken.
+    # Rounding may leave the sum below the number drawn: then take the last id with a weight.
     last = np.searchsorted(cumulative, cumulative[-1])
     return int(ids[min(np.searchsorted(cumulative, rng.uniform(1)[0], side="right"), last)])
 

@@ -50,7 +50,7 @@ def train(checkpoint: SeedCheckpoint, text: ByteDataset, steps: int, batch_size:
     begun = time.perf_counter()
     for done in range(1, steps + 1):
         model.zero_grad()
-        with np.errstate(all="ignore"):  # what is not finite is found in the loss
+        with np.errstate(all="ignore"):  # the loss shows whether all is finite
             loss = model.loss(*text.sample_batch(batch_size, model.config.seq_len, rng))
             if not math.isfinite(loss.item()):
                 raise NonFiniteError(f"the loss became {loss.item()} at step {checkpoint.step + 1}. Lower --lr.")
