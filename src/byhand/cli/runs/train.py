@@ -41,7 +41,7 @@ from byhand.train import Trainer, require_same_text, training
 CORPUS = "corpus.bin"
 LARGE = 1 << 28
 OF_A_LENGTH = {"steps", "eval_interval", "save_interval"}  # a preset's fit its own number of steps
-OF_A_MACHINE = ("runtime", "threads", "dtype")  # a resumed run may change these: a machine may lack what another had
+OF_A_MACHINE = ("runtime", "threads", "dtype")  # a resumed run may change these: machines differ
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def main(arguments: list[str]) -> int:
 def _start(options: Options, given: Collection[str]) -> int:
     config, promise = options.train, None
     if options.out:
-        run_folder.require_free(options.out)  # what cannot work is refused before anything is read or written
+        run_folder.require_free(options.out)  # refuse before anything is read or written
     require_room(config, to_train(config))
     text = open_text(config.data.data)
     whole = corpus_of(text)
@@ -118,7 +118,7 @@ def _resume(run: Path, given: Given[Options]) -> int:
         raise CheckpointError(f"{run} is one checkpoint of a run. Use --resume {shlex.quote(str(above))}.")
     if not run_folder.checkpoints(run):
         raise run_folder.without_checkpoint(run)
-    if not run_folder.is_run(run):  # nothing is written into a folder that is somebody's own
+    if not run_folder.is_run(run):  # write nothing into a folder that byhand did not make
         checkpoint.load(run)
     with locked(run) as place:
         start = checkpoint.load(run)
@@ -139,7 +139,7 @@ def _resume(run: Path, given: Given[Options]) -> int:
 
 
 def _text_of(start: checkpoint.Checkpoint, run: Path, moved: str | None) -> Path:
-    """Return the file of a run's text; a run that was saved through the Python API may not say which."""
+    """Return the file of a run's text; a run saved through the Python API may not name one."""
     if moved is not None:
         if not moved:
             raise DataError("--data names no file. Say where the run's text is, or leave it out.")
@@ -180,12 +180,13 @@ def _train(
             metrics.append(run, progress)
             display.show(progress)
             place.require_in_place()  # the step is saved next
-            _require_in_place(text)
+            if isinstance(text.content, TextFile):
+                text.content.require_in_place()
             if stop.signal:
                 trainer.save(run)
                 break
-    again = shlex.join(["byhand", "train", "--resume", str(run)])
     if trainer.step < config.steps:
+        again = shlex.join(["byhand", "train", "--resume", str(run)])
         print(f"stopped at step {trainer.step} of {config.steps}, saved. Go on with: {shown(again)}")
         return stop.exit_code
     if progress and progress.val_loss is not None:
@@ -216,13 +217,13 @@ def _say_what_begins(trainer: Trainer, text: Text, corpus: Corpus, run: Path) ->
 
 
 def _runtime(trainer: Trainer) -> str:
-    """Say in a line which runtime computes, and how or why not a faster one."""
+    """Return a line with the runtime, and how it computes or why no faster one does."""
     choice = trainer.choice
     return f"runtime {choice.runtime.name}: {choice.why or trainer.session.description}"
 
 
 def _stored(text: Text, run: Path) -> Text:
-    """Give a text that exists only in memory a file in the run folder, so that a resumed run reads the same bytes."""
+    """Write a text that exists only in memory into the run folder, so that a resumed run reads the same bytes."""
     if isinstance(text.content, TextFile):
         return text
     path = run / CORPUS
@@ -237,7 +238,7 @@ def _stored(text: Text, run: Path) -> Text:
 
 @contextmanager
 def _saving(trainer: Trainer, place: HeldRun) -> Iterator[None]:
-    """Save the last step before a text that changed ends the run: no byte of the changed text was trained on."""
+    """Save the last step before a changed text ends the run: no byte of the changed text was used."""
     begun = trainer.step
     try:
         yield
@@ -249,14 +250,8 @@ def _saving(trainer: Trainer, place: HeldRun) -> Iterator[None]:
         raise DataError(f"{error} Saved at step {trainer.step}.") from None
 
 
-def _require_in_place(text: Text) -> None:
-    """Raise DataError if the file that training reads is no longer the one that it began with, or is gone."""
-    if isinstance(text.content, TextFile):
-        text.content.require_in_place()
-
-
 def _identity(text: Text, run: Path) -> dict[str, Any]:
-    """Return what a checkpoint remembers of its text: where it is, how long, and its hash."""
+    """Return the record of a text that checkpoints keep: path, length and hash."""
     if len(text.content) > LARGE:
         say(f"reading {shown(text.name, 200)} once for its SHA-256 ({len(text.content) / 1e9:.1f} GB)")
     inside = text.path == run.resolve() / CORPUS
