@@ -1,7 +1,7 @@
 """The errors a person can act on: one line that says what is wrong, where, and what to do.
 
 The command line prints the message of any `ByhandError` after `error:` and exits with 2; everything else is a defect
-of ours, which `cli/guard.py` turns into a line that asks for a report.
+of ours, which `cli/terminal/guard.py` turns into a line that asks for a report.
 """
 
 import os
