@@ -178,7 +178,10 @@ def test_the_toy_trains_as_the_tape_does(registered):
 def test_without_the_registration_the_name_is_unknown(folder):
     done = byhand("train", *TINY, "--runtime", "toy", "--data", "text.txt", "--out", "run", cwd=folder)
     assert done.returncode == 2
-    assert error_line(done) == "error: runtime is 'toy'. Use one of auto, loops, numpy."
+    said = "error: invalid choice 'toy' for argument '--runtime'. Expected one of ('auto', 'loops', 'numpy')."
+    assert error_line(done).startswith(said)
+    with pytest.raises(ConfigError, match=r"^runtime is 'toy'. Use one of auto, loops, numpy\.$"):
+        trainer("toy")
     assert not (folder / "run").exists()
 
 

@@ -1,4 +1,4 @@
-"""`byhand COMMAND ...`: finds the command's file, runs it, and turns what went wrong into one line.
+"""`byhand COMMAND ...`: find the command's file, run it, and turn an error into one line.
 
 Exit codes: 0 done; 1 a question answered with no; 2 bad input; 70 a defect of byhand; 130 interrupted. Nothing heavy
 is imported here, so that `byhand --help` answers at once.
@@ -17,10 +17,10 @@ from byhand.cli.terminal.say import say_what_is_logged
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import ByhandError
 
-NARROWEST = 20  # columns: help is wrapped for ever in fewer than it indents by
+NARROWEST = 20  # columns: argument help never finishes wrapping in fewer than its indent
 LONGEST_NAME = 40  # characters that are compared with the commands' names
 
-COMMANDS = {  # the room of its file, and what it does
+COMMANDS = {  # by name: the folder of its file, and its line of help
     "train": ("runs", "Train a GPT on your own text, or resume a run."),
     "sample": ("runs", "Continue a prompt with a trained model."),
     "eval": ("runs", "Measure a model on a text: nats and bits per byte."),
@@ -66,7 +66,7 @@ def as_process(command: Callable[[list[str]], int], arguments: list[str], prog: 
 
 
 def _command(arguments: list[str]) -> int:
-    """Say what the program itself is asked for, or run the command that the first argument names."""
+    """Print the help or the version, or run the command that the first argument names."""
     if arguments[:1] == ["help"] and len(arguments) > 1:
         arguments = [arguments[1], "--help"]
     if not arguments or arguments[0] in ("-h", "--help", "help"):

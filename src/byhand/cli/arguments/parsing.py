@@ -15,7 +15,7 @@ import tyro
 
 from byhand.cli.arguments.settings import Setting, flag, overridden, settings
 from byhand.cli.terminal.shown import quoted, shown
-from byhand.errors import ByhandError, ConfigError
+from byhand.errors import ByhandError, ConfigError, DataError
 
 Options = TypeVar("Options")
 Written = dict[str, tuple[str, list[str]]]  # by a setting's name: its flag as it was written, and the words after it
@@ -23,10 +23,10 @@ Written = dict[str, tuple[str, list[str]]]  # by a setting's name: its flag as i
 MOST_ARGUMENTS = 1000
 MOST_CHARACTERS = 1 << 17  # of all arguments
 LONGEST_FLAG = 60  # characters of an unknown one that are compared with the known ones
-DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"  # what word processors make of - and --
+DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"  # word processors replace - and -- by these
 OPTION = re.compile(r"-h|--[A-Za-z][\w-]*(=.*)?", re.DOTALL)
 COMPLETION = re.compile("--tyro[-_](print|write)[-_]completion")
-SETTING = re.compile(r"(Use |Lower )?(?<![\w-])([a-z]\w*)")  # in words about one
+SETTING = re.compile(r"(Use |Lower )?(?<![\w-])([a-z]\w*)")  # in an error message
 SHELLS = ("bash", "zsh", "tcsh", "fish")
 
 ALIASES = {
@@ -78,10 +78,10 @@ def parse(options: type[Options], arguments: list[str], prog: str) -> Options:
 
 
 def read(options: type[Options], arguments: list[str], prog: str) -> Given[Options]:
-    """Return the settings that the arguments give; ByhandError in one line for what is no setting or no value.
+    """Return the settings that the arguments give; ByhandError in one line for an unknown flag or a bad value.
 
-    Flags are flat (`--d-model`, not `--model.d-model`), booleans come in pairs (`--causal`, `--no-causal`), and the
-    names that people know from elsewhere are accepted (`ALIASES`).
+    Flags are flat (`--d-model`, not `--model.d-model`), booleans come in pairs (`--causal`, `--no-causal`), and
+    other programs' names are accepted (`ALIASES`).
     """
     if len(arguments) <= MOST_ARGUMENTS and (length := sum(map(len, arguments))) > MOST_CHARACTERS:
         raise ByhandError(f"the arguments have {length:,} characters. Use at most {MOST_CHARACTERS:,}, or a file.")
@@ -105,6 +105,14 @@ def read(options: type[Options], arguments: list[str], prog: str) -> Given[Optio
     except ByhandError as error:
         raise ByhandError(f"{error} See {prog} --help.") from None
     return Given(options, prog, values, written, help_asked)
+
+
+def text_bytes(text: str, flag: str) -> bytes:
+    """Return an argument's bytes, also those that are not UTF-8."""
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:  # half a surrogate pair, which Windows allows
+        raise DataError(f"{flag} holds half a character. Write it out in full.") from None
 
 
 def _sorted(known: dict[str, Setting], arguments: list[str]) -> tuple[Written, list[str], bool]:

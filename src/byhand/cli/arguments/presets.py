@@ -81,7 +81,7 @@ def with_toml(config: Settings, path: Path) -> tuple[Settings, set[str]]:
 
 
 def _toml(path: Path) -> dict[str, Any]:
-    """Return what a TOML file says: values, and tables of values."""
+    """Return the values of a TOML file, and its tables of values."""
     try:
         values = parse_toml(read_regular(path, LARGEST))
     except OSError as error:
@@ -96,7 +96,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _require_single(path: Path, key: str, value: Any) -> None:
-    """Raise ConfigError for a table or a list where a value belongs, and for an integer that TOML does not have."""
+    """Raise ConfigError for a nested table, a list, or an integer of more than 64 bits."""
     if isinstance(value, (dict, list)):
         kind = "a table" if isinstance(value, dict) else "a list"
         raise ConfigError(

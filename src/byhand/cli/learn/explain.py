@@ -15,7 +15,7 @@ from byhand.book.explain.explainer import Explainer
 from byhand.book.explain.explanation import ExplainError
 from byhand.book.explain.text import text
 from byhand.book.words.language import Language
-from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.parsing import parse, text_bytes
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import DataError, NonFiniteError
@@ -114,11 +114,11 @@ def read_prompt(
     prompt: str, targets: str | None, needs_loss: bool, tokenizer: Tokenizer = BYTES
 ) -> tuple[list[list[int]], list[list[int]] | None]:
     """Return tokens and targets (1, T): those of both texts, or the prompt's own next tokens."""
-    given, unit = tokenizer.encode(_bytes(prompt, "--prompt")), tokenizer.unit
+    given, unit = tokenizer.encode(text_bytes(prompt, "--prompt")), tokenizer.unit
     if not given:
         raise DataError(f"--prompt is empty. Give at least one {unit}.")
     if targets is not None:
-        wanted = tokenizer.encode(_bytes(targets, "--targets"))
+        wanted = tokenizer.encode(text_bytes(targets, "--targets"))
         if len(wanted) != len(given):
             raise DataError(f"--targets holds {len(wanted)} {unit}s and the prompt {len(given)}. Give one for each.")
         return [given], [wanted]
@@ -127,14 +127,6 @@ def read_prompt(
     if len(given) < 2:
         raise DataError(f"the loss needs a {unit} to predict. Use a --prompt of at least two {unit}s, or --targets.")
     return [given[:-1]], [given[1:]]
-
-
-def _bytes(text: str, flag: str) -> bytes:
-    """Return a text's bytes, also those that are no UTF-8 on a command line that allows them."""
-    try:
-        return text.encode(errors="surrogateescape")
-    except UnicodeEncodeError:  # half a surrogate pair, as Windows lets pass
-        raise DataError(f"{flag} holds half a character. Write it out in full.") from None
 
 
 def optimizer(loaded: Checkpoint) -> AdamW:
@@ -152,7 +144,7 @@ def optimizer(loaded: Checkpoint) -> AdamW:
 
 
 def _names(explainer: Explainer) -> str:
-    """List what can be explained, with shapes."""
+    """List all names that can be explained, with shapes."""
     trace = explainer.trace
     names = [*explainer.model.parameters(), *trace.made]
     width = max(map(len, names))

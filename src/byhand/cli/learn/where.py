@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _overview(lang: str) -> str:
-    """List everything as data flows, one line each: name, title, where."""
+    """List everything in the order of the data flow: name, title, location."""
     from byhand.book.finding.flow import groups
     from byhand.book.finding.index import listings
     from byhand.book.finding.landmarks import PLACES
@@ -126,12 +126,12 @@ def _answer(listing: Finding, lang: str) -> str:
 
 
 def _under(label: str, values: Iterable[str]) -> list[tuple[str, str]]:
-    """Return rows of which only the first is labelled."""
+    """Return rows; only the first has the label."""
     return [(label if i == 0 else "", value) for i, value in enumerate(values)]
 
 
 def _settings(listing: Finding, lang: str) -> str:
-    """Return the equation's settings, each with its symbol where that is another."""
+    """Return the equation's settings, with the symbols that differ from their names."""
     from byhand.book.words.plain_math import plain as written
 
     shown = []
@@ -142,12 +142,12 @@ def _settings(listing: Finding, lang: str) -> str:
 
 
 def _in_repository(pointer: str | None, lang: str) -> str:
-    """Mark a path that an installed package does not hold: it has no line."""
+    """Mark a path that an installed package lacks: it has no line number."""
     return f"{pointer} ({LABELS['repository'].said(lang)})" if pointer and ":" not in pointer else pointer or ""
 
 
 def _width(text: str) -> int:
-    """Return the columns that a terminal gives the text: two for a Chinese character."""
+    """Return the text's columns on a terminal: two for a Chinese character."""
     return sum(2 if "\u2e80" <= c <= "\u9fff" or "\uff00" <= c <= "\uff60" else 1 for c in text)
 
 

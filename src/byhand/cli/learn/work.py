@@ -16,8 +16,8 @@ from byhand.book.words.language import Language, Words, say
 from byhand.cli.arguments.parsing import parse
 from byhand.errors import ByhandError
 
-LONGEST, REST = 1000, 1 << 20  # characters of an answer; of what follows them on its line, which is passed over
-TRIES = 50  # for one number, then it is shown: answers may come from a pipe that never ends
+LONGEST, REST = 1000, 1 << 20  # characters read of an answer; then skipped of its line
+TRIES = 50  # for one number, then the quiz shows it: a pipe of answers may never end
 SAID = {
     "list": Words(
         "Worked examples (byhand work NAME; --quiz asks for each number):",
@@ -141,7 +141,7 @@ def _ask(number: Number, lang: str, score: Score) -> bool:
 
 
 def _read(prompt: str) -> str:
-    """Read a line; the prompt goes to standard output also where that is no terminal."""
+    """Read a line; print the prompt on standard output even if that is no terminal."""
     print(prompt, end="", flush=True)
     line = sys.stdin.readline(LONGEST)
     if not line:

@@ -1,4 +1,4 @@
-"""`byhand bench train|generate|scale|fusions`: how fast a step, or a token, is here, beside peers in the same run."""
+"""`byhand bench train|generate|scale|fusions`: the speed of a step or a token, with peers in the same run."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _generate(options: GenerateOptions) -> int:
 
 
 def _say_why(figures: dict[str, Any]) -> None:
-    """Say on standard error why ours is not the fastest runtime."""
+    """Report on standard error why ours is not the fastest runtime."""
     if figures["why"]:
         say(f"runtime {figures['runtime']}: {figures['why']}")
 

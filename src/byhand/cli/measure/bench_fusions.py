@@ -1,4 +1,4 @@
-"""`byhand bench fusions`: what each fusion of the loops runtime gives."""
+"""`byhand bench fusions`: the gain of each fusion of the loops runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`byhand bench scale`: how a step's cost grows with batch, layers and window, as a table and as a picture."""
+"""`byhand bench scale`: the growth of a step's cost with batch, layers and window, as a table and a picture."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
 
 AXES = {"batch": "batch B", "n_layers": "layers L", "seq_len": "window T"}
-GRAY = "#797979"  # as far from white as from a dark page's ground
+GRAY = "#797979"  # equal contrast on white and on a dark page
 COLOURS = ("#2f81c4", "#d4691e")
 
 
@@ -68,7 +68,7 @@ def _two(exponent: float) -> str:
 
 
 def unit(curve: Curve) -> str:
-    """Return what the curve's costs are measured in."""
+    """Return the unit of the curve's costs."""
     return "us" if curve.part == "a token" else "ms"
 
 

@@ -1,4 +1,4 @@
-"""`byhand doctor`: what this machine offers, and what the fast runtime makes of it."""
+"""`byhand doctor`: the machine's features, and how the fast runtime uses them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
 
 
 def found() -> dict[str, Any]:
-    """Return what there is, by name."""
+    """Return the machine's features, by name."""
     facts: dict[str, Any] = {
         "byhand": __version__,
         "python": platform.python_version(),

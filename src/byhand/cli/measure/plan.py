@@ -1,4 +1,4 @@
-"""`byhand plan`: a training step, or a token, as the list of calls that it becomes, and where its time goes."""
+"""`byhand plan`: a training step, or a token, as a list of timed kernel calls."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,6 +10,7 @@ from typing import Annotated, Literal
 import tyro
 
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import shown
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import open_text
@@ -43,12 +43,12 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand eval")
     loaded = checkpoint.load(options.run, moments=False)
     for warning in loaded.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        say(f"warning: {warning}")
     model = loaded.model()
     text = corpus_of(open_text(options.data), loaded.tokenizer)
     result = evaluate(model, text, options.stride, options.runtime)
     if result.why:
-        print(f"runtime {result.runtime}: {result.why}", file=sys.stderr)
+        say(f"runtime {result.runtime}: {result.why}")
     if options.json:
         print(json.dumps(asdict(result)))
     else:

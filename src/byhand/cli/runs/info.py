@@ -1,4 +1,4 @@
-"""`byhand info`: what a run holds."""
+"""`byhand info`: a run's model, settings, checkpoints and losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`byhand train --minutes M`: the run that fits the time, what to expect of it, and how far off that was."""
+"""`byhand train --minutes M`: choose a run that fits the time, and predict its loss."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from byhand.corpus.dataset import Corpus
 from byhand.errors import ConfigError
 from byhand.tokenizers.byte import ByteTokenizer
 
-PROBING, LONGEST_PROBE = 0.006, 2.0  # of the time, for each shape that is timed; seconds
+PROBING, LONGEST_PROBE = 0.006, 2.0  # share of the time for each shape that is timed; seconds
 LONGEST = 60 * 24 * 366  # minutes of a year
 ENDING = 0.15  # seconds that the interpreter takes before the clock starts and after the last line
 
 
 @dataclass(frozen=True)
 class Promise:
-    """What is said beforehand: seconds from the start of the command to its end, and the validation loss."""
+    """A prediction: seconds from the start of the command to its end, and the validation loss."""
 
     seconds: float
     loss: float
 
     def outcome(self, loss: float) -> str:
-        """Return how far off it was."""
+        """Return a line that compares it with the outcome."""
         took = elapsed()
         return (
             f"took {took:.1f} s of {self.seconds:.1f} ({took / self.seconds - 1:+.1%}); "
@@ -42,7 +42,7 @@ class Promise:
 
 
 def require_sense(minutes: float, given: Collection[str], resuming: bool) -> None:
-    """Raise ConfigError if there is no such time, or if the run's length is decided already."""
+    """Raise ConfigError for an impossible time, or if the number of steps is given already."""
     if not (minutes > 0 and math.isfinite(minutes)):
         raise ConfigError(f"--minutes is {minutes:g}, but must be a positive number. Use --minutes 5.")
     if minutes > LONGEST:
@@ -58,7 +58,7 @@ def require_sense(minutes: float, given: Collection[str], resuming: bool) -> Non
 
 
 def planned(base: TrainConfig, given: Collection[str], text: Corpus, minutes: float) -> tuple[TrainConfig, Promise]:
-    """Probe the machine; say what is chosen and expected; return the run and what was promised."""
+    """Probe the machine; report the choice and the prediction; return both."""
     budget = 60 * minutes
     if not isinstance(text.tokenizer, ByteTokenizer):
         raise ConfigError(
@@ -75,7 +75,7 @@ def planned(base: TrainConfig, given: Collection[str], text: Corpus, minutes: fl
 
 
 def _probed(base: TrainConfig, given: Collection[str], text: Corpus, budget: float) -> tuple[PlannedRun, Cost]:
-    """Time the best guess and the shape above it, until with these known the guess stays; return it and its cost."""
+    """Time the best shape and its larger neighbour until the choice is stable; return it and its cost."""
     train, val = text.split(base.data.val_fraction, 1)
     longest = 2 ** int(math.log2(max(2, min(len(train), len(val))) - 1))  # a window is one byte longer
     runs = candidates(base, given, longest)
@@ -94,7 +94,7 @@ def _probed(base: TrainConfig, given: Collection[str], text: Corpus, budget: flo
                 f"(the next time less, if they had to compile). Use more minutes, or a smaller shape."
             )
         best = runs.index(choice.candidate)
-        # Smaller shapes do not tell how well a larger one uses the machine; one that costs much to time is left out.
+        # Smaller shapes do not predict how well a larger one uses the machine; skip one that is slow to time.
         near = [i for i in (best, best + 1) if i < len(runs) and runs[i] not in measured]
         near = [i for i in near if i == best or LEAST_STEPS * cost(runs[i]).step < 2 * probing]
         if not near:
@@ -103,7 +103,7 @@ def _probed(base: TrainConfig, given: Collection[str], text: Corpus, budget: flo
 
 
 def _say(choice: PlannedRun, cost: Cost, expected: Range, seconds: float) -> None:
-    """Say what was measured, chosen and is expected, in three lines."""
+    """Report the measurement, the choice and the prediction, in three lines."""
     config, m = choice.config, choice.config.model
     end = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds - elapsed()))
     why = "; more would only learn so short a text by heart" if choice.text_ends else ""

@@ -1,4 +1,4 @@
-"""`byhand plot`: a run's loss in the terminal, and as PNG where matplotlib is installed."""
+"""`byhand plot`: a run's loss in the terminal, and as PNG if matplotlib is installed."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from byhand.runs import metrics
 
 LARGEST = 1e12  # of a step or a loss: a scale of larger ones shows nothing
 LARGEST_PNG = 1 << 24  # bytes; ours have some 50,000
-SOFTWARE = "byhand plot"  # what a PNG says that it was drawn by
-POINTS = 400  # more do not fit on a screen; each stands for the mean of its steps
+SOFTWARE = "byhand plot"  # the PNG's metadata
+POINTS = 400  # as a screen has room for; each is the mean of its steps
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
     curves = {name: points for name, points in curves.items() if points[0]}
     if not curves:
         raise CheckpointError(f"{name} has no {metrics.METRICS} with a loss that can be drawn. Train it anew.")
-    own = is_run(options.run)  # in another folder loss.png may be somebody's
+    own = is_run(options.run)  # in another folder loss.png may be a user's own
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # a flat curve divides by its height
         warnings.simplefilter("ignore")
         unit = metrics.unit(rows)
@@ -78,7 +78,7 @@ def main(arguments: list[str]) -> int:
 def _thin(rows: list[dict[str, Any]], key: str) -> tuple[list[float], list[float]]:
     """Return steps and values of a key, averaged in groups so that no more than POINTS are left.
 
-    What is no number, or too large to draw, is left out: a file may hold anything.
+    Skip values that are no numbers or too large to draw: a file may hold anything.
     """
     points = [(row["step"], row[key]) for row in rows if _drawable(row.get("step")) and _drawable(row.get(key))]
     size = max(1, -(-len(points) // POINTS))
@@ -96,7 +96,7 @@ def _terminal(curves: dict[str, tuple[list[float], list[float]]], title: str) ->
     return plot_to_string(
         ys=ys,
         xs=xs,
-        lines=["train" in name for name in curves],  # evaluations are few: points, which stay apart without colour
+        lines=["train" in name for name in curves],  # evaluations are few: draw points, distinct without colour
         character_set="ascii",
         force_ascii_characters=["+", "o"],
         width=width,
@@ -108,7 +108,7 @@ def _terminal(curves: dict[str, tuple[list[float], list[float]]], title: str) ->
 
 
 def _is_free(path: Path) -> bool:
-    """Return whether a picture may go here unasked: where nothing is, and over one that this command drew."""
+    """Return whether a default picture may be written here: no file exists, or this command drew it."""
     if not os.path.lexists(path):
         return True
     with suppress(OSError):
@@ -119,7 +119,7 @@ def _is_free(path: Path) -> bool:
 def _write_png(
     curves: dict[str, tuple[list[float], list[float]]], path: Path, run: str, unit: str, named: bool
 ) -> None:
-    """Write the PNG: to a file or device that was named as it is, else never through a link."""
+    """Write the PNG: directly to a named file or device; never through a link to the default path."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -147,7 +147,7 @@ def _write_png(
 
 
 def _open(path: str, flags: int) -> int:
-    """Open a file for writing; OSError if it is a FIFO that nobody reads, where opening would wait."""
+    """Open a file for writing; OSError for a FIFO without a reader, which would block."""
     try:
         descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
     except OSError as error:

@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 import numpy as np
 import tyro
 
-from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.parsing import parse, text_bytes
+from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import on_terminal
 from byhand.config import Weights
 from byhand.errors import ConfigError, DataError
@@ -21,7 +22,7 @@ from byhand.runtimes.registry import offered
 from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
 
-LONGEST = 1 << 24  # bytes of a prompt, of which the model sees its context's length
+LONGEST = 1 << 24  # bytes of a prompt; the model reads at most its context
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,9 @@ def main(arguments: list[str]) -> int:
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
     loaded = checkpoint.load(options.run, moments=False)
     for warning in loaded.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        say(f"warning: {warning}")
     model = loaded.model()
-    given = sys.stdin.buffer.read(LONGEST + 1) if options.prompt == "-" else _bytes(options.prompt)
+    given = sys.stdin.buffer.read(LONGEST + 1) if options.prompt == "-" else text_bytes(options.prompt, "--prompt")
     if len(given) > LONGEST:
         raise DataError(f"the prompt on standard input has more than {LONGEST:,} bytes. Use its end.")
     tokenizer = loaded.tokenizer
@@ -80,7 +81,7 @@ def main(arguments: list[str]) -> int:
         weights=options.weights,
     )
     if tokens.why:
-        print(f"runtime {tokens.runtime}: {tokens.why}", file=sys.stderr)
+        say(f"runtime {tokens.runtime}: {tokens.why}")
     if options.json:
         text = tokenizer.decode(tokens).decode(errors="replace")
         print(json.dumps({"prompt": given.decode(errors="replace"), "text": text}, ensure_ascii=False))
@@ -93,16 +94,8 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _bytes(prompt: str) -> bytes:
-    """Return a prompt's bytes, also those that are no UTF-8 on a command line that allows them."""
-    try:
-        return prompt.encode(errors="surrogateescape")
-    except UnicodeEncodeError:  # half a surrogate pair, as Windows lets pass
-        raise DataError("--prompt holds half a character. Write it out in full.") from None
-
-
 def printable(tokenizer: Tokenizer, vocab_size: int, ascii_only: bool) -> np.ndarray | None:
-    """Return which ids may be drawn: those with a text, with ascii_only one of printable ASCII, tab and newline.
+    """Return the ids that may be drawn: those with a text, with ascii_only of printable ASCII, tab and newline.
 
     None: all.
     """

@@ -11,13 +11,11 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from byhand.cli.arguments.parsing import Given, read
 from byhand.cli.arguments.presets import Settings, preset, with_toml
 from byhand.cli.runs.minutes import Promise, planned, require_sense
+from byhand.cli.runs.run_text import identity, stored, text_of
 from byhand.cli.terminal.interrupt import StopRequest
 from byhand.cli.terminal.progress import Display, duration
 from byhand.cli.terminal.say import say
@@ -28,7 +26,7 @@ from byhand.corpus.encoding import corpus_of
 from byhand.corpus.text_file import TextFile
 from byhand.corpus.texts import Text, on_disk, open_text
 from byhand.errors import CheckpointError, ConfigError, DataError, reason
-from byhand.files import run_folder, writing
+from byhand.files import run_folder
 from byhand.memory import require_room
 from byhand.runs import checkpoint, metrics
 from byhand.runs.lock import HeldRun, locked
@@ -38,10 +36,8 @@ from byhand.runtimes.provenance import resumed
 from byhand.tokenizers.byte import BYTES
 from byhand.train import Trainer, require_same_text, training
 
-CORPUS = "corpus.bin"
-LARGE = 1 << 28
 OF_A_LENGTH = {"steps", "eval_interval", "save_interval"}  # a preset's fit its own number of steps
-OF_A_MACHINE = ("runtime", "threads", "dtype")  # a resumed run may change these: a machine may lack what another had
+OF_A_MACHINE = ("runtime", "threads", "dtype")  # a resumed run may change these: machines differ
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,7 @@ def main(arguments: list[str]) -> int:
 def _start(options: Options, given: Collection[str]) -> int:
     config, promise = options.train, None
     if options.out:
-        run_folder.require_free(options.out)  # what cannot work is refused before anything is read or written
+        run_folder.require_free(options.out)  # refuse before anything is read or written
     require_room(config, to_train(config))
     text = open_text(config.data.data)
     whole = corpus_of(text)
@@ -103,7 +99,7 @@ def _start(options: Options, given: Collection[str]) -> int:
         run_folder.require_free(run)  # another process may have been faster
         checkpoint.require_way(run, range(run_folder.STEPS))
         metrics.keep_until(run, 0)
-        return _train(config, _stored(text, run), place, None, promise)
+        return _train(config, stored(text, run), place, None, promise)
 
 
 def _resume(run: Path, given: Given[Options]) -> int:
@@ -118,7 +114,7 @@ def _resume(run: Path, given: Given[Options]) -> int:
         raise CheckpointError(f"{run} is one checkpoint of a run. Use --resume {shlex.quote(str(above))}.")
     if not run_folder.checkpoints(run):
         raise run_folder.without_checkpoint(run)
-    if not run_folder.is_run(run):  # nothing is written into a folder that is somebody's own
+    if not run_folder.is_run(run):  # write nothing into a folder that byhand did not make
         checkpoint.load(run)
     with locked(run) as place:
         start = checkpoint.load(run)
@@ -133,21 +129,9 @@ def _resume(run: Path, given: Given[Options]) -> int:
             return 0
         checkpoint.require_way(run, range(start.step + 1, run_folder.STEPS))
         require_room(start.config, resumed(to_train(start.config), start.state.get("used")))
-        text = on_disk(_text_of(start, run, given.values.get("data")), start.config.data.data)
+        text = on_disk(text_of(start, run, given.values.get("data")), start.config.data.data)
         metrics.keep_until(run, start.step)
         return _train(start.config, text, place, start)
-
-
-def _text_of(start: checkpoint.Checkpoint, run: Path, moved: str | None) -> Path:
-    """Return the file of a run's text; a run that was saved through the Python API may not say which."""
-    if moved is not None:
-        if not moved:
-            raise DataError("--data names no file. Say where the run's text is, or leave it out.")
-        return Path(moved)
-    known = start.state["text"].get("path")
-    if not isinstance(known, str) or not known:
-        raise CheckpointError(f"{run} does not say which text it was trained on. Name it with --data FILE.")
-    return run / CORPUS if known == CORPUS else Path(known)
 
 
 def _train(
@@ -160,12 +144,12 @@ def _train(
     """Train to the end or to the first signal; save, and say how to go on."""
     run = place.run
     try:
-        identity = _identity(text, run)
+        record = identity(text, run)
         if start and "sha256" in start.state["text"]:
-            require_same_text(start, identity)
+            require_same_text(start, record)
         corpus = corpus_of(text, start.tokenizer if start else BYTES)
         train, val = corpus.split(config.data.val_fraction, config.model.seq_len)
-        trainer = Trainer(config, train, val, start, {"text": identity})
+        trainer = Trainer(config, train, val, start, {"text": record})
         _say_what_begins(trainer, text, corpus, run)
         chosen = trainer.choice
         trainer.prepare()  # before a signal waits for the end of a step, and before time is taken
@@ -180,12 +164,13 @@ def _train(
             metrics.append(run, progress)
             display.show(progress)
             place.require_in_place()  # the step is saved next
-            _require_in_place(text)
+            if isinstance(text.content, TextFile):
+                text.content.require_in_place()
             if stop.signal:
                 trainer.save(run)
                 break
-    again = shlex.join(["byhand", "train", "--resume", str(run)])
     if trainer.step < config.steps:
+        again = shlex.join(["byhand", "train", "--resume", str(run)])
         print(f"stopped at step {trainer.step} of {config.steps}, saved. Go on with: {shown(again)}")
         return stop.exit_code
     if progress and progress.val_loss is not None:
@@ -216,28 +201,14 @@ def _say_what_begins(trainer: Trainer, text: Text, corpus: Corpus, run: Path) ->
 
 
 def _runtime(trainer: Trainer) -> str:
-    """Say in a line which runtime computes, and how or why not a faster one."""
+    """Return a line with the runtime, and how it computes or why no faster one does."""
     choice = trainer.choice
     return f"runtime {choice.runtime.name}: {choice.why or trainer.session.description}"
 
 
-def _stored(text: Text, run: Path) -> Text:
-    """Give a text that exists only in memory a file in the run folder, so that a resumed run reads the same bytes."""
-    if isinstance(text.content, TextFile):
-        return text
-    path = run / CORPUS
-    try:
-        writing.replace(path, [np.ascontiguousarray(text.content).data])
-    except OSError as error:
-        raise DataError(
-            f"cannot write {error.filename}: {reason(error)}. Free some space, or choose another folder with --out."
-        ) from None
-    return on_disk(path, text.name)
-
-
 @contextmanager
 def _saving(trainer: Trainer, place: HeldRun) -> Iterator[None]:
-    """Save the last step before a text that changed ends the run: no byte of the changed text was trained on."""
+    """Save the last step before a changed text ends the run: no byte of the changed text was used."""
     begun = trainer.step
     try:
         yield
@@ -247,24 +218,6 @@ def _saving(trainer: Trainer, place: HeldRun) -> Iterator[None]:
         place.require_in_place()
         trainer.save(place.run)
         raise DataError(f"{error} Saved at step {trainer.step}.") from None
-
-
-def _require_in_place(text: Text) -> None:
-    """Raise DataError if the file that training reads is no longer the one that it began with, or is gone."""
-    if isinstance(text.content, TextFile):
-        text.content.require_in_place()
-
-
-def _identity(text: Text, run: Path) -> dict[str, Any]:
-    """Return what a checkpoint remembers of its text: where it is, how long, and its hash."""
-    if len(text.content) > LARGE:
-        say(f"reading {shown(text.name, 200)} once for its SHA-256 ({len(text.content) / 1e9:.1f} GB)")
-    inside = text.path == run.resolve() / CORPUS
-    return {
-        "path": CORPUS if inside else str(text.path),
-        "bytes": len(text.content),
-        "sha256": text.sha256,
-    }
 
 
 def _free_folder(parent: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What `train_gpt` does: load or start, train, save, check predictions, continue a prompt."""
+"""`train_gpt`: load or start, train, save, check predictions, continue a prompt."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _tokenizer(flags: Flags) -> Tokenizer:
 
 
 def _prompt(flags: Flags, tokenizer: Tokenizer, model: TinyGPT) -> list[int]:
-    """Return the prompt's ids, which the model must know."""
+    """Return the prompt's ids; DataError for one outside the model's vocabulary."""
     tokens = tokenizer.encode(flags.prompt or "")
     vocab_size = model.config.vocab_size
     if tokens and max(tokens) >= vocab_size:
@@ -115,7 +115,7 @@ def _prompt(flags: Flags, tokenizer: Tokenizer, model: TinyGPT) -> list[int]:
 
 
 def _allowed(flags: Flags, tokenizer: Tokenizer, model: TinyGPT) -> np.ndarray:
-    """Return booleans (V,): which ids have a text, and with --ascii-only one in plain ASCII."""
+    """Return booleans (V,): the ids that have a text, with --ascii-only a text of plain ASCII."""
     plain = {*range(32, 127), *KEPT}
     allowed = [
         i in tokenizer and (not flags.ascii_only or plain.issuperset(tokenizer.decode([i])))

@@ -1,4 +1,4 @@
-"""When the command began, for one that promised to end in time."""
+"""The time since the command began, for `train --minutes`."""
 
 import time
 
@@ -6,7 +6,7 @@ _begun = [time.monotonic()]
 
 
 def start() -> None:
-    """Count from now on: a command begins."""
+    """Start the clock."""
     _begun[0] = time.monotonic()
 
 

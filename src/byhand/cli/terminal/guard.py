@@ -1,4 +1,4 @@
-"""The last line of defence: whatever a command raises becomes one line and an exit code, never a traceback.
+"""The last line of defence: every exception of a command becomes one line and an exit code, never a traceback.
 
 A `ByhandError` says what the user can do, an OSError what the system refused. Anything else is a defect of byhand:
 the line says so and where, and asks for a report.
@@ -24,7 +24,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file
 
 
 def guarded(command: Callable[[], int], debug: bool = False, prog: str = "byhand") -> int:
-    """Return the command's exit code, or that of what it raised, which is said in one line of standard error.
+    """Return the command's exit code, or that of its exception, which is reported in one line on standard error.
 
     With `debug` the traceback is shown before that line.
     """
@@ -43,9 +43,9 @@ def guarded(command: Callable[[], int], debug: bool = False, prog: str = "byhand
 
 
 def open_streams() -> None:
-    """Read and write UTF-8 whatever the locale says, so that Chinese and sampled bytes never end a command.
+    """Read and write UTF-8 in every locale, so that Chinese and sampled bytes never end a command.
 
-    A stream that was closed before the start reads as empty, or swallows what is written.
+    A stream that was closed before the start reads as empty and discards output.
     """
     sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115 (open for as long as the process)
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
@@ -57,7 +57,7 @@ def open_streams() -> None:
 
 
 def _failed(error: BaseException, debug: bool, prog: str) -> int:
-    """Say what a command raised, and return its exit code."""
+    """Report a command's exception, and return its exit code."""
     if debug:
         import traceback
 
@@ -82,7 +82,7 @@ def _failed(error: BaseException, debug: bool, prog: str) -> int:
 
 
 def _refused(error: OSError) -> str:
-    """Say what the system refused. What fails to write to an open file, such as standard output, names none."""
+    """Return a line for an OSError; one of a write to an open file, such as standard output, names no file."""
     why = one_line(reason(error))
     if error.filename is not None:
         name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
@@ -103,7 +103,7 @@ def _defect(error: BaseException, prog: str) -> str:
 
 
 def _places(trace: TracebackType | None) -> Iterator[str]:
-    """Yield `byhand/cli/main.py:12` for each frame of ours, the innermost first."""
+    """Yield `byhand/cli/main.py:12` for each of byhand's frames, the innermost first."""
     found: list[str] = []
     while trace:
         path = os.path.abspath(trace.tb_frame.f_code.co_filename)
@@ -121,7 +121,7 @@ def _code(stop: SystemExit) -> int:
 
 
 def _empty_streams() -> None:
-    """Point a stream that cannot take what is left in its buffer at nothing, so that Python's exit stays quiet."""
+    """Redirect a stream that cannot be flushed to the null device, so that Python's exit stays quiet."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

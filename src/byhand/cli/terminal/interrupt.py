@@ -45,13 +45,13 @@ class StopRequest:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(-1)
-        self._send.close()  # which ends the thread
+        self._send.close()  # ends the thread
         self._thread.join()
         self._received.close()
 
     @property
     def exit_code(self) -> int:
-        """What the shell expects of a process that a signal ended: 128 + its number."""
+        """The exit code of a process that a signal ended: 128 + its number."""
         return 128 + (self.signal or 0)
 
     def _listen(self) -> None:

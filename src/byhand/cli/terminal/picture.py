@@ -1,4 +1,4 @@
-"""Pictures by matplotlib: where one may be written, and titles in fonts that have their characters."""
+"""Pictures by matplotlib: checks of their path, and titles in fonts that have their characters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from byhand.cli.terminal.shown import shown
 from byhand.errors import ConfigError, reason
 
 LONGEST = 90  # characters that a title has room for
-CJK = (  # fonts with Chinese characters, as systems name them; whichever is installed
+CJK = (  # fonts with Chinese characters, as the systems name them
     "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "WenQuanYi Micro Hei",
     "WenQuanYi Zen Hei", "PingFang SC", "Hiragino Sans GB", "Heiti SC", "STHeiti", "Microsoft YaHei", "SimHei",
     "SimSun", "Arial Unicode MS", "Droid Sans Fallback",
@@ -31,12 +31,12 @@ def require_drawing(path: Path, example: str) -> None:
 
 
 def unwritten(path: Path, error: OSError) -> ConfigError:
-    """Return what to raise when a picture cannot be written."""
+    """Return the error for a picture that cannot be written."""
     return ConfigError(f"cannot write {shown(path, 200)}: {reason(error)}. Choose another path.")
 
 
 def title(text: str) -> tuple[str, list[str]]:
-    r"""Return a title and the fonts that it needs; what no font here has is written as `\u4e2d`."""
+    r"""Return a title and the fonts it needs; a character that no font has becomes `\u4e2d`."""
     from matplotlib import font_manager
 
     text = shown(text, LONGEST)

@@ -1,4 +1,4 @@
-"""How training looks while it runs: one live line on a terminal, plain lines in a pipe or a log."""
+"""Training's progress: one live line on a terminal, plain lines in a pipe or a log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import suppress
 from byhand.cli.terminal.say import say
 from byhand.train import Progress
 
-PLAIN_LINES = 20  # in a whole run, besides those of evaluations
+PLAIN_LINES = 20  # in a whole run, not counting evaluations
 
 
 class Display:
@@ -40,7 +40,7 @@ class Display:
                 self._live.stop()
 
     def show(self, progress: Progress) -> None:
-        """Update the live line, or print a plain one where it is due; evaluations always leave a line."""
+        """Update the live line, or print a plain line now and then; an evaluation always leaves a line."""
         self._rates.append(progress.tokens_per_second)
         if progress.val_loss is not None:
             self._val = progress.val_loss

@@ -1,4 +1,4 @@
-"""Words to standard error that never end a run."""
+"""Messages on standard error that never end a run."""
 
 import logging
 import sys
@@ -6,20 +6,20 @@ from contextlib import suppress
 
 
 def say(line: str) -> None:
-    """Print to standard error; if nobody listens any more (a closed pipe, a full disk), go on in silence."""
+    """Print to standard error; ignore a closed pipe or a full disk."""
     with suppress(OSError, RuntimeError):  # RuntimeError: a signal came while another line was being written
         print(line, file=sys.stderr, flush=True)
 
 
 class _ToStandardError(logging.Handler):
-    """Says what the library logs: a line each, with `warning: ` before those that are one."""
+    """Prints each record of the library's log on a line; warnings begin with `warning: `."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say(f"{'warning: ' if record.levelno >= logging.WARNING else ''}{record.getMessage()}")
 
 
 def say_what_is_logged() -> None:
-    """Show the library's own words about long work and what it passed over, once."""
+    """Print the library's log on standard error: long work, skipped files."""
     logger = logging.getLogger("byhand")
     if not any(isinstance(handler, _ToStandardError) for handler in logger.handlers):
         logger.addHandler(_ToStandardError())

@@ -1,4 +1,4 @@
-"""Text that others wrote, as a terminal may show it: no control characters, and not too long."""
+"""Untrusted text for a terminal: no control characters, bounded length."""
 
 import re
 import unicodedata
@@ -8,7 +8,7 @@ _HIDDEN = frozenset(["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"])  # controls, dir
 
 
 def shown(text: object, most: int = MOST) -> str:
-    r"""Return text on one line: what would steer a terminal is written as `\x1b`, and a long middle becomes `…`."""
+    r"""Return text on one line: control characters become escapes such as `\x1b`, a long middle becomes `…`."""
     written = str(text)
     if len(written) > most:
         half = (most - 1) // 2
@@ -19,7 +19,7 @@ def shown(text: object, most: int = MOST) -> str:
 
 
 def on_terminal(text: str) -> str:
-    """Return text with its lines and tabs, and everything else that would steer a terminal as `shown` writes it."""
+    """Return text with its line ends and tabs; other control characters become escapes as in `shown`."""
     return "".join(c if c in "\n\t" else _visible(c) for c in text)
 
 

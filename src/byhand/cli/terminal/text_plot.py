@@ -1,4 +1,4 @@
-"""uniplot without Numba, with which it would compile a loop: seconds, and a folder that one may write to."""
+"""uniplot without Numba, which would spend seconds on a compilation and need a writable cache folder."""
 
 import sys
 

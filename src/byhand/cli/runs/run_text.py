@@ -1,0 +1,57 @@
+"""The text of a run: its file, and the record of it that checkpoints keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byhand.cli.terminal.say import say
+from byhand.cli.terminal.shown import shown
+from byhand.corpus.text_file import TextFile
+from byhand.corpus.texts import Text, on_disk
+from byhand.errors import CheckpointError, DataError, reason
+from byhand.files import writing
+from byhand.runs.checkpoint import Checkpoint
+
+CORPUS = "corpus.bin"
+LARGE = 1 << 28  # bytes that take long to hash
+
+
+def stored(text: Text, run: Path) -> Text:
+    """Write a text that exists only in memory into the run folder, so that a resumed run reads the same bytes."""
+    if isinstance(text.content, TextFile):
+        return text
+    path = run / CORPUS
+    try:
+        writing.replace(path, [np.ascontiguousarray(text.content).data])
+    except OSError as error:
+        raise DataError(
+            f"cannot write {error.filename}: {reason(error)}. Free some space, or choose another folder with --out."
+        ) from None
+    return on_disk(path, text.name)
+
+
+def text_of(start: Checkpoint, run: Path, moved: str | None) -> Path:
+    """Return the file of a run's text; a run saved through the Python API may not name one."""
+    if moved is not None:
+        if not moved:
+            raise DataError("--data names no file. Say where the run's text is, or leave it out.")
+        return Path(moved)
+    known = start.state["text"].get("path")
+    if not isinstance(known, str) or not known:
+        raise CheckpointError(f"{run} does not say which text it was trained on. Name it with --data FILE.")
+    return run / CORPUS if known == CORPUS else Path(known)
+
+
+def identity(text: Text, run: Path) -> dict[str, Any]:
+    """Return the record of a text that checkpoints keep: path, length and hash."""
+    if len(text.content) > LARGE:
+        say(f"reading {shown(text.name, 200)} once for its SHA-256 ({len(text.content) / 1e9:.1f} GB)")
+    inside = text.path == run.resolve() / CORPUS
+    return {
+        "path": CORPUS if inside else str(text.path),
+        "bytes": len(text.content),
+        "sha256": text.sha256,
+    }
