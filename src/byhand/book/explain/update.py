@@ -12,7 +12,7 @@ from byhand.book.numbers import arithmetic
 from byhand.engine import Tensor
 from byhand.engine.arrays import namespace
 from byhand.engine.terms import Index, Term, number, product, ratio
-from byhand.equations import adamw
+from byhand.equations.adamw import adamw
 from byhand.optim import AdamW
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Application
