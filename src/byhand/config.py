@@ -200,10 +200,14 @@ class TrainConfig:
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-    """Return the settings as nested plain values, ready for JSON."""
+    """Return the settings as nested plain values, ready for JSON.
+
+    A field with the metadata {"later": True} is left out at its default: files from before it keep their bytes.
+    """
     return {
         f.name: to_dict(value) if hasattr(value := getattr(config, f.name), "__dataclass_fields__") else value
         for f in fields(config)
+        if not (f.metadata.get("later") and getattr(config, f.name) == f.default)
     }
 
 
