@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -14,6 +14,15 @@ from byhand.model import parameter_shapes
 VOCAB_SIZE, SEQ_LEN, WIDTH, LAYERS = 7, 5, 4, 2
 STEPS = 10
 ADAMW: dict[str, Any] = {"lr": 0.02, "betas": (0.9, 0.99), "eps": 1e-8, "weight_decay": 0.1}
+
+
+def each_choice(**settings: Any) -> list[dict[str, Any]]:
+    """Return the settings with each choice that the config offers in place of a default, one at a time."""
+    found = []
+    for name, hint in get_type_hints(ModelConfig).items():
+        options = get_args(hint) if get_origin(hint) is Literal else (False, True) if hint is bool else ()
+        found += [{**settings, name: option} for option in options if option != getattr(ModelConfig(), name)]
+    return found
 
 
 def every_setting() -> list[ModelConfig]:

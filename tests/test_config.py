@@ -94,6 +94,18 @@ def test_a_config_survives_json():
     assert from_dict(ModelConfig, values["model"]) == CONFIG.model
 
 
+def test_a_later_setting_is_written_only_when_it_is_not_the_default():
+    @dataclasses.dataclass(frozen=True)
+    class Grown:
+        width: int = 4
+        shape: str = dataclasses.field(default="round", metadata={"later": True})
+
+    assert to_dict(Grown()) == {"width": 4}
+    assert to_dict(Grown(shape="flat")) == {"width": 4, "shape": "flat"}
+    for config in (Grown(), Grown(shape="flat")):
+        assert from_dict(Grown, to_dict(config)) == config
+
+
 def test_missing_keys_take_the_default():
     assert from_dict(TrainConfig, {"steps": 3, "model": {"d_model": 8}}) == TrainConfig(
         steps=3, model=ModelConfig(d_model=8)

@@ -1,7 +1,7 @@
 """Every setting, in frozen dataclasses that check themselves on construction.
 
 Fields are the flags of `byhand train` (`d_model` is `--d-model`) and the keys of a TOML file. The string below a
-field is its help text.
+field is its help text; the pages show the one below that, if any, in Chinese.
 """
 
 from __future__ import annotations
@@ -34,28 +34,40 @@ class ModelConfig:
 
     vocab_size: int = 256
     """V: number of tokens in the vocabulary (256 for bytes)."""
+    """V：词表中的词元数（字节级为 256）"""
     seq_len: int = 64
     """T: longest context, in tokens."""
+    """T：最长上下文，以词元计"""
     d_model: int = 64
     """C: width of the residual stream."""
+    """C：残差流的宽度"""
     n_layers: int = 1
     """L: number of blocks."""
+    """L：块数"""
     n_heads: int = 1
     """H: attention heads; must divide d_model."""
+    """H：注意力头数，必须整除 d_model"""
     d_ff: int | None = None
     """F: width of the MLP; 4 d_model if not given."""
+    """F：前馈网络的宽度；不给则为 4 d_model"""
     norm_position: Literal["pre", "post"] = "pre"
     """pre: x + f(LN(x)), with a final LN. post: LN(x + f(x)), without."""
+    """pre：x + f(LN(x))，最后再加一个 LN。post：LN(x + f(x))，没有最后的 LN"""
     norm_affine: bool = False
     """Give every LayerNorm a learned gain and bias."""
+    """每个层归一化是否带可学习的增益与偏置"""
     activation: Literal[with_role("activation")] = "gelu"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """Non-linearity of the MLP."""
+    """前馈网络的非线性"""
     causal: bool = True
     """Let positions attend only to themselves and earlier ones."""
+    """每个位置只能看自己和之前的位置"""
     lm_head_bias: bool = True
     """Give the LM head a bias."""
+    """语言模型头是否带偏置"""
     tied_embeddings: bool = False
     """Use the token embedding, transposed, as the LM head's weight."""
+    """语言模型头的权重用转置后的词元嵌入表"""
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -188,10 +200,14 @@ class TrainConfig:
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-    """Return the settings as nested plain values, ready for JSON."""
+    """Return the settings as nested plain values, ready for JSON.
+
+    A field with the metadata {"later": True} is left out at its default: files from before it keep their bytes.
+    """
     return {
         f.name: to_dict(value) if hasattr(value := getattr(config, f.name), "__dataclass_fields__") else value
         for f in fields(config)
+        if not (f.metadata.get("later") and getattr(config, f.name) == f.default)
     }
 
 

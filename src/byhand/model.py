@@ -13,7 +13,7 @@ from typing import Any
 from byhand import host
 from byhand.config import ModelConfig
 from byhand.engine import Tensor, scope
-from byhand.equations import cross_entropy
+from byhand.equations.cross_entropy import cross_entropy
 from byhand.errors import DataError, ShapeError
 from byhand.layers.attention import Cache
 from byhand.layers.block import Block

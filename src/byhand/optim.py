@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from byhand.config import OptimConfig
 from byhand.engine import Tensor
 from byhand.engine.arrays import namespace, require
-from byhand.equations import adamw
+from byhand.equations.adamw import adamw
 
 Arrays = Mapping[str, Any]  # by parameter name
 Updated = tuple[Any, Any, Any]  # a parameter, its first and its second moment

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+import byhand.book.entries  # noqa: F401 - fills the entries
+from byhand.book.practice.misconceptions import backward_mistakes, forward_mistakes
 from byhand.engine import Equation, Term, gradcheck, no_grad
+from byhand.engine.terms import Index
 from equations.strategies import LAYOUTS, Case
 
 PRECISION = {np.float64: 1e-12, np.float32: 1e-6}
@@ -98,6 +101,18 @@ def check_terms(equation: Equation, case: Case, sources: bool = True) -> None:
             named = {term.source for term in leaves(tree)} - {None}
             if sources and named and dtype is np.float64:  # a masked weight is made of nothing
                 assert_uses(equation, inputs, case.static, part, index, named, rng)
+
+
+def wrong_numbers(equation: Equation, case: Case, index: Index, d: Any = None) -> dict[str, float]:
+    """Return what typical mistakes make of an element of the result or, given its cotangent d, of d_x."""
+    inputs, static, name = case.inputs, case.static, equation.name
+    result, saved = equation.forward(*inputs, **static)
+    if d is None:
+        made = forward_mistakes(name, inputs, index, static, equation.terms(index, inputs, result, **static))
+    else:
+        term = equation.gradient_terms(saved, (d,), 0, index, **static)
+        made = backward_mistakes(name, inputs, d, 0, index, static, term)
+    return {mistake.en: mistake.value for mistake in made}
 
 
 def assert_uses(

@@ -6,6 +6,7 @@ from byhand.errors import ConfigError
 from byhand.interop.seed_program.parameters import initial_parameters
 from byhand.interop.seed_program.random import PIECE, XorShift64Star
 from interop import seed_from_facts as facts
+from model_cases import each_choice
 
 
 def test_first_draw_by_hand():
@@ -53,10 +54,7 @@ def test_initial_parameters_have_the_seeds_values_and_spread():
     assert ours["blocks.1.mlp.w_out"].std() == pytest.approx(48**-0.5, rel=0.1)
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [{"n_heads": 2}, {"norm_affine": True}, {"activation": "relu"}, {"tied_embeddings": True}, {"d_ff": 7}],
-)
+@pytest.mark.parametrize("setting", [{"n_heads": 2}, {"d_ff": 7}, *each_choice()], ids=str)
 def test_other_models_are_refused(setting):
     with pytest.raises(ConfigError, match="seed program"):
         initial_parameters(ModelConfig(d_model=8, **setting), 1)

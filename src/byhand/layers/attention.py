@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
-from byhand.equations import causal_self_attention
+from byhand.equations.causal_self_attention import causal_self_attention
 from byhand.layers.parameter import Parameter, Tree, residual_std, weight, zeros
 
 Extend = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # new keys and values -> all keys and values

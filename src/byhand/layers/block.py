@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
-from byhand.equations import residual
+from byhand.equations.residual import residual
 from byhand.layers.attention import Extend, SelfAttention
 from byhand.layers.mlp import MLP
 from byhand.layers.norm import Norm, norm_of

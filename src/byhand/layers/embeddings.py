@@ -7,7 +7,8 @@ from typing import Any
 
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
-from byhand.equations import add_positional, embedding
+from byhand.equations.add_positional import add_positional
+from byhand.equations.embedding import embedding
 from byhand.layers.parameter import Parameter, Tree, weight
 
 

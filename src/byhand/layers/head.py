@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
-from byhand.equations import linear, transpose
+from byhand.equations.linear import linear
+from byhand.equations.transpose import transpose
 from byhand.layers.parameter import Parameter, Tree, weight, zeros
 
 

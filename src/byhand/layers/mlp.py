@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from byhand.config import ModelConfig
 from byhand.engine import Tensor, registry, scope
-from byhand.equations import linear
+from byhand.equations.linear import linear
 from byhand.layers.parameter import Parameter, Tree, residual_std, weight, zeros
 
 

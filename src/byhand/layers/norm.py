@@ -7,7 +7,7 @@ from typing import Protocol
 
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
-from byhand.equations import layer_norm
+from byhand.equations.layer_norm import layer_norm
 from byhand.layers.parameter import Parameter, Tree, ones, zeros
 
 EPS = 1e-5

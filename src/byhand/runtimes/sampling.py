@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from byhand.engine import no_grad
-from byhand.equations import softmax, temperature, top_k, top_p
+from byhand.equations.softmax import softmax
+from byhand.equations.temperature import temperature
+from byhand.equations.top_k import top_k
+from byhand.equations.top_p import top_p
 from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 
 COLDEST = 1e-6  # below it, dividing by the temperature leaves nothing but the likeliest token in float32

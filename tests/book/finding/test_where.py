@@ -22,6 +22,7 @@ from byhand.book.words.glossary import CONCEPTS
 from byhand.engine import registry
 from byhand.errors import ByhandError
 from cli.process import function_calls
+from model_cases import each_choice
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -246,9 +247,6 @@ def test_kernel_pointers_open_the_functions_they_name():
             assert line_at(listings()[name].kernels[runtime]).startswith(f"def {function}("), name
 
 
-MODELS = [{}, {"activation": "relu"}, {"causal": False}, {"tied_embeddings": True, "norm_affine": True}]
-
-
 def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
     """For each equation of a group: the call for it that multiplies, else the first; the group's if it has none."""
     pytest.importorskip("numba", reason="Numba is not installed")
@@ -266,7 +264,7 @@ def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
             calls_of.setdefault(node.equation.name, set()).add(main.kernel)
 
     monkeypatch.setattr(fusion, "assign_operations", assign)
-    for settings in MODELS:
+    for settings in ({}, *each_choice()):
         model = TinyGPT(ModelConfig(seq_len=4, d_model=8, n_layers=1, n_heads=2, **settings))
         runtime = LoopsSession(model, AdamW(), 1, "tiles")
         made = {call.kernel for call in runtime.plan("train", (2, 4)).calls}

@@ -23,6 +23,7 @@ from byhand.runtimes.loops.run import decoding
 from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.decoding import ALONE, TOGETHER, LoopsDecoder
 from interrupts import at_every_point
+from model_cases import each_choice
 
 GREEDY = Sampling(temperature=0)
 
@@ -48,11 +49,10 @@ def replayed(gpt, prompt, count, sampling=GREEDY, threads=2, blas="auto"):
     [
         {},
         {"n_heads": 1},
-        {"norm_affine": True},
         {"norm_position": "post", "activation": "relu"},
-        {"norm_position": "post", "norm_affine": True},
         {"tied_embeddings": True, "lm_head_bias": False},
         {"d_ff": 7, "d_model": 18, "n_heads": 3},
+        *(chosen for chosen in (*each_choice(), *each_choice(norm_affine=True)) if "causal" not in chosen),
     ],
     ids=str,
 )

@@ -19,16 +19,15 @@ from byhand.runtimes.loops.kernels.loss import head_loss
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime
 from byhand.runtimes.loops.lowering.rules import rules_of, without
 from byhand.runtimes.loops.run.training import LoopsSession
+from model_cases import each_choice
 
 FAMILY = {
     "default": {},
     "one head": {"n_heads": 1},
-    "affine": {"norm_affine": True},
-    "post-norm": {"norm_position": "post"},
     "post-norm, affine, relu": {"norm_position": "post", "norm_affine": True, "activation": "relu"},
     "tied, no head bias": {"tied_embeddings": True, "lm_head_bias": False},
-    "tied with head bias": {"tied_embeddings": True},
     "not causal, narrow": {"causal": False, "d_ff": 5},
+    **{str(chosen): chosen for chosen in (*each_choice(), *each_choice(norm_affine=True))},
 }
 
 

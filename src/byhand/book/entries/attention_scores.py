@@ -3,7 +3,7 @@
 from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, first, nth, swapped
 from byhand.engine.terms import Term, function, number, product
-from byhand.equations import attention_scores
+from byhand.equations.attention_scores import attention_scores
 
 
 def _mixed_up(term: Term, at: Asked) -> Term | None:

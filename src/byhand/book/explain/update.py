@@ -13,7 +13,7 @@ from byhand.book.explain.value import check_index, explain_term, explain_value
 from byhand.book.numbers import arithmetic
 from byhand.engine import Tensor
 from byhand.engine.terms import Index, Term, number, product, ratio
-from byhand.equations import adamw
+from byhand.equations.adamw import adamw
 from byhand.optim import AdamW
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Application

@@ -21,7 +21,7 @@ from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine import Equation, Tensor
 from byhand.engine.terms import Index, Term
-from byhand.equations import adamw
+from byhand.equations.adamw import adamw
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Application
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 
 import numpy as np
 
@@ -49,11 +50,9 @@ def require_seed_model(config: ModelConfig) -> None:
     plain = ModelConfig(
         vocab_size=config.vocab_size, seq_len=config.seq_len, d_model=config.d_model, n_layers=config.n_layers
     )
-    for field in ("n_heads", "ff_width", "norm_position", "norm_affine", "activation", "causal", "lm_head_bias"):
-        value, only = getattr(config, field), getattr(plain, field)
+    for field in fields(config):
+        name = "ff_width" if field.name == "d_ff" else field.name
+        value, only = getattr(config, name), getattr(plain, name)
         if value != only:
-            raise ConfigError(
-                f"{field} is {value}, but the seed program knows only {only}. Keep byhand's own format."
-            )
-    if config.tied_embeddings:
-        raise ConfigError("tied_embeddings is True, but the seed program has two tables. Keep byhand's own format.")
+            has = "has two tables" if name == "tied_embeddings" else f"knows only {only}"
+            raise ConfigError(f"{name} is {value}, but the seed program {has}. Keep byhand's own format.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from byhand.engine import no_grad
-from byhand.equations import softmax, temperature
+from byhand.equations.softmax import softmax
+from byhand.equations.temperature import temperature
 from byhand.interop.seed_program.random import XorShift64Star
 
 TEXT = 0xABCDEF123456  # keeps the generator of text apart from the others

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from byhand.engine import no_grad
-from byhand.equations import cross_entropy
+from byhand.equations.cross_entropy import cross_entropy
 from byhand.errors import ConfigError, DataError
 from byhand.host import token_array
 from byhand.runtimes.protocol import Batch, KnownOutcome, Shape, State, state_of

@@ -9,7 +9,7 @@ from byhand.book.lessons.forward_steps import forward_step, given
 from byhand.book.lessons.lesson import Lesson, Step
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
-from byhand.equations import attention_scores
+from byhand.equations.attention_scores import attention_scores
 from byhand.tracing.trace import Trace
 
 SHAPE = (2, 2, 3, 2)  # B, H, T, D

@@ -6,7 +6,8 @@ from byhand.book.lessons.examples.single import both_ways, single
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
-from byhand.equations import cross_entropy, softmax
+from byhand.equations.cross_entropy import cross_entropy
+from byhand.equations.softmax import softmax
 
 
 def lesson(exact: bool) -> Lesson:

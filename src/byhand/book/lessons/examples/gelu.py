@@ -3,7 +3,7 @@
 from byhand.book.lessons.examples.single import both_ways, single
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.words.language import Words
-from byhand.equations import gelu
+from byhand.equations.gelu import gelu
 
 
 def lesson(exact: bool) -> Lesson:

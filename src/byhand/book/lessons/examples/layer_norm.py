@@ -3,7 +3,7 @@
 from byhand.book.lessons.examples.single import both_ways, single
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.words.language import Words
-from byhand.equations import layer_norm
+from byhand.equations.layer_norm import layer_norm
 from byhand.layers.norm import EPS
 
 

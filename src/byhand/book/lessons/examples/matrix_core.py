@@ -11,7 +11,15 @@ from byhand.book.lessons.lesson import Lesson, Step
 from byhand.book.numbers.rounding import settle_gradients
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
-from byhand.equations import add, attention_scores, cross_entropy, linear, matmul, mix, mul, reshape, softmax
+from byhand.equations.add import add
+from byhand.equations.attention_scores import attention_scores
+from byhand.equations.cross_entropy import cross_entropy
+from byhand.equations.linear import linear
+from byhand.equations.matmul import matmul
+from byhand.equations.mix import mix
+from byhand.equations.mul import mul
+from byhand.equations.reshape import reshape
+from byhand.equations.softmax import softmax
 from byhand.tracing.trace import Trace
 
 WEIGHTS = {"W_Q": [[1, 0], [0, 1]], "W_K": [[0, 1], [1, 0]], "W_V": [[1, 1], [0, 1]]}

@@ -14,7 +14,10 @@ from byhand.book.lessons.lesson import Lesson
 from byhand.book.numbers.rounding import settle_gradients
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
-from byhand.equations import cross_entropy, linear, matmul, softmax
+from byhand.equations.cross_entropy import cross_entropy
+from byhand.equations.linear import linear
+from byhand.equations.matmul import matmul
+from byhand.equations.softmax import softmax
 from byhand.tracing.trace import Trace
 
 

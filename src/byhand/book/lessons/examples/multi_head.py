@@ -6,7 +6,7 @@ from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Lesson, Number, Step, difference, written
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
-from byhand.equations import causal_self_attention
+from byhand.equations.causal_self_attention import causal_self_attention
 from byhand.tracing.trace import Trace
 
 INPUT = [[[1, 0, -1, 0], [0, 1, 1, 0], [1, 1, 0, -1]]]

@@ -9,7 +9,9 @@ from byhand.book.lessons.lesson import Lesson, Number, Step, number_text
 from byhand.book.practice.misconceptions import Mistake
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
-from byhand.equations import softmax, temperature, top_k
+from byhand.equations.softmax import softmax
+from byhand.equations.temperature import temperature
+from byhand.equations.top_k import top_k
 from byhand.tracing.trace import Trace
 
 LOGITS, TAU, K, UNIFORM = [2, 1, 0, -1], 2.0, 2, 0.7

@@ -14,7 +14,13 @@ from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine import Tensor, no_grad
 from byhand.engine.interpreter import Evaluate, interpreting
-from byhand.equations import attention_scores, causal_softmax, softmax, split_qkv, temperature, top_k, top_p
+from byhand.equations.attention_scores import attention_scores
+from byhand.equations.causal_softmax import causal_softmax
+from byhand.equations.softmax import softmax
+from byhand.equations.split_qkv import split_qkv
+from byhand.equations.temperature import temperature
+from byhand.equations.top_k import top_k
+from byhand.equations.top_p import top_p
 from byhand.model import TinyGPT
 from byhand.runtimes.tape.decoder import KVCache
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from byhand.book.finding import source
 from byhand.book.pages.blocks.markdown import block, decimals, inline, link_equation, table
-from byhand.book.words.chinese import CONFIG
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine.backward import applications

@@ -4,7 +4,9 @@ from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.numbers.worked import array
 from byhand.book.practice.sheets import Exercise, Picker
 from byhand.engine import Tensor
-from byhand.equations import attention_scores, causal_softmax, mix
+from byhand.equations.attention_scores import attention_scores
+from byhand.equations.causal_softmax import causal_softmax
+from byhand.equations.mix import mix
 from byhand.tracing.trace import Trace
 
 LARGEST = 6  # of a dot product: beyond, an exponential drowns the others

@@ -5,7 +5,8 @@ from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.numbers.worked import array
 from byhand.book.practice.sheets import Exercise, Picker
 from byhand.engine import Tensor
-from byhand.equations import linear, relu
+from byhand.equations.linear import linear
+from byhand.equations.relu import relu
 from byhand.tracing.trace import Trace
 
 

@@ -7,7 +7,8 @@ from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.numbers.worked import array
 from byhand.book.practice.sheets import Exercise, Picker
 from byhand.engine import Tensor
-from byhand.equations import cross_entropy, softmax
+from byhand.equations.cross_entropy import cross_entropy
+from byhand.equations.softmax import softmax
 from byhand.tracing.trace import Trace
 
 

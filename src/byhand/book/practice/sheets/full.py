@@ -15,19 +15,17 @@ from byhand.book.numbers.worked import array
 from byhand.book.practice.sheets import Exercise, Picker
 from byhand.book.words.language import Said, Words, say
 from byhand.engine import Tensor
-from byhand.equations import (
-    add_positional,
-    attention_scores,
-    causal_softmax,
-    cross_entropy,
-    embedding,
-    layer_norm,
-    linear,
-    merge_heads,
-    mix,
-    residual,
-    split_qkv,
-)
+from byhand.equations.add_positional import add_positional
+from byhand.equations.attention_scores import attention_scores
+from byhand.equations.causal_softmax import causal_softmax
+from byhand.equations.cross_entropy import cross_entropy
+from byhand.equations.embedding import embedding
+from byhand.equations.layer_norm import layer_norm
+from byhand.equations.linear import linear
+from byhand.equations.merge_heads import merge_heads
+from byhand.equations.mix import mix
+from byhand.equations.residual import residual
+from byhand.equations.split_qkv import split_qkv
 from byhand.tracing.trace import Trace
 
 SPREAD = 0.1  # at least, between the weights that the last token gives to the two

@@ -7,7 +7,7 @@ from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.numbers.worked import array
 from byhand.book.practice.sheets import Exercise, Picker
 from byhand.engine import Tensor
-from byhand.equations import layer_norm
+from byhand.equations.layer_norm import layer_norm
 from byhand.tracing.trace import Trace
 
 SPREADS = tuple(
