@@ -10,6 +10,7 @@ import pytest
 from byhand.book.finding import index, source
 from byhand.book.pages import filling as pages
 from byhand.book.pages.blocks.excerpts import located
+from byhand.book.words.language import PAGE
 from byhand.engine.equation import Composite, registry
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -36,6 +37,12 @@ def headings(page: Path) -> list[str]:
 
 def numbers(content: str) -> Counter[str]:
     return Counter(n.rstrip(".,") for n in NUMBER.findall(LINK.sub(r"\1", content)))
+
+
+def twin(page):
+    """Return the same page in the other language."""
+    own, other = (PAGE.zh, PAGE.en) if pages.language(page) == "zh" else (PAGE.en, PAGE.zh)
+    return page.with_name(page.name.removesuffix(own) + other)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -66,8 +73,8 @@ def test_no_equation_page_is_left_over():
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_a_page_exists_in_both_languages(page):
-    assert pages.twin(page).is_file()
-    assert f"]({pages.twin(page).name})" in text(page), "the page does not lead to the other language"
+    assert twin(page).is_file()
+    assert f"]({twin(page).name})" in text(page), "the page does not lead to the other language"
 
 
 def _wordless(latex):
@@ -77,15 +84,15 @@ def _wordless(latex):
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *ENGLISH], ids=name)
 def test_languages_agree(page):
-    twin = pages.twin(page)
-    assert headings(page) == headings(twin)
-    formulas = [Counter(_wordless(a or b) for a, b in MATH.findall(text(p))) for p in (page, twin)]
+    other = twin(page)
+    assert headings(page) == headings(other)
+    formulas = [Counter(_wordless(a or b) for a, b in MATH.findall(text(p))) for p in (page, other)]
     assert formulas[0] == formulas[1]
-    assert numbers(text(page)) == numbers(text(twin))
-    assert FENCE.findall(_wordless(text(page))) == FENCE.findall(_wordless(text(twin))), (
+    assert numbers(text(page)) == numbers(text(other))
+    assert FENCE.findall(_wordless(text(page))) == FENCE.findall(_wordless(text(other))), (
         "code and output are the same in both languages"
     )
-    blocks = [re.findall(r"<!-- generated: (.*) -->", text(p)) for p in (page, twin)]
+    blocks = [re.findall(r"<!-- generated: (.*) -->", text(p)) for p in (page, other)]
     assert blocks[0] == blocks[1]
 
 

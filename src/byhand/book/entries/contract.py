@@ -37,9 +37,9 @@ class Entry:
     mistakes           edits of the term of one element that readers make, `gradient_mistakes` on the way back,
                        `part_mistakes` of a labelled quotient inside a term
     concepts           terms of the glossary that the entry brings along
-    remark             (term, index) -> what else there is to say about a value
-    why_zero           (inputs, slot, index) -> why nothing of a gradient reaches an element of input number `slot`
-    order_of_sources   (inputs) -> the key by which (index, value) of what a value was made from is sorted
+    remark             (term, index) -> a note about a value
+    why_zero           (inputs, slot, index) -> why the gradient of an element of input number `slot` is zero
+    order_of_sources   (inputs) -> the key that sorts the (index, value) of a value's sources
     """
 
     stem: str

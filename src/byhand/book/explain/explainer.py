@@ -59,7 +59,7 @@ def explain(
 
 
 class Explainer:
-    """One forward pass of a model, and what lies behind it once it is asked for: gradients, and an update."""
+    """One forward pass of a model; computes its gradients and an update on first use."""
 
     def __init__(
         self,

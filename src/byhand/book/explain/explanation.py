@@ -75,7 +75,7 @@ class Explanation:
     sources     the elements it was made from, each explainable in turn
     children    their explanations, as deep as was asked
     difference  the central difference beside a gradient
-    note        what else there is to say, such as why it is zero
+    note        a remark, such as why it is zero
     cancels     whether the terms leave nothing but rounding
     """
 

@@ -1,4 +1,4 @@
-"""The book's groups of equations, in the order in which data flows; which equations they hold, the entries say."""
+"""The book's groups of equations in the order of data flow; each entry names its group."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from byhand.book.words.language import Words
 
 @dataclass(frozen=True)
 class EquationGroup(Words):
-    """A stretch of the way from bytes to a loss, and back to new weights."""
+    """A stage between bytes and a loss, or between a loss and new weights."""
 
     key: str
 

@@ -1,4 +1,4 @@
-"""What people look for besides equations: the code that wires, records, trains and stores, by its seed name too."""
+"""Places besides equations that readers search for: the code that wires, records, trains and stores."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Where code stands: `path:line` of any definition, read from the source itself and never typed by hand.
+"""Locations in the source: finds `path:line` of a definition by parsing, so that no line number is typed.
 
 Paths are relative to the repository in a checkout, and to the folder that holds the package in an installation.
 Nothing is imported to find a line: files are parsed, which is fast and works for code that needs a GPU to import.

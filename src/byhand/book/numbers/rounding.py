@@ -1,7 +1,7 @@
-"""What only rounding has left over is zero: sums that cancel exactly on paper come out as about 1e-17 in float64.
+"""Snaps rounding residue to zero: sums that cancel exactly on paper come out as about 1e-17 in float64.
 
-An element that is tiny beside the largest part of its own sum is made exactly 0 as soon as it is computed,
-so that everything after it is worked with that 0: the numbers that are shown are the numbers that are used.
+An element that is tiny relative to the largest part of its sum becomes 0 as soon as it is computed, and all later
+numbers use that 0: the numbers shown are the numbers used.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from byhand.tracing.gradients import Gradients, contributions
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Tracer
 
-SUSPECT = 1e-9  # larger elements are no rounding, whatever their parts
+SUSPECT = 1e-9  # larger elements are never rounding residue
 
 
 class SettledTracer(Tracer):
-    """Trace, with what rounding has left over of each equation's (first) result set to zero."""
+    """Traces, and snaps rounding residue in each equation's (first) result to zero."""
 
     def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
-        """Apply the equation, and settle its result before anything else reads it."""
+        """Apply the equation, and settle its result before another equation reads it."""
         result = super().apply(equation, inputs, static, name)
         tensor = result[0] if isinstance(result, tuple) else result
         data = tuple(t.data for t in inputs)
@@ -39,12 +39,12 @@ class SettledTracer(Tracer):
 
 
 def settled_trace(compute: Callable[[], Tensor]) -> Trace:
-    """Return the trace of a computation, with rounding settled on the way."""
+    """Return the trace of a computation, its rounding residue snapped to zero."""
     return Trace.of(compute, SettledTracer())
 
 
 def settled_backward(trace: Trace, d_result: Any = None) -> Gradients:
-    """Return the walk back with every element that only rounding has left over set to zero, from then on."""
+    """Return the walk back; rounding residue becomes zero before the gradient propagates further."""
 
     def settle(step: BackwardStep) -> tuple[Any, ...]:
         return tuple(

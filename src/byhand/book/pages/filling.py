@@ -40,12 +40,6 @@ def language(page: Path) -> str:
     return "zh" if page.name.endswith(PAGE.zh) else "en"
 
 
-def twin(page: Path) -> Path:
-    """Return the same page in the other language."""
-    own, other = (PAGE.zh, PAGE.en) if language(page) == "zh" else (PAGE.en, PAGE.zh)
-    return page.with_name(page.name.removesuffix(own) + other)
-
-
 def filled(page: Path) -> str:
     """Return the page's text with every block made anew; ByhandError for a block that is not known."""
 

@@ -13,6 +13,7 @@ from byhand.errors import ByhandError
 
 RELATIVE = 5e-3  # paper and pencil: three digits are enough
 ROUNDED = 5.1e-4  # or three decimals
+SIGNS = str.maketrans({"−": "-", "×": "*", "·": "*", "^": "**", "∞": "inf"})
 FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 
 
@@ -72,15 +73,7 @@ def narrow(text: str) -> str:
 
 def tidy(answer: str) -> str:
     """Turn what people write (−, ×, √2, ½, ln, ^, ∞, a comma for a point) into a closed form."""
-    text = (
-        narrow(answer)
-        .strip()
-        .replace("−", "-")
-        .replace("×", "*")
-        .replace("·", "*")
-        .replace("^", "**")
-        .replace("∞", "inf")
-    )
+    text = narrow(answer).strip().translate(SIGNS)
     text = re.sub(r"(?<=\d),(?=\d)", ".", text)
     text = re.sub(r"\bln\b", "log", text)
     text = re.sub(r"√\s*(\d+(?:\.\d+)?)", r"sqrt(\1)", text).replace("√", "sqrt")

@@ -32,14 +32,14 @@ class Words:
 
 @dataclass(frozen=True)
 class Note(Words):
-    """What else there is to say, such as why a gradient is zero: a code and its facts, and the words for people."""
+    """A remark, such as why a gradient is zero: a code and its facts for programs, and the words for people."""
 
     code: str = ""
     facts: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, words: Words, code: str) -> Note:
-        """Return a note of these words; one that has a code keeps it."""
+        """Return the words as a note; a note keeps its code."""
         return words if isinstance(words, Note) else cls(words.en, words.zh, code)
 
     def as_json(self) -> dict[str, Any]:
