@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import math
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -75,10 +74,10 @@ def config(page: Path, lang: str) -> str:
     tree = source.tree(source.PACKAGE / "config.py")
     body = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "ModelConfig").body
     rows = []
-    for field, words in pairwise(body):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(words, ast.Expr):
+    for field, *below in zip(body, body[1:], body[2:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
             name = field.target.id
-            meaning = Words(ast.literal_eval(words.value), CONFIG[name])
+            meaning = Words(*(ast.literal_eval(words.value) for words in below if isinstance(words, ast.Expr)))
             rows.append((f"`{name}`", f"`{getattr(ModelConfig(), name)}`", meaning))
     return table(Words("Field|Default|Meaning", "字段|默认值|含义"), rows, lang)
 
