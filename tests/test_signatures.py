@@ -7,11 +7,7 @@ from pathlib import Path
 SRC = Path(__file__).resolve().parents[1] / "src" / "byhand"
 MODULES = {path.relative_to(SRC): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SRC.rglob("*.py"))}
 MOST = 8  # positional parameters
-COMPILED = {
-    "kernel",
-    "compiled",
-    "intrinsic",
-}  # decorators of compiled loops, which take sizes and strides one by one
+COMPILED = {"kernel", "compiled", "instruction"}  # decorators of compiled loops, which take sizes and strides
 
 
 def last_names(expressions):
