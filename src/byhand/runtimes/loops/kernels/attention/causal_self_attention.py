@@ -27,7 +27,7 @@ from byhand.runtimes.loops.machine.views import address_of, vector
 F = np.float32
 PAIR = 2 * LANES  # keys in a tile of scores: three vectors would compute more of what is masked
 EVEN = max(LANES, ROWS)  # keys are padded to a multiple: tiles read and write whole vectors and rows
-QUERIES = 256  # in a block of the way back, whose cotangents of scores are kept
+QUERIES = 256  # in a block of the backward pass, which keeps their cotangents of scores
 
 
 @compiled
