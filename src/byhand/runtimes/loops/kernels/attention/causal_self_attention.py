@@ -125,11 +125,8 @@ def attention(memory, words, qkv, weights, out, batch, heads, steps, width, caus
     kept = (steps + ROWS - 1) // ROWS * ROWS * stride
     for b in range(batch):
         for h in range(heads):
-            q, p, o = (
-                qkv + b * steps * 3 * c + h * width,
-                weights + (b * heads + h) * kept,
-                out + b * steps * c + h * width,
-            )
+            q, o = qkv + b * steps * 3 * c + h * width, out + b * steps * c + h * width
+            p = weights + (b * heads + h) * kept
             attend_head(memory, words, base, q, 3 * c, p, stride, ROWS * stride, o, c, steps, width, c, causal, room)
 
 
