@@ -1,7 +1,7 @@
-"""The seam: what is asked of a runtime, and what a runtime answers.
+"""The interface of a runtime: requests, training sessions, decoders, listings.
 
-A runtime makes training sessions and decoders. Model and optimizer stay ordinary objects: whichever runtime has
-changed their arrays, they go by the same names, and another runtime can take over.
+Model and optimizer stay ordinary objects: every runtime updates the arrays under the same names, so another one can
+take over.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ Shape = tuple[int, int]  # (B, T)
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be computed and how: all that the choice of a runtime depends on, and all of its settings.
+    """The task and its settings: everything that the choice of a runtime depends on.
 
     runtime     a registered name, or "auto" for the fastest that can do it
     dtype       of arrays and arithmetic; bfloat16: float32, but linear layers multiply bfloat16
     threads     0: all cores
-    blas        what multiplies, for runtimes that have a choice: auto, tiles, mkl, scipy
-    weights     what generation reads
+    blas        matrix products, for runtimes that have a choice: auto, tiles, mkl, scipy
+    weights     type of the weights in generation
     cache       generation keeps keys and values
-    streams     texts that are generated side by side
-    operations  about how many; auto takes no runtime that takes longer to load than to compute them
+    streams     texts that are generated in parallel
+    operations  estimate; auto skips a runtime that takes longer to load than to compute them
     listed      the calls must be listed and timed one by one, as `byhand plan` does
     """
 
@@ -49,12 +49,12 @@ class Request:
 
 
 def to_train(config: TrainConfig) -> Request:
-    """Return what a training run asks for."""
+    """Return the request of a training run."""
     return Request("train", config.model, config.runtime, config.dtype, config.threads)
 
 
 class Outcome(Protocol):
-    """What a step computed; a runtime may wait for its device only when a number is read."""
+    """The result of a step; a runtime may wait for its device until a number is read."""
 
     @property
     def loss(self) -> float:
@@ -68,14 +68,14 @@ class Outcome(Protocol):
 
 
 class KnownOutcome(NamedTuple):
-    """An outcome that is known when the step ends."""
+    """An outcome that is complete when the step ends."""
 
     loss: float
     norm: float
 
 
 class State(NamedTuple):
-    """Arrays by parameter name, read-only; the next step may change what they show."""
+    """Arrays by parameter name, read-only; the next step may change their values."""
 
     parameters: dict[str, np.ndarray]
     m: dict[str, np.ndarray]
@@ -98,28 +98,28 @@ def _read_only(array: Any) -> np.ndarray:
 class TrainingSession(Protocol):
     """Steps and losses of one model and its optimizer.
 
-    Before it computes, a session takes over arrays that were exchanged in model or optimizer since the last time.
+    Before each computation a session takes over arrays that were replaced in model or optimizer.
     """
 
     @property
     def description(self) -> str:
-        """How it computes, in some words."""
+        """A short text on how it computes."""
         ...
 
     def provenance(self) -> dict[str, Any]:
-        """Return what computes: the runtime's name, threads, libraries. Checkpoints keep it."""
+        """Return the runtime's name, threads and libraries, as checkpoints keep them."""
         ...
 
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
-        """Do what is done once for micro-batches and for losses of these shapes, such as compiling."""
+        """Do the one-time work, such as compiling, for micro-batches and losses of these shapes."""
         ...
 
     def step(self, batches: Sequence[Batch], max_norm: float) -> Outcome:
         """Make one update from the mean gradient of micro-batches, clipped to max_norm (0: never).
 
-        Micro-batches may differ in rows and length: every token of the step counts the same. If loss or norm is not
-        finite nothing is updated. However it ends, also by an interrupt, optimizer.t counts the step exactly if all
-        parameters were updated.
+        Micro-batches may differ in rows and length; every token has the same weight. A loss or norm that is not
+        finite prevents the update. After any end, an interrupt included, optimizer.t has counted the step if and
+        only if all parameters were updated.
         """
         ...
 
@@ -148,16 +148,16 @@ class Decoder(Protocol):
         prompts  one of at least one id for each stream, all of one length
         allowed  booleans (V,): which ids may be drawn; None allows all
 
-        Raises NonFiniteError where the logits are not finite.
+        Raises NonFiniteError if logits are not finite.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Line:
-    """One call, or several of one kind: what it is, what it costs, and, after a timed run, how long it takes.
+    """One call, or several of one kind: its cost and, after a timed run, its time.
 
-    ms, gflops, gb_per_s, share (of the step) and peak_share (of one core's measured peak) are None before.
+    ms, gflops, gb_per_s, share (of the step) and peak_share (of one core's measured peak) are None without times.
     """
 
     kernel: str
@@ -175,7 +175,7 @@ class Line:
 
 
 class Listing(NamedTuple):
-    """What one thread runs: a line for each call, one for each kind of call, and where.
+    """The calls of one thread: a line for each call, and one for each kind of call.
 
     ms    of all calls, if they were timed
     peak  GFLOP/s that one core reaches on products
@@ -192,15 +192,15 @@ class Listing(NamedTuple):
 
 
 class Runtime(Protocol):
-    """A way to compute. Its description imports nothing heavy: what computes is imported when it is used."""
+    """A runtime's description. It imports nothing heavy; sessions and decoders load their modules on first use."""
 
     @property
     def name(self) -> str:
-        """What users call it."""
+        """The name that users give."""
         ...
 
     def obstacle(self, request: Request) -> str:
-        """Return in one line why it cannot do this, and what to do; "" if nothing is known to be in the way."""
+        """Return in one line why it cannot do this, and what to do; "" if it can, as far as is known."""
         ...
 
     def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:
@@ -223,5 +223,5 @@ class Runtime(Protocol):
         ...
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what `byhand doctor` says of it, by name."""
+        """Return the lines of `byhand doctor`, by name."""
         ...

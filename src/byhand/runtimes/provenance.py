@@ -1,4 +1,4 @@
-"""What computed a run so far, what computes it now, and how a resumed run stays as close to its bits as it can."""
+"""Provenance: the runtime and threads of a run, and how a resumed run keeps them and with them its bits."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from byhand.runtimes.registry import choose
 
 
 def resumed(request: Request, used: Any) -> Request:
-    """Return the request with which a run goes on that `used` computed so far (see `TrainingSession.provenance`).
+    """Return the request that continues a run of the provenance `used` (see `TrainingSession.provenance`).
 
-    If the number of threads was left open it stays what it was, if there are cores for it: then a resumed run has
-    the same bits. A checkpoint without `used` names the runtime that was used in place of the one asked for.
+    Unless threads are given, their number stays if this machine has the cores: then a resumed run has the same bits.
+    A checkpoint without `used` stores the runtime that computed, in place of the one asked for.
     """
     if not isinstance(used, dict):
         try:
@@ -30,7 +30,7 @@ def resumed(request: Request, used: Any) -> Request:
 
 
 def difference(before: Any, now: dict[str, Any]) -> str:
-    """Say in a line that a run goes on otherwise than it was computed so far; "" if it does not or nobody knows."""
+    """Return a line that says how provenance changed; "" if it did not change or is unknown."""
     if not isinstance(before, dict) or before == now:
         return ""
     return (

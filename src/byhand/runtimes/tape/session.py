@@ -16,7 +16,7 @@ from byhand.runtimes.protocol import Batch, KnownOutcome, Shape, State, state_of
 
 
 class TapeSession:
-    """Steps and losses with NumPy; see `TrainingSession`. What is not finite is returned, without a warning."""
+    """Steps and losses with NumPy; see `TrainingSession`. Returns numbers that are not finite without a warning."""
 
     description = "equation by equation"
 

@@ -1,9 +1,9 @@
-"""Outline: an array of which only shape and type are known, so that recording a graph computes nothing.
+"""Outline: shape and type of an array without its numbers, so that recording a graph computes nothing.
 
-Equations find their functions through the array, so the same forward halves run on outlines. What is common has a
-rule for its shape; any other function is called once on zeros. Functions of ordinary arrays alone compute as always:
-constants of a graph keep their numbers. Inside an equation nothing does, so that the mask of a long window takes no
-memory.
+Equations find their functions through the array, so the same forward halves run on outlines. Common functions have
+a rule for the shape; any other is called once on zeros. Functions of ordinary arrays alone still compute: constants
+of a graph keep their numbers. Inside an equation even `arange` gives an outline, so the mask of a long window takes
+no memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 
 class Outline:
-    """Shape and type of an array that is not there."""
+    """Shape and type of an array."""
 
     __array_ufunc__ = None  # so that an ordinary array leaves operators to the outline
 
@@ -127,7 +127,7 @@ class Functions:
 
 
 class InsideFunctions(Functions):
-    """The same inside an equation: numbers that are made of nothing are outlines too."""
+    """The same inside an equation: new arrays are outlines too."""
 
     def arange(self, *arguments: Any, **settings: Any) -> Outline:
         """Return the outline of a range."""

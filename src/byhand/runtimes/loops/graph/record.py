@@ -1,4 +1,4 @@
-"""Record: run the ordinary model code once and keep the applications, with who reads what."""
+"""Record: run the ordinary model code once and keep the applications, and the readers of every result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Graph:
         return self._uses[key(tensor)]
 
     def only(self, tensor: Tensor, *names: str) -> Node | None:
-        """Return the application of one of these equations that made the tensor, if nobody else reads the tensor."""
+        """Return the application of one of these equations that made the tensor, if the tensor has one reader."""
         node = tensor.node
         return node if node is not None and node.equation.name in names and self.uses(tensor) == 1 else None
 
@@ -52,7 +52,7 @@ class Graph:
 
 
 def key(tensor: Tensor) -> tuple[int, int]:
-    """Return what tells one array of the graph from another."""
+    """Return a key for an array of the graph."""
     return (id(tensor), -1) if tensor.node is None else (id(tensor.node), tensor.index)
 
 
@@ -75,7 +75,7 @@ class RecordedCache:
         return both
 
     def advance(self, n: int) -> None:
-        """Nothing to count: where a plan writes is decided when it runs."""
+        """Do nothing: a plan reads the position when it runs."""
 
     def holds(self, tensor: Tensor) -> bool:
         """Return whether the tensor stands for all keys or values of a layer."""
@@ -88,7 +88,7 @@ class RecordedCache:
 
 
 class RecordShapes(Record):
-    """Record, but compute nothing: in the place of what depends on parameters there are outlines."""
+    """Record without computing: results that depend on parameters are outlines."""
 
     def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
         """Record the application of the equation to arrays that are not there."""

@@ -1,6 +1,6 @@
 """Builder: the list of kernel calls that a graph becomes, on buffers that have no place yet.
 
-Rules (beside the kernels) read a group of applications and emit calls: the groups forward in the graph's order,
+Rules (in the kernels' files) read a group of applications and emit calls: the groups forward in the graph's order,
 then backward in reverse. A cotangent is written by the first of its uses and added to by the others; a parameter's
 lies in the gradient area, so that micro-batches and shared parameters add up in the same place.
 """
@@ -43,8 +43,8 @@ class Builder:
     array_constants: list[tuple[Buffer, Any]] = field(default_factory=list)
     caches: list[tuple[Buffer, Buffer]] = field(default_factory=list)  # keys and values of each layer
     bfloat16_weights: bool = False  # decoding multiplies with weights rounded to bfloat16
-    preparations: list[Call] = field(default_factory=list)  # calls that run once, before the plan ever does
-    trains: bool = False  # every forward call has a way back
+    preparations: list[Call] = field(default_factory=list)  # calls that run once, before the plan's first run
+    trains: bool = False  # the backward pass follows
 
     def __post_init__(self) -> None:
         self._names = {id(t): name for name, t in self.parameters.items()}
@@ -159,7 +159,7 @@ class Builder:
         self.calls.append(meet())
 
     def prepare(self, kernel: str, **operands: Operand) -> None:
-        """Append a call that runs once, before the plan ever does."""
+        """Append a call that runs once, before the plan's first run."""
         self.preparations.append(Call(kernel, None, 0, operands, buffers_of(operands)))
 
     def emit_python(self, node: Node, flops: int, buffers: list[Buffer], run: Callable[[Share], None]) -> None:
@@ -168,9 +168,9 @@ class Builder:
         self.calls.append(Call("reference", node, flops, {}, touched, run, shared=True))
 
     def operand(self, node: Node, buffer: Buffer, version: int = 0) -> Buffer:
-        """Return what products read in the buffer's place: itself, or its copy in bfloat16, made where nobody has.
+        """Return the operand of a product: the buffer, or its bfloat16 copy, created on first use.
 
-        Where the buffer's numbers change, `version` tells which are meant.
+        If the buffer's numbers change, `version` distinguishes the copies.
         """
         if self.inputs_of_products == "float32":
             return buffer
@@ -179,7 +179,7 @@ class Builder:
         return self._copies[id(buffer), version]
 
     def copy(self, buffer: Buffer, version: int = 0) -> Buffer | int:
-        """Return where the call that writes the buffer is to leave its copy for products too; 0: nowhere."""
+        """Return the buffer of the bfloat16 copy that the call which writes the buffer also writes; 0 for none."""
         if self.inputs_of_products == "float32":
             return 0
         made = Buffer(f"{buffer.name}:bfloat16", buffer.shape, "value", "bfloat16")

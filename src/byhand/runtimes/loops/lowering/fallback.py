@@ -39,7 +39,7 @@ def forward(builder: Builder, group: Group) -> None:
 def backward(builder: Builder, group: Group) -> None:
     """Run the vjp and add what it gives to the inputs' cotangents.
 
-    What the forward half saved may be views of inputs and results, so these stay in place until here.
+    The forward half may have saved views of inputs and results, so these stay in place until here.
     """
     (node,) = group.nodes
     d_results = [builder.cotangent(node, i) for i in range(len(node.results))]

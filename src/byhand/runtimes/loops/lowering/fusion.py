@@ -1,8 +1,8 @@
 """Fusion: split a recorded graph into groups by the rules, emit every group's calls, and count their operations.
 
-What no rule takes goes to the fallback. A call that multiplies matrices states its own operations. All others of the
-group's equations are divided among its other calls by the bytes that they touch: such loops take as long as their
-reading and writing.
+The fallback takes applications without a rule. A call that multiplies matrices states its own operations. All
+others of the group's equations are divided among its other calls by the bytes that they touch: such loops take as
+long as their reading and writing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls: one kernel call of a plan, and what it is handed: buffers, places inside them, numbers known late."""
+"""Calls: one kernel call of a plan and its operands: buffers, places inside them, numbers known late."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class At:
 
     @property
     def words(self) -> int:
-        """The same in float32 elements of memory."""
+        """The start in float32 elements of memory."""
         return self.start // 2 if self.buffer.dtype == "bfloat16" else self.start
 
 
@@ -106,13 +106,13 @@ Operand = Buffer | At | Late | int
 
 @dataclass(eq=False)
 class Call:
-    """One kernel call: its operands by the names of the kernel's arguments, and what it is there for.
+    """One kernel call: its operands by the names of the kernel's arguments, and its purpose.
 
     flops    operations
-    touched  bytes, where the call reads and writes less than its arrays hold
+    touched  bytes, if the call reads and writes less than its arrays hold
     run      a step in Python instead of a kernel: an equation's own forward or derivative
     shared   its operations are its part of what its group's equations compute (see `fusion`)
-    label    the equations that it computes, where they are more than the node's
+    label    the equations that it computes, if they are more than the node's
     """
 
     kernel: str
@@ -138,7 +138,7 @@ def buffers_of(operands: Mapping[str, Operand]) -> tuple[Buffer, ...]:
 
 
 def meet(shares: Operand = PARTS) -> Call:
-    """Return the call that waits for all threads: what they have written in parts is whole."""
+    """Return the barrier: after it, arrays that threads wrote in parts are complete."""
     return Call("barrier", None, 0, {"own": OWN_SIGNAL, "shares": shares})
 
 

@@ -1,6 +1,6 @@
 """Rules: which applications of equations become one group, by which kernels, and why it pays.
 
-A rule stands beside the kernels that it calls, and registers itself there.
+A rule stands in the file of the kernels that it calls.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Rule:
     kernel    the kernel that computes the last one
     stages    the plans that it serves: training and losses, filling the KV cache, decoding
     match     the applications of the group whose last one is this, or None; not needed for an equation alone
-    backward  the calls of the way back, for training
+    backward  the calls of the backward pass, for training
     reason    why it is faster; "" for the kernels of one equation alone
     part_of   the composite equation whose parts these are
     is_loss   it adds to the loss, so a plan of training may end in it

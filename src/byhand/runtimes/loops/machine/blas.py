@@ -1,7 +1,7 @@
-"""What multiplies: register tiles, or a BLAS: MKL where it is installed, else the one that SciPy brings; its threads.
+"""Matrix products: register tiles, or a BLAS (MKL if installed, else SciPy's), and the threads of the BLAS.
 
-Kernels call SGEMM by its address. Shares of the batch run side by side, so inside a share BLAS has one thread,
-except where there are fewer shares than cores (batch 1): there it brings its own, which register tiles do not have.
+Kernels call SGEMM by its address. Shares of the batch run in parallel, so BLAS has one thread for each. With fewer
+shares than cores (batch 1) it uses threads of its own; register tiles cannot.
 """
 
 # pyright: reportMissingImports=false
@@ -24,7 +24,7 @@ INTEL_THREADS, SEQUENTIAL = 0, 1  # MKL's threading layers
 
 @dataclass(frozen=True)
 class Blas:
-    """What multiplies matrices.
+    """A way to multiply matrices.
 
     library        its name
     sgemm          address of C = op(A) op(B) in float32
@@ -42,7 +42,7 @@ class Blas:
 
     @property
     def name(self) -> str:
-        """What to call it in front of users."""
+        """The name that users see."""
         return f"register tiles, with {self.library}" if self.tiles else self.library
 
 
@@ -70,7 +70,7 @@ def _library(name: str) -> Blas:
 
 
 def lacks_bfloat16(blas: Blas) -> str:
-    """Return what keeps products of bfloat16 from being fast here, as a line for the user; "" if nothing does."""
+    """Return a line that says why this machine has no fast products of bfloat16; "" if it has."""
     if not {"amx-bf16", "avx512bf16"} & set(cpu_features()):
         return "this processor has no products of bfloat16 (AMX or AVX512-BF16). Use --dtype float32."
     if not blas.gemm_bfloat16:

@@ -1,7 +1,7 @@
 """Building: machine code for the kernels that are asked for, read from disk, or made by compiling processes.
 
-What takes longer than a moment is logged: how many kernels, how far, how long it took. Interrupted, it ends the
-compiling processes at once and keeps what they had finished.
+The log says how many kernels compile, how many are done, and how long it took. An interrupt ends the compiling
+processes at once; finished kernels are kept.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def addresses_of(kernels: Iterable[str]) -> dict[str, int]:
 
 
 def _compiled(kernels: list[str]) -> dict[str, bytes]:
-    """Compile kernels, say how far it is, and keep what comes out for later starts."""
+    """Compile kernels, log the progress, and keep the object code for later starts."""
     estimate = EACH * len(kernels) / _processes_for(kernels)
     log.info("compiling %d kernels for this processor, once: about %.0f s if it is idle", len(kernels), estimate)
     begun = said = time.monotonic()
@@ -144,7 +144,7 @@ class Compiler:
         self._thread.start()
 
     def _started(self) -> subprocess.Popen[bytes]:
-        """Start the process without what could change its code: Numba's variables, and its file in a folder."""
+        """Start the process without Numba's variables and configuration file, which could change the code."""
         name, features = target()
         environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")} | {
             "BYHAND_COMPILING": "1",
@@ -192,7 +192,7 @@ class Compiler:
         return lines[-1] if lines else f"its process ended with code {code}"
 
     def close(self) -> None:
-        """Wait for the process and the thread, and let go of what they held."""
+        """Wait for the process and the thread, and close their streams."""
         self.process.wait()
         self._thread.join()
         for stream in (self.process.stdin, self.process.stdout, self._errors):

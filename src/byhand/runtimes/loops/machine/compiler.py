@@ -3,8 +3,8 @@
     python -m byhand.runtimes.loops.machine.compiler
 
 It reads kernels' names from standard input, a line each, and answers each with a line, the number of bytes or why it
-failed, and the bytes. A process of its own can be stopped at any moment, uses a core of its own, and leaves nothing
-behind in the process that trains: there, code that was just compiled is loaded as any later start loads it.
+failed, and the bytes. A separate process can be stopped at any moment, uses another core, and leaves nothing
+in the process that trains, which loads new code as any later start loads it.
 """
 
 # pyright: reportMissingImports=false, reportMissingModuleSource=false
@@ -39,7 +39,7 @@ ARRAYS = {
 }
 ENTRIES = ("walk", "_entry.<locals>.entry")  # qualified names of the functions that become ways in
 TILE = "register_tile"
-# What object code may ask of the process that loads it: the C library's mathematics and moves of memory.
+# Functions of the C library that object code may call: mathematics and moves of memory.
 OUTSIDE = {"exp", "log", "sqrt", "expf", "logf", "sqrtf", "floor", "floorf", "memset", "memcpy", "memmove"}
 
 

@@ -1,4 +1,4 @@
-"""Kernel: a compiled loop that a row of a plan's table calls, and what its file says about it."""
+"""Kernel: a compiled loop that a row of a plan's table calls, and the facts of its registration."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ RESOURCES = ("memory", "words", "controls", "signals", "blas", "yield_to")  # ar
 
 @dataclass(frozen=True)
 class Kernel:
-    """What is known of a kernel.
+    """A registered kernel.
 
     operands  its columns in a row of a table, in order
-    rows      the operand that counts independent rows, which threads may divide among them; "": there is none
+    rows      the operand that counts independent rows, which threads may divide among them; "" for none
     moves     how far each array moves for one of those rows: so many elements, or as many as that operand says
     computes  the equation that it serves, where no rule says so: the update is not in the recorded graph
     costly    it takes long to compile, so it is compiled first

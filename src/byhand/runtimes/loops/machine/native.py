@@ -1,4 +1,4 @@
-"""What compiled loops need from below: how they are compiled, and what the loop over a table does by address.
+"""Compilation of loops by Numba, and the instructions by which the loop over a table works with addresses.
 
 Addresses (of BLAS, of the operating system's yield) are passed in as numbers when a plan runs. Nothing of one
 process is baked into the compiled code, so that it can be kept on disk and the BLAS be exchanged.

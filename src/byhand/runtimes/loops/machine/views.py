@@ -12,7 +12,7 @@ from byhand.runtimes.loops.machine.native import instruction, intrinsic, types
 
 
 def view_of(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
-    """Return a row-major array over memory that somebody else keeps alive."""
+    """Return a row-major array over memory that the caller keeps alive."""
     size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     strides = [size]
     for extent in reversed(shape[1:]):

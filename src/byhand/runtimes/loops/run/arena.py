@@ -23,7 +23,7 @@ CACHE_LINE = 64  # bytes
 class Arena:
     """The memory, where each parameter lies in its regions, and the views that hand them out by name.
 
-    Without `training` there are only the parameters and the workspace.
+    Without `training` it has only the parameters and the workspace.
     """
 
     def __init__(self, parameters: Mapping[str, Tensor], shares: int, training: bool = True) -> None:

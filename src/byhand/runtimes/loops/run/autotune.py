@@ -1,9 +1,9 @@
-"""Autotuner: which of several ways of doing the same is the fastest at present, found by trying them now and then."""
+"""Autotuner: re-times the alternatives now and then and picks the fastest."""
 
 from __future__ import annotations
 
 TRIAL = 8  # units of work
-PATIENCE = 50  # a way that lost is tried again after so many times what a trial costs: about 2% of the time
+PATIENCE = 50  # a slower way is tried again after so many times the cost of a trial: about 2% of the time
 
 
 class Autotuner:

@@ -2,7 +2,7 @@
 
 Sampling is inside, so a run of tokens is one call; runs grow until a call takes about ten milliseconds, which keeps
 streaming smooth and makes what Python does between them small. All threads share a token's work; where that does not
-pay, because the model is tiny or other programs use the cores, one thread does it alone: trials now and then tell.
+pay, because the model is tiny or other programs use the cores, one thread does it alone; short trials decide.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TOGETHER, ALONE = 0, 1
 class LoopsDecoder:
     """Continues streams of tokens with one model, with its weights as they are when `generate` begins.
 
-    model        causal, float32; or a weak reference to it, for who keeps decoders with models that may go
+    model        causal, float32; or a weak reference to it, for decoders that must not keep it alive
     streams      number of texts that are continued side by side
     threads      all cores if not given
     weights      "float32", or "bfloat16": every matrix and table rounded to it, so that half as much is read
@@ -92,10 +92,9 @@ class LoopsDecoder:
         return model
 
     def refresh(self) -> None:
-        """Take over the model's weights, where they are not those of the last time, and pack them as loops read them.
+        """Take over the model's weights if they changed, and pack them as loops read them.
 
-        Arrays can be changed in place, so all are compared: that reads them once, where packing takes several times
-        as long.
+        Arrays can be changed in place, so all are compared: packing would take several times as long.
         """
         changed = not self._packed
         self._packed = False
@@ -226,7 +225,7 @@ _kept: weakref.WeakKeyDictionary[Any, dict[Weights, LoopsDecoder]] = weakref.Wea
 def borrowed(model: Any, weights: Weights) -> Iterator[LoopsDecoder]:
     """Lend the model's decoder for one stream, whose plans and threads stay for the next time.
 
-    It goes with the model. Whoever comes while it is lent gets another one.
+    It lives as long as the model. A second borrower gets another one.
     """
     kept = _kept.setdefault(model, {})
     decoder = kept.pop(weights, None)

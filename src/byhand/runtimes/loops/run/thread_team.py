@@ -120,7 +120,7 @@ class ThreadTeam:
             job.cancelled = True
             job.give_up(0)
             job.finished[0] = True
-        if not job.started:  # some threads were told, nobody knows how many
+        if not job.started:  # an unknown number of threads was told
             for inbox in self._inboxes:
                 inbox.put(job)
         while False in job.finished:

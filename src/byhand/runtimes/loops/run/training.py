@@ -31,10 +31,10 @@ class LoopsSession:
     """Steps and losses of one model, replayed; see `TrainingSession`.
 
     model      float32; its arrays move into the arena
-    optimizer  AdamW; without one there is only `loss`
+    optimizer  AdamW; without one the session has only `loss`
     threads    shares of the batch, all cores if not given
-    blas       what multiplies: "auto", "tiles", "mkl" or "scipy" (see `blas.py`)
-    dtype      "bfloat16" rounds what linear layers multiply; weights, sums and all else stay float32
+    blas       matrix products: "auto", "tiles", "mkl" or "scipy" (see `blas.py`)
+    dtype      "bfloat16": float32 storage, bfloat16 inputs of the linear layers' products
     rules      which applications become one; those of training if not given
     """
 

@@ -27,7 +27,7 @@ from byhand.runtimes.loops.machine.views import address_of, vector
 F = np.float32
 PAIR = 2 * LANES  # keys in a tile of scores: three vectors would compute more of what is masked
 EVEN = max(LANES, ROWS)  # keys are padded to a multiple: tiles read and write whole vectors and rows
-QUERIES = 256  # in a block of the way back, whose cotangents of scores are kept
+QUERIES = 256  # in a block of the backward pass, which keeps their cotangents of scores
 
 
 @compiled
@@ -125,11 +125,8 @@ def attention(memory, words, qkv, weights, out, batch, heads, steps, width, caus
     kept = (steps + ROWS - 1) // ROWS * ROWS * stride
     for b in range(batch):
         for h in range(heads):
-            q, p, o = (
-                qkv + b * steps * 3 * c + h * width,
-                weights + (b * heads + h) * kept,
-                out + b * steps * c + h * width,
-            )
+            q, o = qkv + b * steps * 3 * c + h * width, out + b * steps * c + h * width
+            p = weights + (b * heads + h) * kept
             attend_head(memory, words, base, q, 3 * c, p, stride, ROWS * stride, o, c, steps, width, c, causal, room)
 
 

@@ -22,7 +22,7 @@ ROWS = 256  # in a chunk; even, so that rows of bfloat16 begin on a whole word
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """linear -> cross_entropy at the root, where the vocabulary is large and there is more than one chunk."""
+    """linear -> cross_entropy at the root, with a large vocabulary and more than one chunk."""
     head = graph.only(node.inputs[0], "linear")
     if not (head and cross_entropy.match(node, graph)):
         return None

@@ -1,8 +1,7 @@
 """Kernels of `gelu` (tanh form): after `linear` bias, gate and derivative in one pass; alone, one pass each way.
 
 Equation    y = x s,   s = (1 + tanh u) / 2 = 1 / (1 + exp(-2u)),   slope = s + x s (1 - s) 2 u'(x)
-After `linear` the slope takes the place of x, which nobody needs again: going back is one product instead of
-another exp.
+After `linear` the slope overwrites x, which has no other reader: backward is one product instead of another exp.
 """
 
 # pyright: reportMissingImports=false

@@ -52,7 +52,7 @@ def pack_bfloat16(words, weight, packed, inner, width, transposed, part, parts):
 
 
 def packed_weight(builder: Builder, group: Group, inner: int, width: int) -> Buffer:
-    """Return the weight as the loops read it; packing it is a preparation of the plan, where it does not lie so."""
+    """Return the weight as the loops read it; unless it is stored so, the plan's preparations pack it."""
     tensor, transposed = linear.weight_of(group)
     weight = builder.value(tensor)
     if transposed and not builder.bfloat16_weights:

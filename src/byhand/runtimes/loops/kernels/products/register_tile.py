@@ -117,9 +117,9 @@ def register_tile(
     """C = start + bias + A B for ROWS rows and so many vectors; `start` and `bias` may be 0: nothing.
 
     All but `vectors`, `inner` and the strides (elements from row to row, and from one k to the next) are addresses.
-    ahead           where to fetch a cache line for each k, for whoever comes next
-    keep_a, keep_b  where to leave what was read laid out for the tiles that read it again, or 0; A's rows lie side
-                    by side then
+    ahead           where to fetch a cache line for each k, for the next tiles
+    keep_a, keep_b  where to store the numbers read, laid out for the tiles that read them again, or 0; A's rows lie
+                    side by side then
     """
     # fmt: off
     if vectors == 3:

@@ -1,9 +1,9 @@
-"""Kernels of `linear` for a few rows: what decoding multiplies, with bias, gate or residual stream in the same pass.
+"""Kernels of `linear` for the few rows of decoding, with bias, gate or residual stream in the same pass.
 
-With one row there is nothing for BLAS to reuse: each weight is read once, and reading is what takes the time; with
-a few more it loses by rearranging the weights in every call what it gains. So the weights lie packed as [out, in],
-where each result is one dot product and a thread reads its part in one stream; a loop that only reads and sums
-becomes vector instructions without asking first whether arrays overlap.
+With one row BLAS can reuse nothing: reading each weight once takes the time; with a few more rows it loses as much
+by rearranging the weights in every call. So weights are packed as [out, in]: each result is one dot product, and a
+thread reads its part in one stream; a loop that only reads and sums becomes vector instructions without asking
+first whether arrays overlap.
 
 With bfloat16 weights two columns share a word: column 2j in its lower half, 2j + 1 in its upper half. A shift or a
 mask makes each a float32 again, so that every processor can do it and only the reading is halved.

@@ -1,7 +1,7 @@
 """Kernel of sampling: temperature, top-k, top-p and the inverse CDF, as `byhand.runtimes.sampling.draw` does it.
 
-Streams are shared by the threads, and every thread keeps count of position and step for itself, so that nobody waits
-for a number that another thread moves on.
+Streams are shared by the threads, and every thread keeps count of position and step for itself, so that
+threads share no counters.
 """
 
 # pyright: reportMissingImports=false
@@ -25,8 +25,8 @@ def sample(memory, words, controls, signals, logits, allowed, tokens, position, 
     """Draw the next token of each of this thread's streams.
 
     The first thread tells all to stop when long waits recur (one is usual, until every thread is awake): all know it
-    after the barrier that follows. So does whoever finds a logit that is NaN or infinite, or nothing but -inf: -1 is
-    drawn then, which nobody reads as a token.
+    after the barrier that follows. So does a thread that finds a logit that is NaN or infinite, or all logits -inf:
+    it draws -1, which no reader takes for a token.
 
     order       room for two permutations of the vocabulary
     controls    0 temperature, 1 top_k (0: all), 2 top_p (1: all), 3 the run's first position; then a uniform number

@@ -39,7 +39,7 @@ def barrier(signals, own, shares, yield_to):
     """Wait until every share has come here.
 
     signals[1] counts all arrivals, signals[own] this share's, which says what to wait for; signals[0] != 0 means that
-    a share has given up; signals[LATE] counts the waits that were long: somebody else uses a core.
+    a share has given up; signals[LATE] counts the long waits: another program uses a core.
     """
     base = address_of(signals)
     signals[own] += 1

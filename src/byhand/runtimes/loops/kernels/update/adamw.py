@@ -5,7 +5,7 @@ controls    0 weight of a row, 1 lr, 2 beta1, 3 beta2, 4 eps, 5 1 / (1 - beta1^t
             given up (in), 12 1 if the update was applied (out); then for each share its loss and its sum of squares
 
 Every thread decides from the same numbers whether there is an update, so either all apply it or none. A share gives
-up only before it reaches the barriers around `sum_shares`, which nobody else passes without it.
+up only before it reaches the barriers around `sum_shares`, which no other share passes without it.
 """
 
 # pyright: reportMissingImports=false
