@@ -18,7 +18,8 @@ from byhand.book.pages.blocks.markdown import block, decimals, inline, link_equa
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine.backward import applications
-from byhand.equations import attention_scores, split_qkv
+from byhand.equations.attention_scores import attention_scores
+from byhand.equations.split_qkv import split_qkv
 from byhand.model import TinyGPT, parameter_shapes
 
 EXAMPLE = ModelConfig(vocab_size=4, seq_len=3, d_model=4, n_layers=1, n_heads=2)
