@@ -19,6 +19,7 @@ from byhand.book.finding.index import listings
 from byhand.book.finding.kernels import kernels_of
 from byhand.book.finding.search import LONGEST, nearest, search
 from byhand.book.words.glossary import CONCEPTS
+from byhand.book.words.plain_math import plain
 from byhand.engine import registry
 from byhand.errors import ByhandError
 from cli.process import function_calls
@@ -169,7 +170,12 @@ def test_a_line_of_the_model_finds_every_equation_in_it(query, expected):
 def test_a_symbol_finds_its_equation(symbols, expected):
     for symbol in symbols:
         assert search(symbol)[0].listing.name == expected, symbol
-    assert {m.listing.name for m in search("ε")} == {"layer_norm", "adamw"}
+
+
+def test_a_setting_finds_every_equation_that_has_it():
+    having = {name for name, listing in listings().items() if "ε" in map(plain, listing.symbol_of.values())}
+    assert having >= {"layer_norm", "adamw"}
+    assert {m.listing.name for m in search("ε")} == having
 
 
 @pytest.mark.parametrize(
