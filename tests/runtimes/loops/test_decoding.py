@@ -335,7 +335,7 @@ class Doubled(LayerNorm):
 
 def test_a_model_with_an_equation_without_a_kernel_is_generated_too():
     gpt = bh.TinyGPT(bh.ModelConfig(vocab_size=37, seq_len=24, d_model=24, n_heads=2), seed=3)
-    gpt.layers = replace(gpt.layers, norm=Doubled.of(gpt.config))
+    gpt.layers = replace(gpt.layers, norm=Doubled(gpt.config))
     for _ in range(2):
         text = generate(gpt, [1, 2], 8, GREEDY)
         assert (text.runtime, text.why) == ("loops", "")
