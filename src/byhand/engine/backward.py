@@ -15,6 +15,7 @@ from typing import Any
 from byhand.engine.arrays import Array, namespace, require
 from byhand.engine.tensor import Node, Tensor
 from byhand.engine.terms import Index, Term
+from byhand.errors import ShapeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,21 @@ class BackwardStep:
         """Return the arithmetic of one element of an input's gradient; None where cotangents times slopes say all."""
         write, node = self.node.equation.gradient_terms, self.node
         return write(node.saved, self.d_results, slot, index, **node.static) if write else None
+
+
+def apply_vjp(node: Node, saved: Any, d_result: Any) -> tuple[Array | None, ...]:
+    """Return the gradient of each input of an application; ShapeError unless the vjp gives one for each."""
+    d_inputs = node.equation.vjp(saved, d_result, **node.static)
+    shapes = [None if d is None else d.shape for d in d_inputs]
+    if len(shapes) != len(node.inputs) or any(
+        s not in (None, t.shape) for s, t in zip(shapes, node.inputs, strict=True)
+    ):
+        wanted = ", ".join(str(t.shape) for t in node.inputs)
+        raise ShapeError(
+            f"{node.equation.name}: the vjp gives gradients of shapes {', '.join(map(str, shapes)) or 'none'} for "
+            f"inputs of shapes {wanted}. It must give one for each input, of its shape; None for integers."
+        )
+    return d_inputs
 
 
 def walk_back(
@@ -49,7 +65,7 @@ def walk_back(
             for d, (shape, dtype) in zip(given, node.results, strict=True)
         )
         d_result = d_results if len(node.results) > 1 else d_results[0]
-        step = BackwardStep(node, d_results, node.equation.vjp(node.saved, d_result, **node.static))
+        step = BackwardStep(node, d_results, apply_vjp(node, node.saved, d_result))
         d_inputs = settle(step) if settle else step.d_inputs
         for tensor, d in zip(node.inputs, d_inputs, strict=True):
             if d is not None and tensor.node is not None:

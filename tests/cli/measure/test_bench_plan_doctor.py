@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -146,3 +148,17 @@ def test_a_plan_without_numba_advises_no_flag_that_it_lacks(monkeypatch, capsys,
     monkeypatch.setattr(loops, "missing", lambda: ["Numba"])
     assert main(["plan", "--of", of]) == 2
     assert capsys.readouterr().err == "error: a plan needs Numba. Use pip install 'byhand[fast]'.\n"
+
+
+def test_doctor_names_a_numba_that_cannot_be_imported():
+    """Numba itself raises ImportError beside a NumPy that it does not support."""
+    program = (
+        "import sys; sys.modules['numba.extending'] = None\n"
+        "from byhand.cli.main import main\n"
+        "sys.exit(main(['doctor']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "cannot be imported" in done.stdout

@@ -1,7 +1,7 @@
 """Equations without a kernel: a plan runs their own forward and derivative between its kernels, or says why not."""
 
 import importlib.util
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ from byhand.equations import (
     residual,
     split_qkv,
 )
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, ShapeError
 from byhand.generation import Sampling, generate
 
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
@@ -212,3 +212,23 @@ def test_logits_that_are_not_finite_are_refused(softplus):
     gpt.arrays["blocks.0.mlp.w_fc"].data[:] = np.inf
     with pytest.raises(bh.errors.NonFiniteError):
         list(generate(gpt, [1, 2], 8, GREEDY, runtime="loops"))
+
+
+@pytest.mark.parametrize(
+    "vjp",
+    [lambda saved, d: (d[..., :1],), lambda saved, d: (), lambda saved, d: (d, d)],
+    ids=["shape", "none", "two"],
+)
+def test_a_wrong_vjp_is_named_and_nothing_is_updated(softplus, vjp):
+    """NumPy would broadcast a gradient of length 1 into the arena, and training would go on to wrong weights."""
+    object.__setattr__(softplus, "vjp", vjp)
+    model, optimizer = bh.TinyGPT(replace(CONFIG, activation="softplus")), bh.AdamW()
+    before = {name: p.data.copy() for name, p in model.parameters().items()}
+    session = LoopsSession(model, optimizer, threads=1)
+    tokens = np.arange(12).reshape(2, 6)
+    with pytest.raises(ShapeError, match="softplus: the vjp gives gradients of shapes"):
+        session.step([(tokens, tokens)], 1.0)
+    with pytest.raises(ShapeError, match="softplus: the vjp gives gradients of shapes"):
+        model.loss(tokens, tokens).backward()
+    assert optimizer.t == 0
+    assert all(np.array_equal(p.data, before[name]) for name, p in model.parameters().items())

@@ -9,10 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from byhand import equations as _registered  # noqa: F401  (an entry is about an equation that is there)
 from byhand.book.practice.edits import Slips
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import IN_ARITHMETIC, Note, Words
+from byhand.engine.equation import registry
 from byhand.engine.terms import Index, Term
+from byhand.errors import ConfigError
 
 Numbers = Any  # a closed form (`numbers/closed_form.py`), or nested lists of closed forms
 ENTRIES: dict[str, Entry] = {}
@@ -69,5 +72,10 @@ class Entry:
     def __post_init__(self) -> None:
         if self.stem in ENTRIES:
             raise ValueError(f"two entries are about {self.stem!r}")
+        if self.stem not in registry:
+            raise ConfigError(f"the entry {self.stem!r} is about no equation. Import the equation's file first.")
+        names = [symbol.name for symbol in registry[self.stem].inputs]
+        if lacking := [name for name in names if name not in self.meanings_zh]:
+            raise ConfigError(f"the entry {self.stem!r} lacks the meaning of {', '.join(lacking)} in meanings_zh.")
         ENTRIES[self.stem] = self
         IN_ARITHMETIC.update(self.labels_zh)

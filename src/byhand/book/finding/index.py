@@ -21,6 +21,7 @@ from byhand.book.finding.landmarks import PLACES, Place
 from byhand.book.words.language import PAGE, Words
 from byhand.book.words.plain_math import plain
 from byhand.engine.equation import Composite, Equation, Symbol, registry
+from byhand.errors import ByhandError
 
 WALK_BACK = (source.PACKAGE / "engine/backward.py", "walk_back")  # the derivative of a composite is that of its parts
 POINTERS = ("forward", "derivative", "test", "worked", "page_en", "page_zh", "kernels")
@@ -170,9 +171,19 @@ def listings() -> dict[str, Finding]:
     return _listings(tuple(ENTRIES.values()))
 
 
+class _Listings(dict[str, Finding]):
+    """Findings by name; an equation without an entry is refused in one line."""
+
+    def __missing__(self, name: str) -> Finding:
+        raise ByhandError(
+            f"the equation {name} has no entry in the book. Write one, and import it with the equation."
+        )
+
+
 @lru_cache(maxsize=4)
 def _listings(entries: tuple[Entry, ...]) -> dict[str, Finding]:
-    return {n: _equation(registry[n], ENTRIES[n]) for n in order()} | {place.name: _place(place) for place in PLACES}
+    found = {n: _equation(registry[n], ENTRIES[n]) for n in order()}
+    return _Listings(found | {place.name: _place(place) for place in PLACES})
 
 
 def _equation(equation: Equation | Composite, entry: Entry) -> Finding:

@@ -79,14 +79,22 @@ class LoopsRuntime:
         features = {"cpu features": list(cpu_features()) or ["unknown without Numba"]}
         if loops.missing():
             return features
-        from byhand.runtimes.loops.machine.blas import find_blas
         from byhand.runtimes.loops.machine.machine_code import described
 
         return features | {
-            "blas": find_blas().name,
+            "blas": _name_of_blas(),
             "bfloat16": _lacks_bfloat16("auto") or "yes, --dtype bfloat16",
             "compiled code": described(),
         }
+
+
+def _name_of_blas() -> str:
+    from byhand.runtimes.loops.machine.blas import find_blas
+
+    try:
+        return find_blas().name
+    except ConfigError as error:
+        return str(error)
 
 
 def _lacks_bfloat16(blas: str) -> str:

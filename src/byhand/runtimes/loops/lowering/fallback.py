@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from byhand.engine import Node, Tensor
+from byhand.engine.backward import apply_vjp
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import ADDS, Buffer, Operand
 from byhand.runtimes.loops.lowering.rules import Group, Rule
@@ -51,7 +52,7 @@ def backward(builder: Builder, group: Group) -> None:
     def run(share: Share) -> None:
         given = [share.array(buffer) for buffer in d_results]
         d_result = tuple(given) if len(given) > 1 else given[0]
-        d_inputs = node.equation.vjp(share.saved.pop(id(node)), d_result, **node.static)
+        d_inputs = apply_vjp(node, share.saved.pop(id(node)), d_result)
         for target, d in zip(targets, d_inputs, strict=True):
             if target and d is not None:
                 _put(share, *target, d)

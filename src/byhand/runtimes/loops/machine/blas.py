@@ -102,8 +102,11 @@ def _mkl(path: Path) -> Blas:
 
 
 def _scipy() -> Blas:
-    import scipy
-    from numba.extending import get_cython_function_address
+    try:
+        import scipy
+        from numba.extending import get_cython_function_address
+    except ImportError as error:  # installed, but broken: Numba refuses a NumPy that is too new for it
+        raise ConfigError(f"Numba or SciPy cannot be imported: {error}. Reinstall byhand[fast].") from None
 
     address = get_cython_function_address("scipy.linalg.cython_blas", "sgemm")
     set_threads = _openblas_threads(Path(scipy.__file__).parent)

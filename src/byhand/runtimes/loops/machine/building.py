@@ -53,10 +53,14 @@ def addresses_of(kernels: Iterable[str]) -> dict[str, int]:
     return {name: _addresses[name] for name in wanted}
 
 
+def _count(kernels: int) -> str:
+    return "1 kernel" if kernels == 1 else f"{kernels} kernels"
+
+
 def _compiled(kernels: list[str]) -> dict[str, bytes]:
     """Compile kernels, log the progress, and keep the object code for later starts."""
     estimate = EACH * len(kernels) / _processes_for(kernels)
-    log.info("compiling %d kernels for this processor, once: about %.0f s if it is idle", len(kernels), estimate)
+    log.info("compiling %s for this processor, once: about %.0f s if it is idle", _count(len(kernels)), estimate)
     begun = said = time.monotonic()
     codes: dict[str, bytes] = {}
     told = False
@@ -75,8 +79,8 @@ def _compiled(kernels: list[str]) -> dict[str, bytes]:
         now = time.monotonic()
         if now - said >= EVERY and len(codes) < len(kernels):
             said = now
-            log.info("compiled %d of %d kernels in %.0f s", len(codes), len(kernels), now - begun)
-    log.info("compiled %d kernels in %.1f s", len(codes), time.monotonic() - begun)
+            log.info("compiled %d of %s in %.0f s", len(codes), _count(len(kernels)), now - begun)
+    log.info("compiled %s in %.1f s", _count(len(codes)), time.monotonic() - begun)
     return codes
 
 
