@@ -18,6 +18,7 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
 
 import byhand as bh
 from byhand.corpus.dataset import ByteDataset
+from byhand.runtimes.loops.kernels.threads.barrier import STOPPED
 from byhand.runtimes.loops.machine import building, machine_code
 from byhand.runtimes.loops.run import replay
 from byhand.train import Trainer, training
@@ -287,3 +288,21 @@ def test_rooms_that_nothing_has_used_for_long_go(tmp_path, monkeypatch):
     os.utime(own, (0, 0))
     assert machine_code.read("relu")[0] == b"code"
     assert own.stat().st_mtime > 0
+
+
+def test_a_stop_ends_a_run_between_repetitions_never_within_the_rows():
+    """A thread that skipped the rest of its rows would miss a barrier, and the others would wait there for ever."""
+    replay.ready(["accumulate"])
+    memory, signals = np.zeros(64, np.float32), np.zeros(32, np.int64)
+    memory[:4], signals[STOPPED] = 1, 1
+    table = np.zeros((2, replay.WIDTH), np.int64)
+    for row, y in zip(table, (16, 32), strict=True):
+        operands = {"x": 0, "y": y, "n": 4}
+        row[: 1 + len(operands)] = (
+            replay.OPCODES["accumulate"], *(operands[field] for field in replay.FIELDS["accumulate"])
+        )  # fmt: skip
+    resources = replay.Resources(memory, memory.view(np.int32), np.zeros(16), signals, np.zeros(3, np.int64))
+    replay.replay(table, 0, 2, 3, resources)
+    assert memory[[16, 32]].tolist() == [1, 1]
+    replay.replay(table, 1, 2, 1, resources)
+    assert memory[[16, 32]].tolist() == [1, 2]

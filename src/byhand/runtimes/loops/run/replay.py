@@ -53,7 +53,7 @@ def walk(rows, resources):
     addresses, signals, outcome = word(rows, ADDRESSES), word(resources, SIGNALS), 0
     mode = flush_denormals()
     for i in range(word(rows, TIMES) * (last - first)):
-        if i % (last - first) == 0 and word(signals, STOPPED) != 0:
+        if i > 0 and i % (last - first) == 0 and word(signals, STOPPED) != 0:  # never within the rows
             break
         number = first + i % (last - first)
         row = table + 8 * WIDTH * number
