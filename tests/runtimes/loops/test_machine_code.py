@@ -297,10 +297,7 @@ def test_a_stop_ends_a_run_between_repetitions_never_within_the_rows():
     memory[:4], signals[STOPPED] = 1, 1
     table = np.zeros((2, replay.WIDTH), np.int64)
     for row, y in zip(table, (16, 32), strict=True):
-        operands = {"x": 0, "y": y, "n": 4}
-        row[: 1 + len(operands)] = (
-            replay.OPCODES["accumulate"], *(operands[field] for field in replay.FIELDS["accumulate"])
-        )  # fmt: skip
+        row[:4] = replay.OPCODES["accumulate"], 0, y, 4  # x, y, n
     resources = replay.Resources(memory, memory.view(np.int32), np.zeros(16), signals, np.zeros(3, np.int64))
     replay.replay(table, 0, 2, 3, resources)
     assert memory[[16, 32]].tolist() == [1, 1]
