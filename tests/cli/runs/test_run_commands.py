@@ -144,7 +144,7 @@ def test_a_vocabulary_beyond_bytes_still_writes_bytes(run, tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-"])
 def test_closed_streams(run, closed):
-    command = f"{sys.executable} -m byhand sample {run} --prompt a --max-new-tokens 5 {closed}"
+    command = f"{sys.executable} -m byhand sample {run} --prompt a --max-new-tokens 5 --runtime numpy {closed}"
     done = subprocess.run(
         ["sh", "-c", command], env=environment(), capture_output=True, timeout=PATIENCE, check=False
     )
