@@ -65,6 +65,11 @@ def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     return {name: parameter.shape for name, parameter in declared(config).items()}
 
 
+def matrices(config: ModelConfig) -> list[str]:
+    """Return the names of the parameters that weight decay acts on where not everything decays, as the layers say."""
+    return [name for name, parameter in declared(config).items() if parameter.decays]
+
+
 class TinyGPT:
     """A decoder-only Transformer.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, NamedTuple
 
 from byhand.config import OptimConfig
@@ -20,7 +20,8 @@ class AdamW:
 
     lr            learning rate; assign to it between steps to follow a schedule
     betas, eps    as in the equation
-    weight_decay  decoupled, scaled by lr, on every array (`decay="all"`) or on those with two or more axes
+    weight_decay  decoupled, scaled by lr, on every array (`decay="all"`) or on `matrices` alone
+    matrices      names of parameters, as a model's layers declare them; None: those with two or more axes
     t             steps made so far; moments m and v are kept by parameter name, in the parameter's dtype
 
     Deviation from the paper: decay is scaled by lr, as PyTorch and the seed program do.
@@ -33,6 +34,7 @@ class AdamW:
         eps: float = 1e-8,
         weight_decay: float = 0.01,
         decay: Literal["all", "matrices"] = "all",
+        matrices: Collection[str] | None = None,
     ) -> None:
         # the same checks, with the same messages, as for a run's settings
         OptimConfig(lr=lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay, decay=decay)
@@ -41,9 +43,24 @@ class AdamW:
         self.eps = eps
         self.weight_decay = weight_decay
         self.decay = decay
+        self.matrices = None if matrices is None else frozenset(matrices)
         self.t = 0
         self.m: dict[str, Any] = {}
         self.v: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, config: OptimConfig, matrices: Collection[str]) -> AdamW:
+        """Return the optimizer of a run's settings before its first step."""
+        betas = (config.beta1, config.beta2)
+        return cls(config.lr, betas, config.eps, config.weight_decay, config.decay, matrices)
+
+    def is_matrix(self, name: str, array: Any) -> bool:
+        """Return whether decay="matrices" decays a parameter."""
+        return array.ndim >= 2 if self.matrices is None else name in self.matrices
+
+    def decays(self, name: str, array: Any) -> bool:
+        """Return whether weight decay acts on a parameter."""
+        return self.decay == "all" or self.is_matrix(name, array)
 
     def step(self, parameters: Mapping[str, Tensor]) -> None:
         """Replace each parameter's array by the updated one. A parameter without gradient stays as it is.
@@ -71,8 +88,9 @@ class AdamW:
                 g.shape == p.shape and g.dtype == p.dtype,
                 f"AdamW: the gradient of {name} is {g.shape} {g.dtype}, not {p.shape} {p.dtype}",
             )
-        settings = UpdateSettings(self.betas, self.eps, self.weight_decay, self.decay, max_norm)
         arrays = {name: parameters[name].data for name in gradients}
+        decaying = frozenset(name for name, array in arrays.items() if self.decays(name, array))
+        settings = UpdateSettings(self.betas, self.eps, self.weight_decay, decaying, max_norm)
         return update(arrays, gradients, (self.m, self.v), self.t + 1, self.lr, settings)
 
     def _replace(self, parameters: Mapping[str, Tensor], made: dict[str, Updated]) -> None:
@@ -90,12 +108,15 @@ class AdamW:
 
 
 class UpdateSettings(NamedTuple):
-    """What an update needs beside its arrays; fixed for a run, so that a traced update may be compiled for it."""
+    """What an update needs beside its arrays; fixed for a run, so that a traced update may be compiled for it.
+
+    decaying  names of the parameters that weight decay acts on
+    """
 
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.01
-    decay: str = "all"
+    decaying: frozenset[str] = frozenset()
     max_norm: float = 0.0
 
 
@@ -123,14 +144,9 @@ def update(
             beta1=settings.betas[0],
             beta2=settings.betas[1],
             eps=settings.eps,
-            weight_decay=settings.weight_decay if decays(theta, settings.decay) else 0.0,
+            weight_decay=settings.weight_decay if name in settings.decaying else 0.0,
         )
     return made, norm
-
-
-def decays(array: Any, decay: str) -> bool:
-    """Return whether weight decay applies to a parameter: to all, or to those with two or more axes."""
-    return decay == "all" or array.ndim >= 2
 
 
 def gradient_norm(gradients: Arrays) -> Any:

@@ -22,7 +22,7 @@ from byhand.corpus.dataset import Corpus, batch_generator
 from byhand.engine import Tensor, walk_back
 from byhand.engine.backward import applications
 from byhand.errors import CheckpointError, DataError, NonFiniteError
-from byhand.model import TinyGPT
+from byhand.model import TinyGPT, matrices
 from byhand.optim import AdamW, learning_rate
 from byhand.runs import checkpoint
 from byhand.runs.checkpoint import Checkpoint
@@ -74,9 +74,7 @@ class Trainer:
         self.train = train
         self.tokenizer = train.tokenizer
         self.record = {"text": {}, **(record or {})}
-        optim = config.optim
-        betas = (optim.beta1, optim.beta2)
-        self.optimizer = AdamW(optim.lr, betas, optim.eps, optim.weight_decay, optim.decay)
+        self.optimizer = AdamW.of(config.optim, matrices(config.model))
         if start is None:
             self.model = TinyGPT(config.model, config.seed, config.array_dtype)
         else:

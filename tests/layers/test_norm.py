@@ -8,6 +8,10 @@ from byhand.engine import Tensor
 from byhand.equations import layer_norm, mul
 from byhand.layers.norm import EPS, NORMS, LayerNorm, norm_of
 from byhand.layers.parameter import Parameter
+from byhand.model import matrices
+from byhand.optim import AdamW
+from byhand.runtimes.protocol import Request
+from byhand.runtimes.registry import choose
 from model_cases import batch
 
 CONFIG = bh.ModelConfig(vocab_size=7, seq_len=5, d_model=4, n_layers=2, n_heads=2)
@@ -72,3 +76,28 @@ def test_the_result_is_a_tensor_of_the_graph():
     y = LayerNorm(bh.ModelConfig(d_model=2)).apply({}, Tensor(np.array([[1.0, 3.0]]), requires_grad=True), "y")
     assert y.node is not None
     assert y.node.equation is layer_norm
+
+
+@dataclass(frozen=True)
+class Undecayed(Scaled):
+    """The same, but its parameter, which has two axes, does not decay."""
+
+    def parameters(self):
+        return {"scale": Parameter((1, self.config.d_model), mean=1.0, std=0.5)}
+
+
+@pytest.mark.parametrize("session", ["numpy", "loops"])
+def test_what_a_layer_declares_decides_what_decays(monkeypatch, session):
+    if session == "loops":
+        pytest.importorskip("numba", reason="the loops runtime needs numba (extra `fast`)")
+    monkeypatch.setitem(NORMS, "layer", Undecayed)
+    after = {}
+    for weight_decay in (0.0, 0.5):
+        settings = bh.OptimConfig(lr=0.01, weight_decay=weight_decay, decay="matrices")
+        model, optimizer = bh.TinyGPT(CONFIG), AdamW.of(settings, matrices(CONFIG))
+        request = Request("train", CONFIG, session, threads=1)
+        choose(request).runtime.session(model, optimizer, request).step([batch(CONFIG)], 1.0)
+        after[weight_decay] = {name: p.data.copy() for name, p in model.parameters().items()}
+    same = {name for name in after[0.0] if np.array_equal(after[0.0][name], after[0.5][name])}
+    assert {"blocks.0.ln_1.scale", "ln_f.scale", "blocks.0.mlp.b_fc"} <= same
+    assert not {"wte", "blocks.0.attn.w_qkv", "lm_head.w"} & same

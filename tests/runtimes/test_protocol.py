@@ -63,7 +63,8 @@ class ToySession(TapeSession):
         for loss in losses:
             loss.backward(1 / len(losses))
         o = self.optimizer
-        settings = optim.UpdateSettings(o.betas, o.eps, o.weight_decay, o.decay, max_norm)
+        decaying = frozenset(name for name, p in parameters.items() if o.decays(name, p))
+        settings = optim.UpdateSettings(o.betas, o.eps, o.weight_decay, decaying, max_norm)
         arrays, gradients = ({n: getattr(p, k) for n, p in parameters.items()} for k in ("data", "grad"))
         made, norm = optim.update(arrays, gradients, (o.m, o.v), np.asarray(o.t + 1), np.asarray(o.lr), settings)
         for name, p in parameters.items():

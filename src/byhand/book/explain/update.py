@@ -91,12 +91,11 @@ def _unclipped(term: Term, index: Index, whole: float, clipping: Clipping) -> Te
 
 def _step(parameter: str, tensor: Tensor, gradient: Any, optimizer: AdamW) -> Application:
     """Apply the adamw equation to the parameter as the optimizer's next step would; nothing is changed."""
-    decayed = optimizer.decay == "all" or tensor.ndim >= 2
     static = {
         "beta1": optimizer.betas[0],
         "beta2": optimizer.betas[1],
         "eps": optimizer.eps,
-        "weight_decay": optimizer.weight_decay if decayed else 0.0,
+        "weight_decay": optimizer.weight_decay if optimizer.decays(parameter, tensor) else 0.0,
     }
     zeros = np.zeros_like(tensor.data)
     moments = [part.get(parameter, zeros) for part in (optimizer.m, optimizer.v)]

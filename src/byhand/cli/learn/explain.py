@@ -20,6 +20,7 @@ from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import DataError, NonFiniteError
 from byhand.files.reading import parse_integer
+from byhand.model import matrices
 from byhand.optim import AdamW, learning_rate
 from byhand.runs import checkpoint
 from byhand.runs.checkpoint import Checkpoint
@@ -132,13 +133,8 @@ def read_prompt(
 def optimizer(loaded: Checkpoint) -> AdamW:
     """Return the run's optimizer as it stands before the next step."""
     settings = loaded.config.optim
-    made = AdamW(
-        learning_rate(settings, loaded.step, loaded.config.steps),
-        (settings.beta1, settings.beta2),
-        settings.eps,
-        settings.weight_decay,
-        settings.decay,
-    )
+    made = AdamW.of(settings, matrices(loaded.config.model))
+    made.lr = learning_rate(settings, loaded.step, loaded.config.steps)
     made.t, made.m, made.v = loaded.step, dict(loaded.m), dict(loaded.v)
     return made
 

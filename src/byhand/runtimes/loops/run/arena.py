@@ -9,7 +9,7 @@ views of the arena: what a step changes is at once what evaluation, sampling and
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,18 +23,26 @@ CACHE_LINE = 64  # bytes
 class Arena:
     """The memory, where each parameter lies in its regions, and the views that hand them out by name.
 
-    Without `training` it has only the parameters and the workspace.
+    Without `training` it has only the parameters and the workspace. `is_matrix` tells the parameters that decay where
+    not everything does.
     """
 
-    def __init__(self, parameters: Mapping[str, Tensor], shares: int, training: bool = True) -> None:
+    def __init__(
+        self,
+        parameters: Mapping[str, Tensor],
+        shares: int,
+        training: bool = True,
+        is_matrix: Callable[[str, Tensor], bool] = lambda name, parameter: parameter.ndim >= 2,
+    ) -> None:
         self.parameters = dict(parameters)
         self.shares = shares
         self.place: dict[str, int] = {}
-        end = 0
-        for name in sorted(self.parameters, key=lambda n: self.parameters[n].ndim < 2):  # stable: matrices first
+        self.matrices_end = end = 0
+        matrices = {name for name, parameter in self.parameters.items() if is_matrix(name, parameter)}
+        for name in sorted(self.parameters, key=lambda n: n not in matrices):  # stable: matrices first
             self.place[name] = end
             end += padded(math.prod(self.parameters[name].shape))
-            if self.parameters[name].ndim >= 2:
+            if name in matrices:
                 self.matrices_end = end
         self.region = end  # elements in a region that holds one number for each parameter
         self.training = training

@@ -57,7 +57,8 @@ class LoopsSession:
         if dtype == "bfloat16" and (lack := lacks_bfloat16(self.blas)):
             raise ConfigError(lack)
         self.rules = rules
-        self.arena = Arena(model.parameters(), self.threads)
+        chosen = {"is_matrix": optimizer.is_matrix} if optimizer else {}
+        self.arena = Arena(model.parameters(), self.threads, **chosen)
         self._no_moments: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
         self._team = ThreadTeam(self.threads)
         weakref.finalize(self, self._team.close)
