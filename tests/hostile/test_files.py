@@ -12,9 +12,10 @@ import pytest
 
 from byhand.errors import ByhandError, CheckpointError
 from byhand.files import sealed
+from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.interop.seed_program import checkpoint as seed_files
 from byhand.runs import checkpoint, metrics
-from byhand.runs.checkpoint import CONFIG, FILES, MANIFEST, MODEL, OPTIMIZER, STATE, TOKENIZER
+from byhand.runs.stored import CONFIG, FILES, OPTIMIZER, STATE, TOKENIZER
 from byhand.tokenizers.bpe import BytePairTokenizer
 from hostile import checkpoints, metrics_files, seed_checkpoints, tokenizers
 

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import CheckpointError, DataError
 from byhand.files import sealed, writing
+from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.model import TinyGPT
-from byhand.runs import checkpoint, metrics
-from byhand.runs.checkpoint import FILES, MANIFEST, MODEL, OPTIMIZER, TOKENIZER, Checkpoint
+from byhand.runs import checkpoint, metrics, stored
+from byhand.runs.stored import FILES, OPTIMIZER, TOKENIZER, Checkpoint
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
 from byhand.train import Progress
@@ -250,7 +251,7 @@ def test_what_this_process_wrote_is_not_read_again_to_prune(tmp_path, monkeypatc
     """Saving costs no second reading of what is kept."""
     for step in range(1, 4):
         checkpoint.save(tmp_path, example(step), keep=2)
-        monkeypatch.setattr(checkpoint, "_read", lambda *_: pytest.fail("it was read"))
+        monkeypatch.setattr(stored, "read", lambda *_: pytest.fail("it was read"))
 
 
 def test_a_state_that_could_not_be_read_again_is_not_written(tmp_path):

@@ -15,15 +15,13 @@ import os
 import shlex
 from collections.abc import Container, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from safetensors.numpy import save as write_safetensors
 
-from byhand.config import TrainConfig, from_dict, to_dict
-from byhand.errors import ByhandError, CheckpointError, DataError, reason
+from byhand.config import to_dict
+from byhand.errors import CheckpointError, reason
 from byhand.files.reading import SMALL, parse_json, read_regular
 from byhand.files.removal import in_the_way, remove, remove_files, remove_left_over
 from byhand.files.run_folder import (
@@ -37,49 +35,27 @@ from byhand.files.run_folder import (
     step_of,
     without_checkpoint,
 )
-from byhand.files.sealed import Sealed, as_json, manifest
-from byhand.files.tensor_file import sizes, tensors
+from byhand.files.sealed import as_json, manifest
 from byhand.files.writing import TEMPORARY, create, remedy, replace, sync_folder
-from byhand.memory import physical
-from byhand.model import TinyGPT, parameter_shapes
-from byhand.tokenizers.byte import BYTES, ByteTokenizer
-from byhand.tokenizers.registry import MOST as LARGEST_TOKENIZER
-from byhand.tokenizers.registry import restored, stored
-from byhand.tokenizers.tokenizer import Tokenizer
+from byhand.model import TinyGPT
+from byhand.runs.stored import (
+    CONFIG,
+    NAMES,
+    OPTIMIZER,
+    STATE,
+    TOKENIZER,
+    Checkpoint,
+    brief,
+    defect,
+    forget,
+    read,
+    remember,
+)
+from byhand.tokenizers.byte import ByteTokenizer
+from byhand.tokenizers.registry import stored
 
-CONFIG, OPTIMIZER, STATE = "config.json", "optimizer.safetensors", "trainer_state.json"
-TOKENIZER = "tokenizer.json"
-FILES = (MODEL, CONFIG, OPTIMIZER, STATE)  # of every checkpoint
-NAMES = (MANIFEST, *FILES, TOKENIZER)
 LATEST = "latest"
 RETRIES = 5
-_known: set[tuple[object, ...]] = set()  # signatures of checkpoints that this process wrote or verified
-
-
-@dataclass
-class Checkpoint:
-    """What a run needs to go on: settings, parameters, moments, the trainer's state, the text's tokenizer."""
-
-    config: TrainConfig
-    parameters: Mapping[str, np.ndarray]
-    m: Mapping[str, np.ndarray]
-    v: Mapping[str, np.ndarray]
-    state: dict[str, Any]
-    path: Path | None = None
-    warnings: list[str] = field(default_factory=list)
-    tokenizer: Tokenizer = BYTES
-
-    @property
-    def step(self) -> int:
-        """The number of updates made."""
-        return self.state["step"]
-
-    def model(self) -> TinyGPT:
-        """Return the model; CheckpointError if the arrays do not have the shapes that the config says."""
-        try:
-            return TinyGPT(self.config.model, arrays=self.parameters)
-        except ByhandError as error:
-            raise CheckpointError(f"{self.path or 'the checkpoint'}: {error}") from None
 
 
 def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
@@ -116,7 +92,7 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
         remove(final, NAMES)
         temporary.rename(final)
         sync_folder(run)
-        _known.add(_signature(final))
+        remember(final)
         if _is_own_latest(run / LATEST):
             replace(run / LATEST, [f"{final.name}\n".encode()])
     except OSError as error:
@@ -160,14 +136,14 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
         )
     require_readable(run)
     if is_checkpoint(run):
-        return _read(run, moments)
+        return read(run, moments)
     warnings: list[str] = []
     for _ in range(RETRIES):
         listed = checkpoints(run)
         warnings.clear()
         for candidate in listed:
             try:
-                checkpoint = _read(candidate, moments)
+                checkpoint = read(candidate, moments)
             except CheckpointError as error:
                 warnings.append(str(error))
                 continue
@@ -186,90 +162,9 @@ def load_model(run: str | Path) -> TinyGPT:
     return load(Path(run), moments=False).model()
 
 
-def defect(checkpoint: Path) -> str:
-    """Return in a sentence why a checkpoint cannot be loaded; "" if it can."""
-    try:
-        if _signature(checkpoint) not in _known:
-            _read(checkpoint)
-    except CheckpointError as error:
-        return str(error)
-    return ""
-
-
 def newest_whole(run: Path) -> Path | None:
     """Return the newest checkpoint that can be loaded, or None."""
     return next((c for c in checkpoints(run) if not defect(c)), None)
-
-
-def _read(path: Path, moments: bool = True) -> Checkpoint:
-    """Return a checkpoint with all parts verified and consistent; without moments only their file's size is."""
-    before = _signature(path)
-    sealed = Sealed(path, FILES, (TOKENIZER,))
-    try:
-        config = from_dict(TrainConfig, parse_json(sealed.read(CONFIG, SMALL).tobytes()), CONFIG)
-        state = parse_json(sealed.read(STATE, SMALL).tobytes())
-        step, text = state["step"], state["text"]
-    except CheckpointError:
-        raise
-    except (ValueError, TypeError, KeyError, ByhandError) as error:
-        raise CheckpointError(
-            f"{path} cannot be understood: {_brief(error)}. Was it made by a newer version?"
-        ) from None
-    if type(step) is not int or not 0 <= step < 10**18 or not isinstance(text, dict):
-        raise CheckpointError(f"{path} is damaged: {STATE} is not one of a trainer.")
-    if step_of(path.resolve().name) not in (None, step):
-        raise CheckpointError(f"{path} is not what its name says: {STATE} is of step {step}.")
-    shapes, dtype = parameter_shapes(config.model), config.array_dtype
-    both = {f"{k}.{n}": s for k in "mv" for n, s in shapes.items()}
-    if step == 0 and sealed.size(OPTIMIZER) < sizes(both, dtype)[0]:
-        both = {}  # nothing was updated yet
-    parts = {MODEL: shapes, OPTIMIZER: both}
-    for name, part in parts.items():
-        fewest, most = sizes(part, dtype)
-        if not fewest <= sealed.size(name) <= most:
-            raise CheckpointError(
-                f"{path} is damaged: {name} has {sealed.size(name):,} bytes, but by {CONFIG} "
-                f"its arrays alone have {fewest - 8:,}."
-            )
-    if (have := physical()) is not None and sum(map(sealed.size, parts)) > have:
-        raise CheckpointError(
-            f"{path} holds more than this machine's memory of {have / 1e9:.1f} GB. Use a larger one."
-        )
-    if not moments:
-        del parts[OPTIMIZER]
-    found: dict[str, np.ndarray] = {}
-    for name, part in parts.items():
-        content = sealed.read(name, sizes(part, dtype)[1])
-        try:
-            found |= tensors(content, part, dtype)
-        except ValueError as error:
-            raise CheckpointError(f"{path} is damaged: {name}: {_brief(error)}.") from None
-    if any((found[name] < 0).any() for name in both if name in found and name.startswith("v.")):
-        raise CheckpointError(f"{path} is damaged: a mean of squared gradients is negative.")
-    tokenizer = _tokenizer(sealed, config.model.vocab_size)
-    if moments:
-        _known.add(before)
-    m, v = ({n: found[f"{k}.{n}"] for n in shapes if f"{k}.{n}" in found} for k in "mv")
-    return Checkpoint(config, {n: found[n] for n in shapes}, m, v, state, path, tokenizer=tokenizer)
-
-
-def _tokenizer(sealed: Sealed, vocab_size: int) -> Tokenizer:
-    """Return the tokenizer of a checkpoint; without a file of it, tokens are bytes."""
-    if TOKENIZER not in sealed:
-        return BYTES
-    content = sealed.read(TOKENIZER, LARGEST_TOKENIZER).tobytes()
-    try:
-        tokenizer = restored(content)
-        tokenizer.require_vocabulary(vocab_size)
-    except DataError as error:
-        raise CheckpointError(f"{sealed.path} is damaged: {TOKENIZER}: {_brief(error)}.") from None
-    return tokenizer
-
-
-def _brief(error: Exception) -> str:
-    """Return an error's message in one short line: some quote the file."""
-    said = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-    return " ".join(said.split())[:200].rstrip(".")
 
 
 def _prune(written: Path, keep: int) -> None:
@@ -283,7 +178,7 @@ def _prune(written: Path, keep: int) -> None:
         if (step_of(old.name) or 0) >= step:
             continue
         if whole >= keep:
-            _known.discard(_signature(old))
+            forget(old)
             with suppress(OSError):
                 remove(old, NAMES)
         elif not defect(old):
@@ -308,24 +203,10 @@ def _state(checkpoint: Checkpoint) -> bytes:
         written = as_json(checkpoint.state)
         parse_json(written)
     except (TypeError, ValueError) as error:
-        raise CheckpointError(f"the trainer's state cannot be stored as JSON: {_brief(error)}.") from None
+        raise CheckpointError(f"the trainer's state cannot be stored as JSON: {brief(error)}.") from None
     if len(written) > SMALL:
         raise CheckpointError(f"the trainer's state has {len(written):,} bytes, more than the {SMALL:,} it may have.")
     return written
-
-
-def _signature(path: Path) -> tuple[object, ...]:
-    """Return identities, sizes and times of the files: writing one changes it."""
-    found: list[object] = [path.name]
-    for name in NAMES:
-        try:
-            status = os.stat(path / name)
-        except OSError:
-            if name == TOKENIZER:
-                continue
-            return (path, None)
-        found += [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
-    return tuple(found)
 
 
 def _contiguous(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -1,0 +1,161 @@
+"""One checkpoint on disk: its files, read within the sizes that its config allows, and verified."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byhand.config import TrainConfig, from_dict
+from byhand.errors import ByhandError, CheckpointError, DataError
+from byhand.files.reading import SMALL, parse_json
+from byhand.files.run_folder import MANIFEST, MODEL, step_of
+from byhand.files.sealed import Sealed
+from byhand.files.tensor_file import sizes, tensors
+from byhand.memory import physical
+from byhand.model import TinyGPT, parameter_shapes
+from byhand.tokenizers.byte import BYTES
+from byhand.tokenizers.registry import MOST as LARGEST_TOKENIZER
+from byhand.tokenizers.registry import restored
+from byhand.tokenizers.tokenizer import Tokenizer
+
+CONFIG, OPTIMIZER, STATE = "config.json", "optimizer.safetensors", "trainer_state.json"
+TOKENIZER = "tokenizer.json"
+FILES = (MODEL, CONFIG, OPTIMIZER, STATE)  # of every checkpoint
+NAMES = (MANIFEST, *FILES, TOKENIZER)
+_known: set[tuple[object, ...]] = set()  # signatures of checkpoints that this process wrote or verified
+
+
+@dataclass
+class Checkpoint:
+    """What a run needs to go on: settings, parameters, moments, the trainer's state, the text's tokenizer."""
+
+    config: TrainConfig
+    parameters: Mapping[str, np.ndarray]
+    m: Mapping[str, np.ndarray]
+    v: Mapping[str, np.ndarray]
+    state: dict[str, Any]
+    path: Path | None = None
+    warnings: list[str] = field(default_factory=list)
+    tokenizer: Tokenizer = BYTES
+
+    @property
+    def step(self) -> int:
+        """The number of updates made."""
+        return self.state["step"]
+
+    def model(self) -> TinyGPT:
+        """Return the model; CheckpointError if the arrays do not have the shapes that the config says."""
+        try:
+            return TinyGPT(self.config.model, arrays=self.parameters)
+        except ByhandError as error:
+            raise CheckpointError(f"{self.path or 'the checkpoint'}: {error}") from None
+
+
+def remember(path: Path) -> None:
+    """Take a checkpoint for whole as long as its files stay as they are: this process wrote it."""
+    _known.add(_signature(path))
+
+
+def forget(path: Path) -> None:
+    """Drop what is known of a checkpoint that is about to go."""
+    _known.discard(_signature(path))
+
+
+def defect(checkpoint: Path) -> str:
+    """Return in a sentence why a checkpoint cannot be loaded; "" if it can."""
+    try:
+        if _signature(checkpoint) not in _known:
+            read(checkpoint)
+    except CheckpointError as error:
+        return str(error)
+    return ""
+
+
+def read(path: Path, moments: bool = True) -> Checkpoint:
+    """Return a checkpoint with all parts verified and consistent; without moments only their file's size is."""
+    before = _signature(path)
+    sealed = Sealed(path, FILES, (TOKENIZER,))
+    try:
+        config = from_dict(TrainConfig, parse_json(sealed.read(CONFIG, SMALL).tobytes()), CONFIG)
+        state = parse_json(sealed.read(STATE, SMALL).tobytes())
+        step, text = state["step"], state["text"]
+    except CheckpointError:
+        raise
+    except (ValueError, TypeError, KeyError, ByhandError) as error:
+        raise CheckpointError(
+            f"{path} cannot be understood: {brief(error)}. Was it made by a newer version?"
+        ) from None
+    if type(step) is not int or not 0 <= step < 10**18 or not isinstance(text, dict):
+        raise CheckpointError(f"{path} is damaged: {STATE} is not one of a trainer.")
+    if step_of(path.resolve().name) not in (None, step):
+        raise CheckpointError(f"{path} is not what its name says: {STATE} is of step {step}.")
+    shapes, dtype = parameter_shapes(config.model), config.array_dtype
+    both = {f"{k}.{n}": s for k in "mv" for n, s in shapes.items()}
+    if step == 0 and sealed.size(OPTIMIZER) < sizes(both, dtype)[0]:
+        both = {}  # nothing was updated yet
+    parts = {MODEL: shapes, OPTIMIZER: both}
+    for name, part in parts.items():
+        fewest, most = sizes(part, dtype)
+        if not fewest <= sealed.size(name) <= most:
+            raise CheckpointError(
+                f"{path} is damaged: {name} has {sealed.size(name):,} bytes, but by {CONFIG} "
+                f"its arrays alone have {fewest - 8:,}."
+            )
+    if (have := physical()) is not None and sum(map(sealed.size, parts)) > have:
+        raise CheckpointError(
+            f"{path} holds more than this machine's memory of {have / 1e9:.1f} GB. Use a larger one."
+        )
+    if not moments:
+        del parts[OPTIMIZER]
+    found: dict[str, np.ndarray] = {}
+    for name, part in parts.items():
+        content = sealed.read(name, sizes(part, dtype)[1])
+        try:
+            found |= tensors(content, part, dtype)
+        except ValueError as error:
+            raise CheckpointError(f"{path} is damaged: {name}: {brief(error)}.") from None
+    if any((found[name] < 0).any() for name in both if name in found and name.startswith("v.")):
+        raise CheckpointError(f"{path} is damaged: a mean of squared gradients is negative.")
+    tokenizer = _tokenizer(sealed, config.model.vocab_size)
+    if moments:
+        _known.add(before)
+    m, v = ({n: found[f"{k}.{n}"] for n in shapes if f"{k}.{n}" in found} for k in "mv")
+    return Checkpoint(config, {n: found[n] for n in shapes}, m, v, state, path, tokenizer=tokenizer)
+
+
+def _tokenizer(sealed: Sealed, vocab_size: int) -> Tokenizer:
+    """Return the tokenizer of a checkpoint; without a file of it, tokens are bytes."""
+    if TOKENIZER not in sealed:
+        return BYTES
+    content = sealed.read(TOKENIZER, LARGEST_TOKENIZER).tobytes()
+    try:
+        tokenizer = restored(content)
+        tokenizer.require_vocabulary(vocab_size)
+    except DataError as error:
+        raise CheckpointError(f"{sealed.path} is damaged: {TOKENIZER}: {brief(error)}.") from None
+    return tokenizer
+
+
+def brief(error: Exception) -> str:
+    """Return an error's message in one short line: some quote the file."""
+    said = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+    return " ".join(said.split())[:200].rstrip(".")
+
+
+def _signature(path: Path) -> tuple[object, ...]:
+    """Return identities, sizes and times of the files: writing one changes it."""
+    found: list[object] = [path.name]
+    for name in NAMES:
+        try:
+            status = os.stat(path / name)
+        except OSError:
+            if name == TOKENIZER:
+                continue
+            return (path, None)
+        found += [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
+    return tuple(found)
