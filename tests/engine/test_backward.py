@@ -21,7 +21,6 @@ def two_results():
         derivative="2 d_0 + 3 d_1",
         inputs=(symbol,),
         result=symbol,
-        source="",
         forward=lambda x: ((2.0 * x, 3.0 * x), ()),
         vjp=lambda saved, d: (2.0 * d[0] + 3.0 * d[1],),
         terms=lambda index, inputs, result: number(0),

@@ -19,7 +19,6 @@ def cube():
             derivative="3 x^2",
             inputs=(symbol,),
             result=symbol,
-            source="",
             forward=lambda x: (x * x * x, (x,)),
             vjp=lambda saved, d: (factor * 3.0 * saved[0] * saved[0] * d,),
             terms=lambda index, inputs, result: number(0),

@@ -26,7 +26,7 @@ def squared_relu():
         return product([element(inputs, 0, index, "x")] * 2)
 
     return Equation(
-        name="squared_relu", title="", latex="", derivative="", source="", role="activation", forward=forward,
+        name="squared_relu", title="", latex="", derivative="", role="activation", forward=forward,
         vjp=lambda saved, d: (2 * saved[0] * d,), terms=terms,
         inputs=(Symbol("x", "x", "(...)", ""),), result=Symbol("y", "y", "(...)", ""),
     )  # fmt: skip

@@ -35,17 +35,12 @@ def gradient_terms(saved, d_results, slot, index):
     return product((number(d_results[0][index]), ratio(number(1), total((number(1), odds)))))
 
 
-softplus = Equation(
-    name="softplus",
+softplus = Equation.of(
+    __name__,
     title="Softplus",
     latex=r"y = \log(1 + e^{x})",
     derivative=r"\partial x = \frac{\partial y}{1 + e^{-x}}",
     inputs=(Symbol("x", "x", "(...)", "any array"),),
     result=Symbol("y", "y", "(...)", "positive array"),
-    source="Dugas et al. 2001, Incorporating Second-Order Functional Knowledge for Better Option Pricing",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
-    gradient_terms=gradient_terms,
     role="activation",
 )

@@ -92,7 +92,7 @@ def test_their_number_of_vjps_grows_with_nothing():
 def toy(forward, vjp):
     """An equation of which nothing is known but its two halves."""
     x, y = Symbol("x", "x", "(...)", "any array"), Symbol("y", "y", "(...)", "any array")
-    equation = Equation("toy", "Toy", "y", "d_y", (x,), y, "", forward, vjp, lambda *a, **k: number(0))
+    equation = Equation("toy", "Toy", "y", "d_y", (x,), y, forward, vjp, lambda *a, **k: number(0))
     try:
         yield equation
     finally:

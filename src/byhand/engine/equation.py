@@ -10,9 +10,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, fields
+from math import prod
+from typing import Any, Self
 
 from byhand.engine.interpreter import current
 from byhand.engine.tensor import Tensor
@@ -34,12 +36,43 @@ class Symbol:
 
 
 @dataclass(frozen=True, eq=False)
-class Equation:
-    """One equation of the model. Calling it applies it in whatever way the current context says.
+class Statement:
+    """What equations and composites have in common. Each is registered by its name.
 
     `inputs` lists the symbols in the order of forward's arrays (trailing ones may be optional); `result` is what
     comes out, several symbols where there are several results. `latex` and `derivative` are the one home of the
     formulas.
+    """
+
+    name: str
+    title: str
+    latex: str
+    derivative: str
+    inputs: tuple[Symbol, ...]
+    result: Symbol | tuple[Symbol, ...]
+    seed_names: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.name in registry:
+            raise ValueError(f"two equations are called {self.name!r}")
+        registry[self.name] = self  # pyright: ignore[reportArgumentType] - a subclass
+
+    @classmethod
+    def of(cls, module: str, **facts: Any) -> Self:
+        """Return the equation of a file (`__name__`): it has the file's name, and the functions named like fields."""
+        there = vars(sys.modules[module])
+        functions = {f.name: there[f.name] for f in fields(cls) if callable(there.get(f.name))}
+        return cls(name=module.rpartition(".")[2], **functions, **facts)
+
+    @property
+    def results(self) -> tuple[Symbol, ...]:
+        """The symbol of each result."""
+        return self.result if isinstance(self.result, tuple) else (self.result,)
+
+
+@dataclass(frozen=True, eq=False)
+class Equation(Statement):
+    """One equation of the model. Calling it applies it in whatever way the current context says.
 
     role            what a model may choose it for, such as "activation"; "" for nothing
     moves           it moves numbers and computes none
@@ -49,30 +82,14 @@ class Equation:
     flops           the same of all other arithmetic; an exp, log or tanh counts as TRANSCENDENTAL operations
     """
 
-    name: str
-    title: str
-    latex: str
-    derivative: str
-    inputs: tuple[Symbol, ...]
-    result: Symbol | tuple[Symbol, ...]
-    source: str
     forward: Callable[..., Any]
     vjp: Callable[..., tuple[Any, ...]]
     terms: Callable[..., Term]
-    seed_names: tuple[str, ...] = ()
     role: str = ""
     moves: bool = False
     gradient_terms: Callable[..., Term | None] | None = None
     products: Callable[..., tuple[int, int]] | None = None
     flops: Callable[..., tuple[int, int]] | None = None
-
-    def __post_init__(self) -> None:
-        _register(self)
-
-    @property
-    def results(self) -> tuple[Symbol, ...]:
-        """The symbol of each result."""
-        return self.result if isinstance(self.result, tuple) else (self.result,)
 
     def __call__(self, *inputs: Any, name: str = "", **static: Any) -> Any:
         """Apply to tensors or arrays; `name` is this result's name within the current scope."""
@@ -80,30 +97,19 @@ class Equation:
 
 
 @dataclass(frozen=True, eq=False)
-class Composite:
+class Composite(Statement):
     """An equation made of smaller ones. The composition is the truth; a runtime may replace it by name."""
 
-    name: str
-    title: str
-    latex: str
-    derivative: str
-    inputs: tuple[Symbol, ...]
-    result: Symbol
-    source: str
     compose: Callable[..., Tensor]
-    seed_names: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        _register(self)
-
-    @property
-    def results(self) -> tuple[Symbol, ...]:
-        """The symbol of its result."""
-        return (self.result,)
 
     def __call__(self, *inputs: Any, name: str = "", **static: Any) -> Tensor:
         """Apply the smaller equations, each named under `name`."""
         return current().compose(self, tuple(map(as_tensor, inputs)), static, name)
+
+
+def per_element(forward: int, back: int) -> Callable[..., tuple[int, int]]:
+    """Return `flops` of so many operations for each element of the first input."""
+    return lambda shape, *_, **__: (forward * prod(shape), back * prod(shape))
 
 
 def with_role(role: str) -> tuple[str, ...]:
@@ -114,9 +120,3 @@ def with_role(role: str) -> tuple[str, ...]:
 def as_tensor(x: Any) -> Tensor:
     """Wrap an array, list or number that nobody differentiates; pass tensors through."""
     return x if isinstance(x, Tensor) else Tensor(x)
-
-
-def _register(equation: Any) -> None:
-    if equation.name in registry:
-        raise ValueError(f"two equations are called {equation.name!r}")
-    registry[equation.name] = equation

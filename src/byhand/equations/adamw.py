@@ -8,15 +8,13 @@ Derivative  with s = sqrt(vhat) + eps and w = -lr d_theta':  d_theta = (1 - lr w
             d_g = (1 - beta1) d_m' + 2 (1 - beta2) g d_v',   d_m = beta1 d_m',   d_v = beta2 d_v',
             d_lr = -sum of d_theta' (mhat / s + wd theta)
 Shapes      theta, g, m, v the same shape; lr and t scalars -> theta', m', v'
-Units       t counts steps from 1
+Units       t counts steps from 1; the decay is scaled by lr, as in PyTorch
 Raises      ShapeError if the shapes differ
-Source      Loshchilov & Hutter 2019, arXiv:1711.05101, algorithm 2 (with decay scaled by lr, as in PyTorch)
+Source      Loshchilov & Hutter 2019, arXiv:1711.05101, algorithm 2
 """
 
-from math import prod
-
 from byhand.engine.arrays import namespace, require
-from byhand.engine.equation import Equation, Symbol
+from byhand.engine.equation import Equation, Symbol, per_element
 from byhand.engine.terms import element, function, number, product, ratio, total
 
 
@@ -72,13 +70,10 @@ def terms(index, inputs, result, *, beta1, beta2, eps, weight_decay, which=0):
     return total((theta, product((number(-1), lr, total((direction, decay))))))
 
 
-def flops(theta, *_, **settings):
-    """Both moments 7, the direction 5, decay and step 4; going back 27."""
-    return 16 * prod(theta), 27 * prod(theta)
+flops = per_element(16, 27)  # both moments 7, the direction 5, decay and step 4
 
-
-adamw = Equation(
-    name="adamw",
+adamw = Equation.of(
+    __name__,
     title="AdamW update",
     latex=r"\theta' = \theta - \alpha \left( \frac{\hat m_t}{\sqrt{\hat v_t} + \epsilon} + \lambda \theta "
     r"\right), \quad m_t = \beta_1 m_{t-1} + (1-\beta_1) g_t, \quad v_t = \beta_2 v_{t-1} + (1-\beta_2) g_t^2, "
@@ -103,10 +98,5 @@ adamw = Equation(
         Symbol(name, letter, "(...)", "new parameter and moments")
         for name, letter in (("theta", r"\theta'"), ("m", "m_t"), ("v", "v_t"))
     ),
-    source="Loshchilov & Hutter 2019, arXiv:1711.05101, algorithm 2",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
-    flops=flops,
     seed_names=("optim::AdamW::step",),
 )

@@ -30,16 +30,12 @@ def terms(index, inputs, result):
     return total(element(inputs, k, broadcast_index(index, x.shape), "ab"[k]) for k, x in enumerate(inputs))
 
 
-add = Equation(
-    name="add",
+add = Equation.of(
+    __name__,
     title="Addition",
     latex=r"y = a + b",
     derivative=r"\partial a = \partial y, \quad \partial b = \partial y",
     inputs=(Symbol("a", "a", "(...)", "first summand"), Symbol("b", "b", "(...)", "second summand")),
     result=Symbol("y", "y", "(...)", "sum"),
-    source="NumPy broadcasting rules",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
     seed_names=("nn::add", "nn::add_scalar"),
 )

@@ -7,10 +7,8 @@ Raises      ShapeError if the widths differ or the positions run past the table
 Source      Radford et al. 2018, Improving Language Understanding by Generative Pre-Training
 """
 
-from math import prod
-
 from byhand.engine.arrays import namespace, require, scatter_add_rows, sum_to_shape
-from byhand.engine.equation import Equation, Symbol
+from byhand.engine.equation import Equation, Symbol, per_element
 from byhand.engine.terms import element, total
 
 
@@ -46,13 +44,10 @@ def terms(index, inputs, result):
     return total([element(inputs, 0, index, "E"), element(inputs, 1, (start + t, c), "W")])
 
 
-def flops(e, table, start=None):
-    """One addition; going back the sum over the batch."""
-    return prod(e), prod(e)
+flops = per_element(1, 1)  # one addition; going back the sum over the batch
 
-
-add_positional = Equation(
-    name="add_positional",
+add_positional = Equation.of(
+    __name__,
     title="Positional embedding",
     latex=r"X_{b,t,:} = E_{b,t,:} + W_{pe}[\mathrm{start} + t,:]",
     derivative=r"\partial E = \partial X, \quad \partial W_{pe}[\mathrm{start} + t,:] = \sum_b \partial X_{b,t,:}",
@@ -62,10 +57,5 @@ add_positional = Equation(
         Symbol("start", r"\mathrm{start}", "()", "number of positions before the first one; 0 if it is not given"),
     ),
     result=Symbol("x", "X", "(..., T, C)", "token vectors that know their position"),
-    source="Radford et al. 2018, Improving Language Understanding by Generative Pre-Training",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
-    flops=flops,
     seed_names=("model::TinyGPT::add_positional",),
 )

@@ -51,8 +51,8 @@ def flops(q, k):
     return math.prod(q), math.prod(q) * 2
 
 
-attention_scores = Equation(
-    name="attention_scores",
+attention_scores = Equation.of(
+    __name__,
     title="Scaled dot-product scores",
     latex=r"S_{t,s} = \frac{Q_t \cdot K_s}{\sqrt{D}}",
     derivative=r"\partial Q = \frac{\partial S\, K}{\sqrt{D}}, \quad "
@@ -62,11 +62,5 @@ attention_scores = Equation(
         Symbol("k", "K", "(B, H, S, D)", "keys"),
     ),
     result=Symbol("scores", "S", "(B, H, T, S)", "scores before the mask"),
-    source="Vaswani et al. 2017, arXiv:1706.03762, equation 1",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
-    products=products,
-    flops=flops,
     seed_names=("nn::self_attention_1h",),
 )

@@ -28,8 +28,8 @@ def compose(h, w_qkv, b_qkv, w_proj, b_proj, *, n_heads, causal=True, extend=Non
     return linear(mixed, w_proj, b_proj, name="out")
 
 
-causal_self_attention = Composite(
-    name="causal_self_attention",
+causal_self_attention = Composite.of(
+    __name__,
     title="Causal self-attention",
     latex=r"A = \mathrm{softmax}\!\left( \frac{Q K^{\top}}{\sqrt{D}} + M \right) V\, W_{proj} + b_{proj}, "
     r"\quad [Q, K, V] = H W_{qkv} + b_{qkv}",
@@ -43,7 +43,5 @@ causal_self_attention = Composite(
         Symbol("b_proj", "b_{proj}", "(C,)", "its bias"),
     ),
     result=Symbol("a", "A", "(B, T, C)", "what attention adds to the stream"),
-    source="Vaswani et al. 2017, arXiv:1706.03762, section 3.2",
-    compose=compose,
     seed_names=("nn::self_attention_1h", "nn::variants::mha::self_attention_mha"),
 )

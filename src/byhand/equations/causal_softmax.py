@@ -13,7 +13,7 @@ from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, number
 from byhand.equations.softmax import flops as softmax_flops
-from byhand.equations.softmax import gradient_terms, softmax, softmax_terms
+from byhand.equations.softmax import softmax, softmax_terms
 
 
 def forward(scores):
@@ -47,19 +47,14 @@ def flops(scores):
     return softmax_flops((*scores[:-2], visible))
 
 
-causal_softmax = Equation(
-    name="causal_softmax",
+causal_softmax = Equation.of(
+    __name__,
     title="Causal softmax",
     latex=r"P_{t,:} = \mathrm{softmax}(S_{t,:} + M_{t,:}), \quad "
     r"M_{t,s} = \begin{cases} 0 & s \le t + (S - T) \\ -\infty & s > t + (S - T) \end{cases}",
     derivative=r"\partial S = P \odot \left( \partial P - \sum_s \partial P_{t,s}\, P_{t,s} \right)",
     inputs=(Symbol("scores", "S", "(..., T, S)", "scores of T queries for S keys"),),
     result=Symbol("weights", "P", "(..., T, S)", "attention weights; each row sums to 1"),
-    source="Vaswani et al. 2017, arXiv:1706.03762, section 3.2.3",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
-    gradient_terms=gradient_terms,
-    flops=flops,
+    gradient_terms=softmax.gradient_terms,
     seed_names=("nn::self_attention_1h", "nn::softmax_lastdim"),
 )

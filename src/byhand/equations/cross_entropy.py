@@ -11,7 +11,7 @@ Source      Shannon 1948, A Mathematical Theory of Communication
 import math
 
 from byhand.engine.arrays import as_rows, namespace, require
-from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol
+from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol, per_element
 from byhand.engine.terms import element, function, largest, number, product, ratio, total
 
 
@@ -60,9 +60,8 @@ def terms(index, inputs, result):
     return ratio(total(map(loss, places)), number(len(places), "N"))
 
 
-def flops(logits, targets):
-    """Maximum, difference, exp and sum; going back ratio, one-hot and weight."""
-    return (TRANSCENDENTAL + 3) * math.prod(logits), 3 * math.prod(logits)
+# Maximum, difference, exp and sum; going back ratio, one-hot and weight.
+flops = per_element(TRANSCENDENTAL + 3, 3)
 
 
 def gradient_terms(saved, d_results, slot, index):
@@ -77,8 +76,8 @@ def gradient_terms(saved, d_results, slot, index):
     return product((number(d_results[0][()]), difference))
 
 
-cross_entropy = Equation(
-    name="cross_entropy",
+cross_entropy = Equation.of(
+    __name__,
     title="Cross-entropy",
     latex=r"L = \frac{1}{N} \sum_n -\log p_{n,y_n}, \quad p_{n,:} = \mathrm{softmax}(z_{n,:})",
     derivative=r"\partial z_{n,v} = \frac{\partial L}{N} \left( p_{n,v} - [v = y_n] \right)",
@@ -87,11 +86,5 @@ cross_entropy = Equation(
         Symbol("targets", "y", "(...)", "the token that came next"),
     ),
     result=Symbol("loss", "L", "()", "mean loss in nats"),
-    source="Shannon 1948, A Mathematical Theory of Communication",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
-    gradient_terms=gradient_terms,
-    flops=flops,
     seed_names=("nn::cross_entropy", "model::TinyGPT::loss"),
 )

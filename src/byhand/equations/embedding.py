@@ -40,8 +40,8 @@ def flops(table, tokens):
     return 0, prod(tokens) * table[1]
 
 
-embedding = Equation(
-    name="embedding",
+embedding = Equation.of(
+    __name__,
     title="Token embedding",
     latex=r"E_{b,t,:} = W_{te}[\mathrm{token}_{b,t},:]",
     derivative=r"\partial W_{te}[v,:] = \sum_{b,t:\,\mathrm{token}_{b,t}=v} \partial E_{b,t,:}",
@@ -50,10 +50,5 @@ embedding = Equation(
         Symbol("tokens", r"\mathrm{token}", "(...)", "token ids in [0, V)"),
     ),
     result=Symbol("e", "E", "(..., C)", "one vector for each token"),
-    source="Bengio et al. 2003, A Neural Probabilistic Language Model",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
-    flops=flops,
     seed_names=("nn::embedding",),
 )

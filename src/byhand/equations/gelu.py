@@ -9,7 +9,7 @@ Source      Hendrycks & Gimpel 2016, arXiv:1606.08415
 import math
 
 from byhand.engine.arrays import namespace
-from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol
+from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol, per_element
 from byhand.engine.terms import element, function, number, product, ratio, total
 
 K = math.sqrt(2 / math.pi)
@@ -38,9 +38,7 @@ def terms(index, inputs, result):
     return product((number(0.5), x, total((number(1), tanh))))
 
 
-def flops(x):
-    """Seven and a tanh; going back eleven, with the tanh that was kept."""
-    return (7 + TRANSCENDENTAL) * math.prod(x), 11 * math.prod(x)
+flops = per_element(7 + TRANSCENDENTAL, 11)  # going back with the tanh that was kept
 
 
 def gradient_terms(saved, d_results, slot, index):
@@ -53,20 +51,14 @@ def gradient_terms(saved, d_results, slot, index):
     return product((number(d_results[0][index]), total((gate, rest))))
 
 
-gelu = Equation(
-    name="gelu",
+gelu = Equation.of(
+    __name__,
     title="GELU (tanh form)",
     latex=r"y = \tfrac{x}{2}\left(1 + \tanh u\right), \quad u = \sqrt{2/\pi}\,(x + 0.044715\,x^3)",
     derivative=r"\partial x = \partial y \left( \tfrac{1 + \tanh u}{2} + \tfrac{x}{2}\,(1 - \tanh^2 u)"
     r"\,\sqrt{2/\pi}\,(1 + 3 \cdot 0.044715\,x^2) \right)",
     inputs=(Symbol("x", "x", "(...)", "any array"),),
     result=Symbol("y", "y", "(...)", "gated array"),
-    source="Hendrycks & Gimpel 2016, arXiv:1606.08415",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
-    gradient_terms=gradient_terms,
     role="activation",
-    flops=flops,
     seed_names=("nn::gelu",),
 )

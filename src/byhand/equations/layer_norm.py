@@ -89,8 +89,8 @@ def gradient_terms(saved, d_results, slot, index, *, eps=1e-5):
     return product((number(rstd[(*place, 0)]), total(inner)))
 
 
-layer_norm = Equation(
-    name="layer_norm",
+layer_norm = Equation.of(
+    __name__,
     title="LayerNorm",
     latex=r"y = g \odot \hat{x} + b, \quad \hat{x} = \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}}, \quad "
     r"\mu = \frac{1}{C}\sum_i x_i, \quad \sigma^2 = \frac{1}{C}\sum_i (x_i - \mu)^2",
@@ -104,11 +104,5 @@ layer_norm = Equation(
         Symbol("bias", "b", "(C,)", "bias, optional (0 without it)"),
     ),
     result=Symbol("y", "y", "(..., C)", "normalised rows"),
-    source="Ba, Kiros & Hinton 2016, arXiv:1607.06450",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
-    gradient_terms=gradient_terms,
-    flops=flops,
     seed_names=("nn::layernorm_lastdim",),
 )

@@ -61,8 +61,8 @@ def flops(x, weight, bias=None):
     return added, added
 
 
-linear = Equation(
-    name="linear",
+linear = Equation.of(
+    __name__,
     title="Linear layer",
     latex=r"y = x W + b",
     derivative=r"\partial x = \partial y\, W^{\top}, \quad \partial W = x^{\top} \partial y, "
@@ -73,11 +73,5 @@ linear = Equation(
         Symbol("bias", "b", "(O,)", "bias, optional"),
     ),
     result=Symbol("y", "y", "(..., O)", "rows"),
-    source="Giles 2008, An extended collection of matrix derivative results",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
-    products=products,
-    flops=flops,
     seed_names=("nn::linear_lastdim",),
 )

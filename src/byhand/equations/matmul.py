@@ -49,8 +49,8 @@ def products(a, b):
     return operations, 2 * operations
 
 
-matmul = Equation(
-    name="matmul",
+matmul = Equation.of(
+    __name__,
     title="Matrix product",
     latex=r"Y_{m,n} = \sum_k A_{m,k} B_{k,n}",
     derivative=r"\partial A = \partial Y\, B^{\top}, \quad \partial B = A^{\top} \partial Y",
@@ -59,10 +59,5 @@ matmul = Equation(
         Symbol("b", "B", "(..., K, N)", "right factor"),
     ),
     result=Symbol("y", "Y", "(..., M, N)", "product"),
-    source="Giles 2008, An extended collection of matrix derivative results",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
-    products=products,
     seed_names=("nn::matmul2d", "nn::bmm"),
 )

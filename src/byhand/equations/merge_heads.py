@@ -32,17 +32,13 @@ def terms(index, inputs, result):
     return total([element(inputs, 0, (b, h, t, d), "x")])
 
 
-merge_heads = Equation(
-    name="merge_heads",
+merge_heads = Equation.of(
+    __name__,
     title="Merge heads",
     latex=r"Y_{b,t,hD+d} = X_{b,h,t,d}",
     derivative=r"\partial X_{b,h,t,d} = \partial Y_{b,t,hD+d}",
     inputs=(Symbol("x", "X", "(B, H, T, D)", "one output for each head"),),
     result=Symbol("y", "Y", "(B, T, C)", "the heads side by side"),
-    source="Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
     moves=True,
     seed_names=("nn::variants::mha::self_attention_mha",),
 )

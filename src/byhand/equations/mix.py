@@ -43,8 +43,8 @@ def products(weights, v):
     return operations, 2 * operations
 
 
-mix = Equation(
-    name="mix",
+mix = Equation.of(
+    __name__,
     title="Weighted sum of values",
     latex=r"Y_{t} = \sum_s P_{t,s} V_s",
     derivative=r"\partial P = \partial Y\, V^{\top}, \quad \partial V = P^{\top} \partial Y",
@@ -53,10 +53,5 @@ mix = Equation(
         Symbol("v", "V", "(B, H, S, D)", "values"),
     ),
     result=Symbol("mixed", "Y", "(B, H, T, D)", "one mixture for each query"),
-    source="Vaswani et al. 2017, arXiv:1706.03762, equation 1",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
-    products=products,
     seed_names=("nn::self_attention_1h",),
 )

@@ -30,16 +30,12 @@ def terms(index, inputs, result):
     return product(element(inputs, k, broadcast_index(index, x.shape), "ab"[k]) for k, x in enumerate(inputs))
 
 
-mul = Equation(
-    name="mul",
+mul = Equation.of(
+    __name__,
     title="Multiplication",
     latex=r"y = a \odot b",
     derivative=r"\partial a = \partial y \odot b, \quad \partial b = \partial y \odot a",
     inputs=(Symbol("a", "a", "(...)", "first factor"), Symbol("b", "b", "(...)", "second factor")),
     result=Symbol("y", "y", "(...)", "product"),
-    source="product rule",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
     seed_names=("nn::mul", "nn::mul_scalar"),
 )

@@ -6,10 +6,8 @@ Shapes      any -> the same
 Source      Nair & Hinton 2010, Rectified Linear Units Improve Restricted Boltzmann Machines
 """
 
-from math import prod
-
 from byhand.engine.arrays import namespace
-from byhand.engine.equation import Equation, Symbol
+from byhand.engine.equation import Equation, Symbol, per_element
 from byhand.engine.terms import element, function
 
 
@@ -31,22 +29,14 @@ def terms(index, inputs, result):
     return function("positive", element(inputs, 0, index, "x"))
 
 
-def flops(x):
-    """A comparison each way."""
-    return prod(x), prod(x)
+flops = per_element(1, 1)  # a comparison each way
 
-
-relu = Equation(
-    name="relu",
+relu = Equation.of(
+    __name__,
     title="ReLU",
     latex=r"y = \max(x, 0)",
     derivative=r"\partial x = \partial y \cdot [x > 0]",
     inputs=(Symbol("x", "x", "(...)", "any array"),),
     result=Symbol("y", "y", "(...)", "rectified array"),
-    source="Nair & Hinton 2010, Rectified Linear Units Improve Restricted Boltzmann Machines",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
     role="activation",
-    flops=flops,
 )

@@ -1,10 +1,12 @@
 r"""Reshape: the same numbers in row-major order under other axes.
 
+The offset of x[i,j,k] in (I, J, K) is (i J + j) K + k.
+
 Equation    y[j] = x[i] where both have the same flat offset
 Derivative  d_x is d_y under x's axes
 Shapes      x (...) -> shape, with the same number of elements; one length may be -1
 Raises      ShapeError if the numbers of elements differ
-Source      row-major layout: offset of x[i,j,k] in (I, J, K) is (i J + j) K + k
+Source      row-major (C) order
 """
 
 import math
@@ -41,17 +43,13 @@ def terms(index, inputs, result, *, shape):
     return total([element(inputs, 0, tuple(reversed(place)), "x")])
 
 
-reshape = Equation(
-    name="reshape",
+reshape = Equation.of(
+    __name__,
     title="Reshape",
     latex=r"y_{j} = x_{i}, \quad \mathrm{offset}(j) = \mathrm{offset}(i)",
     derivative=r"\partial x_i = \partial y_j",
     inputs=(Symbol("x", "x", "(...)", "any array"),),
     result=Symbol("y", "y", "shape", "the same elements in row-major order"),
-    source="row-major (C) order",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
     moves=True,
     seed_names=("nn::reshape",),
 )

@@ -8,10 +8,8 @@ Raises      ShapeError if x has no axis
 Source      Bridle 1990, Probabilistic Interpretation of Feedforward Classification Network Outputs
 """
 
-from math import prod
-
 from byhand.engine.arrays import namespace, require
-from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol
+from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol, per_element
 from byhand.engine.terms import element, function, largest, number, of_row, product, ratio, settled, total
 
 
@@ -49,9 +47,8 @@ def softmax_terms(row, i):
     return ratio(exponentials[i], total(exponentials))
 
 
-def flops(x):
-    """Maximum, difference, exp, sum and ratio; going back product, sum, difference and product."""
-    return (TRANSCENDENTAL + 4) * prod(x), 4 * prod(x)
+# Maximum, difference, exp, sum and ratio; going back product, sum, difference and product.
+flops = per_element(TRANSCENDENTAL + 4, 4)
 
 
 def gradient_terms(saved, d_results, slot, index):
@@ -63,18 +60,12 @@ def gradient_terms(saved, d_results, slot, index):
     return product((number(row[i]), total((number(cotangents[i]), function("negative", mean)))))
 
 
-softmax = Equation(
-    name="softmax",
+softmax = Equation.of(
+    __name__,
     title="Softmax",
     latex=r"p_i = \frac{e^{x_i - m}}{\sum_j e^{x_j - m}}, \quad m = \max_j x_j",
     derivative=r"\partial x = p \odot \left( \partial p - \sum_j \partial p_j\, p_j \right)",
     inputs=(Symbol("x", "x", "(..., N)", "scores or logits"),),
     result=Symbol("p", "p", "(..., N)", "weights, each row summing to 1"),
-    source="Bridle 1990, Probabilistic Interpretation of Feedforward Classification Network Outputs",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
-    gradient_terms=gradient_terms,
-    flops=flops,
     seed_names=("nn::softmax_lastdim",),
 )

@@ -36,8 +36,8 @@ def terms(index, inputs, result, *, n_heads, which=0):
     return total([element(inputs, 0, (b, t, which * width + h * (width // n_heads) + d), "x")])
 
 
-split_qkv = Equation(
-    name="split_qkv",
+split_qkv = Equation.of(
+    __name__,
     title="Queries, keys and values, split into heads",
     latex=r"[Q, K, V] = X, \quad Q_{b,h,t,d} = X_{b,t,hD+d}, \quad K_{b,h,t,d} = X_{b,t,C+hD+d}, "
     r"\quad V_{b,h,t,d} = X_{b,t,2C+hD+d}",
@@ -46,10 +46,6 @@ split_qkv = Equation(
     result=tuple(
         Symbol(letter.lower(), letter, "(B, H, T, D)", "queries, keys, values of each head") for letter in "QKV"
     ),
-    source="Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
     moves=True,
     seed_names=("nn::slice_lastdim_copy",),
 )

@@ -28,16 +28,12 @@ def terms(index, inputs, result, *, tau):
     return ratio(element(inputs, 0, index, "z"), number(tau, "tau"))
 
 
-temperature = Equation(
-    name="temperature",
+temperature = Equation.of(
+    __name__,
     title="Temperature",
     latex=r"z' = z / \tau",
     derivative=r"\partial z = \partial z' / \tau",
     inputs=(Symbol("logits", "z", "(..., V)", "logits"),),
     result=Symbol("z", "z'", "(..., V)", "logits to sample from"),
-    source="Ackley, Hinton & Sejnowski 1985, A Learning Algorithm for Boltzmann Machines",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
     seed_names=("generate",),
 )

@@ -40,16 +40,12 @@ def terms(index, inputs, result, *, k):
     return total([element(inputs, 0, index, "z")])
 
 
-top_k = Equation(
-    name="top_k",
+top_k = Equation.of(
+    __name__,
     title="Top-k",
     latex=r"z'_v = \begin{cases} z_v & \mathrm{rank}(v) \le k \\ -\infty & \text{otherwise} \end{cases}",
     derivative=r"\partial z_v = \partial z'_v \cdot [\mathrm{rank}(v) \le k]",
     inputs=(Symbol("logits", "z", "(..., V)", "logits"),),
     result=Symbol("z", "z'", "(..., V)", "logits to sample from"),
-    source="Fan, Lewis & Dauphin 2018, arXiv:1805.04833",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
     seed_names=("generate",),
 )

@@ -41,16 +41,12 @@ def terms(index, inputs, result, *, p):
     return total([element(inputs, 0, index, "z")])
 
 
-top_p = Equation(
-    name="top_p",
+top_p = Equation.of(
+    __name__,
     title="Top-p (nucleus)",
     latex=r"z'_v = \begin{cases} z_v & \sum_{\mathrm{rank}(u) < \mathrm{rank}(v)} p_u < p \\ "
     r"-\infty & \text{otherwise} \end{cases}",
     derivative=r"\partial z_v = \partial z'_v \cdot [v \text{ is kept}]",
     inputs=(Symbol("logits", "z", "(..., V)", "logits"),),
     result=Symbol("z", "z'", "(..., V)", "logits to sample from"),
-    source="Holtzman et al. 2020, arXiv:1904.09751",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
 )

@@ -4,7 +4,7 @@ Equation    Y[...,n,m] = A[...,m,n]
 Derivative  d_A[...,m,n] = d_Y[...,n,m]
 Shapes      a (..., M, N) -> (..., N, M)
 Raises      ShapeError if a has fewer than two axes
-Source      Press & Wolf 2017, Using the Output Embedding to Improve Language Models (for the tied head)
+Source      Press & Wolf 2017, arXiv:1608.05859 (tied head)
 """
 
 from byhand.engine.arrays import namespace, require
@@ -29,16 +29,12 @@ def terms(index, inputs, result):
     return total([element(inputs, 0, (*batch, m, n), "A")])
 
 
-transpose = Equation(
-    name="transpose",
+transpose = Equation.of(
+    __name__,
     title="Transpose",
     latex=r"Y = A^{\top}",
     derivative=r"\partial A = (\partial Y)^{\top}",
     inputs=(Symbol("a", "A", "(..., M, N)", "a matrix"),),
     result=Symbol("y", "Y", "(..., N, M)", "its transpose"),
-    source="Press & Wolf 2017, arXiv:1608.05859 (tied head)",
-    forward=forward,
-    vjp=vjp,
-    terms=terms,
     moves=True,
 )

@@ -19,7 +19,7 @@ def lonely():
     """An equation that has no entry."""
     symbol = Symbol("x", "x", "(...)", "any array")
     yield Equation(
-        name="lonely", title="Lonely", latex="x", derivative="1", inputs=(symbol,), result=symbol, source="",
+        name="lonely", title="Lonely", latex="x", derivative="1", inputs=(symbol,), result=symbol,
         forward=lambda x: (x, ()), vjp=lambda saved, d: (d,), terms=lambda index, inputs, result: number(0),
     )  # fmt: skip
     del registry["lonely"]

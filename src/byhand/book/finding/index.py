@@ -227,7 +227,7 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
         ),
         symbol_of=entry.settings,
         uses=source.uses(name, "" if composite else equation.role),
-        source=equation.source,
+        source=parts["Source"],
     )
 
 

@@ -103,7 +103,7 @@ def _wiring() -> tuple[Path, ...]:
     """Return the files that apply equations: those that import some, or name operators; composites."""
     paths = dict.fromkeys(path for pattern in WIRING for path in sorted(PACKAGE.glob(pattern)))
     marks = {
-        path: ("Composite(",) if path.parent.name == "equations" else ("byhand.equations", "_operator(")
+        path: ("import Composite",) if path.parent.name == "equations" else ("byhand.equations", "_operator(")
         for path in paths
     }
     return tuple(path for path in paths if any(mark in path.read_text(encoding="utf-8") for mark in marks[path]))
