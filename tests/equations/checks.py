@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 import byhand.book.entries  # noqa: F401 - fills the entries
-from byhand.book.practice.misconceptions import backward_mistakes, forward_mistakes
+from byhand.book.entries.contract import ENTRIES
+from byhand.book.practice.edits import Asked, mistakes
 from byhand.engine import Equation, Term, gradcheck, no_grad
 from byhand.engine.terms import Index
 from equations.strategies import LAYOUTS, Case
@@ -105,14 +106,13 @@ def check_terms(equation: Equation, case: Case, sources: bool = True) -> None:
 
 def wrong_numbers(equation: Equation, case: Case, index: Index, d: Any = None) -> dict[str, float]:
     """Return what typical mistakes make of an element of the result or, given its cotangent d, of d_x."""
-    inputs, static, name = case.inputs, case.static, equation.name
+    inputs, static, entry = case.inputs, case.static, ENTRIES[equation.name]
     result, saved = equation.forward(*inputs, **static)
     if d is None:
-        made = forward_mistakes(name, inputs, index, static, equation.terms(index, inputs, result, **static))
+        term, slips = equation.terms(index, inputs, result, **static), entry.mistakes
     else:
-        term = equation.gradient_terms(saved, (d,), 0, index, **static)
-        made = backward_mistakes(name, inputs, d, 0, index, static, term)
-    return {mistake.en: mistake.value for mistake in made}
+        term, slips = equation.gradient_terms(saved, (d,), 0, index, **static), entry.gradient_mistakes
+    return {mistake.en: mistake.value for mistake in mistakes(slips, term, Asked(index, inputs, static, d))}
 
 
 def assert_uses(

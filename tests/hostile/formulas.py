@@ -10,14 +10,14 @@ from byhand.book.finding.index import listings
 from byhand.book.finding.search import nearest, search
 from byhand.book.lessons.lesson import Number
 from byhand.book.numbers.closed_form import value
-from byhand.book.practice.misconceptions import Mistake
+from byhand.book.practice.edits import Mistake
 from byhand.book.practice.quiz import check
 from hostile.outcome import accepted
 from hostile.words import damaged, hostile
 
 QUERIES = ["causal mask", "-log p_y", "S_{b,i,j}", "P V", "层归一化的梯度", "nn::layernorm_lastdim", "λ"]
 ANSWERS = ["0.33", "1/3", "sqrt(2)/2", "√2", "1/(1+exp(-1))", "-2^3", "ln 2", "1,5", "−∞", "e^2", "tanh(0.5)*pi"]
-ASKED = Number("p", "1/3", 1 / 3, "1/3", (Mistake(1 / 2, "you forgot a half", "忘了一半"),))
+ASKED = Number("p", "1/3", 1 / 3, "1/3", (Mistake("you forgot a half", "忘了一半", 1 / 2),))
 
 
 def attack(seed: int, folder: Path) -> None:

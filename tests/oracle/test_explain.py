@@ -85,4 +85,4 @@ def test_values_and_gradients_of_every_tensor(trained, dtype, relative):
         assert shown.value == pytest.approx(gradient[index], **close), shown.target
         assert shown.difference == pytest.approx(gradient[index], rel=1e-4, abs=1e-4 * float(np.abs(gradient).max()))
         if shown.equations:
-            assert shown.total == pytest.approx(gradient[index], **close)
+            assert shown.term.value == pytest.approx(gradient[index], **close)

@@ -128,7 +128,7 @@ def test_its_worked_numbers():
 def test_explain_a_value(model):
     e = explain(model, TOKENS, TARGETS, "blocks.0.mlp.act", (0, 1, 2))
     assert e.equations == ("softplus",)
-    assert e.total == pytest.approx(e.value, rel=1e-14)
+    assert e.term.value == pytest.approx(e.value, rel=1e-14)
     assert "tests/toy/softplus.py:" in e.where
     assert "ln(1 + exp(" in text(e)
     assert "Softplus（平滑的 ReLU）" in text(e, "zh")
@@ -138,7 +138,7 @@ def test_explain_every_gradient(model):
     explainer = Explainer(model, TOKENS, TARGETS)
     for name in ("blocks.0.mlp.pre", "blocks.0.mlp.act", "wte", "blocks.0.mlp.w_fc"):
         e = explainer.explain(name, tuple(1 if n > 1 else 0 for n in explainer.trace.tensor(name).shape), grad=True)
-        assert e.total == pytest.approx(e.value, rel=1e-12, abs=1e-15)
+        assert e.term.value == pytest.approx(e.value, rel=1e-12, abs=1e-15)
         assert e.difference == pytest.approx(e.value, rel=1e-5, abs=1e-8)
 
 

@@ -39,7 +39,7 @@ def worked(tree, defined):
 @pytest.mark.parametrize("config", stored_settings(), ids=setting_name)
 def test_trees_are_the_arithmetic_of_the_trace(config):
     explainer = Explainer(bh.TinyGPT(config, arrays=parameters(config)), *batch(config), None, 0.05)
-    arrays = {False: explainer.trace.values, True: explainer.gradients()}
+    arrays = {False: explainer.trace.values, True: explainer.gradients.by_name}
     rng = np.random.default_rng(7)
     for name in (*explainer.model.parameters(), *explainer.trace.made):
         index = tuple(int(rng.integers(n)) for n in explainer.trace.tensor(name).shape)
@@ -85,7 +85,7 @@ def test_a_clipped_gradient_is_written_as_the_whole_one_times_what_is_left():
     clipped = next(part for part in written_out(plain["terms"]) if part["label"] == "g")
     whole, factor = clipped["parts"]
     assert whole["source"] == {"name": "wte", "gradient": True, "index": [1, 2]}
-    assert whole["value"] == float(explainer.gradients()["wte"][1, 2])
+    assert whole["value"] == float(explainer.gradients.by_name["wte"][1, 2])
     assert whole["value"] * factor["value"] == pytest.approx(clipped["value"], rel=1e-12)
     norm = explainer.clipping().norm
     assert [part["value"] for part in factor["parts"]] == [0.05, norm]

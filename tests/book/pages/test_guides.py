@@ -96,8 +96,8 @@ def test_counted_work_of_the_cache_is_what_the_guide_says():
 
 def test_the_offsets_in_the_tables_are_those_of_memory():
     array = np.arange(2 * 2 * 3 * 3).reshape(2, 2, 3, 3)
-    assert shapes._offset((1, 0, 2, 1), array.shape) == array[1, 0, 2, 1]
-    worked = shapes._horner((1, 0, 2, 1), array.shape).replace("×", "*")
+    assert shapes._flat((1, 0, 2, 1), array.shape) == array[1, 0, 2, 1]
+    worked = shapes.expression(shapes.offset((1, 0, 2, 1), array.shape)).replace("×", "*")
     assert eval(worked) == array[1, 0, 2, 1]
 
 

@@ -13,8 +13,7 @@ from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_step
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.worked import array
-from byhand.book.practice.edits import Asked, within
-from byhand.book.practice.misconceptions import forward_mistakes
+from byhand.book.practice.edits import Asked, mistakes, within
 from byhand.engine import Equation, Tensor, registry
 from byhand.equations import cross_entropy, layer_norm, softmax
 from byhand.tracing.trace import Trace
@@ -116,7 +115,7 @@ def test_many_targets_share_the_right_terms():
     arrays = wave(100, 20), np.arange(100) % 20
     right = cross_entropy.terms((), arrays, None)
     there = {id(part) for part in parts_of(right)}
-    for mistake in forward_mistakes("cross_entropy", arrays, (), {}, right):
+    for mistake in mistakes(ENTRIES["cross_entropy"].mistakes, right, Asked((), arrays)):
         assert len({id(part) for part in parts_of(mistake.term)} - there) <= 2 * 100 + 6
 
 
@@ -134,15 +133,16 @@ def test_no_mistake_where_the_arithmetic_has_no_value():
     """Scores whose sum is 0 are not divided by it."""
     for row in ([0.0, 0.0], [1.0, -1.0]):
         x = np.asarray(row)
-        made = forward_mistakes("softmax", (x,), (0,), {}, softmax.terms((0,), (x,), None))
+        made = mistakes(ENTRIES["softmax"].mistakes, softmax.terms((0,), (x,), None), Asked((0,), (x,)))
         assert [m.en for m in made] == ["forgot to divide by the sum"]
 
 
 def test_gain_and_bias_follow_a_wrong_deviation():
     x, gain, bias = wave(1, 3), wave(3), wave(3) ** 2
-    plain = forward_mistakes("layer_norm", (x,), (0, 1), {}, layer_norm.terms((0, 1), (x,), None))
-    affine = (x, gain, bias)
-    scaled = forward_mistakes("layer_norm", affine, (0, 1), {}, layer_norm.terms((0, 1), affine, None))
+    plain, scaled = (
+        mistakes(ENTRIES["layer_norm"].mistakes, layer_norm.terms((0, 1), inputs, None), Asked((0, 1), inputs))
+        for inputs in ((x,), (x, gain, bias))
+    )
     assert [m.value for m in scaled] == pytest.approx([gain[1] * m.value + bias[1] for m in plain])
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from byhand.book.lessons.lesson import number_text
 from byhand.book.numbers.closed_form import value
+from byhand.book.practice.edits import Mistake
 from byhand.book.practice.grading import find_sheet, grade, read_answers
-from byhand.book.practice.misconceptions import Mistake
 from byhand.book.practice.quiz import agrees
 from byhand.book.practice.sheet_html import html
 from byhand.book.practice.sheet_text import BLANK, given, markdown
@@ -26,7 +26,7 @@ def flat(numbers):
 def check_solvable(topic, seed):
     """Given numbers are short, everything asked is finite and of a size for paper, and the key earns full credit."""
     sheet = make(topic, seed)
-    for name, numbers in sheet.exercise.given:
+    for name, numbers in sheet.given:
         assert all(len(given(x)) <= 5 for x in flat(numbers)), name
     questions = sheet.questions()
     assert 10 <= len(questions) <= 60
@@ -51,7 +51,7 @@ def test_the_full_sheet_has_scores_that_matter(seed):
     numbers = {say(q.label, "en"): q.value for q in sheet.questions().values()}
     assert abs(numbers["P[0,0,1,0]"] - numbers["P[0,0,1,1]"]) > 0.1
     assert numbers["H[0,0,0]"] != numbers["H[0,1,0]"]
-    assert all(step.numbers for step in sheet.exercise.steps)
+    assert all(step.numbers for step in sheet.steps)
 
 
 @pytest.mark.slow
@@ -69,7 +69,7 @@ def test_same_seed_same_sheet_and_another_seed_another(topic):
 
 def test_a_sheet_stays_what_it_is():
     """Sheets are handed out on paper: what a seed gives must not change from one release to the next."""
-    q = dict(make("attention", 7).exercise.given)["q"]
+    q = dict(make("attention", 7).given)["q"]
     assert q == [[2, 1, -1, 2], [1, -1, 2, 0], [-1, 0, 0, 0]]
 
 
@@ -145,7 +145,7 @@ def test_a_slip_that_is_carried_on_costs_its_own_step_only():
     scores = [sheet.questions()[n].value for n in ("1.4", "1.5")]
     e = [math.exp(scores[0] + 1), math.exp(scores[1])]
     weights = [e[0] / sum(e), e[1] / sum(e)]
-    v = dict(sheet.exercise.given)["v"]
+    v = dict(sheet.given)["v"]
     answers["2.4"], answers["2.5"] = map(repr, weights)
     for number, column in (("3.3", 0), ("3.4", 1)):
         answers[number] = repr(weights[0] * v[0][column] + weights[1] * v[1][column])
@@ -158,7 +158,7 @@ def test_a_slip_that_is_carried_on_costs_its_own_step_only():
 
 def test_a_wrong_mean_is_carried_into_the_variance():
     sheet = make("layer-norm", 7)
-    x = dict(sheet.exercise.given)["x"][0]
+    x = dict(sheet.given)["x"][0]
     wrong = sheet.questions()["1.1"].value + 1
     answers = {"1.1": repr(wrong), "1.2": repr(sum((a - wrong) ** 2 for a in x) / 4)}
     assert [a.carried for a in grade(sheet, answers).steps[0].answers[:2]] == [False, True]

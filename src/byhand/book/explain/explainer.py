@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.explain import remarks as notes
 from byhand.book.explain.explanation import ExplainError, Explanation
 from byhand.book.explain.gradient import central_difference, explain_gradient, norm, require
 from byhand.book.explain.update import PARTS, Clipping, explain_update
-from byhand.book.explain.value import check_index, explain_value
+from byhand.book.explain.value import check_index, explain_term
+from byhand.book.words.language import Note
 from byhand.engine import Tensor
 from byhand.engine.terms import Index
 from byhand.model import TinyGPT
@@ -26,6 +26,12 @@ from byhand.optim import AdamW
 from byhand.tracing.gradients import Gradients
 from byhand.tracing.trace import Trace
 
+PARAMETER = Note(
+    "a parameter: training made it. With --grad: why it moves; NAME.update: how far one step moves it.",
+    "参数：由训练得到。加 --grad 看它为何移动；名称后加 .update 看下一步移动多少。",
+    "parameter",
+)
+GIVEN = Note("given: part of the input.", "给定：输入的一部分。", "given")
 MOST = 2000  # explanations of the numbers behind one: eight terms to a depth of four are 585
 
 
@@ -88,20 +94,13 @@ class Explainer:
         explanation = self._gradient(name, index, first=True) if grad else self._value(name, index)
         return self._deepen(explanation, depth, width, iter(range(MOST)))
 
-    def gradients(self) -> dict[str, Any]:
-        """Return d loss / d tensor for every named tensor that the loss depends on."""
-        return self._gradients.by_name
-
-    def central_difference(self, name: str, index: Index) -> float:
-        """Return (loss(x + h) - loss(x - h)) / 2h for one element, computed in float64 on the spot."""
-        return central_difference(self.model, self.compute, self.trace, name, index)
-
     def clipping(self) -> Clipping:
         """Return what training does to the gradients before the update."""
-        return Clipping(norm(self._gradients, self.model.parameters()), self.max_grad_norm)
+        return Clipping(norm(self.gradients, self.model.parameters()), self.max_grad_norm)
 
     @cached_property
-    def _gradients(self) -> Gradients:
+    def gradients(self) -> Gradients:
+        """The way back from the loss."""
         if not self.has_loss:
             raise ExplainError("a gradient needs a loss. Give targets.")
         return self.trace.backward()
@@ -129,21 +128,21 @@ class Explainer:
         parameter = self._parameter_of(name)
         if parameter:
             return self._update(name, parameter, index)
-        if name in self.trace.leaves:
-            tensor = self.trace.leaves[name]
-            check_index(name, index, tensor.shape)
-            note = notes.PARAMETER if tensor.requires_grad else notes.GIVEN
-            return Explanation(name, index, float(tensor.data[index]), note=note)
-        if name not in self.trace.made:
+        if name not in self.trace.leaves and name not in self.trace.made:
             raise self._unknown(name)
-        application, which = self.trace.made[name]
-        return explain_value(name, index, application, which, self.trace)
+        tensor = self.trace.tensor(name)
+        check_index(name, index, tensor.shape)
+        value = float(tensor.data[index])
+        if name in self.trace.leaves:
+            return Explanation(name, index, value, note=PARAMETER if tensor.requires_grad else GIVEN)
+        application, _ = self.trace.made[name]
+        return explain_term(name, index, value, self.trace.terms(name, index), application, self.trace)
 
     def _update(self, name: str, parameter: str, index: Index) -> Explanation:
         if not self.has_loss:
             raise ExplainError(f"{name} needs a loss. Give targets.")
         tensor = self.model.parameters()[parameter]
-        gradient = self.gradients().get(parameter, np.zeros_like(tensor.data))
+        gradient = self.gradients.by_name.get(parameter, np.zeros_like(tensor.data))
         part = name.rpartition(".")[2]
         return explain_update(parameter, part, index, tensor, gradient, self.clipping(), self.optimizer)
 
@@ -155,9 +154,9 @@ class Explainer:
                 )
             raise self._unknown(name)
         check_index(name, index, self.trace.tensor(name).shape)
-        require(name, self._gradients)
-        difference = self.central_difference(name, index) if first else None
-        return explain_gradient(name, index, self._gradients, difference)
+        require(name, self.gradients)
+        difference = central_difference(self.model, self.compute, self.trace, name, index) if first else None
+        return explain_gradient(name, index, self.gradients, difference)
 
     def _parameter_of(self, name: str) -> str:
         """Return the parameter whose update `name` is part of, or nothing."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from byhand.book.finding.index import Finding, listings
@@ -21,29 +20,6 @@ class ExplainError(ByhandError, LookupError):
 
 
 @dataclass(frozen=True)
-class Part:
-    """One term of the sum that makes a value; that of a gradient is a cotangent times a slope."""
-
-    term: Term
-    grad: bool = False
-
-    @property
-    def value(self) -> float:
-        """What it adds."""
-        return self.term.value
-
-    @property
-    def expression(self) -> str:
-        """Its arithmetic in letters and in numbers."""
-        if self.grad:
-            cotangent, slope = self.term.parts
-            numbers = f"{arithmetic.decimal(cotangent.value)} × {arithmetic.decimal(slope.value)}"
-            return f"{cotangent.label} × {slope.label} = {numbers}"
-        letters, numbers = arithmetic.expression(self.term, arithmetic.letter), arithmetic.expression(self.term)
-        return letters if letters == numbers else f"{letters} = {numbers}"
-
-
-@dataclass(frozen=True)
 class Source:
     """An element that a value was made from; `letter` is what the equation calls its tensor."""
 
@@ -56,11 +32,11 @@ class Source:
     @property
     def target(self) -> str:
         """The element as `explain` takes it."""
-        return written(self.name, self.index, self.grad)
+        return arithmetic.written(self.name, self.index, self.grad)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        place = origin(self.name, self.grad) | {"index": list(self.index)}
+        place = {**origin(self.name, self.grad), "index": list(self.index)}
         return {"target": self.target, **place, "letter": self.letter, "value": self.value}
 
 
@@ -87,19 +63,17 @@ class Explanation:
     term: Term | None = None
     origins: tuple[Mapping[str, Any], ...] = ()
     definitions: tuple[arithmetic.Definition, ...] = ()
-    terms: tuple[Part, ...] = ()
-    total: float = math.nan
+    terms: tuple[Term, ...] = ()
     sources: tuple[Source, ...] = ()
     children: tuple[Explanation, ...] = ()
     difference: float | None = None
     note: Note | None = None
     cancels: bool = False
-    scale: float = field(default=0.0, repr=False)
 
     @property
     def target(self) -> str:
         """The element as `explain` takes it."""
-        return written(self.name, self.index, self.grad)
+        return arithmetic.written(self.name, self.index, self.grad)
 
     @property
     def known(self) -> list[Finding]:
@@ -133,7 +107,7 @@ class Explanation:
                 {"label": d.label, "expression": d.expression, "value": d.term.value} for d in self.definitions
             ],
             "terms": self.term.as_json(self.origins) if self.term else None,
-            "sum_of_terms": None if math.isnan(self.total) else self.total,
+            "sum_of_terms": self.term.value if self.term else None,
             "inputs": [source.as_json() for source in self.sources],
         }
         if self.grad:
@@ -148,9 +122,3 @@ class Explanation:
 def origin(name: str, grad: bool = False) -> dict[str, Any]:
     """Return what JSON calls a tensor, or the gradient of one."""
     return {"name": name, "gradient": grad}
-
-
-def written(name: str, index: Index, grad: bool = False) -> str:
-    """Return an element as it is asked for: `logits[0,2,65]`, or with a d before it for its gradient."""
-    place = f"[{','.join(map(str, index))}]" if index else ""
-    return f"{'d ' if grad else ''}{name}{place}"

@@ -6,15 +6,16 @@ Beside it stands a central difference, for which the model is computed twice mor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from byhand.book.explain import remarks as notes
-from byhand.book.explain.explanation import ExplainError, Explanation, Part, Source, origin, written
-from byhand.book.words.language import Note
-from byhand.engine import Tensor, interpreting, no_grad
+from byhand.book.entries.contract import ENTRIES
+from byhand.book.explain.explanation import ExplainError, Explanation, Source, origin
+from byhand.book.numbers.arithmetic import written
+from byhand.book.words.language import Note, Words
+from byhand.engine import BackwardStep, Tensor, interpreting, no_grad
 from byhand.engine.terms import Index, Term, number, product, total
 from byhand.model import TinyGPT
 from byhand.tracing.gradients import Contribution, Gradients
@@ -24,6 +25,16 @@ from byhand.tracing.tracer import Perturb, perturbed
 STEP = 1e-6  # of a central difference, in float64, relative to max(1, |x|)
 ROUNDING = 64  # times the precision and the terms' sizes: what sums of rounded numbers may leave of zero
 
+ROOT = Note("the loss itself: its gradient is 1.", "损失本身：它的梯度是 1。", "loss")
+CANCELLED = Note(
+    "zero up to rounding: the terms cancel, and what is left of them is only their rounding.",
+    "除舍入误差外为零：各项互相抵消，剩下的只是舍入误差。",
+    "cancelled",
+)
+UNREACHED = Note(
+    "zero: nothing that it changes has a gradient.", "为零：它能改变的数都没有梯度（梯度全为零）。", "unreached"
+)
+
 
 def explain_gradient(name: str, index: Index, gradients: Gradients, difference: float | None) -> Explanation:
     """Explain d loss / d element; `difference` is the central difference that goes beside it, if any."""
@@ -31,7 +42,7 @@ def explain_gradient(name: str, index: Index, gradients: Gradients, difference: 
     tensor = trace.tensor(name)
     value = float(gradients.by_name[name][index])
     if tensor is trace.result:
-        return Explanation(name, index, value, True, note=notes.ROOT, difference=difference)
+        return Explanation(name, index, value, True, note=ROOT, difference=difference)
     found = sorted(gradients.contributions(name, index), key=lambda s: -abs(s.value))
     term, origins = _sum(found)
     uses = gradients.uses(tensor)
@@ -45,14 +56,24 @@ def explain_gradient(name: str, index: Index, gradients: Gradients, difference: 
         equations=tuple(dict.fromkeys(s.node.equation.name for s in uses)),
         term=term,
         origins=origins,
-        terms=tuple(Part(part, grad=True) for part in term.parts),
-        total=term.value,
-        scale=scale,
+        terms=term.parts,
         sources=tuple(Source(s.name, s.index, float(s.cotangent), "d", grad=True) for s in found),
         difference=difference,
-        note=notes.CANCELLED if cancels else None if found else Note.of(notes.why_zero(uses, tensor, index), "zero"),
+        note=CANCELLED if cancels else None if found else Note.of(why_zero(uses, tensor, index), "zero"),
         cancels=cancels,
     )
+
+
+def why_zero(uses: Sequence[BackwardStep], tensor: Tensor, index: Index) -> Words:
+    """Say why nothing of a gradient reaches an element: the entry of an equation that reads it may know."""
+    for step in uses:
+        inputs = step.node.inputs
+        explain = ENTRIES[step.node.equation.name].why_zero
+        slot = next(k for k, t in enumerate(inputs) if t is tensor)
+        words = explain(tuple(t.data for t in inputs), slot, index) if explain else None
+        if words:
+            return words
+    return UNREACHED
 
 
 def require(name: str, gradients: Gradients) -> None:
@@ -64,8 +85,8 @@ def require(name: str, gradients: Gradients) -> None:
 
 def norm(gradients: Gradients, parameters: Mapping[str, Tensor]) -> float:
     """Return the global norm of the parameters' gradients."""
-    squares = (gradients.by_name.get(name) for name in parameters)
-    return math.sqrt(math.fsum(float((d * d).sum()) for d in squares if d is not None))
+    found = (gradients.by_name.get(name) for name in parameters)
+    return math.sqrt(math.fsum(float((d * d).sum()) for d in found if d is not None))
 
 
 def central_difference(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from byhand.book.explain.explanation import BEFORE, Explanation
-from byhand.book.numbers.arithmetic import decimal
+from byhand.book.numbers.arithmetic import decimal, expression, letter
 from byhand.book.words.language import Words, say
+from byhand.engine.terms import Term
 
 WORDS = {
     "terms": Words("terms, largest first", "各项，从大到小"),
@@ -59,15 +60,31 @@ def _lines(e: Explanation, lang: str, shown: int) -> list[str]:
 
 def _terms(e: Explanation, lang: str, shown: int) -> list[str]:
     rows = [
-        (decimal(part.value), _partial(say(part.expression, lang) if part.grad else part.expression))
+        (decimal(part.value), _partial(say(_product(part), lang) if e.grad else _addend(part)))
         for part in e.terms[:shown]
     ]
     if len(e.terms) > shown:
         rest = e.terms[shown:]
         rows.append((decimal(sum(p.value for p in rest)), WORDS["rest"].said(lang, n=len(rest))))
-    rows.append(("0", WORDS["cancelled"].said(lang)) if e.cancels else (decimal(e.total, 9), WORDS["sum"].said(lang)))
+    rows.append(
+        ("0", WORDS["cancelled"].said(lang))
+        if e.cancels
+        else (decimal(e.term.value if e.term else 0, 9), WORDS["sum"].said(lang))
+    )
     width = max(len(value) for value, _ in rows)
     return [f"  {WORDS['terms'].said(lang)}", *(f"    {value:>{width}}  {what}" for value, what in rows)]
+
+
+def _addend(term: Term) -> str:
+    """Write a term in letters and in numbers."""
+    letters, numbers = expression(term, letter), expression(term)
+    return letters if letters == numbers else f"{letters} = {numbers}"
+
+
+def _product(term: Term) -> str:
+    """Write a cotangent times a slope."""
+    cotangent, slope = term.parts
+    return f"{cotangent.label} × {slope.label} = {decimal(cotangent.value)} × {decimal(slope.value)}"
 
 
 def _partial(target: str) -> str:

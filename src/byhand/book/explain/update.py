@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.explain import remarks as notes
-from byhand.book.explain.explanation import BEFORE, Explanation, Source, origin, written
-from byhand.book.explain.value import check_index, explain_term, explain_value
+from byhand.book.explain.explanation import BEFORE, Explanation, Source, origin
+from byhand.book.explain.value import check_index, explain_term
 from byhand.book.numbers import arithmetic
+from byhand.book.numbers.arithmetic import decimal, written
+from byhand.book.words.language import Note
 from byhand.engine import Tensor
 from byhand.engine.terms import Index, Term, number, product, ratio
 from byhand.equations.adamw import adamw
@@ -37,9 +38,9 @@ class Clipping:
 
     def line(self, parameter: str, index: Index, whole: float, clipped: float) -> arithmetic.Definition:
         """Return the line that makes the clipped gradient g of the whole one."""
-        factor = f"{arithmetic.decimal(self.limit)} / {arithmetic.decimal(self.norm)}"
+        factor = f"{decimal(self.limit)} / {decimal(self.norm)}"
         letters = f"∂loss/∂{written(parameter, index)} × {factor}"
-        return arithmetic.Definition("g", f"{letters} = {arithmetic.decimal(whole)} × {factor}", Term("g", clipped))
+        return arithmetic.Definition("g", f"{letters} = {decimal(whole)} × {factor}", Term("g", clipped))
 
 
 def explain_update(
@@ -54,17 +55,13 @@ def explain_update(
     clipped = gradient * (clipping.limit / clipping.norm) if clipping.acts else gradient
     application = _step(parameter, tensor, clipped, optimizer)
     trace = Trace.collect(application.results[0], (application,))
-    if part != "update":
-        explanation = explain_value(name, index, application, RESULTS.index(part), trace)
-    else:
-        term = adamw.terms(
-            index, tuple(t.data for t in application.inputs), application.results[0].data, **application.static
-        )
-        # in float64: a difference of close numbers
+    result = application.results[PARTS.index(part) % len(RESULTS)]  # the update is the last part of theta
+    term, value = trace.terms(trace.name(result), index), float(result.data[index])
+    if part == "update":  # in float64: a difference of close numbers
         doubles = [np.asarray(t.data, dtype=np.float64) for t in application.inputs[:4]]
         after = adamw.forward(*doubles, optimizer.lr, optimizer.t + 1, **application.static)[0][0]
-        moved_by = float(after[index] - doubles[0][index])
-        explanation = explain_term(name, index, moved_by, term.parts[1], application, trace)
+        term, value = term.parts[1], float(after[index] - doubles[0][index])
+    explanation = explain_term(name, index, value, term, application, trace)
     whole = float(gradient[index])
     sources = tuple(
         Source(parameter, s.index, whole, "" if clipping.acts else s.letter, grad=True) if s.letter == "g" else s
@@ -75,10 +72,20 @@ def explain_update(
         definitions = (clipping.line(parameter, index, whole, float(clipped[index])), *definitions)
         term = _unclipped(term, index, whole, clipping)
     norm = clipping.norm if clipping.acts else None
-    note = notes.update(optimizer.t + 1, optimizer.lr, norm, clipping.limit)
+    note = _note(optimizer.t + 1, optimizer.lr, norm, clipping.limit)
     before, _, *others = explanation.origins
     origins = (before, origin(parameter, grad=True), *others)
     return replace(explanation, term=term, origins=origins, sources=sources, definitions=definitions, note=note)
+
+
+def _note(t: int, lr: float, norm: float | None, limit: float) -> Note:
+    """Say which step an update belongs to; `norm` is the gradients' if it is clipped to `limit`."""
+    en, zh = f"step {t} with lr {decimal(lr)}", f"第 {t} 步，学习率 {decimal(lr)}"
+    if norm is not None:
+        en += f"; gradients are clipped from {decimal(norm)} to {decimal(limit)}"
+        zh += f"；梯度的范数从 {decimal(norm)} 裁剪到 {decimal(limit)}"
+    facts = {"step": t, "lr": lr} | ({} if norm is None else {"gradient_norm": norm, "clipped_to": limit})
+    return Note(f"{en}.", f"{zh}。", "update", facts)
 
 
 def _unclipped(term: Term, index: Index, whole: float, clipping: Clipping) -> Term:

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.explain.explanation import ExplainError, Explanation, Part, Source, origin, written
+from byhand.book.explain.explanation import ExplainError, Explanation, Source, origin
 from byhand.book.numbers import arithmetic
+from byhand.book.numbers.arithmetic import written
 from byhand.engine.terms import Index, Term
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Application
-
-
-def explain_value(name: str, index: Index, application: Application, which: int, trace: Trace) -> Explanation:
-    """Explain one element of a result of an application, of which it is number `which`."""
-    result = application.results[which].data
-    check_index(name, index, result.shape)
-    term = trace.terms(trace.name(application.results[which]), index)
-    return explain_term(name, index, float(result[index]), term, application, trace)
 
 
 def explain_term(
@@ -45,9 +36,7 @@ def explain_term(
         term=term,
         origins=tuple(origin(trace.name(t)) for t in application.inputs),
         definitions=tuple(arithmetic.definitions(term)),
-        terms=tuple(map(Part, parts)),
-        total=term.value,
-        scale=math.fsum(abs(t.value) for t in parts),
+        terms=tuple(parts),
         sources=tuple(ordered),
         note=entry.remark(term, index) if entry.remark else None,
     )

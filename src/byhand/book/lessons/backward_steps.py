@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
 from byhand.book.lessons.exact_terms import leaf_text
 from byhand.book.lessons.forward_steps import defined, floats, with_inputs
-from byhand.book.lessons.lesson import Number, Step, factor, form, grid, written
+from byhand.book.lessons.lesson import Number, Step, factor, form, grid
 from byhand.book.numbers import arithmetic
+from byhand.book.numbers.arithmetic import written
 from byhand.book.numbers.rounding import settled_backward
-from byhand.book.practice.misconceptions import Mistake, backward_mistakes
+from byhand.book.practice.edits import Asked, Mistake, mistakes
 from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine import BackwardStep, Tensor
@@ -107,8 +109,9 @@ def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, t
             found = list(contributions(back, back.node.inputs[slot], index, trace.result_names(back.node)))
             term = total(product((number(c.cotangent), number(c.slope))) for c in found)
             text, letters = _shared(found)
-        mistakes = backward_mistakes(stem, plain_data, d_result, slot, index, back.node.static, term)
-        yield Number(written(f"∂{name}", index), text, float(d[index]), form(d[index]), tuple(mistakes), letters)
+        asked = Asked(index, plain_data, back.node.static, d_result, slot)
+        wrong = tuple(mistakes(ENTRIES[stem].gradient_mistakes, term, asked))
+        yield Number(written(f"∂{name}", index), text, float(d[index]), form(d[index]), wrong, letters)
 
 
 def _shared(found: list[Contribution]) -> tuple[str, str]:
@@ -131,7 +134,7 @@ def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
             " + ".join(factor(part[index]) for part in parts),
             float(total[index]),
             form(total[index]),
-            (Mistake(float(parts[-1][index]), "forgot one of the ways", "漏掉了其中一路"),),
+            (Mistake("forgot one of the ways", "漏掉了其中一路", float(parts[-1][index])),),
         )
         for index in np.ndindex(*total.shape)
     )

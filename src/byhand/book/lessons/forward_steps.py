@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
 from byhand.book.lessons.exact_terms import leaf_text, term_value
-from byhand.book.lessons.lesson import Number, Step, form, grid, written
+from byhand.book.lessons.lesson import Number, Step, form, grid
 from byhand.book.numbers import arithmetic
+from byhand.book.numbers.arithmetic import written
 from byhand.book.numbers.exact import exact_array
-from byhand.book.practice.misconceptions import forward_mistakes, part_mistakes
+from byhand.book.practice.edits import Asked, mistakes
 from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine import Equation, Tensor
@@ -123,13 +125,13 @@ def _numbers(
     leaf = leaf_text(data)
     place = written(name, index)
     yield from defined(application.equation.name, term, leaf, data, index, seen, sources)
-    mistakes = forward_mistakes(application.equation.name, floats(data), index, application.static, term)
+    asked = Asked(index, floats(data), application.static)
     yield Number(
         place,
         arithmetic.expression(term, leaf),
         float(result[index]),
         form(result[index]),
-        tuple(mistakes),
+        tuple(mistakes(ENTRIES[application.equation.name].mistakes, term, asked)),
         arithmetic.expression(term, arithmetic.letter),
         _follow(term, index, sources),
     )
@@ -150,12 +152,13 @@ def defined(
         if key in seen or line.term.op == "max":
             continue
         seen.add(key)
+        slips = ENTRIES[stem].part_mistakes.get(line.label, ()) if line.term.op == "ratio" else ()
         yield Number(
             _place(line.term, index),
             line.expression,
             line.term.value,
             form(term_value(line.term, data)),
-            tuple(part_mistakes(stem, line.term)),
+            tuple(mistakes(slips, line.term, Asked())),
             arithmetic.expression(line.term, arithmetic.letter),
             _follow(line.term, index, sources),
         )

@@ -10,9 +10,8 @@ import numpy as np
 
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.exact import Exact
-from byhand.book.practice.misconceptions import Mistake
+from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Said, Words
-from byhand.engine.terms import Index
 
 LONGEST_FORM = 24  # characters; longer fractions are no easier to read than a decimal
 
@@ -87,11 +86,6 @@ def factor(x: Any) -> str:
     return f"({text})" if " " in text or text.startswith("−") else text
 
 
-def difference(a: Any, b: Any) -> str:
-    """Return a − b as text."""
-    return f"{number_text(a)} − {factor(b)}"
-
-
-def written(name: str, index: Index) -> str:
-    """Return an element's name with its index."""
-    return f"{name}[{','.join(map(str, index))}]" if index else name
+def difference(label: str, a: Any, b: Any) -> Number:
+    """Return a − b as a number to work out; rounding leaves nothing of equal numbers."""
+    return Number(label, f"{number_text(a)} − {factor(b)}", round(float(a) - float(b), 12))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from byhand.engine.terms import Term, operate, product
+from byhand.engine.terms import Index, Term, operate, product
 
 LONG = 8  # a sum of more parts gets its own place
 SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # how tightly a piece of text holds together
@@ -37,6 +37,12 @@ def decimal(value: float, digits: int = 6) -> str:
         mantissa, _, exponent = text.partition("e")
         text = f"{mantissa}e{int(exponent)}"
     return text.replace("-", "−").replace("inf", "∞")
+
+
+def written(name: str, index: Index, grad: bool = False) -> str:
+    """Return an element as it is asked for: `logits[0,2,65]`, or with a d before it for its gradient."""
+    place = f"[{','.join(map(str, index))}]" if index else ""
+    return f"{'d ' if grad else ''}{name}{place}"
 
 
 def number(term: Term) -> str:

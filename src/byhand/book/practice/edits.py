@@ -1,14 +1,17 @@
 """Typical mistakes as edits of one element's arithmetic: the wrong term is the right one with one thing changed.
 
 An edit takes the right term and what was asked, and returns the wrong term, or None where the mistake cannot happen.
+A wrong answer that equals a wrong term tells what went wrong, and `quiz` and `grade` say so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from byhand.book.words.language import Words
 from byhand.engine.terms import Index, Term, element, function, made, number, product, ratio, total
 
 if TYPE_CHECKING:
@@ -42,6 +45,25 @@ class Asked:
 
 Edit = Callable[[Term, Asked], Term | None]
 Slips = tuple[tuple[str, str, Edit], ...]  # a mistake in English, in Chinese, and what it makes of the right term
+
+
+@dataclass(frozen=True)
+class Mistake(Words):
+    """A wrong number and, in words, what leads to it; with its arithmetic, where that is known."""
+
+    value: float
+    term: Term | None = field(default=None, compare=False, repr=False)
+
+
+def mistakes(slips: Slips, term: Term, at: Asked) -> Iterator[Mistake]:
+    """Yield the wrong numbers that slips lead to; `term` is the right one's arithmetic."""
+    for en, zh, edit in slips:
+        try:
+            wrong = edit(term, at)
+        except (ArithmeticError, ValueError):  # such as the logarithm of 0: nobody gets a number
+            continue
+        if wrong is not None and not math.isnan(wrong.value):
+            yield Mistake(en, zh, wrong.value, wrong)
 
 
 def first(term: Term, at: Asked) -> Term:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from byhand.book.lessons.lesson import Number
-from byhand.book.practice.misconceptions import Mistake
+from byhand.book.practice.edits import Mistake
 from byhand.book.practice.quiz import agrees, check, narrow, worth
 from byhand.book.practice.sheet_text import BLANK
 from byhand.book.practice.sheets import Sheet
@@ -133,7 +133,7 @@ def grade(sheet: Sheet, answers: dict[str, str]) -> Grade:
         )
     steps = []
     own: dict[str, float] = {}  # the reader's numbers so far, by label
-    for i, step in enumerate(sheet.exercise.steps, 1):
+    for i, step in enumerate(sheet.steps, 1):
         numbered = ((f"{i}.{j}", number) for j, number in enumerate(step.numbers, 1))
         judged = tuple(_judge(n, question, answers.get(n, ""), own) for n, question in numbered)
         if judged:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from byhand.book.lessons.lesson import Number
 from byhand.book.numbers.closed_form import HOW, LONGEST, value
-from byhand.book.practice.misconceptions import Mistake
+from byhand.book.practice.edits import Mistake
 from byhand.errors import ByhandError
 
 RELATIVE = 5e-3  # paper and pencil: three digits are enough
@@ -33,7 +33,7 @@ def check(number: Number, answer: str) -> Verdict:
         return Verdict(True)
     near = _near(given, number.mistakes, number.value) or _near(given, _general(number), number.value)
     if not near and _is_rounded_too_far(answer, number.value):
-        return Verdict(False, Mistake(given, "rounded it too far: give three digits", "舍入过多：请保留三位有效数字"))
+        return Verdict(False, Mistake("rounded it too far: give three digits", "舍入过多：请保留三位有效数字", given))
     return Verdict(False, next(iter(near), None))
 
 
@@ -84,11 +84,11 @@ def tidy(answer: str) -> str:
 def _general(number: Number) -> tuple[Mistake, ...]:
     """Return the slips that can happen to any number."""
     v = number.value
-    found = [Mistake(-v, "the sign is turned round", "正负号反了")]
-    if v:
-        found.append(Mistake(1 / v, "that is the reciprocal", "取成了倒数"))
-    found += [
-        Mistake(v * 10, "the decimal point is one place off", "小数点错了一位"),
-        Mistake(v / 10, "the decimal point is one place off", "小数点错了一位"),
-    ]
-    return tuple(found)
+    reciprocal = (Mistake("that is the reciprocal", "取成了倒数", 1 / v),) if v else ()
+    place = ("the decimal point is one place off", "小数点错了一位")
+    return (
+        Mistake("the sign is turned round", "正负号反了", -v),
+        *reciprocal,
+        Mistake(*place, v * 10),
+        Mistake(*place, v / 10),
+    )

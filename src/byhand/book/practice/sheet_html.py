@@ -56,8 +56,8 @@ def html(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
         name="" if key else f"<span>{SAID['name'].said(lang)}{BLANK}</span>",
         how="" if key else f'<p class="how">{escape(SAID["how"].said(lang))}</p>',
         given=SAID["given"].said(lang),
-        rows="".join(f"<tr><td>{escape(n)}</td><td>= {escape(given(v))}</td></tr>" for n, v in sheet.exercise.given),
-        sections="\n".join(_section(i, step, lang, key) for i, step in enumerate(sheet.exercise.steps, 1)),
+        rows="".join(f"<tr><td>{escape(n)}</td><td>= {escape(given(v))}</td></tr>" for n, v in sheet.given),
+        sections="\n".join(_section(i, step, lang, key) for i, step in enumerate(sheet.steps, 1)),
     )
 
 

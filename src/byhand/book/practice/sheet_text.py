@@ -36,8 +36,8 @@ def markdown(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
     if not key:
         lines += ["", f"{SAID['name'].said(lang)}{BLANK * 4}", "", SAID["how"].said(lang)]
     lines += ["", f"## {SAID['given'].said(lang)}", ""]
-    lines += [f"- `{say(name, lang)}` = `{given(value)}`" for name, value in sheet.exercise.given]
-    for i, step in enumerate(sheet.exercise.steps, 1):
+    lines += [f"- `{say(name, lang)}` = `{given(value)}`" for name, value in sheet.given]
+    for i, step in enumerate(sheet.steps, 1):
         lines += ["", f"## {i}. {step.title.said(lang)}", "", "```text", say(step.formula, lang), "```", ""]
         for j, number in enumerate(step.numbers, 1):
             rest = f"`{number_line(number, lang)}`" if key else f"`{say(number.label, lang)}` = {BLANK}"

@@ -1,4 +1,4 @@
-"""Worked examples to do on paper, one file each: `lesson(exact)` builds the whole of it from weights alone."""
+"""Worked examples to do on paper, one file each: `lesson(array)` builds the whole of it from weights alone."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from byhand.book.numbers.exact import exact_array
 from byhand.book.words.language import Words
 from byhand.errors import ByhandError
 
+Maker = Callable[[Any], np.ndarray]  # makes an array of nested closed forms
 TITLES = {
     "paper-gpt": Words(
         "A GPT on paper: bytes to loss, every gradient, one update", "纸上的 GPT：从字节到损失、全部梯度与一次更新"
@@ -47,9 +48,9 @@ def make(name: str, exact: bool = False) -> Lesson:
         hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(TITLES)}."
         raise ByhandError(f"there is no worked example {name[:80]!r}. {hint}")
     with np.errstate(all="ignore"):
-        return import_module(f"byhand.book.lessons.examples.{name.replace('-', '_')}").lesson(exact)
+        return import_module(f"byhand.book.lessons.examples.{name.replace('-', '_')}").lesson(numbers(exact))
 
 
-def numbers(exact: bool) -> Callable[[Any], np.ndarray]:
-    """Return what makes arrays of nested closed forms: of Exacts, or of float64."""
+def numbers(exact: bool) -> Maker:
+    """Return what makes arrays of Exacts, or of float64."""
     return (lambda nested: exact_array(example.array(nested))) if exact else example.array

@@ -1,6 +1,6 @@
 """Two AdamW steps on two parameters, from zero moments: what bias correction does is plain to see."""
 
-from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.forward_steps import update_step
 from byhand.book.lessons.lesson import Lesson, grid, number_text
 from byhand.book.words.language import Words
@@ -9,9 +9,8 @@ THETA, GRADIENTS, RATE = [1, -2], ([2, "-1/2"], [1, "1/2"]), 0.1
 SETTINGS = {"beta1": 0.9, "beta2": 0.99, "eps": 0.0, "weight_decay": 0.1}
 
 
-def lesson(exact: bool) -> Lesson:
+def lesson(array: Maker) -> Lesson:
     """The first step moves by lr whatever the gradient's size; the second shows the moving averages at work."""
-    array = numbers(exact)
     theta, zero = array(THETA), array([0, 0])
     first, (theta, m, v) = update_step("θ", theta, array(GRADIENTS[0]), zero, zero, RATE, 1, "g1", **SETTINGS)
     second, _ = update_step("θ", theta, array(GRADIENTS[1]), m, v, RATE, 2, "g2", **SETTINGS)

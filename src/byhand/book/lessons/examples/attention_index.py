@@ -1,10 +1,12 @@
 """One attention score, from its index to the flat offsets of everything that it reads and writes."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from byhand.book.finding.index import listings
-from byhand.book.lessons.examples import TITLES, numbers
-from byhand.book.lessons.examples.layout import offset_number
+from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples.memory_layout import offset_number
 from byhand.book.lessons.forward_steps import forward_step, given
 from byhand.book.lessons.lesson import Lesson, Step
 from byhand.book.words.language import Words
@@ -16,9 +18,8 @@ SHAPE = (2, 2, 3, 2)  # B, H, T, D
 PLACE = (1, 0, 2, 1)  # b, h, t, s
 
 
-def lesson(exact: bool) -> Lesson:
+def lesson(array: Maker) -> Lesson:
     """Offsets of the queries, the keys and the score; then the score itself, read from flat memory."""
-    array = numbers(exact)
     flat = np.arange(int(np.prod(SHAPE)))
     q = Tensor(array(((flat % 5) - 2).reshape(SHAPE).tolist()), name="q")
     k = Tensor(array(((flat % 7) - 3).reshape(SHAPE).tolist()), name="k")
@@ -27,29 +28,24 @@ def lesson(exact: bool) -> Lesson:
     whole = forward_step(application, trace)
     b, h, t, s = PLACE
     where = str(listings()["attention_scores"].forward)
-    d_values = range(SHAPE[-1])
+
+    def lies(x: Tensor, title: Words, position: str, at: int) -> Step:
+        formula = f"((b H + h) {position.upper()} + {position}) D + d"
+        return Step(
+            title,
+            Words(
+                f"offset of {x.name}[b,h,{position},d] = {formula}",
+                f"{x.name}[b,h,{position},d] 的偏移量 = {formula}",
+            ),
+            where,
+            tuple(offset_number(x.name, (b, h, at, d), SHAPE) for d in range(SHAPE[-1])),
+            ((f"{x.name}, flat", str(x.data.astype(float).astype(int).reshape(-1).tolist())),),
+        )
+
     steps = (
-        Step(
-            Words("Where the query lies", "查询在哪里"),
-            Words("offset of q[b,h,t,d] = ((b H + h) T + t) D + d", "q[b,h,t,d] 的偏移量 = ((b H + h) T + t) D + d"),
-            where,
-            tuple(offset_number("q", (b, h, t, d), SHAPE) for d in d_values),
-            (("q, flat", str(q.data.astype(float).astype(int).reshape(-1).tolist())),),
-        ),
-        Step(
-            Words("Where the key lies", "键在哪里"),
-            Words("offset of k[b,h,s,d] = ((b H + h) S + s) D + d", "k[b,h,s,d] 的偏移量 = ((b H + h) S + s) D + d"),
-            where,
-            tuple(offset_number("k", (b, h, s, d), SHAPE) for d in d_values),
-            (("k, flat", str(k.data.astype(float).astype(int).reshape(-1).tolist())),),
-        ),
-        Step(
-            whole.title,
-            whole.formula,
-            whole.where,
-            tuple(n for n in whole.numbers if n.label == f"scores[{b},{h},{t},{s}]"),
-            stem=whole.stem,
-        ),
+        lies(q, Words("Where the query lies", "查询在哪里"), "t", t),
+        lies(k, Words("Where the key lies", "键在哪里"), "s", s),
+        replace(whole, numbers=tuple(n for n in whole.numbers if n.label == f"scores[{b},{h},{t},{s}]"), results=()),
         Step(
             Words("Where the score is written", "分数写到哪里"),
             Words(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.words.language import Words
@@ -10,7 +11,7 @@ from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.softmax import softmax
 
 
-def lesson(exact: bool) -> Lesson:
+def lesson(array: Maker) -> Lesson:
     """The probabilities, the loss, its gradient; then a mean over two rows."""
     row, target = [[2, 1, 0, -1]], Tensor(np.asarray([1]), name="y")
     rows, targets = [[0, "log(2)", "log(5)"], [0, 0, "log(2)"]], Tensor(np.asarray([2, 0]), name="y(N=2)")
@@ -19,11 +20,11 @@ def lesson(exact: bool) -> Lesson:
         "one at the target, and the probability itself everywhere else, over the number of rows.",
         "损失是实际出现的词元的概率取负对数。梯度在目标处是概率减一，在其余各处就是概率本身，再除以行数。",
     )
-    probabilities, (first, *_) = both_ways(softmax, "p", "z", row, [[0, 0, 0, 0]], exact)
+    probabilities, (first, *_) = both_ways(softmax, "p", "z", row, [[0, 0, 0, 0]], array)
     return single(
         "cross-entropy",
         intro,
         (probabilities[:1], [first]),
-        both_ways(cross_entropy, "loss", "z", row, 1, exact, target),
-        both_ways(cross_entropy, "loss(N=2)", "z(N=2)", rows, 1, exact, targets),
+        both_ways(cross_entropy, "loss", "z", row, 1, array, target),
+        both_ways(cross_entropy, "loss(N=2)", "z(N=2)", rows, 1, array, targets),
     )

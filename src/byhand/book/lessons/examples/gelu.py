@@ -1,16 +1,17 @@
 """GELU at -1, 0, 1 and 2, and its slope there."""
 
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.words.language import Words
 from byhand.equations.gelu import gelu
 
 
-def lesson(exact: bool) -> Lesson:
+def lesson(array: Maker) -> Lesson:
     """Values, then slopes (a cotangent of 1 everywhere)."""
     intro = Words(
         "Half of x, times one plus a tanh. Far to the right the gate is open (y = x), far to the left it is shut; "
         "at 0 the slope is one half.",
         "x 的一半乘以（1 加一个 tanh）。在最右边门全开（y = x），在最左边门全关；在 0 处斜率为二分之一。",
     )
-    return single("gelu", intro, both_ways(gelu, "y", "x", [-1, 0, 1, 2], [1, 1, 1, 1], exact))
+    return single("gelu", intro, both_ways(gelu, "y", "x", [-1, 0, 1, 2], [1, 1, 1, 1], array))

@@ -3,13 +3,13 @@
 import numpy as np
 
 from byhand.book.finding.index import listings
-from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.examples.paper_gpt import BYTES, model_of
 from byhand.book.lessons.examples.paper_gpt_4 import CONFIG
 from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS as FOUR_COLUMNS
 from byhand.book.lessons.forward_steps import forward_steps
-from byhand.book.lessons.lesson import Lesson, Number, Step, difference, grid, written
-from byhand.book.practice.misconceptions import Mistake
+from byhand.book.lessons.lesson import Lesson, Number, Step, difference, grid
+from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
 from byhand.engine import scope
 from byhand.runtimes.tape.decoder import KVCache
@@ -19,9 +19,8 @@ WEIGHTS = FOUR_COLUMNS | {"wpe": [[0, 0, "1/2", 0], [0, 0, 0, 0], [1, 0, 0, 0]]}
 SHOWN = ("attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "logits")
 
 
-def lesson(exact: bool) -> Lesson:
+def lesson(array: Maker) -> Lesson:
     """Decode with the cache, show what each token computes, and hold the logits against the whole pass."""
-    array = numbers(exact)
     model = model_of(CONFIG, {n: array(w) for n, w in WEIGHTS.items()})
     for parameter in model.parameters().values():
         parameter.requires_grad = False  # a cache passes no gradient back
@@ -67,13 +66,13 @@ def _counted(n: int) -> Step:
             Words("rows without a cache", "没有缓存时的行数"),
             " + ".join(str(t + 1) for t in range(n)),
             without,
-            mistakes=(Mistake(n, "counted the last pass only", "只数了最后一遍"),),
+            mistakes=(Mistake("counted the last pass only", "只数了最后一遍", n),),
         ),
         Number(
             Words("rows with the cache", "有缓存时的行数"),
             " + ".join("1" for _ in range(n)),
             n,
-            mistakes=(Mistake(without, "recomputed the earlier rows", "把先前的行又算了一遍"),),
+            mistakes=(Mistake("recomputed the earlier rows", "把先前的行又算了一遍", without),),
         ),
     )
     return Step(
@@ -88,17 +87,9 @@ def _counted(n: int) -> Step:
 
 
 def _compared(cached: np.ndarray, whole: np.ndarray) -> Step:
-    found = tuple(
-        Number(
-            written("Δ logits", (t, v)),
-            difference(cached[t, v], whole[t, v]),
-            round(float(cached[t, v]) - float(whole[t, v]), 12),
-        )
-        for t, v in np.ndindex(*cached.shape)
-    )
     return Step(
         Words("The logits agree", "logits 相同"),
         Words("with the cache − without it", "有缓存的结果 − 没有缓存的结果"),
         str(listings()["kv_cache"].forward),
-        found,
+        tuple(difference(f"Δ logits[{t},{v}]", cached[t, v], whole[t, v]) for t, v in np.ndindex(*cached.shape)),
     )

@@ -1,5 +1,6 @@
 """LayerNorm of four columns, where everything shows; and of two, where the derivative hides."""
 
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.words.language import Words
@@ -7,7 +8,7 @@ from byhand.equations.layer_norm import layer_norm
 from byhand.layers.norm import EPS
 
 
-def lesson(exact: bool) -> Lesson:
+def lesson(array: Maker) -> Lesson:
     """Four columns without eps, so that the numbers are fractions; then two columns with it."""
     intro = Words(
         "With four columns, 1, 7, 9 and 15 have mean 8 and standard deviation 5. With two columns the result is "
@@ -17,7 +18,7 @@ def lesson(exact: bool) -> Lesson:
         "这样的例子分不出导数的对错。",
     )
     parts = [
-        both_ways(layer_norm, "y", "x", [[1, 7, 9, 15]], [[1, 0, 0, 0]], exact, eps=0.0),
-        both_ways(layer_norm, "y(C=2)", "x(C=2)", [["1/10", 1]], [[1, 0]], exact, eps=EPS),
+        both_ways(layer_norm, "y", "x", [[1, 7, 9, 15]], [[1, 0, 0, 0]], array, eps=0.0),
+        both_ways(layer_norm, "y(C=2)", "x(C=2)", [["1/10", 1]], [[1, 0]], array, eps=EPS),
     ]
     return single("layer-norm", intro, *parts)

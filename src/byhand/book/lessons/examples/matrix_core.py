@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Lesson, Step
 from byhand.book.numbers.rounding import settle_gradients
@@ -26,9 +26,8 @@ WEIGHTS = {"W_Q": [[1, 0], [0, 1]], "W_K": [[0, 1], [1, 0]], "W_V": [[1, 1], [0,
 RATE = "1/10"
 
 
-def lesson(exact: bool, name: str = "matrix-core", targets: tuple[int, ...] = (0,)) -> Lesson:
+def lesson(array: Maker, name: str = "matrix-core", targets: tuple[int, ...] = (0,)) -> Lesson:
     """One target trains row 0 alone; two targets train both rows."""
-    array = numbers(exact)
     x = Tensor(array([[[[1, 0], [0, 1]]]]), name="X")
     weights = {n: Tensor(array(w), requires_grad=True, name=n) for n, w in WEIGHTS.items()}
 

@@ -7,7 +7,7 @@ probabilities, and the attention weights are those of the matrix core's first ro
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.examples.matrix_core import RATE, WEIGHTS, descend
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Lesson
@@ -21,9 +21,8 @@ from byhand.equations.softmax import softmax
 from byhand.tracing.trace import Trace
 
 
-def lesson(exact: bool) -> Lesson:
+def lesson(array: Maker) -> Lesson:
     """Loss and its gradient for the given prediction; then back through the weighted sum into W_V."""
-    array = numbers(exact)
     logits = Tensor(array([["log(7/10)", "log(3/10)"]]), requires_grad=True, name="z")
     first = Trace.of(lambda: cross_entropy(logits, Tensor(np.asarray([0])), name="loss"))
     weight = Tensor(array(WEIGHTS["W_V"]), requires_grad=True, name="W_V")

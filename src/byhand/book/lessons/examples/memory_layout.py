@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from byhand.book.finding.index import listings
-from byhand.book.lessons.examples import TITLES
-from byhand.book.lessons.examples.layout import offset_number
+from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.lesson import Lesson, Number, Step
-from byhand.book.practice.misconceptions import Mistake
+from byhand.book.numbers import arithmetic
+from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
+from byhand.engine.terms import Term, number, product, total
 
 STREAM, SCORES = (2, 3, 4), (2, 2, 3, 3)
 PLACES_IN_STREAM = ((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 2, 3))
 PLACES_IN_SCORES = ((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 2, 1))
 
 
-def lesson(exact: bool) -> Lesson:
+def lesson(array: Maker) -> Lesson:
     """Strides first, then offsets of elements, then an index from an offset."""
     where = str(listings()["reshape"].forward)
     steps: list[Step] = []
@@ -52,7 +54,7 @@ def _strides(name: str, shape: tuple[int, ...], axes: str, where: str) -> Step:
             math.prod(shape[k + 1 :]),
             mistakes=(
                 Mistake(
-                    math.prod(shape[:k]), "took the axes before instead of after", "乘了前面的轴，而不是后面的轴"
+                    "took the axes before instead of after", "乘了前面的轴，而不是后面的轴", math.prod(shape[:k])
                 ),
             ),
         )
@@ -77,7 +79,7 @@ def _way_back(where: str) -> Step:
             "c",
             f"{offset} mod {c}",
             column,
-            mistakes=(Mistake(row, "took the quotient, not the remainder", "取成了商，而不是余数"),),
+            mistakes=(Mistake("took the quotient, not the remainder", "取成了商，而不是余数", row),),
         ),
         Number("t", f"⌊{offset} / {c}⌋ mod {t} = {row} mod {t}", position),
         Number("b", f"⌊{row} / {t}⌋", b),
@@ -91,3 +93,25 @@ def _way_back(where: str) -> Step:
         where,
         numbers,
     )
+
+
+def offset(index: Sequence[int], shape: Sequence[int]) -> Term:
+    """Return ((i J + j) K + k) as a term."""
+    term = number(index[0])
+    for i, n in zip(index[1:], shape[1:], strict=True):
+        term = total((product((term, number(n))), number(i)))
+    return term
+
+
+def offset_number(name: str, index: Sequence[int], shape: Sequence[int]) -> Number:
+    """Return the flat offset of an element as a number to work out."""
+    term = offset(index, shape)
+    by_columns = sum(i * math.prod(shape[:k]) for k, i in enumerate(index))
+    mistakes = (
+        Mistake("laid the array out by columns (column-major)", "按列主序排列了", by_columns),
+        Mistake("counted from 1", "下标从 1 数起了", offset([i + 1 for i in index], shape).value),
+        Mistake("added the indices", "把下标直接相加了", sum(index)),
+    )
+    place = arithmetic.written(name, tuple(index))
+    label = Words(f"offset of {place}", f"{place} 的偏移量")
+    return Number(label, arithmetic.expression(term), term.value, mistakes=mistakes)

@@ -1,9 +1,9 @@
 """The same input and weights through one head of width 4 and through two heads of width 2."""
 
-from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson, Number, Step, difference, written
+from byhand.book.lessons.lesson import Lesson, Step, difference
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
 from byhand.equations.causal_self_attention import causal_self_attention
@@ -12,9 +12,8 @@ from byhand.tracing.trace import Trace
 INPUT = [[[1, 0, -1, 0], [0, 1, 1, 0], [1, 1, 0, -1]]]
 
 
-def lesson(exact: bool) -> Lesson:
+def lesson(array: Maker) -> Lesson:
     """Run both, then set their weights beside each other."""
-    array = numbers(exact)
     runs: dict[int, Trace] = {}
     steps: list[Step] = []
     for heads, name in ((1, "one"), (2, "two")):
@@ -42,13 +41,7 @@ def lesson(exact: bool) -> Lesson:
 def _compared(runs: dict[int, Trace]) -> Step:
     one, two = runs[1].tensor("one.attn.weights").data, runs[2].tensor("two.attn.weights").data
     found = tuple(
-        Number(
-            written("Δ P", (0, h, 2, s)),
-            difference(two[0, h, 2, s], one[0, 0, 2, s]),
-            float(two[0, h, 2, s]) - float(one[0, 0, 2, s]),
-        )
-        for h in range(2)
-        for s in range(3)
+        difference(f"Δ P[0,{h},2,{s}]", two[0, h, 2, s], one[0, 0, 2, s]) for h in range(2) for s in range(3)
     )
     title = Words("What changed: the weights of the last token", "变化在哪里：最后一个词元的注意力权重")
     return Step(

@@ -6,6 +6,7 @@ which its derivative shows.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from byhand.book.finding.index import listings
 from byhand.book.finding.landmarks import PLACES
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.forward_steps import forward_step, forward_steps, given, update_step
 from byhand.book.lessons.lesson import Lesson, Number, Step, number_text
 from byhand.book.numbers.rounding import settle_gradients, settled_trace
@@ -43,7 +44,7 @@ OPTIMIZER = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
 RATE = 0.01
 
 
-def lesson(exact: bool) -> Lesson:
+def lesson(array: Maker) -> Lesson:
     """Forward, backward, update, and the loss after it."""
     intro = Words(
         "LayerNorm of two columns gives plus or minus one (or almost nothing, where both are equal), so its "
@@ -51,12 +52,11 @@ def lesson(exact: bool) -> Lesson:
         "两列的层归一化只能得到正负一（两数相等时几乎为零），所以它的导数几乎什么也不放过：paper-gpt-4 "
         "用四列展示同样的过程。",
     )
-    return whole("paper-gpt", intro, CONFIG, WEIGHTS, exact)
+    return whole("paper-gpt", intro, CONFIG, WEIGHTS, array)
 
 
-def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any], exact: bool) -> Lesson:
+def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any], array: Maker) -> Lesson:
     """Return one training step of a model with these weights, on `BYTES`, as a lesson."""
-    array = numbers(exact)
     arrays = {n: array(w) for n, w in weights.items()}
     model = model_of(config, arrays)
     tokens, targets = np.asarray([BYTES[:-1]]), np.asarray([BYTES[1:]])
@@ -102,12 +102,4 @@ def data_step() -> Step:
 
 def _loss_step(trace: Trace) -> Step:
     application, _ = trace.made["loss"]
-    step = forward_step(application, trace)
-    return Step(
-        Words("The loss after the update", "更新之后的损失"),
-        step.formula,
-        step.where,
-        step.numbers,
-        step.results,
-        stem=step.stem,
-    )
+    return replace(forward_step(application, trace), title=Words("The loss after the update", "更新之后的损失"))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.examples.paper_gpt import model_of
 from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS as FOUR_COLUMNS
 from byhand.book.lessons.forward_steps import forward_steps, given
@@ -19,9 +19,8 @@ WEIGHTS = FOUR_COLUMNS | {"wpe": [["1/10", 0, 1, 0], [0, "1/10", 0, "1/2"]]}  # 
 TOKENS, TARGETS = [[2, 1]], [[1, 3]]
 
 
-def lesson(exact: bool) -> Lesson:
+def lesson(array: Maker) -> Lesson:
     """Two tokens through one block to the loss, and every gradient."""
-    array = numbers(exact)
     arrays = {n: array(w) for n, w in WEIGHTS.items()}
     model = model_of(CONFIG, arrays)
     trace = Trace.of(lambda: model.loss(np.asarray(TOKENS), np.asarray(TARGETS)))

@@ -3,10 +3,10 @@
 import numpy as np
 
 from byhand.book.finding.index import listings
-from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Lesson, Number, Step, number_text
-from byhand.book.practice.misconceptions import Mistake
+from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.softmax import softmax
@@ -17,9 +17,9 @@ from byhand.tracing.trace import Trace
 LOGITS, TAU, K, UNIFORM = [2, 1, 0, -1], 2.0, 2, 0.7
 
 
-def lesson(exact: bool) -> Lesson:
+def lesson(array: Maker) -> Lesson:
     """Probabilities at temperature 1 and 2, after top-k, and the token that a uniform number picks."""
-    z = Tensor(numbers(exact)(LOGITS), name="z")
+    z = Tensor(array(LOGITS), name="z")
 
     def whole() -> Tensor:
         softmax(z, name="p")
@@ -53,7 +53,7 @@ def _drawn(p: np.ndarray) -> Step:
             Words("the first whose running sum is above u", "第一个使累计和超过 u 的词元"),
             token,
             mistakes=(
-                Mistake(int(np.argmax(p)), "took the likeliest: that is temperature 0", "取了最可能的：那是温度 0"),
+                Mistake("took the likeliest: that is temperature 0", "取了最可能的：那是温度 0", int(np.argmax(p))),
             )
             if token
             else (),

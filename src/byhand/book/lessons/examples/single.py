@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import TITLES, numbers
+from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Lesson, Step, grid
 from byhand.book.words.language import Words
@@ -14,10 +14,9 @@ from byhand.tracing.trace import Trace
 
 
 def both_ways(
-    equation: Equation, name: str, letter: str, x: Any, d: Any, exact: bool, *others: Tensor, **static: Any
+    equation: Equation, name: str, letter: str, x: Any, d: Any, array: Maker, *others: Tensor, **static: Any
 ) -> tuple[tuple[tuple[str, str], ...], list[Step]]:
     """Return what is given, and the steps: an equation applied to x, and back with the cotangent d."""
-    array = numbers(exact)
     trace = Trace.of(
         lambda: equation(Tensor(array(x), requires_grad=True, name=letter), *others, name=name, **static)
     )

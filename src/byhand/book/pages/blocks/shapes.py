@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from byhand.book.finding import source
+from byhand.book.lessons.examples.memory_layout import offset
+from byhand.book.numbers.arithmetic import expression
 from byhand.book.pages.blocks.markdown import block, decimals, inline, link_equation, table
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
@@ -106,19 +108,10 @@ def offsets(page: Path, lang: str) -> str:
         ("B,H,T,S", (2, 2, 3, 3), ((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 0, 0), (1, 1, 2, 2))),
     ):
         for place in places:
-            rows.append((f"[{letters}] = {list(shape)}", list(place), _horner(place, shape), _offset(place, shape)))
+            rows.append(
+                (f"[{letters}] = {list(shape)}", list(place), expression(offset(place, shape)), _flat(place, shape))
+            )
     return table(Words("Array|Element|Worked|Offset", "数组|元素|算式|偏移量"), rows, lang)
-
-
-def _horner(place: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    text = str(place[0])
-    for i, n in zip(place[1:], shape[1:], strict=True):
-        text = f"({text}) × {n} + {i}" if "+" in text else f"{text} × {n} + {i}"
-    return text
-
-
-def _offset(place: tuple[int, ...], shape: tuple[int, ...]) -> int:
-    return int(np.ravel_multi_index(place, shape))
 
 
 @block
@@ -132,7 +125,7 @@ def score_offsets(page: Path, lang: str) -> str:
     for d in range(head_width):
         at_q = (b, t, h * head_width + d)
         at_k = (b, s, width + h * head_width + d)
-        i, j = _offset(at_q, packed.shape), _offset(at_k, packed.shape)
+        i, j = _flat(at_q, packed.shape), _flat(at_k, packed.shape)
         products.append(flat[i] * flat[j])
         rows.append((d, list(at_q), i, f"{flat[i]:g}", list(at_k), j, f"{flat[j]:g}", f"{products[-1]:g}"))
     head = Words(
@@ -141,13 +134,17 @@ def score_offsets(page: Path, lang: str) -> str:
     )
     q, k, _ = split_qkv.forward(packed, n_heads=heads)[0]
     score = attention_scores.forward(q, k)[0][b, h, t, s]
-    place = _offset((b, h, t, s), (1, heads, length, length))
+    place = _flat((b, h, t, s), (1, heads, length, length))
     result = f"({' + '.join(f'{p:g}' for p in products)}) / √{head_width} = {decimals(score)}"
     stored = Words(
         f"Sum over root of D: {result}. In the [B,H,T,S] scores it is [{b}, {h}, {t}, {s}], at offset {place}.",
         f"求和，再除以 D 的平方根：{result}。它是 [B,H,T,S] 分数数组的元素 [{b}, {h}, {t}, {s}]，偏移量为 {place}。",
     ).said(lang)
     return f"{table(head, rows, lang)}\n\n{stored}"
+
+
+def _flat(place: tuple[int, ...], shape: tuple[int, ...]) -> int:
+    return int(offset(place, shape).value)
 
 
 def packed_example() -> np.ndarray:

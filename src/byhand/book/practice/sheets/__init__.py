@@ -1,6 +1,7 @@
 """Worksheets: exercises drawn from a seed, with numbers that come out clean enough for paper.
 
-Each topic is one file: `draw(picker) -> Exercise`. Same topic and seed, same sheet, on every machine and Python.
+Each topic is one file: `draw(picker)` returns what is given, and the steps. Same topic and seed, same sheet, on every
+machine and Python.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from byhand.book.words.language import Words
 from byhand.errors import ByhandError
 
 Item = TypeVar("Item")
+Given = tuple[tuple[str, Any], ...]
+Drawn = tuple[Given, tuple[Step, ...]]
 LARGEST_SEED = 10**18  # it is part of the sheet's name
 
 TOPICS = {
@@ -32,20 +35,16 @@ TOPICS = {
 
 
 @dataclass(frozen=True)
-class Exercise:
-    """What is given, by name and as people write it, and the steps whose numbers are asked for."""
-
-    given: tuple[tuple[str, Any], ...]
-    steps: tuple[Step, ...]
-
-
-@dataclass(frozen=True)
 class Sheet:
-    """An exercise with its topic and seed; questions are numbered `step.number` from 1."""
+    """What is given, by name and as people write it, and the steps whose numbers are asked for.
+
+    Questions are numbered `step.number` from 1.
+    """
 
     topic: str
     seed: int
-    exercise: Exercise
+    given: Given
+    steps: tuple[Step, ...]
 
     @property
     def title(self) -> Words:
@@ -54,7 +53,7 @@ class Sheet:
 
     def questions(self) -> dict[str, Number]:
         """Return what is asked, by number such as `2.3`."""
-        return {f"{i}.{j}": n for i, s in enumerate(self.exercise.steps, 1) for j, n in enumerate(s.numbers, 1)}
+        return {f"{i}.{j}": n for i, s in enumerate(self.steps, 1) for j, n in enumerate(s.numbers, 1)}
 
 
 class Picker:
@@ -83,5 +82,5 @@ def make(topic: str, seed: int) -> Sheet:
     if not 0 <= seed < LARGEST_SEED:
         raise ByhandError(f"the seed must be 0 or more, and less than {LARGEST_SEED:.0e}. Use --seed 7.")
     with np.errstate(all="ignore"):
-        exercise = import_module(f"byhand.book.practice.sheets.{topic.replace('-', '_')}").draw(Picker(topic, seed))
-    return Sheet(topic, seed, exercise)
+        drawn = import_module(f"byhand.book.practice.sheets.{topic.replace('-', '_')}").draw(Picker(topic, seed))
+    return Sheet(topic, seed, *drawn)

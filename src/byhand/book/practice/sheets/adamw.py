@@ -2,12 +2,12 @@
 
 from byhand.book.lessons.forward_steps import update_step
 from byhand.book.numbers.worked import array
-from byhand.book.practice.sheets import Exercise, Picker
+from byhand.book.practice.sheets import Drawn, Picker
 
 SIZES = ("1/2", 1, 2, 4, "-1/2", -1, -2, -4)
 
 
-def draw(picker: Picker) -> Exercise:
+def draw(picker: Picker) -> Drawn:
     """Draw parameters and gradients; the second gradient of the first parameter repeats the first."""
     theta = [picker.one((-3, -2, 2, 3)), picker.one((-2, -1, 1, 2))]
     first = [picker.one(SIZES), picker.one(SIZES)]
@@ -24,4 +24,4 @@ def draw(picker: Picker) -> Exercise:
         ("lr", rate),
         *((name, value) for name, value in settings.items()),
     )
-    return Exercise(given, (one, two))
+    return given, (one, two)

@@ -2,7 +2,7 @@
 
 from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.numbers.worked import array
-from byhand.book.practice.sheets import Exercise, Picker
+from byhand.book.practice.sheets import Drawn, Picker
 from byhand.engine import Tensor
 from byhand.equations.attention_scores import attention_scores
 from byhand.equations.causal_softmax import causal_softmax
@@ -12,7 +12,7 @@ from byhand.tracing.trace import Trace
 LARGEST = 6  # of a dot product: beyond, an exponential drowns the others
 
 
-def draw(picker: Picker) -> Exercise:
+def draw(picker: Picker) -> Drawn:
     """Draw queries and keys until no dot product is too large; then scores, weights and mixtures."""
     while True:
         q, k = picker.integers(-1, 2, 3, 4), picker.integers(-1, 2, 3, 4)
@@ -26,4 +26,4 @@ def draw(picker: Picker) -> Exercise:
         weights = causal_softmax(attention_scores(*tensors[:2], name="S"), name="P")
         return mix(weights, tensors[2], name="Y")
 
-    return Exercise((("q", q), ("k", k), ("v", v)), tuple(forward_steps(Trace.of(whole))))
+    return (("q", q), ("k", k), ("v", v)), tuple(forward_steps(Trace.of(whole)))

@@ -3,14 +3,14 @@
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.numbers.worked import array
-from byhand.book.practice.sheets import Exercise, Picker
+from byhand.book.practice.sheets import Drawn, Picker
 from byhand.engine import Tensor
 from byhand.equations.linear import linear
 from byhand.equations.relu import relu
 from byhand.tracing.trace import Trace
 
 
-def draw(picker: Picker) -> Exercise:
+def draw(picker: Picker) -> Drawn:
     """Draw two rows, two weights and the cotangent of the result."""
     while True:
         x, w_1, b_1 = picker.integers(-2, 3, 2, 2), picker.integers(-2, 2, 2, 2), picker.integers(-1, 1, 2)
@@ -30,7 +30,7 @@ def draw(picker: Picker) -> Exercise:
 
     trace = Trace.of(whole)
     steps = (*forward_steps(trace), *backward_steps(trace, array(d)))
-    return Exercise((*given, ("∂z", d)), steps)
+    return (*given, ("∂z", d)), steps
 
 
 def _columns(weight: list[list[int]], bias: list[int]) -> list[tuple[tuple[int, ...], int]]:

@@ -5,14 +5,14 @@ import numpy as np
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.numbers.worked import array
-from byhand.book.practice.sheets import Exercise, Picker
+from byhand.book.practice.sheets import Drawn, Picker
 from byhand.engine import Tensor
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.softmax import softmax
 from byhand.tracing.trace import Trace
 
 
-def draw(picker: Picker) -> Exercise:
+def draw(picker: Picker) -> Drawn:
     """Draw odds for three tokens in two rows, and the targets."""
     odds = picker.integers(1, 5, 2, 3)
     while any(len(set(row)) == 1 for row in odds):
@@ -23,4 +23,4 @@ def draw(picker: Picker) -> Exercise:
     first = Trace.of(lambda: softmax(z, name="p"))
     second = Trace.of(lambda: cross_entropy(z, Tensor(np.asarray(targets)), name="L"))
     steps = (*forward_steps(first), *forward_steps(second), *backward_steps(second, array(1)))
-    return Exercise((("z", logits), ("y", targets)), steps)
+    return (("z", logits), ("y", targets)), steps

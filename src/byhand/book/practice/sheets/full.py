@@ -12,7 +12,7 @@ from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.lessons.lesson import Step
 from byhand.book.numbers.worked import array
-from byhand.book.practice.sheets import Exercise, Picker
+from byhand.book.practice.sheets import Drawn, Picker
 from byhand.book.words.language import Said, Words, say
 from byhand.engine import Tensor
 from byhand.equations.add_positional import add_positional
@@ -31,7 +31,7 @@ from byhand.tracing.trace import Trace
 SPREAD = 0.1  # at least, between the weights that the last token gives to the two
 
 
-def draw(picker: Picker) -> Exercise:
+def draw(picker: Picker) -> Drawn:
     """Draw until LayerNorm has values, makes different rows of the two tokens, and the scores tell them apart."""
     while True:
         wte, wpe = picker.integers(-2, 3, 3, 2), picker.integers(0, 1, 2, 2)
@@ -50,7 +50,7 @@ def draw(picker: Picker) -> Exercise:
     z = Tensor(first.result.data, requires_grad=True, name="Z")
     second = Trace.of(lambda: cross_entropy(z, Tensor(np.asarray([targets])), name="L"))
     steps = (*forward_steps(first), *forward_steps(second), *backward_steps(second, array(1)))
-    return Exercise((("tokens", tokens), ("targets", targets), *given, ("eps", 0)), tuple(_asked(steps)))
+    return (("tokens", tokens), ("targets", targets), *given, ("eps", 0)), tuple(_asked(steps))
 
 
 def _logits(tables: dict[str, Tensor], tokens: list[int]) -> Tensor:

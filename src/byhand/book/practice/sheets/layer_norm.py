@@ -5,7 +5,7 @@ from itertools import product
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.numbers.worked import array
-from byhand.book.practice.sheets import Exercise, Picker
+from byhand.book.practice.sheets import Drawn, Picker
 from byhand.engine import Tensor
 from byhand.equations.layer_norm import layer_norm
 from byhand.tracing.trace import Trace
@@ -17,7 +17,7 @@ SPREADS = tuple(
 )
 
 
-def draw(picker: Picker) -> Exercise:
+def draw(picker: Picker) -> Drawn:
     """Draw deviations, a mean, gain and bias, and the cotangent of one element."""
     spread, mean = picker.one(SPREADS), picker.integers(2, 9)
     x = [[mean + d for d in spread]]
@@ -27,4 +27,4 @@ def draw(picker: Picker) -> Exercise:
     inputs = [Tensor(array(a), requires_grad=True, name=n) for n, a in (("x", x), ("g", gain), ("b", bias))]
     trace = Trace.of(lambda: layer_norm(*inputs, eps=0.0, name="y"))
     steps = (*forward_steps(trace), *backward_steps(trace, array(d)))
-    return Exercise((("x", x), ("g", gain), ("b", bias), ("eps", 0), ("∂y", d)), steps)
+    return (("x", x), ("g", gain), ("b", bias), ("eps", 0), ("∂y", d)), steps
