@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from byhand.book.practice.grading import find_sheet, grade, read_answers
-from byhand.book.practice.sheet_text import markdown
+from byhand.book.practice.sheet_pages import markdown
 from byhand.book.practice.sheets import TOPICS, Sheet, make
 from byhand.cli.learn.grade import _lines
 from hostile.outcome import accepted

@@ -16,8 +16,7 @@ entry = Entry(
     gradients={"x": [1, 1, 2]},
     note="The difference of the outer two is log 2: softplus(x) - softplus(-x) = x.",
     note_zh="两端之差为 log 2，因为 softplus(x) - softplus(-x) = x。",
-    group="activation",
-    rank=3,
+    place=("activation", 3),
     notations=("log1p(exp(x))", r"\zeta(x)"),
     concepts=(Concept("smooth rectifier", "平滑整流函数", ("softplus",), ("SmoothReLU",)),),
     mistakes=(

@@ -22,7 +22,7 @@ from byhand.book.finding.search import search
 from byhand.book.lessons import text as lesson_text
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
-from byhand.book.numbers.worked import array
+from byhand.book.numbers.closed_form import array
 from byhand.book.pages.blocks import BLOCKS
 from byhand.book.pages.filling import filled
 from byhand.book.practice.quiz import check

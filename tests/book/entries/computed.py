@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from byhand.book.entries.contract import Entry
-from byhand.book.numbers.worked import array, several
+from byhand.book.numbers.closed_form import array, several
 from byhand.engine import Composite, Tensor, registry
 
 

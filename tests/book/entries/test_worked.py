@@ -12,8 +12,7 @@ import byhand.book.entries
 import byhand.equations  # noqa: F401 - fills the registry
 from book.entries.computed import compute
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.numbers.closed_form import latex, value
-from byhand.book.numbers.worked import array, matrix, several
+from byhand.book.numbers.closed_form import array, latex, matrix, several, value
 from byhand.engine import registry
 from byhand.errors import ByhandError
 

@@ -12,10 +12,9 @@ from byhand.book.explain.explainer import Explainer, explain
 from byhand.book.explain.explanation import ExplainError
 from byhand.book.explain.text import text
 from byhand.book.numbers import arithmetic
-from byhand.book.numbers.worked import array, several
+from byhand.book.numbers.closed_form import array, several
 from byhand.engine import Composite, Tensor, registry
-from byhand.tracing.gradients import contributions
-from byhand.tracing.trace import Trace
+from byhand.tracing.trace import Trace, contributions
 
 SHAPE = {"vocab_size": 7, "seq_len": 4, "d_model": 4, "n_layers": 2, "n_heads": 2}
 CONFIGS = {

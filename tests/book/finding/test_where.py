@@ -35,7 +35,7 @@ def line_at(pointer: str) -> str:
 
 def test_every_equation_is_in_the_flow_once():
     assert sorted(order()) == sorted(registry)
-    assert {entry.group for entry in ENTRIES.values()} <= {group.key for group in GROUPS}
+    assert {entry.place[0] for entry in ENTRIES.values()} <= {group.key for group in GROUPS}
 
 
 @pytest.mark.parametrize("name", sorted(registry))
@@ -173,7 +173,7 @@ def test_a_symbol_finds_its_equation(symbols, expected):
 
 
 def test_a_setting_finds_every_equation_that_has_it():
-    having = {name for name, listing in listings().items() if "ε" in map(plain, listing.symbol_of.values())}
+    having = {name for name, listing in listings().items() if "ε" in map(plain, listing.settings.values())}
     assert having >= {"layer_norm", "adamw"}
     assert {m.listing.name for m in search("ε")} == having
 

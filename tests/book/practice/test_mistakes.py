@@ -12,7 +12,7 @@ from byhand.book.entries.contract import ENTRIES
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_step
 from byhand.book.numbers import arithmetic
-from byhand.book.numbers.worked import array
+from byhand.book.numbers.closed_form import array
 from byhand.book.practice.edits import Asked, mistakes, within
 from byhand.engine import Equation, Tensor, registry
 from byhand.equations import cross_entropy, layer_norm, softmax

@@ -14,7 +14,6 @@ entry = Entry(
     gradients={"a": [[1, 2], [3, 4]], "b": [4, 6]},
     note="b was used twice, so its gradient is the sum over both rows.",
     note_zh="b 用了两次，所以它的梯度是两行之和。",
-    group="arrays",
-    rank=1,
+    place=("arrays", 1),
     mistakes=(("subtracted", "做成了减法", nth(1, negated)),),
 )

@@ -34,8 +34,7 @@ entry = Entry(
     },
     note="Both sequences of the batch use the same rows, so the table's gradient is summed over the batch.",
     note_zh="批次中的两个序列共用同样的行，所以位置表的梯度要对批次求和。",
-    group="tokens",
-    rank=2,
+    place=("tokens", 2),
     notations=(
         r"X_{i} = E_{i} + W_{pe}[i]",
         r"X = W_{te}[tokens] + W_{pe}[pos]",

@@ -28,8 +28,7 @@ entry = Entry(
     },
     note="The dot product of query 0 and key 1 is 4 + 2 = 6; divided by 2 it is 3.",
     note_zh="查询 0 与键 1 的点积是 4 + 2 = 6，除以 2 得 3。",
-    group="attention",
-    rank=3,
+    place=("attention", 3),
     notations=(
         r"S_{i,j} = \frac{Q_i \cdot K_j}{\sqrt{C}}",
         r"S_{i,j} = \frac{Q_i \cdot K_j}{\sqrt{C}} + mask(i, j)",

@@ -36,8 +36,7 @@ entry = Entry(
     },
     note="Token 1 scores token 0 at 1/sqrt(2) and itself at 0; its weights are P and 1 - P.",
     note_zh="词元 1 对词元 0 的分数是 1/sqrt(2)，对自己的分数是 0；权重分别为 P 与 1 - P。",
-    group="attention",
-    rank=1,
+    place=("attention", 1),
     notations=(
         "Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V",
         r"A = \mathrm{CausalSelfAttn}(H)",

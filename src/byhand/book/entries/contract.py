@@ -27,7 +27,7 @@ class Entry:
 
     title_zh           its title in Chinese; `meanings_zh` of its inputs by name, `result_zh` of what comes out
     labels_zh          labels within its terms, such as mean, in Chinese
-    group, rank        where it stands in the book (`finding/flow.py` has the groups)
+    place              its group in the book (`finding/flow.py` has them), and its rank there
     inputs             worked numbers in closed form, by symbol name in the order of the equation: integers, fractions
                        and roots where they exist; inputs without a gradient are integers
     result             what forward gives; a tuple for an equation with several results
@@ -56,8 +56,7 @@ class Entry:
     note: str
     note_zh: str
     static: dict[str, Any] = field(default_factory=dict)
-    group: str = "other"
-    rank: int = 100
+    place: tuple[str, int] = ("other", 100)
     labels_zh: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     notations: tuple[str, ...] = ()

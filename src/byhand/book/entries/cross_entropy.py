@@ -27,8 +27,7 @@ entry = Entry(
     gradients={"logits": [["1/16", "1/8", "-3/16"], ["-3/8", "1/8", "1/4"]]},
     note="The gradient is the probabilities minus the one-hot targets, over N = 2; each row sums to zero.",
     note_zh="梯度等于概率减去独热目标，再除以 N = 2；每一行之和为零。",
-    group="learning",
-    rank=1,
+    place=("learning", 1),
     notations=(
         r"L = \frac{1}{N} \sum_n \ell_n",
         r"\ell_n = -\log(p_{n,y_n})",

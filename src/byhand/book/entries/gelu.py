@@ -23,8 +23,7 @@ entry = Entry(
     gradients={"x": [f"(1-{T})/2-{SLOPE}", "1/2", f"(1+{T})/2+{SLOPE}"]},
     note="The gates of 1 and -1 add up to one: GELU(1) + GELU(-1) = tanh u.",
     note_zh="1 与 -1 的门之和为一，所以 GELU(1) + GELU(-1) = tanh u。",
-    group="activation",
-    rank=1,
+    place=("activation", 1),
     notations=(
         r"F = \mathrm{GELU}(M W_{fc} + b_{fc})",
         "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))",

@@ -28,8 +28,7 @@ entry = Entry(
     gradients={"x": [[1, 0], [1, 2]], "weight": [[1, 3, 3], [2, 4, 4]], "bias": [1, 1, 1]},
     note="The weight's gradient is a sum over rows: each row of x meets its own row of the cotangent.",
     note_zh="权重的梯度对各行求和：x 的每一行与对应的那一行梯度相乘。",
-    group="stream",
-    rank=3,
+    place=("stream", 3),
     notations=(
         "X W + b",
         r"O = F W_{out} + b_{out}",

@@ -27,8 +27,7 @@ entry = Entry(
     gradients={"a": [[0, 1], [1, 0]], "b": [[1, 3], [2, 4]]},
     note="With the identity as cotangent, the gradients are the transposes of the other factors.",
     note_zh="当传回的梯度是单位矩阵时，每个因子的梯度就是另一个因子的转置。",
-    group="arrays",
-    rank=3,
+    place=("arrays", 3),
     notations=("X W", "C = A B", r"(AB)_{ij} = \sum_k a_{ik} b_{kj}"),
     mistakes=(
         ("used the transposed right factor", "右边的矩阵用成了转置", transposed(1)),

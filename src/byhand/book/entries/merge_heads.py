@@ -13,7 +13,6 @@ entry = Entry(
     gradients={"x": [[[[1, 2], [5, 6]], [[3, 4], [7, 8]]]]},
     note="Position 0 takes the first row of each head. In memory the numbers move: this is no mere reshape.",
     note_zh="位置 0 取每个头的第一行。数在内存中的次序变了：这不只是一次变形。",
-    group="attention",
-    rank=7,
+    place=("attention", 7),
     notations=("Concat(head_1, ..., head_h)",),
 )

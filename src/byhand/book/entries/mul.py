@@ -14,7 +14,6 @@ entry = Entry(
     gradients={"a": [[10, "1/2"], [10, "1/2"]], "b": [4, 6]},
     note="Each factor's gradient is the other factor; b was used twice, so its gradient is a sum.",
     note_zh="每个因子的梯度是另一个因子；b 用了两次，所以梯度要相加。",
-    group="arrays",
-    rank=2,
+    place=("arrays", 2),
     mistakes=(("added", "做成了加法", lambda term, at: total(term.parts)),),
 )

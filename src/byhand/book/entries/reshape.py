@@ -14,7 +14,6 @@ entry = Entry(
     gradients={"x": [[1, 2, 3], [4, 5, 6]]},
     note="The number 4 has flat offset 3 in both: 1 * 3 + 0 and 1 * 2 + 1.",
     note_zh="数 4 在两种形状下的偏移量都是 3：1 × 3 + 0 与 1 × 2 + 1。",
-    group="arrays",
-    rank=4,
+    place=("arrays", 4),
     notations=("(b T + t) C + c", "[B,T,V] -> [N,V]", "N = B T"),
 )

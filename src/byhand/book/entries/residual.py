@@ -15,8 +15,7 @@ entry = Entry(
     gradients={"x": [[1, 2, 3]], "a": [[1, 2, 3]]},
     note="The same cotangent goes to the stream and to the sublayer: nothing is divided between them.",
     note_zh="同一份梯度原样传给残差流和子层，而不是在两者之间分摊。",
-    group="stream",
-    rank=2,
+    place=("stream", 2),
     notations=(
         r"X = X + A",
         r"X \leftarrow X + O",

@@ -28,8 +28,7 @@ entry = Entry(
     gradients={"x": ["7/8", "-1/4", "-5/8"]},
     note="Raising one score takes weight from all the others, in proportion to what they have.",
     note_zh="提高一个分数，会按比例从其余各项那里取走权重。",
-    group="attention",
-    rank=5,
+    place=("attention", 5),
     notations=(
         "exp(x) / sum exp(x)",
         "softmax(x)",

@@ -22,7 +22,6 @@ entry = Entry(
     gradients={"x": [[[1, 3, 5, 7, 9, 11], [2, 4, 6, 8, 10, 12]]]},
     note="Head 1 of the keys reads column 3 = C + h D + d with C = 2, h = 1, D = 1, d = 0.",
     note_zh="第 1 个头的键读取第 3 列：C + hD + d，其中 C = 2、h = 1、D = 1、d = 0。",
-    group="attention",
-    rank=2,
+    place=("attention", 2),
     notations=(r"W_{qkv} = [W_q W_k W_v]", "q, k, v = split(qkv)", r"b_{qkv} = [b_q b_k b_v]"),
 )

@@ -15,8 +15,7 @@ entry = Entry(
     gradients={"logits": [1, 2, 0, 0]},
     note="What is dropped gets minus infinity: its probability is exactly zero, and so is its gradient.",
     note_zh="被去掉的变成负无穷：概率恰好为零，梯度也为零。",
-    group="sampling",
-    rank=2,
+    place=("sampling", 2),
     labels_zh={"dropped": "被去掉"},
     mistakes=(
         (

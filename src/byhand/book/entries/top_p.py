@@ -14,7 +14,6 @@ entry = Entry(
     gradients={"logits": [1, 2, 0]},
     note="Before the third token the sum is already 7/8, which is not below 3/4: it is dropped.",
     note_zh="排在第三个词元之前的概率之和已是 7/8，不小于 3/4，所以去掉它。",
-    group="sampling",
-    rank=3,
+    place=("sampling", 3),
     labels_zh={"dropped": "被去掉"},
 )

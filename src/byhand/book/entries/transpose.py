@@ -13,6 +13,5 @@ entry = Entry(
     gradients={"a": [[1, 3, 5], [2, 4, 6]]},
     note="The cotangent has the result's shape 3 x 2 and goes back as 2 x 3.",
     note_zh="传来的梯度形状是 3 × 2，与结果相同；传回去是 2 × 3。",
-    group="arrays",
-    rank=5,
+    place=("arrays", 5),
 )

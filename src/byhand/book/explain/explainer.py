@@ -23,8 +23,7 @@ from byhand.engine import Tensor
 from byhand.engine.terms import Index
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
-from byhand.tracing.gradients import Gradients
-from byhand.tracing.trace import Trace
+from byhand.tracing.trace import Gradients, Trace
 
 PARAMETER = Note(
     "a parameter: training made it. With --grad: why it moves; NAME.update: how far one step moves it.",

@@ -14,12 +14,11 @@ import numpy as np
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.explain.explanation import ExplainError, Explanation, Source, origin
 from byhand.book.numbers.arithmetic import written
-from byhand.book.words.language import Note, Words
+from byhand.book.words.language import Note
 from byhand.engine import BackwardStep, Tensor, interpreting, no_grad
 from byhand.engine.terms import Index, Term, number, product, total
 from byhand.model import TinyGPT
-from byhand.tracing.gradients import Contribution, Gradients
-from byhand.tracing.trace import Trace
+from byhand.tracing.trace import Contribution, Gradients, Trace
 from byhand.tracing.tracer import Perturb, perturbed
 
 STEP = 1e-6  # of a central difference, in float64, relative to max(1, |x|)
@@ -59,12 +58,12 @@ def explain_gradient(name: str, index: Index, gradients: Gradients, difference: 
         terms=term.parts,
         sources=tuple(Source(s.name, s.index, float(s.cotangent), "d", grad=True) for s in found),
         difference=difference,
-        note=CANCELLED if cancels else None if found else Note.of(why_zero(uses, tensor, index), "zero"),
+        note=CANCELLED if cancels else None if found else why_zero(uses, tensor, index),
         cancels=cancels,
     )
 
 
-def why_zero(uses: Sequence[BackwardStep], tensor: Tensor, index: Index) -> Words:
+def why_zero(uses: Sequence[BackwardStep], tensor: Tensor, index: Index) -> Note:
     """Say why nothing of a gradient reaches an element: the entry of an equation that reads it may know."""
     for step in uses:
         inputs = step.node.inputs
@@ -72,7 +71,7 @@ def why_zero(uses: Sequence[BackwardStep], tensor: Tensor, index: Index) -> Word
         slot = next(k for k, t in enumerate(inputs) if t is tensor)
         words = explain(tuple(t.data for t in inputs), slot, index) if explain else None
         if words:
-            return words
+            return words if isinstance(words, Note) else Note(words.en, words.zh, "zero")
     return UNREACHED
 
 

@@ -19,8 +19,8 @@ class EquationGroup(Words):
     def members(self) -> list[str]:
         """Return the equations of this group, as their entries rank them."""
         known = {group.key for group in GROUPS}
-        own = [e for e in ENTRIES.values() if self.key == (e.group if e.group in known else OTHER)]
-        return [e.stem for e in sorted(own, key=lambda e: (e.rank, e.stem))]
+        own = [e for e in ENTRIES.values() if self.key == (e.place[0] if e.place[0] in known else OTHER)]
+        return [e.stem for e in sorted(own, key=lambda e: (e.place[1], e.stem))]
 
 
 OTHER = "other"

@@ -50,9 +50,9 @@ class Finding:
     """One answer of `where`. Pointers are `path:line`, found when they are asked for; None where there is nothing.
 
     `uses` lists every application; `wired_at` is the first of them. `plain` and `plain_derivative` are the formulas
-    as a terminal shows them, `settings` the keywords with their defaults, `symbol_of` the LaTeX of those that have
-    another name in code. `code` and `derived` name definitions: a file, and what is defined there; `tests` are the
-    files that may hold its test, `worked_in` the file of its entry, `pages` where its pages are.
+    as a terminal shows them. `settings` are keywords such as `eps=1e-05`, each with its LaTeX if it has any.
+    `code` and `derived` name definitions: a file, and what is defined there; `tests` are the files that may hold its
+    test, `worked_in` the file of its entry, `pages` where its pages are.
     """
 
     name: str
@@ -69,8 +69,7 @@ class Finding:
     plain: str = ""
     plain_derivative: str = ""
     symbols: tuple[Row, ...] = ()
-    settings: tuple[str, ...] = ()
-    symbol_of: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
     uses: tuple[source.Use, ...] = ()
     source: str = ""
 
@@ -138,10 +137,6 @@ class Finding:
     def page_path(self, lang: str) -> str:
         """Return the path of its page in `en` or `zh`."""
         return f"{self.pages}/{self.name}{PAGE.said(lang)}"
-
-    def setting_symbol(self, setting: str) -> str:
-        """Return the LaTeX of a setting such as `eps=1e-05`, where it has another name in code."""
-        return self.symbol_of.get(setting.partition("=")[0], "")
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; `relative_to` says what paths are relative to."""
@@ -220,12 +215,11 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
             *(Row.of((s,), entry.meanings_zh[s.name]) for s in equation.inputs),
             Row.of(equation.results, entry.result_zh),
         ),
-        settings=tuple(
-            p.name if p.default is p.empty else f"{p.name}={p.default!r}"
+        settings={
+            p.name if p.default is p.empty else f"{p.name}={p.default!r}": entry.settings.get(p.name, "")
             for p in inspect.signature(forward).parameters.values()
             if p.kind is p.KEYWORD_ONLY
-        ),
-        symbol_of=entry.settings,
+        },
         uses=source.uses(name, "" if composite else equation.role),
         source=parts["Source"],
     )

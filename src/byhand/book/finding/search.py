@@ -212,7 +212,7 @@ def _by_symbol(query: str) -> Iterator[tuple[str, float]]:
     if len(asked) != 1 or asked[0] not in formula.LETTERS:
         return
     for name, listing in listings().items():
-        own = (*(s.latex for s in listing.symbols), *map(listing.setting_symbol, listing.settings))
+        own = (*(s.latex for s in listing.symbols), *listing.settings.values())
         for texts, score in ((own, 0.9), ((listing.latex,), 0.85), (listing.notations, 0.7)):
             if any(asked[0] in formula.tokens(text) for text in texts):
                 yield name, score

@@ -58,16 +58,16 @@ def tree(path: Path) -> ast.Module:
 
 def definition(path: Path, name: str) -> str | None:
     """Return `path:line` of a function, class or assignment such as `forward` or `TinyGPT.loss`, if it is there."""
-    if not path.is_file():
-        return None
-    body: list[ast.stmt] = tree(path).body
-    line = 0
+    found = statement(path, name)
+    return f"{shown(path)}:{found.lineno}" if found else None
+
+
+def statement(path: Path, name: str) -> Any:
+    """Return the syntax tree of the same, None if it is not there."""
+    found: Any = tree(path) if path.is_file() else None
     for part in name.split("."):
-        found = next((node for node in body if _binds(node, part)), None)
-        if found is None:
-            return None
-        line, body = found.lineno, getattr(found, "body", [])
-    return f"{shown(path)}:{line}"
+        found = next((node for node in getattr(found, "body", []) if _binds(node, part)), None)
+    return found
 
 
 def function(written: Callable[..., Any]) -> str | None:

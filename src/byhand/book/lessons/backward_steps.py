@@ -13,9 +13,8 @@ import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
-from byhand.book.lessons.exact_terms import leaf_text
 from byhand.book.lessons.forward_steps import defined, floats, with_inputs
-from byhand.book.lessons.lesson import Number, Step, factor, form, grid
+from byhand.book.lessons.lesson import Number, Step, factor, form, grid, leaf_text
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.arithmetic import written
 from byhand.book.numbers.rounding import settled_backward
@@ -24,8 +23,7 @@ from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine import BackwardStep, Tensor
 from byhand.engine.terms import number, product, total
-from byhand.tracing.gradients import Contribution, contributions
-from byhand.tracing.trace import Trace
+from byhand.tracing.trace import Contribution, Trace, contributions
 
 MANY = 6  # of a sum of more contributions only the ends are shown
 

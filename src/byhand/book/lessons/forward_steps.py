@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
-from byhand.book.lessons.exact_terms import leaf_text, term_value
-from byhand.book.lessons.lesson import Number, Step, form, grid
+from byhand.book.lessons.lesson import Number, Step, form, grid, leaf_text, term_value
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.arithmetic import written
 from byhand.book.numbers.exact import exact_array
@@ -44,24 +44,8 @@ def given(trace: Trace) -> tuple[tuple[str, str], ...]:
 
 def forward_step(application: Application, trace: Trace) -> Step:
     """Return one application as a step: every element of its results."""
-    stem = application.equation.name
-    listing = listings()[stem]
-    names = names_of(application, trace)
     sources = tuple(map(trace.name, application.inputs))
-    seen: set[tuple[str, tuple[Any, ...]]] = set()
-    numbers: list[Number] = []
-    if not application.equation.moves:
-        for index in np.ndindex(*application.results[0].shape):
-            numbers += _numbers(application, names[0], index, seen, sources)
-    results = tuple((n, grid(t.data)) for n, t in zip(names, application.results, strict=True) if t.data.ndim)
-    return Step(
-        listing.title,
-        with_inputs(listing.formula, application.equation, sources),
-        str(listing.forward),
-        tuple(numbers),
-        results,
-        stem=stem,
-    )
+    return _step(application, names_of(application, trace), sources, sources)
 
 
 def update_step(
@@ -76,19 +60,30 @@ def update_step(
         Tensor(t, name="t"),
     )
     application = Application(0, name, adamw, inputs, static, tuple(Tensor(r) for r in results))
-    listing = listings()[adamw.name]
+    step = _step(application, (f"{name}'",), (), (name, slope or f"∂{name}"))
+    return replace(step, title=Words(f"AdamW, step {t}: {name}", f"AdamW 第 {t} 步：{name}")), results
+
+
+def _step(
+    application: Application, names: tuple[str, ...], sources: tuple[str, ...], letters: tuple[str, ...]
+) -> Step:
+    """Return an application as a step.
+
+    names    of the results that are shown
+    sources  names of the inputs whose numbers the reader worked out; `letters` what the formula's letters stand for
+    """
+    equation = application.equation
+    listing = listings()[equation.name]
     seen: set[Any] = set()
-    numbers = [n for index in np.ndindex(*before.shape) for n in _numbers(application, f"{name}'", index, seen, ())]
-    title = Words(f"AdamW, step {t}: {name}", f"AdamW 第 {t} 步：{name}")
-    step = Step(
-        title,
-        with_inputs(listing.formula, adamw, (name, slope or f"∂{name}")),
+    places = () if equation.moves else np.ndindex(*application.results[0].shape)
+    return Step(
+        listing.title,
+        with_inputs(listing.formula, equation, letters),
         str(listing.forward),
-        tuple(numbers),
-        ((f"{name}'", grid(results[0])),),
-        stem=adamw.name,
+        tuple(n for index in places for n in _numbers(application, names[0], index, seen, sources)),
+        tuple((n, grid(t.data)) for n, t in zip(names, application.results, strict=False) if t.data.ndim),
+        stem=equation.name,
     )
-    return step, results
 
 
 def with_inputs(said: Words, equation: Equation, names: tuple[str, ...], *others: tuple[str, str]) -> Words:

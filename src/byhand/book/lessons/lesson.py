@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from byhand.book.numbers import arithmetic
 from byhand.book.numbers.exact import Exact
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Said, Words
+from byhand.engine.terms import Term
 
 LONGEST_FORM = 24  # characters; longer fractions are no easier to read than a decimal
 
@@ -89,3 +91,42 @@ def factor(x: Any) -> str:
 def difference(label: str, a: Any, b: Any) -> Number:
     """Return a − b as a number to work out; rounding leaves nothing of equal numbers."""
     return Number(label, f"{number_text(a)} − {factor(b)}", round(float(a) - float(b), 12))
+
+
+def leaf_text(data: tuple[Any, ...]) -> arithmetic.Leaf:
+    """Return how to write a leaf of a term: as the input's number, in its exact form where arrays hold forms."""
+    exact = any(x.dtype.kind == "O" for x in data if hasattr(x, "dtype"))
+
+    def leaf(term: Term) -> str:
+        if term.source is not None:
+            which, index = term.source
+            return number_text(data[which][index])
+        return number_text(Exact.of(term.value)) if exact else arithmetic.decimal(term.value)
+
+    return leaf
+
+
+def term_value(term: Term, data: tuple[Any, ...]) -> Any:
+    """Return a term's value, worked exactly where the inputs are exact."""
+    if not any(x.dtype.kind == "O" for x in data if hasattr(x, "dtype")):
+        return term.value
+    if term.source is not None:
+        return Exact.of(data[term.source[0]][term.source[1]])
+    if not term.parts:
+        return Exact.of(term.value)
+    parts = [term_value(part, data) for part in term.parts]
+    match term.op:
+        case "sum":
+            return sum(parts, Exact.fraction(0))
+        case "product":
+            return math.prod(parts, start=Exact.fraction(1))
+        case "ratio":
+            return parts[0] / parts[1]
+        case "negative":
+            return -parts[0]
+        case "square":
+            return parts[0] * parts[0]
+        case "exp" | "log" | "sqrt" | "tanh":
+            return getattr(parts[0], term.op)()
+        case _:
+            return Exact(term.value)

@@ -55,17 +55,17 @@ def letter(term: Term) -> str:
     return term.label or decimal(term.value)
 
 
-def expression(term: Term, leaf: Leaf = number, long: int = LONG) -> str:
+def expression(term: Term, leaf: Leaf = number) -> str:
     """Return the arithmetic of a term on one line, its labelled parts and long sums as values."""
-    return _write(term, leaf, long, top=True)[0]
+    return _write(term, leaf, top=True)[0]
 
 
-def definitions(term: Term, leaf: Leaf = number, long: int = LONG) -> list[Definition]:
+def definitions(term: Term, leaf: Leaf = number) -> list[Definition]:
     """Return a line for every labelled part below a term, the innermost first, each once."""
     found: dict[tuple[str, float], Definition] = {}
     for part in _below(term):
         if part is not term and part.parts and part.label and (part.label, part.value) not in found:
-            found[part.label, part.value] = Definition(part.label, expression(part, leaf, long), part)
+            found[part.label, part.value] = Definition(part.label, expression(part, leaf), part)
     return list(found.values())
 
 
@@ -120,17 +120,17 @@ def _below(term: Term) -> list[Term]:
     return order
 
 
-def _is_long(term: Term, long: int) -> bool:
-    return term.op in ("sum", "max") and len(term.parts) > long
+def _is_long(term: Term) -> bool:
+    return term.op in ("sum", "max") and len(term.parts) > LONG
 
 
-def _write(term: Term, leaf: Leaf, long: int, top: bool = False) -> tuple[str, int]:
+def _write(term: Term, leaf: Leaf, top: bool = False) -> tuple[str, int]:
     if not term.parts:
         return _tight(leaf(term))
-    if not top and (term.label or _is_long(term, long)):
+    if not top and (term.label or _is_long(term)):
         return _tight(leaf(Term(term.label, term.value)))
-    shown = term.parts if not _is_long(term, long) else (*term.parts[:2], _SKIPPED, term.parts[-1])
-    parts = [("…", ATOM) if part is _SKIPPED else _write(part, leaf, long) for part in shown]
+    shown = term.parts if not _is_long(term) else (*term.parts[:2], _SKIPPED, term.parts[-1])
+    parts = [("…", ATOM) if part is _SKIPPED else _write(part, leaf) for part in shown]
     return _OPERATIONS.get(term.op, _function)(term, parts)
 
 

@@ -1,15 +1,21 @@
 r"""Closed forms: numbers as readers write them (`3/4`, `1/(1+exp(-1))`, `log(8/5)/2`), to a float and to LaTeX.
 
 The language is Python's arithmetic on integers and decimals, with sqrt, exp, log, tanh, pi and inf. What readers
-write is bounded before it is parsed, and never evaluated as code; fractions that grow long go on as floats.
+write is bounded before it is parsed, and never evaluated as code; fractions that grow long go on as floats. Nested
+lists of closed forms become arrays and matrices.
 """
 
 import ast
 import math
 import operator
 import re
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
+
+from byhand.book.entries.contract import Numbers
 from byhand.errors import ByhandError
 
 LONGEST = 200  # characters: nobody writes a longer number on paper
@@ -42,6 +48,33 @@ def value(written: str | int | float) -> float:
 def latex(written: str | int | float) -> str:
     r"""Return the number in LaTeX: `1/(1+exp(-1))` becomes `\frac{1}{1 + e^{-1}}`."""
     return _latex(_parse(str(written)), 0)
+
+
+def array(numbers: Numbers, integers: bool = False) -> np.ndarray:
+    """Return nested closed forms as an array."""
+    return np.asarray(each(value, numbers), dtype=np.int64 if integers else np.float64)
+
+
+def each(function: Callable[[Any], Any], numbers: Numbers) -> Any:
+    """Apply a function to every closed form of nested lists."""
+    return [each(function, n) for n in numbers] if isinstance(numbers, list) else function(numbers)
+
+
+def matrix(numbers: Numbers) -> str:
+    r"""Return numbers as LaTeX: a matrix for nested lists (leading axes of length 1 dropped), or one number."""
+    while isinstance(numbers, list) and len(numbers) == 1 and isinstance(numbers[0], list):
+        numbers = numbers[0]
+    if not isinstance(numbers, list):
+        return latex(numbers)
+    rows = numbers if isinstance(numbers[0], list) else [numbers]
+    if isinstance(rows[0][0], list):
+        return r",\; ".join(matrix(row) for row in rows)
+    return r"\begin{bmatrix}" + r" \\ ".join(" & ".join(latex(n) for n in row) for row in rows) + r"\end{bmatrix}"
+
+
+def several(numbers: Numbers) -> tuple[Numbers, ...]:
+    """Return the results one by one, also where there is only one."""
+    return numbers if isinstance(numbers, tuple) else (numbers,)
 
 
 def _parse(written: str) -> ast.expr:

@@ -10,7 +10,7 @@ from typing import Any
 from byhand.book.lessons.lesson import Number
 from byhand.book.practice.edits import Mistake
 from byhand.book.practice.quiz import agrees, check, narrow, worth
-from byhand.book.practice.sheet_text import BLANK
+from byhand.book.practice.sheet_pages import BLANK
 from byhand.book.practice.sheets import Sheet
 from byhand.book.words.language import Words, say
 from byhand.errors import ByhandError

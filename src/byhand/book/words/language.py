@@ -37,11 +37,6 @@ class Note(Words):
     code: str = ""
     facts: Mapping[str, float] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, words: Words, code: str) -> Note:
-        """Return the words as a note; a note keeps its code."""
-        return words if isinstance(words, Note) else cls(words.en, words.zh, code)
-
     def as_json(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         return {"code": self.code, **self.facts, "en": self.en, "zh": self.zh}

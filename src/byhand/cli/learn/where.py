@@ -134,10 +134,7 @@ def _settings(listing: Finding, lang: str) -> str:
     """Return the equation's settings, with the symbols that differ from their names."""
     from byhand.book.words.plain_math import plain as written
 
-    shown = []
-    for setting in listing.settings:
-        symbol = listing.setting_symbol(setting)
-        shown.append(setting + (f" ({written(symbol)})" if symbol else ""))
+    shown = [name + (f" ({written(latex)})" if latex else "") for name, latex in listing.settings.items()]
     return LABELS["settings"].said(lang) + COMMA.said(lang).join(shown) if shown else ""
 
 

@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from byhand.book.practice.sheet_html import html
-from byhand.book.practice.sheet_text import markdown
+from byhand.book.practice.sheet_pages import html, markdown
 from byhand.book.practice.sheets import TOPICS, make
 from byhand.book.words.language import Language
 from byhand.cli.arguments.parsing import parse

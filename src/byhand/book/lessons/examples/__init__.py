@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.lesson import Lesson
-from byhand.book.numbers import worked as example
+from byhand.book.numbers import closed_form as example
 from byhand.book.numbers.exact import exact_array
 from byhand.book.words.language import Words
 from byhand.errors import ByhandError

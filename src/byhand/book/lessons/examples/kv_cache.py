@@ -26,21 +26,14 @@ def lesson(array: Maker) -> Lesson:
         parameter.requires_grad = False  # a cache passes no gradient back
     tokens = list(BYTES[:-1])
 
-    def at_once():
-        with scope("all"):
-            return model.forward_logits(np.asarray([tokens]))
-
-    whole = Trace.of(at_once)
+    with scope("all"):
+        whole = Trace.of(lambda: model.forward_logits(np.asarray([tokens])))
     cache = KVCache(model, 1)
     steps = forward_steps(whole, lambda name: name.endswith(SHOWN))
     rows = []
     for t, token in enumerate(tokens):
-
-        def decode(t: int = t, token: int = token):
-            with scope(f"token{t}"):
-                return model.forward_logits(np.asarray([[token]]), cache)
-
-        trace = Trace.of(decode)
+        with scope(f"token{t}"):
+            trace = Trace.of(lambda token=token: model.forward_logits(np.asarray([[token]]), cache))
         rows.append(trace.result.data[0, 0])
         steps += forward_steps(trace, lambda name: name.endswith(SHOWN))
     steps += [_counted(len(tokens)), _compared(np.stack(rows), whole.result.data[0])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
@@ -51,13 +53,10 @@ def lesson(array: Maker, name: str = "matrix-core", targets: tuple[int, ...] = (
 
 def descend(weights: dict[str, Tensor], rate: np.ndarray) -> list[Step]:
     """Return the steps of W - rate dW for each weight."""
-    steps: list[Step] = []
-    for name, weight in weights.items():
-        slope = Tensor(weight.grad, name=f"∂{name}")
-        minus = Tensor(np.negative(rate, out=np.empty_like(rate)), name="−rate")
+    minus = Tensor(np.negative(rate, out=np.empty_like(rate)), name="−rate")
 
-        def new(weight: Tensor = weight, slope: Tensor = slope, minus: Tensor = minus, name: str = name) -> Tensor:
-            return add(weight, mul(slope, minus, name=f"Δ{name}"), name=f"{name}'")
+    def new(name: str) -> Tensor:
+        slope = Tensor(weights[name].grad, name=f"∂{name}")
+        return add(weights[name], mul(slope, minus, name=f"Δ{name}"), name=f"{name}'")
 
-        steps += forward_steps(Trace.of(new))
-    return steps
+    return [step for name in weights for step in forward_steps(Trace.of(partial(new, name)))]

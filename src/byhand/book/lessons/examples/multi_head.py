@@ -1,5 +1,7 @@
 """The same input and weights through one head of width 4 and through two heads of width 2."""
 
+from functools import partial
+
 from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS
 from byhand.book.lessons.forward_steps import forward_steps, given
@@ -17,16 +19,11 @@ def lesson(array: Maker) -> Lesson:
     runs: dict[int, Trace] = {}
     steps: list[Step] = []
     for heads, name in ((1, "one"), (2, "two")):
-        arrays = [
-            Tensor(array(WEIGHTS[f"blocks.0.attn.{k}"]), name=k) for k in ("w_qkv", "b_qkv", "w_proj", "b_proj")
-        ]
-        h = Tensor(array(INPUT), name="h")
-
-        def attend(heads: int = heads, name: str = name, h: Tensor = h, arrays: list[Tensor] = arrays) -> Tensor:
-            with scope(name):
-                return causal_self_attention(h, *arrays, n_heads=heads, name="attn")
-
-        runs[heads] = Trace.of(attend)
+        weights = {k: WEIGHTS[f"blocks.0.attn.{k}"] for k in ("w_qkv", "b_qkv", "w_proj", "b_proj")}
+        inputs = [Tensor(array(x), name=k) for k, x in {"h": INPUT, **weights}.items()]
+        with scope(name):
+            attend = partial(causal_self_attention, *inputs, n_heads=heads, name="attn")
+            runs[heads] = Trace.of(attend)
         steps += forward_steps(runs[heads])
     steps.append(_compared(runs))
     intro = Words(

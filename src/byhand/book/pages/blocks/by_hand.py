@@ -8,8 +8,7 @@ from typing import Any
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.lessons.examples import TITLES
-from byhand.book.numbers import worked as example
-from byhand.book.numbers.closed_form import value
+from byhand.book.numbers import closed_form as example
 from byhand.book.pages.blocks.markdown import block, display_lines
 from byhand.book.words.language import Words
 from byhand.engine.equation import registry
@@ -72,5 +71,5 @@ def _numbers(numbers: example.Numbers) -> str:
 
 
 def _decimal(written: Any) -> str:
-    number = value(written)
+    number = example.value(written)
     return str(written) if abs(number) == float("inf") else f"{round(number, 6) + 0.0:.6f}".rstrip("0").rstrip(".")

@@ -46,10 +46,7 @@ def _symbols(listing: Finding, lang: str) -> str:
 
 
 def _settings(listing: Finding, lang: str) -> str:
-    shown = []
-    for setting in listing.settings:
-        symbol = listing.setting_symbol(setting)
-        shown.append(f"`{setting}`" + (f" ({inline(symbol)})" if symbol else ""))
+    shown = [f"`{name}`" + (f" ({inline(latex)})" if latex else "") for name, latex in listing.settings.items()]
     return Words("Settings: ", "设置：").said(lang) + COMMA.said(lang).join(shown) if shown else ""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
 from byhand.book.finding import index, source
 from byhand.book.finding.flow import concepts
@@ -68,7 +67,7 @@ def breakpoints(page: Path, lang: str, *definitions: str) -> str:
     lines = []
     for given in definitions:
         path, name = located(given)
-        first = next(statement for statement in definition(path, name).body if _runs_once(statement))
+        first = next(statement for statement in source.statement(path, name).body if _runs_once(statement))
         lines.append(f"break {source.shown(path)}:{first.lineno}")
     return "\n".join(["```text", *lines, "```"])
 
@@ -85,7 +84,7 @@ def _runs_once(statement: ast.stmt) -> bool:
 def snippet(page: Path, lang: str, given: str) -> str:
     """The source of one definition, with its place."""
     path, name = located(given)
-    node = definition(path, name)
+    node = source.statement(path, name)
     lines = path.read_text(encoding="utf-8").splitlines()[node.lineno - 1 : node.end_lineno]
     text = dedent("\n".join(lines))
     return f"{link(page, source.definition(path, name))}\n\n```python\n{text}\n```"
@@ -98,11 +97,3 @@ def located(given: str) -> tuple[Path, str]:
     if source.definition(path, name) is None:
         raise LookupError(f"there is no {name} in {file}; the page names something that has moved")
     return path, name
-
-
-def definition(path: Path, name: str) -> Any:
-    """Return the syntax tree of a function or class such as `TinyGPT.loss`."""
-    node: Any = source.tree(path)
-    for part in name.split("."):
-        node = next(n for n in node.body if getattr(n, "name", "") == part)
-    return node

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from byhand.book.lessons import examples
 from byhand.book.lessons.lesson import Lesson, Number, Step
-from byhand.book.numbers.worked import matrix
+from byhand.book.numbers.closed_form import matrix
 from byhand.book.pages.blocks.markdown import block, display_lines, link, link_equation, table
 from byhand.book.pages.blocks.shapes import LATEX
 from byhand.book.words.language import Words, say

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,7 @@ from byhand.book.pages.blocks.markdown import block, decimals, display_lines, ta
 from byhand.book.pages.blocks.shapes import EXAMPLE, TOKENS, packed_example
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
-from byhand.engine import Tensor, no_grad
-from byhand.engine.interpreter import Evaluate, interpreting
+from byhand.engine import no_grad
 from byhand.equations.attention_scores import attention_scores
 from byhand.equations.causal_softmax import causal_softmax
 from byhand.equations.softmax import softmax
@@ -23,6 +21,7 @@ from byhand.equations.top_k import top_k
 from byhand.equations.top_p import top_p
 from byhand.model import TinyGPT
 from byhand.runtimes.tape.decoder import KVCache
+from byhand.tracing.trace import Trace
 
 LOGITS = np.array([2.0, 1.0, 0.0, -1.0])
 
@@ -64,6 +63,8 @@ def sampling(page: Path, lang: str) -> str:
 def cache_rows(page: Path, lang: str) -> str:
     """Three tokens decoded without and with a cache: rows projected and scores computed at each step, as counted."""
     model = TinyGPT(EXAMPLE, dtype="float64")
+    for parameter in model.parameters().values():
+        parameter.requires_grad = False  # a cache passes no gradient back
     cache = KVCache(model, 1)
     rows, totals = [], [0, 0, 0, 0]
     for n in range(1, len(TOKENS[0]) + 1):
@@ -78,26 +79,11 @@ def cache_rows(page: Path, lang: str) -> str:
     return table(head, rows, lang)
 
 
-class Counter(Evaluate):
-    """Evaluates, and counts the query rows and the scores that attention computes."""
-
-    def __init__(self) -> None:
-        self.rows = self.scores = 0
-
-    def apply(self, equation: Any, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
-        """Apply the equation as always, and look at the shape of what came out."""
-        result = super().apply(equation, inputs, static, name)
-        if equation is attention_scores:
-            self.rows += result.shape[0] * result.shape[2]
-            self.scores += math.prod(result.shape)
-        return result
-
-
 def _work(model: TinyGPT, tokens: list[int], cache: KVCache | None) -> tuple[int, int]:
-    counter = Counter()
-    with interpreting(counter):
-        model.forward_logits([tokens], cache)
-    return counter.rows, counter.scores
+    """Return how many query rows and how many scores attention computes."""
+    applied = Trace.of(lambda: model.forward_logits([tokens], cache)).applications
+    shapes = [a.results[0].shape for a in applied if a.equation is attention_scores]
+    return sum(b * t for b, _, t, _ in shapes), sum(map(math.prod, shapes))
 
 
 @block

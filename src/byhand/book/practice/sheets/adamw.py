@@ -1,7 +1,7 @@
 """Two steps of AdamW on two parameters from zero moments, without eps, with gradients that are powers of two."""
 
 from byhand.book.lessons.forward_steps import update_step
-from byhand.book.numbers.worked import array
+from byhand.book.numbers.closed_form import array
 from byhand.book.practice.sheets import Drawn, Picker
 
 SIZES = ("1/2", 1, 2, 4, "-1/2", -1, -2, -4)

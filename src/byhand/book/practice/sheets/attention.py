@@ -1,7 +1,7 @@
 """Three tokens, head width 4, so that the root below the scores is 2; values of two columns."""
 
 from byhand.book.lessons.forward_steps import forward_steps
-from byhand.book.numbers.worked import array
+from byhand.book.numbers.closed_form import array
 from byhand.book.practice.sheets import Drawn, Picker
 from byhand.engine import Tensor
 from byhand.equations.attention_scores import attention_scores

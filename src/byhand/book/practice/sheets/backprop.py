@@ -2,7 +2,7 @@
 
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
-from byhand.book.numbers.worked import array
+from byhand.book.numbers.closed_form import array
 from byhand.book.practice.sheets import Drawn, Picker
 from byhand.engine import Tensor
 from byhand.equations.linear import linear

@@ -11,7 +11,7 @@ import numpy as np
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.lessons.lesson import Step
-from byhand.book.numbers.worked import array
+from byhand.book.numbers.closed_form import array
 from byhand.book.practice.sheets import Drawn, Picker
 from byhand.book.words.language import Said, Words, say
 from byhand.engine import Tensor

@@ -1,15 +1,31 @@
-"""A worksheet and its answer key as one file of HTML each, which needs nothing else and prints well."""
+"""A worksheet and its answer key: as Markdown, which `grade` reads, and as HTML, which prints well."""
 
 from __future__ import annotations
 
 from html import escape
+from typing import Any
 
 from byhand.book.lessons.lesson import Step
 from byhand.book.lessons.text import number_line
-from byhand.book.practice.sheet_text import SAID, given
 from byhand.book.practice.sheets import Sheet
 from byhand.book.words.language import Words, say
 
+BLANK = "____"
+LINE = '<span class="blank"></span>'
+HTML_LANGUAGE = Words("en", "zh-CN")
+SAID = {
+    "sheet": Words("Worksheet: ", "练习："),
+    "key": Words("Answer key: ", "答案："),
+    "origin": Words("Topic {topic}, seed {seed}.", "主题 {topic}，种子 {seed}。"),
+    "name": Words("Name: ", "姓名："),
+    "how": Words(
+        "Write each number after its =. Three digits are enough; fractions and roots are welcome: 1/3, "
+        "sqrt(2)/2. Indices count from 0. To check: byhand grade FILE",
+        "请在每个等号后面写上数字。三位有效数字即可，也可以写分数与根式：1/3、sqrt(2)/2。"
+        "下标从 0 数起。批改：byhand grade 文件",
+    ),
+    "given": Words("Given", "已知"),
+}
 STYLE = """
 body { font: 11pt/1.5 Georgia, "Noto Serif CJK SC", "Songti SC", SimSun, serif; color: #111; background: #fff;
   max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
@@ -41,8 +57,34 @@ PAGE = """<!doctype html>
 {sections}
 </body></html>
 """
-HTML_LANGUAGE = Words("en", "zh-CN")
-BLANK = '<span class="blank"></span>'
+
+
+def markdown(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
+    """Return the sheet, or its key, as Markdown; the comment lets `grade` find the sheet again."""
+    lines = [
+        f"# {SAID['key' if key else 'sheet'].said(lang)}{sheet.title.said(lang)}",
+        "",
+        f"<!-- byhand worksheet: topic={sheet.topic} seed={sheet.seed} lang={lang} -->",
+        "",
+        SAID["origin"].said(lang, topic=f"`{sheet.topic}`", seed=sheet.seed),
+    ]
+    if not key:
+        lines += ["", f"{SAID['name'].said(lang)}{BLANK * 4}", "", SAID["how"].said(lang)]
+    lines += ["", f"## {SAID['given'].said(lang)}", ""]
+    lines += [f"- `{say(name, lang)}` = `{given(value)}`" for name, value in sheet.given]
+    for i, step in enumerate(sheet.steps, 1):
+        lines += ["", f"## {i}. {step.title.said(lang)}", "", "```text", say(step.formula, lang), "```", ""]
+        for j, number in enumerate(step.numbers, 1):
+            rest = f"`{number_line(number, lang)}`" if key else f"`{say(number.label, lang)}` = {BLANK}"
+            lines.append(f"- **{i}.{j}** {rest}")
+    return "\n".join(lines) + "\n"
+
+
+def given(value: Any) -> str:
+    """Write what is given: nested lists, logarithms as ln."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(given, value))}]"
+    return str(value).replace("log(", "ln(").replace("-", "−")
 
 
 def html(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
@@ -53,7 +95,7 @@ def html(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
         style=STYLE,
         kind="key" if key else "sheet",
         origin=escape(SAID["origin"].said(lang, topic=sheet.topic, seed=sheet.seed)),
-        name="" if key else f"<span>{SAID['name'].said(lang)}{BLANK}</span>",
+        name="" if key else f"<span>{SAID['name'].said(lang)}{LINE}</span>",
         how="" if key else f'<p class="how">{escape(SAID["how"].said(lang))}</p>',
         given=SAID["given"].said(lang),
         rows="".join(f"<tr><td>{escape(n)}</td><td>= {escape(given(v))}</td></tr>" for n, v in sheet.given),
@@ -65,7 +107,7 @@ def _section(i: int, step: Step, lang: str, key: bool) -> str:
     items = []
     for j, number in enumerate(step.numbers, 1):
         text = number_line(number, lang) if key else f"{say(number.label, lang)} = "
-        items.append(f'<li><span class="number">{i}.{j}</span><code>{escape(text)}</code>{"" if key else BLANK}</li>')
+        items.append(f'<li><span class="number">{i}.{j}</span><code>{escape(text)}</code>{"" if key else LINE}</li>')
     formula = f'<div class="formula">{escape(say(step.formula, lang))}</div>'
     heading = f"<h2>{i}. {escape(step.title.said(lang))}</h2>"
     return f"<section>{heading}{formula}<ol>{''.join(items)}</ol></section>"
