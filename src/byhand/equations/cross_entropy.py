@@ -8,6 +8,7 @@ Raises      ShapeError if the targets are no integers or have another shape than
 Source      Shannon 1948, A Mathematical Theory of Communication
 """
 
+import itertools
 import math
 
 from byhand.engine.arrays import as_rows, namespace, require
@@ -44,9 +45,7 @@ def vjp(saved, d_loss):
 def terms(index, inputs, result):
     """The mean over all targets of log-sum-exp minus the target's logit."""
     logits, targets = inputs
-    places = [()]
-    for n in targets.shape:
-        places = [(*place, i) for place in places for i in range(n)]
+    places = list(itertools.product(*map(range, targets.shape)))
 
     def loss(place):
         row = [element(inputs, 0, (*place, v), "z") for v in range(logits.shape[-1])]

@@ -1,7 +1,7 @@
 """Trace: the values and applications of one pass with their names, and the way back from its result.
 
-For any element, `terms` gives the arithmetic that made it, `backward().contributions` the parts of its gradient: a vjp is
-linear in the cotangent, so each element of a result contributes its cotangent times its slope.
+For any element, `terms` gives the arithmetic that made it, `backward().contributions` the parts of its gradient.
+A vjp is linear in the cotangent, so each element of a result contributes its cotangent times its slope.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
     file = source.file_of(forward)
     parts = source.sections(file)
     test = f"test_{name}.py"
-    if source.is_inside(file):
+    if file.is_relative_to(source.PACKAGE):
         worked_in, tests, pages = (
             source.PACKAGE / f"book/entries/{name}.py",
             f"tests/equations/{test}",

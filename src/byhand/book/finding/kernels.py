@@ -6,7 +6,6 @@ The registrations are read from parsed source: importing kernels would import Nu
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -16,45 +15,38 @@ from byhand.book.finding import source
 RUNTIMES = source.PACKAGE / "runtimes"
 
 
-@dataclass(frozen=True)
-class Registered:
-    """A runtime's kernels: their files by name, its rules of training, and what kernels say that they compute."""
-
-    files: dict[str, Path]
-    rules: tuple[dict[str, Any], ...]
-    computes: dict[str, str]
+Rule = dict[str, Any]
 
 
 def kernels_of(equation: str) -> dict[str, tuple[Path, str]]:
     """Return, by runtime, file and name of the kernel that computes an equation in training."""
     found = {}
     for runtime in sorted(path.parent.name for path in RUNTIMES.glob("*/kernels")):
-        registered = _registered(runtime)
-        name = _kernel(registered, equation)
+        files, rules, computes = _registered(runtime)
+        name = _kernel(rules, equation) or computes.get(equation)
         if name is not None:
-            found[runtime] = (registered.files[name], name)
+            found[runtime] = (files[name], name)
     return found
 
 
-def _kernel(registered: Registered, equation: str) -> str | None:
+def _kernel(rules: list[Rule], equation: str) -> str | None:
     """Return the kernel of the largest rule that ends in the equation, else of the smallest that has it inside."""
-    ending = [rule for rule in registered.rules if rule["covers"][-1] == equation]
+    ending = [rule for rule in rules if rule["covers"][-1] == equation]
     if ending:
         return max(ending, key=lambda rule: (len(rule["covers"]), "reason" in rule))["kernel"]
-    having = [rule for rule in registered.rules if equation in (*_covered(rule), rule.get("part_of"))]
-    if having:
-        return min(having, key=lambda rule: len(rule["covers"]))["kernel"]
-    return registered.computes.get(equation)
+    having = [rule for rule in rules if equation in (*_covered(rule), rule.get("part_of"))]
+    return min(having, key=lambda rule: len(rule["covers"]))["kernel"] if having else None
 
 
-def _covered(rule: dict[str, Any]) -> list[str]:
+def _covered(rule: Rule) -> list[str]:
     return [name for one in rule["covers"] for name in ([one] if isinstance(one, str) else one)]
 
 
 @cache
-def _registered(runtime: str) -> Registered:
+def _registered(runtime: str) -> tuple[dict[str, Path], list[Rule], dict[str, str]]:
+    """Return a runtime's kernels: their files by name, its rules of training, what each kernel says it computes."""
     files: dict[str, Path] = {}
-    rules: list[dict[str, Any]] = []
+    rules: list[Rule] = []
     computes: dict[str, str] = {}
     for path in sorted((RUNTIMES / runtime / "kernels").rglob("*.py")):
         for statement in source.tree(path).body:
@@ -66,7 +58,7 @@ def _registered(runtime: str) -> Registered:
                     computes.setdefault(facts.get("computes", ""), statement.name)
             elif isinstance(statement, ast.Expr) and _is_call(statement.value, "register"):
                 rules += [_literals(rule) for rule in statement.value.args]
-    return Registered(files, tuple(rule for rule in rules if "train" in rule["stages"]), computes)
+    return files, [rule for rule in rules if "train" in rule["stages"]], computes
 
 
 def _kernel_facts(decorator: ast.expr) -> dict[str, Any] | None:

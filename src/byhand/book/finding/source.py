@@ -40,11 +40,6 @@ def shown(path: Path) -> str:
     return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
 
 
-def is_inside(path: Path) -> bool:
-    """Say whether a file belongs to the package."""
-    return path.is_relative_to(PACKAGE)
-
-
 def file_of(function: Callable[..., Any]) -> Path:
     """Return the file that a function is written in."""
     return Path(function.__code__.co_filename).resolve()
@@ -68,11 +63,6 @@ def statement(path: Path, name: str) -> Any:
     for part in name.split("."):
         found = next((node for node in getattr(found, "body", []) if _binds(node, part)), None)
     return found
-
-
-def function(written: Callable[..., Any]) -> str | None:
-    """Return `path:line` of a function that a module defines."""
-    return definition(file_of(written), written.__name__)
 
 
 def first_test(path: Path) -> str | None:

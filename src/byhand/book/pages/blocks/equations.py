@@ -55,7 +55,10 @@ def _places(page: Path, listing: Finding, lang: str) -> str:
     rows = [
         (Words("forward", "前向"), link(page, listing.forward)),
         (Words("derivative", "导数"), link(page, listing.derivative)),
-        (Words("one element as numbers", "单个元素的算式"), link(page, source.function(terms) if terms else None)),
+        (
+            Words("one element as numbers", "单个元素的算式"),
+            link(page, source.definition(source.file_of(terms), terms.__name__) if terms else None),
+        ),
         (Words("used by the model", "在模型中的使用处"), "<br>".join(link(page, use.where) for use in listing.uses)),
         (Words("test", "测试"), link(page, listing.test)),
         (Words("worked by hand", "手算例子"), link(page, listing.worked)),

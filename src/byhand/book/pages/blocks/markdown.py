@@ -30,8 +30,7 @@ def table(head: Words, rows: Iterable[Iterable[object]], lang: str) -> str:
 
 def display(latex: str) -> str:
     """Return a displayed formula in the form that GitHub renders without touching a backslash or underscore."""
-    parts = latex.split(r", \quad ")
-    return display_lines(parts) if len(latex) > ONE_LINE else display_lines([latex])
+    return display_lines(latex.split(r", \quad ") if len(latex) > ONE_LINE else [latex])
 
 
 def display_lines(lines: Sequence[str]) -> str:
