@@ -113,7 +113,7 @@ class TimedShape:
         session: Any = choose(request).runtime.session(TinyGPT(request.model, seed=1), AdamW(), request)
         self.step: Callable[[], Any] = partial(session.step, [shape.random_batch()], 1.0)
         self._calls = session.plan("train", (shape.batch, shape.seq_len)).calls
-        self._time: Callable[[], np.ndarray] = partial(session.time_calls, self.step, REPEATS)
+        self._time: Callable[[], np.ndarray] = partial(session.runner.time_calls, self.step, REPEATS)
         self._rounds: list[np.ndarray] = []
 
     def time_calls(self) -> None:

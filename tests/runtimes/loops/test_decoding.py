@@ -352,9 +352,7 @@ def test_an_interrupt_anywhere_in_a_text_spoils_no_later_one():
         return np.concatenate(list(decoder.generate([prompt], 12, temperature=0.0)))[:, 0].tolist()
 
     points = 0
-    for point in at_every_point(
-        run, "loops/run/decoding.py", "loops/run/generation_runner.py", "loops/run/thread_team.py"
-    ):
+    for point in at_every_point(run, "loops/run/decoding.py", "loops/run/runner.py", "loops/run/thread_team.py"):
         points += 1
         assert run() == expected, point
     assert points > 50

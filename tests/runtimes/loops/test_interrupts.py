@@ -51,7 +51,7 @@ def test_the_step_happened_or_it_did_not_and_t_says_which(shapes, kernels):
         restore()
         runtime.step(batches, 1.0)
 
-    for point in at_every_point(run, "loops/run/training.py", "loops/run/thread_team.py"):
+    for point in at_every_point(run, "loops/run/training.py", "loops/run/runner.py", "loops/run/thread_team.py"):
         now = everything(model, optimizer)
         assert now == (before, after)[optimizer.t - 1], point
         outcomes.append(optimizer.t)

@@ -21,20 +21,20 @@ from byhand.runtimes.loops.graph.record import Graph, RecordedCache, record
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.fallback import FALLBACK
 from byhand.runtimes.loops.lowering.fusion import emit_groups, groups_of
-from byhand.runtimes.loops.lowering.ir import PART, PARTS, At, Buffer, Call, Operand, meet
+from byhand.runtimes.loops.lowering.ir import PART, PARTS, At, Buffer, Call, Operand, Part, meet, parts_of
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime, place_in_order
-from byhand.runtimes.loops.lowering.plan import Share, segments
+from byhand.runtimes.loops.lowering.plan import Share
 from byhand.runtimes.loops.lowering.rules import Group, Stage, rules_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.run.arena import Arena
-from byhand.runtimes.loops.run.replay import IN_PYTHON, OPCODES, ready_for
+from byhand.runtimes.loops.run.replay import ready_for
 
 
 @dataclass
 class GenerationPlan:
-    """A table for each thread, and `alone`, with which a single thread does the work of all of them.
+    """A table for each thread and its parts, and `alone`, with which a single thread does the work of all of them.
 
-    in_turn       what to run with `alone`: stretches of it, and the steps in Python between them
+    in_turn       the parts of `alone`
     preparations  a table of what runs once, before the plan ever does
     result        the logits, in decoding
     end           where the next plan's memory may begin, from the start of the workspace
@@ -42,9 +42,9 @@ class GenerationPlan:
 
     builder: Builder
     shares: list[Share]
-    tables: list[np.ndarray]
+    parts: list[list[Part]]
     alone: np.ndarray
-    in_turn: list[tuple[int, int] | Call]
+    in_turn: list[Part]
     preparations: np.ndarray
     result: Buffer | None
     end: int
@@ -178,11 +178,18 @@ def _moved(operand: Operand, by: int) -> Operand:
     return At(operand, by)
 
 
-def in_turn(tables: list[np.ndarray]) -> np.ndarray:
-    """Return the rows of all threads for one: what each does up to a barrier, thread after thread."""
-    stretches = [np.split(table, np.flatnonzero(table[:, 0] == OPCODES["barrier"])) for table in tables]
-    rows = np.concatenate([part for parts in zip(*stretches, strict=True) for part in parts])
-    return rows[rows[:, 0] != OPCODES["barrier"]]
+def in_turn(shares: list[Share]) -> tuple[np.ndarray, list[Part]]:
+    """Return a table of all threads' rows for one, and its parts: each thread's up to a barrier, then the next's."""
+    turns: list[tuple[int, Call, np.ndarray]] = []
+    for share in shares:
+        met = 0
+        for call, row in zip(share.calls, share.tables[0], strict=True):
+            if call.kernel == "barrier":
+                met += 1
+            else:
+                turns.append((met, call, row))
+    turns.sort(key=lambda turn: turn[0])
+    return np.array([row for *_, row in turns]), parts_of([call for _, call, _ in turns])
 
 
 def _placed(
@@ -202,13 +209,13 @@ def _placed(
         for i, each in enumerate(calls)
     ]
     arena.reserve(end + parts * own)
-    tables = [share.table(share.calls) for share in shares]
+    for share in shares:
+        share.tables = [share.table(share.calls)]
+    alone, parts_in_turn = in_turn(shares)
     preparations = np.concatenate([share.table(builder.preparations) for share in shares])
-    ready_for([*tables, preparations])
-    alone = in_turn(tables)
-    steps = iter([call for call in shares[0].calls if call.run])
-    stretches = list(segments([next(steps) if code == IN_PYTHON else None for code in alone[:, 0]]))
-    return GenerationPlan(builder, shares, tables, alone, stretches, preparations, result, end + parts * own)
+    ready_for([alone, preparations, *(share.tables[0] for share in shares)])
+    each = [parts_of(share.calls) for share in shares]
+    return GenerationPlan(builder, shares, each, alone, parts_in_turn, preparations, result, end + parts * own)
 
 
 def _touched(calls: list[Call], kind: str) -> list[Buffer]:

@@ -131,6 +131,21 @@ class Call:
         return self.touched if self.touched is not None else 4 * sum(b.words for b in self.buffers)
 
 
+Part = tuple[int, int] | Call  # of a table: rows from the first to before the last, or a step in Python
+
+
+def parts_of(calls: list[Call], first: int = 0) -> list[Part]:
+    """Return what to run in turn from call `first` on: stretches of the calls' table, and the steps in Python."""
+    stops = [i for i, call in enumerate(calls) if call.run and i >= first]
+    parts: list[Part] = []
+    for stop in (*stops, len(calls)):
+        if first < stop:
+            parts.append((first, stop))
+        parts += calls[stop : stop + 1]
+        first = stop + 1
+    return parts
+
+
 def buffers_of(operands: Mapping[str, Operand]) -> tuple[Buffer, ...]:
     """Return the buffers that operands name, each once."""
     buffers = {id(b): b for o in operands.values() if (b := buffer_of(o)) is not None}

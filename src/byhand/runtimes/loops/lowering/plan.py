@@ -6,7 +6,7 @@ without a kernel) the table is cut into segments around them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from byhand.runtimes.loops.graph.record import record
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.controls import loss_slot, own_signal
 from byhand.runtimes.loops.lowering.fusion import emit_groups, groups_of
-from byhand.runtimes.loops.lowering.ir import At, Buffer, Call, Late, Operand
+from byhand.runtimes.loops.lowering.ir import At, Buffer, Call, Late, Operand, Part, parts_of
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime, place_in_order
 from byhand.runtimes.loops.lowering.rules import Group, Rule, rules_of
 from byhand.runtimes.loops.lowering.update import update_calls
@@ -91,17 +91,12 @@ class Share:
 
 @dataclass
 class Plan:
-    """A step for one shape: its shares, and how much workspace they need.
+    """A step for one shape: its shares, and the offset and value of each constant."""
 
-    constants   offset and value of each constant, see `write_constants`
-    """
-
-    name: str
     arena: Arena
     shares: list[Share]
-    workspace: int
     constants: list[tuple[int, Any]]
-    _segments: dict[tuple[int, bool, bool], list[tuple[int, int] | Call]] = field(default_factory=dict, repr=False)
+    _parts: dict[tuple[int, bool, bool], list[Part]] = field(default_factory=dict, repr=False)
 
     @property
     def calls(self) -> list[Call]:
@@ -119,33 +114,13 @@ class Plan:
             flat = np.ravel(value)
             self.arena.memory[place : place + flat.size] = flat
 
-    def segments(self, share: Share, computes: bool = True, updates: bool = True) -> list[tuple[int, int] | Call]:
-        """Return what a share runs in turn: stretches of its table, and the steps in Python between them.
-
-        A table first computes loss and gradients; from its first barrier on it updates the parameters.
-        """
+    def parts(self, share: Share, computes: bool = True, updates: bool = True) -> list[Part]:
+        """Return a share's parts: before its first barrier it computes loss and gradients, from there on updates."""
         key = share.number, computes, updates
-        if key not in self._segments:
+        if key not in self._parts:
             barrier = next((i for i, c in enumerate(share.calls) if c.kernel == "barrier"), len(share.calls))
-            first, stop = 0 if computes else barrier, len(share.calls) if updates else barrier
-            steps = [call if call.run else None for call in share.calls[:stop]]
-            self._segments[key] = list(segments(steps, first))
-        return self._segments[key]
-
-
-def segments(steps: list[Call | None], first: int = 0) -> Iterator[tuple[int, int] | Call]:
-    """Yield what to run in turn: stretches of a table from row `first` on, and the steps in Python between them.
-
-    steps  for each row its step in Python; None for a kernel
-    """
-    for i, step in enumerate(steps[first:], first):
-        if step is not None:
-            if first < i:
-                yield first, i
-            yield step
-            first = i + 1
-    if first < len(steps):
-        yield first, len(steps)
+            self._parts[key] = parts_of(share.calls if updates else share.calls[:barrier], 0 if computes else barrier)
+        return self._parts[key]
 
 
 def split(batch: int, shares: int) -> list[int]:
@@ -155,7 +130,6 @@ def split(batch: int, shares: int) -> list[int]:
 
 
 def make_plan(
-    name: str,
     compute: Callable[..., Tensor],
     inputs: dict[str, tuple[int, ...]],
     arena: Arena,
@@ -186,8 +160,7 @@ def make_plan(
         constants += [(arena.workspace + buffer.offset, value) for buffer, value in builder.all_constants]
     for builder in builders.values():
         stride = max(stride, place_by_lifetime(builder.calls, place_in_order(builder.inputs.values())))
-    workspace = end + len(sizes) * stride
-    arena.reserve(workspace)
+    arena.reserve(end + len(sizes) * stride)
     shares = []
     for number, size in enumerate(sizes):
         values = arena.workspace + end + number * stride
@@ -195,7 +168,7 @@ def make_plan(
         share = Share(number, size, calls, builders[size].inputs, arena, arena.workspace, values)
         share.tables = [share.table(calls, adds) for adds in ((False, True) if backward else (False,))]
         shares.append(share)
-    return Plan(name, arena, shares, workspace, constants)
+    return Plan(arena, shares, constants)
 
 
 def _checked(groups: list[Group]) -> list[Group]:

@@ -54,7 +54,7 @@ class Arena:
         self._views = self._make_views()
         self._arrays: dict[tuple[int, tuple[int, ...], bool], np.ndarray] = {}
         self._moments: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
-        self.adopt(*self._moments)
+        self.adopt()
 
     def reserve(self, workspace: int) -> None:
         """Make the workspace at least this large; everything moves, and the views with it."""
@@ -64,20 +64,23 @@ class Arena:
             self.memory, self.words = memory, memory.view(np.int32)
             self._views = self._make_views()
             self._arrays.clear()
-            self.adopt(*self._moments)
+            self.adopt()
 
-    def adopt(self, m: dict[str, Any], v: dict[str, Any]) -> None:
-        """Take over arrays that were exchanged from outside, so that model and optimizer hold views of the arena."""
-        self._moments = (m, v)
+    def adopt(self, moments: tuple[dict[str, Any], dict[str, Any]] | None = None) -> None:
+        """Take over arrays that were exchanged from outside, so that model and optimizer hold views of the arena.
+
+        moments  the optimizer's m and v; those of the last time if not given
+        """
+        m, v = self._moments = moments or self._moments
         for name, (theta, first, second) in self._views.items():
             tensor = self.parameters[name]
             if tensor.data is not theta:
                 theta[...] = tensor.data
                 tensor.data = theta
-            for moments, view in ((m, first), (v, second)) if self.training else ():
-                if moments.get(name) is not view:
-                    view[...] = moments.get(name, 0)
-                    moments[name] = view
+            for held, view in ((m, first), (v, second)) if self.training else ():
+                if held.get(name) is not view:
+                    view[...] = held.get(name, 0)
+                    held[name] = view
 
     def gradient(self, name: str, share: int = 0) -> np.ndarray:
         """Return a parameter's gradient; share 0 holds the sum over all shares after a step."""

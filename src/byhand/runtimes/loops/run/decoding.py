@@ -21,13 +21,14 @@ from byhand.engine import Tensor
 from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 from byhand.host import token_array
 from byhand.runtimes.bfloat16 import rounded
+from byhand.runtimes.loops.kernels.threads.barrier import STOPPED
 from byhand.runtimes.loops.lowering.generation_plans import GenerationPlan, decoding_plan, filling_plan
 from byhand.runtimes.loops.lowering.ir import Buffer
 from byhand.runtimes.loops.lowering.layout import padded
 from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.autotune import Autotuner
-from byhand.runtimes.loops.run.generation_runner import GenerationRunner
+from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.thread_team import team_size
 
 LONGEST_RUN = 256  # tokens in a call
@@ -73,7 +74,7 @@ class LoopsDecoder:
             (Buffer(f"blocks.{i}.keys", cache, "input"), Buffer(f"blocks.{i}.values", cache, "input"))
             for i, cache in enumerate(caches)
         ]
-        self._runner = GenerationRunner(self.arena, self.threads, self.blas, 4 + LONGEST_RUN * streams)
+        self._runner = Runner(self.arena, self.threads, self.blas, 4 + LONGEST_RUN * streams)
         self.decoding = decoding_plan(
             self.model, self.arena, self._inputs, self._caches, bfloat16_weights=weights == "bfloat16"
         )
@@ -105,7 +106,9 @@ class LoopsDecoder:
                 mine[...] = data
                 changed = True
         if changed:
-            self._runner.prepare(self.decoding)
+            self._runner.begin()
+            table = self.decoding.preparations
+            self._runner.replay(table, [(0, len(table))], self.decoding.shares[0])
         self._packed = True
 
     def generate(
@@ -183,12 +186,28 @@ class LoopsDecoder:
         self._fill(context, None)
         plan = self.decoding if prompts is None else self.filling(context.shape[1] - 1)
 
-        def begin() -> None:
+        def run() -> None:
             for share in self.decoding.shares:
                 share.array(self._inputs["position"])[0] = window // 2
             self._runner.controls[3] = window // 2
+            self._replay(plan, alone=False)
 
-        return self._runner.time_calls(plan, begin, rounds)
+        return self._runner.time_calls(run, rounds)
+
+    def _replay(self, plan: GenerationPlan, alone: bool, times: int = 1) -> None:
+        """Run a plan, that many times over or until the threads agree to stop; with steps in Python always alone."""
+        runner = self._runner
+        runner.begin()
+        if plan.has_python and runner.times is None:
+            for _ in range(times):
+                with np.errstate(all="ignore"):  # what is not finite is found where a token is drawn
+                    runner.replay(plan.alone, plan.in_turn, plan.shares[0])
+                if runner.signals[STOPPED]:
+                    break
+        elif alone:
+            runner.replay(plan.alone, plan.in_turn, plan.shares[0], times)
+        else:
+            runner.run(lambda i: runner.replay(plan.shares[i].tables[0], plan.parts[i], plan.shares[i], times))
 
     def _run(self, way: int, n: int, uniforms: np.ndarray) -> np.ndarray:
         """Draw n tokens for each stream, or fewer if a thread had to wait long, in one call for each thread."""
@@ -196,7 +215,7 @@ class LoopsDecoder:
         position = share.array(self._inputs["position"])
         first = self._runner.controls[3] = position[0]
         self._runner.controls[4 : 4 + n * self.streams] = uniforms[: n * self.streams]
-        self._runner.run(self.decoding, self._ways[way] == ALONE, n)
+        self._replay(self.decoding, self._ways[way] == ALONE, n)
         return share.array(self._inputs["drawn"])[: position[0] - first].astype(np.int64)
 
     def _fill(self, context: np.ndarray, allowed: Any) -> None:
@@ -209,7 +228,7 @@ class LoopsDecoder:
                 if name in plan.builder.inputs:
                     plan.shares[0].array(plan.builder.inputs[name])[...] = values
             plan.write_constants()
-            self._runner.run(plan, self._ways[self.autotuner.choose()] == ALONE)
+            self._replay(plan, self._ways[self.autotuner.choose()] == ALONE)
         share = self.decoding.shares[0]
         share.array(self._inputs["tokens"])[:, 0] = context[:, -1]
         share.array(self._inputs["allowed"])[:] = 1.0 if allowed is None else allowed

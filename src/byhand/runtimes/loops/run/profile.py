@@ -29,7 +29,7 @@ def training_step(session: LoopsSession, shape: Shape, steps: int) -> Listing:
     if steps:
         rng, vocab = np.random.default_rng(0), session.model.config.vocab_size
         batch = rng.integers(0, vocab, shape), rng.integers(0, vocab, shape)
-        ms = session.time_calls(lambda: session.step([batch], 1.0), steps)
+        ms = session.runner.time_calls(lambda: session.step([batch], 1.0), steps)
     return _listing("training step", plan.calls, ms, len(plan.shares), session.arena.memory.nbytes, session.blas)
 
 

@@ -6,9 +6,7 @@ the arena, under the same names.
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Sequence
-from time import perf_counter_ns
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,14 +14,13 @@ import numpy as np
 from byhand.errors import ConfigError, DataError, ShapeError
 from byhand.host import token_array
 from byhand.runtimes.loops.lowering import controls
-from byhand.runtimes.loops.lowering.ir import Call
-from byhand.runtimes.loops.lowering.plan import Plan, Share, make_plan
+from byhand.runtimes.loops.lowering.plan import Plan, make_plan
 from byhand.runtimes.loops.lowering.rules import Rule
 from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
-from byhand.runtimes.loops.machine.native import yield_address
 from byhand.runtimes.loops.run.arena import Arena
-from byhand.runtimes.loops.run.replay import Resources, ready_for, replay
-from byhand.runtimes.loops.run.thread_team import ThreadTeam, team_size
+from byhand.runtimes.loops.run.replay import ready_for
+from byhand.runtimes.loops.run.runner import Runner
+from byhand.runtimes.loops.run.thread_team import team_size
 from byhand.runtimes.protocol import Batch, KnownOutcome, Shape, State, state_of
 
 
@@ -59,18 +56,9 @@ class LoopsSession:
         self.rules = rules
         chosen = {"is_matrix": optimizer.is_matrix} if optimizer else {}
         self.arena = Arena(model.parameters(), self.threads, **chosen)
-        self._no_moments: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
-        self._team = ThreadTeam(self.threads)
-        weakref.finalize(self, self._team.close)
-        self._native = np.array([self.blas.sgemm, yield_address(), self.blas.gemm_bfloat16], np.int64)
-        self._signals = np.zeros(controls.own_signal(self.threads), np.int64)
-        self._controls = np.zeros(controls.CONTROLS + 2 * self.threads, np.float64)
-        self._resources = self._located()
+        self.runner = Runner(self.arena, self.threads, self.blas, controls.CONTROLS + 2 * self.threads)
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._active: Plan | None = None
-        # A list: the first share runs call by call and adds each one's ns. For looking at plans: an interrupt then
-        # may leave an update applied in part.
-        self.times: list[int] | None = None
 
     def step(self, batches: Sequence[Batch], max_norm: float = 0.0) -> KnownOutcome:
         """Make one update from micro-batches (tokens, targets), each (B, T); return mean loss and gradient norm.
@@ -87,9 +75,9 @@ class LoopsSession:
             raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
         plans = [self.plan("train", tokens.shape) for tokens, _ in checked]
         widest = max(plans, key=lambda plan: len(plan.shares))
-        self._team.settle()
+        self.runner.settle()
         self._adopt()
-        done, c = optimizer.t, self._controls
+        done, c = optimizer.t, self.runner.controls
         c[:] = 0
         c[controls.RATE], c[controls.EPS], c[controls.MAX_NORM] = optimizer.lr, optimizer.eps, max_norm
         c[controls.BETA1], c[controls.BETA2] = optimizer.betas
@@ -125,10 +113,10 @@ class LoopsSession:
         if counted is not None:
             targets = np.where(np.arange(tokens.shape[1]) < tokens.shape[1] - counted, -1, targets)
         plan = self.plan("loss", tokens.shape)
-        self._team.settle()
+        self.runner.settle()
         self._adopt()
-        self._controls[:] = 0
-        self._controls[controls.WEIGHT] = 1 / np.count_nonzero(targets >= 0)
+        self.runner.controls[:] = 0
+        self.runner.controls[controls.WEIGHT] = 1 / np.count_nonzero(targets >= 0)
         self._put(plan, tokens, targets)
         self._replay(plan, updates=False)
         return self._loss()
@@ -136,17 +124,6 @@ class LoopsSession:
     def gradients(self) -> dict[str, np.ndarray]:
         """Return the last step's gradients by name, before clipping: views that the next step overwrites."""
         return {name: self.arena.gradient(name) for name in self.arena.place}
-
-    def time_calls(self, step: Callable[[], Any], rounds: int) -> np.ndarray:
-        """Return the least ms of each call of the first share over some steps."""
-        step()
-        rows = []
-        for _ in range(rounds):
-            self.times = []
-            step()
-            rows.append(self.times)
-        self.times = None
-        return np.min(rows, axis=0) / 1e6
 
     def plan(self, kind: str, shape: tuple[int, ...]) -> Plan:
         """Return the plan of a "train" step or a "loss" for tokens of this shape (B, T); made and compiled once."""
@@ -159,7 +136,7 @@ class LoopsSession:
             inputs = {"tokens": shape, "targets": shape}
             tiles = self.blas.tiles and self.threads // min(shape[0], self.threads) == 1  # one core for each share
             self._plans[kind, shape] = make_plan(
-                f"{kind} {shape}", self.model.loss, inputs, self.arena, kind == "train", self.dtype, self.rules, tiles
+                self.model.loss, inputs, self.arena, kind == "train", self.dtype, self.rules, tiles
             )
         return self._plans[kind, shape]
 
@@ -191,11 +168,10 @@ class LoopsSession:
 
     def _adopt(self) -> None:
         """Take over what was exchanged since the last step: a checkpoint that was loaded, say."""
-        moments = (self.optimizer.m, self.optimizer.v) if self.optimizer else self._no_moments
-        self.arena.adopt(*moments)
+        self.arena.adopt((self.optimizer.m, self.optimizer.v) if self.optimizer else None)
 
     def _loss(self) -> float:
-        return sum(self._controls[controls.CONTROLS :: 2].tolist())
+        return sum(self.runner.controls[controls.CONTROLS :: 2].tolist())
 
     def _put(self, plan: Plan, tokens: np.ndarray, targets: np.ndarray) -> None:
         """Give every share its rows of the batch, and the plan its constants if another one ran before."""
@@ -211,40 +187,16 @@ class LoopsSession:
             first = last
 
     def _replay(self, plan: Plan, computes: bool = True, updates: bool = True) -> None:
-        self._signals[:] = 0
-        if self._resources.memory is not self.arena.memory:  # a plan needed a larger arena
-            self._resources = self._located()
-
         def work(i: int) -> None:
             if i < len(plan.shares):
-                self._run(plan, plan.shares[i], computes, updates)
+                share = plan.shares[i]
+                self.runner.replay(share.tables[share.adds], plan.parts(share, computes, updates), share)
 
-        self._team.run(work, self._give_up)
+        self.runner.begin()
+        self.runner.run(work, self._give_up)
 
     def _give_up(self, i: int) -> None:
         """Let no share wait for this one any more, and let none update; too late once it has passed the barriers."""
-        if self._signals[controls.own_signal(i)] < controls.BARRIERS:
-            self._controls[controls.GIVEN_UP] = 1
-            self._signals[0] = 1
-
-    def _located(self) -> Resources:
-        return Resources(self.arena.memory, self.arena.words, self._controls, self._signals, self._native)
-
-    def _run(self, plan: Plan, share: Share, computes: bool, updates: bool) -> None:
-        table = share.tables[share.adds]
-        resources = self._resources
-        timed = self.times if share.number == 0 else None
-        for part in plan.segments(share, computes, updates):
-            if isinstance(part, Call):
-                begun = perf_counter_ns()
-                if part.run is not None:
-                    part.run(share)
-                if timed is not None:
-                    timed.append(perf_counter_ns() - begun)
-            elif timed is None:
-                replay(table, part[0], part[1], 1, resources)
-            else:
-                for i in range(*part):
-                    begun = perf_counter_ns()
-                    replay(table, i, i + 1, 1, resources)
-                    timed.append(perf_counter_ns() - begun)
+        if self.runner.signals[controls.own_signal(i)] < controls.BARRIERS:
+            self.runner.controls[controls.GIVEN_UP] = 1
+            self.runner.signals[0] = 1

@@ -1,0 +1,98 @@
+"""Runner: the threads that replay plans, and the numbers that they share with the process."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from byhand.runtimes.loops.lowering.controls import own_signal
+from byhand.runtimes.loops.lowering.ir import Call, Part
+from byhand.runtimes.loops.lowering.plan import Share
+from byhand.runtimes.loops.machine.blas import Blas
+from byhand.runtimes.loops.machine.native import yield_address
+from byhand.runtimes.loops.run.arena import Arena
+from byhand.runtimes.loops.run.replay import WIDTH, Resources, replay
+from byhand.runtimes.loops.run.thread_team import ThreadTeam
+
+
+class Runner:
+    """The threads, and the numbers that they share with the process.
+
+    controls  as `kernels/update/adamw.py` lists them for training, `kernels/sampling/sampling.py` for generation
+    times     a list: the first share runs call by call and adds each one's ns. For looking at plans: an interrupt
+              then may leave an update applied in part
+    """
+
+    def __init__(self, arena: Arena, threads: int, blas: Blas, controls: int) -> None:
+        self.arena = arena
+        self.controls = np.zeros(controls)
+        self.signals = np.zeros(own_signal(threads), np.int64)
+        self.times: list[int] | None = None
+        self._native = np.array([blas.sgemm, yield_address(), blas.gemm_bfloat16], np.int64)
+        self._resources = self._located()
+        self._team = ThreadTeam(threads)
+        weakref.finalize(self, self._team.close)
+
+    def settle(self) -> None:
+        """Wait until no thread works any more."""
+        self._team.settle()
+
+    def begin(self) -> None:
+        """Reset the signals, and find the arena if a plan needed a larger one."""
+        self.signals[:] = 0
+        if self._resources.memory is not self.arena.memory:
+            self._resources = self._located()
+
+    def run(self, work: Callable[[int], None], give_up: Callable[[int], None] | None = None) -> None:
+        """Run work(i) in each thread; give_up(i) keeps the others from waiting for one that failed."""
+        self._team.run(work, give_up or self._give_up)
+
+    def replay(self, table: np.ndarray, parts: Iterable[Part], share: Share, times: int = 1) -> None:
+        """Replay the parts of a table, each that many times over, and run the steps in Python between them."""
+        resources = self._resources
+        timed = self.times if share.number == 0 else None
+        for part in parts if timed is None else one_by_one(parts):
+            begun = perf_counter_ns()
+            if not isinstance(part, Call):
+                replay(table, *part, times, resources)
+            elif part.run is not None:
+                part.run(share)
+            if timed is not None:
+                timed.append(perf_counter_ns() - begun)
+
+    def time_calls(self, run: Callable[[], Any], rounds: int) -> np.ndarray:
+        """Return the least ms of each call of the first share over some runs; the others run as always."""
+        run()
+        rows: list[list[int]] = []
+        for _ in range(rounds):
+            self.times = []
+            run()
+            rows.append(self.times)
+        self.times = None
+        return np.maximum(np.min(rows, axis=0) - self._least_ns(), 0) / 1e6
+
+    def _least_ns(self) -> int:
+        """Return the least time that replaying no row takes."""
+        table = np.zeros((0, WIDTH), np.int64)
+        begun = [perf_counter_ns()]
+        for _ in range(200):
+            replay(table, 0, 0, 1, self._resources)
+            begun.append(perf_counter_ns())
+        return int(np.diff(begun).min())
+
+    def _located(self) -> Resources:
+        return Resources(self.arena.memory, self.arena.words, self.controls, self.signals, self._native)
+
+    def _give_up(self, i: int) -> None:
+        """Let no thread wait at a barrier any more; what they compute from now on is thrown away."""
+        self.signals[0] = 1
+
+
+def one_by_one(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield the parts call by call."""
+    for part in parts:
+        yield from [part] if isinstance(part, Call) else ((i, i + 1) for i in range(*part))
