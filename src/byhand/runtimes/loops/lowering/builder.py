@@ -7,7 +7,6 @@ lies in the gradient area, so that micro-batches and shared parameters add up in
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from byhand.errors import ConfigError
 from byhand.runtimes.loops.graph.outline import Outline
 from byhand.runtimes.loops.graph.record import Graph, key
 from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
-from byhand.runtimes.loops.lowering.ir import ADDS, Buffer, Call, Operand, Product, buffers_of, meet, place_of
+from byhand.runtimes.loops.lowering.ir import ADDS, Buffer, Call, Operand, Place, buffer_at, buffers_of, meet
 
 if TYPE_CHECKING:
     from byhand.runtimes.loops.lowering.plan import Share
@@ -36,11 +35,10 @@ class Builder:
     inputs_of_products: str = "float32"
     tiles: bool = False
     calls: list[Call] = field(default_factory=list)
-    constants: dict[float, Buffer] = field(default_factory=dict)
+    constants: dict[Any, tuple[Buffer, Any]] = field(default_factory=dict)  # the same in every step, and their values
     inputs: dict[str, Buffer] = field(default_factory=dict)
     parameter_buffers: dict[str, Buffer] = field(default_factory=dict)
     gradient_buffers: dict[str, Buffer] = field(default_factory=dict)
-    array_constants: list[tuple[Buffer, Any]] = field(default_factory=list)
     caches: list[tuple[Buffer, Buffer]] = field(default_factory=list)  # keys and values of each layer
     bfloat16_weights: bool = False  # decoding multiplies with weights rounded to bfloat16
     preparations: list[Call] = field(default_factory=list)  # calls that run once, before the plan's first run
@@ -71,15 +69,8 @@ class Builder:
             raise ConfigError(
                 f"{name} is computed beside the graph, so no plan can compute it. Use the numpy runtime."
             )
-        if key(tensor) not in self._made:
-            self._made[key(tensor)] = Buffer(tensor.name or "constant", tuple(tensor.shape), "constant")
-            self.array_constants.append((self._made[key(tensor)], tensor.data))
-        return self._made[key(tensor)]
-
-    @property
-    def all_constants(self) -> list[tuple[Buffer, Any]]:
-        """The buffers of numbers and arrays that no step changes, with their values."""
-        return [*((buffer, value) for value, buffer in self.constants.items()), *self.array_constants]
+        made = Buffer(tensor.name or "constant", tuple(tensor.shape), "constant")
+        return self.constants.setdefault(key(tensor), (made, tensor.data))[0]
 
     def is_constant(self, tensor: Tensor) -> bool:
         """Return whether the tensor holds the same numbers in every step."""
@@ -101,7 +92,7 @@ class Builder:
 
     def constant(self, value: float) -> Buffer:
         """Return the buffer that holds this number."""
-        return self.constants.setdefault(value, Buffer(repr(value), (1,), "constant"))
+        return self.constants.setdefault(value, (Buffer(repr(value), (1,), "constant"), value))[0]
 
     def _buffer(self, which: Any, name: str, shape: tuple[int, ...]) -> Buffer:
         return self._made.setdefault(which, Buffer(name, tuple(shape), "value"))
@@ -137,7 +128,7 @@ class Builder:
             self._cotangents[key(tensor)] = contribution
             return
         target, adds = self.gradient(tensor)
-        if adds is ADDS:
+        if adds == ADDS:
             self.emit("zero", node, 0, y=target, n=target.size, unless=adds)
         self.emit("accumulate", node, target.size, x=contribution, y=target, n=target.size)
 
@@ -185,23 +176,31 @@ class Builder:
         made = Buffer(f"{buffer.name}:bfloat16", buffer.shape, "value", "bfloat16")
         return self._copies.setdefault((id(buffer), version), made)
 
-    def gemm(self, node: Node, product: Product) -> None:
-        """Multiply. A and B both come from `operand`, or neither; a start or a bias needs `begins_inside`."""
-        a, b, c, inner = product.a, product.b, product.c, product.inner
-        m, n = math.prod(c.shape[:-1]), c.shape[-1]
+    def gemm(
+        self, node: Node, a: Place, b: Place, c: Place, rows: int, inner: int, ta: bool = False, tb: bool = False,
+        adds: Operand = 0, start: Place | None = None, bias: Buffer | None = None,
+    ) -> None:  # fmt: skip
+        """So many rows of C = start + bias + op(A) op(B) (+ C, if `adds`), with sums over the length `inner`.
+
+        A and B both come from `operand`, or neither; ta and tb say that they lie transposed. A start or a bias needs
+        `begins_inside`.
+        """
+        left, right, width = buffer_at(a), buffer_at(b), buffer_at(c).width
         operands: dict[str, Operand] = {
-            "a": place_of(a), "b": place_of(b), "c": place_of(c), "m": m, "n": n, "k": inner, "lda": a.shape[-1],
-            "ldb": b.shape[-1], "ldc": n, "ta": int(product.ta), "tb": int(product.tb), "adds": product.adds,
+            "a": a, "b": b, "c": c, "m": rows, "n": width, "k": inner, "lda": left.width, "ldb": right.width,
+            "ldc": width, "ta": int(ta), "tb": int(tb), "adds": adds,
         }  # fmt: skip
-        kernel = "gemm_bfloat16" if a.dtype == b.dtype == "bfloat16" else "gemm"
+        kernel = "gemm_bfloat16" if left.dtype == right.dtype == "bfloat16" else "gemm"
         touched = None
         if self.begins_inside:
             kernel = "tiled_gemm"
-            start = 0 if product.start is None else place_of(product.start)
-            touched = 4 * (m * inner + inner * n + m * n * (1 if product.start is None else 2))
-            room = self.room(room_of(m, n, inner, product.ta, product.tb))
-            operands |= {"start": start, "bias": product.bias or 0, "room": room}
-        self.emit(kernel, node, 2 * m * n * inner, touched, **operands)
+            touched = 4 * (rows * inner + inner * width + rows * width * (1 if start is None else 2))
+            operands |= {
+                "start": start or 0,
+                "bias": bias or 0,
+                "room": self.room(room_of(rows, width, inner, ta, tb)),
+            }
+        self.emit(kernel, node, 2 * rows * width * inner, touched, **operands)
 
     @property
     def begins_inside(self) -> bool:

@@ -76,7 +76,7 @@ def _given(builder: Builder, tensor: Tensor) -> Buffer | np.ndarray:
 
 def _put(share: Share, buffer: Buffer, adds: Operand, d: np.ndarray) -> None:
     place = share.array(buffer)
-    if adds == 1 or (adds is ADDS and share.adds):
+    if adds == 1 or (adds == ADDS and share.adds):
         place += d
     else:
         place[...] = d

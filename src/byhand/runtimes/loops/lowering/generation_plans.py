@@ -21,7 +21,7 @@ from byhand.runtimes.loops.graph.record import Graph, RecordedCache, record
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.fallback import FALLBACK
 from byhand.runtimes.loops.lowering.fusion import emit_groups, groups_of
-from byhand.runtimes.loops.lowering.ir import PART, PARTS, At, Buffer, Call, Operand, Part, meet, parts_of
+from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer, Call, Operand, Part, Place, meet, parts_of
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime, place_in_order
 from byhand.runtimes.loops.lowering.plan import Share
 from byhand.runtimes.loops.lowering.rules import Group, Stage, rules_of
@@ -56,7 +56,7 @@ class GenerationPlan:
 
     def write_constants(self) -> None:
         """Put the constants into the arena; needed whenever another plan has used the place."""
-        for buffer, value in self.builder.all_constants:
+        for buffer, value in self.builder.constants.values():
             self.shares[0].array(buffer)[...] = value
 
 
@@ -152,10 +152,9 @@ def part_of(call: Call, part: int, parts: int) -> Call | None:
     operands, touched = dict(call.operands) | {kernel.rows: high - low}, call.bytes
     for name, stride in kernel.moves.items():
         array = call.operands[name]
-        if array == 0:
-            continue  # a product without a start
-        operands[name] = _moved(array, low * (stride if isinstance(stride, int) else _integer(operands[stride])))
-        touched -= 4 * array.words * (count - high + low) // count if isinstance(array, Buffer) else 0
+        if isinstance(array, Place):  # a product may have no start
+            operands[name] = array.at(low * (stride if isinstance(stride, int) else _integer(operands[stride])))
+            touched -= 4 * array.words * (count - high + low) // count if isinstance(array, Buffer) else 0
     return replace(call, operands=operands, flops=call.flops * (high - low) // count, touched=touched)
 
 
@@ -169,13 +168,6 @@ def divided(call: Call, parts: int) -> Call:
 def _integer(operand: Operand) -> int:
     assert isinstance(operand, int)
     return operand
-
-
-def _moved(operand: Operand, by: int) -> Operand:
-    if isinstance(operand, At):
-        return At(operand.buffer, operand.start + by)
-    assert isinstance(operand, Buffer)
-    return At(operand, by)
 
 
 def in_turn(shares: list[Share]) -> tuple[np.ndarray, list[Part]]:
@@ -197,15 +189,16 @@ def _placed(
 ) -> GenerationPlan:
     """Give every buffer its place from `start` on; "own" ones get one for each thread."""
     inputs = (b for b in _touched([*builder.calls, *builder.preparations], "input") if b.offset < 0)
-    end = place_in_order([*inputs, *(buffer for buffer, _ in builder.all_constants)], start)
+    end = place_in_order([*inputs, *(buffer for buffer, _ in builder.constants.values())], start)
     if result is None:
         end = place_by_lifetime(builder.calls, end)
     else:  # some calls are not followed by a barrier: the next must not write where another thread still reads
         end = place_in_order(_touched(builder.calls, "value"), end)
     own = place_in_order(_touched(builder.calls, "own"))
     base, parts = arena.workspace, arena.shares
+    starts = {"parameter": 0, "constant": base, "input": base, "value": base}
     shares = [
-        Share(i, 0, each, builder.inputs, arena, base, base, base + end + i * own, parts)
+        Share(i, 0, each, builder.inputs, arena, starts | {"own": base + end + i * own}, parts)
         for i, each in enumerate(calls)
     ]
     arena.reserve(end + parts * own)

@@ -51,6 +51,10 @@ class Buffer:
         """The float32 elements of memory that it takes: half as many for bfloat16."""
         return -(-self.size // 2) if self.dtype == "bfloat16" else self.size
 
+    def at(self, start: int) -> At:
+        """Return the place so many elements behind the first."""
+        return At(self, start)
+
 
 @dataclass(frozen=True)
 class At:
@@ -64,44 +68,19 @@ class At:
         """The start in float32 elements of memory."""
         return self.start // 2 if self.buffer.dtype == "bfloat16" else self.start
 
-
-@dataclass(frozen=True)
-class Rows:
-    """Some rows of a buffer that is seen as a matrix, as an operand of a product."""
-
-    buffer: Buffer
-    first: int
-    count: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.count, self.buffer.shape[-1]
-
-    @property
-    def dtype(self) -> str:
-        """The buffer's."""
-        return self.buffer.dtype
-
-    @property
-    def place(self) -> At:
-        """Where they begin."""
-        return At(self.buffer, self.first * self.buffer.shape[-1])
+    def at(self, start: int) -> At:
+        """Return the place so many elements further."""
+        return At(self.buffer, self.start + start)
 
 
-@dataclass(frozen=True)
-class Late:
-    """A number that is known only when a table is made for one share and one micro-batch."""
+# Numbers that are known only when a table is made for one share and one micro-batch:
+ADDS = "adds"  # 0 where a step writes to a share's gradients first, 1 afterwards
+LOSS_SLOT = "loss slot"  # where this share adds its loss
+PART, PARTS = "part", "parts"  # which share this is, and how many there are
+OWN_SIGNAL = "own signal"  # where this share counts the barriers that it has passed
 
-    name: str
-
-
-ADDS = Late("adds")  # 0 where a step writes to a share's gradients first, 1 afterwards
-LOSS_SLOT = Late("loss slot")  # where this share adds its loss
-PART, PARTS = Late("part"), Late("parts")  # which share this is, and how many there are
-OWN_SIGNAL = Late("own signal")  # where this share counts the barriers that it has passed
-
-Operand = Buffer | At | Late | int
+Place = Buffer | At
+Operand = Place | str | int
 
 
 @dataclass(eq=False)
@@ -148,8 +127,8 @@ def parts_of(calls: list[Call], first: int = 0) -> list[Part]:
 
 def buffers_of(operands: Mapping[str, Operand]) -> tuple[Buffer, ...]:
     """Return the buffers that operands name, each once."""
-    buffers = {id(b): b for o in operands.values() if (b := buffer_of(o)) is not None}
-    return tuple(buffers.values())
+    buffers = (buffer_at(o) for o in operands.values() if isinstance(o, Place))
+    return tuple({id(b): b for b in buffers}.values())
 
 
 def meet(shares: Operand = PARTS) -> Call:
@@ -157,33 +136,6 @@ def meet(shares: Operand = PARTS) -> Call:
     return Call("barrier", None, 0, {"own": OWN_SIGNAL, "shares": shares})
 
 
-@dataclass(frozen=True)
-class Product:
-    """C = start + bias + op(A) op(B) (+ C) over the rows of each buffer.
-
-    inner   the length that is summed over
-    ta, tb  whether A and B lie transposed
-    adds    whether it is added to what C holds
-    """
-
-    a: Buffer | Rows
-    b: Buffer | Rows
-    c: Buffer | Rows
-    inner: int
-    ta: bool = False
-    tb: bool = False
-    adds: Operand = 0
-    start: Buffer | Rows | None = None
-    bias: Buffer | None = None
-
-
-def place_of(operand: Buffer | Rows) -> Buffer | At:
-    """Return where an operand of a product begins."""
-    return operand.place if isinstance(operand, Rows) else operand
-
-
-def buffer_of(operand: Operand) -> Buffer | None:
-    """Return the buffer that an operand names, if any."""
-    if isinstance(operand, At):
-        return operand.buffer
-    return operand if isinstance(operand, Buffer) else None
+def buffer_at(place: Place) -> Buffer:
+    """Return the buffer that a place lies in."""
+    return place.buffer if isinstance(place, At) else place

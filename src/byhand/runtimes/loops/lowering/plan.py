@@ -18,7 +18,20 @@ from byhand.runtimes.loops.graph.record import record
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.controls import loss_slot, own_signal
 from byhand.runtimes.loops.lowering.fusion import emit_groups, groups_of
-from byhand.runtimes.loops.lowering.ir import At, Buffer, Call, Late, Operand, Part, parts_of
+from byhand.runtimes.loops.lowering.ir import (
+    ADDS,
+    LOSS_SLOT,
+    OWN_SIGNAL,
+    PART,
+    PARTS,
+    At,
+    Buffer,
+    Call,
+    Part,
+    Place,
+    buffer_at,
+    parts_of,
+)
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime, place_in_order
 from byhand.runtimes.loops.lowering.rules import Group, Rule, rules_of
 from byhand.runtimes.loops.lowering.update import update_calls
@@ -36,27 +49,16 @@ class Share:
     calls: list[Call]
     inputs: dict[str, Buffer]
     arena: Arena
-    constants: int
-    values: int
-    own: int = 0
+    starts: dict[str, int]  # where the buffers of each kind begin
     parts: int = 1
     saved: dict[int, Any] = field(default_factory=dict)
     adds: bool = False  # this step has written to the share's gradients already
     tables: list[np.ndarray] = field(default_factory=list)  # one that writes gradients, and one that adds to them
 
-    def address(self, buffer: Buffer) -> int:
-        """Return the offset of a buffer's first element in the arena."""
-        match buffer.kind:
-            case "parameter":
-                return buffer.offset
-            case "gradient":
-                return self.arena.gradients + self.number * self.arena.region + buffer.offset
-            case "constant":
-                return self.constants + buffer.offset
-            case "own":
-                return self.own + buffer.offset
-            case _:
-                return self.values + buffer.offset
+    def address(self, place: Place) -> int:
+        """Return the offset in the arena."""
+        buffer = buffer_at(place)
+        return self.starts[buffer.kind] + buffer.offset + (place.words if isinstance(place, At) else 0)
 
     def array(self, buffer: Buffer) -> np.ndarray:
         """Return the buffer's numbers, in place."""
@@ -66,23 +68,17 @@ class Share:
         """Return the call as numbers."""
         if call.run is not None:
             return [IN_PYTHON] + [0] * (WIDTH - 1)
-        numbers = [self._number(call.operands[name], adds) for name in KERNELS[call.kernel].operands]
-        return [OPCODES[call.kernel], *numbers] + [0] * (WIDTH - 1 - len(numbers))
-
-    def _number(self, operand: Operand, adds: bool) -> int:
-        if isinstance(operand, Buffer):
-            return self.address(operand)
-        if isinstance(operand, At):
-            return self.address(operand.buffer) + operand.words
-        if isinstance(operand, Late):
-            return {
-                "adds": int(adds),
-                "loss slot": loss_slot(self.number),
-                "part": self.number,
-                "parts": self.parts,
-                "own signal": own_signal(self.number),
-            }[operand.name]
-        return int(operand)
+        late = {
+            ADDS: int(adds), LOSS_SLOT: loss_slot(self.number), PART: self.number, PARTS: self.parts,
+            OWN_SIGNAL: own_signal(self.number),
+        }  # fmt: skip
+        numbers = [OPCODES[call.kernel]]
+        for name in KERNELS[call.kernel].operands:
+            operand = call.operands[name]
+            if isinstance(operand, str):
+                operand = late[operand]
+            numbers.append(self.address(operand) if isinstance(operand, Place) else int(operand))
+        return numbers + [0] * (WIDTH - len(numbers))
 
     def table(self, calls: list[Call], adds: bool = False) -> np.ndarray:
         """Return calls as a table."""
@@ -156,16 +152,20 @@ def make_plan(
     constants: list[tuple[int, Any]] = []
     end, stride = 0, 0
     for builder in builders.values():
-        end = place_in_order([buffer for buffer, _ in builder.all_constants], end)
-        constants += [(arena.workspace + buffer.offset, value) for buffer, value in builder.all_constants]
+        end = place_in_order([buffer for buffer, _ in builder.constants.values()], end)
+        constants += [(arena.workspace + buffer.offset, value) for buffer, value in builder.constants.values()]
     for builder in builders.values():
         stride = max(stride, place_by_lifetime(builder.calls, place_in_order(builder.inputs.values())))
     arena.reserve(end + len(sizes) * stride)
     shares = []
     for number, size in enumerate(sizes):
         values = arena.workspace + end + number * stride
+        starts = {
+            "parameter": 0, "gradient": arena.gradients + number * arena.region, "constant": arena.workspace,
+            "input": values, "value": values,
+        }  # fmt: skip
         calls = builders[size].calls + (update_calls(arena, number, len(sizes)) if backward else [])
-        share = Share(number, size, calls, builders[size].inputs, arena, arena.workspace, values)
+        share = Share(number, size, calls, builders[size].inputs, arena, starts)
         share.tables = [share.table(calls, adds) for adds in ((False, True) if backward else (False,))]
         shares.append(share)
     return Plan(arena, shares, constants)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
-from byhand.runtimes.loops.lowering.ir import Call, buffer_of
+from byhand.runtimes.loops.lowering.ir import Call, buffers_of
 from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
@@ -115,12 +115,12 @@ def _equation(call: Call) -> str:
 def _shapes(call: Call) -> str:
     if call.kernel in ("gemm", "tiled_gemm"):
         o = call.operands
-        sign = {0: "", 1: "'"}
-        return f"({o['m']}, {o['k']}){sign[int(o['ta'])]} ({o['k']}, {o['n']}){sign[int(o['tb'])]}"  # pyright: ignore[reportArgumentType]
+        a, b = ("'" if o[transposed] else "" for transposed in ("ta", "tb"))
+        return f"({o['m']}, {o['k']}){a} ({o['k']}, {o['n']}){b}"
     if call.kernel == "row_product":
         o = call.operands
         return f"({o['rows']}, {o['inner']}) ({o['inner']}, {o['width']})"
-    first = next((b for o in call.operands.values() if (b := buffer_of(o)) and b.kind == "value"), None)
+    first = next((b for b in buffers_of(call.operands) if b.kind == "value"), None)
     if first is None and isinstance(call.operands.get("n"), int):
         return f"({call.operands['n']},)"
     return str(first.shape) if first else ""

@@ -14,7 +14,7 @@ from typing import Any
 from byhand.runtimes.loops.kernels.loss import cross_entropy
 from byhand.runtimes.loops.kernels.products import linear
 from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.ir import LOSS_SLOT, At, Buffer
+from byhand.runtimes.loops.lowering.ir import LOSS_SLOT, Buffer
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 
 VOCABULARY = 4096  # below, the logits are not what fills the memory
@@ -43,7 +43,7 @@ def _loss(builder: Builder, group: Group, first: int, count: int) -> Buffer:
     vocab = last.inputs[0].shape[-1]
     logits = builder.scratch(head, f"rows {first}", (count, vocab))
     linear.biased_product(builder, group, logits, first)
-    targets = At(builder.value(last.inputs[1]), first)
+    targets = builder.value(last.inputs[1]).at(first)
     builder.emit("cross_entropy", last, logits=logits, targets=targets, rows=count, vocab=vocab, slot=LOSS_SLOT)
     return logits
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from byhand.runtimes.loops.kernels.vector.bfloat16 import to_bfloat16
 from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.ir import Buffer, Product, Rows
+from byhand.runtimes.loops.lowering.ir import Buffer
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector
@@ -105,8 +105,8 @@ def product(
     node = linear_node(group)
     weight, stored_transposed = weight_of(group)
     x = builder.operand(node, builder.value(node.inputs[0]))
-    left, right = Rows(x, first, y.rows), builder.operand(node, builder.value(weight))
-    builder.gemm(node, Product(left, right, y, x.width, tb=stored_transposed, adds=adds, start=start, bias=bias))
+    left, right = x.at(first * x.width), builder.operand(node, builder.value(weight))
+    builder.gemm(node, left, right, y, y.rows, x.width, tb=stored_transposed, adds=adds, start=start, bias=bias)
 
 
 def product_back(builder: Builder, group: Group, d_y: Buffer, first: int = 0, into: Any = None) -> None:
@@ -119,15 +119,15 @@ def product_back(builder: Builder, group: Group, d_y: Buffer, first: int = 0, in
     weight, stored_transposed = weight_of(group)
     x = node.inputs[0]
     d_weight, adds = builder.gradient(weight)
-    x_read = Rows(builder.operand(node, builder.value(x)), first, d_y.rows)
+    x_read = builder.operand(node, builder.value(x)).at(first * x.shape[-1])
     d_read = builder.operand(node, d_y, id(node))
     left, right = (d_read, x_read) if stored_transposed else (x_read, d_read)
-    builder.gemm(node, Product(left, right, d_weight, inner=d_y.rows, ta=True, adds=adds))
+    builder.gemm(node, left, right, d_weight, d_weight.rows, d_y.rows, ta=True, adds=adds)
     if x.requires_grad:
         d_x, adds = into or builder.gradient(x)
         weight_read = builder.operand(node, builder.value(weight))
-        d_rows = Rows(d_x, first, d_y.rows)
-        builder.gemm(node, Product(d_read, weight_read, d_rows, d_y.width, tb=not stored_transposed, adds=adds))
+        d_rows = d_x.at(first * d_x.width)
+        builder.gemm(node, d_read, weight_read, d_rows, d_y.rows, d_y.width, tb=not stored_transposed, adds=adds)
 
 
 def bias_back(builder: Builder, group: Group, d_y: Buffer) -> None:
