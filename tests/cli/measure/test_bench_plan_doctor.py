@@ -130,7 +130,7 @@ def test_a_plan_of_generation_lists_every_weight(capsys, of):
     else:
         assert products == 2 * 2 * (shape.seq_len - 1) * (layers * 12 * c * c - 9 * c * c)
     halved = json.loads(said(capsys, *whole, "--steps", "0", "--threads", "2"))["calls"]
-    parted = ("row_product", "attend", "attend_all")
+    parted = ("row_product", "attend", "attention")
     assert sum(x["flops"] for x in halved if x["kernel"] in parted) * 2 == sum(
         x["flops"] for x in figures["calls"] if x["kernel"] in parted
     )

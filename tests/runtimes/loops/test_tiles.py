@@ -143,7 +143,8 @@ def test_attention_of_any_shape(batch, heads, steps, width, causal):
     at_weights, at_d_weights = memory.room((batch, heads, rows, stride)), memory.room((min(QUERIES, rows), stride))
     sizes = {"batch": batch, "heads": heads, "steps": steps, "width": width, "causal": causal, "stride": stride}
     sizes |= {"room": memory.end, "qkv": at_qkv, "weights": at_weights}
-    run_kernel("attention", memory.numbers, out=at_out, **sizes)
+    alone = {"keys": 0, "values": 0, "places": 0, "kept": 1, "part": 0, "parts": 1}
+    run_kernel("attention", memory.numbers, out=at_out, **alone, **sizes)
     run_kernel("attention_back", memory.numbers, d_out=at_d_out, d_weights=at_d_weights, d_qkv=at_d_qkv, **sizes)
     out, weights, d_qkv = reference_attention(qkv, d_out, heads, causal)
     kept = memory.array(at_weights, (batch, heads, rows, stride))[:, :, :steps, :steps]

@@ -14,12 +14,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 
-class Outline:
-    """Shape and type of an array."""
-
-    __array_ufunc__ = None  # so that an ordinary array leaves operators to the outline
+class Outline(NDArrayOperatorsMixin):
+    """Shape and type of an array. Its operators are NumPy's functions."""
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, inside: bool = False) -> None:
         self.shape = tuple(shape)
@@ -58,27 +57,8 @@ class Outline:
             return Outline((*index.shape, *self.shape[1:]), self.dtype)
         return Outline(_zeros(self)[index].shape, self.dtype)
 
-    def __neg__(self) -> Outline:
-        return self
-
-    def __matmul__(self, other: Any) -> Any:
-        return _product(self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return _product(other, self)
-
-
-def _operator(name: str, function: np.ufunc) -> None:
-    setattr(Outline, f"__{name}__", lambda self, other: _elementwise(function, self, other))
-    setattr(Outline, f"__r{name}__", lambda self, other: _elementwise(function, other, self))
-
-
-for _name, _function in {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "pow": np.power,
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal,
-    "ne": np.not_equal, "and": np.logical_and, "or": np.logical_or,
-}.items():  # fmt: skip
-    _operator(_name, _function)
+    def __array_ufunc__(self, function: np.ufunc, method: str, *arrays: Any, **settings: Any) -> Any:
+        return _call(function.__name__, function, *arrays, **settings)
 
 
 def _zeros(x: Any) -> Any:

@@ -69,7 +69,7 @@ class Share:
         if call.run is not None:
             return [IN_PYTHON] + [0] * (WIDTH - 1)
         late = {
-            ADDS: int(adds), LOSS_SLOT: loss_slot(self.number), PART: self.number, PARTS: self.parts,
+            ADDS: int(adds), LOSS_SLOT: loss_slot(self.number), PART: self.number % self.parts, PARTS: self.parts,
             OWN_SIGNAL: own_signal(self.number),
         }  # fmt: skip
         numbers = [OPCODES[call.kernel]]

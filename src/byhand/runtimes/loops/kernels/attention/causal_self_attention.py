@@ -19,10 +19,11 @@ from byhand.runtimes.loops.kernels.vector.exponential import exp
 from byhand.runtimes.loops.kernels.vector.largest import largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
 from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import ONE, ZERO, compiled
-from byhand.runtimes.loops.machine.views import address_of, vector
+from byhand.runtimes.loops.machine.views import address_of, matrix, vector
 
 F = np.float32
 PAIR = 2 * LANES  # keys in a tile of scores: three vectors would compute more of what is masked
@@ -119,15 +120,28 @@ def attend_head(
 
 
 @kernel(costly=True)
-def attention(memory, words, qkv, weights, out, batch, heads, steps, width, causal, stride, room):
-    """out[b,t,h D:] = sum over s of weights[b,h,t,s] v[b,s,h D:]; keeps the weights, rows `stride` apart."""
-    c, base = heads * width, address_of(memory)
-    kept = (steps + ROWS - 1) // ROWS * ROWS * stride
-    for b in range(batch):
-        for h in range(heads):
-            q, o = qkv + b * steps * 3 * c + h * width, out + b * steps * c + h * width
-            p = weights + (b * heads + h) * kept
-            attend_head(memory, words, base, q, 3 * c, p, stride, ROWS * stride, o, c, steps, width, c, causal, room)
+def attention(memory, words, qkv, weights, keys, values, out, batch, heads, steps, width, causal, places, kept,
+              stride, part, parts, room):  # fmt: skip
+    """out[b,t,h D:] = sum over s of weights[b,h,t,s] v[b,s,h D:], this thread's heads.
+
+    weights  rows `stride` apart; unless `kept`, room for those of ROWS queries
+    keys     where a cache keeps the keys (B, H, D, places) that it is to be filled with, or 0; `values` likewise
+    """
+    c, row, base = heads * width, 3 * heads * width, address_of(memory)
+    tile = ROWS * stride if kept else 0
+    for head in range(part, batch * heads, parts):
+        b, h = head // heads, head % heads
+        q, o = qkv + b * steps * row + h * width, out + b * steps * c + h * width
+        if keys:
+            k = matrix(memory, keys + head * width * places, width, places)
+            v = matrix(memory, values + head * width * places, width, places)
+            for t in range(steps):
+                new_k, new_v = vector(memory, q + t * row + c, width), vector(memory, q + t * row + 2 * c, width)
+                for d in range(width):
+                    k[d, t] = new_k[d]
+                    v[d, t] = new_v[d]
+        p = weights + head * ((steps + ROWS - 1) // ROWS) * tile
+        attend_head(memory, words, base, q, row, p, stride, tile, o, c, steps, width, c, causal, room)
 
 
 @kernel(costly=True)
@@ -214,13 +228,21 @@ def weights_of(sizes: dict[str, int]) -> tuple[int, ...]:
 
 def forward(builder: Builder, group: Group) -> None:
     """One call for all heads."""
-    split, _, softmax, mix, merge = group.nodes
+    weights = builder.saved(group.nodes[2], "weights", weights_of(_sizes(group)))
+    emit_attention(builder, group, weights, weights.size)
+
+
+def emit_attention(
+    builder: Builder, group: Group, weights: Buffer, touched: int, keys: Any = 0, values: Any = 0, places: int = 0
+) -> None:
+    """Append the call; with keys and values it fills a cache and keeps no weights. `touched` are numbers besides."""
+    split, _, _, mix, merge = group.nodes
     sizes = _sizes(group)
     qkv, out = builder.value(split.inputs[0]), builder.result(merge)
-    weights = builder.saved(softmax, "weights", weights_of(sizes))
     builder.emit(
-        "attention", mix, 2 * products(**sizes), 4 * (qkv.size + weights.size + out.size), qkv=qkv, weights=weights,
-        out=out, **sizes, stride=weights.width, room=builder.room(room_of_attention(sizes["steps"], sizes["width"])),
+        "attention", mix, 2 * products(**sizes), 4 * (qkv.size + touched + out.size), qkv=qkv, weights=weights,
+        keys=keys, values=values, out=out, **sizes, places=places, kept=int(not keys), stride=weights.width,
+        part=PART, parts=PARTS, room=builder.room(room_of_attention(sizes["steps"], sizes["width"])),
     )  # fmt: skip
 
 

@@ -12,12 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.attention.causal_self_attention import (
-    attend_head,
-    products,
-    room_of_attention,
-    stride_of,
-)
+from byhand.runtimes.loops.kernels.attention.causal_self_attention import emit_attention, stride_of
 from byhand.runtimes.loops.kernels.vector.exponential import exp
 from byhand.runtimes.loops.kernels.vector.largest import largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import ROWS
@@ -25,8 +20,8 @@ from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import PART, PARTS
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.native import ONE, ZERO, compiled
-from byhand.runtimes.loops.machine.views import address_of, matrix, vector
+from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.views import matrix, vector
 
 F = np.float32
 
@@ -55,28 +50,6 @@ def attend(memory, words, qkv, keys, values, scores, out, position, rows, heads,
             p[s] = e
             z += e
         mix_rows(memory, scores, value, out + b * c + h * width, width, room, n, F(1.0) / z)
-
-
-@kernel(costly=True)
-def attend_all(
-    memory, words, qkv, keys, values, scores, out, batch, heads, steps, width, places, part, parts, stride, room
-):
-    """Causal attention over prompts (B, T), this thread's heads, whose keys and values go into the cache.
-
-    As in training, but the weights are not kept: `scores` has room for ROWS queries.
-    """
-    c, row, base = heads * width, 3 * heads * width, address_of(memory)
-    for head in range(part, batch * heads, parts):
-        b, h = head // heads, head % heads
-        q, o = qkv + b * steps * row + h * width, out + b * steps * c + h * width
-        key, value = keys + head * width * places, values + head * width * places
-        k, v = matrix(memory, key, width, places), matrix(memory, value, width, places)
-        for t in range(steps):
-            new_k, new_v = vector(memory, q + t * row + c, width), vector(memory, q + t * row + 2 * c, width)
-            for d in range(width):
-                k[d, t] = new_k[d]
-                v[d, t] = new_v[d]
-        attend_head(memory, words, base, q, row, scores, stride, ZERO, o, c, steps, width, c, ONE, room)
 
 
 @compiled
@@ -154,19 +127,11 @@ def decode(builder: Builder, group: Group) -> None:
 
 
 def fill(builder: Builder, group: Group) -> None:
-    """Prefill: attention over the whole prompt, and its keys and values into the cache."""
-    split, scored, _, mix, merge = group.nodes
-    batch, heads, steps, width = mix.results[0][0]
+    """Prefill: attention over the whole prompt as in training, and its keys and values into the cache."""
     keys, values = builder.caches[_layer(builder, group)]
-    scores = builder.scratch(scored, "scores", (ROWS, stride_of(steps)))
+    scores = builder.scratch(group.nodes[1], "scores", (ROWS, stride_of(group.nodes[3].results[0][0][2])))
     scores.kind = "own"
-    qkv, out = builder.value(split.inputs[0]), builder.result(merge)
-    builder.emit(
-        "attend_all", mix, 2 * products(batch, heads, steps, width, causal=1),
-        4 * (qkv.size + keys.size + values.size + out.size), qkv=qkv, keys=keys, values=values, scores=scores,
-        out=out, batch=batch, heads=heads, steps=steps, width=width, places=keys.width, part=PART, parts=PARTS,
-        stride=stride_of(steps), room=builder.room(room_of_attention(steps, width)),
-    )  # fmt: skip
+    emit_attention(builder, group, scores, keys.size + values.size, keys, values, keys.width)
 
 
 COVERS = "split_qkv", "attention_scores", "causal_softmax", "mix", "merge_heads"
@@ -175,6 +140,6 @@ register(Rule(
     reason="the newest key and value are stored and used in the same pass; only positions that exist are visited",
 ))  # fmt: skip
 register(Rule(
-    name="attention", covers=COVERS, kernel="attend_all", stages=("fill",), match=match, forward=fill,
+    name="attention", covers=COVERS, kernel="attention", stages=("fill",), match=match, forward=fill,
     reason="as in training, and the prompt's keys and values go into the cache",
 ))  # fmt: skip

@@ -7,20 +7,25 @@ import numpy as np
 
 from byhand.runtimes.loops.kernels.products.packed_weights import columns_of
 from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.ir import PART, PARTS
+from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, vector
 
 
-@kernel(rows="steps", moves={"tokens": 1, "positions": "width", "out": "width"})
-def embed(memory, words, table, positions, tokens, out, batch, steps, width):
-    """out[b,t,:] = table[tokens[b,t],:] + positions[t,:]."""
-    p, o = matrix(memory, positions, steps, width), matrix(memory, out, batch * steps, width)
+@kernel
+def embed(memory, words, table, positions, tokens, position, out, batch, steps, width, part, parts):
+    """out[b,t,:] = table[tokens[b,t],:] + positions[t,:], this thread's columns.
+
+    position  where the position of t = 0 lies; 0 if it is 0
+    """
+    low, high = columns_of(part, parts, width)
+    p = matrix(memory, positions + (words[position] if position else 0) * width, steps, width)
+    o = matrix(memory, out, batch * steps, width)
     for i in range(batch * steps):
         e = vector(memory, table + words[tokens + i] * width, width)
         t = i % steps
-        for c in range(width):
+        for c in range(low, high):
             o[i, c] = e[c] + p[t, c]
 
 
@@ -37,27 +42,15 @@ def embed_back(memory, words, d_out, tokens, d_table, rows, width, vocab, adds):
 
 
 @kernel
-def positions_back(memory, d_out, d_positions, batch, steps, width, start, rows, adds):
-    """d_positions[start + t,:] += sum over b of d_out[b,t,:]."""
+def positions_back(memory, d_out, d_positions, batch, steps, width, rows, adds):
+    """d_positions[t,:] += sum over b of d_out[b,t,:]."""
     if not adds:
         vector(memory, d_positions, rows * width)[:] = np.float32(0)
     n = steps * width
-    d, p = matrix(memory, d_out, batch, n), vector(memory, d_positions + start * width, n)
+    d, p = matrix(memory, d_out, batch, n), vector(memory, d_positions, n)
     for b in range(batch):
         for i in range(n):
             p[i] += d[b, i]
-
-
-@kernel
-def embed_row(memory, words, table, positions, tokens, position, out, rows, width, part, parts):
-    """out[b,:] = table[tokens[b],:] + positions[position,:], this thread's columns."""
-    low, high = columns_of(part, parts, width)
-    p = vector(memory, positions + words[position] * width, width)
-    o = matrix(memory, out, rows, width)
-    for b in range(rows):
-        e = vector(memory, table + words[tokens + b] * width, width)
-        for c in range(low, high):
-            o[b, c] = e[c] + p[c]
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
@@ -71,12 +64,23 @@ def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
 
 def forward(builder: Builder, group: Group) -> None:
     """One call for both look-ups."""
+    _emit(builder, group, 0)
+
+
+def decode(builder: Builder, group: Group) -> None:
+    """Each stream's newest token."""
+    _emit(builder, group, builder.inputs["position"])
+    builder.meet()
+
+
+def _emit(builder: Builder, group: Group, position: Buffer | int) -> None:
     first, last = group.nodes
     table, tokens = map(builder.value, first.inputs)
     batch, steps, width = last.results[0][0]
     builder.emit(
-        "embed", last, table=table, positions=builder.value(last.inputs[1]), tokens=tokens, out=builder.result(last),
-        batch=batch, steps=steps, width=width,
+        "embed", last, touched=12 * batch * width if position else None, table=table,
+        positions=builder.value(last.inputs[1]), tokens=tokens, position=position, out=builder.result(last),
+        batch=batch, steps=steps, width=width, part=PART, parts=PARTS,
     )  # fmt: skip
 
 
@@ -93,22 +97,9 @@ def backward(builder: Builder, group: Group) -> None:
     )  # fmt: skip
     d_positions, adds = builder.gradient(positions)
     builder.emit(
-        "positions_back", last, d_out=d_out, d_positions=d_positions, batch=batch, steps=steps, width=width, start=0,
+        "positions_back", last, d_out=d_out, d_positions=d_positions, batch=batch, steps=steps, width=width,
         rows=positions.shape[0], adds=adds,
     )  # fmt: skip
-
-
-def decode(builder: Builder, group: Group) -> None:
-    """Each stream's newest token."""
-    first, last = group.nodes
-    table, tokens = map(builder.value, first.inputs)
-    rows, _, width = last.results[0][0]
-    builder.emit(
-        "embed_row", last, touched=12 * rows * width, table=table, positions=builder.value(last.inputs[1]),
-        tokens=tokens, position=builder.inputs["position"], out=builder.result(last), rows=rows, width=width,
-        part=PART, parts=PARTS,
-    )  # fmt: skip
-    builder.meet()
 
 
 register(Rule(
@@ -116,6 +107,6 @@ register(Rule(
     forward=forward, backward=backward, reason="token and position rows are read once and written once",
 ))  # fmt: skip
 register(Rule(
-    name="embeddings", covers=("embedding", "add_positional"), kernel="embed_row", stages=("decode",), match=match,
+    name="embeddings", covers=("embedding", "add_positional"), kernel="embed", stages=("decode",), match=match,
     forward=decode, reason="the position is read from the arena, so that one plan serves all positions",
 ))  # fmt: skip

@@ -1,7 +1,7 @@
 """Kernels of `cross_entropy`, the end of the graph: loss and derivative in one pass over the logits.
 
 (p - onehot) / N takes the place of the logits, so probabilities need no array. Logits are kept only if something else
-reads them; then the probabilities are saved for the backward call.
+reads them; then it takes the place of a copy.
 """
 
 # pyright: reportMissingImports=false
@@ -15,7 +15,7 @@ import numpy as np
 from byhand.runtimes.loops.kernels.vector.exponential import exp
 from byhand.runtimes.loops.kernels.vector.largest import largest
 from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.ir import LOSS_SLOT
+from byhand.runtimes.loops.lowering.ir import LOSS_SLOT, Buffer
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import vector
@@ -51,38 +51,6 @@ def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot):
     controls[slot] += total * controls[0]
 
 
-@kernel
-def softmax_loss(memory, words, controls, logits, p, targets, rows, vocab, slot):
-    """Add the rows' losses to controls[slot]; p = softmax(logits). A row without a target (-1) is left out."""
-    total = 0.0
-    for i in range(rows):
-        if words[targets + i] < 0:
-            continue
-        z, o = vector(memory, logits + i * vocab, vocab), vector(memory, p + i * vocab, vocab)
-        m = largest(words, logits + i * vocab, vocab)
-        sum_e = F(0)
-        for v in range(vocab):
-            e = exp(z[v] - m)
-            o[v] = e
-            sum_e += e
-        total += math.log(sum_e) - (z[words[targets + i]] - m)
-        inverse = F(1.0) / sum_e
-        for v in range(vocab):
-            o[v] *= inverse
-    controls[slot] += total * controls[0]
-
-
-@kernel
-def softmax_loss_back(memory, words, controls, p, targets, rows, vocab):
-    """p becomes (p - onehot) * controls[0], the weight of a row."""
-    weight = F(controls[0])
-    d = vector(memory, p, rows * vocab)
-    for i in range(rows * vocab):
-        d[i] *= weight
-    for i in range(rows):
-        d[i * vocab + words[targets + i]] -= weight
-
-
 def match_kept(node: Any, graph: Any) -> tuple[Any, ...] | None:
     """cross_entropy at the root of the graph."""
     return (node,) if graph.is_root(node) and graph.is_input(node.inputs[1]) else None
@@ -94,16 +62,17 @@ def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
     return match_kept(node, graph) if logits.node is not None and graph.uses(logits) == 1 else None
 
 
-def _targets(builder: Builder, node: Any) -> dict[str, Any]:
-    logits, targets = node.inputs
-    return {"targets": builder.value(targets), "rows": math.prod(logits.shape[:-1]), "vocab": logits.shape[-1]}
+def _emit(builder: Builder, node: Any, logits: Buffer) -> None:
+    builder.emit(
+        "cross_entropy", node, logits=logits, targets=builder.value(node.inputs[1]), rows=logits.rows,
+        vocab=logits.width, slot=LOSS_SLOT,
+    )  # fmt: skip
 
 
 def forward(builder: Builder, group: Group) -> None:
     """Loss and cotangent of the logits at once."""
     (node,) = group.nodes
-    logits = builder.value(node.inputs[0])
-    builder.emit("cross_entropy", node, logits=logits, **_targets(builder, node), slot=LOSS_SLOT)
+    _emit(builder, node, builder.value(node.inputs[0]))
 
 
 def backward(builder: Builder, group: Group) -> None:
@@ -113,19 +82,17 @@ def backward(builder: Builder, group: Group) -> None:
 
 
 def forward_kept(builder: Builder, group: Group) -> None:
-    """Loss, and the probabilities for the backward call."""
+    """The same in a copy of the logits."""
     (node,) = group.nodes
-    logits = builder.value(node.inputs[0])
-    p = builder.saved(node, "p", logits.shape)
-    builder.emit("softmax_loss", node, logits=logits, p=p, **_targets(builder, node), slot=LOSS_SLOT)
+    logits, copy = builder.value(node.inputs[0]), builder.saved(node, "d_logits", node.inputs[0].shape)
+    builder.emit("copy", node, 0, x=logits, y=copy, n=copy.size)
+    _emit(builder, node, copy)
 
 
 def backward_kept(builder: Builder, group: Group) -> None:
-    """The probabilities become the logits' cotangent."""
+    """The copy holds the logits' cotangent."""
     (node,) = group.nodes
-    p = builder.saved(node, "p", node.inputs[0].shape)
-    builder.emit("softmax_loss_back", node, p=p, **_targets(builder, node))
-    builder.join(node.inputs[0], p, node)
+    builder.join(node.inputs[0], builder.saved(node, "d_logits", node.inputs[0].shape), node)
 
 
 register(Rule(
@@ -134,6 +101,6 @@ register(Rule(
     reason="probabilities get no array of their own: the logits become their cotangent in the same pass",
 ))  # fmt: skip
 register(Rule(
-    name="cross_entropy", covers=("cross_entropy",), kernel="softmax_loss", stages=("train",), match=match_kept,
+    name="cross_entropy", covers=("cross_entropy",), kernel="cross_entropy", stages=("train",), match=match_kept,
     forward=forward_kept, backward=backward_kept, is_loss=True,
 ))  # fmt: skip

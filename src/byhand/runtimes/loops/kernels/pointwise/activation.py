@@ -1,7 +1,8 @@
-"""Kernels of `gelu` (tanh form): after `linear` bias, gate and derivative in one pass; alone, one pass each way.
+"""Kernels of the activations `gelu` (tanh form) and `relu`: after `linear` with its bias, or alone.
 
-Equation    y = x s,   s = (1 + tanh u) / 2 = 1 / (1 + exp(-2u)),   slope = s + x s (1 - s) 2 u'(x)
-After `linear` the slope overwrites x, which has no other reader: backward is one product instead of another exp.
+Equation    gelu = x s,   s = (1 + tanh u) / 2 = 1 / (1 + exp(-2u)),   slope = s + x s (1 - s) 2 u'(x)
+After `linear` bias, gate and slope are one pass, and the slope overwrites x, which has no other reader: backward is
+one product instead of another exp. `relu` after `linear` adds the bias and cuts in place.
 """
 
 # pyright: reportMissingImports=false
@@ -15,11 +16,33 @@ from byhand.runtimes.loops.kernels.vector.exponential import exp
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector
 
 F = np.float32
 TWO_K = F(2 * math.sqrt(2 / math.pi))
 CUBIC = F(0.044715)
+
+
+@compiled
+def gelu_of(v):
+    """Return gelu(v)."""
+    return v / (F(1.0) + exp(-TWO_K * v * (F(1.0) + CUBIC * v * v)))
+
+
+@compiled
+def gelu_and_slope(v):
+    """Return gelu(v) and its derivative."""
+    square = CUBIC * v * v
+    s = F(1.0) / (F(1.0) + exp(-TWO_K * v * (F(1.0) + square)))
+    g = v * s
+    return g, s + (g - g * s) * TWO_K * (F(1.0) + F(3.0) * square)
+
+
+@compiled
+def relu_of(v):
+    """Return max(v, 0); NaN stays NaN."""
+    return F(0) if v <= F(0) else v
 
 
 @kernel(rows="rows", moves={"x": "width", "y": "width"})
@@ -30,12 +53,7 @@ def bias_gelu(memory, x, bias, y, copy, rows, width, kept):
     for i in range(rows):
         at = i if kept else 0
         for c in range(width):
-            v = a[i, c] + b[c]
-            square = CUBIC * v * v
-            s = F(1.0) / (F(1.0) + exp(-TWO_K * v * (F(1.0) + square)))
-            g = v * s
-            o[at, c] = g
-            a[i, c] = s + (g - g * s) * TWO_K * (F(1.0) + F(3.0) * square)
+            o[at, c], a[i, c] = gelu_and_slope(a[i, c] + b[c])
         if copy:
             for c in range(width):
                 low[i, c] = to_bfloat16(bits[at, c])
@@ -58,13 +76,21 @@ def gelu_back(memory, d, slope, out, copy, rows, width, adds):
                 low[i, c] = to_bfloat16(bits[i, c])
 
 
+@kernel(rows="rows", moves={"x": "width"})
+def bias_relu(memory, x, bias, rows, width):
+    """x = relu(x + bias)."""
+    a, b = matrix(memory, x, rows, width), vector(memory, bias, width)
+    for i in range(rows):
+        for c in range(width):
+            a[i, c] = relu_of(a[i, c] + b[c])
+
+
 @kernel
 def gelu(memory, x, y, n):
     """y = gelu(x)."""
     a, o = vector(memory, x, n), vector(memory, y, n)
     for i in range(n):
-        v = a[i]
-        o[i] = v / (F(1.0) + exp(-TWO_K * v * (F(1.0) + CUBIC * v * v)))
+        o[i] = gelu_of(a[i])
 
 
 @kernel
@@ -72,14 +98,27 @@ def times_gelu_slope(memory, d, x, n):
     """d *= slope at x."""
     a, b = vector(memory, d, n), vector(memory, x, n)
     for i in range(n):
-        v = b[i]
-        square = CUBIC * v * v
-        s = F(1.0) / (F(1.0) + exp(-TWO_K * v * (F(1.0) + square)))
-        g = v * s
-        a[i] *= s + (g - g * s) * TWO_K * (F(1.0) + F(3.0) * square)
+        a[i] *= gelu_and_slope(b[i])[1]
 
 
-def forward(builder: Builder, group: Group) -> None:
+@kernel
+def relu(memory, x, y, n):
+    """y = relu(x)."""
+    a, o = vector(memory, x, n), vector(memory, y, n)
+    for i in range(n):
+        o[i] = relu_of(a[i])
+
+
+@kernel
+def relu_back(memory, d, y, n):
+    """d = 0 where y is 0. Reading d only where it counts would keep the loop scalar."""
+    a, b = vector(memory, d, n), vector(memory, y, n)
+    for i in range(n):
+        v = a[i]
+        a[i] = v if b[i] > F(0) else F(0)
+
+
+def forward_gelu(builder: Builder, group: Group) -> None:
     """Product, then everything element-wise in one pass."""
     inner, last = group.nodes
     y = builder.result(last)
@@ -95,7 +134,7 @@ def forward(builder: Builder, group: Group) -> None:
     )  # fmt: skip
 
 
-def backward(builder: Builder, group: Group) -> None:
+def backward_gelu(builder: Builder, group: Group) -> None:
     """One product with the slope and the bias's gradient in a pass, then the products."""
     inner, last = group.nodes
     d = builder.cotangent(last)
@@ -107,27 +146,56 @@ def backward(builder: Builder, group: Group) -> None:
     linear.product_back(builder, group, d)
 
 
+def forward_relu(builder: Builder, group: Group) -> None:
+    """Product, then bias and cut."""
+    inner, last = group.nodes
+    y = builder.result(last)
+    linear.product(builder, group, y, 0)
+    builder.emit("bias_relu", last, x=y, bias=builder.value(inner.inputs[2]), rows=y.rows, width=y.width)
+
+
+def backward_relu(builder: Builder, group: Group) -> None:
+    """Cut, then the linear layer's own."""
+    last = group.nodes[-1]
+    d = builder.cotangent(last)
+    builder.emit("relu_back", last, d=d, y=builder.result(last), n=d.size)
+    linear.bias_back(builder, group, d)
+    linear.product_back(builder, group, d)
+
+
 def forward_alone(builder: Builder, group: Group) -> None:
     """One pass, out of place."""
     (node,) = group.nodes
     y = builder.result(node)
-    builder.emit("gelu", node, x=builder.value(node.inputs[0]), y=y, n=y.size)
+    builder.emit(group.rule.kernel, node, x=builder.value(node.inputs[0]), y=y, n=y.size)
 
 
 def backward_alone(builder: Builder, group: Group) -> None:
-    """The gate is computed anew."""
+    """The slope of gelu is computed anew; relu cuts where the result was cut."""
     (node,) = group.nodes
-    d = builder.cotangent(node)
-    builder.emit("times_gelu_slope", node, d=d, x=builder.value(node.inputs[0]), n=d.size)
-    builder.join(node.inputs[0], d, node)
+    x, d = node.inputs[0], builder.cotangent(node)
+    if node.equation.name == "gelu":
+        builder.emit("times_gelu_slope", node, d=d, x=builder.value(x), n=d.size)
+    else:
+        builder.emit("relu_back", node, d=d, y=builder.result(node), n=d.size)
+    builder.join(x, d, node)
 
 
 register(Rule(
     name="linear + gelu", covers=("linear", "gelu"), kernel="bias_gelu", stages=("train", "fill"),
-    match=linear.match_biased, forward=forward, backward=backward,
+    match=linear.match_biased, forward=forward_gelu, backward=backward_gelu,
     reason="bias, gate and derivative in one pass over the widest array; going back is one product, not another exp",
 ))  # fmt: skip
 register(Rule(
     name="gelu", covers=("gelu",), kernel="gelu", stages=("train", "fill"), forward=forward_alone,
+    backward=backward_alone,
+))  # fmt: skip
+register(Rule(
+    name="linear + relu", covers=("linear", "relu"), kernel="bias_relu", stages=("train", "fill"),
+    match=linear.match_biased, forward=forward_relu, backward=backward_relu,
+    reason="bias and cut in one pass, in place",
+))  # fmt: skip
+register(Rule(
+    name="relu", covers=("relu",), kernel="relu", stages=("train", "fill"), forward=forward_alone,
     backward=backward_alone,
 ))  # fmt: skip
