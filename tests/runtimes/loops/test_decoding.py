@@ -39,9 +39,7 @@ def model(seed=3, **settings):
 
 def replayed(gpt, prompt, count, sampling=GREEDY, threads=2, blas="auto"):
     decoder = LoopsDecoder(gpt, threads=threads, blas=blas)
-    rng = np.random.default_rng(sampling.seed)
-    runs = decoder.generate([prompt], count, sampling.temperature, sampling.top_k, sampling.top_p, rng)
-    return np.concatenate(list(runs))[:, 0].tolist()
+    return np.concatenate(list(decoder.generate([prompt], count, sampling)))[:, 0].tolist()
 
 
 @pytest.mark.parametrize(
@@ -104,7 +102,7 @@ def test_streams_side_by_side_are_the_numpy_runtimes(settings, streams):
     gpt = model(**settings)
     prompts = np.random.default_rng(2).integers(0, 37, (streams, 6))
     decoder = LoopsDecoder(gpt, streams=streams, threads=2)
-    together = np.concatenate(list(decoder.generate(prompts, 40, temperature=0.0)))
+    together = np.concatenate(list(decoder.generate(prompts, 40, GREEDY)))
     for i in {0, 1, streams // 2, streams - 1}:
         assert together[:, i].tolist() == list(generate(gpt, prompts[i], 40, GREEDY, runtime="numpy"))
 
@@ -118,7 +116,7 @@ def test_one_thread_that_does_all_parts_gets_the_same_bits(streams):
     for way in (TOGETHER, ALONE):
         decoder = LoopsDecoder(gpt, streams=streams, threads=3)
         decoder.autotuner = Always(way)
-        list(decoder.generate(prompts, 15, temperature=0.0))
+        list(decoder.generate(prompts, 15, GREEDY))
         logits.append(decoder.logits().copy())
         assert decoder.made_by == {(3, 1)[way]: 15}
     assert logits[0].tobytes() == logits[1].tobytes()
@@ -188,7 +186,7 @@ def test_bfloat16_weights_are_the_rounded_model(settings, streams):
     expected = bh.TinyGPT(gpt.config, arrays=arrays)
     prompts = np.random.default_rng(2).integers(0, 33, (streams, 6))
     decoder = LoopsDecoder(gpt, streams=streams, threads=2, weights="bfloat16")
-    together = np.concatenate(list(decoder.generate(prompts, 1, temperature=0.0)))
+    together = np.concatenate(list(decoder.generate(prompts, 1, GREEDY)))
     logits = expected.forward_logits(prompts).data[:, -1]
     np.testing.assert_allclose(decoder.logits(), logits, rtol=0, atol=1e-5 * np.abs(logits).max())
     assert together[0].tolist() == logits.argmax(axis=-1).tolist()
@@ -225,7 +223,7 @@ def test_weights_that_change_between_two_texts_are_seen(weights, name, in_place)
         p.data = changed
     list(generate(gpt, [1, 2, 3], 1, GREEDY, **settings))
     fresh = LoopsDecoder(gpt, weights=weights)
-    list(fresh.generate([[1, 2, 3]], 1, temperature=0.0))
+    list(fresh.generate([[1, 2, 3]], 1, GREEDY))
     kept = decoding._kept[gpt][weights]
     np.testing.assert_array_equal(kept.logits(), fresh.logits())
     table = kept.decoding.preparations
@@ -282,7 +280,7 @@ def test_logits_that_are_not_finite_end_the_text(bad, sampling, threads, allowed
             list(generate(gpt, [1, 2], 9, sampling, runtime=runtime, allowed=mask))
     decoder = LoopsDecoder(gpt, streams=5, threads=threads)
     with pytest.raises(NonFiniteError, match="logits are not finite"):
-        list(decoder.generate(np.ones((5, 3), int), 9, sampling.temperature, sampling.top_k, sampling.top_p))
+        list(decoder.generate(np.ones((5, 3), int), 9, sampling))
 
 
 @pytest.mark.parametrize("runtime", ["numpy", "loops"])
@@ -349,7 +347,7 @@ def test_an_interrupt_anywhere_in_a_text_spoils_no_later_one():
     decoder.autotuner = Always(TOGETHER)
 
     def run():
-        return np.concatenate(list(decoder.generate([prompt], 12, temperature=0.0)))[:, 0].tolist()
+        return np.concatenate(list(decoder.generate([prompt], 12, GREEDY)))[:, 0].tolist()
 
     points = 0
     for point in at_every_point(run, "loops/run/decoding.py", "loops/run/runner.py", "loops/run/thread_team.py"):

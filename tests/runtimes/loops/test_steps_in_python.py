@@ -129,7 +129,7 @@ def test_greedy_text_is_the_numpy_runtimes(softplus, threads):
     """30 tokens from 5: through the window of 12, and on past it, where the cache is filled anew."""
     gpt = Model(softplus)
     decoder = LoopsDecoder(gpt, threads=threads)
-    text = np.concatenate(list(decoder.generate([[1, 2, 3, 4, 5]], 30, temperature=0.0)))[:, 0].tolist()
+    text = np.concatenate(list(decoder.generate([[1, 2, 3, 4, 5]], 30, GREEDY)))[:, 0].tolist()
     assert text == list(generate(gpt, [1, 2, 3, 4, 5], 30, GREEDY, runtime="numpy"))
     assert decoder.made_by == {1: 30}, "steps in Python run in one thread"
 
@@ -137,7 +137,7 @@ def test_greedy_text_is_the_numpy_runtimes(softplus, threads):
 def test_streams_side_by_side_and_sampling(softplus):
     gpt = Model(softplus)
     prompts = np.random.default_rng(2).integers(0, 37, (4, 6))
-    together = np.concatenate(list(LoopsDecoder(gpt, 4, 2).generate(prompts, 20, temperature=0.0)))
+    together = np.concatenate(list(LoopsDecoder(gpt, 4, 2).generate(prompts, 20, GREEDY)))
     for i, prompt in enumerate(prompts):
         assert together[:, i].tolist() == list(generate(gpt, prompt, 20, GREEDY, runtime="numpy"))
     sampling = Sampling(0.9, top_k=9, seed=4)
@@ -191,7 +191,7 @@ def test_an_equation_may_read_the_position(softplus):
     decoder = LoopsDecoder(gpt, threads=2)
     steps = [call.node.equation.name for call in decoder.decoding.shares[0].calls if call.kernel == "reference"]
     assert steps[:3] == ["embedding", "mul", "add_positional"]
-    text = np.concatenate(list(decoder.generate([[1, 2, 3]], 30, temperature=0.0)))[:, 0].tolist()
+    text = np.concatenate(list(decoder.generate([[1, 2, 3]], 30, GREEDY)))[:, 0].tolist()
     assert text == list(generate(gpt, [1, 2, 3], 30, GREEDY, runtime="numpy"))
 
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
 from byhand.runtimes import loops
-from byhand.runtimes.protocol import Listing, Request, Shape
+from byhand.runtimes.protocol import Decoder, Listing, Request, Shape
 
 if TYPE_CHECKING:
-    from byhand.runtimes.loops.run.streams import LoopsStreams
     from byhand.runtimes.loops.run.training import LoopsSession
 
 LEAST_OPERATIONS = 3e10  # from here on loading pays: about two seconds of NumPy
@@ -54,11 +53,13 @@ class LoopsRuntime:
 
         return LoopsSession(model, optimizer, request.threads or None, request.blas, request.dtype)
 
-    def decoder(self, model: Any, request: Request) -> LoopsStreams:
-        """Return a decoder by plan."""
-        from byhand.runtimes.loops.run.streams import LoopsStreams
+    def decoder(self, model: Any, request: Request) -> Decoder:
+        """Return a decoder by plan: the one kept with the model, or one for other streams, threads or BLAS."""
+        from byhand.runtimes.loops.run.decoding import KeptDecoder, LoopsDecoder
 
-        return LoopsStreams(model, request)
+        if (request.streams, request.threads, request.blas) == (1, 0, "auto"):
+            return KeptDecoder(model, request.weights)
+        return LoopsDecoder(model, request.streams, request.threads or None, request.blas, request.weights)
 
     def listing(self, of: str, model: Any, optimizer: Any, request: Request, shape: Shape, steps: int) -> Listing:
         """Return the calls of one thread."""

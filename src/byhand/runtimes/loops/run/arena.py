@@ -82,20 +82,19 @@ class Arena:
                     view[...] = held.get(name, 0)
                     held[name] = view
 
-    def gradient(self, name: str, share: int = 0) -> np.ndarray:
-        """Return a parameter's gradient; share 0 holds the sum over all shares after a step."""
-        return self.view(self.gradients + share * self.region + self.place[name], self.parameters[name].shape)
+    def gradient(self, name: str) -> np.ndarray:
+        """Return a parameter's gradient: after a step the sum over all shares."""
+        return self.view(self.gradients + self.place[name], self.parameters[name].shape)
 
-    def view(self, start: int, shape: tuple[int, ...]) -> np.ndarray:
-        """Return the float32 array of this shape at an offset."""
-        return self.memory[start : start + math.prod(shape)].reshape(shape)
+    def view(self, start: int, shape: tuple[int, ...], words: bool = False) -> np.ndarray:
+        """Return the array of this shape at an offset, float32, or int32 for words."""
+        return (self.words if words else self.memory)[start : start + math.prod(shape)].reshape(shape)
 
     def array(self, start: int, shape: tuple[int, ...], words: bool) -> np.ndarray:
-        """Return the array of this shape at an offset, int32 for words; made once, as every step asks for it."""
+        """Return the view, made once, as every step asks for it."""
         key = start, shape, words
         if key not in self._arrays:
-            memory = self.words if words else self.memory
-            self._arrays[key] = memory[start : start + math.prod(shape)].reshape(shape)
+            self._arrays[key] = self.view(*key)
         return self._arrays[key]
 
     def _make_views(self) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:

@@ -11,6 +11,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -30,6 +31,7 @@ from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.thread_team import team_size
+from byhand.runtimes.sampling import COLDEST, Sampling
 
 LONGEST_RUN = 256  # tokens in a call
 CALL_SECONDS = 0.01
@@ -112,30 +114,24 @@ class LoopsDecoder:
         self._packed = True
 
     def generate(
-        self,
-        prompt: Any,
-        count: int,
-        temperature: float = 1.0,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        rng: np.random.Generator | None = None,
-        allowed: Any = None,
+        self, prompts: Any, count: int, sampling: Sampling, allowed: np.ndarray | None = None
     ) -> Iterator[np.ndarray]:
-        """Yield token ids (n, streams), run by run, until `count` of each stream are drawn.
+        """Yield token ids (n, streams), run by run, until `count` of each stream are drawn; see `Decoder`.
 
-        prompt (streams, P), P at least 1. The context is the last seq_len tokens at positions from 0: past the
-        window each token fills the cache anew. Raises NonFiniteError where the logits are not finite.
+        prompts (streams, P), P at least 1. The context is the last seq_len tokens at positions from 0: past the
+        window each token fills the cache anew.
         """
-        tokens = token_array(prompt, self.model.config.vocab_size)
+        tokens = token_array(prompts, self.model.config.vocab_size)
         if tokens.shape[0] != self.streams:
             raise ConfigError(f"the decoder was made for {self.streams} streams, not for {tokens.shape[0]}.")
-        rng = rng or np.random.default_rng(1)
+        rng = np.random.default_rng(sampling.seed)
         window, run = self.model.config.seq_len, 4
         uniforms = np.empty(0)  # drawn from rng, but not used yet
         self._runner.settle()
         self.refresh()
         c = self._runner.controls
-        c[0], c[1], c[2] = temperature, top_k or 0, 1.0 if top_p is None else top_p
+        c[0] = 0.0 if sampling.temperature < COLDEST else sampling.temperature
+        c[1], c[2] = sampling.top_k or 0, 1.0 if sampling.top_p is None else sampling.top_p
         while count > 0:
             context = tokens[:, -window:]
             self._fill(context, allowed)
@@ -242,10 +238,7 @@ _kept: weakref.WeakKeyDictionary[Any, dict[Weights, LoopsDecoder]] = weakref.Wea
 
 @contextmanager
 def borrowed(model: Any, weights: Weights) -> Iterator[LoopsDecoder]:
-    """Lend the model's decoder for one stream, whose plans and threads stay for the next time.
-
-    It lives as long as the model. A second borrower gets another one.
-    """
+    """Lend the model's decoder for one stream, or another one if it is lent already."""
     kept = _kept.setdefault(model, {})
     decoder = kept.pop(weights, None)
     if decoder is None:
@@ -257,3 +250,20 @@ def borrowed(model: Any, weights: Weights) -> Iterator[LoopsDecoder]:
         kept[weights] = decoder
         raise
     kept[weights] = decoder  # not after an error
+
+
+class KeptDecoder:
+    """One stream by a decoder that lives as long as the model: its plans and threads stay for the next text."""
+
+    def __init__(self, model: Any, weights: Weights) -> None:
+        self._lent = partial(borrowed, model, weights)
+        with self._lent() as decoder:  # made now, so that what it cannot do is known before the text begins
+            self.made_by: Counter[int] = decoder.made_by
+
+    def generate(
+        self, prompts: Any, count: int, sampling: Sampling, allowed: np.ndarray | None = None
+    ) -> Iterator[np.ndarray]:
+        """Yield ids run by run; see `LoopsDecoder`."""
+        with self._lent() as decoder:
+            self.made_by = decoder.made_by
+            yield from decoder.generate(prompts, count, sampling, allowed)

@@ -107,7 +107,7 @@ def attend_head(
     tail = values + steps * (width + PAIR)
     edge = tail + ROWS * width
     padded = pack_pairs(base, q + model_width, row, steps, width, room)
-    pack_columns(base, q + 2 * model_width, row, steps, width, values)
+    pack_columns(base, q + 2 * model_width, row, ZERO, ZERO, steps, width, values, ONE)
     for first in range(0, steps, ROWS):
         p = weights + first // ROWS * kept
         a, row_a, next_a = row_tiles(base, q, row, first, steps, width, tail)
@@ -160,9 +160,9 @@ def attention_back(memory, d_out, qkv, weights, d_weights, d_qkv, batch, heads, 
             d_o = d_out + b * steps * c + h * width
             p = weights + (b * heads + h) * ((steps + ROWS - 1) // ROWS * ROWS) * stride
             padded = pack_pairs(base, q + 2 * c, row, steps, width, room)
-            pack_columns(base, q, row, steps, width, queries)
-            pack_columns(base, q + c, row, steps, width, keys)
-            pack_columns(base, d_o, c, steps, width, d_outs)
+            pack_columns(base, q, row, ZERO, ZERO, steps, width, queries, ONE)
+            pack_columns(base, q + c, row, ZERO, ZERO, steps, width, keys, ONE)
+            pack_columns(base, d_o, c, ZERO, ZERO, steps, width, d_outs, ONE)
             for first in range(last, -1, -QUERIES):  # the last block sees every key: it writes, the others add
                 end = min(first + QUERIES, steps)
                 adds = ZERO if first == last else ONE

@@ -19,7 +19,7 @@ from byhand.runtimes.loops.kernels.vector.vector_moves import (
     put,
     transpose_square,
 )
-from byhand.runtimes.loops.machine.native import ZERO, compiled
+from byhand.runtimes.loops.machine.native import compiled
 
 F = np.float32
 VECTORS = 3  # the most that a register tile is wide
@@ -71,11 +71,16 @@ def pack_left(base, a, row, transposed, first, inner, rows, out):
 
 
 @compiled
-def pack_columns(base, b, row, inner, width, out):
-    """Lay out B (inner, width) as columns of tiles, as many vectors each as `vectors_of_panel` says."""
+def pack_columns(base, b, row, transposed, first, inner, width, out, whole):
+    """Lay out `width` columns of op(B), k from `first` on, as tiles of as many vectors as `vectors_of_panel` says.
+
+    whole  all tiles; else only those that cannot be read where they lie
+    """
     column = 0
     while column < width:
         vectors = vectors_of_panel((width - column + LANES - 1) // LANES)
         there = min(vectors * LANES, width - column)
-        pack_right(base, b + column, row, ZERO, ZERO, inner, there, vectors, out + column * inner)
+        if whole or transposed or there < vectors * LANES:
+            at = b + (column * row if transposed else column)
+            pack_right(base, at, row, transposed, first, inner, there, vectors, out + column * inner)
         column += vectors * LANES

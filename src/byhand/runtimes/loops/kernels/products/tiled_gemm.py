@@ -11,7 +11,7 @@ Source      the order of loops: Goto and van de Geijn, Anatomy of High-Performan
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
-from byhand.runtimes.loops.kernels.products.packing import LINE, VECTORS, pack_left, pack_right, vectors_of_panel
+from byhand.runtimes.loops.kernels.products.packing import LINE, VECTORS, pack_columns, pack_left, vectors_of_panel
 from byhand.runtimes.loops.kernels.products.register_tile import put_tile
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS, copy_rows, get, put, transpose_tile
 from byhand.runtimes.loops.machine.kernel import kernel
@@ -34,19 +34,6 @@ def computes_transposed(m: int, n: int, k: int, ta: int, tb: int) -> bool:
 
 
 columns_of_block, is_turned = compiled(block_columns), compiled(computes_transposed)
-
-
-@compiled
-def pack_block(base, b, row, transposed, first, inner, block, width, out):
-    """Lay out those tiles' columns of a block that the first rows cannot read where they lie."""
-    column = 0
-    while column < width:
-        vectors = vectors_of_panel((width - column + LANES - 1) // LANES)
-        there = min(vectors * LANES, width - column)
-        if transposed or there < vectors * LANES:
-            at = b + (block + column) * row if transposed else b + block + column
-            pack_right(base, at, row, transposed, first, inner, there, vectors, out + column * inner)
-        column += vectors * LANES
 
 
 @compiled
@@ -102,7 +89,7 @@ def tiled_gemm(memory, c, start, bias, a, b, m, n, k, lda, ldb, ldc, ta, tb, add
         edge = left + ((m + ROWS - 1) // ROWS if ta else 1) * ROWS * inner
         for block in range(0, n, columns_of_block(inner)):
             width = min(columns_of_block(inner), n - block)
-            pack_block(base, b, ldb, tb, first, inner, block, width, room)
+            pack_columns(base, b + block * (ldb if tb else 1), ldb, tb, first, inner, width, room, ZERO)
             for i in range(0, m, ROWS):
                 rows, laid_out = min(ROWS, m - i), left + (i * inner if ta else 0)
                 tile, row_a, next_a, keep_a, ahead, next_ahead = left_rows(
