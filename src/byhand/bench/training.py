@@ -12,9 +12,9 @@ from byhand.bench.torch_peer import torch_step
 from byhand.config import Dtype, TrainConfig
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
-from byhand.runtimes.numpy import keep_pages
 from byhand.runtimes.protocol import Runtime, TrainingSession, to_train
 from byhand.runtimes.registry import Choice, begin
+from byhand.runtimes.tape.session import keep_pages
 
 PEERS = ("torch", "torch-eager", "torch-compile", "torch-bf16", "numpy", "mkl", "scipy")
 

@@ -24,6 +24,7 @@ from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.decoding import ALONE, TOGETHER, LoopsDecoder
 from interrupts import at_every_point
 from model_cases import each_choice
+from runtimes.loops.arrays import logits_of
 
 GREEDY = Sampling(temperature=0)
 
@@ -117,7 +118,7 @@ def test_one_thread_that_does_all_parts_gets_the_same_bits(streams):
         decoder = LoopsDecoder(gpt, streams=streams, threads=3)
         decoder.autotuner = Always(way)
         list(decoder.generate(prompts, 15, GREEDY))
-        logits.append(decoder.logits().copy())
+        logits.append(logits_of(decoder).copy())
         assert decoder.made_by == {(3, 1)[way]: 15}
     assert logits[0].tobytes() == logits[1].tobytes()
 
@@ -188,7 +189,7 @@ def test_bfloat16_weights_are_the_rounded_model(settings, streams):
     decoder = LoopsDecoder(gpt, streams=streams, threads=2, weights="bfloat16")
     together = np.concatenate(list(decoder.generate(prompts, 1, GREEDY)))
     logits = expected.forward_logits(prompts).data[:, -1]
-    np.testing.assert_allclose(decoder.logits(), logits, rtol=0, atol=1e-5 * np.abs(logits).max())
+    np.testing.assert_allclose(logits_of(decoder), logits, rtol=0, atol=1e-5 * np.abs(logits).max())
     assert together[0].tolist() == logits.argmax(axis=-1).tolist()
     text = list(generate(gpt, prompts[0], 30, GREEDY, runtime="numpy", weights="bfloat16"))
     assert text == list(generate(expected, prompts[0], 30, GREEDY, runtime="numpy"))
@@ -225,7 +226,7 @@ def test_weights_that_change_between_two_texts_are_seen(weights, name, in_place)
     fresh = LoopsDecoder(gpt, weights=weights)
     list(fresh.generate([[1, 2, 3]], 1, GREEDY))
     kept = decoding._kept[gpt][weights]
-    np.testing.assert_array_equal(kept.logits(), fresh.logits())
+    np.testing.assert_array_equal(logits_of(kept), logits_of(fresh))
     table = kept.decoding.preparations
     assert len(table)
     for call in kept.decoding.builder.preparations:

@@ -20,6 +20,7 @@ from byhand.runtimes.loops.lowering.layout import place_by_lifetime
 from byhand.runtimes.loops.lowering.rules import rules_of, without
 from byhand.runtimes.loops.run.training import LoopsSession
 from model_cases import each_choice
+from runtimes.loops.arrays import gradients_of
 
 FAMILY = {
     "default": {},
@@ -56,7 +57,7 @@ def assert_step_equal(fast, slow, tokens, targets, threads=2, kernels_only=True,
     expected = slow.loss(tokens, targets)
     expected.backward()
     assert loss == pytest.approx(expected.item(), rel=1e-5)
-    gradients = runtime.gradients()
+    gradients = gradients_of(runtime)
     largest = max(float(np.abs(p.grad).max()) for p in slow.parameters().values())
     for name, p in slow.parameters().items():
         error = np.abs(gradients[name] - p.grad).max()

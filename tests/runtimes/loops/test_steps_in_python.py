@@ -34,6 +34,7 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
 from byhand.cli.measure import plan as plan_command
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from byhand.runtimes.loops.run.training import LoopsSession
+from runtimes.loops.arrays import gradients_of
 
 GREEDY = Sampling(temperature=0)
 CONFIG = bh.ModelConfig(vocab_size=37, seq_len=12, d_model=8, n_layers=2, n_heads=2)
@@ -172,7 +173,7 @@ def test_training_goes_through_its_own_halves(softplus):
     expected = slow.loss(tokens, targets)
     expected.backward()
     assert loss == pytest.approx(expected.item(), rel=1e-5)
-    for name, gradient in runtime.gradients().items():
+    for name, gradient in gradients_of(runtime).items():
         np.testing.assert_allclose(gradient, slow.arrays[name].grad, atol=2e-5)
     steps = [call for call in runtime.plan("train", (3, 9)).calls if call.kernel == "reference"]
     assert [call.flops for call in steps] == [share * 2 * 9 * CONFIG.ff_width for share in (7, 7, 3, 3)]

@@ -30,9 +30,9 @@ from byhand.files import run_folder
 from byhand.memory import require_room
 from byhand.runs import checkpoint, metrics
 from byhand.runs.lock import HeldRun, locked
-from byhand.runtimes.numpy import keep_pages
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
+from byhand.runtimes.tape.session import keep_pages
 from byhand.tokenizers.byte import BYTES
 from byhand.train import Trainer, require_same_text, training
 

@@ -36,19 +36,11 @@ class Graph:
     def only_reader(self, node: Node) -> Node | None:
         """Return the one application that reads this node's result; None if several do, or it is the root."""
         readers = [n for n in self.nodes if any(t.node is node for t in n.inputs)]
-        return readers[0] if len(readers) == 1 and not self.is_root(node) else None
-
-    def is_input(self, tensor: Tensor) -> bool:
-        """Return whether the tensor holds one of the arrays that are new in every step."""
-        return self.input_name(tensor) != ""
+        return readers[0] if len(readers) == 1 and node is not self.root.node else None
 
     def input_name(self, tensor: Tensor) -> str:
         """Return the name of the step's array that the tensor holds, or "" for another."""
         return next((name for name, array in self.inputs.items() if tensor.data is array), "")
-
-    def is_root(self, node: Node) -> bool:
-        """Return whether this application made the result."""
-        return self.root.node is node
 
 
 def key(tensor: Tensor) -> tuple[int, int]:

@@ -1,21 +1,28 @@
 """Fusion: split a recorded graph into groups by the rules, emit every group's calls, and count their operations.
 
-The fallback takes applications without a rule. A call that multiplies matrices states its own operations. All
-others of the group's equations are divided among its other calls by the bytes that they touch: such loops take as
-long as their reading and writing.
+The fallback takes applications without a rule: the equation's own forward and derivative, in NumPy, inside the plan.
+That is slower (Python, fresh arrays, the GIL), but right, and `byhand plan` shows it as `reference`.
+
+A call that multiplies matrices states its own operations. All others of the group's equations are divided among its
+other calls by the bytes that they touch: such loops take as long as their reading and writing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from byhand.engine import Node
+import numpy as np
+
+from byhand.engine import Node, Tensor
+from byhand.engine.backward import apply_vjp
 from byhand.runtimes.loops.graph.record import Graph
 from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.fallback import FALLBACK
-from byhand.runtimes.loops.lowering.ir import Call
+from byhand.runtimes.loops.lowering.ir import ADDS, Buffer, Call, Operand
 from byhand.runtimes.loops.lowering.rules import Emit, Group, Rule
+
+if TYPE_CHECKING:
+    from byhand.runtimes.loops.lowering.plan import Share
 
 
 def groups_of(graph: Graph, rules: tuple[Rule, ...]) -> list[Group]:
@@ -75,3 +82,66 @@ def _divide(operations: int, calls: list[Call]) -> None:
     total = sum(call.bytes for call in shared)
     for call in shared:
         call.flops += operations * call.bytes // max(1, total)
+
+
+def run_forward(builder: Builder, group: Group) -> None:
+    """Run the forward half and copy its results into the arena."""
+    (node,) = group.nodes
+    inputs = [(_given(builder, t), t.shape) for t in node.inputs]
+    results = [builder.result(node, i) for i in range(len(node.results))]
+    trains = builder.trains
+
+    def run(share: Share) -> None:
+        arrays = [share.array(b).reshape(shape) if isinstance(b, Buffer) else b for b, shape in inputs]
+        made, saved = node.equation.forward(*arrays, **node.static)
+        if trains:
+            share.saved[id(node)] = saved
+        for buffer, array in zip(results, made if isinstance(made, tuple) else (made,), strict=True):
+            share.array(buffer)[...] = array
+
+    builder.emit_python(node, _products(node)[0], [b for b, _ in inputs if isinstance(b, Buffer)] + results, run)
+
+
+def run_backward(builder: Builder, group: Group) -> None:
+    """Run the vjp and add what it gives to the inputs' cotangents.
+
+    The forward half may have saved views of inputs and results, so these stay in place until here.
+    """
+    (node,) = group.nodes
+    d_results = [builder.cotangent(node, i) for i in range(len(node.results))]
+    targets = [builder.gradient(t) if t.requires_grad else None for t in node.inputs]
+    touched = d_results + [target[0] for target in targets if target]
+    touched += [b for t in node.inputs if isinstance(b := _given(builder, t), Buffer)]
+    touched += [builder.result(node, i) for i in range(len(node.results))]
+
+    def run(share: Share) -> None:
+        given = [share.array(buffer) for buffer in d_results]
+        d_result = tuple(given) if len(given) > 1 else given[0]
+        d_inputs = apply_vjp(node, share.saved.pop(id(node)), d_result)
+        for target, d in zip(targets, d_inputs, strict=True):
+            if target and d is not None:
+                _put(share, *target, d)
+
+    builder.emit_python(node, _products(node)[1], touched, run)
+
+
+FALLBACK = Rule("reference", covers=(), kernel="", stages=(), forward=run_forward, backward=run_backward)
+
+
+def _products(node: Node) -> tuple[int, int]:
+    """Return the operations of an application's matrix products, forward and of the derivative."""
+    products = node.equation.products
+    return products(*(t.shape for t in node.inputs), **node.static) if products else (0, 0)
+
+
+def _given(builder: Builder, tensor: Tensor) -> Buffer | np.ndarray:
+    """Return a tensor's buffer, or the numbers of a constant: they may be of any type."""
+    return tensor.data if builder.is_constant(tensor) else builder.value(tensor)
+
+
+def _put(share: Share, buffer: Buffer, adds: Operand, d: np.ndarray) -> None:
+    place = share.array(buffer)
+    if adds == 1 or (adds == ADDS and share.adds):
+        place += d
+    else:
+        place[...] = d

@@ -19,8 +19,7 @@ from byhand.engine import Node
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.graph.record import Graph, RecordedCache, record
 from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.fallback import FALLBACK
-from byhand.runtimes.loops.lowering.fusion import emit_groups, groups_of
+from byhand.runtimes.loops.lowering.fusion import FALLBACK, emit_groups, groups_of
 from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer, Call, Operand, Part, Place, meet, parts_of
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime, place_in_order
 from byhand.runtimes.loops.lowering.plan import Share

@@ -82,10 +82,6 @@ class Arena:
                     view[...] = held.get(name, 0)
                     held[name] = view
 
-    def gradient(self, name: str) -> np.ndarray:
-        """Return a parameter's gradient: after a step the sum over all shares."""
-        return self.view(self.gradients + self.place[name], self.parameters[name].shape)
-
     def view(self, start: int, shape: tuple[int, ...], words: bool = False) -> np.ndarray:
         """Return the array of this shape at an offset, float32, or int32 for words."""
         return (self.words if words else self.memory)[start : start + math.prod(shape)].reshape(shape)

@@ -156,12 +156,6 @@ class LoopsDecoder:
                 room, count = room - n, count - n
                 yield drawn
 
-    def logits(self) -> np.ndarray:
-        """Return the logits (streams, V) of the last position as sampling left them: for tests and for looking."""
-        logits = self.decoding.result
-        assert logits is not None
-        return self.decoding.shares[0].array(logits)[:, 0]
-
     def filling(self, length: int) -> GenerationPlan:
         """Return the plan that fills the cache with so many positions; made once."""
         if length not in self._filling:

@@ -121,10 +121,6 @@ class LoopsSession:
         self._replay(plan, updates=False)
         return self._loss()
 
-    def gradients(self) -> dict[str, np.ndarray]:
-        """Return the last step's gradients by name, before clipping: views that the next step overwrites."""
-        return {name: self.arena.gradient(name) for name in self.arena.place}
-
     def plan(self, kind: str, shape: tuple[int, ...]) -> Plan:
         """Return the plan of a "train" step or a "loss" for tokens of this shape (B, T); made and compiled once."""
         if (kind, shape) not in self._plans:

@@ -15,8 +15,7 @@ import numpy as np
 
 from byhand.runtimes.loops.kernels.products.packing import VECTORS, pack_columns, pack_left, pack_right
 from byhand.runtimes.loops.kernels.products.register_tile import put_tiles, register_tile
-from byhand.runtimes.loops.kernels.vector.exponential import exp
-from byhand.runtimes.loops.kernels.vector.largest import largest
+from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.kernels.attention.causal_self_attention import emit_attention, stride_of
-from byhand.runtimes.loops.kernels.vector.exponential import exp
-from byhand.runtimes.loops.kernels.vector.largest import largest
+from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import ROWS
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import PART, PARTS

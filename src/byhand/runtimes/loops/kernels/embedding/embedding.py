@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.products.packed_weights import columns_of
+from byhand.runtimes.loops.kernels.products.row_product import columns_of
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
@@ -59,7 +59,7 @@ def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
         return None
     first = graph.only(node.inputs[0], "embedding")
     tokens = first and first.inputs[1].data
-    return (first, node) if first and tokens.ndim == 2 and graph.is_input(first.inputs[1]) else None
+    return (first, node) if first and tokens.ndim == 2 and graph.input_name(first.inputs[1]) else None
 
 
 def forward(builder: Builder, group: Group) -> None:

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.vector.exponential import exp
-from byhand.runtimes.loops.kernels.vector.largest import largest
+from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import LOSS_SLOT, Buffer
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
@@ -53,7 +52,7 @@ def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot):
 
 def match_kept(node: Any, graph: Any) -> tuple[Any, ...] | None:
     """cross_entropy at the root of the graph."""
-    return (node,) if graph.is_root(node) and graph.is_input(node.inputs[1]) else None
+    return (node,) if graph.root.node is node and graph.input_name(node.inputs[1]) else None
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:

@@ -11,8 +11,7 @@ import math
 import numpy as np
 
 from byhand.runtimes.loops.kernels.products import linear
-from byhand.runtimes.loops.kernels.vector.bfloat16 import to_bfloat16
-from byhand.runtimes.loops.kernels.vector.exponential import exp
+from byhand.runtimes.loops.kernels.vector.arithmetic import exp, to_bfloat16
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel

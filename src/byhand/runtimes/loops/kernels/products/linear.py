@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.vector.bfloat16 import to_bfloat16
+from byhand.runtimes.loops.kernels.vector.arithmetic import to_bfloat16
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import Buffer
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register

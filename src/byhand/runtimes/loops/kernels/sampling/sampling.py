@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from byhand.runtimes.loops.kernels.threads.barrier import LATE, STOPPED
-from byhand.runtimes.loops.kernels.vector.exponential import exp
-from byhand.runtimes.loops.kernels.vector.largest import largest
+from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector

@@ -1,0 +1,67 @@
+"""Functions of float32 in plain arithmetic, so that loops over them become vector instructions."""
+
+# pyright: reportMissingImports=false
+import numpy as np
+
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.views import float_of_bits, matrix_of_bfloat16, matrix_of_bits, vector
+
+F, U = np.float32, np.uint32
+FLIP = np.int32(0x7FFFFFFF)
+NAN = np.uint16(0x7FC0)  # of bfloat16
+
+
+@compiled
+def exp(x):
+    """Return exp(x) in float32; NaN stays NaN. A call into libm would keep the loop scalar.
+
+    Equation    exp(x) = 2^n exp(r),   n = round(x / ln 2),   r = x - n ln 2 in [-ln 2 / 2, ln 2 / 2]
+    Units       relative error below 2e-7, for x in [-87, 88]; beyond, the value at the end of that range
+    Source      Cephes, expf: the coefficients of the minimax polynomial of degree 5 for (exp(r) - 1 - r) / r^2
+    """
+    clipped = F(88.0) if x > F(88.0) else (F(-87.0) if x < F(-87.0) else x)
+    n = np.floor(clipped * F(1.44269504) + F(0.5))
+    r = clipped - n * F(0.693359375) + n * F(2.12194440e-4)
+    p = F(1.9875691500e-4)
+    p = p * r + F(1.3981999507e-3)
+    p = p * r + F(8.3334519073e-3)
+    p = p * r + F(4.1665795894e-2)
+    p = p * r + F(1.6666665459e-1)
+    p = p * r + F(5.0000001201e-1)
+    return (p * r * r + r + F(1.0)) * float_of_bits((np.int32(n) + np.int32(127)) << np.int32(23))
+
+
+@compiled
+def largest(words, start, n):
+    """Return the largest of the n float32 at `start`, found through the bit patterns; `words` is the memory as int32.
+
+    A maximum of floats stays a scalar loop, because of what NaN would do to its order. As integers, with the other
+    bits of negative numbers flipped, floats have the same order; a positive NaN counts as larger than everything, so
+    that it stays visible.
+    """
+    bits = vector(words, start, n)
+    most = np.int32(-0x80000000)
+    for i in range(n):
+        key = bits[i] ^ ((bits[i] >> np.int32(31)) & FLIP)
+        most = max(most, key)
+    return float_of_bits(most ^ ((most >> np.int32(31)) & FLIP))
+
+
+@compiled
+def to_bfloat16(bits):
+    """Return a float32's bits rounded to the nearest bfloat16's, ties to even; NaN stays NaN.
+
+    bfloat16 is float32 cut to its upper half, 8 bits of exponent and 7 of fraction: the range stays, so no loss needs
+    scaling. Products may read such numbers; their sums stay float32.
+    """
+    nearest = np.uint16((bits + U(0x7FFF) + ((bits >> U(16)) & U(1))) >> U(16))
+    return NAN if bits & U(0x7FFFFFFF) > U(0x7F800000) else nearest
+
+
+@kernel
+def round_bfloat16(memory, x, copy, n):
+    """copy = x in bfloat16."""
+    bits, o = matrix_of_bits(memory, x, 1, n), matrix_of_bfloat16(memory, copy, 1, n)
+    for i in range(n):
+        o[0, i] = to_bfloat16(bits[0, i])

@@ -1,0 +1,14 @@
+"""Arrays of the loops runtime by name: what a step or a token has left in the arena."""
+
+
+def gradients_of(session):
+    """Return the last step's gradients by name, before clipping: views that the next step overwrites."""
+    arena = session.arena
+    return {
+        name: arena.view(arena.gradients + place, arena.parameters[name].shape) for name, place in arena.place.items()
+    }
+
+
+def logits_of(decoder):
+    """Return the logits (streams, V) of the last position as sampling left them."""
+    return decoder.decoding.shares[0].array(decoder.decoding.result)[:, 0]
