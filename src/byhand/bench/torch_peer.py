@@ -13,7 +13,10 @@ from byhand.runtimes.cores import cores
 
 def torch_step(shape: Shape, compiled: bool, bfloat16: bool = False) -> Callable[[], float]:
     """Return a function that makes one training step on a fixed random batch and returns the loss."""
-    torch = _torch()
+    try:
+        import torch
+    except ImportError:
+        raise ConfigError("--peer torch needs PyTorch. Use pip install torch, or leave --peer out.") from None
     torch.set_num_threads(cores())
     torch.manual_seed(0)
     model = _model(torch, shape)
@@ -31,14 +34,6 @@ def torch_step(shape: Shape, compiled: bool, bfloat16: bool = False) -> Callable
         return loss.item()
 
     return step
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise ConfigError("--peer torch needs PyTorch. Use pip install torch, or leave --peer out.") from None
-    return torch
 
 
 def _model(torch: Any, shape: Shape) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from byhand.config import ModelConfig
@@ -11,6 +11,7 @@ from byhand.runtimes import loops
 from byhand.runtimes.protocol import Decoder, Listing, Request, Shape
 
 if TYPE_CHECKING:
+    from byhand.runtimes.loops.machine.blas import Blas
     from byhand.runtimes.loops.run.training import LoopsSession
 
 LEAST_OPERATIONS = 3e10  # from here on loading pays: about two seconds of NumPy
@@ -83,25 +84,23 @@ class LoopsRuntime:
         from byhand.runtimes.loops.machine.machine_code import described
 
         return features | {
-            "blas": _name_of_blas(),
+            "blas": _of_blas("auto", lambda blas: blas.name),
             "bfloat16": _lacks_bfloat16("auto") or "yes, --dtype bfloat16",
             "compiled code": described(),
         }
 
 
-def _name_of_blas() -> str:
+def _of_blas(blas: str, ask: Callable[[Blas], str]) -> str:
+    """Return what a function says of the BLAS, or why it cannot be used."""
     from byhand.runtimes.loops.machine.blas import find_blas
 
     try:
-        return find_blas().name
+        return ask(find_blas(blas))
     except ConfigError as error:
         return str(error)
 
 
 def _lacks_bfloat16(blas: str) -> str:
-    from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
+    from byhand.runtimes.loops.machine.blas import lacks_bfloat16
 
-    try:
-        return lacks_bfloat16(find_blas(blas))
-    except ConfigError as error:
-        return str(error)
+    return _of_blas(blas, lacks_bfloat16)

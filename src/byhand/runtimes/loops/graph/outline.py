@@ -99,22 +99,19 @@ def _outline(result: Any) -> Any:
 
 
 class Functions:
-    """NumPy's functions, as they act on outlines."""
+    """NumPy's functions, as they act on outlines; inside an equation new arrays are outlines too."""
+
+    def __init__(self, inside: bool) -> None:
+        self._inside = inside
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(np, name)
+        if name == "arange" and self._inside:
+            return lambda *arguments, **settings: _outline(np.arange(*arguments, **settings))
         return partial(_call, name, value) if callable(value) and not isinstance(value, type) else value
 
 
-class InsideFunctions(Functions):
-    """The same inside an equation: new arrays are outlines too."""
-
-    def arange(self, *arguments: Any, **settings: Any) -> Outline:
-        """Return the outline of a range."""
-        return _outline(np.arange(*arguments, **settings))
-
-
-FUNCTIONS, INSIDE = Functions(), InsideFunctions()
+FUNCTIONS, INSIDE = Functions(False), Functions(True)
 REDUCTIONS = {"sum", "max", "min", "mean", "prod", "any", "all"}
 
 

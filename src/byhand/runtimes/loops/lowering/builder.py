@@ -37,8 +37,6 @@ class Builder:
     calls: list[Call] = field(default_factory=list)
     constants: dict[Any, tuple[Buffer, Any]] = field(default_factory=dict)  # the same in every step, and their values
     inputs: dict[str, Buffer] = field(default_factory=dict)
-    parameter_buffers: dict[str, Buffer] = field(default_factory=dict)
-    gradient_buffers: dict[str, Buffer] = field(default_factory=dict)
     caches: list[tuple[Buffer, Buffer]] = field(default_factory=list)  # keys and values of each layer
     bfloat16_weights: bool = False  # decoding multiplies with weights rounded to bfloat16
     preparations: list[Call] = field(default_factory=list)  # calls that run once, before the plan's first run
@@ -51,14 +49,14 @@ class Builder:
         self._cotangents: dict[Any, Buffer] = {}
         self._written: set[str] = set()
         self._room = Buffer("room", (0,), "own" if self.caches else "value")
-        for name, t in self.parameters.items():
-            self.parameter_buffers[name] = Buffer(name, tuple(t.shape), "parameter")
-            self.gradient_buffers[name] = Buffer(f"d_{name}", tuple(t.shape), "gradient")
+        shapes = {name: tuple(t.shape) for name, t in self.parameters.items()}
+        self._parameters = {name: Buffer(name, shape, "parameter") for name, shape in shapes.items()}
+        self._gradients = {name: Buffer(name, shape, "gradient") for name, shape in shapes.items()}
 
     def value(self, tensor: Tensor) -> Buffer:
         """Return the buffer of a tensor: a parameter, an input, a constant, or what a call before has made."""
         if id(tensor) in self._names:
-            return self.parameter_buffers[self._names[id(tensor)]]
+            return self._parameters[self._names[id(tensor)]]
         if tensor.node is not None:
             return self.result(tensor.node, tensor.index)
         name = self.graph.input_name(tensor)
@@ -112,7 +110,7 @@ class Builder:
             name = self._names[id(tensor)]
             adds: Operand = 1 if name in self._written else ADDS
             self._written.add(name)
-            return self.gradient_buffers[name], adds
+            return self._gradients[name], adds
         if key(tensor) in self._cotangents:
             return self._cotangents[key(tensor)], 1
         self._cotangents[key(tensor)] = self.fresh_gradient(tensor)

@@ -22,17 +22,18 @@ from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.fusion import FALLBACK, emit_groups, groups_of
 from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer, Call, Operand, Part, Place, meet, parts_of
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime, place_in_order
-from byhand.runtimes.loops.lowering.plan import Share
+from byhand.runtimes.loops.lowering.plan import Plan, Share
 from byhand.runtimes.loops.lowering.rules import Group, Stage, rules_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.replay import ready_for
 
 
-@dataclass
-class GenerationPlan:
+@dataclass(kw_only=True)
+class GenerationPlan(Plan):
     """A table for each thread and its parts, and `alone`, with which a single thread does the work of all of them.
 
+    each          the parts of each thread's table
     in_turn       the parts of `alone`
     preparations  a table of what runs once, before the plan ever does
     result        the logits, in decoding
@@ -40,8 +41,7 @@ class GenerationPlan:
     """
 
     builder: Builder
-    shares: list[Share]
-    parts: list[list[Part]]
+    each: list[list[Part]]
     alone: np.ndarray
     in_turn: list[Part]
     preparations: np.ndarray
@@ -52,11 +52,6 @@ class GenerationPlan:
     def has_python(self) -> bool:
         """Whether some steps run in Python."""
         return any(isinstance(part, Call) for part in self.in_turn)
-
-    def write_constants(self) -> None:
-        """Put the constants into the arena; needed whenever another plan has used the place."""
-        for buffer, value in self.builder.constants.values():
-            self.shares[0].array(buffer)[...] = value
 
 
 def decoding_plan(
@@ -73,7 +68,7 @@ def decoding_plan(
         bfloat16_weights=bfloat16_weights,
     )  # fmt: skip
     groups = _groups(builder, "decode")
-    _emit(builder, arena, groups)
+    emit_groups(builder, groups)
     logits = builder.result(builder.graph.nodes[-1])
     builder.emit(
         "sample", None, 0, logits=logits, allowed=inputs["allowed"], tokens=inputs["tokens"],
@@ -100,7 +95,7 @@ def filling_plan(
     builder = Builder(_recorded(model, shape), model.parameters(), tiles=tiles, caches=caches)
     groups = _groups(builder, "fill")
     cached = [i for i, group in enumerate(groups) if any(_reads_cache(node, builder.graph) for node in group.nodes)]
-    _emit(builder, arena, groups[: 1 + max(cached, default=-1)])
+    emit_groups(builder, groups[: 1 + max(cached, default=-1)])
     calls = [
         [c for call in builder.calls for c in (part_of(call, part, arena.shares), meet()) if c is not None]
         for part in range(arena.shares)
@@ -124,12 +119,6 @@ def _groups(builder: Builder, stage: Stage) -> list[Group]:
             name = group.nodes[0].equation.name
             raise ConfigError(f"no kernel generates with {name} where it reads the KV cache. Use the numpy runtime.")
     return groups
-
-
-def _emit(builder: Builder, arena: Arena, groups: list[Group]) -> None:
-    emit_groups(builder, groups)
-    for name, buffer in builder.parameter_buffers.items():
-        buffer.offset = arena.place[name]
 
 
 def _decoding_calls(call: Call, part: int, parts: int) -> list[Call]:
@@ -205,9 +194,12 @@ def _placed(
         share.tables = [share.table(share.calls)]
     alone, parts_in_turn = in_turn(shares)
     preparations = np.concatenate([share.table(builder.preparations) for share in shares])
-    ready_for([alone, preparations, *(share.tables[0] for share in shares)])
-    each = [parts_of(share.calls) for share in shares]
-    return GenerationPlan(builder, shares, each, alone, parts_in_turn, preparations, result, end + parts * own)
+    plan = GenerationPlan(
+        shares, list(builder.constants.values()), builder=builder, each=[parts_of(share.calls) for share in shares],
+        alone=alone, in_turn=parts_in_turn, preparations=preparations, result=result, end=end + parts * own,
+    )  # fmt: skip
+    ready_for([alone, preparations, *plan.tables])
+    return plan
 
 
 def _touched(calls: list[Call], kind: str) -> list[Buffer]:

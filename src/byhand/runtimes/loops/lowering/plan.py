@@ -58,7 +58,8 @@ class Share:
     def address(self, place: Place) -> int:
         """Return the offset in the arena."""
         buffer = buffer_at(place)
-        return self.starts[buffer.kind] + buffer.offset + (place.words if isinstance(place, At) else 0)
+        offset = self.arena.place[buffer.name] if buffer.kind in ("parameter", "gradient") else buffer.offset
+        return self.starts[buffer.kind] + offset + (place.words if isinstance(place, At) else 0)
 
     def array(self, buffer: Buffer) -> np.ndarray:
         """Return the buffer's numbers, in place."""
@@ -87,11 +88,10 @@ class Share:
 
 @dataclass
 class Plan:
-    """A step for one shape: its shares, and the offset and value of each constant."""
+    """The shares of a step for one shape, and the arrays that no step changes."""
 
-    arena: Arena
     shares: list[Share]
-    constants: list[tuple[int, Any]]
+    constants: list[tuple[Buffer, Any]]
     _parts: dict[tuple[int, bool, bool], list[Part]] = field(default_factory=dict, repr=False)
 
     @property
@@ -106,9 +106,8 @@ class Plan:
 
     def write_constants(self) -> None:
         """Put the constants into the arena; needed whenever another plan has used the workspace."""
-        for place, value in self.constants:
-            flat = np.ravel(value)
-            self.arena.memory[place : place + flat.size] = flat
+        for buffer, value in self.constants:
+            self.shares[0].array(buffer)[...] = value
 
     def parts(self, share: Share, computes: bool = True, updates: bool = True) -> list[Part]:
         """Return a share's parts: before its first barrier it computes loss and gradients, from there on updates."""
@@ -147,15 +146,9 @@ def make_plan(
         graph = record(compute, **arrays)
         builder = builders[size] = Builder(graph, arena.parameters, inputs_of_products, tiles, trains=backward)
         emit_groups(builder, _checked(groups_of(graph, rules or rules_of("train"))))
-        for parameter, buffer in [*builder.parameter_buffers.items(), *builder.gradient_buffers.items()]:
-            buffer.offset = arena.place[parameter]
-    constants: list[tuple[int, Any]] = []
-    end, stride = 0, 0
-    for builder in builders.values():
-        end = place_in_order([buffer for buffer, _ in builder.constants.values()], end)
-        constants += [(arena.workspace + buffer.offset, value) for buffer, value in builder.constants.values()]
-    for builder in builders.values():
-        stride = max(stride, place_by_lifetime(builder.calls, place_in_order(builder.inputs.values())))
+    constants = [constant for builder in builders.values() for constant in builder.constants.values()]
+    end = place_in_order(buffer for buffer, _ in constants)
+    stride = max(place_by_lifetime(b.calls, place_in_order(b.inputs.values())) for b in builders.values())
     arena.reserve(end + len(sizes) * stride)
     shares = []
     for number, size in enumerate(sizes):
@@ -168,7 +161,7 @@ def make_plan(
         share = Share(number, size, calls, builders[size].inputs, arena, starts)
         share.tables = [share.table(calls, adds) for adds in ((False, True) if backward else (False,))]
         shares.append(share)
-    return Plan(arena, shares, constants)
+    return Plan(shares, constants)
 
 
 def _checked(groups: list[Group]) -> list[Group]:

@@ -197,7 +197,7 @@ class LoopsDecoder:
         elif alone:
             runner.replay(plan.alone, plan.in_turn, plan.shares[0], times)
         else:
-            runner.run(lambda i: runner.replay(plan.shares[i].tables[0], plan.parts[i], plan.shares[i], times))
+            runner.run(lambda i: runner.replay(plan.shares[i].tables[0], plan.each[i], plan.shares[i], times))
 
     def _run(self, way: int, n: int, uniforms: np.ndarray) -> np.ndarray:
         """Draw n tokens for each stream, or fewer if a thread had to wait long, in one call for each thread."""
@@ -215,8 +215,8 @@ class LoopsDecoder:
         if length:
             plan = self.filling(length)
             for name, values in (("tokens", context[:, :-1]), ("position", 0)):
-                if name in plan.builder.inputs:
-                    plan.shares[0].array(plan.builder.inputs[name])[...] = values
+                if name in plan.shares[0].inputs:
+                    plan.shares[0].array(plan.shares[0].inputs[name])[...] = values
             plan.write_constants()
             self._replay(plan, self._ways[self.autotuner.choose()] == ALONE)
         share = self.decoding.shares[0]

@@ -184,18 +184,23 @@ def attention_back(memory, d_out, qkv, weights, d_weights, d_qkv, batch, heads, 
                     put_tiles(base, rows, width, d_k, row, adds, d_left, ONE, stride, queries, steps, t, inner, edge)
 
 
-def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """split_qkv -> attention_scores -> softmax (causal or not) -> mix -> merge_heads, as many keys as queries."""
+def chain(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """split_qkv -> attention_scores -> softmax (causal or not) -> mix -> merge_heads, followed along the queries."""
     mix = graph.only(node.inputs[0], "mix")
     softmax = mix and graph.only(mix.inputs[0], "causal_softmax", "softmax")
     scores = softmax and graph.only(softmax.inputs[0], "attention_scores")
-    if not (mix and softmax and scores):
+    split = scores and graph.only(scores.inputs[0], "split_qkv")
+    return (split, scores, softmax, mix, node) if split else None
+
+
+def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """The chain with queries, keys and values of one projection, as many keys as queries."""
+    if (found := chain(node, graph)) is None:
         return None
-    parts = [graph.only(t, "split_qkv") for t in (*scores.inputs, mix.inputs[1])]
-    slots = [t.index for t in (*scores.inputs, mix.inputs[1])]
-    if parts[0] is None or any(part is not parts[0] for part in parts) or slots != [0, 1, 2]:
-        return None
-    return parts[0], scores, softmax, mix, node
+    split, scores, _, mix, _ = found
+    parts = *scores.inputs, mix.inputs[1]
+    own = all(graph.only(t, "split_qkv") is split and t.index == i for i, t in enumerate(parts))
+    return found if own else None
 
 
 def _sizes(group: Group) -> dict[str, int]:

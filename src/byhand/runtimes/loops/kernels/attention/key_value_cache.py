@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.attention.causal_self_attention import emit_attention, stride_of
+from byhand.runtimes.loops.kernels.attention.causal_self_attention import chain, emit_attention, stride_of
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import ROWS
 from byhand.runtimes.loops.lowering.builder import Builder
@@ -93,14 +93,9 @@ def mix_rows(memory, weights, rows, out, count, width, n, scale):
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
     """split_qkv -> (cache) -> attention_scores -> causal_softmax -> mix -> merge_heads."""
-    mix = graph.only(node.inputs[0], "mix")
-    softmax = mix and graph.only(mix.inputs[0], "causal_softmax")
-    scores = softmax and graph.only(softmax.inputs[0], "attention_scores")
-    split = scores and graph.only(scores.inputs[0], "split_qkv")
-    if not (mix and softmax and scores and split) or graph.cache is None:
+    if graph.cache is None or (found := chain(node, graph)) is None or found[2].equation.name != "causal_softmax":
         return None
-    kept = graph.cache.layer_of(scores.inputs[1], mix.inputs[1])
-    return (split, scores, softmax, mix, node) if kept is not None else None
+    return found if graph.cache.layer_of(found[1].inputs[1], found[3].inputs[1]) is not None else None
 
 
 def _layer(builder: Builder, group: Group) -> int:
