@@ -44,27 +44,21 @@ def measure(shape: Shape, threads: int = 0, blas: str = "auto", seconds: float =
     from byhand.runtimes.loops.lowering.rules import rules_of, without
 
     usual = shape.model().activation
-    whole = {
+    bases = {
         r.name: r.ends if registry[r.ends].role == "activation" else usual for r in rules_of("train") if r.reason
     }
-    steps = {
-        activation: TimedPlan(shape, threads, blas, activation)
-        for activation in dict.fromkeys([usual, *whole.values()])
-    }
-    for name, activation in list(whole.items()):
-        steps[name] = TimedPlan(shape, threads, blas, activation, without(name))
-        if steps[name].kernels == steps[activation].kernels:
-            del steps[name], whole[name]
-    steps[UPDATE] = TimedPlan(shape, threads, blas)
-    steps[UPDATE].split_update()
-    whole[UPDATE] = usual
-    rounds = {name: _medians(times) for name, times in timed(steps, seconds).items()}
+    whole = {name: TimedPlan(shape, threads, blas, name) for name in dict.fromkeys([usual, *bases.values()])}
+    less = {name: TimedPlan(shape, threads, blas, base, without(name)) for name, base in bases.items()}
+    less = {name: plan for name, plan in less.items() if plan.kernels != whole[bases[name]].kernels}
+    bases[UPDATE], less[UPDATE] = usual, TimedPlan(shape, threads, blas)
+    less[UPDATE].split_update()
+    rounds = {name: _medians(times) for name, times in timed(whole | less, seconds).items()}
     gains = []
-    for name, base in whole.items():
-        ratio = statistics.median(a / b for a, b in zip(rounds[name], rounds[base], strict=True))
-        ms, ms_without = statistics.median(rounds[base]), statistics.median(rounds[name])
-        megabytes = steps[base].megabytes, steps[name].megabytes
-        gains.append(Gain(name, steps[name].instead, ms, ms_without, ratio, *megabytes))
+    for name, plan in less.items():
+        base, slower, faster = whole[bases[name]], rounds[name], rounds[bases[name]]
+        ratio = statistics.median(a / b for a, b in zip(slower, faster, strict=True))
+        ms, ms_without = statistics.median(faster), statistics.median(slower)
+        gains.append(Gain(name, plan.instead, ms, ms_without, ratio, base.megabytes, plan.megabytes))
     return gains
 
 

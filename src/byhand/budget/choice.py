@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -102,16 +101,17 @@ def predicted(measured: Mapping[TrainConfig, Cost]) -> Callable[[TrainConfig], C
     flops = np.array([_flops(config) for config in measured], float)
     seconds = np.array([cost.step for cost in measured.values()])
     fixed, per_flop = _line(flops, seconds)
-    return partial(_cost, measured=measured, fixed=fixed, per_flop=per_flop)
-
-
-def _cost(config: TrainConfig, measured: Mapping[TrainConfig, Cost], fixed: float, per_flop: float) -> Cost:
-    if config in measured:
-        return measured[config]
-    step = fixed + per_flop * _flops(config)
-    tokens = config.eval_windows * config.model.seq_len
+    setup = max(cost.setup for cost in measured.values())
     forward = 1 / 3  # of a step's operations
-    return Cost(step, forward * step * tokens / config.tokens_per_step, max(c.setup for c in measured.values()))
+
+    def cost(config: TrainConfig) -> Cost:
+        if config in measured:
+            return measured[config]
+        step = fixed + per_flop * _flops(config)
+        tokens = config.eval_windows * config.model.seq_len
+        return Cost(step, forward * step * tokens / config.tokens_per_step, setup)
+
+    return cost
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:

@@ -82,7 +82,8 @@ class Choice:
 def choose(request: Request) -> Choice:
     """Return the runtime that a request names, or the first that can do it. ConfigError if none can."""
     if request.runtime != "auto":
-        runtime = _named(request.runtime)
+        if (runtime := _runtimes.get(request.runtime)) is None:
+            raise ConfigError(f"runtime is {request.runtime[:60]!r}. Use one of {', '.join(offered())}.")
         if obstacle := runtime.obstacle(request):
             raise ConfigError(obstacle)
         return Choice(request, runtime)
@@ -101,9 +102,3 @@ def begin(request: Request, make: Callable[[Runtime], Made]) -> tuple[Made, Choi
     If that fails, auto takes the next one and `Choice.why` says so; a runtime that was named raises a ByhandError.
     """
     return choose(request).start(make)
-
-
-def _named(name: str) -> Runtime:
-    if name not in _runtimes:
-        raise ConfigError(f"runtime is {name[:60]!r}. Use one of {', '.join(offered())}.")
-    return _runtimes[name]
