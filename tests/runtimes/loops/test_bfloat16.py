@@ -21,7 +21,7 @@ import numba
 from numba import types
 
 from byhand.config import TrainConfig
-from byhand.runtimes.loops.kernels.loss import head_loss
+from byhand.runtimes.loops.kernels.loss import cross_entropy
 from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
 from byhand.runtimes.loops.run import training
 from byhand.runtimes.loops.run.replay import run_kernel
@@ -127,8 +127,8 @@ def rounding_halves(monkeypatch):
 @pytest.mark.parametrize("rows", [None, 10], ids=["all logits", "some rows' logits"])
 def test_gradients_are_those_of_rounded_halves(settings, rows, stand_in, monkeypatch):
     if rows:
-        monkeypatch.setattr(head_loss, "VOCABULARY", 10)
-        monkeypatch.setattr(head_loss, "ROWS", rows)
+        monkeypatch.setattr(cross_entropy, "VOCABULARY", 10)
+        monkeypatch.setattr(cross_entropy, "CHUNK", rows)
     config = replace(CONFIG, **settings)
     rng = np.random.default_rng(3)
     tokens, targets = (rng.integers(0, 23, (4, 12)) for _ in range(2))

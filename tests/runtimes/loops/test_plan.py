@@ -15,7 +15,7 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.graph.outline import Outline
 from byhand.runtimes.loops.graph.record import record
-from byhand.runtimes.loops.kernels.loss import head_loss
+from byhand.runtimes.loops.kernels.loss import cross_entropy
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime
 from byhand.runtimes.loops.lowering.rules import rules_of, without
 from byhand.runtimes.loops.run.training import LoopsSession
@@ -114,8 +114,8 @@ def rules_without(*names):
 def test_a_step_without_one_fusion_has_the_same_numbers(name, monkeypatch):
     """Its equations go through the kernels that serve each alone, or where there are none through the fallback."""
     if name == "LM head + cross-entropy":
-        monkeypatch.setattr(head_loss, "VOCABULARY", 10)
-        monkeypatch.setattr(head_loss, "ROWS", 4)
+        monkeypatch.setattr(cross_entropy, "VOCABULARY", 10)
+        monkeypatch.setattr(cross_entropy, "CHUNK", 4)
     config = {"activation": "relu"} if "relu" in name else {}
     fast, slow = two_models(norm_affine=True, **config)
     alone = name not in ("attention", "embeddings")
@@ -199,8 +199,8 @@ def test_float64_is_refused_with_a_way_out():
 @pytest.mark.parametrize("rows", [4, 10, 26])
 def test_logits_some_rows_at_a_time(settings, rows, monkeypatch):
     """27 rows in chunks that do not divide them; two micro-batches, since what is added to where differs."""
-    monkeypatch.setattr(head_loss, "VOCABULARY", 10)
-    monkeypatch.setattr(head_loss, "ROWS", rows)
+    monkeypatch.setattr(cross_entropy, "VOCABULARY", 10)
+    monkeypatch.setattr(cross_entropy, "CHUNK", rows)
     fast, slow = two_models(**settings)
     runtime = assert_step_equal(fast, slow, *batch(fast.config, 3, 9), threads=1)
     wide = [

@@ -43,20 +43,20 @@ class Builder:
     trains: bool = False  # the backward pass follows
 
     def __post_init__(self) -> None:
-        self._names = {id(t): name for name, t in self.parameters.items()}
+        self._leaves = {
+            id(t): (Buffer(name, tuple(t.shape), "parameter"), Buffer(name, tuple(t.shape), "gradient"))
+            for name, t in self.parameters.items()
+        }
         self._made: dict[Any, Buffer] = {}
         self._copies: dict[tuple[int, int], Buffer] = {}
         self._cotangents: dict[Any, Buffer] = {}
-        self._written: set[str] = set()
+        self._written: set[Buffer] = set()
         self._room = Buffer("room", (0,), "own" if self.caches else "value")
-        shapes = {name: tuple(t.shape) for name, t in self.parameters.items()}
-        self._parameters = {name: Buffer(name, shape, "parameter") for name, shape in shapes.items()}
-        self._gradients = {name: Buffer(name, shape, "gradient") for name, shape in shapes.items()}
 
     def value(self, tensor: Tensor) -> Buffer:
         """Return the buffer of a tensor: a parameter, an input, a constant, or what a call before has made."""
-        if id(tensor) in self._names:
-            return self._parameters[self._names[id(tensor)]]
+        if id(tensor) in self._leaves:
+            return self._leaves[id(tensor)][0]
         if tensor.node is not None:
             return self.result(tensor.node, tensor.index)
         name = self.graph.input_name(tensor)
@@ -72,7 +72,7 @@ class Builder:
 
     def is_constant(self, tensor: Tensor) -> bool:
         """Return whether the tensor holds the same numbers in every step."""
-        leaf = tensor.node is None and id(tensor) not in self._names and not self.graph.input_name(tensor)
+        leaf = tensor.node is None and id(tensor) not in self._leaves and not self.graph.input_name(tensor)
         return leaf and not isinstance(tensor.data, Outline)
 
     def result(self, node: Node, index: int = 0) -> Buffer:
@@ -84,9 +84,9 @@ class Builder:
         """Return the buffer in which a forward call leaves something for the backward call."""
         return self._buffer((id(node), what), f"{node.name}:{what}", shape)
 
-    def scratch(self, node: Node, what: str, shape: tuple[int, ...]) -> Buffer:
+    def scratch(self, node: Node, what: str, shape: tuple[int, ...], kind: str = "value") -> Buffer:
         """Return a buffer for one call."""
-        return Buffer(f"{node.name}:{what}", shape, "value")
+        return Buffer(f"{node.name}:{what}", shape, kind)
 
     def constant(self, value: float) -> Buffer:
         """Return the buffer that holds this number."""
@@ -106,11 +106,11 @@ class Builder:
 
     def gradient(self, tensor: Tensor) -> tuple[Buffer, Operand]:
         """Return where to put a contribution to the tensor's cotangent, and whether to add to what is there."""
-        if id(tensor) in self._names:
-            name = self._names[id(tensor)]
-            adds: Operand = 1 if name in self._written else ADDS
-            self._written.add(name)
-            return self._gradients[name], adds
+        if id(tensor) in self._leaves:
+            _, buffer = self._leaves[id(tensor)]
+            adds: Operand = 1 if buffer in self._written else ADDS
+            self._written.add(buffer)
+            return buffer, adds
         if key(tensor) in self._cotangents:
             return self._cotangents[key(tensor)], 1
         self._cotangents[key(tensor)] = self.fresh_gradient(tensor)
@@ -122,7 +122,7 @@ class Builder:
 
     def join(self, tensor: Tensor, contribution: Buffer, node: Node) -> None:
         """Make the buffer the tensor's cotangent, or add it to the one that is there; the buffer is used up."""
-        if id(tensor) not in self._names and key(tensor) not in self._cotangents:
+        if id(tensor) not in self._leaves and key(tensor) not in self._cotangents:
             self._cotangents[key(tensor)] = contribution
             return
         target, adds = self.gradient(tensor)

@@ -50,7 +50,7 @@ def _listing(
 ) -> Listing:
     peak = None if ms is None else measured_peak(blas)
     each = lines(calls, ms, peak)
-    return Listing(what, each, summed(each), ms, peak, threads, arena_bytes, blas.name)
+    return Listing(what, each, summed(each, peak), ms, peak, threads, arena_bytes, blas.name)
 
 
 def measured_peak(blas: Blas, sizes: tuple[int, ...] = (128, 512, 1024)) -> float:
@@ -83,7 +83,7 @@ def lines(calls: list[Call], ms: np.ndarray | None = None, peak: float | None = 
     return made
 
 
-def summed(parts: list[Line]) -> list[Line]:
+def summed(parts: list[Line], peak: float | None = None) -> list[Line]:
     """Return one line for each kernel and shapes, the slowest first (in order of appearance without times)."""
     groups: dict[tuple[str, str, str], list[Line]] = {}
     for line in parts:
@@ -94,8 +94,7 @@ def summed(parts: list[Line]) -> list[Line]:
         line = Line(kernel, equation, _span(same), shapes, len(same), sum(x.flops for x in same),
                     sum(x.bytes for x in same))  # fmt: skip
         if same[0].ms is not None:
-            rates = [x.gflops / x.peak_share for x in same if x.gflops and x.peak_share]
-            line = _timed(line, sum(x.ms or 0.0 for x in same), total, rates[0] if rates else None)
+            line = _timed(line, sum(x.ms or 0.0 for x in same), total, peak)
         made.append(line)
     return sorted(made, key=lambda line: -(line.ms or 0.0))
 

@@ -110,8 +110,7 @@ def decode(builder: Builder, group: Group) -> None:
     keys, values = builder.caches[_layer(builder, group)]
     room = keys.width
     seen = room // 2  # the cost is that of the middle of the window
-    scores = builder.scratch(scored, "scores", (room,))
-    scores.kind = "own"
+    scores = builder.scratch(scored, "scores", (room,), "own")
     builder.emit(
         "attend", mix, 4 * rows * heads * width * seen, touched=8 * rows * heads * width * seen,
         qkv=builder.value(split.inputs[0]), keys=keys, values=values, scores=scores, out=builder.result(merge),
@@ -123,8 +122,8 @@ def decode(builder: Builder, group: Group) -> None:
 def fill(builder: Builder, group: Group) -> None:
     """Prefill: attention over the whole prompt as in training, and its keys and values into the cache."""
     keys, values = builder.caches[_layer(builder, group)]
-    scores = builder.scratch(group.nodes[1], "scores", (ROWS, stride_of(group.nodes[3].results[0][0][2])))
-    scores.kind = "own"
+    steps = group.nodes[3].results[0][0][2]
+    scores = builder.scratch(group.nodes[1], "scores", (ROWS, stride_of(steps)), "own")
     emit_attention(builder, group, scores, keys.size + values.size, keys, values, keys.width)
 
 

@@ -2,6 +2,10 @@
 
 (p - onehot) / N takes the place of the logits, so probabilities need no array. Logits are kept only if something else
 reads them; then it takes the place of a copy.
+
+With a large vocabulary the logits (rows, V) of a share would be its largest array by far. So after `linear` CHUNK rows
+of them lie in one array, which is filled, becomes the loss and the cotangent, is used up for the weight, the bias and
+the input, and filled again. Each chunk reads and writes the weight's gradient once, so a chunk must not be small.
 """
 
 # pyright: reportMissingImports=false
@@ -12,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from byhand.runtimes.loops.kernels.products import linear
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import LOSS_SLOT, Buffer
@@ -20,6 +25,8 @@ from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import vector
 
 F = np.float32
+VOCABULARY = 4096  # below, the logits are not what fills the memory
+CHUNK = 256  # rows; even, so that rows of bfloat16 begin on a whole word
 
 
 @kernel
@@ -61,9 +68,10 @@ def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
     return match_kept(node, graph) if logits.node is not None and graph.uses(logits) == 1 else None
 
 
-def _emit(builder: Builder, node: Any, logits: Buffer) -> None:
+def _emit(builder: Builder, node: Any, logits: Buffer, first: int = 0) -> None:
+    """Append the call for as many targets, from `first` on, as there are rows of logits."""
     builder.emit(
-        "cross_entropy", node, logits=logits, targets=builder.value(node.inputs[1]), rows=logits.rows,
+        "cross_entropy", node, logits=logits, targets=builder.value(node.inputs[1]).at(first), rows=logits.rows,
         vocab=logits.width, slot=LOSS_SLOT,
     )  # fmt: skip
 
@@ -94,6 +102,49 @@ def backward_kept(builder: Builder, group: Group) -> None:
     builder.join(node.inputs[0], builder.saved(node, "d_logits", node.inputs[0].shape), node)
 
 
+def match_head(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """linear -> cross_entropy at the root, with a large vocabulary and more than one chunk."""
+    head = graph.only(node.inputs[0], "linear")
+    if not (head and match(node, graph)):
+        return None
+    shape = node.inputs[0].shape
+    pays = shape[-1] >= VOCABULARY and math.prod(shape[:-1]) > CHUNK
+    return (*linear.match(head, graph), node) if pays else None
+
+
+def _chunks(group: Group) -> list[tuple[int, int]]:
+    """Return first row and number of rows of each chunk."""
+    rows = math.prod(group.nodes[-1].inputs[0].shape[:-1])
+    return [(first, min(CHUNK, rows - first)) for first in range(0, rows, CHUNK)]
+
+
+def _loss(builder: Builder, group: Group, first: int, count: int) -> Buffer:
+    """Add the loss of some rows; return the buffer that then holds their logits' cotangent."""
+    head, last = linear.linear_node(group), group.nodes[-1]
+    vocab = last.inputs[0].shape[-1]
+    logits = builder.scratch(head, f"rows {first}", (count, vocab))
+    linear.biased_product(builder, group, logits, first)
+    _emit(builder, last, logits, first)
+    return logits
+
+
+def forward_head(builder: Builder, group: Group) -> None:
+    """The loss alone. In training `backward` emits it too, so that no logits are computed twice."""
+    if not builder.trains:
+        for first, count in _chunks(group):
+            _loss(builder, group, first, count)
+
+
+def backward_head(builder: Builder, group: Group) -> None:
+    """Chunk by chunk: the loss, then bias, weight and input from its cotangent."""
+    x = linear.linear_node(group).inputs[0]
+    into = builder.gradient(x) if x.requires_grad else None
+    for first, count in _chunks(group):
+        d = _loss(builder, group, first, count)
+        linear.bias_back(builder, group, d)
+        linear.product_back(builder, group, d, first, into)
+
+
 register(Rule(
     name="cross-entropy with its derivative", covers=("cross_entropy",), kernel="cross_entropy", stages=("train",),
     match=match, forward=forward, backward=backward, is_loss=True,
@@ -102,4 +153,9 @@ register(Rule(
 register(Rule(
     name="cross_entropy", covers=("cross_entropy",), kernel="cross_entropy", stages=("train",), match=match_kept,
     forward=forward_kept, backward=backward_kept, is_loss=True,
+))  # fmt: skip
+register(Rule(
+    name="LM head + cross-entropy", covers=(("transpose", ""), "linear", "cross_entropy"), kernel="cross_entropy",
+    stages=("train",), match=match_head, forward=forward_head, backward=backward_head, is_loss=True,
+    reason="of a large vocabulary only the logits of some rows exist at a time",
 ))  # fmt: skip
