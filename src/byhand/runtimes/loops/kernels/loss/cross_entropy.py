@@ -3,9 +3,9 @@
 (p - onehot) / N takes the place of the logits, so probabilities need no array. Logits are kept only if something else
 reads them; then it takes the place of a copy.
 
-With a large vocabulary the logits (rows, V) of a share would be its largest array by far. So after `linear` CHUNK rows
-of them lie in one array, which is filled, becomes the loss and the cotangent, is used up for the weight, the bias and
-the input, and filled again. Each chunk reads and writes the weight's gradient once, so a chunk must not be small.
+With a large vocabulary the logits (rows, V) of a share would be its largest array by far. So after `linear` CHUNK
+rows of them lie in one array. The array is filled, becomes the loss and the cotangent, is used up for the weight, the
+bias and the input, and filled again. Each chunk reads and writes the weight's gradient once, so it must not be small.
 """
 
 # pyright: reportMissingImports=false
