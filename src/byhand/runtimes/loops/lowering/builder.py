@@ -175,7 +175,7 @@ class Builder:
         return self._copies.setdefault((id(buffer), version), made)
 
     def gemm(
-        self, node: Node, a: Place, b: Place, c: Place, rows: int, inner: int, ta: bool = False, tb: bool = False,
+        self, node: Node, a: Place, b: Place, c: Place, rows: int, inner: int, *, ta: bool = False, tb: bool = False,
         adds: Operand = 0, start: Place | None = None, bias: Buffer | None = None,
     ) -> None:  # fmt: skip
         """So many rows of C = start + bias + op(A) op(B) (+ C, if `adds`), with sums over the length `inner`.
