@@ -20,13 +20,13 @@ def embed(memory, words, table, positions, tokens, position, out, batch, steps, 
     position  where the position of t = 0 lies; 0 if it is 0
     """
     low, high = columns_of(part, parts, width)
-    p = matrix(memory, positions + (words[position] if position else 0) * width, steps, width)
-    o = matrix(memory, out, batch * steps, width)
+    n = high - low
+    first = positions + (words[position] if position else 0) * width + low
     for i in range(batch * steps):
-        e = vector(memory, table + words[tokens + i] * width, width)
-        t = i % steps
-        for c in range(low, high):
-            o[i, c] = e[c] + p[t, c]
+        e = vector(memory, table + words[tokens + i] * width + low, n)
+        p, o = vector(memory, first + i % steps * width, n), vector(memory, out + i * width + low, n)
+        for c in range(n):
+            o[c] = e[c] + p[c]
 
 
 @kernel

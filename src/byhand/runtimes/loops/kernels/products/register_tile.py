@@ -95,17 +95,19 @@ def _loop(module: Any, vectors: int) -> Any:
     return function
 
 
-@instruction("void", *["int64"] * 16)
-def _tile(builder: Any, vectors: Any, c: Any, row_c: Any, start: Any, row_start: Any, bias: Any, a: Any, row_a: Any,
-          next_a: Any, b: Any, next_b: Any, inner: Any, ahead: Any, next_ahead: Any, keep_a: Any,
-          keep_b: Any) -> None:  # fmt: skip
-    """Call the function of a tile of so many vectors."""
-    arguments = [
-        c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a, keep_b,
-    ]  # fmt: skip
-    for count in (3, 2, 1):
-        with builder.if_then(builder.icmp_signed("==", vectors, number(count))):
-            builder.call(_loop(builder.module, count), arguments)
+def _tile(vectors: int) -> Any:
+    @instruction("void", *["int64"] * 15)
+    def tile(builder: Any, c: Any, row_c: Any, start: Any, row_start: Any, bias: Any, a: Any, row_a: Any, next_a: Any,
+             b: Any, next_b: Any, inner: Any, ahead: Any, next_ahead: Any, keep_a: Any,
+             keep_b: Any) -> None:  # fmt: skip
+        builder.call(_loop(builder.module, vectors), [
+            c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a, keep_b,
+        ])  # fmt: skip
+
+    return tile
+
+
+_one, _two, _three = _tile(1), _tile(2), _tile(3)
 
 
 @compiled
@@ -119,10 +121,17 @@ def register_tile(
     keep_a, keep_b  where to store the numbers read, laid out for the tiles that read them again, or 0; A's rows lie
                     side by side then
     """
-    _tile(
-        vectors, c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a,
-        keep_b,
-    )  # fmt: skip
+    # fmt: off
+    if vectors == 3:
+        _three(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a,
+               keep_b)
+    elif vectors == 2:
+        _two(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a,
+             keep_b)
+    else:
+        _one(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a,
+             keep_b)
+    # fmt: on
 
 
 @compiled
