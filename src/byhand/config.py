@@ -26,6 +26,7 @@ MOST = {  # more than any machine of today can use: refused before anything is b
 }
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}
 Weights = Literal["float32", "bfloat16"]  # of the arrays that generation reads
+Recompute = Literal["nothing", "cheap", "blocks"]  # on the way back, instead of keeping it
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,10 @@ class TrainConfig:
     """numpy: the tape, equation by equation. loops: the same graph compiled. auto: loops where Numba is installed."""
     threads: int = 0
     """Threads of the loops runtime, each with a share of the batch; 0: all cores."""
+    mesh: str = field(default="", metadata={"later": True})
+    """Devices of the xla runtime along each axis, such as data=2,fsdp=2,tensor=2; one device if not given."""
+    recompute: Recompute = field(default="nothing", metadata={"later": True})
+    """What xla computes again on the way back to save memory: nothing, cheap (all but products), whole blocks."""
 
     def __post_init__(self) -> None:
         _check_types(self)

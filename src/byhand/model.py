@@ -23,6 +23,9 @@ from byhand.layers.norm import Norm, norm_of
 from byhand.layers.parameter import Parameter, Tree, flat, named
 
 
+BLOCKS = "blocks"
+
+
 @dataclass(frozen=True)
 class Layers:
     """A model's layers in the order of the forward pass; `norm` stands before the head, or is None."""
@@ -49,10 +52,20 @@ class Layers:
         return {
             **self.tokens.parameters(),
             **self.positions.parameters(),
-            "blocks": {str(i): block.parameters() for i, block in enumerate(self.blocks)},
+            BLOCKS: {str(i): block.parameters() for i, block in enumerate(self.blocks)},
             "ln_f": self.norm.parameters() if self.norm else {},
             "lm_head": self.head.parameters(),
         }
+
+    def begin(self, p: Tree, tokens: Any, start: Any = None) -> Tensor:
+        """Return the stream (B, T, C) that enters the first block; `start` counts the positions in a cache."""
+        return self.positions.apply(p, self.tokens.apply(p, tokens), start)
+
+    def finish(self, p: Tree, x: Tensor) -> Tensor:
+        """Return the logits (B, T, V) of the stream that leaves the last block."""
+        if self.norm:
+            x = self.norm.apply(p["ln_f"], x, "ln_f")
+        return self.head.apply(p["lm_head"], x, p["wte"])
 
 
 def declared(config: ModelConfig) -> dict[str, Parameter]:
@@ -129,17 +142,14 @@ class TinyGPT:
     def logits_of(self, tokens: Any, cache: Cache | None = None) -> Tensor:
         """Return the logits of a checked array; no branch depends on a value, so it can be traced."""
         p, layers = self._tree, self.layers
-        x = layers.tokens.apply(p, tokens)
-        x = layers.positions.apply(p, x, None if cache is None else cache.length)
+        x = layers.begin(p, tokens, None if cache is None else cache.length)
         for i, block in enumerate(layers.blocks):
             extend = None if cache is None else partial(cache.extend, i)
-            with scope(f"blocks.{i}"):
-                x = block.apply(p["blocks"][str(i)], x, extend)
+            with scope(f"{BLOCKS}.{i}"):
+                x = block.apply(p[BLOCKS][str(i)], x, extend)
         if cache is not None:
             cache.advance(tokens.shape[1])
-        if layers.norm:
-            x = layers.norm.apply(p["ln_f"], x, "ln_f")
-        return layers.head.apply(p["lm_head"], x, p["wte"])
+        return layers.finish(p, x)
 
     def _checked(self, tokens: Any, cache: Cache | None = None) -> Any:
         """Return tokens as an array (B, T) of ids; DataError if one is out of range, or T is too long."""

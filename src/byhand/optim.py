@@ -117,7 +117,7 @@ class UpdateSettings(NamedTuple):
     eps: float = 1e-8
     weight_decay: float = 0.01
     decaying: frozenset[str] = frozenset()
-    max_norm: float = 0.0
+    max_norm: Any = 0.0
 
 
 def update(
@@ -171,9 +171,12 @@ def gradient_norm(gradients: Arrays) -> Any:
     return xp.where(xp.all(finite), xp.sqrt(total + lost), xp.asarray(math.inf, dtype=wide))
 
 
-def clip_gradients(gradients: Arrays, norm: Any, max_norm: float) -> Arrays:
-    """Return the gradients scaled by max_norm / norm if the global norm is larger than max_norm (0: never)."""
-    if not max_norm or not gradients:
+def clip_gradients(gradients: Arrays, norm: Any, max_norm: Any) -> Arrays:
+    """Return the gradients scaled by max_norm / norm if the global norm is larger than max_norm (0: never).
+
+    max_norm may be an array; it must be positive then.
+    """
+    if not gradients or (isinstance(max_norm, (int, float)) and not max_norm):
         return gradients
     xp = namespace(norm)
     scale = max_norm / xp.maximum(norm, xp.asarray(max_norm, dtype=norm.dtype))  # 1 for short gradients

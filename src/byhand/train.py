@@ -118,7 +118,7 @@ class Trainer:
 
         def ready(runtime: Runtime) -> TrainingSession:
             session = self.session if runtime is self.choice.runtime else self._session(runtime)
-            session.prepare([(self.config.batch_size, length)], losses)
+            session.prepare([(self.config.batch_size, length)] * self.config.grad_accum, losses)
             return session
 
         self.session, self.choice = self.choice.start(ready)

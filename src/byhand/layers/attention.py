@@ -47,12 +47,12 @@ class SelfAttention:
 
     def parameters(self) -> dict[str, Parameter]:
         """Return the packed projection to queries, keys and values, and the output projection."""
-        c = self.config.d_model
+        width, heads = ("width", self.config.d_model), ("heads", self.config.d_model)
         return {
-            "w_qkv": weight(c, 3 * c),
-            "b_qkv": zeros(3 * c),
-            "w_proj": weight(c, c, std=residual_std(self.config.n_layers)),
-            "b_proj": zeros(c),
+            "w_qkv": weight(width, heads, parts=3),
+            "b_qkv": zeros(heads, parts=3),
+            "w_proj": weight(heads, width, std=residual_std(self.config.n_layers)),
+            "b_proj": zeros(width),
         }
 
     def apply(self, p: Tree, x: Tensor, extend: Extend | None = None) -> Tensor:

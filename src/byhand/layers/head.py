@@ -19,9 +19,9 @@ class LMHead:
 
     def parameters(self) -> dict[str, Parameter]:
         """Return the weight unless it is tied, and the bias if there is one."""
-        width, vocab_size = self.config.d_model, self.config.vocab_size
-        w = {} if self.config.tied_embeddings else {"w": weight(width, vocab_size)}
-        return w | ({"b": zeros(vocab_size)} if self.config.lm_head_bias else {})
+        width, vocab = ("width", self.config.d_model), ("vocab", self.config.vocab_size)
+        w = {} if self.config.tied_embeddings else {"w": weight(width, vocab)}
+        return w | ({"b": zeros(vocab)} if self.config.lm_head_bias else {})
 
     def apply(self, p: Tree, x: Tensor, table: Tensor) -> Tensor:
         """Return logits (B, T, V) for x (B, T, C); `table` is the token embedding (V, C)."""

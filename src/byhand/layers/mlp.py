@@ -18,7 +18,7 @@ class MLP:
 
     def parameters(self) -> dict[str, Parameter]:
         """Return weight and bias of both linear layers."""
-        width, inner = self.config.d_model, self.config.ff_width
+        width, inner = ("width", self.config.d_model), ("hidden", self.config.ff_width)
         return {
             "w_fc": weight(width, inner),
             "b_fc": zeros(inner),

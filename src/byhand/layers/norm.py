@@ -33,7 +33,7 @@ class LayerNorm:
 
     def parameters(self) -> dict[str, Parameter]:
         """Return gain and bias (C,), or nothing."""
-        width = self.config.d_model
+        width = ("width", self.config.d_model)
         return {"gain": ones(width), "bias": zeros(width)} if self.config.norm_affine else {}
 
     def apply(self, p: Tree, x: Tensor, name: str) -> Tensor:

@@ -16,30 +16,47 @@ class Parameter:
 
     mean, std  of the normal distribution that its initial numbers are drawn from
     decays     whether weight decay acts on it, where not everything decays
+    axes       what each axis counts: "vocab", "positions", "width" (of the residual stream), "heads" (columns of the
+               heads, one after the other) or "hidden" (of the MLP); devices can share an array along these
+    parts      so many arrays of one shape are packed side by side along the last axis
     """
 
     shape: tuple[int, ...]
     mean: float = 0.0
     std: float = 0.0
     decays: bool = False
+    axes: tuple[str, ...] = ()
+    parts: int = 1
 
 
 Tree = dict[str, Any]  # by name: what belongs to a parameter, or the tree of a layer inside
 
 
-def weight(*shape: int, std: float = STD) -> Parameter:
+Axis = tuple[str, int]  # what an axis counts, and its length
+
+
+def weight(*axes: Axis, std: float = STD, parts: int = 1) -> Parameter:
     """Return a weight or a table: drawn from N(0, std^2), and it decays."""
-    return Parameter(shape, std=std, decays=True)
+    return Parameter(_shape(axes, parts), std=std, decays=True, axes=_names(axes), parts=parts)
 
 
-def zeros(*shape: int) -> Parameter:
+def zeros(*axes: Axis, parts: int = 1) -> Parameter:
     """Return a bias."""
-    return Parameter(shape)
+    return Parameter(_shape(axes, parts), axes=_names(axes), parts=parts)
 
 
-def ones(*shape: int) -> Parameter:
+def ones(*axes: Axis) -> Parameter:
     """Return a gain."""
-    return Parameter(shape, mean=1.0)
+    return Parameter(_shape(axes, 1), mean=1.0, axes=_names(axes))
+
+
+def _shape(axes: tuple[Axis, ...], parts: int) -> tuple[int, ...]:
+    *outer, last = (length for _, length in axes)
+    return (*outer, parts * last)
+
+
+def _names(axes: tuple[Axis, ...]) -> tuple[str, ...]:
+    return tuple(name for name, _ in axes)
 
 
 def residual_std(n_layers: int) -> float:

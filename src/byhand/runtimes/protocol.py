@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from byhand.config import ModelConfig, TrainConfig, Weights
+from byhand.config import ModelConfig, Recompute, TrainConfig, Weights
 from byhand.runtimes.sampling import Sampling
 
 Batch = tuple[Any, Any]  # tokens and targets, each (B, T)
@@ -32,6 +32,8 @@ class Request:
     cache       generation keeps keys and values
     streams     texts that are generated in parallel
     operations  estimate; auto skips a runtime that takes longer to load than to compute them
+    mesh        devices along each axis, such as data=2,tensor=4; "": one device
+    recompute   what is computed again on the way back instead of kept: nothing, cheap (all but products), blocks
     listed      the calls must be listed and timed one by one, as `byhand plan` does
     """
 
@@ -45,12 +47,22 @@ class Request:
     cache: bool = True
     streams: int = 1
     operations: float = float("inf")
+    mesh: str = ""
+    recompute: Recompute = "nothing"
     listed: bool = False
 
 
 def to_train(config: TrainConfig) -> Request:
     """Return the request of a training run."""
-    return Request("train", config.model, config.runtime, config.dtype, config.threads)
+    return Request(
+        "train",
+        config.model,
+        config.runtime,
+        config.dtype,
+        config.threads,
+        mesh=config.mesh,
+        recompute=config.recompute,
+    )
 
 
 class Outcome(Protocol):
@@ -111,7 +123,7 @@ class TrainingSession(Protocol):
         ...
 
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
-        """Do the one-time work, such as compiling, for micro-batches and losses of these shapes."""
+        """Do the one-time work, such as compiling, for a step of these micro-batches and losses of these shapes."""
         ...
 
     def step(self, batches: Sequence[Batch], max_norm: float) -> Outcome:
@@ -128,7 +140,7 @@ class TrainingSession(Protocol):
         ...
 
     def state(self) -> State:
-        """Return the arrays as they are now."""
+        """Return the arrays as they are now, and leave them in model and optimizer."""
         ...
 
 

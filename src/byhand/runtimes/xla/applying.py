@@ -1,0 +1,165 @@
+"""What applying an equation means while a step is traced: its precision, and attention by name.
+
+With bfloat16, equations with matrix products multiply bfloat16 and add in float32; all others compute in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+
+from byhand.engine import Tensor, scope
+from byhand.engine.equation import Composite, Equation
+from byhand.engine.interpreter import Evaluate, Record
+from byhand.equations.linear import linear
+
+Halves = tuple[Callable[..., Any], Callable[..., Any]]  # forward and vjp
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a trace computes.
+
+    bfloat16   what is multiplied is rounded
+    attention  "equations", or the name of a kernel of `jax.nn.dot_product_attention`: "xla", "cudnn"
+    recompute  what is computed again on the way back: "nothing", what is "cheap" (all but products), or whole "blocks"
+    """
+
+    bfloat16: bool = False
+    attention: str = "equations"
+    recompute: str = "nothing"
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """An equation as it is applied here: the same two halves, perhaps rounded or replaced."""
+
+    name: str
+    forward: Callable[..., Any]
+    vjp: Callable[..., tuple[Any, ...]]
+    multiplies: bool = False
+
+    @classmethod
+    def of(cls, equation: Equation) -> Piece:
+        """Return the equation's own halves."""
+        return cls(equation.name, equation.forward, equation.vjp, equation.products is not None)
+
+
+class Applying(Record):
+    """Records applications whose arrays are traced."""
+
+    _run = Record.apply
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._rounded: dict[tuple[int, Any], tuple[Any, Any]] = {}
+
+    def apply(self, equation: Any, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
+        """Record a piece with the halves that this trace uses."""
+        piece = equation if isinstance(equation, Piece) else Piece.of(equation)
+        if self.settings.bfloat16:
+            piece = self._typed(piece)
+        return self._run(cast(Equation, self.watched(piece)), inputs, static, name)
+
+    def _typed(self, piece: Piece) -> Piece:
+        """Return the piece with its inputs in bfloat16 if it multiplies, else in float32."""
+        kind = jnp.bfloat16 if piece.multiplies else jnp.float32
+
+        def forward(*arrays: Any, **static: Any) -> Any:
+            return piece.forward(*(self.rounded(a, kind) for a in arrays), **static)
+
+        def vjp(saved: Any, d_result: Any, **static: Any) -> tuple[Any, ...]:
+            return piece.vjp(saved, jax.tree.map(lambda d: self.rounded(d, kind), d_result), **static)
+
+        return Piece(piece.name, forward, vjp, piece.multiplies)
+
+    def rounded(self, array: Any, kind: Any) -> Any:
+        """Return a floating-point array in this type: the same one each time, so that it is kept once."""
+        if not jnp.issubdtype(array.dtype, jnp.floating) or array.dtype == kind:
+            return array
+        _, made = self._rounded.setdefault((id(array), kind), (array, array.astype(kind)))
+        return made
+
+    def watched(self, piece: Piece) -> Piece:
+        """Return the piece; a subclass may look at what its forward half gives."""
+        return piece
+
+    def compose(self, composite: Composite, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Tensor:
+        """Apply the composition, or self-attention by name."""
+        if composite.name != "causal_self_attention" or self.settings.attention == "equations":
+            return super().compose(composite, inputs, static, name)
+        with scope(name):
+            return self._attention(*inputs, **static)
+
+    def _attention(
+        self, h: Tensor, w_qkv: Tensor, b_qkv: Tensor, w_proj: Tensor, b_proj: Tensor, **static: Any
+    ) -> Tensor:
+        def applied(piece: Piece, *inputs: Tensor, name: str, **fixed: Any) -> Any:
+            return self.apply(piece, inputs, fixed, name)
+
+        q, k, v = applied(HEADS, h, w_qkv, b_qkv, name="heads", n_heads=static["n_heads"])
+        mixed = applied(attention(self.settings.attention, static["causal"]), q, k, v, name="mixed")
+        merged = applied(MERGED, mixed, name="merged")
+        return applied(Piece.of(linear), merged, w_proj, b_proj, name="out")
+
+
+class Evaluating(Applying):
+    """Computes in the same way and records nothing."""
+
+    _run = Evaluate.apply
+
+
+def _heads(h: Any, w: Any, b: Any, *, n_heads: int) -> Any:
+    """Return queries, keys and values (B, T, H, D): `linear` with each third of the packed weight."""
+    shape = (*h.shape[:-1], n_heads, w.shape[-1] // 3 // n_heads)
+    parts = [linear.forward(h, *third)[0].reshape(shape) for third in _thirds(w, b)]
+    return tuple(parts), (h, w, b)
+
+
+def _heads_back(saved: Any, d_parts: Any, *, n_heads: int) -> Any:
+    h, w, b = saved
+    gradients = [
+        linear.vjp((h, *third), d.reshape((*h.shape[:-1], w.shape[-1] // 3)))
+        for third, d in zip(_thirds(w, b), d_parts, strict=True)
+    ]
+    d_h, d_w, d_b = zip(*gradients, strict=True)
+    return sum(d_h[1:], d_h[0]), jnp.stack(d_w, axis=1).reshape(w.shape), jnp.stack(d_b).reshape(b.shape)
+
+
+def _thirds(w: Any, b: Any) -> list[tuple[Any, Any]]:
+    """Return weight and bias of queries, keys and values; where heads are shared by devices, none is moved."""
+    weights, biases = w.reshape((w.shape[0], 3, -1)), b.reshape((3, -1))
+    return [(weights[:, i], biases[i]) for i in range(3)]
+
+
+HEADS = Piece("heads", _heads, _heads_back, multiplies=True)
+MERGED = Piece(
+    "merged",
+    lambda x: (x.reshape((*x.shape[:2], -1)), (x,)),
+    lambda saved, d: (d.reshape(saved[0].shape),),
+)
+
+
+def attention(kernel: str, causal: bool) -> Piece:
+    """Return scaled dot-product attention (B, T, H, D) as a kernel that JAX names, with that kernel's derivative."""
+    tree: Any = None
+
+    def forward(q: Any, k: Any, v: Any) -> Any:
+        nonlocal tree
+        result, back = jax.vjp(
+            lambda q, k, v: jax.nn.dot_product_attention(q, k, v, is_causal=causal, implementation=cast(Any, kernel)),
+            q,
+            k,
+            v,
+        )
+        leaves, tree = jax.tree.flatten(back)
+        return result, tuple(leaves)
+
+    def vjp(saved: Any, d_result: Any) -> Any:
+        return jax.tree.unflatten(tree, saved)(d_result)
+
+    return Piece("attention", forward, vjp, multiplies=True)

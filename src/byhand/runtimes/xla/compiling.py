@@ -1,0 +1,54 @@
+"""How JAX compiles for byhand: precision, kernels by name, and compiled code kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import platform
+from contextlib import suppress
+from pathlib import Path
+
+import jax
+
+from byhand.files.user_cache import cache_folder
+from byhand.runtimes.protocol import Request
+from byhand.runtimes.xla.applying import Settings
+from byhand.runtimes.xla.mesh import Mesh
+
+CUDNN_WIDEST = 256  # head width; it must be a multiple of 8
+
+
+def settings(request: Request, mesh: Mesh) -> Settings:
+    """Return how a request is traced: on GPUs attention is cuDNN's where it can be."""
+    bfloat16, width = request.dtype == "bfloat16", request.model.head_width
+    fits = bfloat16 and width % 8 == 0 and width <= CUDNN_WIDEST
+    if jax.default_backend() == "gpu" and fits:
+        attention = "cudnn"
+    else:
+        attention = "xla" if mesh.tensor > 1 else "equations"
+    return Settings(bfloat16, attention, request.recompute)
+
+
+def prepare() -> None:
+    """Let float32 be float32 on every device, and keep compiled code, unless JAX was told where."""
+    if jax.config.jax_default_matmul_precision is None:
+        jax.config.update("jax_default_matmul_precision", "highest")
+    if jax.config.jax_compilation_cache_dir or not (folder := cache_folder()):
+        return
+    kept = folder / "xla" / f"jax-{jax.__version__}-{_processor()}"
+    with suppress(OSError):
+        kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+        facts = kept.lstat()
+        if os.name == "nt" or (facts.st_uid == os.geteuid() and not facts.st_mode & 0o022):
+            jax.config.update("jax_compilation_cache_dir", str(kept))
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def _processor() -> str:
+    """Return a digest of the processor's instructions: code compiled for the CPU runs on equal ones only."""
+    said = platform.processor() + platform.machine()
+    with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+        lines = file.read(1 << 16).splitlines()
+        said += next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    return hashlib.sha256(said.encode()).hexdigest()[:8]

@@ -1,0 +1,144 @@
+"""A loss and its gradients as one traced function: embedding, blocks scanned, head in chunks of rows; then backwards.
+
+Arrays go by name, and blocks are stacked, as `layout` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from byhand.engine import Tensor
+from byhand.engine.interpreter import Evaluate, interpreting
+from byhand.equations.cross_entropy import cross_entropy
+from byhand.runtimes.xla.applying import Applying, Evaluating, Settings
+from byhand.runtimes.xla.layout import Layout, Stack
+from byhand.runtimes.xla.remembering import Keeping, Remembering
+
+Arrays = Mapping[str, Any]  # by parameter name
+Pull = Callable[[Any], tuple[Any, dict[str, Any]]]  # cotangent of a result -> of the stream before, and gradients
+LOGITS = 1 << 24  # logits that are computed at once
+
+
+def loss_and_gradients(
+    layout: Layout, parameters: Arrays, batch: tuple[Any, Any], weight: Any, settings: Settings
+) -> tuple[Any, dict[str, Any]]:
+    """Return the mean loss over a batch (B, T), and the gradients of weight * loss by name."""
+    tokens, targets = batch
+    outside = layout.outside(parameters)
+    leaves = _leaves(layout, outside)
+    with interpreting(Applying(settings)):
+        begun = layout.layers.begin(layout.tree(leaves), tokens)
+    x, pulls = layout.spread(begun.data), []
+    for stack in layout.stacks:
+        x, pull = _through(layout, stack, layout.of(stack, parameters), x, settings)
+        pulls.append(pull)
+    loss, d_x, gradients = _finished(layout, outside, x, targets, weight, settings)
+    d_x = d_x.astype(x.dtype)
+    for pull in reversed(pulls):
+        d_x, of_stack = pull(d_x)
+        gradients |= of_stack
+    for name, d in _pulled(layout, begun, leaves, d_x).items():
+        gradients[name] = gradients[name] + d if name in gradients else d
+    return loss, gradients
+
+
+def mean_loss(layout: Layout, parameters: Arrays, batch: tuple[Any, Any], counted: int, settings: Settings) -> Any:
+    """Return the mean loss of the last `counted` targets of each row, without logits of more than a chunk."""
+    tokens, targets = batch
+    outside = layout.outside(parameters)
+
+    def chunk(_: None, part: tuple[Any, Any]) -> tuple[None, Any]:
+        x, y = part
+        return None, cross_entropy(layout.layers.finish(layout.tree(_leaves(layout, outside)), Tensor(x)), y).data
+
+    with interpreting(Evaluating(settings)):
+        x = stream(layout, parameters, tokens)[:, -counted:]
+        _, losses = lax.scan(chunk, None, _chunks(x, targets[:, -counted:], layout.config.vocab_size))
+    return jnp.mean(losses)
+
+
+def stream(layout: Layout, parameters: Arrays, tokens: Any) -> Any:
+    """Return what leaves the last block, (B, T, C), as the interpreter of this context computes it."""
+    x = layout.spread(layout.layers.begin(layout.tree(_leaves(layout, layout.outside(parameters))), tokens).data)
+    for stack in layout.stacks:
+
+        def block(x: Any, arrays: Arrays, stack: Stack = stack) -> tuple[Any, None]:
+            made = stack.block.apply(stack.tree(_leaves(layout, arrays)), Tensor(x))
+            return layout.spread(made.data), None
+
+        x, _ = lax.scan(block, x, layout.of(stack, parameters))
+    return x
+
+
+def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Settings) -> tuple[Any, Pull]:
+    """Return the stream after the blocks of a stack, and the way back through them."""
+    places = []
+
+    def applied(interpreter: Evaluate, leaves: dict[str, Tensor], x: Any) -> tuple[Tensor, Tensor]:
+        entered = Tensor(x, requires_grad=True)
+        with interpreting(interpreter):
+            return entered, stack.block.apply(stack.tree(leaves), entered)
+
+    def forth(x: Any, arrays: Arrays) -> tuple[Any, Any]:
+        leaves = _leaves(layout, arrays)
+        keeping = Keeping(settings, [x, *(t.data for t in leaves.values())])
+        _, made = applied(keeping, leaves, x)
+        places[:] = keeping.places
+        return layout.spread(made.data.astype(x.dtype)), (x, keeping.arrays)
+
+    def back(d: Any, before: tuple[Arrays, tuple[Any, list[Any]]]) -> tuple[Any, dict[str, Any]]:
+        arrays, (x, kept) = before
+        leaves = _leaves(layout, arrays)
+        entered, made = applied(Remembering(settings, places, kept), leaves, x)
+        gradients = _pulled(layout, made, leaves, d)
+        return layout.spread(entered.grad.astype(d.dtype)), gradients
+
+    x, kept = lax.scan(forth, x, arrays)
+    return x, lambda d: lax.scan(back, d, (arrays, kept), reverse=True)
+
+
+def _finished(
+    layout: Layout, outside: Arrays, x: Any, targets: Any, weight: Any, settings: Settings
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Return the mean loss of what leaves the last block, its cotangent for weight * loss, and gradients."""
+    xs, ys = _chunks(x, targets, layout.config.vocab_size)
+
+    def chunk(x: Any, y: Any) -> tuple[Any, Any]:
+        leaves, entered = _leaves(layout, outside), Tensor(x, requires_grad=True)
+        with interpreting(Applying(settings)):
+            loss = cross_entropy(layout.layers.finish(layout.tree(leaves), entered), y)
+        gradients = _pulled(layout, loss, leaves, weight / len(xs))
+        return (loss.data / len(xs), gradients), layout.spread(entered.grad)
+
+    def add(sums: Any, part: tuple[Any, Any]) -> tuple[Any, Any]:
+        made, d = chunk(*part)
+        return jax.tree.map(jnp.add, sums, made), d
+
+    if len(xs) == 1:
+        (loss, gradients), d_x = chunk(xs[0], ys[0])
+        return loss, d_x, gradients
+    zeros = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(chunk, xs[0], ys[0])[0])
+    (loss, gradients), d_x = lax.scan(add, zeros, (xs, ys))
+    return loss, jnp.moveaxis(d_x, 0, 1).reshape(x.shape), gradients
+
+
+def _chunks(x: Any, targets: Any, vocab_size: int) -> tuple[Any, Any]:
+    """Return stream and targets in chunks of positions, (n, B, T / n, ...), whose logits are computed at once."""
+    b, t = targets.shape
+    n = next(n for n in range(1, t + 1) if t % n == 0 and (n == t or b * (t // n) * vocab_size <= LOGITS))
+    return tuple(jnp.moveaxis(a.reshape((b, n, t // n, *a.shape[2:])), 1, 0) for a in (x, targets))
+
+
+def _leaves(layout: Layout, arrays: Arrays) -> dict[str, Tensor]:
+    return {n: Tensor(layout.whole(n, a), requires_grad=True, name=n) for n, a in arrays.items()}
+
+
+def _pulled(layout: Layout, made: Tensor, leaves: Mapping[str, Tensor], d: Any) -> dict[str, Any]:
+    """Walk back from what was made; return the gradients of the leaves that it depends on."""
+    made.backward(d)
+    return {n: layout.held(n, leaf.grad.astype(leaf.dtype)) for n, leaf in leaves.items() if leaf.grad is not None}

@@ -1,0 +1,140 @@
+"""How a model's parameters lie on the devices: blocks of one kind stacked, each array shared as its layer says.
+
+A stack holds the arrays of consecutive equal blocks under the names of the first, with one more axis in front, so
+that one trace of the block serves all of them. Packed parts have an axis of their own, so that devices share each part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+
+from byhand.config import ModelConfig
+from byhand.layers.block import Block
+from byhand.layers.parameter import Parameter, Tree, flat, named
+from byhand.model import BLOCKS, Layers
+from byhand.runtimes.xla.mesh import BATCH, SHARED, Mesh
+
+Arrays = Mapping[str, Any]  # by parameter name
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Consecutive equal blocks: number of the first, how many, and the block itself."""
+
+    first: int
+    count: int
+    block: Block
+
+    def name(self, i: int, local: str) -> str:
+        """Return the name of a parameter of block i."""
+        return f"{BLOCKS}.{i}.{local}"
+
+    def tree(self, arrays: Arrays) -> Tree:
+        """Return the arrays of one block as its `apply` takes them."""
+        return named(self.block.parameters(), lambda local: arrays[self.name(self.first, local)])
+
+
+class Layout:
+    """The arrays of a model on a mesh.
+
+    declared  every array's declaration by name; a stack's are those of its first block
+    """
+
+    def __init__(self, config: ModelConfig, mesh: Mesh) -> None:
+        self.config = config
+        self.mesh = mesh
+        self.layers = Layers.of(config)
+        self.stacks: list[Stack] = []
+        first = 0
+        for block, equal in groupby(self.layers.blocks):
+            self.stacks.append(Stack(first, count := len(list(equal)), block))
+            first += count
+        outside = {name: part for name, part in self.layers.parameters().items() if name != BLOCKS}
+        self._outside: Tree = outside
+        self.declared: dict[str, Parameter] = flat(outside)
+        self._stack_of: dict[str, Stack] = {}
+        for stack in self.stacks:
+            inside = {stack.name(stack.first, n): p for n, p in flat(stack.block.parameters()).items()}
+            self.declared |= inside
+            self._stack_of |= dict.fromkeys(inside, stack)
+
+    def outside(self, arrays: Arrays) -> dict[str, Any]:
+        """Return the arrays that are of no block."""
+        return {name: a for name, a in arrays.items() if name not in self._stack_of}
+
+    def of(self, stack: Stack, arrays: Arrays) -> dict[str, Any]:
+        """Return the arrays of a stack."""
+        return {name: a for name, a in arrays.items() if self._stack_of.get(name) is stack}
+
+    def tree(self, arrays: Arrays) -> Tree:
+        """Return the arrays that are of no block as `Layers.begin` and `finish` take them."""
+        return named(self._outside, arrays.__getitem__)
+
+    def whole(self, name: str, array: Any) -> Any:
+        """Return an array, of one block where it is stacked, in the shape that its layer declares."""
+        return array.reshape(self.declared[name].shape)
+
+    def held(self, name: str, gradient: Any) -> Any:
+        """Return the gradient of a whole array in the shape, and on the devices, that hold the array."""
+        parameter = self.declared[name]
+        return self._on(gradient.reshape(_held_shape(parameter)), self._spec(parameter))
+
+    def spread(self, x: Any) -> Any:
+        """Return an array (B, ...) with its rows shared by the devices that share a batch."""
+        return self._on(x, PartitionSpec(BATCH))
+
+    def _on(self, array: Any, spec: PartitionSpec) -> Any:
+        return array if self.mesh.size == 1 else jax.lax.with_sharding_constraint(array, self.mesh.sharding(spec))
+
+    def sharding(self, name: str) -> NamedSharding:
+        """Return which device holds which part of an array."""
+        spec = self._spec(self.declared[name])
+        return self.mesh.sharding(PartitionSpec(None, *spec) if name in self._stack_of else spec)
+
+    def _spec(self, parameter: Parameter) -> PartitionSpec:
+        """Return the mesh's axis for each axis of an array; one that does not divide it leaves it whole."""
+        axes = parameter.axes or ("",) * len(parameter.shape)
+        lengths = (*parameter.shape[:-1], parameter.shape[-1] // parameter.parts)
+        found = [
+            SHARED[axis] if axis in SHARED and length % self.mesh.axes[SHARED[axis]] == 0 else None
+            for axis, length in zip(axes, lengths, strict=True)
+        ]
+        return PartitionSpec(*found) if parameter.parts == 1 else PartitionSpec(*found[:-1], None, found[-1])
+
+    def placed(self, arrays: Mapping[str, np.ndarray]) -> dict[str, jax.Array]:
+        """Return a model's arrays on the devices, stacked."""
+        found = {}
+        for name, parameter in self.declared.items():
+            stack = self._stack_of.get(name)
+            shape = _held_shape(parameter)
+            whole = np.stack([arrays[n] for n in self._names(stack, name)]) if stack else arrays[name]
+            whole = whole.reshape((stack.count, *shape) if stack else shape)
+            found[name] = self.mesh.put(whole, self.sharding(name))
+        return found
+
+    def fetched(self, arrays: Arrays) -> dict[str, np.ndarray]:
+        """Return the arrays of the devices on the host, one for each parameter of the model."""
+        found: dict[str, np.ndarray] = {}
+        for name, array in arrays.items():
+            stack, whole, shape = self._stack_of.get(name), np.asarray(array), self.declared[name].shape
+            if stack:
+                found |= {n: a.reshape(shape) for n, a in zip(self._names(stack, name), whole, strict=True)}
+            else:
+                found[name] = whole.reshape(shape)
+        return found
+
+    def _names(self, stack: Stack, name: str) -> list[str]:
+        local = name.removeprefix(stack.name(stack.first, ""))
+        return [stack.name(i, local) for i in range(stack.first, stack.first + stack.count)]
+
+
+def _held_shape(parameter: Parameter) -> tuple[int, ...]:
+    *outer, last = parameter.shape
+    return parameter.shape if parameter.parts == 1 else (*outer, parameter.parts, last // parameter.parts)

@@ -1,0 +1,81 @@
+"""A mesh: devices as a grid, and what each of its axes shares among them.
+
+    data    rows of the batch; every device holds all parameters
+    fsdp    rows of the batch, and the width of every parameter, which is gathered when it is used
+    tensor  heads, the MLP's hidden columns and the vocabulary
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh as DeviceGrid
+from jax.sharding import NamedSharding, PartitionSpec
+
+from byhand.errors import ConfigError
+
+AXES = ("data", "fsdp", "tensor")
+BATCH = ("data", "fsdp")  # these share the rows of a batch
+SHARED = {"width": "fsdp", "heads": "tensor", "hidden": "tensor", "vocab": "tensor"}  # what a layer's axis counts
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """So many devices along each axis."""
+
+    data: int = 1
+    fsdp: int = 1
+    tensor: int = 1
+
+    @property
+    def axes(self) -> dict[str, int]:
+        """The number of devices along each axis."""
+        return {name: getattr(self, name) for name in AXES}
+
+    @property
+    def size(self) -> int:
+        """The number of devices."""
+        return self.data * self.fsdp * self.tensor
+
+    @property
+    def rows(self) -> int:
+        """The number of devices, or groups of them, that share a batch."""
+        return self.data * self.fsdp
+
+    @cached_property
+    def grid(self) -> DeviceGrid:
+        """The devices of this machine, or of all hosts, as a grid; ConfigError if there are too few."""
+        devices = jax.devices()
+        if len(devices) < self.size:
+            kind = devices[0].platform
+            raise ConfigError(
+                f"the mesh {self} has {self.size} devices, but {len(devices)} ({kind}) can be used. "
+                f"Use --mesh data={len(devices)}."
+            )
+        return DeviceGrid(np.array(devices[: self.size]).reshape(tuple(self.axes.values())), AXES)
+
+    def sharding(self, spec: PartitionSpec) -> NamedSharding:
+        """Return which device holds which part of an array whose axes go along these of the mesh."""
+        return NamedSharding(self.grid, spec)
+
+    def put(self, array: Any, sharding: NamedSharding) -> jax.Array:
+        """Return a host's array on the devices."""
+        return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={n}" for name, n in self.axes.items() if n > 1) or "data=1"
+
+
+def mesh_of(text: str) -> Mesh:
+    """Return the mesh that a text such as `data=2,tensor=4` describes; ConfigError if it describes none."""
+    sizes: dict[str, int] = {}
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, _, number = part.partition("=")
+        if name not in AXES or name in sizes or not number.isascii() or not number.isdigit() or not 0 < int(number[:7]) <= 65536:
+            raise ConfigError(f"mesh is {text[:60]!r}. Write the devices along each axis, such as data=2,fsdp=4,tensor=1.")
+        sizes[name] = int(number)
+    return Mesh(**sizes)

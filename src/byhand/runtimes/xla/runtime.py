@@ -1,0 +1,84 @@
+"""The XLA runtime's description: what it can do, without importing JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from typing import Any
+
+from byhand.config import ModelConfig
+from byhand.errors import ConfigError
+from byhand.runtimes.protocol import Decoder, Listing, Request, Shape, TrainingSession
+
+NEEDS = "the xla runtime needs jax. Use pip install 'byhand[xla]', or --runtime auto."
+
+
+class XlaRuntime:
+    """The equations, traced by JAX and compiled by XLA."""
+
+    name = "xla"
+
+    def obstacle(self, request: Request) -> str:
+        """Return why it cannot do this; "" if it can."""
+        if find_spec("jax") is None:
+            return NEEDS
+        if request.dtype == "float64" or request.blas != "auto" or request.threads:
+            what = next(
+                what
+                for what, said in (
+                    (f"--dtype {request.dtype}", request.dtype == "float64"),
+                    (f"--blas {request.blas}", request.blas != "auto"),
+                    (f"--threads {request.threads}", request.threads),
+                )
+                if said
+            )
+            return f"the xla runtime does not take {what}. Leave it out, or use --runtime loops."
+        if request.listed:
+            return "the xla runtime has no plan to list: XLA makes its own."
+        if request.use == "generate" and not (request.model.causal and request.cache):
+            return "the xla runtime generates with causal models and a KV cache. Use --runtime numpy."
+        return ""
+
+    def suits(self) -> bool:
+        """Return whether there is an accelerator; JAX is imported only where one of its plug-ins is installed."""
+        return bool(_plugins()) and _platform() != "cpu"
+
+    def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:
+        """Return a session on the devices of the request's mesh."""
+        from byhand.runtimes.xla.session import XlaSession
+
+        return XlaSession(model, optimizer, request)
+
+    def decoder(self, model: Any, request: Request) -> Decoder:
+        """Return a decoder."""
+        from byhand.runtimes.xla.decoder import XlaDecoder
+
+        return XlaDecoder(model, request)
+
+    def listing(self, of: str, model: Any, optimizer: Any, request: Request, shape: Shape, steps: int) -> Listing:
+        """Raise ConfigError: there is no plan."""
+        raise ConfigError("the xla runtime has no plan to list: XLA makes its own.")
+
+    def kept(self, config: ModelConfig) -> int:
+        """Return the numbers that a step keeps where blocks are computed again: a stream for each, and a chunk."""
+        return config.d_model * (config.n_layers + 2)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return JAX's devices, if it is installed."""
+        if find_spec("jax") is None:
+            return {}
+        import jax
+
+        return {"xla devices": [f"{d.device_kind} {d.id}" for d in jax.local_devices()]}
+
+
+def _plugins() -> list[str]:
+    """Return the installed plug-ins of JAX, each for a kind of accelerator."""
+    return [point.name for point in entry_points(group="jax_plugins")]
+
+
+def _platform() -> str:
+    import jax
+
+    return jax.default_backend()

@@ -1,0 +1,235 @@
+"""Training by XLA: one compiled, donated step; losses; the state by name."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import PartitionSpec
+
+from byhand.errors import ConfigError, DataError
+from byhand.host import token_array
+from byhand.optim import UpdateSettings, update
+from byhand.runtimes.protocol import Batch, Request, Shape, State, state_of
+from byhand.runtimes.xla import compiling
+from byhand.runtimes.xla.gradients import loss_and_gradients, mean_loss
+from byhand.runtimes.xla.layout import Layout
+from byhand.runtimes.xla.mesh import BATCH, mesh_of
+
+log = logging.getLogger(__name__)
+Arrays = Mapping[str, Any]  # by parameter name
+Held = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]  # parameters, m and v, on the devices
+
+
+class XlaOutcome:
+    """The numbers of a step; reading one waits for the device."""
+
+    def __init__(self, loss: Any, norm: Any, refused: Callable[[], None]) -> None:
+        self._numbers = loss, norm
+        self._refused: Callable[[], None] | None = refused
+
+    def settle(self) -> tuple[float, float]:
+        """Wait for the step; if it made no update, say so to the session, once."""
+        loss, norm = (float(number) for number in self._numbers)
+        refused, self._refused = self._refused, None
+        if refused and not (math.isfinite(loss) and math.isfinite(norm)):
+            refused()
+        return loss, norm
+
+    @property
+    def loss(self) -> float:
+        """The mean loss in nats, before the update."""
+        return self.settle()[0]
+
+    @property
+    def norm(self) -> float:
+        """The gradient's global norm before clipping."""
+        return self.settle()[1]
+
+
+class XlaSession:
+    """Steps and losses on the devices of a mesh; see `TrainingSession`.
+
+    Parameters and moments stay on the devices; `state` leaves them in model and optimizer.
+    """
+
+    def __init__(self, model: Any, optimizer: Any, request: Request) -> None:
+        compiling.prepare()
+        self.model = model
+        self.optimizer = optimizer
+        self.mesh = mesh_of(request.mesh)
+        self.settings = compiling.settings(request, self.mesh)
+        self.layout = Layout(model.config, self.mesh)
+        self._held: Held = ({}, {}, {})
+        self._left = State({}, {}, {})  # the host's arrays that the devices' were made from, or became
+        self._ahead: XlaOutcome | None = None  # of the last step, since the host's arrays are those before
+        self._made: dict[tuple[Any, ...], Callable[..., Any]] = {}
+
+    @property
+    def description(self) -> str:
+        """A short text on how it computes."""
+        kind = self.mesh.grid.devices.flat[0].device_kind
+        return f"compiled by XLA for {self.mesh.size} × {kind}, {self.mesh}"
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the runtime's name, its mesh and kind of device, and what compiled it."""
+        kind = self.mesh.grid.devices.flat[0].device_kind
+        return {"runtime": "xla", "mesh": str(self.mesh), "device": kind, "jax": jax.__version__}
+
+    def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
+        """Compile losses, and the step of these micro-batches."""
+        self._take_over()
+        if steps:
+            self._step(tuple(steps))
+        for b, t in losses:
+            self._loss((b, t), t)
+
+    def step(self, batches: Sequence[Batch], max_norm: float) -> XlaOutcome:
+        """Make one update; see `TrainingSession`."""
+        optimizer = self.optimizer
+        if optimizer is None:
+            raise ConfigError("this session was made without an optimizer, so it cannot make a step.")
+        checked = [self._checked(*batch) for batch in batches]
+        if not checked:
+            raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
+        self._settle()
+        self._take_over()
+        step = self._step(tuple(tokens.shape for tokens, _ in checked))
+        numbers = np.float32(optimizer.lr), np.float32(max_norm), np.int32(optimizer.t + 1)
+        placed = [tuple(map(self._placed, batch)) for batch in checked], tuple(map(self._placed, numbers))
+        self._held, loss, norm = step(self._held, *placed)
+        self._ahead = XlaOutcome(loss, norm, self._refused)
+        optimizer.t += 1
+        return self._ahead
+
+    def loss(self, tokens: Any, targets: Any, counted: int | None = None) -> float:
+        """Return the mean loss of a batch, or of the last `counted` targets of its rows."""
+        tokens, targets = self._checked(tokens, targets)
+        self._settle()
+        self._take_over()
+        b, t = tokens.shape
+        return float(self._loss((b, t), counted or t)(self._held[0], (self._placed(tokens), self._placed(targets))))
+
+    def state(self) -> State:
+        """Bring the arrays of model and optimizer up to date, but for those that were replaced; return them."""
+        self._settle()
+        if self._ahead is not None:
+            self._ahead = None
+            host, made = self._of_host(), State(*map(self.layout.fetched, self._held))
+            after = [
+                {name: now[name] if now.get(name) is not old.get(name) else array for name, array in new.items()}
+                for now, old, new in zip(host, self._left, made, strict=True)
+            ]
+            for name, tensor in self.model.parameters().items():
+                tensor.data = after[0][name]
+            self.optimizer.m, self.optimizer.v = after[1:]
+            self._left = made
+        return state_of(self.model, self.optimizer)
+
+    def _settle(self) -> None:
+        if self._ahead is not None:
+            self._ahead.settle()
+
+    def _refused(self) -> None:
+        """Take back the count of a step whose loss or norm was not finite."""
+        self.optimizer.t -= 1
+
+    def _of_host(self) -> State:
+        arrays = {name: tensor.data for name, tensor in self.model.parameters().items()}
+        moments = (self.optimizer.m, self.optimizer.v) if self.optimizer else ({}, {})
+        return State(arrays, *map(dict, moments))
+
+    def _take_over(self) -> None:
+        """Place arrays that were replaced in model or optimizer on the devices."""
+        host = self._of_host()
+        same = [len(a) == len(b) and all(a[n] is b.get(n) for n in a) for a, b in zip(host, self._left, strict=True)]
+        if all(same) and self._held[0]:
+            return
+        self.state()
+        host = self._of_host()
+        arrays = host.parameters
+        moments = (
+            {name: part.get(name, np.zeros_like(array)) for name, array in arrays.items()} for part in (host.m, host.v)
+        )
+        self._held = self.layout.placed(arrays), *(self.layout.placed(m) if self.optimizer else {} for m in moments)
+        self._left = host
+
+    def _checked(self, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
+        vocab = self.model.config.vocab_size
+        tokens, targets = token_array(tokens, vocab), token_array(targets, vocab, "targets")
+        if tokens.shape[1] > self.model.config.seq_len:
+            raise DataError(f"{tokens.shape[1]} tokens, but the model's seq_len is {self.model.config.seq_len}.")
+        return tokens.astype(np.int32), targets.astype(np.int32)
+
+    def _placed(self, array: Any) -> Any:
+        """Return a batch, its rows shared if their number allows it, or a scalar on every device."""
+        if self.mesh.size == 1:
+            return array
+        shared = np.ndim(array) and array.shape[0] % self.mesh.rows == 0
+        return self.mesh.put(array, self.mesh.sharding(PartitionSpec(BATCH) if shared else PartitionSpec()))
+
+    def _step(self, shapes: tuple[Shape, ...]) -> Callable[..., Any]:
+        """Return the compiled step of micro-batches of these shapes."""
+        example = [(self._placed(np.zeros(shape, np.int32)),) * 2 for shape in shapes]
+        numbers = tuple(map(self._placed, (np.float32(0), np.float32(0), np.int32(1))))
+        return self._compiled(("step", *shapes), self._traced_step(shapes), (self._held, example, numbers), (0,))
+
+    def _loss(self, shape: Shape, counted: int) -> Callable[..., Any]:
+        """Return the compiled loss of a batch of this shape."""
+
+        def traced(parameters: Arrays, batch: Batch) -> Any:
+            return mean_loss(self.layout, parameters, batch, counted, self.settings)
+
+        example = (self._placed(np.zeros(shape, np.int32)),) * 2
+        return self._compiled(("loss", shape, counted), traced, (self._held[0], example))
+
+    def _compiled(
+        self, key: tuple[Any, ...], traced: Callable[..., Any], example: tuple[Any, ...], donated: tuple[int, ...] = ()
+    ) -> Callable[..., Any]:
+        if key not in self._made:
+            log.info("compiling for %s", self.mesh)
+            self._made[key] = jax.jit(traced, donate_argnums=donated).lower(*example).compile()
+        return self._made[key]
+
+    def _traced_step(self, shapes: tuple[Shape, ...]) -> Callable[..., Any]:
+        """Return the step as a function of what the devices hold, the micro-batches, and (lr, max_norm, t)."""
+        optimizer, layout = self.optimizer, self.layout
+        decaying = frozenset(n for n, p in layout.declared.items() if optimizer.decay == "all" or p.decays)
+        fixed = UpdateSettings(optimizer.betas, optimizer.eps, optimizer.weight_decay, decaying)
+        total = sum(b * t for b, t in shapes)
+
+        def of_batch(parameters: Arrays, batch: Batch, shape: Shape) -> Any:
+            weight = shape[0] * shape[1] / total
+            loss, gradients = loss_and_gradients(layout, parameters, batch, weight, self.settings)
+            return weight * loss, gradients
+
+        def step(held: Held, batches: list[Batch], numbers: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+            (parameters, m, v), (lr, max_norm, t) = held, numbers
+            made = of_batch(parameters, batches[0], shapes[0])
+            if len(shapes) > 1 and len(set(shapes)) == 1:
+                rest = jax.tree.map(lambda *parts: jnp.stack(parts), *batches[1:])
+                made, _ = lax.scan(lambda sums, b: (_sum(sums, of_batch(parameters, b, shapes[0])), None), made, rest)
+            else:
+                for batch, shape in zip(batches[1:], shapes[1:], strict=True):
+                    made = _sum(made, of_batch(parameters, batch, shape))
+            loss, gradients = made
+            limit = jnp.where(max_norm > 0, max_norm, jnp.finfo(jnp.float32).max)
+            updated, norm = update(parameters, gradients, (m, v), t, lr, fixed._replace(max_norm=limit))
+            sound = jnp.isfinite(loss) & jnp.isfinite(norm)
+            after = tuple(
+                {name: jnp.where(sound, updated[name][i], old) for name, old in part.items()}
+                for i, part in enumerate(held)
+            )
+            return after, loss, norm
+
+        return step
+
+
+def _sum(a: Any, b: Any) -> Any:
+    return jax.tree.map(jnp.add, a, b)
