@@ -179,7 +179,7 @@ class TrainConfig:
     dtype: Dtype = "float32"
     """Type of every weight, activation, gradient and moment; bfloat16: float32, but what is multiplied is rounded."""
     runtime: str = "auto"
-    """numpy: the tape, equation by equation. loops: the same graph compiled. auto: loops where Numba is installed."""
+    """numpy: equation by equation. loops: the graph compiled for the CPU. xla: compiled by JAX. auto: the fastest."""
     threads: int = 0
     """Threads of the loops runtime, each with a share of the batch; 0: all cores."""
     mesh: str = field(default="", metadata={"later": True})

@@ -22,7 +22,6 @@ from byhand.layers.head import LMHead
 from byhand.layers.norm import Norm, norm_of
 from byhand.layers.parameter import Parameter, Tree, flat, named
 
-
 BLOCKS = "blocks"
 
 

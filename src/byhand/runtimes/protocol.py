@@ -18,6 +18,7 @@ from byhand.runtimes.sampling import Sampling
 
 Batch = tuple[Any, Any]  # tokens and targets, each (B, T)
 Shape = tuple[int, int]  # (B, T)
+ONE_PROCESSOR = "--mesh and --recompute are for the xla runtime. Leave them out, or use --runtime xla."
 
 
 @dataclass(frozen=True)
@@ -213,6 +214,10 @@ class Runtime(Protocol):
 
     def obstacle(self, request: Request) -> str:
         """Return in one line why it cannot do this, and what to do; "" if it can, as far as is known."""
+        ...
+
+    def suits(self, request: Request) -> bool:
+        """Return whether `auto` should think of it on this machine."""
         ...
 
     def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:

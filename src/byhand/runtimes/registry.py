@@ -11,6 +11,7 @@ from byhand.errors import ByhandError, ConfigError, is_interrupt
 from byhand.runtimes.loops.runtime import LoopsRuntime
 from byhand.runtimes.protocol import Request, Runtime
 from byhand.runtimes.tape.runtime import TapeRuntime
+from byhand.runtimes.xla.runtime import XlaRuntime
 
 log = logging.getLogger(__name__)
 Made = TypeVar("Made")
@@ -26,6 +27,7 @@ def register(runtime: Runtime) -> None:
 
 register(TapeRuntime())
 register(LoopsRuntime())
+register(XlaRuntime())
 
 
 def runtimes() -> list[Runtime]:
@@ -71,7 +73,7 @@ class Choice:
         tried = (*self.tried, name)
         if self.request.runtime == "auto":
             log.debug("the %s runtime failed", name, exc_info=error)
-            for runtime in _runtimes.values():
+            for runtime in _suitable(self.request):
                 if runtime.name not in tried and not runtime.obstacle(self.request):
                     return replace(self, runtime=runtime, why=self.why or line, tried=tried)
         if known or isinstance(error, MemoryError) or name == last:
@@ -88,7 +90,7 @@ def choose(request: Request) -> Choice:
             raise ConfigError(obstacle)
         return Choice(request, runtime)
     why = ""
-    for runtime in _runtimes.values():
+    for runtime in _suitable(request):
         obstacle = runtime.obstacle(request)
         if not obstacle:
             return Choice(request, runtime, why)
@@ -102,3 +104,7 @@ def begin(request: Request, make: Callable[[Runtime], Made]) -> tuple[Made, Choi
     If that fails, auto takes the next one and `Choice.why` says so; a runtime that was named raises a ByhandError.
     """
     return choose(request).start(make)
+
+
+def _suitable(request: Request) -> list[Runtime]:
+    return [runtime for runtime in _runtimes.values() if runtime.suits(request)]

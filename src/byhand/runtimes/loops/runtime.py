@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
 from byhand.runtimes import loops
-from byhand.runtimes.protocol import Decoder, Listing, Request, Shape
+from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Listing, Request, Shape
 
 if TYPE_CHECKING:
     from byhand.runtimes.loops.machine.blas import Blas
@@ -34,6 +34,8 @@ class LoopsRuntime:
             if request.listed:
                 return f"a plan needs {needs}. Use pip install 'byhand[fast]'."
             return f"the loops runtime needs {needs}. Use pip install 'byhand[fast]', or --runtime numpy."
+        if request.mesh or request.recompute != "nothing":
+            return ONE_PROCESSOR
         if request.use == "generate":
             if not request.model.causal or request.dtype != "float32":
                 return "the loops runtime generates with causal float32 models. Use --runtime numpy."
@@ -47,6 +49,10 @@ class LoopsRuntime:
         if request.runtime == "auto" and request.operations < LEAST_OPERATIONS:
             return "loading the loops runtime takes longer than computing this. Ask for it by name to load it."
         return ""
+
+    def suits(self, request: Request) -> bool:
+        """Return True: it computes on any machine."""
+        return True
 
     def session(self, model: Any, optimizer: Any, request: Request) -> LoopsSession:
         """Return a session by plan."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
-from byhand.runtimes.protocol import Decoder, Listing, Request, Shape, TrainingSession
+from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Listing, Request, Shape, TrainingSession
 
 
 class TapeRuntime:
@@ -18,6 +18,8 @@ class TapeRuntime:
 
     def obstacle(self, request: Request) -> str:
         """Return why it cannot do this; "" if it can."""
+        if request.mesh or request.recompute != "nothing":
+            return ONE_PROCESSOR
         if request.dtype == "bfloat16":
             return "the numpy runtime has no bfloat16. Use pip install 'byhand[fast,mkl]', or --dtype float32."
         if request.blas != "auto":
@@ -25,6 +27,10 @@ class TapeRuntime:
         if request.listed:
             return "the numpy runtime has no plan to list: it computes one equation after the other."
         return ""
+
+    def suits(self, request: Request) -> bool:
+        """Return True: it computes on any machine."""
+        return True
 
     def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:
         """Return a session of the tape."""

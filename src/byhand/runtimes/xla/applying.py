@@ -26,7 +26,7 @@ class Settings:
 
     bfloat16   what is multiplied is rounded
     attention  "equations", or the name of a kernel of `jax.nn.dot_product_attention`: "xla", "cudnn"
-    recompute  what is computed again on the way back: "nothing", what is "cheap" (all but products), or whole "blocks"
+    recompute  what is computed again on the way back: "nothing", "cheap" (all but products), whole "blocks"
     """
 
     bfloat16: bool = False

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import platform
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -23,26 +23,24 @@ def settings(request: Request, mesh: Mesh) -> Settings:
     """Return how a request is traced: on GPUs attention is cuDNN's where it can be."""
     bfloat16, width = request.dtype == "bfloat16", request.model.head_width
     fits = bfloat16 and width % 8 == 0 and width <= CUDNN_WIDEST
-    if jax.default_backend() == "gpu" and fits:
-        attention = "cudnn"
-    else:
-        attention = "xla" if mesh.tensor > 1 else "equations"
-    return Settings(bfloat16, attention, request.recompute)
+    attention = "xla" if mesh.tensor > 1 else "equations"
+    return Settings(bfloat16, "cudnn" if jax.default_backend() == "gpu" and fits else attention, request.recompute)
 
 
 def prepare() -> None:
     """Let float32 be float32 on every device, and keep compiled code, unless JAX was told where."""
-    if jax.config.jax_default_matmul_precision is None:
-        jax.config.update("jax_default_matmul_precision", "highest")
-    if jax.config.jax_compilation_cache_dir or not (folder := cache_folder()):
+    settings: Any = jax.config
+    if settings.jax_default_matmul_precision is None:
+        settings.update("jax_default_matmul_precision", "highest")
+    if settings.jax_compilation_cache_dir or not (folder := cache_folder()):
         return
     kept = folder / "xla" / f"jax-{jax.__version__}-{_processor()}"
     with suppress(OSError):
         kept.mkdir(mode=0o700, parents=True, exist_ok=True)
         facts = kept.lstat()
         if os.name == "nt" or (facts.st_uid == os.geteuid() and not facts.st_mode & 0o022):
-            jax.config.update("jax_compilation_cache_dir", str(kept))
-            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+            settings.update("jax_compilation_cache_dir", str(kept))
+            settings.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
 def _processor() -> str:

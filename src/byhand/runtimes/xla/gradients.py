@@ -30,7 +30,7 @@ def loss_and_gradients(
     """Return the mean loss over a batch (B, T), and the gradients of weight * loss by name."""
     tokens, targets = batch
     outside = layout.outside(parameters)
-    leaves = _leaves(layout, outside)
+    leaves = tensors(layout, outside)
     with interpreting(Applying(settings)):
         begun = layout.layers.begin(layout.tree(leaves), tokens)
     x, pulls = layout.spread(begun.data), []
@@ -54,7 +54,7 @@ def mean_loss(layout: Layout, parameters: Arrays, batch: tuple[Any, Any], counte
 
     def chunk(_: None, part: tuple[Any, Any]) -> tuple[None, Any]:
         x, y = part
-        return None, cross_entropy(layout.layers.finish(layout.tree(_leaves(layout, outside)), Tensor(x)), y).data
+        return None, cross_entropy(layout.layers.finish(layout.tree(tensors(layout, outside)), Tensor(x)), y).data
 
     with interpreting(Evaluating(settings)):
         x = stream(layout, parameters, tokens)[:, -counted:]
@@ -64,11 +64,11 @@ def mean_loss(layout: Layout, parameters: Arrays, batch: tuple[Any, Any], counte
 
 def stream(layout: Layout, parameters: Arrays, tokens: Any) -> Any:
     """Return what leaves the last block, (B, T, C), as the interpreter of this context computes it."""
-    x = layout.spread(layout.layers.begin(layout.tree(_leaves(layout, layout.outside(parameters))), tokens).data)
+    x = layout.spread(layout.layers.begin(layout.tree(tensors(layout, layout.outside(parameters))), tokens).data)
     for stack in layout.stacks:
 
         def block(x: Any, arrays: Arrays, stack: Stack = stack) -> tuple[Any, None]:
-            made = stack.block.apply(stack.tree(_leaves(layout, arrays)), Tensor(x))
+            made = stack.block.apply(stack.tree(tensors(layout, arrays)), Tensor(x))
             return layout.spread(made.data), None
 
         x, _ = lax.scan(block, x, layout.of(stack, parameters))
@@ -85,7 +85,7 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Set
             return entered, stack.block.apply(stack.tree(leaves), entered)
 
     def forth(x: Any, arrays: Arrays) -> tuple[Any, Any]:
-        leaves = _leaves(layout, arrays)
+        leaves = tensors(layout, arrays)
         keeping = Keeping(settings, [x, *(t.data for t in leaves.values())])
         _, made = applied(keeping, leaves, x)
         places[:] = keeping.places
@@ -93,10 +93,10 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Set
 
     def back(d: Any, before: tuple[Arrays, tuple[Any, list[Any]]]) -> tuple[Any, dict[str, Any]]:
         arrays, (x, kept) = before
-        leaves = _leaves(layout, arrays)
+        leaves = tensors(layout, arrays)
         entered, made = applied(Remembering(settings, places, kept), leaves, x)
         gradients = _pulled(layout, made, leaves, d)
-        return layout.spread(entered.grad.astype(d.dtype)), gradients
+        return layout.spread(jnp.asarray(entered.grad, d.dtype)), gradients
 
     x, kept = lax.scan(forth, x, arrays)
     return x, lambda d: lax.scan(back, d, (arrays, kept), reverse=True)
@@ -109,7 +109,7 @@ def _finished(
     xs, ys = _chunks(x, targets, layout.config.vocab_size)
 
     def chunk(x: Any, y: Any) -> tuple[Any, Any]:
-        leaves, entered = _leaves(layout, outside), Tensor(x, requires_grad=True)
+        leaves, entered = tensors(layout, outside), Tensor(x, requires_grad=True)
         with interpreting(Applying(settings)):
             loss = cross_entropy(layout.layers.finish(layout.tree(leaves), entered), y)
         gradients = _pulled(layout, loss, leaves, weight / len(xs))
@@ -131,10 +131,12 @@ def _chunks(x: Any, targets: Any, vocab_size: int) -> tuple[Any, Any]:
     """Return stream and targets in chunks of positions, (n, B, T / n, ...), whose logits are computed at once."""
     b, t = targets.shape
     n = next(n for n in range(1, t + 1) if t % n == 0 and (n == t or b * (t // n) * vocab_size <= LOGITS))
-    return tuple(jnp.moveaxis(a.reshape((b, n, t // n, *a.shape[2:])), 1, 0) for a in (x, targets))
+    xs, ys = (jnp.moveaxis(a.reshape((b, n, t // n, *a.shape[2:])), 1, 0) for a in (x, targets))
+    return xs, ys
 
 
-def _leaves(layout: Layout, arrays: Arrays) -> dict[str, Tensor]:
+def tensors(layout: Layout, arrays: Arrays) -> dict[str, Tensor]:
+    """Return the arrays as tensors that require gradients, each as its layer uses it."""
     return {n: Tensor(layout.whole(n, a), requires_grad=True, name=n) for n, a in arrays.items()}
 
 

@@ -1,7 +1,7 @@
 """How a model's parameters lie on the devices: blocks of one kind stacked, each array shared as its layer says.
 
-A stack holds the arrays of consecutive equal blocks under the names of the first, with one more axis in front, so
-that one trace of the block serves all of them. Packed parts have an axis of their own, so that devices share each part.
+A stack holds the arrays of consecutive equal blocks under the names of the first, with one more axis in front: one
+trace of the block serves all of them. Packed parts have an axis of their own, so that devices share each of them.
 """
 
 from __future__ import annotations
@@ -78,8 +78,10 @@ class Layout:
         return named(self._outside, arrays.__getitem__)
 
     def whole(self, name: str, array: Any) -> Any:
-        """Return an array, of one block where it is stacked, in the shape that its layer declares."""
-        return array.reshape(self.declared[name].shape)
+        """Return an array, of one block where it is stacked, as its layer uses it: gathered, and in its own shape."""
+        parameter = self.declared[name]
+        spec = PartitionSpec(*(None if axis == "fsdp" else axis for axis in self._spec(parameter)))
+        return self._on(array, spec).reshape(parameter.shape)
 
     def held(self, name: str, gradient: Any) -> Any:
         """Return the gradient of a whole array in the shape, and on the devices, that hold the array."""

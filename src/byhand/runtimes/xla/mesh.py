@@ -1,22 +1,23 @@
 """A mesh: devices as a grid, and what each of its axes shares among them.
 
-    data    rows of the batch; every device holds all parameters
-    fsdp    rows of the batch, and the width of every parameter, which is gathered when it is used
-    tensor  heads, the MLP's hidden columns and the vocabulary
+data    rows of the batch; every device holds all parameters
+fsdp    rows of the batch, and the width of every parameter, which is gathered when it is used
+tensor  heads, the MLP's hidden columns and the vocabulary
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
-from jax.sharding import Mesh as DeviceGrid
-from jax.sharding import NamedSharding, PartitionSpec
 
 from byhand.errors import ConfigError
+
+if TYPE_CHECKING:
+    import jax
+    from jax.sharding import NamedSharding, PartitionSpec
 
 AXES = ("data", "fsdp", "tensor")
 BATCH = ("data", "fsdp")  # these share the rows of a batch
@@ -47,8 +48,10 @@ class Mesh:
         return self.data * self.fsdp
 
     @cached_property
-    def grid(self) -> DeviceGrid:
+    def grid(self) -> jax.sharding.Mesh:
         """The devices of this machine, or of all hosts, as a grid; ConfigError if there are too few."""
+        import jax
+
         devices = jax.devices()
         if len(devices) < self.size:
             kind = devices[0].platform
@@ -56,14 +59,18 @@ class Mesh:
                 f"the mesh {self} has {self.size} devices, but {len(devices)} ({kind}) can be used. "
                 f"Use --mesh data={len(devices)}."
             )
-        return DeviceGrid(np.array(devices[: self.size]).reshape(tuple(self.axes.values())), AXES)
+        return jax.sharding.Mesh(np.array(devices[: self.size]).reshape(tuple(self.axes.values())), AXES)
 
     def sharding(self, spec: PartitionSpec) -> NamedSharding:
         """Return which device holds which part of an array whose axes go along these of the mesh."""
+        from jax.sharding import NamedSharding
+
         return NamedSharding(self.grid, spec)
 
     def put(self, array: Any, sharding: NamedSharding) -> jax.Array:
         """Return a host's array on the devices."""
+        import jax
+
         return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
 
     def __str__(self) -> str:
@@ -75,7 +82,8 @@ def mesh_of(text: str) -> Mesh:
     sizes: dict[str, int] = {}
     for part in filter(None, (p.strip() for p in text.split(","))):
         name, _, number = part.partition("=")
-        if name not in AXES or name in sizes or not number.isascii() or not number.isdigit() or not 0 < int(number[:7]) <= 65536:
-            raise ConfigError(f"mesh is {text[:60]!r}. Write the devices along each axis, such as data=2,fsdp=4,tensor=1.")
+        known = name in AXES and name not in sizes and number.isascii() and number.isdigit() and len(number) < 6
+        if not known or not int(number):
+            raise ConfigError(f"mesh is {text[:60]!r}. Write the devices along each axis, such as data=2,fsdp=4.")
         sizes[name] = int(number)
     return Mesh(**sizes)

@@ -10,6 +10,7 @@ from typing import Any
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
 from byhand.runtimes.protocol import Decoder, Listing, Request, Shape, TrainingSession
+from byhand.runtimes.xla.mesh import mesh_of
 
 NEEDS = "the xla runtime needs jax. Use pip install 'byhand[xla]', or --runtime auto."
 
@@ -23,26 +24,21 @@ class XlaRuntime:
         """Return why it cannot do this; "" if it can."""
         if find_spec("jax") is None:
             return NEEDS
-        if request.dtype == "float64" or request.blas != "auto" or request.threads:
-            what = next(
-                what
-                for what, said in (
-                    (f"--dtype {request.dtype}", request.dtype == "float64"),
-                    (f"--blas {request.blas}", request.blas != "auto"),
-                    (f"--threads {request.threads}", request.threads),
-                )
-                if said
-            )
-            return f"the xla runtime does not take {what}. Leave it out, or use --runtime loops."
+        mesh_of(request.mesh)
+        if request.dtype == "float64":
+            return "the xla runtime computes in float32 or bfloat16. Use --runtime numpy."
+        if request.blas != "auto" or request.threads:
+            flag = f"--threads {request.threads}" if request.threads else f"--blas {request.blas}"
+            return f"{flag} is not for the xla runtime, which uses all cores. Leave it out, or use --runtime loops."
         if request.listed:
             return "the xla runtime has no plan to list: XLA makes its own."
         if request.use == "generate" and not (request.model.causal and request.cache):
             return "the xla runtime generates with causal models and a KV cache. Use --runtime numpy."
         return ""
 
-    def suits(self) -> bool:
-        """Return whether there is an accelerator; JAX is imported only where one of its plug-ins is installed."""
-        return bool(_plugins()) and _platform() != "cpu"
+    def suits(self, request: Request) -> bool:
+        """Return whether there is a mesh or an accelerator; JAX is imported only if it has a plug-in for one."""
+        return bool(request.mesh) or (bool(_plugins()) and _platform() != "cpu")
 
     def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:
         """Return a session on the devices of the request's mesh."""

@@ -24,7 +24,7 @@ from byhand.runtimes.xla.mesh import BATCH, mesh_of
 
 log = logging.getLogger(__name__)
 Arrays = Mapping[str, Any]  # by parameter name
-Held = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]  # parameters, m and v, on the devices
+Held = tuple[dict[str, Any], ...]  # parameters, m and v, on the devices
 
 
 class XlaOutcome:
@@ -155,7 +155,8 @@ class XlaSession:
         host = self._of_host()
         arrays = host.parameters
         moments = (
-            {name: part.get(name, np.zeros_like(array)) for name, array in arrays.items()} for part in (host.m, host.v)
+            {name: part.get(name, np.zeros_like(array)) for name, array in arrays.items()}
+            for part in (host.m, host.v)
         )
         self._held = self.layout.placed(arrays), *(self.layout.placed(m) if self.optimizer else {} for m in moments)
         self._left = host
@@ -190,7 +191,11 @@ class XlaSession:
         return self._compiled(("loss", shape, counted), traced, (self._held[0], example))
 
     def _compiled(
-        self, key: tuple[Any, ...], traced: Callable[..., Any], example: tuple[Any, ...], donated: tuple[int, ...] = ()
+        self,
+        key: tuple[Any, ...],
+        traced: Callable[..., Any],
+        example: tuple[Any, ...],
+        donated: tuple[int, ...] = (),
     ) -> Callable[..., Any]:
         if key not in self._made:
             log.info("compiling for %s", self.mesh)
