@@ -11,6 +11,7 @@ import math
 import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from byhand.config import TrainConfig
 from byhand.corpus.dataset import Corpus, batch_generator
 from byhand.engine import Tensor, walk_back
 from byhand.engine.backward import applications
-from byhand.errors import CheckpointError, DataError, NonFiniteError
+from byhand.errors import ByhandError, CheckpointError, DataError, NonFiniteError
 from byhand.model import TinyGPT, matrices
 from byhand.optim import AdamW, learning_rate
 from byhand.runs import checkpoint
@@ -74,23 +75,36 @@ class Trainer:
         self.train = train
         self.tokenizer = train.tokenizer
         self.record = {"text": {}, **(record or {})}
-        self.optimizer = AdamW.of(config.optim, matrices(config.model))
+        self._optimizer = AdamW.of(config.optim, matrices(config.model))
         if start is None:
-            self.model = TinyGPT(config.model, config.seed, config.array_dtype)
+            self._model = TinyGPT(config.model, config.seed, config.array_dtype)
         else:
-            self.model = start.model()
-            self.optimizer.t = start.step
-            self.optimizer.m, self.optimizer.v = dict(start.m), dict(start.v)
+            self._model = start.model()
+            self._optimizer.t = start.step
+            self._optimizer.m, self._optimizer.v = dict(start.m), dict(start.v)
         self._before = start.state.get("used") if start else None
         self._request = resumed(to_train(config), self._before) if start else to_train(config)
         self.session, self.choice = begin(self._request, self._session)
         self._prepared = False
+        self._next: tuple[int, list[Batch]] = (-1, [])  # micro-batches of a step, drawn while the device computes
         self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
         targets = self.val_windows[1]
         self.bytes_per_token = self.tokenizer.count_bytes(targets) / targets.size
 
     def _session(self, runtime: Runtime) -> TrainingSession:
-        return runtime.session(self.model, self.optimizer, self._request)
+        return runtime.session(self._model, self._optimizer, self._request)
+
+    @property
+    def model(self) -> TinyGPT:
+        """The model, with its arrays as they are now."""
+        self.session.state()
+        return self._model
+
+    @property
+    def optimizer(self) -> AdamW:
+        """The optimizer, with its moments as they are now."""
+        self.session.state()
+        return self._optimizer
 
     @property
     def used(self) -> dict[str, Any]:
@@ -105,7 +119,7 @@ class Trainer:
     @property
     def step(self) -> int:
         """The number of updates made: the optimizer's, which counts an interrupted one exactly if it was applied."""
-        return self.optimizer.t
+        return self._optimizer.t
 
     def prepare(self) -> None:
         """Do what the runtime does once for this run, such as compiling, so that no step's time counts it.
@@ -132,10 +146,14 @@ class Trainer:
         if not self._prepared:
             self.prepare()
         config, begun = self.config, time.perf_counter()
-        first = self.step * config.grad_accum
-        batches = [self._micro_batch(first + i) for i in range(config.grad_accum)]
-        lr = self.optimizer.lr = learning_rate(config.optim, self.step, config.steps)
+        drawn, batches = self._next
+        if drawn != self.step:
+            batches = self._batches(self.step)
+        lr = self._optimizer.lr = learning_rate(config.optim, self.step, config.steps)
         outcome = self.session.step(batches, config.optim.grad_clip)
+        if self.step < config.steps:
+            with suppress(ByhandError):  # whatever is wrong with the text is said when its step begins
+                self._next = self.step, self._batches(self.step)
         loss, norm = outcome.loss, outcome.norm
         if not (math.isfinite(loss) and math.isfinite(norm)):
             self._refuse(batches)
@@ -143,10 +161,12 @@ class Trainer:
         seen = self.step * config.tokens_per_step
         return Progress(self.step, config.steps, loss, lr, norm, seen, rate, bytes_per_token=self.bytes_per_token)
 
-    def _micro_batch(self, number: int) -> Batch:
+    def _batches(self, step: int) -> list[Batch]:
+        """Return the micro-batches of an update."""
         config = self.config
-        rng = batch_generator(config.seed, number)
-        return self.train.sample_batch(config.batch_size, config.model.seq_len, rng)
+        numbers = range(step * config.grad_accum, (step + 1) * config.grad_accum)
+        generators = (batch_generator(config.seed, number) for number in numbers)
+        return [self.train.sample_batch(config.batch_size, config.model.seq_len, rng) for rng in generators]
 
     def evaluate(self) -> float:
         """Return the mean loss in nats over the fixed validation windows."""
@@ -169,6 +189,7 @@ class Trainer:
 
     def checkpoint(self) -> Checkpoint:
         """Return everything needed to go on from here, bit for bit."""
+        arrays = self.session.state()
         state = {
             "step": self.step,
             "next_batch": self.step * self.config.grad_accum,
@@ -178,7 +199,7 @@ class Trainer:
             "used": self.used,
             "versions": {"python": platform.python_version(), "numpy": np.__version__},
         }
-        return Checkpoint(self.config, *self.session.state(), state, tokenizer=self.tokenizer)
+        return Checkpoint(self.config, *arrays, state, tokenizer=self.tokenizer)
 
     def save(self, run: Path) -> Path:
         """Write a checkpoint of this step into the run folder.

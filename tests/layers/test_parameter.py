@@ -2,7 +2,9 @@ import math
 
 import pytest
 
+from byhand.config import ModelConfig
 from byhand.layers.parameter import flat, named, ones, residual_std, weight, zeros
+from byhand.model import declared
 
 TREE = {"wte": 1, "blocks": {"0": {"attn": {"w": 2}, "ln_1": {}}, "1": {}}, "lm_head": {"b": 3}}
 
@@ -20,11 +22,24 @@ def test_a_named_tree_has_the_same_form_and_keeps_layers_without_parameters():
 
 
 def test_only_weights_are_drawn_and_decay():
-    assert [(p.shape, p.mean, p.std, p.decays) for p in (weight(2, 3), zeros(3), ones(3))] == [
+    width, heads = ("width", 2), ("heads", 3)
+    made = (weight(width, heads), zeros(heads), ones(heads))
+    assert [(p.shape, p.mean, p.std, p.decays) for p in made] == [
         ((2, 3), 0.0, 0.02, True),
         ((3,), 0.0, 0.0, False),
         ((3,), 1.0, 0.0, False),
     ]
+
+
+def test_packed_parts_lengthen_the_last_axis_alone():
+    packed = weight(("width", 2), ("heads", 5), parts=3)
+    assert (packed.shape, packed.axes, packed.parts) == ((2, 15), ("width", "heads"), 3)
+    assert zeros(("heads", 5), parts=3).shape == (15,)
+
+
+def test_every_axis_of_every_array_of_a_model_is_named():
+    for name, parameter in declared(ModelConfig(n_layers=2, norm_affine=True)).items():
+        assert len(parameter.axes) == len(parameter.shape), name
 
 
 @pytest.mark.parametrize("n_layers", [1, 8])

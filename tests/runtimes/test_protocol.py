@@ -179,9 +179,9 @@ def test_the_toy_trains_as_the_tape_does(registered):
 def test_without_the_registration_the_name_is_unknown(folder):
     done = byhand("train", *TINY, "--runtime", "toy", "--data", "text.txt", "--out", "run", cwd=folder)
     assert done.returncode == 2
-    said = "error: invalid choice 'toy' for argument '--runtime'. Expected one of ('auto', 'loops', 'numpy')."
+    said = "error: invalid choice 'toy' for argument '--runtime'. Expected one of ('auto', 'xla', 'loops', 'numpy')."
     assert error_line(done).startswith(said)
-    with pytest.raises(ConfigError, match=r"^runtime is 'toy'. Use one of auto, loops, numpy\.$"):
+    with pytest.raises(ConfigError, match=r"^runtime is 'toy'. Use one of auto, xla, loops, numpy\.$"):
         trainer("toy")
     assert not (folder / "run").exists()
 

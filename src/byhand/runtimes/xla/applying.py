@@ -21,7 +21,7 @@ Halves = tuple[Callable[..., Any], Callable[..., Any]]  # forward and vjp
 
 
 @dataclass(frozen=True)
-class Settings:
+class TraceSettings:
     """How a trace computes.
 
     bfloat16   what is multiplied is rounded
@@ -54,7 +54,7 @@ class Applying(Record):
 
     _run = Record.apply
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TraceSettings) -> None:
         self.settings = settings
         self._rounded: dict[tuple[int, Any], tuple[Any, Any]] = {}
 

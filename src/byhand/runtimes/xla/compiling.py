@@ -13,23 +13,31 @@ import jax
 
 from byhand.files.user_cache import cache_folder
 from byhand.runtimes.protocol import Request
-from byhand.runtimes.xla.applying import Settings
+from byhand.runtimes.xla.applying import TraceSettings
 from byhand.runtimes.xla.mesh import Mesh
 
 CUDNN_WIDEST = 256  # head width; it must be a multiple of 8
 
 
-def settings(request: Request, mesh: Mesh) -> Settings:
+def settings(request: Request, mesh: Mesh) -> TraceSettings:
     """Return how a request is traced: on GPUs attention is cuDNN's where it can be."""
     bfloat16, width = request.dtype == "bfloat16", request.model.head_width
     fits = bfloat16 and width % 8 == 0 and width <= CUDNN_WIDEST
     attention = "xla" if mesh.tensor > 1 else "equations"
-    return Settings(bfloat16, "cudnn" if jax.default_backend() == "gpu" and fits else attention, request.recompute)
+    return TraceSettings(
+        bfloat16, "cudnn" if jax.default_backend() == "gpu" and fits else attention, request.recompute
+    )
 
 
-def prepare() -> None:
-    """Let float32 be float32 on every device, and keep compiled code, unless JAX was told where."""
+def prepare(devices: int = 1) -> None:
+    """Let float32 be float32 on every device, and keep compiled code, unless JAX was told otherwise.
+
+    devices  that a mesh has: a CPU takes the parts of so many, if nothing was computed on it yet
+    """
     settings: Any = jax.config
+    with suppress(RuntimeError):  # JAX has begun, with the devices that it found
+        if devices > settings.jax_num_cpu_devices:
+            settings.update("jax_num_cpu_devices", devices)
     if settings.jax_default_matmul_precision is None:
         settings.update("jax_default_matmul_precision", "highest")
     if settings.jax_compilation_cache_dir or not (folder := cache_folder()):

@@ -24,7 +24,7 @@ from byhand.errors import UNSOUND_LOGITS, NonFiniteError
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.xla import compiling
-from byhand.runtimes.xla.applying import Evaluating, Piece, Settings
+from byhand.runtimes.xla.applying import Evaluating, Piece, TraceSettings
 from byhand.runtimes.xla.drawing import drawn, draws
 from byhand.runtimes.xla.gradients import tensors
 from byhand.runtimes.xla.layout import Layout, Stack
@@ -37,7 +37,7 @@ Caches = list[tuple[Any, ...]]  # keys and values (L, B, H, S, D) of each stack
 class Decoding(Evaluating):
     """Evaluates with positions from `start` on, which is data: the mask compares with it."""
 
-    def __init__(self, settings: Settings, start: Any) -> None:
+    def __init__(self, settings: TraceSettings, start: Any) -> None:
         super().__init__(settings)
         self._start = start
 
@@ -63,7 +63,7 @@ class XlaDecoder:
         compiling.prepare()
         self._model = model
         self._bfloat16 = request.weights == "bfloat16"
-        self._layout = Layout(model.config, mesh_of(""))
+        self._layout = Layout(model.layers, model.config, mesh_of(""))
         self._programs: dict[Any, tuple[Callable[..., Any], ...]] = {}
         self.made_by: Counter[int] = Counter()
 
@@ -155,7 +155,7 @@ class XlaDecoder:
         """Return the caches with tokens (B, T) from position start on, and the logits (B, V) after number last."""
         layout, after = self._layout, []
         outside = layout.tree(tensors(layout, layout.outside(parameters)))
-        with interpreting(Decoding(Settings(), start)):
+        with interpreting(Decoding(TraceSettings(), start)):
             x = layout.layers.begin(outside, tokens, start).data
             for stack, cache in zip(layout.stacks, caches, strict=True):
                 x, cache = lax.scan(partial(self._block, stack, start), x, (layout.of(stack, parameters), cache))

@@ -15,7 +15,7 @@ from jax import lax
 from byhand.engine import Tensor
 from byhand.engine.interpreter import Evaluate, interpreting
 from byhand.equations.cross_entropy import cross_entropy
-from byhand.runtimes.xla.applying import Applying, Evaluating, Settings
+from byhand.runtimes.xla.applying import Applying, Evaluating, TraceSettings
 from byhand.runtimes.xla.layout import Layout, Stack
 from byhand.runtimes.xla.remembering import Keeping, Remembering
 
@@ -25,7 +25,7 @@ LOGITS = 1 << 24  # logits that are computed at once
 
 
 def loss_and_gradients(
-    layout: Layout, parameters: Arrays, batch: tuple[Any, Any], weight: Any, settings: Settings
+    layout: Layout, parameters: Arrays, batch: tuple[Any, Any], weight: Any, settings: TraceSettings
 ) -> tuple[Any, dict[str, Any]]:
     """Return the mean loss over a batch (B, T), and the gradients of weight * loss by name."""
     tokens, targets = batch
@@ -47,7 +47,9 @@ def loss_and_gradients(
     return loss, gradients
 
 
-def mean_loss(layout: Layout, parameters: Arrays, batch: tuple[Any, Any], counted: int, settings: Settings) -> Any:
+def mean_loss(
+    layout: Layout, parameters: Arrays, batch: tuple[Any, Any], counted: int, settings: TraceSettings
+) -> Any:
     """Return the mean loss of the last `counted` targets of each row, without logits of more than a chunk."""
     tokens, targets = batch
     outside = layout.outside(parameters)
@@ -75,7 +77,7 @@ def stream(layout: Layout, parameters: Arrays, tokens: Any) -> Any:
     return x
 
 
-def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Settings) -> tuple[Any, Pull]:
+def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: TraceSettings) -> tuple[Any, Pull]:
     """Return the stream after the blocks of a stack, and the way back through them."""
     places = []
 
@@ -103,7 +105,7 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Set
 
 
 def _finished(
-    layout: Layout, outside: Arrays, x: Any, targets: Any, weight: Any, settings: Settings
+    layout: Layout, outside: Arrays, x: Any, targets: Any, weight: Any, settings: TraceSettings
 ) -> tuple[Any, Any, dict[str, Any]]:
     """Return the mean loss of what leaves the last block, its cotangent for weight * loss, and gradients."""
     xs, ys = _chunks(x, targets, layout.config.vocab_size)

@@ -47,10 +47,10 @@ class Layout:
     declared  every array's declaration by name; a stack's are those of its first block
     """
 
-    def __init__(self, config: ModelConfig, mesh: Mesh) -> None:
+    def __init__(self, layers: Layers, config: ModelConfig, mesh: Mesh) -> None:
         self.config = config
         self.mesh = mesh
-        self.layers = Layers.of(config)
+        self.layers = layers
         self.stacks: list[Stack] = []
         first = 0
         for block, equal in groupby(self.layers.blocks):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from byhand.runtimes.xla.applying import Applying, Piece, Settings
+from byhand.runtimes.xla.applying import Applying, Piece, TraceSettings
 
 Place = tuple[int, str, int]  # number of the application, "saved" or "result", number of the array
 
@@ -17,7 +17,7 @@ Place = tuple[int, str, int]  # number of the application, "saved" or "result", 
 class Keeping(Applying):
     """The forward pass of a block: `arrays` fills with what is kept, `places` with where each stands."""
 
-    def __init__(self, settings: Settings, known: list[Any]) -> None:
+    def __init__(self, settings: TraceSettings, known: list[Any]) -> None:
         super().__init__(settings)
         self._known = {id(a): a for a in known}  # inputs of the block: they need no place
         self._count = 0
@@ -51,7 +51,7 @@ class Keeping(Applying):
 class Remembering(Applying):
     """The same block on the way back, with the kept arrays in their places."""
 
-    def __init__(self, settings: Settings, places: list[Place], arrays: list[Any]) -> None:
+    def __init__(self, settings: TraceSettings, places: list[Place], arrays: list[Any]) -> None:
         super().__init__(settings)
         self._kept = dict(zip(places, arrays, strict=True))
         self._count = 0

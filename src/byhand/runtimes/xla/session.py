@@ -60,12 +60,12 @@ class XlaSession:
     """
 
     def __init__(self, model: Any, optimizer: Any, request: Request) -> None:
-        compiling.prepare()
+        self.mesh = mesh_of(request.mesh)
+        compiling.prepare(self.mesh.size)
         self.model = model
         self.optimizer = optimizer
-        self.mesh = mesh_of(request.mesh)
         self.settings = compiling.settings(request, self.mesh)
-        self.layout = Layout(model.config, self.mesh)
+        self.layout = Layout(model.layers, model.config, self.mesh)
         self._held: Held = ({}, {}, {})
         self._left = State({}, {}, {})  # the host's arrays that the devices' were made from, or became
         self._ahead: XlaOutcome | None = None  # of the last step, since the host's arrays are those before

@@ -1,0 +1,69 @@
+"""Generation by XLA: NumPy's tokens, with and without a window's end, one stream or several."""
+
+import numpy as np
+import pytest
+
+from byhand.errors import NonFiniteError
+from byhand.model import TinyGPT
+from byhand.runtimes.protocol import Request
+from byhand.runtimes.sampling import Sampling
+from byhand.runtimes.tape.decoder import TapeDecoder
+from byhand.runtimes.xla import decoder
+from byhand.runtimes.xla.decoder import XlaDecoder
+from runtimes.xla.models import OTHER, PLAIN
+
+
+def confident(config):
+    """A model whose next tokens do not hang on the last digit."""
+    model = TinyGPT(config)
+    for tensor in model.parameters().values():
+        tensor.data = tensor.data * np.float32(10 if tensor.ndim > 1 else 1)
+    return model
+
+
+def both(model, prompts, count, sampling, weights="float32", allowed=None):
+    request = Request("generate", model.config, weights=weights)
+    made = (kind(model, request).generate(prompts, count, sampling, allowed) for kind in (XlaDecoder, TapeDecoder))
+    return [np.concatenate(list(runs)) for runs in made]
+
+
+@pytest.mark.parametrize("prompts", [[[1, 2, 3]], [[1, 2], [3, 4], [5, 6]]], ids=["one", "three"])
+@pytest.mark.parametrize("config", [PLAIN, OTHER], ids=["plain", "other"])
+def test_greedy_text_is_numpys_past_the_window_too(config, prompts, monkeypatch):
+    monkeypatch.setattr(decoder, "RUN", 4)
+    ours, tapes = both(confident(config), prompts, 14, Sampling(0.0))
+    np.testing.assert_array_equal(ours, tapes)
+
+
+@pytest.mark.parametrize("length", [1, 7, 8, 9, 20])
+def test_a_prompt_of_any_length(length):
+    """Up to the window, just as long, and longer."""
+    prompt = [(5 * i) % PLAIN.vocab_size for i in range(length)]
+    ours, tapes = both(confident(PLAIN), [prompt], 3, Sampling(0.0))
+    np.testing.assert_array_equal(ours, tapes)
+
+
+def test_what_is_drawn_is_numpys_too():
+    sampling = Sampling(0.9, top_k=8, top_p=0.95, seed=7)
+    allowed = np.arange(PLAIN.vocab_size) != 3
+    ours, tapes = both(confident(PLAIN), [[1, 2], [2, 1]], 12, sampling, "bfloat16", allowed)
+    np.testing.assert_array_equal(ours, tapes)
+    assert 3 not in ours
+    assert len(np.unique(ours)) > 2
+
+
+def test_runs_are_counted_and_end_with_the_count():
+    model = confident(PLAIN)
+    made = XlaDecoder(model, Request("generate", PLAIN))
+    assert sum(len(run) for run in made.generate([[1]], 5, Sampling(0.0))) == 5
+    assert made.made_by == {1: 5}
+    assert list(made.generate([[1]], 0, Sampling(0.0))) == []
+
+
+def test_logits_that_are_not_finite_end_the_text():
+    model = confident(PLAIN)
+    model.parameters()["wpe"].data[5] = np.nan
+    runs, found = XlaDecoder(model, Request("generate", PLAIN)).generate([[1, 2]], 6, Sampling(0.0)), []
+    with pytest.raises(NonFiniteError, match="not finite"):
+        found.extend(run for run in runs)
+    assert sum(map(len, found)) == 0 or np.concatenate(found).shape[0] <= 4

@@ -1,0 +1,120 @@
+"""Our vjps, traced and scanned, against the tape, against JAX's own derivatives, and in every way to keep arrays."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from byhand.layers.block import Block
+from byhand.model import TinyGPT
+from byhand.runtimes.xla import gradients
+from byhand.runtimes.xla.applying import TraceSettings
+from byhand.runtimes.xla.gradients import loss_and_gradients, mean_loss
+from runtimes.xla.models import OPEN, OTHER, PLAIN, batches, laid_out
+
+VARIANTS = {"plain": PLAIN, "other": OTHER, "open": OPEN}
+
+
+def by_tape(model, batch, weight=1.0):
+    model.zero_grad()
+    loss = model.loss(*batch)
+    loss.backward(weight)
+    return loss.item(), {name: p.grad for name, p in model.parameters().items()}
+
+
+def by_xla(model, batch, settings, weight=1.0):
+    layout, arrays = laid_out(model)
+    traced = jax.jit(lambda arrays, batch: loss_and_gradients(layout, arrays, batch, weight, settings))
+    compiled = traced.lower(arrays, int32(batch)).compile()
+    loss, found = compiled(arrays, int32(batch))
+    return float(loss), layout.fetched(found), compiled
+
+
+def int32(batch):
+    return tuple(array.astype(np.int32) for array in batch)
+
+
+def assert_close(found, expected, rtol):
+    assert set(found) == set(expected)
+    for name, d in expected.items():
+        np.testing.assert_allclose(found[name], d, rtol=0, atol=rtol * np.abs(d).max(), err_msg=name)
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
+def test_they_are_the_tapes(config):
+    model, [batch] = TinyGPT(config), batches(1)
+    loss, expected = by_tape(model, batch, 0.5)
+    found_loss, found, _ = by_xla(model, batch, TraceSettings(), 0.5)
+    assert found_loss == pytest.approx(loss, rel=1e-6)
+    assert_close(found, expected, 3e-6)
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
+def test_they_are_what_jax_derives_from_the_forward_pass_alone(config):
+    model, [batch] = TinyGPT(config), batches(1)
+    layout, arrays = laid_out(model)
+
+    def loss(arrays):
+        return mean_loss(layout, arrays, int32(batch), config.seq_len, TraceSettings())
+
+    expected_loss, expected = jax.jit(jax.value_and_grad(loss))(arrays)
+    found_loss, found, _ = by_xla(model, batch, TraceSettings())
+    assert found_loss == pytest.approx(float(expected_loss), rel=1e-6)
+    assert_close(found, layout.fetched(expected), 3e-6)
+
+
+def test_what_is_computed_again_changes_no_number_and_saves_memory():
+    model, [batch] = TinyGPT(replace(PLAIN, n_layers=6)), batches(1, rows=16)
+    _, expected = by_tape(model, batch)
+    work, memory = {}, {}
+    for recompute in ("nothing", "cheap", "blocks"):
+        _, found, compiled = by_xla(model, batch, TraceSettings(recompute=recompute))
+        assert_close(found, expected, 3e-6)
+        work[recompute] = compiled.cost_analysis()["flops"]
+        memory[recompute] = compiled.memory_analysis().temp_size_in_bytes
+    assert work["nothing"] < work["cheap"] < work["blocks"]
+    assert memory["nothing"] > memory["cheap"] > memory["blocks"]
+
+
+@pytest.mark.parametrize("recompute", ["nothing", "cheap", "blocks"])
+def test_attention_by_name_is_the_composite(recompute):
+    model, [batch] = TinyGPT(PLAIN), batches(1)
+    loss, expected = by_tape(model, batch)
+    found_loss, found, _ = by_xla(model, batch, TraceSettings(attention="xla", recompute=recompute))
+    assert found_loss == pytest.approx(loss, rel=1e-6)
+    assert_close(found, expected, 3e-6)
+
+
+def test_logits_in_chunks_are_the_logits(monkeypatch):
+    monkeypatch.setattr(gradients, "LOGITS", 4 * 2 * PLAIN.vocab_size)
+    model, [batch] = TinyGPT(OTHER), batches(1)
+    loss, expected = by_tape(model, batch)
+    found_loss, found, compiled = by_xla(model, batch, TraceSettings())
+    assert found_loss == pytest.approx(loss, rel=1e-6)
+    assert_close(found, expected, 3e-6)
+    assert "f32[32,12]" not in compiled.as_text()
+
+
+@pytest.mark.parametrize("config", [PLAIN, OTHER], ids=["plain", "other"])
+def test_bfloat16_multiplies_bfloat16_and_keeps_float32(config):
+    model, [batch] = TinyGPT(config), batches(1)
+    loss, expected = by_tape(model, batch)
+    found_loss, found, compiled = by_xla(model, batch, TraceSettings(bfloat16=True))
+    assert found_loss == pytest.approx(loss, rel=1e-3)
+    assert all(d.dtype == np.float32 for d in found.values())
+    assert_close(found, expected, 0.05)
+    assert "bf16[" in compiled.as_text()
+
+
+def test_blocks_of_several_kinds_are_stacked_apart():
+    """Two equal blocks, then one with another activation."""
+    model, [batch] = TinyGPT(PLAIN), batches(1)
+    relu = Block.of(replace(PLAIN, activation="relu"))
+    model.layers = replace(model.layers, blocks=(*model.layers.blocks[:2], relu))
+    layout, _ = laid_out(model)
+    assert [(stack.first, stack.count) for stack in layout.stacks] == [(0, 2), (2, 1)]
+    loss, expected = by_tape(model, batch)
+    found_loss, found, _ = by_xla(model, batch, TraceSettings())
+    assert found_loss == pytest.approx(loss, rel=1e-6)
+    assert_close(found, expected, 3e-6)
