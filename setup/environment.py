@@ -32,11 +32,12 @@ PARTS = {"bin", "include", "lib", "lib64", "Scripts", "Include", "Lib", "pyvenv.
 GROUPS = {  # what is in requirements/GROUP.txt; each group needs the ones before it
     "run": ["--extra", "plot"],
     "fast": ["--extra", "fast"],
+    "xla": ["--extra", "xla"],
     "test": ["--group", "test"],
     "lint": ["--group", "lint"],
     "docs": ["--group", "docs"],
 }
-OPTIONAL = ("fast",)  # left out, with a line, where a platform has no wheels
+OPTIONAL = ("fast", "xla")  # left out, with a line, where a platform has no wheels
 CHANGING = "changing"
 NETWORK = re.compile(r"retrying|connect|dns|fetch|timed out|network", re.IGNORECASE)
 

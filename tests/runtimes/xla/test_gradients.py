@@ -103,7 +103,8 @@ def test_bfloat16_multiplies_bfloat16_and_keeps_float32(config):
     found_loss, found, compiled = by_xla(model, batch, TraceSettings(bfloat16=True))
     assert found_loss == pytest.approx(loss, rel=1e-3)
     assert all(d.dtype == np.float32 for d in found.values())
-    assert_close(found, expected, 0.05)
+    for name, d in expected.items():
+        assert np.linalg.norm(found[name] - d) < 0.1 * np.linalg.norm(d), name
     assert "bf16[" in compiled.as_text()
 
 

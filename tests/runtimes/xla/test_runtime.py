@@ -56,7 +56,7 @@ def test_the_others_say_that_a_mesh_is_not_theirs(other):
 
 def test_a_run_through_the_commands(tmp_path):
     """Trained on a mesh, gone on with by another runtime, sampled and evaluated by both."""
-    write_text(tmp_path)
+    write_text(tmp_path / "text.txt")
     flags = ["--runtime", "xla", "--mesh", "data=2", "--recompute", "cheap", "--data", "text.txt", "--out", "run"]
     done = byhand("train", *TINY, *flags, "--keep", "9", cwd=tmp_path)
     assert done.returncode == 0, done.stderr.decode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any
 
@@ -71,6 +70,10 @@ class XlaRuntime:
 
 def _plugins() -> list[str]:
     """Return the installed plug-ins of JAX, each for a kind of accelerator."""
+    if find_spec("jax") is None:
+        return []
+    from importlib.metadata import entry_points
+
     return [point.name for point in entry_points(group="jax_plugins")]
 
 
