@@ -1,7 +1,9 @@
 """Evaluation predicts every token but the first exactly once, with as much context as the stride leaves."""
 
 import importlib.util
+import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -177,3 +179,20 @@ def test_equal_models_have_equal_bits_per_byte_whatever_the_tokens(pairs, data):
 def test_a_text_of_another_vocabulary_is_refused():
     with pytest.raises(DataError, match="pairs tokenizer has 16 tokens, but the model's vocab_size is 32"):
         evaluate(GPT, Corpus(b"\0\1\2\3", PAIRS))
+
+
+def test_a_long_evaluation_says_how_far_it_is_and_how_long_it_takes(monkeypatch, caplog):
+    """Each loss takes a second here: 1,332 of them, of which the log shows about twenty."""
+    clock = itertools.count()
+    monkeypatch.setattr("byhand.evaluate.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("byhand.evaluate.ROWS", WINDOW)
+    with caplog.at_level("INFO", "byhand"):
+        evaluate(GPT, ByteDataset(np.zeros(4000, np.uint8), "notes"))
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[0] == "notes: 0% predicted, ETA 16m 37s"
+    assert lines[-1] == "notes: 99% predicted, ETA 7s"
+    assert len(lines) == 21
+    caplog.clear()
+    with caplog.at_level("INFO", "byhand"):
+        evaluate(GPT, ByteDataset(np.zeros(8, np.uint8), "notes"))
+    assert not caplog.records, "a short one says nothing"

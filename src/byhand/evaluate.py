@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from byhand.corpus.dataset import Corpus, bits_per_byte
+from byhand.duration import duration
 from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.flops import step_flops
 from byhand.model import TinyGPT
@@ -19,7 +20,7 @@ from byhand.runtimes.protocol import Request, TrainingSession
 from byhand.runtimes.registry import begin
 
 log = logging.getLogger(__name__)
-EVERY = 2.0  # seconds between two lines of progress
+EVERY, LINES = 2.0, 20  # seconds between two lines of progress, at least; about how many lines, at most
 ROWS = 4096  # tokens computed at once
 
 
@@ -79,9 +80,9 @@ def evaluate(model: TinyGPT, text: Corpus, stride: int | None = None, runtime: s
     arrays = {name: p.data for name, p in model.parameters().items()}
     try:
         session, choice = begin(request, lambda chosen: _ready(chosen.session(model, None, request), passes))
-        total = 0.0
+        total, said = 0.0, _progress(text.name, predicted)
         for blocks in passes:
-            total += math.fsum(_losses(session, text, blocks))
+            total += math.fsum(_losses(session, text, blocks, said))
     finally:
         for name, p in model.parameters().items():
             p.data = arrays[name]  # a session may have moved them
@@ -116,12 +117,28 @@ def _ready(session: TrainingSession, passes: list[list[Windows]]) -> TrainingSes
     return session
 
 
-def _losses(session: TrainingSession, text: Corpus, blocks: list[Windows]) -> Iterator[float]:
+def _losses(
+    session: TrainingSession, text: Corpus, blocks: list[Windows], said: Callable[[int], None]
+) -> Iterator[float]:
     """Yield the sum of each block's losses in nats."""
-    said = time.monotonic()
-    for i, block in enumerate(blocks):
+    for block in blocks:
         rows = text.rows(block.starts, block.length + 1)
-        yield session.loss(rows[:, :-1], rows[:, 1:], block.counted) * block.counted * len(rows)
-        if time.monotonic() - said > EVERY:
-            said = time.monotonic()
-            log.info("%s: %.0f%% predicted", text.name, 100 * (i + 1) / len(blocks))
+        counted = block.counted * len(rows)
+        yield session.loss(rows[:, :-1], rows[:, 1:], block.counted) * counted
+        said(counted)
+
+
+def _progress(name: str, tokens: int) -> Callable[[int], None]:
+    """Return a function that is told how many tokens were predicted, and logs the share and the time left."""
+    begun, done, due = time.monotonic(), 0, EVERY
+
+    def said(more: int) -> None:
+        nonlocal done, due
+        done += more
+        took = time.monotonic() - begun
+        if took > due and done < tokens:
+            left = took / done * (tokens - done)
+            due = took + max(EVERY, (took + left) / LINES)
+            log.info("%s: %.0f%% predicted, ETA %s", name, 100 * done / tokens, duration(left))
+
+    return said

@@ -13,10 +13,10 @@ from byhand.budget.n_grams import n_gram_losses
 from byhand.budget.probe import LEAST_STEPS, Cost, measure, warm_up
 from byhand.budget.recipe import candidates, smallest
 from byhand.cli.terminal.clock import elapsed
-from byhand.cli.terminal.progress import duration
 from byhand.cli.terminal.say import say
 from byhand.config import TrainConfig
 from byhand.corpus.dataset import Corpus
+from byhand.duration import duration
 from byhand.errors import ConfigError
 from byhand.tokenizers.byte import ByteTokenizer
 

@@ -17,7 +17,7 @@ from byhand.cli.arguments.presets import Settings, preset, with_toml
 from byhand.cli.runs.minutes import Promise, planned, require_sense
 from byhand.cli.runs.run_text import identity, stored, text_of
 from byhand.cli.terminal.interrupt import StopRequest
-from byhand.cli.terminal.progress import Display, duration
+from byhand.cli.terminal.progress import Display
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import shown
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
@@ -25,6 +25,7 @@ from byhand.corpus.dataset import Corpus, bits_per_byte
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.text_file import TextFile
 from byhand.corpus.texts import Text, on_disk, open_text
+from byhand.duration import duration
 from byhand.errors import CheckpointError, ConfigError, DataError, reason
 from byhand.files import run_folder
 from byhand.memory import require_room

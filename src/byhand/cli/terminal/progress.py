@@ -9,6 +9,7 @@ from collections import deque
 from contextlib import suppress
 
 from byhand.cli.terminal.say import say
+from byhand.duration import duration
 from byhand.train import Progress
 
 PLAIN_LINES = 20  # in a whole run, not counting evaluations
@@ -60,13 +61,3 @@ class Display:
         elapsed = time.monotonic() - self._begun
         left = elapsed / (p.step - self._first) * (self._steps - p.step)
         return f"step {p.step}/{p.steps}  loss {p.loss:.4f}{val}  {rate:,.0f} tokens/s  ETA {duration(left)}"
-
-
-def duration(seconds: float) -> str:
-    """Return seconds as people read them: 42s, 3m 05s, 2h 10m."""
-    seconds = round(seconds)
-    if seconds < 60:
-        return f"{seconds}s"
-    if seconds < 3600:
-        return f"{seconds // 60}m {seconds % 60:02d}s"
-    return f"{seconds // 3600}h {seconds % 3600 // 60:02d}m"
