@@ -10,6 +10,7 @@ import numpy as np
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ConfigError
 from byhand.flops import step_flops
+from byhand.runtimes.cores import cores
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ SHAPES = {
 
 
 LONGEST = 100  # characters of six numbers
+MOST_TIMED = 64  # threads, on a machine with fewer cores: each more makes all wait longer at every barrier
 
 
 def shape_of(text: str) -> Shape:
@@ -74,5 +76,7 @@ def shape_of(text: str) -> Shape:
 
 
 def require_threads(threads: int) -> None:
-    """Raise ConfigError for a number of threads that training would refuse."""
+    """Raise ConfigError for a number of threads that training would refuse, or that would be timed for minutes."""
     TrainConfig(threads=threads)
+    if threads > (most := max(cores(), MOST_TIMED)):
+        raise ConfigError(f"threads is {threads}, but a measurement can have at most {most} here. Use {cores()}.")

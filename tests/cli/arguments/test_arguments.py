@@ -183,6 +183,8 @@ def test_training_takes_no_endless_integers(flag, digits, capsys):
         (["bench", "x" * 100_000], "there is no bench"),
         (["bench", "\x1b[31m"], r"there is no bench '\x1b[31m'"),
         (["plan", "--threads", "-1"], "error: threads is -1, but must be at least 0. Use 0."),
+        (["plan", "--threads", "1000"], "threads is 1000, but a measurement can have at most"),
+        (["bench", "train", "--threads", "1000"], "threads is 1000, but a measurement can have at most"),
         (["plan", "--shape", "4,64,64,1,3,256"], "error: n_heads 3 does not divide d_model 64. Use n_heads 2 or 4."),
         (["plan", "--steps", "9" * 30], "must be from 0 to"),
         (["plan", "--of", "decode", "--streams", "9" * 30], "--streams from 1 to"),
