@@ -22,6 +22,7 @@ from byhand.runtimes.bfloat16 import rounded
 from byhand.runtimes.loops.run import decoding
 from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.decoding import ALONE, TOGETHER, LoopsDecoder
+from byhand.runtimes.loops.run.replay import ready_for
 from interrupts import at_every_point
 from model_cases import each_choice
 from runtimes.loops.arrays import logits_of
@@ -362,3 +363,21 @@ def test_a_decoder_leaves_the_model_as_it_is():
     before = {name: p.data for name, p in gpt.parameters().items()}
     list(generate(gpt, [1], 30, GREEDY, runtime="loops", weights="bfloat16"))
     assert all(p.data is before[name] for name, p in gpt.parameters().items())
+
+
+@pytest.mark.parametrize("settings", [{}, {"norm_affine": True, "activation": "relu"}], ids=str)
+@pytest.mark.parametrize("weights", ["float32", "bfloat16"])
+@pytest.mark.parametrize("prompt", [[1], [1, 2], list(range(30))], ids=len)
+def test_a_text_compiles_its_kernels_in_one_round(settings, weights, prompt, monkeypatch):
+    rounds, known = [], set()
+
+    def recorded(tables):
+        tables = list(tables)
+        names = {int(code) for table in tables for code in table[:, 0] if code >= 0}
+        rounds.append(names - known)
+        known.update(names)
+        return ready_for(tables)
+
+    monkeypatch.setattr(decoding, "ready_for", recorded)
+    list(generate(model(**settings), prompt, 3, runtime="loops", weights=weights))
+    assert [bool(new) for new in rounds] == [True, *[False] * (len(rounds) - 1)]

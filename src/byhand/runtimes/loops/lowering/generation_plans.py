@@ -26,7 +26,6 @@ from byhand.runtimes.loops.lowering.plan import Plan, Share
 from byhand.runtimes.loops.lowering.rules import Group, Stage, rules_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.run.arena import Arena
-from byhand.runtimes.loops.run.replay import ready_for
 
 
 @dataclass(kw_only=True)
@@ -194,12 +193,10 @@ def _placed(
         share.tables = [share.table(share.calls)]
     alone, parts_in_turn = in_turn(shares)
     preparations = np.concatenate([share.table(builder.preparations) for share in shares])
-    plan = GenerationPlan(
+    return GenerationPlan(
         shares, list(builder.constants.values()), builder=builder, each=[parts_of(share.calls) for share in shares],
         alone=alone, in_turn=parts_in_turn, preparations=preparations, result=result, end=end + parts * own,
     )  # fmt: skip
-    ready_for([alone, preparations, *plan.tables])
-    return plan
 
 
 def _touched(calls: list[Call], kind: str) -> list[Buffer]:

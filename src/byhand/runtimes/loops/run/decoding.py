@@ -29,6 +29,7 @@ from byhand.runtimes.loops.lowering.layout import padded
 from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.autotune import Autotuner
+from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.thread_team import team_size
 from byhand.runtimes.sampling import COLDEST, Sampling
@@ -45,6 +46,7 @@ class LoopsDecoder:
     streams      number of texts that are continued side by side
     threads      all cores if not given
     weights      "float32", or "bfloat16": every matrix and table rounded to it, so that half as much is read
+    fills        positions of a prompt whose kernels are compiled together with those of a token
     made_by      how many tokens of each stream were drawn by how many threads
     """
 
@@ -55,6 +57,7 @@ class LoopsDecoder:
         threads: int | None = None,
         blas: str = "auto",
         weights: Weights = "float32",
+        fills: int = 0,
     ) -> None:
         self._model: Callable[[], Any] = model if isinstance(model, weakref.ref) else lambda: model
         config, parameters = self.model.config, self.model.parameters()
@@ -80,7 +83,8 @@ class LoopsDecoder:
         self.decoding = decoding_plan(
             self.model, self.arena, self._inputs, self._caches, bfloat16_weights=weights == "bfloat16"
         )
-        self._filling: dict[int, GenerationPlan] = {}
+        self._filling: dict[int, GenerationPlan] = {fills: self._filled(fills)} if fills else {}
+        self._load(self.decoding, *self._filling.values())
         self._packed = False
         self._ways = (ALONE,) if self.decoding.has_python else (TOGETHER, ALONE)
         self.autotuner = Autotuner(1 if self.threads == 1 else len(self._ways))
@@ -159,10 +163,17 @@ class LoopsDecoder:
     def filling(self, length: int) -> GenerationPlan:
         """Return the plan that fills the cache with so many positions; made once."""
         if length not in self._filling:
-            shape = (self.streams, length)
-            end, tiles = self.decoding.end, self.blas.tiles
-            self._filling[length] = filling_plan(self.model, self.arena, shape, self._caches, end, tiles)
+            self._filling[length] = self._filled(length)
+            self._load(self._filling[length])
         return self._filling[length]
+
+    def _filled(self, length: int) -> GenerationPlan:
+        shape, end = (self.streams, length), self.decoding.end
+        return filling_plan(self.model, self.arena, shape, self._caches, end, self.blas.tiles)
+
+    def _load(self, *plans: GenerationPlan) -> None:
+        """Load the kernels of plans; all that are not compiled yet compile together."""
+        ready_for([table for plan in plans for table in (plan.alone, plan.preparations, *plan.tables)])
 
     def time_calls(self, prompts: np.ndarray | None, rounds: int) -> np.ndarray:
         """Return the least ms of each call of the first thread, over some fills of the cache with prompts (B, T).
@@ -236,8 +247,8 @@ def borrowed(model: Any, weights: Weights) -> Iterator[LoopsDecoder]:
     kept = _kept.setdefault(model, {})
     decoder = kept.pop(weights, None)
     if decoder is None:
-        decoder = LoopsDecoder(weakref.ref(model), weights=weights)
-        decoder.filling(max(1, model.config.seq_len - 1))  # tells whether it can, and makes room for any prompt
+        fills = max(1, model.config.seq_len - 1)  # tells whether it can, and makes room for any prompt
+        decoder = LoopsDecoder(weakref.ref(model), weights=weights, fills=fills)
     try:
         yield decoder
     except GeneratorExit:  # the text was not wanted to its end

@@ -36,9 +36,10 @@ def training_step(session: LoopsSession, shape: Shape, steps: int) -> Listing:
 def generation(of: str, model: Any, request: Request, steps: int) -> Listing:
     """List the first thread's calls of one token ("decode"), or of filling the cache up to the window's last."""
     window, streams = request.model.seq_len, request.streams
-    decoder = LoopsDecoder(model, streams, request.threads or None, request.blas, request.weights)
-    prompts = None if of == "decode" else np.zeros((streams, window), np.int64)
-    plan = decoder.decoding if prompts is None else decoder.filling(window - 1)
+    fills = 0 if of == "decode" else window - 1
+    decoder = LoopsDecoder(model, streams, request.threads or None, request.blas, request.weights, fills)
+    prompts = np.zeros((streams, window), np.int64) if fills else None
+    plan = decoder.filling(fills) if fills else decoder.decoding
     ms = decoder.time_calls(prompts, steps) if steps else None
     texts = f"{streams} stream{'s' * (streams > 1)}"
     what = f"one token, {texts}" if prompts is None else f"filling {window - 1} positions"
