@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from byhand.config import ModelConfig
 from byhand.engine import no_grad
-from byhand.errors import ConfigError, DataError
+from byhand.errors import ConfigError, DataError, ShapeError
 from byhand.generation import generate
 from byhand.model import TinyGPT
 from byhand.runtimes.sampling import Sampling, draw
@@ -164,3 +164,29 @@ def test_a_cache_needs_the_causal_mask():
 def test_allowing_nothing_is_an_error():
     with pytest.raises(ConfigError, match="no token is allowed"):
         draw(np.zeros(3), Sampling(), np.random.default_rng(0), np.zeros(3, bool))
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "said"),
+    [
+        ({"weights": "int4"}, ConfigError, "weights is 'int4'. Use one of float32, bfloat16."),
+        ({"max_new_tokens": 2.5}, ConfigError, "max_new_tokens is 2.5, but must be an integer of 0 or more."),
+        ({"prompt": "12"}, DataError, "the prompt is a str. Pass token ids:"),
+        ({"prompt": [1.5]}, DataError, "the prompt's tokens must be integers, not float64."),
+        ({"prompt": [99]}, DataError, "the prompt's tokens hold the id 99, but the vocabulary has ids 0 to 16."),
+        ({"prompt": None}, DataError, "the prompt's tokens must be integers"),
+        ({"prompt": [[1, 2]]}, DataError, "the prompt's tokens must have the shape"),
+        ({"allowed": [True]}, ShapeError, "allowed has the shape (1,), but must be (17,)."),
+    ],
+    ids=str,
+)
+def test_other_arguments_are_one_line(settings, kind, said):
+    with pytest.raises(kind) as error:
+        generate(model(), **{"prompt": [1], "max_new_tokens": 2, **settings})
+    assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)
+
+
+def test_a_prompt_is_any_sequence_of_ids():
+    texts = [list(generate(model(), prompt, 5)) for prompt in ([1, 2], (1, 2), np.array([1, 2]), b"\1\2")]
+    assert all(text == texts[0] for text in texts)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import get_args
 
 import numpy as np
 
 from byhand.config import Weights
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, DataError, ShapeError
+from byhand.host import token_array
 from byhand.model import TinyGPT
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import begin
@@ -51,15 +53,27 @@ def generate(
     weights  bfloat16 rounds every matrix and table, not activations and sums: the loops runtime then reads half as
              much, which is faster if the weights do not fit into the caches
 
-    Raises NonFiniteError where the logits are not finite.
+    Raises ConfigError or DataError for other arguments, NonFiniteError where the logits are not finite.
     """
-    if max_new_tokens < 0:
-        raise ConfigError(f"max_new_tokens is {max_new_tokens}, but must be 0 or more.")
-    sampling = sampling or Sampling()
-    tokens = [int(t) for t in prompt] or [min(START, model.config.vocab_size - 1)]
+    if not isinstance(max_new_tokens, (int, np.integer)) or max_new_tokens < 0:
+        raise ConfigError(f"max_new_tokens is {max_new_tokens!r}, but must be an integer of 0 or more.")
+    if weights not in get_args(Weights):
+        raise ConfigError(f"weights is {weights!r}. Use one of {', '.join(get_args(Weights))}.")
+    vocab_size = model.config.vocab_size
+    if allowed is not None and np.shape(allowed) != (vocab_size,):
+        raise ShapeError(f"allowed has the shape {np.shape(allowed)}, but must be ({vocab_size},).")
     if allowed is not None and not np.any(allowed):
         raise ConfigError("no token is allowed. Allow at least one.")
+    if isinstance(prompt, str):
+        raise DataError(
+            "the prompt is a str. Pass token ids: prompt.encode() for bytes, or tokenizer.encode(prompt)."
+        )
+    sampling = sampling or Sampling()
+    given = list(prompt) if isinstance(prompt, bytes) else prompt
+    tokens = token_array(
+        [given if np.size(given) else [min(START, vocab_size - 1)]], vocab_size, "the prompt's tokens"
+    )
     request = Request("generate", model.config, runtime, str(model.dtype), weights=weights, cache=use_cache)
     decoder, choice = begin(request, lambda chosen: chosen.decoder(model, request))
-    runs = decoder.generate([tokens], max_new_tokens, sampling, allowed)
+    runs = decoder.generate(tokens.tolist(), max_new_tokens, sampling, allowed)
     return Generation((int(token) for run in runs for token in run[:, 0]), choice.runtime.name, choice.why)

@@ -113,3 +113,30 @@ def test_a_mapped_array_is_read_where_it_is_asked_for(tmp_path):
 def test_bits_per_byte():
     assert bits_per_byte(np.log(256), 1.0) == pytest.approx(8)
     assert bits_per_byte(np.log(65536), 2.0) == pytest.approx(8)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said"),
+    [
+        (np.zeros((2, 3), int), r"not one of the shape \(2, 3\)"),
+        (np.zeros(3), "not float64"),
+        ("text", "not <U4"),
+        ([[1], [2, 3]], "not rows of different lengths"),
+        (None, "not object"),
+    ],
+    ids=str,
+)
+def test_tokens_are_a_vector_of_integers(tokens, said):
+    with pytest.raises(DataError, match=rf"notes must be bytes or an array \(N,\) of integers, {said}\.$"):
+        Corpus(tokens, name="notes")
+
+
+def test_negative_ids_and_no_tokens_are_no_tokens_of_a_vocabulary():
+    pairs = PairTokenizer(b"abcd")
+    with pytest.raises(DataError, match=r"holds the token -1, but vocab_size 16 has ids 0 to 15\."):
+        Corpus(np.array([1, -1]), pairs).require_vocabulary(16)
+    with pytest.raises(DataError, match="hold the id -1, but the pairs tokenizer has 16"):
+        Corpus(np.array([1, -1]), pairs).count_bytes()
+    with pytest.raises(DataError, match="holds 0 bytes"):
+        Corpus(b"").split(0.1, 4)
+    Corpus(b"").require_vocabulary(16)

@@ -15,7 +15,7 @@ import numpy as np
 from byhand.corpus.text_file import BYTE, TextFile, blocks
 from byhand.errors import DataError
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
-from byhand.tokenizers.tokenizer import Tokenizer
+from byhand.tokenizers.tokenizer import Tokenizer, beyond
 
 BATCHES = 0xDA7A  # keeps the generator of batches apart from that of parameters
 
@@ -35,7 +35,7 @@ class Corpus:
     tokenizer  made the tokens and knows how many bytes each stands for
     name       of the text, in errors
 
-    Raises DataError if the tokens are neither bytes nor a vector of integers.
+    Raises DataError if the tokens are neither bytes nor a vector of integers; models refuse ids they lack.
     """
 
     def __init__(
@@ -46,11 +46,7 @@ class Corpus:
         if isinstance(tokens, bytes):
             ids = [np.asarray(ids, tokenizer.dtype) for ids in tokenizer.encode_blocks([tokens])]
             tokens = ids[0] if len(ids) == 1 else np.concatenate(ids)
-        self.tokens: np.ndarray | TextFile = tokens if isinstance(tokens, TextFile) else np.asarray(tokens)
-        if isinstance(self.tokens, TextFile):
-            return
-        if self.tokens.ndim != 1 or self.tokens.dtype.kind not in "iu":
-            raise DataError(f"{name} must be bytes or an array (N,) of integers, not {self.tokens.dtype}.")
+        self.tokens: np.ndarray | TextFile = tokens if isinstance(tokens, TextFile) else _vector(tokens, name)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -101,11 +97,11 @@ class Corpus:
         self.tokenizer.require_vocabulary(vocab_size)
         if isinstance(self.tokens, TextFile) and self.tokens.dtype == BYTE and vocab_size > 255:
             return  # every byte is an id: no need to read the file
-        highest = max(int(block.max()) for block in blocks(self.tokens))
-        if highest >= vocab_size:
+        bad = next((id_ for block in blocks(self.tokens) if (id_ := beyond(block, vocab_size)) is not None), None)
+        if bad is not None:
             use = " Use --vocab-size 256." if isinstance(self.tokenizer, ByteTokenizer) else ""
             raise DataError(
-                f"{self.name} holds the {self.unit} {highest}, but vocab_size {vocab_size} has ids 0 to "
+                f"{self.name} holds the {self.unit} {bad}, but vocab_size {vocab_size} has ids 0 to "
                 f"{vocab_size - 1}.{use}"
             )
 
@@ -132,6 +128,20 @@ class ByteDataset(Corpus):
 
     def __init__(self, tokens: np.ndarray | bytes | TextFile, name: str = "the text") -> None:
         super().__init__(tokens, BYTES, name)
+
+
+def _vector(tokens: Any, name: str) -> np.ndarray:
+    """Return tokens as an array (N,); DataError if they are none."""
+    try:
+        array = np.asarray(tokens)
+    except ValueError:
+        raise DataError(
+            f"{name} must be bytes or an array (N,) of integers, not rows of different lengths."
+        ) from None
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        found = array.dtype if array.dtype.kind not in "iu" else f"one of the shape {array.shape}"
+        raise DataError(f"{name} must be bytes or an array (N,) of integers, not {found}.")
+    return array
 
 
 def batch_generator(seed: int, number: int) -> np.random.Generator:

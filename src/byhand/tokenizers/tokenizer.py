@@ -75,9 +75,9 @@ class Tokenizer(ABC):
         yield decoder.decode(b"", final=True)
 
     def count_bytes(self, tokens: np.ndarray) -> int:
-        """Return how many bytes an array of ids stands for. DataError if the vocabulary is smaller than one."""
-        if tokens.size and (highest := int(tokens.max())) >= self.vocab_size:
-            raise DataError(f"the tokens hold the id {highest}, but the {self.kind} tokenizer has {self.vocab_size}.")
+        """Return how many bytes an array of ids stands for. DataError if the vocabulary lacks one."""
+        if (bad := beyond(tokens, self.vocab_size)) is not None:
+            raise DataError(f"the tokens hold the id {bad}, but the {self.kind} tokenizer has {self.vocab_size}.")
         return int(self._lengths[tokens].sum())
 
     def require_vocabulary(self, vocab_size: int) -> None:
@@ -104,6 +104,12 @@ class Tokenizer(ABC):
         for token, content in self.token_bytes.items():
             lengths[token] = len(content)
         return lengths
+
+
+def beyond(tokens: np.ndarray, vocab_size: int) -> int | None:
+    """Return an id that a vocabulary lacks: the largest or the smallest of the tokens; None if it has all."""
+    ends = (int(tokens.max(initial=0)), int(tokens.min(initial=0)))
+    return next((id_ for id_ in ends if not 0 <= id_ < vocab_size), None)
 
 
 def utf8(text: str) -> bytes:

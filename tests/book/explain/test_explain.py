@@ -278,3 +278,21 @@ def test_arithmetic_reads_like_paper():
     assert lines == {"mean": "(1 + 3) / 2", "var": "((1 − 2)² + (3 − 2)²) / 2"}
     negative = replace(term, parts=(term.parts[0], term.parts[1]))
     assert arithmetic.expression(negative, arithmetic.letter) == "(x[0,1] − mean) / √(var + eps)"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"depth": 0}, "depth is 0, but must be an integer of at least 1."),
+        ({"depth": -3}, "depth is -3, but must be an integer of at least 1."),
+        ({"width": 0}, "width is 0, but must be an integer of at least 1."),
+        ({"index": (0, 0.0, 1)}, "the index of logits is (0, 0.0, 1). Use integers, as in (0, 2)."),
+        ({"index": "0,1"}, "the index of logits is '0,1'. Use integers, as in (0, 2)."),
+        ({"index": 5, "grad": True}, "the index of logits is 5. Use integers, as in (0, 2)."),
+    ],
+    ids=str,
+)
+def test_wrong_settings(settings, said):
+    with pytest.raises(ExplainError) as error:
+        explain(model_of(CONFIGS["seed"]), TOKENS, TARGETS, "logits", **{"index": (0, 0, 0), **settings})
+    assert str(error.value) == said

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
+from operator import index as as_index
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def explain(
     Raises ExplainError if there is no such element, it has no gradient, or more than MOST numbers lie behind it.
     """
     explainer = Explainer(model, tokens, targets, optimizer, max_grad_norm)
-    return explainer.explain(name, tuple(index), grad, depth, width)
+    return explainer.explain(name, index, grad, depth, width)
 
 
 class Explainer:
@@ -88,9 +89,18 @@ class Explainer:
         updates = [f"{p}.{part}" for p in self.model.parameters() for part in PARTS]
         return [*self.model.parameters(), *self.trace.made, *(updates if self.has_loss else [])]
 
-    def explain(self, name: str, index: Index, grad: bool = False, depth: int = 1, width: int = 8) -> Explanation:
+    def explain(
+        self, name: str, index: Sequence[int], grad: bool = False, depth: int = 1, width: int = 8
+    ) -> Explanation:
         """Explain one element, its inputs too if depth is above 1."""
-        explanation = self._gradient(name, index, first=True) if grad else self._value(name, index)
+        for setting, count in (("depth", depth), ("width", width)):
+            if not isinstance(count, int) or count < 1:
+                raise ExplainError(f"{setting} is {count!r}, but must be an integer of at least 1.")
+        try:
+            place = tuple(int(as_index(i)) for i in index)
+        except TypeError:
+            raise ExplainError(f"the index of {name} is {index!r}. Use integers, as in (0, 2).") from None
+        explanation = self._gradient(name, place, first=True) if grad else self._value(name, place)
         return self._deepen(explanation, depth, width, iter(range(MOST)))
 
     def clipping(self) -> Clipping:
