@@ -1,6 +1,7 @@
 """`byhand explain` on a run, as a reader types it, also wrongly."""
 
 import json
+import re
 
 import pytest
 
@@ -59,6 +60,26 @@ def test_names(run, capsys):
     said = capsys.readouterr().out
     assert "blocks.1.attn.q" in said
     assert "loss" in said
+    assert said.splitlines()[-2] == "and PARAMETER.m, .v, .theta, .update after the next step"
+
+
+def test_the_list_says_the_positions_that_exist(run, capsys):
+    """A value has one for each byte of the prompt; the loss predicts the last byte, so it has one less."""
+
+    def listed(*arguments):
+        assert main(["explain", run, *arguments]) == 0
+        return capsys.readouterr().out
+
+    said = listed("--prompt", "To be")
+    assert re.search(r"^logits +\(1, 5, 256\)$", said, re.MULTILINE)
+    assert said.splitlines()[-1].startswith("positions: 5 for a value; 4 for the loss, a gradient or an update")
+    assert "位置数：数值为 5；损失、梯度与更新为 4" in listed("--prompt", "To be", "--lang", "zh")
+    listed("logits[0,4,0]")
+    listed("d logits[0,3,0]")
+    assert main(["explain", run, "d logits[0,4,0]"]) == 2
+    assert "logits has shape (1, 4, 256)" in capsys.readouterr().err
+    assert "positions" not in listed("--prompt", "ab", "--targets", "bc")
+    assert re.search(r"^logits +\(1, 1, 256\)$", listed("--prompt", "a"), re.MULTILINE), "one byte is a prompt"
 
 
 @pytest.mark.parametrize(

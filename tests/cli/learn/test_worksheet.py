@@ -66,6 +66,10 @@ def test_chinese(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "写的是 99" in said
     assert "答对 0 题" in said
+    assert main(["grade", sheet]) == 0
+    assert capsys.readouterr().out == said, "the sheet says its language"
+    assert main(["grade", sheet, "--lang", "en"]) == 0
+    assert "right (0 %)" in capsys.readouterr().out
 
 
 def test_plain_answers_with_topic_and_seed(tmp_path, capsys):

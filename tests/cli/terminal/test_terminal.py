@@ -1,12 +1,16 @@
 """What reaches a terminal: help of any width, and no characters of others that steer it."""
 
+import contextlib
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from byhand.cli.terminal.shown import on_terminal
 from byhand.files import sealed
-from cli.process import byhand, write_text
+from cli.process import byhand, environment, write_text
 
 TINY = ["--preset", "tiny", "--seq-len", 8, "--d-model", 8, "--batch-size", 2, "--steps", 1, "--runtime", "numpy"]
 
@@ -17,6 +21,34 @@ def test_help_ends_on_a_terminal_of_any_width(columns):
     done = byhand("info", "--help", COLUMNS=columns)
     assert done.returncode == 0
     assert b"usage: byhand info" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+@pytest.mark.parametrize(
+    ("settings", "coloured"),
+    [
+        ({"TERM": "xterm", "NO_COLOR": ""}, True),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({"TERM": "dumb", "NO_COLOR": ""}, False),
+    ],
+    ids=str,
+)
+def test_help_obeys_who_wants_no_colour(settings, coloured):
+    import pty
+
+    reading, terminal = pty.openpty()
+    command = [sys.executable, "-m", "byhand", "info", "--help"]
+    process = subprocess.Popen(command, stdout=terminal, stderr=terminal, env=environment(**settings))
+    os.close(terminal)
+    said = b""
+    with contextlib.suppress(OSError):  # how Linux says that nobody writes any more
+        while part := os.read(reading, 4096):
+            said += part
+    os.close(reading)
+    assert process.wait() == 0
+    assert b"last losses" in said
+    assert (b"\x1b" in said) == coloured
+    assert b"\x1b" not in byhand("info", "--help", **settings).stdout, "a pipe has no colours"
 
 
 def test_names_of_others_steer_no_terminal(tmp_path):

@@ -10,9 +10,9 @@ from typing import Any
 from byhand.book.lessons.lesson import Number
 from byhand.book.practice.edits import Mistake
 from byhand.book.practice.quiz import agrees, check, narrow, worth
-from byhand.book.practice.sheet_pages import BLANK
+from byhand.book.practice.sheet_pages import BLANK, SAID
 from byhand.book.practice.sheets import Sheet
-from byhand.book.words.language import Words, say
+from byhand.book.words.language import Language, Words, say
 from byhand.errors import ByhandError
 from byhand.files.reading import parse_integer
 
@@ -108,6 +108,11 @@ def find_sheet(text: str) -> tuple[str, int] | None:
     """Return topic and seed of the sheet that a text answers, if it says so."""
     match = HEADER.search(text)
     return (match["topic"], parse_integer(match["seed"], "the sheet's seed")) if match else None
+
+
+def language_of(text: str) -> Language:
+    """Return the language of the sheet that a text answers; English where it says none."""
+    return "zh" if SAID["sheet"].zh in text else "en"
 
 
 def read_answers(text: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ tyro writes the pages of --help and the shells' completions.
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -179,6 +180,8 @@ def _refuse(unknown: list[str], flags: list[str]) -> NoReturn:
 
 def _tyro(options: type[Any], arguments: list[str], prog: str, default: Any = None) -> NoReturn:
     """Print a page of --help, or completions for a shell, and exit with 0."""
+    if os.environ.get("NO_COLOR"):
+        os.environ["TERM"] = "dumb"  # which tyro obeys
     tyro.cli(
         options,
         args=arguments,

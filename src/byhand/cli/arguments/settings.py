@@ -32,8 +32,10 @@ class Setting:
         self.required = field.default is MISSING and field.default_factory is MISSING
         markers = getattr(hint, "__metadata__", ())
         plain = get_args(hint)[0] if markers else hint
+        if type(None) in get_args(plain):  # int | None, or a choice that may be left out
+            plain = get_args(plain)[0]
         parts = get_args(plain)
-        self.kind: Any = parts if get_origin(plain) is Literal else parts[0] if parts else plain  # int, of int | None
+        self.kind: Any = parts if get_origin(plain) is Literal else parts[0] if parts else plain
         self.many = get_origin(plain) is tuple
         self.positional = tyro.conf.Positional in markers
         self.negatable = self.kind is bool and tyro.conf.FlagCreatePairsOff not in markers

@@ -14,7 +14,7 @@ import tyro
 from byhand.book.explain.explainer import Explainer
 from byhand.book.explain.explanation import ExplainError
 from byhand.book.explain.text import text
-from byhand.book.words.language import Language
+from byhand.book.words.language import Language, Words
 from byhand.cli.arguments.parsing import parse, text_bytes
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted
@@ -30,6 +30,14 @@ from byhand.train import first_non_finite
 
 DEEPEST = 100  # no number is made from others in more steps, but of a model with hundreds of layers
 LONGEST = 300  # characters of a target
+UPDATES = Words(
+    "and PARAMETER.m, .v, .theta, .update after the next step", "以及下一步之后的 PARAMETER.m、.v、.theta、.update"
+)
+POSITIONS = Words(
+    "positions: {T} for a value; {shorter} for the loss, a gradient or an update, as without --targets the last "
+    "token is only predicted",
+    "位置数：数值为 {T}；损失、梯度与更新为 {shorter}，因为没有 --targets 时最后一个词元只用来预测",
+)
 TARGET = re.compile(
     r"(?P<d>d\s+|∂loss/∂)?(?P<name>[A-Za-z_][\w.]*)\s*"
     r"(?:\[(?P<index>\s*(?:[0-9]+\s*)?(?:,\s*(?:[0-9]+\s*)?)*)\])?"  # blanks around a number, none inside
@@ -78,16 +86,18 @@ def main(arguments: list[str]) -> int:
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     parameters = set(loaded.parameters)
-    needs_loss = (
-        grad or name == "loss" or not name or (name not in parameters and name.rpartition(".")[0] in parameters)
-    )
-    tokens, targets = read_prompt(options.prompt, options.targets, needs_loss, loaded.tokenizer)
+    needs_loss = grad or name == "loss" or (name not in parameters and name.rpartition(".")[0] in parameters)
+    wanted = options.targets if name else options.targets or options.prompt  # the list shows a value's whole prompt
+    tokens, targets = read_prompt(options.prompt, wanted, needs_loss, loaded.tokenizer)
     with np.errstate(all="ignore"):
         explainer = Explainer(loaded.model(), tokens, targets, optimizer(loaded), loaded.config.optim.grad_clip)
         if unsound := first_non_finite(explainer.trace.result):
             raise NonFiniteError(f"with this model {unsound} is not finite. Use an earlier checkpoint of the run.")
     if not name:
         print(_names(explainer))
+        print(UPDATES.said(options.lang))
+        if options.targets is None:
+            print(POSITIONS.said(options.lang, T=len(tokens[0]), shorter=len(tokens[0]) - 1))
         return 0
     explanation = explainer.explain(name, index, grad, options.depth, options.terms)
     if options.json:
@@ -144,5 +154,4 @@ def _names(explainer: Explainer) -> str:
     trace = explainer.trace
     names = [*explainer.model.parameters(), *trace.made]
     width = max(map(len, names))
-    lines = [f"{name:<{width}}  {tuple(trace.tensor(name).shape) or 'a number'}" for name in names]
-    return "\n".join([*lines, "and PARAMETER.m, .v, .theta, .update after the next step"])
+    return "\n".join(f"{name:<{width}}  {tuple(trace.tensor(name).shape) or 'a number'}" for name in names)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import tyro
 
-from byhand.book.practice.grading import Answer, Grade, find_sheet, grade, read_answers
+from byhand.book.practice.grading import Answer, Grade, find_sheet, grade, language_of, read_answers
 from byhand.book.practice.sheets import make
 from byhand.book.words.language import Language, Words, say
 from byhand.cli.arguments.parsing import parse
@@ -45,8 +45,8 @@ class Options:
     """Topic of the sheet, where the file does not say it."""
     seed: int | None = None
     """Seed of the sheet, where the file does not say it."""
-    lang: Language = "en"
-    """Language."""
+    lang: Language | None = None
+    """Language; that of the sheet if not given."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print JSON."""
 
@@ -66,11 +66,12 @@ def main(arguments: list[str]) -> int:
     answers = read_answers(text)
     if not answers:
         raise ByhandError(f"{options.answers} holds no answers. Write lines such as 1.1 = 0.33.")
+    lang = options.lang or language_of(text)
     graded = grade(make(topic, seed), answers)
     if options.json:
-        print(json.dumps(graded.as_json(options.lang), ensure_ascii=False, indent=1))
+        print(json.dumps(graded.as_json(lang), ensure_ascii=False, indent=1))
     else:
-        print("\n".join(_lines(graded, options.lang)))
+        print("\n".join(_lines(graded, lang)))
     return 0
 
 
