@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from byhand.corpus.dataset import Corpus, bits_per_byte
-from byhand.duration import duration
 from byhand.errors import ConfigError, DataError, NonFiniteError
 from byhand.flops import step_flops
 from byhand.model import TinyGPT
+from byhand.quantities import counted, duration
 from byhand.runtimes.protocol import Request, TrainingSession
 from byhand.runtimes.registry import begin
 
@@ -71,7 +71,7 @@ def evaluate(model: TinyGPT, text: Corpus, stride: int | None = None, runtime: s
         )
     if len(text) < 2:
         raise DataError(
-            f"{text.name} holds {len(text)} {text.unit}, but predicting takes at least 2. Use a longer text."
+            f"{text.name} holds {counted(len(text), text.unit)}, but predicting takes at least 2. Use a longer text."
         )
     predicted = len(text) - 1
     passes = _passes(predicted, window, stride)

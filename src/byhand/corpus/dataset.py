@@ -14,6 +14,7 @@ import numpy as np
 
 from byhand.corpus.text_file import BYTE, TextFile, blocks
 from byhand.errors import DataError
+from byhand.quantities import counted
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer, beyond
 
@@ -88,8 +89,8 @@ class Corpus:
             fits = 2 ** int(math.log2(len(self) - 1)) if len(self) > 1 else 0
             advice = f"Use a longer text or --seq-len {fits}." if fits else "Use a longer text."
             raise DataError(
-                f"{self.name} holds {len(self)} {self.unit}s, but seq_len {seq_len} needs at least {seq_len + 1}. "
-                f"{advice}"
+                f"{self.name} holds {counted(len(self), self.unit)}, but seq_len {seq_len} needs at least "
+                f"{seq_len + 1}. {advice}"
             )
 
     def require_vocabulary(self, vocab_size: int) -> None:

@@ -64,7 +64,7 @@ def is_of_byhand(folder: Path) -> bool:
 def without_checkpoint(folder: Path) -> CheckpointError:
     """Return the error for a folder without a checkpoint: a run stopped early, or no run."""
     if is_run(folder):
-        return CheckpointError(f"{folder} has no checkpoint yet. Unless it trains now, give its command again.")
+        return CheckpointError(f"{folder} has no checkpoint yet. Wait for one, or repeat its `byhand train`.")
     return CheckpointError(f"{folder} holds no checkpoint. Give a folder that `byhand train` made.")
 
 

@@ -40,5 +40,6 @@ def difference(before: Any, now: dict[str, Any]) -> str:
 
 
 def _words(used: dict[str, Any]) -> str:
-    runtime, threads, blas = (str(used.get(key, ""))[:60] for key in ("runtime", "threads", "blas"))
-    return f"{runtime} on {threads} threads ({blas})" if threads else f"{runtime or 'another runtime'}"
+    runtime, number, blas = (str(used.get(key, ""))[:60] for key in ("runtime", "threads", "blas"))
+    threads = number and f"{number} thread{'s' * (number != '1')}"
+    return f"{runtime} on {threads} ({blas})" if threads else runtime or "another runtime"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -75,7 +76,7 @@ class Choice:
             log.debug("the %s runtime failed", name, exc_info=error)
             for runtime in _suitable(self.request):
                 if runtime.name not in tried and not runtime.obstacle(self.request):
-                    return replace(self, runtime=runtime, why=self.why or line, tried=tried)
+                    return replace(self, runtime=runtime, why=self.why or _followed(line), tried=tried)
         if known or isinstance(error, MemoryError) or name == last:
             raise error
         raise ConfigError(line) from error
@@ -93,9 +94,14 @@ def choose(request: Request) -> Choice:
     for runtime in _suitable(request):
         obstacle = runtime.obstacle(request)
         if not obstacle:
-            return Choice(request, runtime, why)
+            return Choice(request, runtime, _followed(why))
         why = why or obstacle
     raise ConfigError(why)
+
+
+def _followed(why: str) -> str:
+    """Return an obstacle without the advice to use another runtime, which auto follows."""
+    return re.sub(r"(\. Use|, or) (the \w+ runtime|--runtime \w+)[^.]*\.$", ".", why)
 
 
 def begin(request: Request, make: Callable[[Runtime], Made]) -> tuple[Made, Choice]:

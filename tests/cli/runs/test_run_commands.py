@@ -94,6 +94,15 @@ def test_info_names_the_checkpoints(run):
     assert one["step"] == "4 of 6"
 
 
+def test_info_says_what_computed_a_run(run):
+    used = json.loads((run / "step-00000006" / "trainer_state.json").read_bytes())["used"]
+    facts = json.loads(byhand("info", run, "--json").stdout)
+    assert facts["computed by"] == {**used, "dtype": "float32"}
+    assert f"computed by:\n  runtime          {used['runtime']}\n" in byhand("info", run).stdout.decode().replace(
+        f"  blas             {used.get('blas')}\n", ""
+    )
+
+
 def test_plot_draws_in_the_terminal_and_writes_a_png(run):
     done = byhand("plot", run)
     assert done.returncode == 0, done.stderr
@@ -170,5 +179,5 @@ def test_a_run_that_was_interrupted_before_its_first_step(tmp_path, monkeypatch)
     assert done.stderr.endswith(b"\ninterrupted before training began: give the same command again\n")
     for command in (["info", "run"], ["sample", "run"], ["plot", "run"], ["train", "--resume", "run"]):
         said = error_line(inside.byhand(*command, cwd=tmp_path))
-        assert said == "error: run has no checkpoint yet. Unless it trains now, give its command again.", command
+        assert said == "error: run has no checkpoint yet. Wait for one, or repeat its `byhand train`.", command
     assert inside.byhand(*again, cwd=tmp_path).returncode == 0

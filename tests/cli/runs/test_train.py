@@ -304,12 +304,16 @@ def test_a_text_that_changes_under_way_stops_the_run(tmp_path):
 
 
 def test_a_run_begun_with_one_runtime_can_go_on_with_another(tmp_path, text):
-    stopped = byhand("train", *TINY, "--data", text, "--out", "run", "--runtime", "auto", cwd=tmp_path)
-    assert stopped.returncode == 0
-    (tmp_path / "run" / "step-00000006" / MODEL).unlink()
+    begin = [*TINY, "--data", text, "--out", "run", "--runtime", "auto", "--keep", 9]
+    assert byhand("train", *begin, cwd=tmp_path).returncode == 0
+    for step in ("step-00000004", "step-00000006"):
+        (tmp_path / "run" / step / MODEL).unlink()
     done = byhand("train", "--resume", "run", "--runtime", "numpy", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert b"runtime numpy" in done.stderr
+    (tmp_path / "run" / "step-00000006" / MODEL).unlink()
+    again = byhand("train", "--resume", "run", cwd=tmp_path)
+    assert b"runtime numpy" in again.stderr, "it keeps what was asked for last"
 
 
 def test_runs_are_no_text(tmp_path, text):

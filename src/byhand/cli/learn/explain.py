@@ -22,6 +22,7 @@ from byhand.errors import DataError, NonFiniteError
 from byhand.files.reading import parse_integer
 from byhand.model import matrices
 from byhand.optim import AdamW, learning_rate
+from byhand.quantities import counted
 from byhand.runs import checkpoint
 from byhand.runs.checkpoint import Checkpoint
 from byhand.tokenizers.byte import BYTES
@@ -131,7 +132,9 @@ def read_prompt(
     if targets is not None:
         wanted = tokenizer.encode(text_bytes(targets, "--targets"))
         if len(wanted) != len(given):
-            raise DataError(f"--targets holds {len(wanted)} {unit}s and the prompt {len(given)}. Give one for each.")
+            raise DataError(
+                f"--targets holds {counted(len(wanted), unit)} and the prompt {len(given)}. Give one for each."
+            )
         return [given], [wanted]
     if not needs_loss:
         return [given], None

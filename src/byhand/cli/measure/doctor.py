@@ -13,6 +13,7 @@ import tyro
 from byhand import __version__
 from byhand.cli.arguments.parsing import parse
 from byhand.config import ModelConfig
+from byhand.quantities import counted
 from byhand.runtimes.cores import cores
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose, runtimes
@@ -51,7 +52,7 @@ def found() -> dict[str, Any]:
         "packages": [f"{name} {version}" for name in PACKAGES if (version := _version(name))],
     }
     choice = choose(Request("train", ModelConfig()))
-    how = f": {choice.why}" if choice.why else f" on {cores()} threads"
+    how = f": {choice.why}" if choice.why else f" on {counted(cores(), 'thread')}"
     facts["runtime"] = f"{choice.runtime.name}{how}"
     for runtime in runtimes():
         facts |= runtime.facts()

@@ -56,7 +56,7 @@ def gather(run: Path) -> dict[str, Any]:
     states = {p.resolve().name: checkpoint.defect(p) or "whole" for p in reversed(listed)}
     rows = [row for row in metrics.read(folder) if row["step"] <= loaded.step]
     evaluated = [r for r in rows if "val/loss" in r]
-    tokenizer = loaded.tokenizer
+    tokenizer, used = loaded.tokenizer, loaded.state.get("used")
     named = {"kind": tokenizer.kind, "tokens": tokenizer.vocab_size, "sha256": tokenizer.digest}
     return {
         "run": str(run),
@@ -70,6 +70,7 @@ def gather(run: Path) -> dict[str, Any]:
         "model": config.pop("model"),
         "optim": config.pop("optim"),
         "training": {k: v for k, v in config.items() if k != "data"},
+        **({"computed by": {**used, "dtype": loaded.config.dtype}} if isinstance(used, dict) else {}),
         "versions": loaded.state.get("versions", {}),
     }
 

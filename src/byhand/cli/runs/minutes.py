@@ -16,8 +16,8 @@ from byhand.cli.terminal.clock import elapsed
 from byhand.cli.terminal.say import say
 from byhand.config import TrainConfig
 from byhand.corpus.dataset import Corpus
-from byhand.duration import duration
 from byhand.errors import ConfigError
+from byhand.quantities import counted, duration
 from byhand.tokenizers.byte import ByteTokenizer
 
 PROBING, LONGEST_PROBE = 0.006, 2.0  # share of the time for each shape that is timed; seconds
@@ -108,8 +108,9 @@ def _say(choice: PlannedRun, cost: Cost, expected: Range, seconds: float) -> Non
     end = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds - elapsed()))
     why = "; more would only learn so short a text by heart" if choice.text_ends else ""
     say(
-        f"measured: {config.tokens_per_step / cost.step:,.0f} tokens/s with {m.n_layers} layers, {m.n_heads} heads, "
-        f"width {m.d_model}, context {m.seq_len}, batch {config.batch_size}; {elapsed():.1f} s gone\n"
+        f"measured: {config.tokens_per_step / cost.step:,.0f} tokens/s with {counted(m.n_layers, 'layer')}, "
+        f"{counted(m.n_heads, 'head')}, width {m.d_model}, context {m.seq_len}, batch {config.batch_size}; "
+        f"{elapsed():.1f} s gone\n"
         f"chosen: {config.steps:,} steps, {choice.passes:.2g} passes over the training part of the text{why}\n"
         f"expected: done at {end}, {duration(seconds)} after the start, with validation loss {expected.loss:.2f} "
         f"({expected.low:.2f} to {expected.high:.2f}), by runs on Shakespeare and the n-grams of this text"

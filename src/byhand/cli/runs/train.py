@@ -25,10 +25,10 @@ from byhand.corpus.dataset import Corpus, bits_per_byte
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.text_file import TextFile
 from byhand.corpus.texts import Text, on_disk, open_text
-from byhand.duration import duration
 from byhand.errors import CheckpointError, ConfigError, DataError, reason
 from byhand.files import run_folder
 from byhand.memory import require_room
+from byhand.quantities import counted, duration
 from byhand.runs import checkpoint, metrics
 from byhand.runs.lock import HeldRun, locked
 from byhand.runtimes.protocol import to_train
@@ -56,7 +56,8 @@ class Options:
     out: Path | None = None
     """The run folder; runs/001, runs/002, ... if not given."""
     resume: Path | None = None
-    """Go on with this run. Its settings stay; --data may say where its text is now."""
+    """Go on with this run. Its settings stay; --data may say where its text is now. --runtime, --threads and --dtype
+    may change; the run keeps what was asked for last."""
 
 
 def main(arguments: list[str]) -> int:
@@ -193,8 +194,8 @@ def _say_what_begins(trainer: Trainer, text: Text, corpus: Corpus, run: Path) ->
     count = sum(p.data.size for p in trainer.model.parameters().values())
     m = config.model
     say(
-        f"{shown(run, 200)}: {count:,} parameters ({m.n_layers} layers, {m.n_heads} heads, width {m.d_model}, "
-        f"context {m.seq_len}, {config.dtype}) on {shown(text.name, 200)} ({size}), "
+        f"{shown(run, 200)}: {count:,} parameters ({counted(m.n_layers, 'layer')}, {counted(m.n_heads, 'head')}, "
+        f"width {m.d_model}, context {m.seq_len}, {config.dtype}) on {shown(text.name, 200)} ({size}), "
         f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens\n{_runtime(trainer)}"
     )
     if trainer.change:

@@ -9,7 +9,7 @@ from collections import deque
 from contextlib import suppress
 
 from byhand.cli.terminal.say import say
-from byhand.duration import duration
+from byhand.quantities import duration
 from byhand.train import Progress
 
 PLAIN_LINES = 20  # in a whole run, not counting evaluations

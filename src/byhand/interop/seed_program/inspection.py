@@ -12,6 +12,7 @@ from byhand.errors import DataError
 from byhand.interop.seed_program.random import XorShift64Star
 from byhand.interop.seed_program.sampling import likeliest
 from byhand.model import TinyGPT
+from byhand.quantities import counted
 
 CHECKS = 0x51514E455854  # keeps the generator of offsets apart from the others
 ESCAPES = {ord("\n"): r"\n", ord("\r"): r"\r", ord("\t"): r"\t", ord("\\"): r"\\", ord("'"): r"\'"}
@@ -45,7 +46,7 @@ def check_places(
     places = len(text) - context  # the byte after the context must be there too
     if places < 1:
         raise DataError(
-            f"{text.name} holds {len(text)} bytes, too few for --sanity-ctx {context}. Use a longer text."
+            f"{text.name} holds {counted(len(text), 'byte')}, too few for --sanity-ctx {context}. Use a longer text."
         )
     if offset is None:
         return XorShift64Star(seed ^ CHECKS).integers(0, places, size=count).tolist()

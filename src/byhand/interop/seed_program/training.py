@@ -16,6 +16,7 @@ from byhand.interop.seed_program.parameters import initial_parameters
 from byhand.interop.seed_program.random import XorShift64Star
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
+from byhand.quantities import counted
 
 BATCHES = 0xDEADBEEF  # keeps the generator of batches apart from those of parameters
 SHORTEST_TEXT = 1024
@@ -34,7 +35,8 @@ def require_text(text: ByteDataset, seq_len: int) -> None:
     if len(text) < needed:
         shorter = f" or --seq {len(text) - 1}" if len(text) >= SHORTEST_TEXT else ""
         raise DataError(
-            f"{text.name} holds {len(text)} bytes, but at least {needed} are needed. Use a longer text{shorter}."
+            f"{text.name} holds {counted(len(text), 'byte')}, but at least {needed} are needed. "
+            f"Use a longer text{shorter}."
         )
 
 

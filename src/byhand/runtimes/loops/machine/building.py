@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from byhand.errors import ConfigError, reason
+from byhand.quantities import counted
 from byhand.runtimes.cores import cores
 from byhand.runtimes.loops.machine import machine_code
 from byhand.runtimes.loops.machine.kernel import KERNELS
@@ -42,7 +43,7 @@ def addresses_of(kernels: Iterable[str]) -> dict[str, int]:
     wanted = list(dict.fromkeys(kernels))
     found = {name: machine_code.read(name) for name in wanted if name not in _addresses}
     if wrong := [name for name, (_, why) in found.items() if why]:
-        more = f" (and {len(wrong) - 1} more files)" if len(wrong) > 1 else ""
+        more = f" (and {counted(len(wrong) - 1, 'more file')})" if len(wrong) > 1 else ""
         path, (_, why) = machine_code.path_of(wrong[0]), found[wrong[0]]
         log.warning("compiled code %s %s%s; compiling it anew", path, why, more)
     codes = {name: code for name, (code, _) in found.items() if code is not None}
@@ -53,14 +54,12 @@ def addresses_of(kernels: Iterable[str]) -> dict[str, int]:
     return {name: _addresses[name] for name in wanted}
 
 
-def _count(kernels: int) -> str:
-    return "1 kernel" if kernels == 1 else f"{kernels} kernels"
-
-
 def _compiled(kernels: list[str]) -> dict[str, bytes]:
     """Compile kernels, log the progress, and keep the object code for later starts."""
     estimate = EACH * len(kernels) / _processes_for(kernels)
-    log.info("compiling %s for this processor, once: about %.0f s if it is idle", _count(len(kernels)), estimate)
+    log.info(
+        "compiling %s for this processor, once: about %.0f s if it is idle", counted(len(kernels), "kernel"), estimate
+    )
     begun = said = time.monotonic()
     codes: dict[str, bytes] = {}
     told = False
@@ -79,8 +78,8 @@ def _compiled(kernels: list[str]) -> dict[str, bytes]:
         now = time.monotonic()
         if now - said >= EVERY and len(codes) < len(kernels):
             said = now
-            log.info("compiled %d of %s in %.0f s", len(codes), _count(len(kernels)), now - begun)
-    log.info("compiled %s in %.1f s", _count(len(codes)), time.monotonic() - begun)
+            log.info("compiled %d of %s in %.0f s", len(codes), counted(len(kernels), "kernel"), now - begun)
+    log.info("compiled %s in %.1f s", counted(len(codes), "kernel"), time.monotonic() - begun)
     return codes
 
 

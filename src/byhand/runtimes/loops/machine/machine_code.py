@@ -23,6 +23,7 @@ from typing import Any
 
 from byhand.errors import reason
 from byhand.files.user_cache import cache_folder, read_own, remove_older, write_own
+from byhand.quantities import counted
 from byhand.runtimes.loops.machine.processor import target
 
 LARGEST = 16 << 20  # bytes of an object file
@@ -59,7 +60,7 @@ def described() -> str:
     if place is None:
         return "compiled at each start: this user has no home folder (set BYHAND_CACHE)"
     count = len(list(place.glob("*.o")))
-    return f"{place} ({f'{count} kernels ready' if count else 'kernels are compiled when first needed'})"
+    return f"{place} ({counted(count, 'kernel') + ' ready' if count else 'kernels are compiled when first needed'})"
 
 
 def path_of(kernel: str) -> Path | None:

@@ -21,6 +21,7 @@ from byhand.config import Weights
 from byhand.engine import Tensor
 from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 from byhand.host import token_array
+from byhand.quantities import counted
 from byhand.runtimes.bfloat16 import rounded
 from byhand.runtimes.loops.kernels.threads.barrier import STOPPED
 from byhand.runtimes.loops.lowering.generation_plans import GenerationPlan, decoding_plan, filling_plan
@@ -127,7 +128,9 @@ class LoopsDecoder:
         """
         tokens = token_array(prompts, self.model.config.vocab_size)
         if tokens.shape[0] != self.streams:
-            raise ConfigError(f"the decoder was made for {self.streams} streams, not for {tokens.shape[0]}.")
+            raise ConfigError(
+                f"the decoder was made for {counted(self.streams, 'stream')}, not for {tokens.shape[0]}."
+            )
         rng = np.random.default_rng(sampling.seed)
         window, run = self.model.config.seq_len, 4
         uniforms = np.empty(0)  # drawn from rng, but not used yet

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from byhand.quantities import counted
 from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
 from byhand.runtimes.loops.lowering.ir import Call, buffers_of
 from byhand.runtimes.loops.machine.blas import Blas
@@ -41,8 +42,8 @@ def generation(of: str, model: Any, request: Request, steps: int) -> Listing:
     prompts = np.zeros((streams, window), np.int64) if fills else None
     plan = decoder.filling(fills) if fills else decoder.decoding
     ms = decoder.time_calls(prompts, steps) if steps else None
-    texts = f"{streams} stream{'s' * (streams > 1)}"
-    what = f"one token, {texts}" if prompts is None else f"filling {window - 1} positions"
+    texts = f"{counted(streams, 'stream')}"
+    what = f"one token, {texts}" if prompts is None else f"filling {counted(window - 1, 'position')}"
     return _listing(what, plan.shares[0].calls, ms, decoder.threads, decoder.arena.memory.nbytes, decoder.blas)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from byhand.errors import ConfigError, DataError, ShapeError
 from byhand.host import token_array
+from byhand.quantities import counted
 from byhand.runtimes.loops.lowering import controls
 from byhand.runtimes.loops.lowering.plan import Plan, make_plan
 from byhand.runtimes.loops.lowering.rules import Rule
@@ -148,7 +149,7 @@ class LoopsSession:
     @property
     def description(self) -> str:
         """How it computes."""
-        return f"the graph compiled, {self.threads} threads"
+        return f"the graph compiled, {counted(self.threads, 'thread')}"
 
     def provenance(self) -> dict[str, Any]:
         """Return the runtime's name, its threads and what multiplies."""

@@ -1,4 +1,9 @@
-"""Durations as people read them."""
+"""Durations and counts as people read them."""
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things: 1 head, 2 heads."""
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def duration(seconds: float) -> str:
