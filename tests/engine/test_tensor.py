@@ -1,9 +1,14 @@
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import byhand
 from byhand.engine import Equation, Tensor, registry
 from byhand.equations import add
-from byhand.errors import ShapeError
+from byhand.errors import ConfigError, ShapeError
 
 
 def test_operators_are_equations():
@@ -60,9 +65,36 @@ def test_wrong_shapes_are_one_line():
 
 def test_a_name_is_given_to_one_equation_only():
     fields = {f: getattr(add, f) for f in Equation.__dataclass_fields__}
-    with pytest.raises(ValueError, match="two equations are called 'add'"):
+    fields["forward"] = lambda *arrays: None
+    with pytest.raises(ConfigError) as error:
         Equation(**fields)
+    here, there = Path(__file__).resolve(), Path(byhand.__file__).parent / "equations" / "add.py"
+    assert str(error.value) == f"two equations are called 'add', in {there} and {here}. Rename one of them."
     assert registry["add"] is add
+
+
+OWN = """
+import sys
+from byhand.engine import Equation
+from byhand.engine.equation import Symbol
+
+Equation(
+    name="add", title="", latex="", derivative="", inputs=(), result=Symbol("y", "y", "()", ""),
+    forward=lambda *arrays: None, vjp=lambda *arrays: None, terms=lambda *arrays: None,
+)
+from byhand.cli.main import main
+sys.exit(main(["where", "add"]))
+"""
+
+
+def test_a_users_equation_of_a_taken_name_is_one_line(tmp_path):
+    """Imported before byhand's own, so that byhand's is the second."""
+    (tmp_path / "mine.py").write_text(OWN)
+    done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    there = Path(byhand.__file__).parent / "equations" / "add.py"
+    said = f"error: two equations are called 'add', in {tmp_path / 'mine.py'} and {there}. Rename one of them.\n"
+    assert done.stderr == said
 
 
 def test_a_fraction_beside_integers_is_not_cut_off():

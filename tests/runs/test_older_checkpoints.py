@@ -1,13 +1,26 @@
 """A checkpoint of two steps, written before layers owned their parameters: `fixtures/older-checkpoint`."""
 
 import shutil
+import subprocess
 from pathlib import Path
+
+import pytest
 
 import byhand as bh
 from byhand.model import parameter_shapes
 from byhand.runs.checkpoint import CONFIG, OPTIMIZER, load, save
 
 OLDER = Path(__file__).resolve().parents[1] / "fixtures" / "older-checkpoint"
+
+
+@pytest.mark.skipif(not (OLDER.parents[2] / ".git").exists() or not shutil.which("git"), reason="no checkout of git")
+def test_git_leaves_its_bytes_alone():
+    """A checkout with autocrlf would change line ends, and so SHA-256s."""
+    files = [str(p) for p in OLDER.rglob("*") if p.is_file()]
+    command = ["git", "check-attr", "text", "--", *files]
+    said = subprocess.run(command, cwd=OLDER, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(said) == len(files) == 5
+    assert all(line.endswith(": text: unset") for line in said), said
 
 
 def test_it_loads_and_is_written_again_to_the_byte(tmp_path):

@@ -19,6 +19,7 @@ from typing import Any, Self
 from byhand.engine.interpreter import current
 from byhand.engine.tensor import Tensor
 from byhand.engine.terms import Term
+from byhand.errors import ConfigError
 
 registry: dict[str, Equation] = {}
 
@@ -53,9 +54,10 @@ class Statement:
     seed_names: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.name in registry:
-            raise ValueError(f"two equations are called {self.name!r}")
-        registry[self.name] = self  # pyright: ignore[reportArgumentType] - a subclass
+        first: Statement = registry.setdefault(self.name, self)  # pyright: ignore[reportArgumentType] - a subclass
+        if first is not self:  # perhaps the user's, imported before byhand's own
+            files = " and ".join(map(_file, (first, self)))
+            raise ConfigError(f"two equations are called {self.name!r}, in {files}. Rename one of them.")
 
     @classmethod
     def of(cls, module: str, **facts: Any) -> Self:
@@ -120,3 +122,8 @@ def with_role(role: str) -> tuple[str, ...]:
 def as_tensor(x: Any) -> Tensor:
     """Wrap an array, list or number that nobody differentiates; pass tensors through."""
     return x if isinstance(x, Tensor) else Tensor(x)
+
+
+def _file(equation: Any) -> str:
+    half = getattr(equation, "forward", None) or equation.compose
+    return half.__code__.co_filename if hasattr(half, "__code__") else f"the module {half.__module__}"
