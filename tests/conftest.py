@@ -7,9 +7,11 @@ mutants. `fuzz` draws anew for each `--hypothesis-seed`; `dev.py fuzz` gives it 
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import signal
+from collections.abc import Iterator
 from itertools import groupby
 
 import pytest
@@ -52,6 +54,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for tests in files:
             order.shuffle(tests)
         items[:] = [item for tests in files for item in tests]
+
+
+@pytest.fixture(autouse=True)
+def _log_as_before() -> Iterator[None]:
+    """`main` shows the library's log on standard error from then on: not in the tests after one that calls it."""
+    log = logging.getLogger("byhand")
+    before = log.handlers[:], log.level, log.propagate
+    yield
+    log.handlers[:], level, log.propagate = before
+    log.setLevel(level)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

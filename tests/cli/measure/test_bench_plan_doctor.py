@@ -105,6 +105,17 @@ def test_plan_as_a_table_and_as_a_picture(capsys, tmp_path):
     assert main(["plan", "--shape", SMALL, "--plot", str(tmp_path / "plan.jpg")]) == 2
 
 
+@needs_loops
+@pytest.mark.parametrize("of", ["train", "prefill"])
+def test_a_plan_of_another_activation(capsys, of):
+    facts = json.loads(
+        said(capsys, "plan", "--shape", SMALL, "--of", of, "--steps", "0", "--activation", "relu", "--json")
+    )
+    kernels = " ".join(call["kernel"] for call in facts["calls"])
+    assert "relu" in kernels
+    assert "gelu" not in kernels
+
+
 def test_doctor(capsys):
     facts = json.loads(said(capsys, "doctor", "--json"))
     assert facts["cores"] >= 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,6 +14,7 @@ from byhand.bench.shapes import Shape, require_threads, shape_of
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.picture import require_drawing, unwritten
 from byhand.config import Weights
+from byhand.engine.equation import with_role
 from byhand.errors import ConfigError
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
@@ -39,6 +40,8 @@ class Options:
     """What multiplies: register tiles or a library; auto takes the fastest."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Type of what linear layers multiply in training."""
+    activation: Literal[with_role("activation")] = "gelu"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
+    """Non-linearity of the MLP."""
     streams: int = 1
     """Texts side by side in generation."""
     weights: Weights = "float32"
@@ -83,8 +86,9 @@ def main(arguments: list[str]) -> int:
 def _listed(options: Options, shape: Shape) -> Listing:
     if options.of != "train" and (not 1 <= options.streams <= MOST_STREAMS or shape.seq_len < 2):
         raise ConfigError(f"a plan of generation needs --streams from 1 to {MOST_STREAMS:,}, and T above 1.")
+    config = replace(shape.model(), activation=options.activation)
     request = Request(
-        "train" if options.of == "train" else "generate", shape.model(), dtype=options.dtype, threads=options.threads,
+        "train" if options.of == "train" else "generate", config, dtype=options.dtype, threads=options.threads,
         blas=options.blas, weights=options.weights, streams=options.streams, listed=True,
     )  # fmt: skip
     runtime, model = choose(request).runtime, TinyGPT(request.model)
