@@ -18,7 +18,7 @@ from byhand.files import sealed, writing
 from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.model import TinyGPT
 from byhand.runs import checkpoint, metrics, stored
-from byhand.runs.stored import FILES, OPTIMIZER, TOKENIZER, Checkpoint
+from byhand.runs.stored import FILES, OPTIMIZER, STATE, TOKENIZER, Checkpoint
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
 from byhand.train import Progress
@@ -388,6 +388,25 @@ def test_a_tokenizer_of_another_vocabulary_is_refused_and_damage(tmp_path):
     with pytest.raises(CheckpointError, match=r"damaged: tokenizer.json: the bpe tokenizer has 11 tokens, but .* 12"):
         checkpoint.load(tmp_path)
     assert checkpoint.defect(path)
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["another", "none"])
+def test_another_tokenizer_of_the_same_size_is_found(tmp_path, there):
+    """Also if the manifest was written anew; checkpoints from before the state had its digest still load."""
+    path = checkpoint.save(tmp_path, replace(example(), tokenizer=BPE))
+    other = BytePairTokenizer({c: i for i, c in enumerate([*"lkjihgfedc", "lk"])}, [("l", "k")])
+    assert other.vocab_size == BPE.vocab_size
+    contents = {name: (path / name).read_bytes() for name in FILES} | ({TOKENIZER: other.content} if there else {})
+    (path / TOKENIZER).write_bytes(other.content)
+    (path / MANIFEST).write_bytes(sealed.manifest(contents))
+    with pytest.raises(CheckpointError, match=r"tokenizer.json is not of the tokenizer that the run began with\."):
+        checkpoint.load(tmp_path)
+    state = json.loads(contents[STATE])
+    del state["tokenizer"]
+    contents[STATE] = json.dumps(state).encode()
+    (path / STATE).write_bytes(contents[STATE])
+    (path / MANIFEST).write_bytes(sealed.manifest(contents))
+    assert checkpoint.load(tmp_path).tokenizer.digest == (other if there else BYTES).digest
 
 
 def test_a_tokenizer_that_changed_after_it_was_verified_is_found(tmp_path):

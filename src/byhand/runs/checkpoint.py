@@ -40,6 +40,7 @@ from byhand.files.writing import TEMPORARY, create, remedy, replace, sync_folder
 from byhand.model import TinyGPT
 from byhand.runs.stored import (
     CONFIG,
+    DIGEST,
     NAMES,
     OPTIMIZER,
     STATE,
@@ -199,8 +200,12 @@ def _is_own_latest(latest: Path) -> bool:
 
 def _state(checkpoint: Checkpoint) -> bytes:
     """Return the state as it is stored; CheckpointError if it could not be read again."""
+    tokenizer = checkpoint.tokenizer
+    state = (
+        checkpoint.state if isinstance(tokenizer, ByteTokenizer) else {**checkpoint.state, DIGEST: tokenizer.digest}
+    )
     try:
-        written = as_json(checkpoint.state)
+        written = as_json(state)
         parse_json(written)
     except (TypeError, ValueError) as error:
         raise CheckpointError(f"the trainer's state cannot be stored as JSON: {brief(error)}.") from None

@@ -24,7 +24,7 @@ from byhand.tokenizers.registry import restored
 from byhand.tokenizers.tokenizer import Tokenizer
 
 CONFIG, OPTIMIZER, STATE = "config.json", "optimizer.safetensors", "trainer_state.json"
-TOKENIZER = "tokenizer.json"
+TOKENIZER, DIGEST = "tokenizer.json", "tokenizer"  # the file, and the state's key for its SHA-256
 FILES = (MODEL, CONFIG, OPTIMIZER, STATE)  # of every checkpoint
 NAMES = (MANIFEST, *FILES, TOKENIZER)
 _known: set[tuple[object, ...]] = set()  # signatures of checkpoints that this process wrote or verified
@@ -122,6 +122,8 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
     if any((found[name] < 0).any() for name in both if name in found and name.startswith("v.")):
         raise CheckpointError(f"{path} is damaged: a mean of squared gradients is negative.")
     tokenizer = _tokenizer(sealed, config.model.vocab_size)
+    if state.get(DIGEST, tokenizer.digest) != tokenizer.digest:
+        raise CheckpointError(f"{path} is damaged: {TOKENIZER} is not of the tokenizer that the run began with.")
     if moments:
         _known.add(before)
     m, v = ({n: found[f"{k}.{n}"] for n in shapes if f"{k}.{n}" in found} for k in "mv")
