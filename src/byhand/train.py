@@ -20,8 +20,6 @@ import numpy as np
 
 from byhand.config import TrainConfig
 from byhand.corpus.dataset import Corpus, batch_generator
-from byhand.engine import Tensor, walk_back
-from byhand.engine.backward import applications
 from byhand.errors import ByhandError, CheckpointError, DataError, NonFiniteError
 from byhand.model import TinyGPT, matrices
 from byhand.optim import AdamW, learning_rate
@@ -31,6 +29,7 @@ from byhand.runtimes.protocol import Batch, Runtime, TrainingSession, to_train
 from byhand.runtimes.provenance import difference, resumed
 from byhand.runtimes.registry import begin
 from byhand.tokenizers.registry import stored
+from byhand.tracing.non_finite import first_non_finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,24 +261,6 @@ def require_same_tokenizer(train: Corpus, val: Corpus, start: Checkpoint | None)
         raise DataError(f"{train.name} and {val.name} are of different tokenizers. Encode both with the same one.")
     if start and start.tokenizer.digest != train.tokenizer.digest:
         raise DataError(f"{train.name} is not of the tokenizer that the run began with. Use the checkpoint's.")
-
-
-def first_non_finite(loss: Tensor) -> str:
-    """Return the name of the first array that is not finite, in the order of the forward pass, then the backward.
-
-    "" if all are finite.
-    """
-    for node in applications(loss):
-        for tensor in node.inputs:
-            if tensor.requires_grad and not np.isfinite(tensor.data).all():
-                return tensor.name or f"an input of {node.equation.name}"
-    if not np.isfinite(loss.data).all():
-        return loss.name or "loss"
-    for step in walk_back(loss, np.ones_like(loss.data)):
-        for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
-            if d is not None and not np.isfinite(d).all():
-                return f"the gradient of {tensor.name or step.node.equation.name}"
-    return ""
 
 
 def _due(step: int, interval: int) -> bool:

@@ -1,5 +1,6 @@
 """A checkpoint is whole or absent, and nothing is read without a manifest that verifies."""
 
+import json
 import os
 import shutil
 import subprocess

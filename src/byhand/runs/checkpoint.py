@@ -200,10 +200,9 @@ def _is_own_latest(latest: Path) -> bool:
 
 def _state(checkpoint: Checkpoint) -> bytes:
     """Return the state as it is stored; CheckpointError if it could not be read again."""
-    tokenizer = checkpoint.tokenizer
-    state = (
-        checkpoint.state if isinstance(tokenizer, ByteTokenizer) else {**checkpoint.state, DIGEST: tokenizer.digest}
-    )
+    state = {key: value for key, value in checkpoint.state.items() if key != DIGEST}
+    if not isinstance(checkpoint.tokenizer, ByteTokenizer):
+        state[DIGEST] = checkpoint.tokenizer.digest
     try:
         written = as_json(state)
         parse_json(written)

@@ -27,7 +27,7 @@ from byhand.runs import checkpoint
 from byhand.runs.checkpoint import Checkpoint
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
-from byhand.train import first_non_finite
+from byhand.tracing.non_finite import first_non_finite
 
 DEEPEST = 100  # no number is made from others in more steps, but of a model with hundreds of layers
 LONGEST = 300  # characters of a target

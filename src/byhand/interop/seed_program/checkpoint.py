@@ -26,18 +26,15 @@ from byhand.config import ModelConfig
 from byhand.errors import ByhandError, CheckpointError, reason
 from byhand.files.reading import SMALL, open_regular, parse_json, read_regular
 from byhand.files.writing import create
+from byhand.interop.seed_program.binary import HEADER, MAGIC, VERSION, WRITING, Reader, binary_content
 from byhand.interop.seed_program.parameters import require_seed_model
-from byhand.memory import physical
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.optim import AdamW
 
-FORMAT, VERSION, MAGIC = "build-llm-using-cpp-checkpoint", 1, b"BGPTCKPT"
-HEADER = struct.Struct("<8sIIQI")
-WRITING = ".writing"
+FORMAT = "build-llm-using-cpp-checkpoint"
 SHAPE = ("vocab_size", "seq_len", "d_model", "n_layers")
 SETTINGS = ("lr", "beta1", "beta2", "eps", "weight_decay")
 LARGEST = float(np.finfo(np.float32).max)
-BESIDES_BLOCKS, IN_BLOCK = 4, 8  # arrays: two tables and the LM head; a block
 
 
 @dataclass
@@ -124,8 +121,8 @@ def load(prefix: str) -> SeedCheckpoint:
     except ByhandError as error:
         raise CheckpointError(f"{prefix}.json: {error}") from None
     shapes = parameter_shapes(config)
-    content = _binary_content(f"{prefix}.bin", sum(map(math.prod, shapes.values())), len(shapes))
-    reader = _Reader(f"{prefix}.bin", content)
+    content = binary_content(f"{prefix}.bin", sum(map(math.prod, shapes.values())), len(shapes))
+    reader = Reader(f"{prefix}.bin", content)
     has_optimizer, step = reader.header(settings)
     arrays = {name: reader.counted_array(name, shape) for name, shape in shapes.items()}
     if has_optimizer:
@@ -137,23 +134,6 @@ def load(prefix: str) -> SeedCheckpoint:
                 raise CheckpointError(f"{prefix}.bin is damaged: v of {name} is negative. Use another copy.")
     reader.end()
     return SeedCheckpoint(TinyGPT(config, arrays=arrays), optimizer, step, has_optimizer)
-
-
-def _binary_content(path: str, count: int, n_arrays: int) -> bytes:
-    """Return the bytes of PREFIX.bin, at most as many as the settings allow."""
-    most = HEADER.size + 8 * n_arrays + 4 * count + 8 + 8 * count
-    try:
-        with os.fdopen(open_regular(path), "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > most:
-                raise CheckpointError(
-                    f"{path} is damaged: it has {size:,} bytes, but by its .json at most {most:,}. Use another copy."
-                )
-            if (have := physical()) is not None and 2 * size > have:
-                raise CheckpointError(f"{path} has {size / 1e9:.1f} GB, more than this machine's memory can take.")
-            return file.read(most)
-    except OSError as error:
-        raise CheckpointError(f"cannot read {path}: {reason(error)}. --load takes the path without .bin.") from None
 
 
 def single(value: float) -> float:
@@ -217,73 +197,3 @@ def _settings(prefix: str) -> dict[str, Any]:
             raise CheckpointError(f"{path} is damaged: {key} is {repr(value)[:80]}. Use another copy.")
         settings[key] = single(value) if kind is float else value
     return settings
-
-
-class _Reader:
-    """PREFIX.bin, read from front to end; CheckpointError names the place of a mismatch."""
-
-    def __init__(self, path: str, content: bytes) -> None:
-        self.path = path
-        self.content = content
-        self.place = 0
-
-    def header(self, settings: dict[str, Any]) -> tuple[bool, int]:
-        """Return (has optimizer, step), which PREFIX.json must confirm."""
-        if self.content[: len(MAGIC)] != MAGIC:
-            raise CheckpointError(
-                f"{self.path} is no checkpoint of the seed program: it does not begin with BGPTCKPT."
-            )
-        _, version, has_optimizer, step, n_arrays = HEADER.unpack(self._take(HEADER.size, "the header"))
-        if version != VERSION:
-            raise CheckpointError(f"{self.path} has version {version}, but only {VERSION} is known.")
-        expected = BESIDES_BLOCKS + IN_BLOCK * settings["n_layers"]
-        for what, here, there in (
-            ("arrays", n_arrays, expected),
-            ("step", step, settings["step"]),
-            ("has_optim_state", has_optimizer, int(settings["has_optim_state"])),
-        ):
-            if here != there:
-                raise CheckpointError(
-                    f"{self.path} and its .json are not one checkpoint: {what} {here} and {there}. Use another copy, "
-                    f"or after a save that was cut short rename .json{WRITING} to .json."
-                )
-        if n_arrays * 8 > len(self.content):
-            raise self._truncated("the arrays")
-        return bool(has_optimizer), step
-
-    def counted_array(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """Read an array that is preceded by its number of elements."""
-        count, expected = self.integer(), int(np.prod(shape, dtype=object))
-        if count != expected:
-            raise CheckpointError(
-                f"{self.path}: {name} has {count} numbers, but the .json says {expected}. Use another copy."
-            )
-        return self.array(name, shape)
-
-    def array(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """Read the numbers of one array."""
-        data = np.frombuffer(self._take(4 * int(np.prod(shape, dtype=object)), name), "<f4")
-        if not np.isfinite(data).all():
-            raise CheckpointError(f"{self.path} is damaged: {name} holds NaN or infinity. Use another copy.")
-        return data.astype(np.float32).reshape(shape)
-
-    def integer(self) -> int:
-        """Read a u64."""
-        return int.from_bytes(self._take(8, "a count"), "little")
-
-    def end(self) -> None:
-        """Raise CheckpointError if bytes are left."""
-        left = len(self.content) - self.place
-        if left:
-            raise CheckpointError(f"{self.path} is damaged: {left} bytes follow its end. Use another copy.")
-
-    def _take(self, size: int, what: str) -> bytes:
-        if self.place + size > len(self.content):
-            raise self._truncated(what)
-        self.place += size
-        return self.content[self.place - size : self.place]
-
-    def _truncated(self, what: str) -> CheckpointError:
-        return CheckpointError(
-            f"{self.path} is truncated: it ends at {len(self.content)} bytes, within {what}. Use another copy."
-        )
