@@ -45,8 +45,7 @@ class Corpus:
         self.tokenizer = tokenizer
         self.name = name
         if isinstance(tokens, bytes):
-            ids = [np.asarray(ids, tokenizer.dtype) for ids in tokenizer.encode_blocks([tokens])]
-            tokens = ids[0] if len(ids) == 1 else np.concatenate(ids)
+            tokens = tokenizer.array([tokens])
         self.tokens: np.ndarray | TextFile = tokens if isinstance(tokens, TextFile) else _vector(tokens, name)
 
     def __len__(self) -> int:

@@ -33,7 +33,7 @@ def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
     key = bytes.fromhex(text.sha256 + tokenizer.digest)
     folder = cache_folder()
     if folder is None:
-        return Corpus(_encoded(text, tokenizer), tokenizer, text.name)
+        return Corpus(tokenizer.array(_content(text)), tokenizer, text.name)
     path = folder / "tokens" / f"{sha256(key).hexdigest()}.bin"
     tokens = _kept(path, tokenizer.dtype, key)
     if tokens is None:
@@ -43,7 +43,7 @@ def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
             tokens = _kept(path, tokenizer.dtype, key)
         except OSError as error:
             log.info("%s is not kept: %s", path, reason(error))
-    return Corpus(_encoded(text, tokenizer) if tokens is None else tokens, tokenizer, text.name)
+    return Corpus(tokenizer.array(_content(text)) if tokens is None else tokens, tokenizer, text.name)
 
 
 def _kept(path: Path, dtype: np.dtype, key: bytes) -> TextFile | None:
@@ -64,16 +64,12 @@ def _kept(path: Path, dtype: np.dtype, key: bytes) -> TextFile | None:
 def _sealed(text: Text, tokenizer: Tokenizer, key: bytes) -> Iterator[bytes]:
     """Yield what the file holds."""
     digest = sha256()
-    for ids in _ids(text, tokenizer):
+    for block in tokenizer.encode_blocks(_content(text)):
+        ids = np.asarray(block, tokenizer.dtype)
         digest.update(ids.data)
         yield ids.tobytes()
     yield key + digest.digest()
 
 
-def _encoded(text: Text, tokenizer: Tokenizer) -> np.ndarray:
-    return np.concatenate(list(_ids(text, tokenizer)))
-
-
-def _ids(text: Text, tokenizer: Tokenizer) -> Iterator[np.ndarray]:
-    content = (block.tobytes() for block in blocks(text.content))
-    return (np.asarray(ids, tokenizer.dtype) for ids in tokenizer.encode_blocks(content))
+def _content(text: Text) -> Iterator[bytes]:
+    return (block.tobytes() for block in blocks(text.content))

@@ -34,15 +34,14 @@ _TOML = re.compile(
 _NUMBER = re.compile(rb"[-+0-9.eE_]{%d,}" % (DIGITS + 1))
 
 
-def open_regular(path: str | Path, flags: int = 0) -> int:
+def open_regular(path: str | Path) -> int:
     """Return a descriptor of a regular file, open for reading; the caller closes it.
 
-    flags  more of os.O_*, for example O_NOFOLLOW
     Raises OSError, with `filename` and a `strerror` for people, if the path cannot be opened or is no regular file;
     opening never blocks.
     """
     # O_NONBLOCK: opening a FIFO that nobody writes to returns at once. O_BINARY exists on Windows only.
-    flags |= os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
         descriptor = os.open(path, flags)
     except ValueError as error:  # a NUL character in the name
@@ -90,29 +89,29 @@ def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:
     return json.loads(content, parse_constant=refuse_constant, parse_float=_finite)
 
 
-def parse_toml(content: bytes, depth: int = DEPTH) -> dict[str, Any]:
+def parse_toml(content: bytes) -> dict[str, Any]:
     """Return the tables of a TOML file.
 
-    Raises ValueError if it is none, is not UTF-8, nests deeper than `depth`, or holds a number of over DIGITS digits.
+    Raises ValueError if it is none, is not UTF-8, nests deeper than DEPTH, or holds a number of over DIGITS digits.
     """
-    _require_depth(_TOML.finditer(content), depth)
+    _require_depth(_TOML.finditer(content), DEPTH)
     bare = _TOML.sub(lambda m: m[1] or m[2] or b"", content)
-    if max(line.count(b".") for line in bare.split(b"\n")) > 2 * depth:  # a.b.c = 1 nests, too
-        raise ValueError(f"a line with more than {2 * depth} points outside strings")
+    if max(line.count(b".") for line in bare.split(b"\n")) > 2 * DEPTH:  # a.b.c = 1 nests, too
+        raise ValueError(f"a line with more than {2 * DEPTH} points outside strings")
     if _NUMBER.search(bare):
         raise ValueError(f"a number of more than {DIGITS} digits")
     return tomllib.loads(content.decode("utf-8"))
 
 
-def parse_integer(written: str, name: str, most_digits: int = 18) -> int:
-    """Return a decimal integer; DataError naming `name` if it is none or has more than `most_digits` digits.
+def parse_integer(written: str, name: str) -> int:
+    """Return a decimal integer; DataError naming `name` if it is none or has more than 18 digits.
 
     Python refuses to convert over 4,300 digits with an error of its own and takes long just below.
     """
     if not re.fullmatch(r"[-+]?[0-9]+", written):
         raise DataError(f"{name} {written[:40]!r} is not an integer.")
-    if len(written.lstrip("+-").lstrip("0")) > most_digits:
-        raise DataError(f"{name} has more than {most_digits} digits. Use a smaller number.")
+    if len(written.lstrip("+-").lstrip("0")) > 18:
+        raise DataError(f"{name} has more than 18 digits. Use a smaller number.")
     return int(written)
 
 

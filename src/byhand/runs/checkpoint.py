@@ -11,6 +11,7 @@ config allows. Older checkpoints are removed only after a newer one is safe.
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 from collections.abc import Container, Mapping
@@ -55,6 +56,7 @@ from byhand.runs.stored import (
 from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.registry import stored
 
+log = logging.getLogger(__name__)
 LATEST = "latest"
 RETRIES = 5
 
@@ -129,7 +131,7 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
 
     moments  False leaves out m and v, two thirds of the bytes, which only training reads
 
-    A damaged one is passed over with a warning in `.warnings`. Raises CheckpointError if none is whole.
+    A damaged one is passed over with a warning in the log. Raises CheckpointError if none is whole.
     """
     if not os.path.isdir(run):
         raise CheckpointError(
@@ -148,7 +150,8 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
             except CheckpointError as error:
                 warnings.append(str(error))
                 continue
-            checkpoint.warnings = [f"{w} Going on from {candidate.name}." for w in warnings]
+            for warning in warnings:
+                log.warning("%s Going on from %s.", warning, candidate.name)
             return checkpoint
         # A run that trains removes old checkpoints after writing newer ones: then the list has changed meanwhile.
         if checkpoints(run) == listed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,6 @@ class Checkpoint:
     v: Mapping[str, np.ndarray]
     state: dict[str, Any]
     path: Path | None = None
-    warnings: list[str] = field(default_factory=list)
     tokenizer: Tokenizer = BYTES
 
     @property

@@ -18,6 +18,8 @@ import numpy as np
 
 from byhand.errors import DataError
 
+PLAIN = frozenset(b"\t\n" + bytes(range(32, 127)))  # the bytes of printable ASCII, tab and newline
+
 
 class Tokenizer(ABC):
     """Token ids from 0 to vocab_size - 1, and the bytes that each stands for.
@@ -56,6 +58,11 @@ class Tokenizer(ABC):
         blocks = self.encode_blocks([utf8(text) if isinstance(text, str) else text])
         return [int(token) for ids in blocks for token in ids]
 
+    def array(self, blocks: Iterable[bytes]) -> np.ndarray:
+        """Return the ids of a text that comes in blocks, in the type of files; of one block perhaps in place."""
+        ids = [np.asarray(ids, self.dtype) for ids in self.encode_blocks(blocks)]
+        return ids[0] if len(ids) == 1 else np.concatenate(ids)
+
     def decode(self, tokens: Iterable[int]) -> bytes:
         """Return the bytes of ids. DataError if one has none."""
         try:
@@ -73,6 +80,13 @@ class Tokenizer(ABC):
         for token in tokens:
             yield decoder.decode(self.decode((token,)))
         yield decoder.decode(b"", final=True)
+
+    def printable(self, vocab_size: int, ascii_only: bool) -> np.ndarray:
+        """Return booleans (V,): the ids with a text, with ascii_only of printable ASCII, tab and newline."""
+        return np.array([
+            token in self and (not ascii_only or PLAIN.issuperset(self.token_bytes[token]))
+            for token in range(vocab_size)
+        ])  # fmt: skip
 
     def count_bytes(self, tokens: np.ndarray) -> int:
         """Return how many bytes an array of ids stands for. DataError if the vocabulary lacks one."""

@@ -130,7 +130,7 @@ def whole(run: Path) -> int:
     if not found:
         return 0
     loaded = checkpoint.load(run)
-    assert not loaded.warnings
+    assert loaded.path == max(found, key=lambda path: path.name), "the newest one is whole"
     return loaded.step
 
 

@@ -16,7 +16,6 @@ from byhand.book.explain.explanation import ExplainError
 from byhand.book.explain.text import text
 from byhand.book.words.language import Language, Words
 from byhand.cli.arguments.parsing import parse, text_bytes
-from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import DataError, NonFiniteError
 from byhand.files.reading import parse_integer
@@ -84,8 +83,6 @@ def main(arguments: list[str]) -> int:
     grad = grad or options.grad
     of_the_update = name.rpartition(".")[2] in ("m", "v", "theta", "update")
     loaded = checkpoint.load(options.run, moments=of_the_update)
-    for warning in loaded.warnings:
-        say(f"warning: {warning}")
     parameters = set(loaded.parameters)
     needs_loss = grad or name == "loss" or (name not in parameters and name.rpartition(".")[0] in parameters)
     wanted = options.targets if name else options.targets or options.prompt  # the list shows a value's whole prompt

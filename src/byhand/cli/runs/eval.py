@@ -42,8 +42,6 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand eval")
     loaded = checkpoint.load(options.run, moments=False)
-    for warning in loaded.warnings:
-        say(f"warning: {warning}")
     model = loaded.model()
     text = corpus_of(open_text(options.data), loaded.tokenizer)
     result = evaluate(model, text, options.stride, options.runtime)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-import numpy as np
 import tyro
 
 from byhand.cli.arguments.parsing import parse, text_bytes
@@ -20,7 +19,6 @@ from byhand.generation import Sampling, generate
 from byhand.runs import checkpoint
 from byhand.runtimes.registry import offered
 from byhand.tokenizers.byte import ByteTokenizer
-from byhand.tokenizers.tokenizer import Tokenizer
 
 LONGEST = 1 << 24  # bytes of a prompt; the model reads at most its context
 
@@ -60,8 +58,6 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand sample")
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
     loaded = checkpoint.load(options.run, moments=False)
-    for warning in loaded.warnings:
-        say(f"warning: {warning}")
     model = loaded.model()
     given = sys.stdin.buffer.read(LONGEST + 1) if options.prompt == "-" else text_bytes(options.prompt, "--prompt")
     if len(given) > LONGEST:
@@ -70,12 +66,16 @@ def main(arguments: list[str]) -> int:
     prompt = tokenizer.encode(given)
     if not (prompt or isinstance(tokenizer, ByteTokenizer)):  # `generate` knows the newline of bytes alone
         prompt = tokenizer.encode(b"\n")
+    vocab_size = model.config.vocab_size
+    allowed = tokenizer.printable(vocab_size, options.ascii_only)
+    if not allowed.any():
+        raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
     tokens = generate(
         model,
         prompt,
         options.max_new_tokens,
         sampling,
-        allowed=printable(tokenizer, model.config.vocab_size, options.ascii_only),
+        allowed=None if allowed.all() else allowed,
         use_cache=not options.no_cache,
         runtime=options.runtime,
         weights=options.weights,
@@ -92,18 +92,3 @@ def main(arguments: list[str]) -> int:
         sys.stdout.flush()
     sys.stdout.write("\n")
     return 0
-
-
-def printable(tokenizer: Tokenizer, vocab_size: int, ascii_only: bool) -> np.ndarray | None:
-    """Return the ids that may be drawn: those with a text, with ascii_only of printable ASCII, tab and newline.
-
-    None: all.
-    """
-    plain = {9, 10, *range(32, 127)}
-    allowed = [
-        token in tokenizer and (not ascii_only or plain.issuperset(tokenizer.token_bytes[token]))
-        for token in range(vocab_size)
-    ]
-    if not any(allowed):
-        raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
-    return None if all(allowed) else np.array(allowed)

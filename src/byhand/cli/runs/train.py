@@ -120,8 +120,6 @@ def _resume(run: Path, given: Given[Options]) -> int:
         checkpoint.load(run)
     with locked(run) as place:
         start = checkpoint.load(run)
-        for warning in start.warnings:
-            say(f"warning: {warning}")
         kept = start.config.array_dtype
         start.config = replace(start.config, **{k: v for k, v in given.values.items() if k in OF_A_MACHINE})
         if start.config.array_dtype != kept:

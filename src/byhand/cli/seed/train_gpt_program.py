@@ -29,7 +29,7 @@ from byhand.tokenizers.tokenizer import Tokenizer
 
 MOST_PARAMETERS = 1 << 26  # some minutes of drawing
 AT_ONCE = 1 << 20  # are drawn in a second or two
-KEPT = b"\n\t"  # control bytes that are text: --ascii-only draws them, --escape-bytes leaves them
+KEPT = b"\n\t"  # control bytes that --escape-bytes leaves as they are
 
 
 def main(arguments: list[str]) -> int:
@@ -41,7 +41,11 @@ def main(arguments: list[str]) -> int:
     model = checkpoint.model
     tokenizer = _tokenizer(flags)
     prompt = _prompt(flags, tokenizer, model)
-    allowed = _allowed(flags, tokenizer, model)
+    allowed = tokenizer.printable(model.config.vocab_size, bool(flags.ascii_only))
+    if not allowed.any():
+        raise DataError(
+            "no token of the model has a text that may be printed. Leave out --ascii-only or --tokenizer."
+        )
     context = flags.sanity_ctx or model.config.seq_len
     places: list[int] = []
     stop = StopRequest()
@@ -112,20 +116,6 @@ def _prompt(flags: Flags, tokenizer: Tokenizer, model: TinyGPT) -> list[int]:
             f"Use --tokenizer byte, or a vocabulary of at most {vocab_size} tokens."
         )
     return tokens
-
-
-def _allowed(flags: Flags, tokenizer: Tokenizer, model: TinyGPT) -> np.ndarray:
-    """Return booleans (V,): the ids that have a text, with --ascii-only a text of plain ASCII."""
-    plain = {*range(32, 127), *KEPT}
-    allowed = [
-        i in tokenizer and (not flags.ascii_only or plain.issuperset(tokenizer.decode([i])))
-        for i in range(model.config.vocab_size)
-    ]
-    if not any(allowed):
-        raise DataError(
-            "no token of the model has a text that may be printed. Leave out --ascii-only or --tokenizer."
-        )
-    return np.array(allowed)
 
 
 def _continue(

@@ -23,9 +23,9 @@ def on_terminal(text: str) -> str:
     return "".join(c if c in "\n\t" else _visible(c) for c in text)
 
 
-def quoted(text: str, most: int = 80) -> str:
+def quoted(text: str) -> str:
     """Return text in quotation marks as Python writes it, a long middle as `…`."""
-    return repr(text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 :]}")
+    return repr(text if len(text) <= 80 else f"{text[:40]}…{text[-40:]}")
 
 
 def one_line(message: object) -> str:
