@@ -92,11 +92,7 @@ class TinyGPT:
     """
 
     def __init__(
-        self,
-        config: ModelConfig,
-        seed: int = 1,
-        dtype: str = "float32",
-        arrays: Mapping[str, Any] | None = None,
+        self, config: ModelConfig, seed: int = 1, dtype: str = "float32", arrays: Mapping[str, Any] | None = None
     ) -> None:
         self.config = config
         self.layers = Layers.of(config)

@@ -21,10 +21,7 @@ from byhand.errors import DataError, reason
 from byhand.files.reading import parse_json, read_regular
 from byhand.tokenizers.tokenizer import Tokenizer, utf8
 
-WORD = re.compile(
-    r"'(?:s|t|re|ve|m|ll|d)| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+",
-    re.ASCII,
-)
+WORD = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+", re.ASCII)
 UNTIL_A_SPACE = re.compile(r".*\S(?=[ \t\n\r])", re.DOTALL)  # all up to the last space that follows a word
 
 MOST = 1 << 26  # bytes of a file; GPT-2's have 1 million, today's largest 10 million

@@ -50,8 +50,4 @@ def identity(text: Text, run: Path) -> dict[str, Any]:
     if len(text.content) > LARGE:
         say(f"reading {shown(text.name, 200)} once for its SHA-256 ({len(text.content) / 1e9:.1f} GB)")
     inside = text.path == run.resolve() / CORPUS
-    return {
-        "path": CORPUS if inside else str(text.path),
-        "bytes": len(text.content),
-        "sha256": text.sha256,
-    }
+    return {"path": CORPUS if inside else str(text.path), "bytes": len(text.content), "sha256": text.sha256}

@@ -118,13 +118,7 @@ def _prompt(flags: Flags, tokenizer: Tokenizer, model: TinyGPT) -> list[int]:
     return tokens
 
 
-def _continue(
-    flags: Flags,
-    model: TinyGPT,
-    tokenizer: Tokenizer,
-    prompt: list[int],
-    allowed: np.ndarray,
-) -> None:
+def _continue(flags: Flags, model: TinyGPT, tokenizer: Tokenizer, prompt: list[int], allowed: np.ndarray) -> None:
     """Print the prompt and its continuation, each token as it is drawn; and the next-token lists asked for."""
     rng = text_generator(flags.seed)
     tokens = [*prompt] or [min(START, model.config.vocab_size - 1)]

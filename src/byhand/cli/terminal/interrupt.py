@@ -7,7 +7,6 @@ import signal
 import socket
 import sys
 import threading
-from types import TracebackType
 from typing import Any
 
 from byhand.cli.terminal.say import say
@@ -39,9 +38,7 @@ class StopRequest:
                 self._before[number] = signal.signal(number, lambda number, frame: None)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(-1)
