@@ -75,7 +75,6 @@ def unit(curve: Curve) -> str:
 def draw(curves: list[Curve], path: Path) -> None:
     """Draw one panel for each axis: a token's cost from 0, the layers on a line, the window with both logarithmic."""
     import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     look: Any = {
@@ -85,7 +84,6 @@ def draw(curves: list[Curve], path: Path) -> None:
     }  # fmt: skip
     with matplotlib.rc_context(look):
         figure = Figure(figsize=(10, 3.4), layout="constrained")
-        FigureCanvasAgg(figure)
         for axes, axis in zip(figure.subplots(1, len(AXES)), AXES, strict=True):
             _panel(axes, axis, [c for c in curves if c.axis == axis])
         try:

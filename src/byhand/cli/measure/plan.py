@@ -111,11 +111,9 @@ def _print(table: list[Line], title: str, ms: np.ndarray | None, peak: float | N
 
 def _draw(table: list[Line], path: Path, title: str) -> None:
     """Draw one bar for each line, the longest on top."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 0.3 * len(table) + 1.2), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     top_first = table[::-1]
     axes.barh(range(len(top_first)), [line.ms or 0.0 for line in top_first])

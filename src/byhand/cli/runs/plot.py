@@ -120,11 +120,9 @@ def _write_png(
     curves: dict[str, tuple[list[float], list[float]]], path: Path, run: str, unit: str, named: bool
 ) -> None:
     """Write the PNG: directly to a named file or device; never through a link to the default path."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for name, (steps, values) in curves.items():
         axes.plot(steps, values, label=name, marker="o" if len(steps) < 30 else None)
