@@ -160,7 +160,7 @@ def test_toml_presets_and_flags_in_that_order(tmp_path, text):
 BAD = [
     (["--data", "missing.txt"], "there is no file or folder missing.txt"),
     (["--data", "empty.txt"], "empty.txt is empty"),
-    (["--data", "short.txt"], "short.txt holds .* bytes, but seq_len 16 needs at least 17"),
+    (["--data", "short.txt"], "short.txt holds 1 byte, but seq_len 16 needs at least 17"),
     (["--data", "folder"], "holds no text"),
     (["--d-model", "30", "--n-heads", "4"], "--n-heads 4 does not divide --d-model 30. Use --n-heads 3 or 5"),
     (["--steps", "many"], "--steps many is not an integer. See byhand train --help"),
