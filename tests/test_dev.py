@@ -16,7 +16,7 @@ import pytest
 from cli.process import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[1]
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stubs are shell scripts")
+fcntl = pytest.importorskip("fcntl", reason="the stubs are shell scripts")
 
 UV = r"""#!/bin/sh
 # Like uv, in steps: `venv ... FOLDER` and `pip install --python PYTHON ... WHAT`. Stops at the step $STOP_AT.
@@ -120,6 +120,17 @@ class Checkout:
     def wait_for_stop(self, process: subprocess.Popen[str]) -> None:
         wait_until(lambda: (self.stub / "stopped").exists(), process)
 
+    def wait_for_lock(self) -> None:
+        """Wait until no process holds .venv.lock: a killed installer does until the system has ended all of it."""
+        deadline = time.monotonic() + PATIENCE
+        with (self.root / ".venv.lock").open("a+") as lock:
+            while True:
+                try:
+                    return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.005)
+
     def go_on(self) -> None:
         (self.stub / "stopped").unlink()
 
@@ -166,6 +177,7 @@ def test_interrupted_while_it_installs_it_says_one_line_and_works_again(checkout
         lines = [line for line in err.splitlines() if line and not line.startswith(("installing", "making"))]
         assert (out, lines) == ("", ["interrupted; run the same command again"])
         checkout.go_on()  # the stub is dead, so that nothing does
+        checkout.wait_for_lock()
     said = checkout.works(NEEDED="fast.txt")
     assert "waiting" not in said
     assert "an installation was interrupted" in said or step == STEPS[0]
