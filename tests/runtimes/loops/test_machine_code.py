@@ -155,7 +155,7 @@ def test_damaged_code_is_compiled_anew_and_computes_the_same(first_starts):
     flipped.write_bytes(whole[flipped][:-1] + bytes([whole[flipped][-1] ^ 1]))
     again, said = train(folder, "again", folder / "cache")
     assert again == first
-    assert said.count("is damaged (and 1 more files); compiling it anew") == 1
+    assert said.count("is damaged (and 1 more file); compiling it anew") == 1
     assert {path: path.read_bytes() for path in objects(folder / "cache")} == whole
 
 

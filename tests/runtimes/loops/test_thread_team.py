@@ -182,6 +182,7 @@ def test_where_the_system_starts_no_more_threads_those_started_end(monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, where another test has imported it
 def test_a_fork_has_a_team_of_its_own(team):
     hold_that_it_works(team, 1)
     child = os.fork()
