@@ -8,7 +8,6 @@ import pytest
 
 from byhand.layers.block import Block
 from byhand.model import TinyGPT
-from byhand.runtimes.xla import gradients
 from byhand.runtimes.xla.applying import TraceSettings
 from byhand.runtimes.xla.gradients import loss_and_gradients, mean_loss
 from runtimes.xla.models import OPEN, OTHER, PLAIN, batches, laid_out
@@ -86,11 +85,11 @@ def test_attention_by_name_is_the_composite(recompute):
     assert_close(found, expected, 3e-6)
 
 
-def test_logits_in_chunks_are_the_logits(monkeypatch):
-    monkeypatch.setattr(gradients, "LOGITS", 4 * 2 * PLAIN.vocab_size)
+def test_logits_in_chunks_are_the_logits():
+    settings = TraceSettings(logits=4 * 2 * PLAIN.vocab_size)
     model, [batch] = TinyGPT(OTHER), batches(1)
     loss, expected = by_tape(model, batch)
-    found_loss, found, compiled = by_xla(model, batch, TraceSettings())
+    found_loss, found, compiled = by_xla(model, batch, settings)
     assert found_loss == pytest.approx(loss, rel=1e-6)
     assert_close(found, expected, 3e-6)
     assert "f32[32,12]" not in compiled.as_text()

@@ -17,16 +17,16 @@ from byhand.runtimes.xla.applying import TraceSettings
 from byhand.runtimes.xla.mesh import Mesh
 
 CUDNN_WIDEST = 256  # head width; it must be a multiple of 8
+LOGITS_OF_CPU, LOGITS = 1 << 24, 1 << 27  # computed at once by each device: half a gigabyte on accelerators
 
 
-def settings(request: Request, mesh: Mesh) -> TraceSettings:
-    """Return how a request is traced: on GPUs attention is cuDNN's where it can be."""
+def settings(request: Request, mesh: Mesh, platform: str) -> TraceSettings:
+    """Return how a request is traced for this platform: on GPUs attention is cuDNN's where it can be."""
     bfloat16, width = request.dtype == "bfloat16", request.model.head_width
-    fits = bfloat16 and width % 8 == 0 and width <= CUDNN_WIDEST
-    attention = "xla" if mesh.tensor > 1 else "equations"
-    return TraceSettings(
-        bfloat16, "cudnn" if jax.default_backend() == "gpu" and fits else attention, request.recompute
-    )
+    by_cudnn = platform == "gpu" and bfloat16 and width % 8 == 0 and width <= CUDNN_WIDEST
+    attention = "cudnn" if by_cudnn else "xla" if mesh.tensor > 1 else "equations"
+    logits = (LOGITS_OF_CPU if platform == "cpu" else LOGITS) * mesh.size
+    return TraceSettings(bfloat16, attention, request.recompute, logits)
 
 
 def prepare(devices: int = 1) -> None:

@@ -21,7 +21,6 @@ from byhand.runtimes.xla.remembering import Keeping, Remembering
 
 Arrays = Mapping[str, Any]  # by parameter name
 Pull = Callable[[Any], tuple[Any, dict[str, Any]]]  # cotangent of a result -> of the stream before, and gradients
-LOGITS = 1 << 24  # logits that are computed at once
 
 
 def loss_and_gradients(
@@ -60,7 +59,9 @@ def mean_loss(
 
     with interpreting(Evaluating(settings)):
         x = stream(layout, parameters, tokens)[:, -counted:]
-        _, losses = lax.scan(chunk, None, _chunks(x, targets[:, -counted:], layout.config.vocab_size))
+        _, losses = lax.scan(
+            chunk, None, _chunks(x, targets[:, -counted:], layout.config.vocab_size, settings.logits)
+        )
     return jnp.mean(losses)
 
 
@@ -100,15 +101,15 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
         gradients = _pulled(layout, made, leaves, d)
         return layout.spread(jnp.asarray(entered.grad, d.dtype)), gradients
 
-    x, kept = lax.scan(forth, x, arrays)
-    return x, lambda d: lax.scan(back, d, (arrays, kept), reverse=True)
+    x, kept = lax.scan(forth, x, arrays, unroll=settings.unrolled)
+    return x, lambda d: lax.scan(back, d, (arrays, kept), reverse=True, unroll=settings.unrolled)
 
 
 def _finished(
     layout: Layout, outside: Arrays, x: Any, targets: Any, weight: Any, settings: TraceSettings
 ) -> tuple[Any, Any, dict[str, Any]]:
     """Return the mean loss of what leaves the last block, its cotangent for weight * loss, and gradients."""
-    xs, ys = _chunks(x, targets, layout.config.vocab_size)
+    xs, ys = _chunks(x, targets, layout.config.vocab_size, settings.logits)
 
     def chunk(x: Any, y: Any) -> tuple[Any, Any]:
         leaves, entered = tensors(layout, outside), Tensor(x, requires_grad=True)
@@ -125,14 +126,14 @@ def _finished(
         (loss, gradients), d_x = chunk(xs[0], ys[0])
         return loss, d_x, gradients
     zeros = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(chunk, xs[0], ys[0])[0])
-    (loss, gradients), d_x = lax.scan(add, zeros, (xs, ys))
+    (loss, gradients), d_x = lax.scan(add, zeros, (xs, ys), unroll=settings.unrolled)
     return loss, jnp.moveaxis(d_x, 0, 1).reshape(x.shape), gradients
 
 
-def _chunks(x: Any, targets: Any, vocab_size: int) -> tuple[Any, Any]:
+def _chunks(x: Any, targets: Any, vocab_size: int, most: int) -> tuple[Any, Any]:
     """Return stream and targets in chunks of positions, (n, B, T / n, ...), whose logits are computed at once."""
     b, t = targets.shape
-    n = next(n for n in range(1, t + 1) if t % n == 0 and (n == t or b * (t // n) * vocab_size <= LOGITS))
+    n = next(n for n in range(1, t + 1) if t % n == 0 and (n == t or b * (t // n) * vocab_size <= most))
     xs, ys = (jnp.moveaxis(a.reshape((b, n, t // n, *a.shape[2:])), 1, 0) for a in (x, targets))
     return xs, ys
 

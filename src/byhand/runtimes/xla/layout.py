@@ -116,7 +116,7 @@ class Layout:
         for name, parameter in self.declared.items():
             stack = self._stack_of.get(name)
             shape = _held_shape(parameter)
-            whole = np.stack([arrays[n] for n in self._names(stack, name)]) if stack else arrays[name]
+            whole = np.stack([arrays[n] for n in self.names(name)]) if stack else arrays[name]
             whole = whole.reshape((stack.count, *shape) if stack else shape)
             found[name] = self.mesh.put(whole, self.sharding(name))
         return found
@@ -127,12 +127,25 @@ class Layout:
         for name, array in arrays.items():
             stack, whole, shape = self._stack_of.get(name), np.asarray(array), self.declared[name].shape
             if stack:
-                found |= {n: a.reshape(shape) for n, a in zip(self._names(stack, name), whole, strict=True)}
+                found |= {n: a.reshape(shape) for n, a in zip(self.names(name), whole, strict=True)}
             else:
                 found[name] = whole.reshape(shape)
         return found
 
-    def _names(self, stack: Stack, name: str) -> list[str]:
+    def described(self, dtype: Any = np.float32) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return shapes and places of the arrays, without numbers."""
+        found = {}
+        for name, parameter in self.declared.items():
+            stack = self._stack_of.get(name)
+            shape = (stack.count, *_held_shape(parameter)) if stack else _held_shape(parameter)
+            found[name] = jax.ShapeDtypeStruct(shape, dtype, sharding=self.sharding(name))
+        return found
+
+    def names(self, name: str) -> list[str]:
+        """Return the parameters of the model that an array holds, one for each block of a stack."""
+        stack = self._stack_of.get(name)
+        if stack is None:
+            return [name]
         local = name.removeprefix(stack.name(stack.first, ""))
         return [stack.name(i, local) for i in range(stack.first, stack.first + stack.count)]
 

@@ -8,23 +8,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jax.sharding import PartitionSpec
 
 from byhand.errors import ConfigError, DataError
 from byhand.host import token_array
-from byhand.optim import UpdateSettings, update
 from byhand.runtimes.protocol import Batch, Request, Shape, State, state_of
 from byhand.runtimes.xla import compiling
-from byhand.runtimes.xla.gradients import loss_and_gradients, mean_loss
+from byhand.runtimes.xla.gradients import mean_loss
 from byhand.runtimes.xla.layout import Layout
 from byhand.runtimes.xla.mesh import BATCH, mesh_of
+from byhand.runtimes.xla.step import Held, traced_step
 
 log = logging.getLogger(__name__)
 Arrays = Mapping[str, Any]  # by parameter name
-Held = tuple[dict[str, Any], ...]  # parameters, m and v, on the devices
 
 
 class XlaOutcome:
@@ -64,7 +61,7 @@ class XlaSession:
         compiling.prepare(self.mesh.size)
         self.model = model
         self.optimizer = optimizer
-        self.settings = compiling.settings(request, self.mesh)
+        self.settings = compiling.settings(request, self.mesh, jax.default_backend())
         self.layout = Layout(model.layers, model.config, self.mesh)
         self._held: Held = ({}, {}, {})
         self._left = State({}, {}, {})  # the host's arrays that the devices' were made from, or became
@@ -179,7 +176,8 @@ class XlaSession:
         """Return the compiled step of micro-batches of these shapes."""
         example = [(self._placed(np.zeros(shape, np.int32)),) * 2 for shape in shapes]
         numbers = tuple(map(self._placed, (np.float32(0), np.float32(0), np.int32(1))))
-        return self._compiled(("step", *shapes), self._traced_step(shapes), (self._held, example, numbers), (0,))
+        traced = traced_step(self.layout, self.optimizer, self.settings, shapes)
+        return self._compiled(("step", *shapes), traced, (self._held, example, numbers), (0,))
 
     def _loss(self, shape: Shape, counted: int) -> Callable[..., Any]:
         """Return the compiled loss of a batch of this shape."""
@@ -201,40 +199,3 @@ class XlaSession:
             log.info("compiling for %s", self.mesh)
             self._made[key] = jax.jit(traced, donate_argnums=donated).lower(*example).compile()
         return self._made[key]
-
-    def _traced_step(self, shapes: tuple[Shape, ...]) -> Callable[..., Any]:
-        """Return the step as a function of what the devices hold, the micro-batches, and (lr, max_norm, t)."""
-        optimizer, layout = self.optimizer, self.layout
-        decaying = frozenset(n for n, p in layout.declared.items() if optimizer.decay == "all" or p.decays)
-        fixed = UpdateSettings(optimizer.betas, optimizer.eps, optimizer.weight_decay, decaying)
-        total = sum(b * t for b, t in shapes)
-
-        def of_batch(parameters: Arrays, batch: Batch, shape: Shape) -> Any:
-            weight = shape[0] * shape[1] / total
-            loss, gradients = loss_and_gradients(layout, parameters, batch, weight, self.settings)
-            return weight * loss, gradients
-
-        def step(held: Held, batches: list[Batch], numbers: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-            (parameters, m, v), (lr, max_norm, t) = held, numbers
-            made = of_batch(parameters, batches[0], shapes[0])
-            if len(shapes) > 1 and len(set(shapes)) == 1:
-                rest = jax.tree.map(lambda *parts: jnp.stack(parts), *batches[1:])
-                made, _ = lax.scan(lambda sums, b: (_sum(sums, of_batch(parameters, b, shapes[0])), None), made, rest)
-            else:
-                for batch, shape in zip(batches[1:], shapes[1:], strict=True):
-                    made = _sum(made, of_batch(parameters, batch, shape))
-            loss, gradients = made
-            limit = jnp.where(max_norm > 0, max_norm, jnp.finfo(jnp.float32).max)
-            updated, norm = update(parameters, gradients, (m, v), t, lr, fixed._replace(max_norm=limit))
-            sound = jnp.isfinite(loss) & jnp.isfinite(norm)
-            after = tuple(
-                {name: jnp.where(sound, updated[name][i], old) for name, old in part.items()}
-                for i, part in enumerate(held)
-            )
-            return after, loss, norm
-
-        return step
-
-
-def _sum(a: Any, b: Any) -> Any:
-    return jax.tree.map(jnp.add, a, b)

@@ -1,0 +1,123 @@
+"""What each device of a mesh holds, moves and computes in a training step, by XLA's own count; nothing is run.
+
+The step is compiled for as many CPU devices as the mesh has, which need not exist. XLA counts a loop's body once; so
+one and two blocks are compiled without loops, and their difference is what every further block adds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import PartitionSpec
+
+from byhand.config import OptimConfig
+from byhand.errors import ConfigError
+from byhand.model import Layers, matrices
+from byhand.optim import AdamW
+from byhand.runtimes.protocol import Request, Shape
+from byhand.runtimes.xla import compiling
+from byhand.runtimes.xla.layout import Layout
+from byhand.runtimes.xla.mesh import BATCH, Mesh
+from byhand.runtimes.xla.step import traced_step
+
+KINDS = ("all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute")
+_CALL = re.compile(rf"= (\(?[^=]*?\)?) ({'|'.join(KINDS)})(?:-start)?\((.*)$", re.MULTILINE)
+_ARRAY = re.compile(r"\b(pred|[a-z]+?)(\d*)\[([\d,]*)\]")
+_IOTA = re.compile(r"replica_groups=\[(\d+),(\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
+_LISTED = re.compile(r"replica_groups=\{(\{[\d,{}]*\})\}")
+_PAIRS = re.compile(r"source_target_pairs=\{(\{[\d,{}]*\})\}")
+
+Moved = Mapping[tuple[str, bool], float]  # (kind, between hosts) -> bytes that a device sends in a step
+
+
+@dataclass(frozen=True)
+class DeviceShare:
+    """What one device has to do with a step.
+
+    held    bytes of parameters and moments
+    beside  bytes that a step needs beside them, attention's scores counted whole
+    flops   operations
+    moved   bytes sent, by kind of exchange and whether it crosses hosts
+    """
+
+    held: int
+    beside: int
+    flops: float
+    moved: Moved
+
+
+def device_share(request: Request, shape: Shape, mesh: Mesh, per_host: int) -> DeviceShare:
+    """Return what each device does in a step of one micro-batch (B, T) of this shape.
+
+    per_host  devices of a host, which are neighbours in the mesh
+    """
+    if shape[0] % mesh.rows:
+        raise ConfigError(f"{mesh.rows} devices cannot share a batch of {shape[0]} rows. Use a multiple of {mesh.rows}.")
+    layers = request.model.n_layers
+    one, two = (_counted(_compiled(request, shape, mesh, n, unrolled=True), per_host) for n in (1, 2))
+    each = {key: one[key] + (layers - 1) * (two[key] - one[key]) for key in two}
+    memory = _compiled(request, shape, mesh, layers, unrolled=False).memory_analysis()
+    held = memory.alias_size_in_bytes
+    beside = memory.argument_size_in_bytes + memory.temp_size_in_bytes - held
+    return DeviceShare(held, beside, each.pop("flops"), each)
+
+
+def _compiled(request: Request, shape: Shape, mesh: Mesh, n_layers: int, unrolled: bool) -> Any:
+    config = replace(request.model, n_layers=n_layers)
+    layout = Layout(Layers.of(config), config, mesh)
+    settings = compiling.settings(replace(request, dtype="float32"), mesh, "gpu")
+    settings = replace(settings, bfloat16=request.dtype == "bfloat16", unrolled=unrolled)
+    whole = mesh.sharding(PartitionSpec())
+    tokens = jax.ShapeDtypeStruct(shape, jnp.int32, sharding=mesh.sharding(PartitionSpec(BATCH)))
+    numbers = tuple(jax.ShapeDtypeStruct((), kind, sharding=whole) for kind in (jnp.float32, jnp.float32, jnp.int32))
+    step = traced_step(layout, AdamW.of(OptimConfig(), matrices(config)), settings, [shape])
+    held = (layout.described(),) * 3
+    places = jax.tree.map(lambda a: a.sharding, held)
+    jitted = jax.jit(step, donate_argnums=0, out_shardings=(places, whole, whole))
+    return jitted.lower(held, [(tokens, tokens)], numbers).compile()
+
+
+def _counted(compiled: Any, per_host: int) -> Counter[Any]:
+    """Return the operations of a compiled program, and the bytes that each device sends."""
+    found: Counter[Any] = Counter({"flops": compiled.cost_analysis()["flops"]})
+    for arrays, kind, rest in _CALL.findall(compiled.as_text()):
+        groups = _groups(rest)
+        n = groups.shape[1]
+        if n == 1:
+            continue
+        crosses = bool((groups // per_host != groups[:, :1] // per_host).any())
+        found[kind, crosses] += sent(kind, _bytes(arrays), n)
+    return found
+
+
+def sent(kind: str, size: int, n: int) -> float:
+    """Return the bytes that each of n devices sends in a ring, where the result has `size` bytes."""
+    share = (n - 1) / n
+    return {"all-reduce": 2 * share, "reduce-scatter": n - 1, "collective-permute": 1}.get(kind, share) * size
+
+
+def _bytes(arrays: str) -> int:
+    """Return the size of what XLA writes as `f32[2,3]{1,0}` or a tuple of such."""
+    return sum(
+        max(1, int(bits or 8) // 8) * int(np.prod([int(n) for n in shape.split(",") if n], dtype=np.int64))
+        for _, bits, shape in _ARRAY.findall(arrays)
+    )
+
+
+def _groups(rest: str) -> np.ndarray:
+    """Return which devices take part together, (groups, devices), as XLA writes it behind a call."""
+    if found := _IOTA.search(rest):
+        n, size, shape, axes = found.groups()
+        ids = np.arange(int(n) * int(size)).reshape([int(x) for x in shape.split(",")])
+        return (ids.transpose([int(x) for x in axes.split(",")]) if axes else ids).reshape(int(n), int(size))
+    found = _LISTED.search(rest) or _PAIRS.search(rest)
+    if not found:
+        raise ConfigError("XLA writes its exchanges in a way that is not known here. Use another version of JAX.")
+    return np.array([[int(x) for x in group.split(",")] for group in found[1].strip("{}").split("},{")])
