@@ -118,26 +118,20 @@ class Evaluating(Applying):
 
 
 def _heads(h: Any, w: Any, b: Any, *, n_heads: int) -> Any:
-    """Return queries, keys and values (B, T, H, D): `linear` with each third of the packed weight."""
-    shape = (*h.shape[:-1], n_heads, w.shape[-1] // 3 // n_heads)
-    parts = [linear.forward(h, *third)[0].reshape(shape) for third in _thirds(w, b)]
-    return tuple(parts), (h, w, b)
+    """Return queries, keys and values (B, T, H, D): `linear`, with the packed parts on an axis of their own.
+
+    Devices that share the heads have columns of each part then, and none has to be moved.
+    """
+    parts = jnp.einsum("btc,cpn->pbtn", h, w.reshape((w.shape[0], 3, -1))) + b.reshape((3, 1, 1, -1))
+    q, k, v = parts.reshape((3, *h.shape[:2], n_heads, -1))
+    return (q, k, v), (h, w)
 
 
 def _heads_back(saved: Any, d_parts: Any, *, n_heads: int) -> Any:
-    h, w, b = saved
-    gradients = [
-        linear.vjp((h, *third), d.reshape((*h.shape[:-1], w.shape[-1] // 3)))
-        for third, d in zip(_thirds(w, b), d_parts, strict=True)
-    ]
-    d_h, d_w, d_b = zip(*gradients, strict=True)
-    return sum(d_h[1:], d_h[0]), jnp.stack(d_w, axis=1).reshape(w.shape), jnp.stack(d_b).reshape(b.shape)
-
-
-def _thirds(w: Any, b: Any) -> list[tuple[Any, Any]]:
-    """Return weight and bias of queries, keys and values; where heads are shared by devices, none is moved."""
-    weights, biases = w.reshape((w.shape[0], 3, -1)), b.reshape((3, -1))
-    return [(weights[:, i], biases[i]) for i in range(3)]
+    h, w = saved
+    d = jnp.stack(d_parts).reshape((3, *h.shape[:2], -1))
+    d_h = jnp.einsum("pbtn,cpn->btc", d, w.reshape((w.shape[0], 3, -1)))
+    return d_h, jnp.einsum("btc,pbtn->cpn", h, d).reshape(w.shape), d.sum(axis=(1, 2)).reshape((-1,))
 
 
 HEADS = Piece("heads", _heads, _heads_back, multiplies=True)

@@ -25,7 +25,7 @@ def settings(request: Request, mesh: Mesh, platform: str) -> TraceSettings:
     bfloat16, width = request.dtype == "bfloat16", request.model.head_width
     by_cudnn = platform == "gpu" and bfloat16 and width % 8 == 0 and width <= CUDNN_WIDEST
     attention = "cudnn" if by_cudnn else "xla" if mesh.tensor > 1 else "equations"
-    logits = (LOGITS_OF_CPU if platform == "cpu" else LOGITS) * mesh.size
+    logits = (LOGITS_OF_CPU if platform == "cpu" else LOGITS) * mesh.tensor
     return TraceSettings(bfloat16, attention, request.recompute, logits)
 
 

@@ -26,24 +26,26 @@ Pull = Callable[[Any], tuple[Any, dict[str, Any]]]  # cotangent of a result -> o
 def loss_and_gradients(
     layout: Layout, parameters: Arrays, batch: tuple[Any, Any], weight: Any, settings: TraceSettings
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the mean loss over a batch (B, T), and the gradients of weight * loss by name."""
+    """Return the mean loss over a device's rows (B, T), and the gradients of weight * loss by name.
+
+    They are not summed over the devices yet (`Layout.summed`).
+    """
     tokens, targets = batch
-    outside = layout.outside(parameters)
-    leaves = tensors(layout, outside)
+    leaves = tensors(layout, layout.outside(parameters))
     with interpreting(Applying(settings)):
         begun = layout.layers.begin(layout.tree(leaves), tokens)
-    x, pulls = layout.spread(begun.data), []
+    x, pulls = begun.data, []
     for stack in layout.stacks:
         x, pull = _through(layout, stack, layout.of(stack, parameters), x, settings)
         pulls.append(pull)
-    loss, d_x, gradients = _finished(layout, outside, x, targets, weight, settings)
+    loss, d_x, gradients = _finished(layout, leaves, x, targets, weight, settings)
     d_x = d_x.astype(x.dtype)
     for pull in reversed(pulls):
         d_x, of_stack = pull(d_x)
         gradients |= of_stack
-    for name, d in _pulled(layout, begun, leaves, d_x).items():
+    for name, d in _pulled(begun, leaves, d_x).items():
         gradients[name] = gradients[name] + d if name in gradients else d
-    return loss, gradients
+    return loss, {n: layout.held(n, d) if n in leaves else d for n, d in gradients.items()}
 
 
 def mean_loss(
@@ -51,11 +53,11 @@ def mean_loss(
 ) -> Any:
     """Return the mean loss of the last `counted` targets of each row, without logits of more than a chunk."""
     tokens, targets = batch
-    outside = layout.outside(parameters)
+    tree = layout.tree(tensors(layout, layout.outside(parameters)))
 
     def chunk(_: None, part: tuple[Any, Any]) -> tuple[None, Any]:
         x, y = part
-        return None, cross_entropy(layout.layers.finish(layout.tree(tensors(layout, outside)), Tensor(x)), y).data
+        return None, cross_entropy(layout.layers.finish(tree, Tensor(x)), y).data
 
     with interpreting(Evaluating(settings)):
         x = stream(layout, parameters, tokens)[:, -counted:]
@@ -67,12 +69,12 @@ def mean_loss(
 
 def stream(layout: Layout, parameters: Arrays, tokens: Any) -> Any:
     """Return what leaves the last block, (B, T, C), as the interpreter of this context computes it."""
-    x = layout.spread(layout.layers.begin(layout.tree(tensors(layout, layout.outside(parameters))), tokens).data)
+    x = layout.layers.begin(layout.tree(tensors(layout, layout.outside(parameters))), tokens).data
     for stack in layout.stacks:
 
         def block(x: Any, arrays: Arrays, stack: Stack = stack) -> tuple[Any, None]:
             made = stack.block.apply(stack.tree(tensors(layout, arrays)), Tensor(x))
-            return layout.spread(made.data), None
+            return made.data, None
 
         x, _ = lax.scan(block, x, layout.of(stack, parameters))
     return x
@@ -92,31 +94,32 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
         keeping = Keeping(settings, [x, *(t.data for t in leaves.values())])
         _, made = applied(keeping, leaves, x)
         places[:] = keeping.places
-        return layout.spread(made.data.astype(x.dtype)), (x, keeping.arrays)
+        return made.data.astype(x.dtype), (x, keeping.arrays)
 
     def back(d: Any, before: tuple[Arrays, tuple[Any, list[Any]]]) -> tuple[Any, dict[str, Any]]:
         arrays, (x, kept) = before
         leaves = tensors(layout, arrays)
         entered, made = applied(Remembering(settings, places, kept), leaves, x)
-        gradients = _pulled(layout, made, leaves, d)
-        return layout.spread(jnp.asarray(entered.grad, d.dtype)), gradients
+        gradients = {n: layout.held(n, g) for n, g in _pulled(made, leaves, d).items()}
+        return jnp.asarray(entered.grad, d.dtype), gradients
 
     x, kept = lax.scan(forth, x, arrays, unroll=settings.unrolled)
     return x, lambda d: lax.scan(back, d, (arrays, kept), reverse=True, unroll=settings.unrolled)
 
 
 def _finished(
-    layout: Layout, outside: Arrays, x: Any, targets: Any, weight: Any, settings: TraceSettings
+    layout: Layout, leaves: dict[str, Tensor], x: Any, targets: Any, weight: Any, settings: TraceSettings
 ) -> tuple[Any, Any, dict[str, Any]]:
     """Return the mean loss of what leaves the last block, its cotangent for weight * loss, and gradients."""
     xs, ys = _chunks(x, targets, layout.config.vocab_size, settings.logits)
 
     def chunk(x: Any, y: Any) -> tuple[Any, Any]:
-        leaves, entered = tensors(layout, outside), Tensor(x, requires_grad=True)
+        fresh = {n: Tensor(leaf.data, requires_grad=True, name=n) for n, leaf in leaves.items()}
+        entered = Tensor(x, requires_grad=True)
         with interpreting(Applying(settings)):
-            loss = cross_entropy(layout.layers.finish(layout.tree(leaves), entered), y)
-        gradients = _pulled(layout, loss, leaves, weight / len(xs))
-        return (loss.data / len(xs), gradients), layout.spread(entered.grad)
+            loss = cross_entropy(layout.layers.finish(layout.tree(fresh), entered), y)
+        gradients = _pulled(loss, fresh, weight / len(xs))
+        return (loss.data / len(xs), gradients), entered.grad
 
     def add(sums: Any, part: tuple[Any, Any]) -> tuple[Any, Any]:
         made, d = chunk(*part)
@@ -143,7 +146,7 @@ def tensors(layout: Layout, arrays: Arrays) -> dict[str, Tensor]:
     return {n: Tensor(layout.whole(n, a), requires_grad=True, name=n) for n, a in arrays.items()}
 
 
-def _pulled(layout: Layout, made: Tensor, leaves: Mapping[str, Tensor], d: Any) -> dict[str, Any]:
+def _pulled(made: Tensor, leaves: Mapping[str, Tensor], d: Any) -> dict[str, Any]:
     """Walk back from what was made; return the gradients of the leaves that it depends on."""
     made.backward(d)
-    return {n: layout.held(n, leaf.grad.astype(leaf.dtype)) for n, leaf in leaves.items() if leaf.grad is not None}
+    return {n: leaf.grad.astype(leaf.dtype) for n, leaf in leaves.items() if leaf.grad is not None}

@@ -6,7 +6,7 @@ trace of the block serves all of them. Packed parts have an axis of their own, s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -80,20 +80,57 @@ class Layout:
     def whole(self, name: str, array: Any) -> Any:
         """Return an array, of one block where it is stacked, as its layer uses it: gathered, and in its own shape."""
         parameter = self.declared[name]
-        spec = PartitionSpec(*(None if axis == "fsdp" else axis for axis in self._spec(parameter)))
-        return self._on(array, spec).reshape(parameter.shape)
+        spec = self._spec(parameter)
+        if (axis := _gathered_axis(spec, self.mesh)) is not None:
+            array = jax.lax.all_gather(array, "fsdp", axis=axis, tiled=True)
+        return self._columns(array, spec).reshape(parameter.shape)
 
     def held(self, name: str, gradient: Any) -> Any:
-        """Return the gradient of a whole array in the shape, and on the devices, that hold the array."""
+        """Return the gradient of a whole array in the shape that holds the array: summed, where width is shared."""
         parameter = self.declared[name]
-        return self._on(gradient.reshape(_held_shape(parameter)), self._spec(parameter))
+        spec = self._spec(parameter)
+        gradient = self._columns(gradient.reshape(_held_shape(parameter)), spec)
+        if (axis := _gathered_axis(spec, self.mesh)) is not None:
+            return jax.lax.psum_scatter(gradient, "fsdp", scatter_dimension=axis, tiled=True)
+        return gradient
 
-    def spread(self, x: Any) -> Any:
-        """Return an array (B, ...) with its rows shared by the devices that share a batch."""
-        return self._on(x, PartitionSpec(BATCH))
+    def summed(self, name: str, gradient: Any) -> Any:
+        """Return what `held` made of the gradients of a device's rows, summed over all rows."""
+        if self.mesh.rows == 1:
+            return gradient
+        apart = _gathered_axis(self._spec(self.declared[name]), self.mesh) is None
+        return jax.lax.psum(gradient, BATCH if apart else "data")
 
-    def _on(self, array: Any, spec: PartitionSpec) -> Any:
-        return array if self.mesh.size == 1 else jax.lax.with_sharding_constraint(array, self.mesh.sharding(spec))
+    def by_rows(self, function: Callable[..., Any], rows: Sequence[int], out: Any) -> Callable[..., Any]:
+        """Return a function of (parameters, batches) in which each device sees its own rows.
+
+        rows  of each batch; where the devices cannot share them, each sees all
+        out   PartitionSpecs of the results
+        """
+        if self.mesh.rows == 1:
+            return function
+        batches = [PartitionSpec(BATCH) if n % self.mesh.rows == 0 else PartitionSpec() for n in rows]
+        given = {name: self.rows_spec(name) for name in self.declared}, batches
+        return jax.shard_map(
+            function,
+            mesh=self.mesh.grid,
+            in_specs=given,
+            out_specs=out,
+            axis_names=set(BATCH),
+            check_vma=False,
+        )
+
+    def rows_spec(self, name: str) -> PartitionSpec:
+        """Return the part of an array's places that follows the devices which share rows."""
+        spec = self.sharding(name).spec
+        return PartitionSpec(*(axis if axis == "fsdp" else None for axis in spec))
+
+    def _columns(self, array: Any, spec: PartitionSpec) -> Any:
+        """Let the devices that share heads, columns and tokens hold their part of a gathered array."""
+        if self.mesh.tensor == 1:
+            return array
+        spec = PartitionSpec(*(axis if axis == "tensor" else None for axis in spec))
+        return jax.lax.with_sharding_constraint(array, self.mesh.sharding(spec) if self.mesh.rows == 1 else spec)
 
     def sharding(self, name: str) -> NamedSharding:
         """Return which device holds which part of an array."""
@@ -148,6 +185,11 @@ class Layout:
             return [name]
         local = name.removeprefix(stack.name(stack.first, ""))
         return [stack.name(i, local) for i in range(stack.first, stack.first + stack.count)]
+
+
+def _gathered_axis(spec: PartitionSpec, mesh: Mesh) -> int | None:
+    """Return the axis along which devices hold parts that are gathered for use, or None."""
+    return tuple(spec).index("fsdp") if mesh.fsdp > 1 and "fsdp" in tuple(spec) else None
 
 
 def _held_shape(parameter: Parameter) -> tuple[int, ...]:

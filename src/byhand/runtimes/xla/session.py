@@ -111,7 +111,7 @@ class XlaSession:
         self._settle()
         self._take_over()
         b, t = tokens.shape
-        return float(self._loss((b, t), counted or t)(self._held[0], (self._placed(tokens), self._placed(targets))))
+        return float(self._loss((b, t), counted or t)(self._held[0], [(self._placed(tokens), self._placed(targets))]))
 
     def state(self) -> State:
         """Bring the arrays of model and optimizer up to date, but for those that were replaced; return them."""
@@ -182,10 +182,14 @@ class XlaSession:
     def _loss(self, shape: Shape, counted: int) -> Callable[..., Any]:
         """Return the compiled loss of a batch of this shape."""
 
-        def traced(parameters: Arrays, batch: Batch) -> Any:
-            return mean_loss(self.layout, parameters, batch, counted, self.settings)
+        layout = self.layout
 
-        example = (self._placed(np.zeros(shape, np.int32)),) * 2
+        def traced(parameters: Arrays, batches: list[Batch]) -> Any:
+            loss = mean_loss(layout, parameters, batches[0], counted, self.settings)
+            return jax.lax.pmean(loss, BATCH) if layout.mesh.rows > 1 else loss
+
+        traced = layout.by_rows(traced, [shape[0]], PartitionSpec())
+        example = [(self._placed(np.zeros(shape, np.int32)),) * 2]
         return self._compiled(("loss", shape, counted), traced, (self._held[0], example))
 
     def _compiled(

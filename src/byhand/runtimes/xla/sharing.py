@@ -29,8 +29,10 @@ from byhand.runtimes.xla.step import traced_step
 
 KINDS = ("all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute")
 _CALL = re.compile(rf"= (\(?[^=]*?\)?) ({'|'.join(KINDS)})(?:-start)?\((.*)$", re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/")
 _ARRAY = re.compile(r"\b(pred|[a-z]+?)(\d*)\[([\d,]*)\]")
 _IOTA = re.compile(r"replica_groups=\[(\d+),(\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
+_AXES = re.compile(r"replica_groups=mesh\[([^\]]*)\] \{([^}]*)\}")
 _LISTED = re.compile(r"replica_groups=\{(\{[\d,{}]*\})\}")
 _PAIRS = re.compile(r"source_target_pairs=\{(\{[\d,{}]*\})\}")
 
@@ -59,7 +61,9 @@ def device_share(request: Request, shape: Shape, mesh: Mesh, per_host: int) -> D
     per_host  devices of a host, which are neighbours in the mesh
     """
     if shape[0] % mesh.rows:
-        raise ConfigError(f"{mesh.rows} devices cannot share a batch of {shape[0]} rows. Use a multiple of {mesh.rows}.")
+        raise ConfigError(
+            f"{mesh.rows} devices cannot share a batch of {shape[0]} rows. Use a multiple of {mesh.rows}."
+        )
     layers = request.model.n_layers
     one, two = (_counted(_compiled(request, shape, mesh, n, unrolled=True), per_host) for n in (1, 2))
     each = {key: one[key] + (layers - 1) * (two[key] - one[key]) for key in two}
@@ -87,7 +91,7 @@ def _compiled(request: Request, shape: Shape, mesh: Mesh, n_layers: int, unrolle
 def _counted(compiled: Any, per_host: int) -> Counter[Any]:
     """Return the operations of a compiled program, and the bytes that each device sends."""
     found: Counter[Any] = Counter({"flops": compiled.cost_analysis()["flops"]})
-    for arrays, kind, rest in _CALL.findall(compiled.as_text()):
+    for arrays, kind, rest in _CALL.findall(_COMMENT.sub("", compiled.as_text())):
         groups = _groups(rest)
         n = groups.shape[1]
         if n == 1:
@@ -117,6 +121,13 @@ def _groups(rest: str) -> np.ndarray:
         n, size, shape, axes = found.groups()
         ids = np.arange(int(n) * int(size)).reshape([int(x) for x in shape.split(",")])
         return (ids.transpose([int(x) for x in axes.split(",")]) if axes else ids).reshape(int(n), int(size))
+    if found := _AXES.search(rest):
+        lengths = [int(axis.partition("=")[2]) for axis in found[1].split(",")]
+        names = [axis.partition("=")[0] for axis in found[1].split(",")]
+        together = [names.index(name) for name in found[2].split(",")]
+        rest_of = [i for i in range(len(names)) if i not in together]
+        size = int(np.prod([lengths[i] for i in together]))
+        return np.arange(int(np.prod(lengths))).reshape(lengths).transpose(rest_of + together).reshape(-1, size)
     found = _LISTED.search(rest) or _PAIRS.search(rest)
     if not found:
         raise ConfigError("XLA writes its exchanges in a way that is not known here. Use another version of JAX.")

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import PartitionSpec
 
 from byhand.errors import ConfigError
 from byhand.optim import AdamW, UpdateSettings, update
@@ -16,7 +17,9 @@ from byhand.runtimes.protocol import Batch, Shape
 from byhand.runtimes.xla.applying import TraceSettings
 from byhand.runtimes.xla.gradients import loss_and_gradients
 from byhand.runtimes.xla.layout import Layout
+from byhand.runtimes.xla.mesh import BATCH
 
+Arrays = Mapping[str, Any]  # by parameter name
 Held = tuple[dict[str, Any], ...]  # parameters, m and v, on the devices
 Step = Callable[[Held, list[Batch], tuple[Any, Any, Any]], tuple[Held, Any, Any]]
 
@@ -29,13 +32,13 @@ def traced_step(layout: Layout, optimizer: AdamW, settings: TraceSettings, shape
     fixed = UpdateSettings(optimizer.betas, optimizer.eps, optimizer.weight_decay, decaying(layout, optimizer))
     total = sum(b * t for b, t in shapes)
 
-    def of_batch(parameters: Mapping[str, Any], batch: Batch, shape: Shape) -> Any:
-        weight = shape[0] * shape[1] / total
+    def of_batch(parameters: Arrays, batch: Batch, shape: Shape) -> Any:
+        weight = shape[0] * shape[1] / total / layout.mesh.rows
         loss, gradients = loss_and_gradients(layout, parameters, batch, weight, settings)
         return weight * loss, gradients
 
-    def step(held: Held, batches: list[Batch], numbers: tuple[Any, Any, Any]) -> tuple[Held, Any, Any]:
-        (parameters, m, v), (lr, max_norm, t) = held, numbers
+    def of_rows(parameters: Arrays, batches: list[Batch]) -> Any:
+        """Return loss and gradients of a device's rows, summed over the devices once, after the last micro-batch."""
         made = of_batch(parameters, batches[0], shapes[0])
         if len(set(shapes)) == 1 < len(shapes):
             rest = jax.tree.map(lambda *parts: jnp.stack(parts), *batches[1:])
@@ -44,6 +47,15 @@ def traced_step(layout: Layout, optimizer: AdamW, settings: TraceSettings, shape
             for batch, shape in zip(batches[1:], shapes[1:], strict=True):
                 made = _sum(made, of_batch(parameters, batch, shape))
         loss, gradients = made
+        loss = lax.psum(loss, BATCH) if layout.mesh.rows > 1 else loss
+        return loss, {name: layout.summed(name, d) for name, d in gradients.items()}
+
+    places = PartitionSpec(), {name: layout.rows_spec(name) for name in layout.declared}
+    gradients_of = layout.by_rows(of_rows, [b for b, _ in shapes], places)
+
+    def step(held: Held, batches: list[Batch], numbers: tuple[Any, Any, Any]) -> tuple[Held, Any, Any]:
+        (parameters, m, v), (lr, max_norm, t) = held, numbers
+        loss, gradients = gradients_of(parameters, batches)
         limit = jnp.where(max_norm > 0, max_norm, jnp.finfo(jnp.float32).max)
         updated, norm = update(parameters, gradients, (m, v), t, lr, fixed._replace(max_norm=limit))
         sound = jnp.isfinite(loss) & jnp.isfinite(norm)
