@@ -12,8 +12,9 @@ import tyro
 
 from byhand.bench.shapes import Shape, require_threads, shape_of
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.measure import plan_mesh
 from byhand.cli.terminal.picture import require_drawing, unwritten
-from byhand.config import Weights
+from byhand.config import Recompute, Weights
 from byhand.engine.equation import with_role
 from byhand.errors import ConfigError
 from byhand.model import TinyGPT
@@ -46,6 +47,14 @@ class Options:
     """Texts side by side in generation."""
     weights: Weights = "float32"
     """What generation reads."""
+    mesh: str = ""
+    """Show what each device of such a mesh holds, computes and sends in a training step: data=8,fsdp=8,tensor=1."""
+    machine: Literal["none", "a100", "h100", "h200"] = "none"
+    """With --mesh: the devices that it is made of, which need not be here; none shows no times."""
+    per_host: int = 8
+    """With --mesh: devices of a host."""
+    recompute: Recompute = "nothing"
+    """With --mesh: what is computed again on the way back instead of kept."""
     every_call: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """One line for each call in the order in which they run, instead of one for each kind."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -62,6 +71,10 @@ def main(arguments: list[str]) -> int:
     if options.plot and not options.steps:
         raise ConfigError("--plot draws times, so it needs --steps 1 or more.")
     require_threads(options.threads)
+    if options.mesh:
+        return plan_mesh.show(options, shape_of(options.shape))
+    if options.machine != "none" or options.recompute != "nothing":
+        raise ConfigError("--machine and --recompute describe the devices of a mesh. Use them with --mesh.")
     if options.plot:
         require_drawing(options.plot, "plan.png")
     if options.of != "train" and options.dtype != "float32":

@@ -28,14 +28,12 @@ class TraceSettings:
     attention  "equations", or the name of a kernel of `jax.nn.dot_product_attention`: "xla", "cudnn"
     recompute  what is computed again on the way back: "nothing", "cheap" (all but products), whole "blocks"
     logits     that are computed at once
-    unrolled   loops are written out, so that XLA counts each of their rounds
     """
 
     bfloat16: bool = False
     attention: str = "equations"
     recompute: str = "nothing"
     logits: int = 1 << 24
-    unrolled: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,8 +103,8 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
         gradients = {n: layout.held(n, g) for n, g in _pulled(made, leaves, d).items()}
         return jnp.asarray(entered.grad, d.dtype), gradients
 
-    x, kept = lax.scan(forth, x, arrays, unroll=settings.unrolled)
-    return x, lambda d: lax.scan(back, d, (arrays, kept), reverse=True, unroll=settings.unrolled)
+    x, kept = lax.scan(forth, x, arrays)
+    return x, lambda d: lax.scan(back, d, (arrays, kept), reverse=True)
 
 
 def _finished(
@@ -129,7 +129,7 @@ def _finished(
         (loss, gradients), d_x = chunk(xs[0], ys[0])
         return loss, d_x, gradients
     zeros = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(chunk, xs[0], ys[0])[0])
-    (loss, gradients), d_x = lax.scan(add, zeros, (xs, ys), unroll=settings.unrolled)
+    (loss, gradients), d_x = lax.scan(add, zeros, (xs, ys))
     return loss, jnp.moveaxis(d_x, 0, 1).reshape(x.shape), gradients
 
 

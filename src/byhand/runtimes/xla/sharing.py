@@ -1,13 +1,13 @@
 """What each device of a mesh holds, moves and computes in a training step, by XLA's own count; nothing is run.
 
-The step is compiled for as many CPU devices as the mesh has, which need not exist. XLA counts a loop's body once; so
-one and two blocks are compiled without loops, and their difference is what every further block adds.
+The step is compiled for as many CPU devices as the mesh has, which need not exist. XLA counts a loop's body once. So
+steps without blocks, with two and with three are compiled: they tell what a block adds in the loops and beside them.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +24,7 @@ from byhand.optim import AdamW
 from byhand.runtimes.protocol import Request, Shape
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.layout import Layout
-from byhand.runtimes.xla.mesh import BATCH, Mesh
+from byhand.runtimes.xla.mesh import BATCH, Mesh, mesh_of
 from byhand.runtimes.xla.step import traced_step
 
 KINDS = ("all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute")
@@ -32,7 +32,7 @@ _CALL = re.compile(rf"= (\(?[^=]*?\)?) ({'|'.join(KINDS)})(?:-start)?\((.*)$", r
 _COMMENT = re.compile(r"/\*.*?\*/")
 _ARRAY = re.compile(r"\b(pred|[a-z]+?)(\d*)\[([\d,]*)\]")
 _IOTA = re.compile(r"replica_groups=\[(\d+),(\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
-_AXES = re.compile(r"replica_groups=mesh\[([^\]]*)\] \{([^}]*)\}")
+_AXES = re.compile(r"replica_groups=mesh\[([^\]]*)\](?:, device_ids=\(\[([\d,]+)\](?:T\(([\d,]+)\))?\))? \{([^}]*)\}")
 _LISTED = re.compile(r"replica_groups=\{(\{[\d,{}]*\})\}")
 _PAIRS = re.compile(r"source_target_pairs=\{(\{[\d,{}]*\})\}")
 
@@ -55,29 +55,39 @@ class DeviceShare:
     moved: Moved
 
 
-def device_share(request: Request, shape: Shape, mesh: Mesh, per_host: int) -> DeviceShare:
-    """Return what each device does in a step of one micro-batch (B, T) of this shape.
+def device_share(request: Request, shape: Shape, per_host: int) -> DeviceShare:
+    """Return what each device of the request's mesh does in a step of one micro-batch (B, T).
 
     per_host  devices of a host, which are neighbours in the mesh
+
+    No accelerator is used: JAX must not have begun in this process, or with as many CPU devices.
     """
+    mesh = mesh_of(request.mesh)
+    jax.config.update("jax_platforms", "cpu")
+    compiling.prepare(mesh.size)
     if shape[0] % mesh.rows:
-        raise ConfigError(
-            f"{mesh.rows} devices cannot share a batch of {shape[0]} rows. Use a multiple of {mesh.rows}."
-        )
-    layers = request.model.n_layers
-    one, two = (_counted(_compiled(request, shape, mesh, n, unrolled=True), per_host) for n in (1, 2))
-    each = {key: one[key] + (layers - 1) * (two[key] - one[key]) for key in two}
-    memory = _compiled(request, shape, mesh, layers, unrolled=False).memory_analysis()
+        raise ConfigError(f"{mesh.rows} devices cannot share {shape[0]} rows. Use a multiple of {mesh.rows}.")
+    whole = _compiled(request, shape, mesh, request.model.n_layers, chunked=True)
+    none, two, three = (_counted(_compiled(request, shape, mesh, n, chunked=False), per_host) for n in (0, 2, 3))
+    each = {}
+    for key in three:
+        beside_loops = three[key] - two[key]  # of a block: its parameters' sums and updates
+        in_loops = two[key] - none[key] - 2 * beside_loops
+        each[key] = none[key] + request.model.n_layers * (in_loops + beside_loops)
+    memory = whole.memory_analysis()
     held = memory.alias_size_in_bytes
     beside = memory.argument_size_in_bytes + memory.temp_size_in_bytes - held
     return DeviceShare(held, beside, each.pop("flops"), each)
 
 
-def _compiled(request: Request, shape: Shape, mesh: Mesh, n_layers: int, unrolled: bool) -> Any:
-    config = replace(request.model, n_layers=n_layers)
-    layout = Layout(Layers.of(config), config, mesh)
+def _compiled(request: Request, shape: Shape, mesh: Mesh, blocks: int, chunked: bool) -> Any:
+    """Return the compiled step of a model with so many blocks; not chunked, with all logits at once."""
+    config = replace(request.model, n_layers=max(1, blocks))
+    layers = Layers.of(config)
+    layout = Layout(replace(layers, blocks=layers.blocks[:blocks]), config, mesh)
     settings = compiling.settings(replace(request, dtype="float32"), mesh, "gpu")
-    settings = replace(settings, bfloat16=request.dtype == "bfloat16", unrolled=unrolled)
+    most = settings.logits if chunked else shape[0] * shape[1] * request.model.vocab_size
+    settings = replace(settings, bfloat16=request.dtype == "bfloat16", logits=most)
     whole = mesh.sharding(PartitionSpec())
     tokens = jax.ShapeDtypeStruct(shape, jnp.int32, sharding=mesh.sharding(PartitionSpec(BATCH)))
     numbers = tuple(jax.ShapeDtypeStruct((), kind, sharding=whole) for kind in (jnp.float32, jnp.float32, jnp.int32))
@@ -88,9 +98,9 @@ def _compiled(request: Request, shape: Shape, mesh: Mesh, n_layers: int, unrolle
     return jitted.lower(held, [(tokens, tokens)], numbers).compile()
 
 
-def _counted(compiled: Any, per_host: int) -> Counter[Any]:
+def _counted(compiled: Any, per_host: int) -> defaultdict[Any, float]:
     """Return the operations of a compiled program, and the bytes that each device sends."""
-    found: Counter[Any] = Counter({"flops": compiled.cost_analysis()["flops"]})
+    found: defaultdict[Any, float] = defaultdict(float, flops=compiled.cost_analysis()["flops"])
     for arrays, kind, rest in _CALL.findall(_COMMENT.sub("", compiled.as_text())):
         groups = _groups(rest)
         n = groups.shape[1]
@@ -118,17 +128,24 @@ def _bytes(arrays: str) -> int:
 def _groups(rest: str) -> np.ndarray:
     """Return which devices take part together, (groups, devices), as XLA writes it behind a call."""
     if found := _IOTA.search(rest):
-        n, size, shape, axes = found.groups()
-        ids = np.arange(int(n) * int(size)).reshape([int(x) for x in shape.split(",")])
-        return (ids.transpose([int(x) for x in axes.split(",")]) if axes else ids).reshape(int(n), int(size))
+        n, size, *ids = found.groups()
+        return _ids(*ids).reshape(int(n), int(size))
     if found := _AXES.search(rest):
-        lengths = [int(axis.partition("=")[2]) for axis in found[1].split(",")]
-        names = [axis.partition("=")[0] for axis in found[1].split(",")]
-        together = [names.index(name) for name in found[2].split(",")]
-        rest_of = [i for i in range(len(names)) if i not in together]
-        size = int(np.prod([lengths[i] for i in together]))
-        return np.arange(int(np.prod(lengths))).reshape(lengths).transpose(rest_of + together).reshape(-1, size)
+        axes, shape, order, chosen = found.groups()
+        names, lengths = zip(*(axis.split("=") for axis in axes.split(",")), strict=True)
+        together = [names.index(name) for name in chosen.split(",")]
+        apart = [i for i in range(len(names)) if i not in together]
+        ids = _ids(shape, order) if shape else np.arange(np.prod([int(n) for n in lengths]))
+        grid = ids.reshape([int(n) for n in lengths]).transpose(apart + together)
+        return grid.reshape(-1, int(np.prod([int(lengths[i]) for i in together])))
     found = _LISTED.search(rest) or _PAIRS.search(rest)
     if not found:
         raise ConfigError("XLA writes its exchanges in a way that is not known here. Use another version of JAX.")
     return np.array([[int(x) for x in group.split(",")] for group in found[1].strip("{}").split("},{")])
+
+
+def _ids(shape: str, order: str | None) -> np.ndarray:
+    """Return devices as XLA writes them: [4,2]T(1,0) is 0 to 7 in rows of two, transposed."""
+    lengths = [int(x) for x in shape.split(",")]
+    ids = np.arange(int(np.prod(lengths))).reshape(lengths)
+    return (ids.transpose([int(x) for x in order.split(",")]) if order else ids).reshape(-1)

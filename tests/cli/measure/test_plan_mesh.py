@@ -1,0 +1,44 @@
+"""`byhand plan --mesh` as a process: for devices that are not here."""
+
+import json
+
+import pytest
+
+from cli.process import byhand, error_line
+
+pytest.importorskip("jax", reason="the xla runtime needs jax (extra `xla`)")
+MESH = ("plan", "--mesh", "data=2,fsdp=8", "--shape", "16,16,32,2,4,64")
+
+
+def test_what_a_device_holds_computes_and_sends():
+    said = json.loads(byhand(*MESH, "--machine", "h100", "--json").stdout)
+    assert (said["devices"], said["per_host"], said["machine"]) == (16, 8, "h100")
+    kinds = {(sent["kind"], sent["between_hosts"]) for sent in said["sent"]}
+    assert {("all-gather", False), ("reduce-scatter", False), ("all-reduce", True)} <= kinds
+    assert 0 < said["computing_s"] < said["sending_s"]
+
+
+def test_it_is_written_for_people_too():
+    done = byhand(*MESH, "--recompute", "blocks", "--dtype", "bfloat16")
+    assert done.returncode == 0, done.stderr.decode()
+    said = done.stdout.decode()
+    first, second = said.splitlines()[:2]
+    assert first == "mesh data=2,fsdp=8: 16 devices, 8 a host"
+    assert second == "a step of 16 × 16 tokens, bfloat16, recompute blocks; each device, as XLA counts,"
+    for word in ("holds", "computes", "sends", "within its host: all-gather", "between hosts: all-reduce"):
+        assert word in said
+    assert "takes" not in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        (["--mesh", "data=0"], "mesh is 'data=0'"),
+        (["--mesh", "data=99999"], "can have at most 4,096 here"),
+        (["--mesh", "data=2", "--per-host", "0"], "per_host is 0"),
+        (["--mesh", "data=3", "--shape", "4,16,32,2,4,64"], "3 devices cannot share 4 rows. Use a multiple of 3."),
+        (["--machine", "h100"], "--machine and --recompute describe the devices of a mesh"),
+    ],
+)
+def test_what_cannot_be_planned_is_said(flags, why):
+    assert why in error_line(byhand("plan", *flags))

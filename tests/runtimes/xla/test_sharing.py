@@ -1,0 +1,95 @@
+"""What XLA counts for a mesh, against what the arithmetic of the exchanges says."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from byhand.config import ModelConfig
+from byhand.errors import ConfigError
+from byhand.flops import step_flops
+from byhand.model import parameter_shapes
+from byhand.runtimes.protocol import Request
+from byhand.runtimes.xla.sharing import _groups, device_share, sent
+
+MODEL = ModelConfig(vocab_size=64, seq_len=16, d_model=32, n_layers=4, n_heads=4)
+N = sum(int(np.prod(shape)) for shape in parameter_shapes(MODEL).values())
+TRAIN = Request("train", MODEL, "xla")
+
+
+@cache
+def share(mesh, rows=8, per_host=8, **asked):
+    return device_share(replace(TRAIN, mesh=mesh, **asked), (rows, MODEL.seq_len), per_host)
+
+
+def moved(share, kind):
+    return sum(n for (what, _), n in share.moved.items() if what == kind)
+
+
+def test_one_device_computes_all_and_sends_nothing():
+    """XLA counts each product as the equations do, and the rest besides."""
+    alone = share("")
+    assert not any(alone.moved.values())
+    products = step_flops(MODEL, 8)
+    assert products < alone.flops < 1.5 * products
+    assert alone.held == pytest.approx(3 * 4 * N, rel=0.01)
+    again = share("", recompute="blocks")
+    assert again.flops > alone.flops + 0.2 * products
+
+
+@pytest.mark.parametrize("mesh", ["data=4", "fsdp=4", "data=2,fsdp=2"])
+def test_every_gradient_is_summed_once(mesh):
+    """A ring sends 2 (n-1)/n of what it sums, (n-1)/n of what it scatters or gathers."""
+    there = share(mesh)
+    n_fsdp = 4 if mesh == "fsdp=4" else 2 if "fsdp" in mesh else 1
+    tables = sum(int(np.prod(shape)) for shape in parameter_shapes(MODEL).values() if len(shape) > 1)
+    scattered = moved(there, "reduce-scatter")
+    if n_fsdp == 1:
+        assert moved(there, "all-reduce") == pytest.approx(2 * 3 / 4 * 4 * N, rel=0.01)
+        assert scattered == 0
+    else:
+        share_of = (n_fsdp - 1) / n_fsdp * 4
+        assert share_of * tables <= scattered <= share_of * N
+    alone = share("").flops / 4
+    assert alone <= there.flops <= 1.2 * alone  # devices that hold the same parameters update each of them
+    assert there.held == pytest.approx(3 * 4 * N / n_fsdp, rel=0.1)
+
+
+def test_what_crosses_hosts_is_told_apart():
+    near, far = share("data=8", per_host=8), share("data=8", per_host=4)
+    assert not any(crosses for _, crosses in near.moved)
+    assert all(crosses for _, crosses in far.moved)
+    assert sum(near.moved.values()) == sum(far.moved.values())
+
+
+def test_rows_must_divide():
+    with pytest.raises(ConfigError, match=r"4 devices cannot share 6 rows\. Use a multiple of 4\."):
+        share("data=4", rows=6)
+
+
+@pytest.mark.parametrize(
+    ("written", "groups"),
+    [
+        ("replica_groups=[2,2]<=[4], x", [[0, 1], [2, 3]]),
+        ("replica_groups=[2,2]<=[2,2]T(1,0), x", [[0, 2], [1, 3]]),
+        ("replica_groups={{0,1},{2,3}}, x", [[0, 1], [2, 3]]),
+        ("source_target_pairs={{0,1},{1,0}}, x", [[0, 1], [1, 0]]),
+        ("replica_groups=mesh['axis_0'=2,'axis_1'=2] {'axis_0'}, x", [[0, 2], [1, 3]]),
+        ("replica_groups=mesh['a'=1,'b'=2,'c'=2], device_ids=([2,2]T(1,0)) {'b'}, x", [[0, 1], [2, 3]]),
+        ("replica_groups=mesh['a'=2,'b'=2] {'a','b'}, x", [[0, 1, 2, 3]]),
+    ],
+)
+def test_groups_as_xla_writes_them(written, groups):
+    assert _groups(written).tolist() == groups
+
+
+def test_what_is_written_otherwise_is_refused():
+    with pytest.raises(ConfigError, match="not known here"):
+        _groups("replica_groups=anything")
+
+
+def test_a_ring_sends_what_it_must():
+    assert [sent(kind, 8, 4) for kind in ("all-gather", "reduce-scatter", "all-reduce", "collective-permute")] == [
+        6, 24, 12, 8,
+    ]  # fmt: skip
