@@ -266,7 +266,11 @@ def tasks(model: str, only: list[str]) -> list[Task]:
         *(Task(part, model) for _ in range(2) for part in ("train ours", "train torch")),
         *(Task(part, model, "float32", rows=8 if model == "gpt2" else 0) for part in ("train ours", "train torch")),
         Task("losses ours", model, "float32", rows=small),
-        *(Task(f"generate {who}", model, dtype) for dtype in ("float32", "bfloat16") for who in ("ours", "transformers")),
+        *(
+            Task(f"generate {who}", model, dtype)
+            for dtype in ("float32", "bfloat16")
+            for who in ("ours", "transformers")
+        ),
     ]
     if model == "gpt2":
         everything.append(Task("train ours", "gpt2-xl", recompute="blocks"))
@@ -278,9 +282,7 @@ def measured(task: Task, cache: str, limit: float) -> dict[str, Any]:
     command = [sys.executable, __file__, "--task", json.dumps(task.__dict__)]
     environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": cache, "HF_HUB_OFFLINE": "1"}
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=limit, check=False, env=environment
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False, env=environment)
     except subprocess.TimeoutExpired:
         return {"failed": f"not done in {limit:.0f} s"}
     lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines() or ["no word"]
