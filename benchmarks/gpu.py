@@ -155,7 +155,7 @@ def train_torch(task: Task) -> dict[str, Any]:
 
 
 def torch_gpt(torch: Any, config: ModelConfig) -> Any:
-    """Return GPT-2 as one writes it in PyTorch for speed: scaled_dot_product_attention, tied embeddings, loss inside."""
+    """Return GPT-2 as one writes it for speed: scaled_dot_product_attention, tied embeddings, loss inside."""
     nn, F, c, heads = torch.nn, torch.nn.functional, config.d_model, config.n_heads
 
     class Block(nn.Module):
