@@ -10,13 +10,17 @@ from __future__ import annotations
 import logging
 import os
 import random
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from itertools import groupby
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
+
+from byhand.files.user_cache import cache_folder
 
 UNTIMED = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("suite", derandomize=True, max_examples=20, **UNTIMED)
@@ -37,6 +41,19 @@ for name in ("UNBUFFERED", "IOENCODING", "UTF8", "WARNINGS", "OPTIMIZE", "DEVMOD
 for number in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
     if hasattr(signal, number) and signal.getsignal(getattr(signal, number)) is signal.SIG_IGN:
         signal.signal(getattr(signal, number), signal.SIG_DFL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give a user whose cache folder cannot be written one for this session: compiled code would not be kept."""
+    try:
+        folder = cache_folder()
+        if folder is None:
+            raise OSError
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        os.environ["BYHAND_CACHE"] = made = tempfile.mkdtemp(prefix="byhand-cache-")
+        config.add_cleanup(lambda: shutil.rmtree(made, ignore_errors=True))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
