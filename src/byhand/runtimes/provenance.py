@@ -14,7 +14,8 @@ from byhand.runtimes.registry import choose
 def resumed(request: Request, used: Any) -> Request:
     """Return the request that continues a run of the provenance `used` (see `TrainingSession.provenance`).
 
-    Unless threads are given, their number stays if this machine has the cores: then a resumed run has the same bits.
+    Unless threads are given, their number stays if this machine has the cores and the same runtime may go on: then a
+    resumed run has the same bits.
     A checkpoint without `used` stores the runtime that computed, in place of the one asked for.
     """
     if not isinstance(used, dict):
@@ -24,6 +25,8 @@ def resumed(request: Request, used: Any) -> Request:
             return replace(request, runtime="auto")
         return request
     threads = used.get("threads")
+    if request.mesh or request.runtime not in ("auto", used.get("runtime")):
+        return request
     if type(threads) is int and 1 <= threads <= cores() and not request.threads:
         return replace(request, threads=threads)
     return request
@@ -40,6 +43,8 @@ def difference(before: Any, now: dict[str, Any]) -> str:
 
 
 def _words(used: dict[str, Any]) -> str:
-    runtime, number, blas = (str(used.get(key, ""))[:60] for key in ("runtime", "threads", "blas"))
+    runtime, number, blas, mesh = (str(used.get(key, ""))[:60] for key in ("runtime", "threads", "blas", "mesh"))
     threads = number and f"{number} thread{'s' * (number != '1')}"
+    if mesh:
+        return f"{runtime} on {str(used.get('device', ''))[:60]} ({mesh})"
     return f"{runtime} on {threads} ({blas})" if threads else runtime or "another runtime"

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 from byhand.cli.arguments.parsing import Given, read
 from byhand.cli.arguments.presets import Settings, preset, with_toml
@@ -33,12 +34,13 @@ from byhand.runs import checkpoint, metrics
 from byhand.runs.lock import HeldRun, locked
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
+from byhand.runtimes.registry import choose
 from byhand.runtimes.tape.session import keep_pages
 from byhand.tokenizers.byte import BYTES
 from byhand.train import Trainer, require_same_text, training
 
 OF_A_LENGTH = {"steps", "eval_interval", "save_interval"}  # a preset's fit its own number of steps
-OF_A_MACHINE = ("runtime", "threads", "dtype")  # a resumed run may change these: machines differ
+OF_A_MACHINE = ("runtime", "threads", "dtype", "mesh", "recompute")  # a resumed run may change these: machines differ
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,8 @@ class Options:
     out: Path | None = None
     """The run folder; runs/001, runs/002, ... if not given."""
     resume: Path | None = None
-    """Go on with this run. Its settings stay; --data may say where its text is now. --runtime, --threads and --dtype
-    may change; the run keeps what was asked for last."""
+    """Go on with this run. Its settings stay; --data may say where its text is now. --runtime, --threads, --dtype,
+    --mesh and --recompute may change; the run keeps what was asked for last."""
 
 
 def main(arguments: list[str]) -> int:
@@ -121,7 +123,7 @@ def _resume(run: Path, given: Given[Options]) -> int:
     with locked(run) as place:
         start = checkpoint.load(run)
         kept = start.config.array_dtype
-        start.config = replace(start.config, **{k: v for k, v in given.values.items() if k in OF_A_MACHINE})
+        start.config = on_this_machine(start.config, {k: v for k, v in given.values.items() if k in OF_A_MACHINE})
         if start.config.array_dtype != kept:
             raise ConfigError(f"{run} holds {kept} arrays. Resume without --dtype.")
         if start.step >= start.config.steps:
@@ -132,6 +134,17 @@ def _resume(run: Path, given: Given[Options]) -> int:
         text = on_disk(text_of(start, run, given.values.get("data")), start.config.data.data)
         metrics.keep_until(run, start.step)
         return _train(start.config, text, place, start)
+
+
+def on_this_machine(config: TrainConfig, given: dict[str, Any]) -> TrainConfig:
+    """Return the settings with those given; a named runtime that cannot use the run's mesh goes on without it."""
+    config = replace(config, **given)
+    if "runtime" in given and not {"mesh", "recompute"} & set(given):
+        try:
+            choose(to_train(config))
+        except ConfigError:
+            return replace(config, mesh="", recompute="nothing")
+    return config
 
 
 def _train(

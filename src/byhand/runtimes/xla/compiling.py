@@ -17,6 +17,7 @@ from byhand.runtimes.xla.applying import TraceSettings
 from byhand.runtimes.xla.mesh import Mesh
 
 CUDNN_WIDEST = 256  # head width; it must be a multiple of 8
+MOST_CPU_DEVICES = 4096  # more take minutes to begin, and each has a thread
 LOGITS_OF_CPU, LOGITS = 1 << 24, 1 << 27  # computed at once by each device: half a gigabyte on accelerators
 
 
@@ -36,7 +37,7 @@ def prepare(devices: int = 1) -> None:
     """
     settings: Any = jax.config
     with suppress(RuntimeError):  # JAX has begun, with the devices that it found
-        if devices > settings.jax_num_cpu_devices:
+        if settings.jax_num_cpu_devices < devices <= MOST_CPU_DEVICES:
             settings.update("jax_num_cpu_devices", devices)
     if settings.jax_default_matmul_precision is None:
         settings.update("jax_default_matmul_precision", "highest")

@@ -52,7 +52,7 @@ class Mesh:
         """The devices of this machine, or of all hosts, as a grid; ConfigError if there are too few."""
         import jax
 
-        devices = jax.devices()
+        devices = devices_found()
         if len(devices) < self.size:
             kind = devices[0].platform
             raise ConfigError(
@@ -75,6 +75,19 @@ class Mesh:
 
     def __str__(self) -> str:
         return ",".join(f"{name}={n}" for name, n in self.axes.items() if n > 1) or "data=1"
+
+
+def devices_found() -> list[Any]:
+    """Return JAX's devices; ConfigError if it cannot begin."""
+    import jax
+
+    try:
+        return jax.devices()
+    except Exception as error:  # whatever a plug-in raises, or JAX asserts
+        what = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise ConfigError(
+            f"JAX finds no device ({what[:200]}). Unset JAX_PLATFORMS, or use --runtime numpy."
+        ) from None
 
 
 def mesh_of(text: str) -> Mesh:

@@ -9,7 +9,7 @@ from typing import Any
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
 from byhand.runtimes.protocol import Decoder, Listing, Request, Shape, TrainingSession
-from byhand.runtimes.xla.mesh import mesh_of
+from byhand.runtimes.xla.mesh import devices_found, mesh_of
 
 NEEDS = "the xla runtime needs jax. Use pip install 'byhand[xla]', or --runtime auto."
 
@@ -63,9 +63,10 @@ class XlaRuntime:
         """Return JAX's devices, if it is installed."""
         if find_spec("jax") is None:
             return {}
-        import jax
-
-        return {"xla devices": [f"{d.device_kind} {d.id}" for d in jax.local_devices()]}
+        try:
+            return {"xla devices": [f"{d.device_kind} {d.id}" for d in devices_found()]}
+        except ConfigError as error:
+            return {"xla devices": str(error)}
 
 
 def _plugins() -> list[str]:
@@ -78,6 +79,8 @@ def _plugins() -> list[str]:
 
 
 def _platform() -> str:
-    import jax
-
-    return jax.default_backend()
+    """Return the kind of device that JAX finds; "cpu" if it cannot begin."""
+    try:
+        return devices_found()[0].platform
+    except ConfigError:
+        return "cpu"

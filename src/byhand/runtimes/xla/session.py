@@ -17,7 +17,7 @@ from byhand.runtimes.protocol import Batch, Request, Shape, State, state_of
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.gradients import mean_loss
 from byhand.runtimes.xla.layout import Layout
-from byhand.runtimes.xla.mesh import BATCH, mesh_of
+from byhand.runtimes.xla.mesh import BATCH, devices_found, mesh_of
 from byhand.runtimes.xla.step import Held, traced_step
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class XlaSession:
         compiling.prepare(self.mesh.size)
         self.model = model
         self.optimizer = optimizer
-        self.settings = compiling.settings(request, self.mesh, jax.default_backend())
+        self.settings = compiling.settings(request, self.mesh, devices_found()[0].platform)
         self.layout = Layout(model.layers, model.config, self.mesh)
         self._held: Held = ({}, {}, {})
         self._left = State({}, {}, {})  # the host's arrays that the devices' were made from, or became
