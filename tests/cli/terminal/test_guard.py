@@ -196,3 +196,23 @@ def test_an_interrupt_while_python_ends(program, argument):
     )
     done = subprocess.run([sys.executable, "-c", code, argument], capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.parametrize("program", ["main", "train_gpt"])
+def test_an_interrupted_program_ends_though_a_library_would_crash_as_python_ends(program):
+    """XLA does when its compiler was interrupted: a segmentation fault instead of exit code 130."""
+    code = (
+        "import atexit, os, signal, sys\n"
+        "class At:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'numpy._core.multiarray':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, At())\n"
+        "atexit.register(os.abort)\n"
+        f"from byhand.__main__ import {program}\n"
+        f"sys.exit({program}())"
+    )
+    arguments = ["explain", "nothing", "x"] if program == "main" else ["--load", "nothing"]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == COMMAND

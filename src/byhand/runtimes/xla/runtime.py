@@ -11,7 +11,7 @@ from byhand.errors import ConfigError
 from byhand.runtimes.protocol import Decoder, Listing, Request, Shape, TrainingSession
 from byhand.runtimes.xla.mesh import devices_found, mesh_of
 
-NEEDS = "the xla runtime needs jax. Use pip install 'byhand[xla]', or --runtime auto."
+NEEDS = "the xla runtime needs jax. Use pip install 'byhand[xla]', or leave out --mesh and --runtime."
 
 
 class XlaRuntime:
