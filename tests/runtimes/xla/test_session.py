@@ -46,8 +46,11 @@ def test_each_device_holds_its_share():
     assert shapes["lm_head.b"] == {(PLAIN.vocab_size // 4,)}
 
 
-def test_rows_that_the_devices_cannot_share_are_computed_by_all():
+def test_rows_that_the_devices_cannot_share_are_computed_by_all(caplog):
+    caplog.set_level("INFO", "byhand")
     np.testing.assert_allclose(losses(session(mesh="data=2"), 2, rows=3), losses(session(), 2, rows=3), rtol=1e-6)
+    assert caplog.text.count("2 devices cannot share 3 rows: each computes all.") == 1
+    assert "compiling the step of 3 × 8 tokens for data=2" in caplog.text
 
 
 @pytest.mark.parametrize("cuts", [(2, 4, 6), (2,)], ids=["equal", "unequal"])

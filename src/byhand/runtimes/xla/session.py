@@ -177,6 +177,12 @@ class XlaSession:
         example = [(self._placed(np.zeros(shape, np.int32)),) * 2 for shape in shapes]
         numbers = tuple(map(self._placed, (np.float32(0), np.float32(0), np.int32(1))))
         traced = traced_step(self.layout, self.optimizer, self.settings, shapes)
+        whole = {b for b, _ in shapes if b % self.mesh.rows}
+        if whole and ("step", *shapes) not in self._made:
+            log.warning(
+                "%d devices cannot share %s rows: each computes all. A batch size that is a multiple of %d is faster",
+                *(self.mesh.rows, min(whole), self.mesh.rows),
+            )
         return self._compiled(("step", *shapes), traced, (self._held, example, numbers), (0,))
 
     def _loss(self, shape: Shape, counted: int) -> Callable[..., Any]:
@@ -200,6 +206,10 @@ class XlaSession:
         donated: tuple[int, ...] = (),
     ) -> Callable[..., Any]:
         if key not in self._made:
-            log.info("compiling for %s", self.mesh)
+            what, *shapes = key
+            sizes = (
+                " + ".join(f"{b} × {t}" for b, t in shapes) if what == "step" else f"{shapes[0][0]} × {shapes[0][1]}"
+            )
+            log.info("compiling the %s of %s tokens for %s", what, sizes, self.mesh)
             self._made[key] = jax.jit(traced, donate_argnums=donated).lower(*example).compile()
         return self._made[key]
