@@ -173,14 +173,14 @@ def test_losses_stay_close_over_two_hundred_steps(stand_in):
 
 
 def test_where_it_is_not_offered_one_line_says_what_to_do(monkeypatch):
-    config = TrainConfig(dtype="bfloat16")
+    config, blas = TrainConfig(dtype="bfloat16"), find_blas()  # found once for the process: before it is patched
     with pytest.raises(ConfigError, match=r"mkl.*--dtype float32"):
         choose(to_train(replace(config, runtime="numpy")))
     monkeypatch.setattr("byhand.runtimes.loops.machine.blas.cpu_features", lambda: ("avx2",))
     with pytest.raises(ConfigError, match=r"this processor.*--dtype float32"):
         choose(to_train(config))
     monkeypatch.setattr("byhand.runtimes.loops.machine.blas.cpu_features", lambda: ("amx-bf16",))
-    assert "has no product of bfloat16" in lacks_bfloat16(replace(find_blas(), gemm_bfloat16=0))
+    assert "has no product of bfloat16" in lacks_bfloat16(replace(blas, gemm_bfloat16=0))
 
 
 @real
