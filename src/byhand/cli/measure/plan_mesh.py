@@ -10,9 +10,8 @@ from byhand.bench.shapes import Shape
 from byhand.errors import ConfigError
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
-from byhand.runtimes.xla.mesh import mesh_of
+from byhand.runtimes.xla.mesh import MOST_CPU_DEVICES, mesh_of
 
-MOST_DEVICES = 4096
 COMPUTING = 0.4  # of the peak: what large training runs report
 
 
@@ -36,8 +35,8 @@ DEVICES = {  # vendors' data sheets: dense products; NVLink in one direction; on
 def show(options: Any, shape: Shape) -> int:
     """Print the share of a device; return the exit code."""
     mesh = mesh_of(options.mesh)
-    if mesh.size > MOST_DEVICES:
-        raise ConfigError(f"mesh {mesh} has {mesh.size:,} devices, but can have at most {MOST_DEVICES:,} here.")
+    if mesh.size > MOST_CPU_DEVICES:
+        raise ConfigError(f"mesh {mesh} has {mesh.size:,} devices, but can have at most {MOST_CPU_DEVICES:,} here.")
     if options.per_host < 1:
         raise ConfigError(f"per_host is {options.per_host}, but must be at least 1. Use 8.")
     request = Request("train", shape.model(), "xla", options.dtype, mesh=options.mesh, recompute=options.recompute)

@@ -17,8 +17,6 @@ from byhand.engine.equation import Composite, Equation
 from byhand.engine.interpreter import Evaluate, Record
 from byhand.equations.linear import linear
 
-Halves = tuple[Callable[..., Any], Callable[..., Any]]  # forward and vjp
-
 
 @dataclass(frozen=True)
 class TraceSettings:

@@ -14,10 +14,9 @@ import jax
 from byhand.files.user_cache import cache_folder
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.xla.applying import TraceSettings
-from byhand.runtimes.xla.mesh import Mesh
+from byhand.runtimes.xla.mesh import MOST_CPU_DEVICES, Mesh
 
 CUDNN_WIDEST = 256  # head width; it must be a multiple of 8
-MOST_CPU_DEVICES = 4096  # more take minutes to begin, and each has a thread
 LOGITS_OF_CPU, LOGITS = 1 << 24, 1 << 27  # computed at once by each device: half a gigabyte on accelerators
 
 

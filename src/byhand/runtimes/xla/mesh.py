@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import jax
     from jax.sharding import NamedSharding, PartitionSpec
 
+MOST_CPU_DEVICES = 4096  # more take minutes to begin, and each has a thread
 AXES = ("data", "fsdp", "tensor")
 BATCH = ("data", "fsdp")  # these share the rows of a batch
 SHARED = {"width": "fsdp", "heads": "tensor", "hidden": "tensor", "vocab": "tensor"}  # what a layer's axis counts
