@@ -116,7 +116,7 @@ class _Fixed:
     def __init__(self, tokens, targets):
         self.batch = tokens, targets
 
-    def sample_batch(self, batch_size, seq_len, rng):
+    def sample_batch(self, batch_size, seq_len, rng, rows):
         return self.batch
 
 

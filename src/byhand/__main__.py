@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-from contextlib import suppress
 from importlib import import_module
 from types import FrameType
 
@@ -33,13 +32,7 @@ def _process(module: str) -> int:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
     except KeyboardInterrupt:  # before the command could answer it
         pass
-    if code == 130:  # a compiler that was interrupted may crash while Python cleans up, as XLA does
-        with suppress(OSError, ValueError):
-            sys.stdout.flush()
-        with suppress(OSError, ValueError):
-            sys.stderr.flush()
-        os._exit(code)
-    return code
+    return import_module("byhand.cli.terminal.ending").end(code)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import platform
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,9 +25,10 @@ from byhand.model import TinyGPT, matrices
 from byhand.optim import AdamW, learning_rate
 from byhand.runs import checkpoint
 from byhand.runs.checkpoint import Checkpoint
+from byhand.runtimes.hosts import ALONE, Group
 from byhand.runtimes.protocol import Batch, Runtime, TrainingSession, to_train
 from byhand.runtimes.provenance import difference, resumed
-from byhand.runtimes.registry import begin
+from byhand.runtimes.registry import begin, choose
 from byhand.tokenizers.registry import stored
 from byhand.tracing.non_finite import first_non_finite
 
@@ -58,6 +59,7 @@ class Trainer:
     train, val  the two parts of the text; checkpoints keep their tokenizer
     start       a checkpoint to go on from, or None for step 0
     record      further state of every checkpoint: `text` identifies the text (path, bytes, sha256)
+    group       the processes that train together; each has its own Trainer, and they do all in the same order
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Trainer:
         val: Corpus,
         start: Checkpoint | None = None,
         record: Mapping[str, Any] | None = None,
+        group: Group = ALONE,
     ) -> None:
         require_same_tokenizer(train, val, start)
         train.tokenizer.require_vocabulary(config.model.vocab_size)
@@ -74,6 +77,7 @@ class Trainer:
         self.train = train
         self.tokenizer = train.tokenizer
         self.record = {"text": {}, **(record or {})}
+        self.group = group
         self._optimizer = AdamW.of(config.optim, matrices(config.model))
         if start is None:
             self._model = TinyGPT(config.model, config.seed, config.array_dtype)
@@ -82,7 +86,10 @@ class Trainer:
             self._optimizer.t = start.step
             self._optimizer.m, self._optimizer.v = dict(start.m), dict(start.v)
         self._before = start.state.get("used") if start else None
-        self._request = resumed(to_train(config), self._before) if start else to_train(config)
+        request = replace(to_train(config), hosts=group.count)
+        if group.count > 1:
+            request = replace(request, runtime=choose(request).runtime.name)  # on all hosts or on none
+        self._request = resumed(request, self._before) if start else request
         self.session, self.choice = begin(self._request, self._session)
         self._prepared = False
         self._next: tuple[int, list[Batch]] = (-1, [])  # micro-batches of a step, drawn while the device computes
@@ -134,7 +141,7 @@ class Trainer:
             session.prepare([(self.config.batch_size, length)] * self.config.grad_accum, losses)
             return session
 
-        self.session, self.choice = self.choice.start(ready)
+        self.session, self.choice = self.group.together(lambda: self.choice.start(ready))
         self._prepared = True
 
     def update(self) -> Progress:
@@ -145,6 +152,7 @@ class Trainer:
         if not self._prepared:
             self.prepare()
         config, begun = self.config, time.perf_counter()
+        self.group.mark(self.step, inside=True)
         drawn, batches = self._next
         if drawn != self.step:
             batches = self._batches(self.step)
@@ -155,17 +163,19 @@ class Trainer:
                 self._next = self.step, self._batches(self.step)
         loss, norm = outcome.loss, outcome.norm
         if not (math.isfinite(loss) and math.isfinite(norm)):
-            self._refuse(batches)
+            self._refuse()
+        self.group.mark(self.step, inside=False)
         rate = config.tokens_per_step / (time.perf_counter() - begun)
         seen = self.step * config.tokens_per_step
         return Progress(self.step, config.steps, loss, lr, norm, seen, rate, bytes_per_token=self.bytes_per_token)
 
-    def _batches(self, step: int) -> list[Batch]:
-        """Return the micro-batches of an update."""
+    def _batches(self, step: int, whole: bool = False) -> list[Batch]:
+        """Return the micro-batches of an update: the rows that this process reads, or all."""
         config = self.config
+        rows = None if whole else self.session.rows(config.batch_size)
         numbers = range(step * config.grad_accum, (step + 1) * config.grad_accum)
         generators = (batch_generator(config.seed, number) for number in numbers)
-        return [self.train.sample_batch(config.batch_size, config.model.seq_len, rng) for rng in generators]
+        return [self.train.sample_batch(config.batch_size, config.model.seq_len, rng, rows) for rng in generators]
 
     def evaluate(self) -> float:
         """Return the mean loss in nats over the fixed validation windows."""
@@ -187,8 +197,8 @@ class Trainer:
         return loss
 
     def checkpoint(self) -> Checkpoint:
-        """Return everything needed to go on from here, bit for bit."""
-        arrays = self.session.state()
+        """Return everything needed to go on from here, bit for bit; of the arrays what this process saves."""
+        arrays = self.session.own()
         state = {
             "step": self.step,
             "next_batch": self.step * self.config.grad_accum,
@@ -207,17 +217,20 @@ class Trainer:
         finite, or with these parameters the loss on the first validation windows. (Finite parameters may be so large
         that the forward pass overflows, and the loss of the step itself was that of the parameters before.)
         """
-        for what, arrays in zip(("", "moment m of ", "moment v of "), self.session.state(), strict=True):
+        self.group.together(self._require_finite)
+        self._val_loss(0)
+        return checkpoint.save(run, self.group.together(self.checkpoint), self.config.keep, self.group)
+
+    def _require_finite(self) -> None:
+        for what, arrays in zip(("", "moment m of ", "moment v of "), self.session.own(), strict=True):
             for name, array in arrays.items():
                 if not np.isfinite(array).all():
                     raise NonFiniteError(self._not_finite(f"{what}{name}, after the update,", self.step))
-        self._val_loss(0)
-        return checkpoint.save(run, self.checkpoint(), self.config.keep)
 
-    def _refuse(self, batches: Sequence[Batch]) -> None:
+    def _refuse(self) -> None:
         """Raise NonFiniteError that names the step and the first array that is not finite, found with the tape."""
         with np.errstate(all="ignore"):
-            names = (first_non_finite(self.model.loss(*batch)) for batch in batches)
+            names = (first_non_finite(self.model.loss(*batch)) for batch in self._batches(self.step, whole=True))
             name = next((name for name in names if name), "the norm of the gradient")
         raise NonFiniteError(self._not_finite(name, self.step + 1))
 

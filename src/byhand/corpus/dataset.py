@@ -62,10 +62,20 @@ class Corpus:
             return len(self) - begin
         return sum(map(self.tokenizer.count_bytes, blocks(self.tokens, begin)))
 
-    def sample_batch(self, batch_size: int, seq_len: int, rng: Integers) -> tuple[np.ndarray, np.ndarray]:
-        """Return (tokens, targets), each int64 (B, T), from windows that start anywhere with equal probability."""
+    def sample_batch(
+        self, batch_size: int, seq_len: int, rng: Integers, rows: slice | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return (tokens, targets), each int64 (B, T), from windows that start anywhere with equal probability.
+
+        rows  those to read, where several hosts share a batch: the others are 0, and all are drawn alike
+        """
         self.require(seq_len)
-        return self._windows(rng.integers(0, len(self) - seq_len, size=batch_size), seq_len)
+        starts = rng.integers(0, len(self) - seq_len, size=batch_size)
+        if rows is None or rows == slice(0, batch_size):
+            return self._windows(starts, seq_len)
+        read = np.zeros((batch_size, seq_len + 1), np.int64)
+        read[rows] = self.rows(starts[rows], seq_len + 1)
+        return read[:, :-1], read[:, 1:]
 
     def spread_windows(self, count: int, seq_len: int) -> tuple[np.ndarray, np.ndarray]:
         """Return (tokens, targets) of at most `count` fixed windows, spread evenly from the first to the last."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Container
+from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
 
-from byhand.files.run_folder import step_of
+from byhand.files.run_folder import MANIFEST, step_of
 from byhand.files.writing import TEMPORARY
 
 REMOVING = ".removing-"
@@ -20,46 +20,47 @@ PLACE = re.compile(rf"({re.escape(TEMPORARY)}|{re.escape(REMOVING)}|)(step-[0-9]
 LEFT_FILES = {f"{TEMPORARY}{name}" for name in ("latest", "metrics.jsonl", "corpus.bin")}
 
 
-def remove(checkpoint: Path, names: Collection[str]) -> None:
-    """Remove a checkpoint with files of these names; a link, or a folder with other files, stays.
+def remove(checkpoint: Path, ours: re.Pattern[str]) -> None:
+    """Remove a checkpoint whose files all have such names; a link, or a folder with other files, stays.
 
     Raises OSError if it cannot be renamed.
     """
-    if _has_only(checkpoint, names):
+    if _has_only(checkpoint, ours):
         doomed = checkpoint.with_name(f"{REMOVING}{checkpoint.name}")
         checkpoint.rename(doomed)
-        remove_files(doomed, names)
+        remove_files(doomed, ours)
 
 
-def remove_left_over(run: Path, names: Collection[str]) -> None:
+def remove_left_over(run: Path, ours: re.Pattern[str]) -> None:
     """Remove the remains of a file or checkpoint whose writing or removal was killed."""
     for path in run.iterdir():
         match = LEFT.fullmatch(path.name)
-        if match and step_of(match[1]) is not None and _has_only(path, names):
-            remove_files(path, names)
+        if match and step_of(match[1]) is not None and _has_only(path, ours):
+            remove_files(path, ours)
         elif path.name in LEFT_FILES and path.is_file() and not path.is_symlink():
             path.unlink()
 
 
-def in_the_way(run: Path, steps: Container[int], names: Collection[str]) -> Path | None:
+def in_the_way(run: Path, steps: Container[int], ours: re.Pattern[str]) -> Path | None:
     """Return a path that is not byhand's to remove and has the name of a checkpoint of these steps, or None."""
     for path in sorted(run.iterdir()):
         match = PLACE.fullmatch(path.name)
         if match is None or (step := step_of(match[2])) is None or step not in steps:
             continue
         needed = match[1] != REMOVING or os.path.lexists(run / match[2])
-        if needed and not _has_only(path, names):
+        if needed and not _has_only(path, ours):
             return path
     return None
 
 
-def remove_files(folder: Path, names: Collection[str]) -> None:
-    """Remove files of these names, in this order, and the folder if it is empty then; failing does no harm."""
+def remove_files(folder: Path, ours: re.Pattern[str]) -> None:
+    """Remove files of such names, the manifest first, and the folder if it is empty then; failing does no harm."""
     with suppress(OSError):
-        for name in names:
-            (folder / name).unlink(missing_ok=True)
+        for name in sorted(os.listdir(folder), key=lambda name: name != MANIFEST):
+            if ours.fullmatch(name):
+                (folder / name).unlink(missing_ok=True)
         folder.rmdir()
 
 
-def _has_only(folder: Path, names: Collection[str]) -> bool:
-    return folder.is_dir() and not folder.is_symlink() and {*os.listdir(folder)} <= {*names}
+def _has_only(folder: Path, ours: re.Pattern[str]) -> bool:
+    return folder.is_dir() and not folder.is_symlink() and all(map(ours.fullmatch, os.listdir(folder)))

@@ -25,7 +25,7 @@ SEALED = re.compile(
 )
 STEP = re.compile(r"step-([0-9]{8,18})")
 STEPS = 10**18  # more than any step
-MOST = 1 << 16  # bytes of a manifest
+MOST = 1 << 20  # bytes of a manifest
 
 
 def step_of(name: str) -> int | None:

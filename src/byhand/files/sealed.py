@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -26,24 +27,34 @@ def as_json(value: Any) -> bytes:
     return (json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
+def entries(contents: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
+    """Return the manifest's entries of files."""
+    return {name: {"bytes": len(c), "sha256": sha256(c).hexdigest()} for name, c in contents.items()}
+
+
 def manifest(contents: Mapping[str, bytes]) -> bytes:
     """Return the manifest of files."""
-    files = {name: {"bytes": len(c), "sha256": sha256(c).hexdigest()} for name, c in contents.items()}
+    return manifest_of(entries(contents))
+
+
+def manifest_of(files: Mapping[str, dict[str, Any]]) -> bytes:
+    """Return the manifest of entries."""
     return as_json({**FORMAT, "files": files})
 
 
 class Sealed:
     """The files of a folder, named; CheckpointError unless the manifest is as it was written and all sizes hold.
 
-    optional  names that a manifest may leave out
+    required  names that the manifest has
+    known     what further names it may have
     """
 
-    def __init__(self, path: Path, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> None:
+    def __init__(self, path: Path, required: tuple[str, ...], known: re.Pattern[str]) -> None:
         self.path = path
         try:
             written = read_regular(path / MANIFEST, MOST)
             read = parse_json(written)
-            names += tuple(n for n in optional if n in read["files"])
+            names = {*required, *(n for n in read["files"] if known.fullmatch(n))}
             self._entries = {n: (read["files"][n]["bytes"], read["files"][n]["sha256"]) for n in names}
             # Written anew it must be the same bytes: nothing in it is left unread.
             due = {n: {"bytes": size, "sha256": digest} for n, (size, digest) in self._entries.items()}
@@ -60,8 +71,10 @@ class Sealed:
         except (ValueError, KeyError, TypeError, AttributeError):
             raise CheckpointError(f"{path} is damaged: {MANIFEST} cannot be understood.") from None
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._entries
+    @property
+    def names(self) -> list[str]:
+        """The names of the files."""
+        return sorted(self._entries)
 
     def size(self, name: str) -> int:
         """Return how many bytes a file has."""

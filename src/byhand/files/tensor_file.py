@@ -12,11 +12,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from byhand.files.parts import place_of, shape_of
 from byhand.files.reading import parse_json
 
 TYPES = {"float32": "F32", "float64": "F64"}
 LENGTH = 8  # bytes: the length of the header
 OF_A_TENSOR, BESIDES = 512, 1024  # bytes of a header, more than any of ours has
+MOST_OF_PARTS = 1 << 24  # bytes of a header of parts
 
 
 def sizes(shapes: Mapping[str, tuple[int, ...]], dtype: str) -> tuple[int, int]:
@@ -30,17 +32,35 @@ def tensors(content: np.ndarray, shapes: Mapping[str, tuple[int, ...]], dtype: s
 
     content  uint8 (N,), writable if the arrays should be
     """
-    length = int.from_bytes(content[:LENGTH].tobytes(), "little")
-    if not 0 < length <= min(len(content) - LENGTH, BESIDES + OF_A_TENSOR * len(shapes)):
-        raise ValueError("the length of its header is wrong")
-    header = parse_json(content[LENGTH : LENGTH + length].tobytes(), depth=3)
-    if not isinstance(header, dict):
-        raise ValueError("its header is no table")
+    header, data = _opened(content, BESIDES + OF_A_TENSOR * len(shapes))
     for missing in sorted(shapes.keys() - header.keys())[:1]:
         raise ValueError(f"it lacks {missing}")
     for extra in sorted(header.keys() - shapes.keys())[:1]:
         raise ValueError(f"it has {extra[:80]!r}, which the model does not know")
-    data = content[LENGTH + length :]
+    return _arrays(header, data, shapes, dtype)
+
+
+def parts(content: np.ndarray, shapes: Mapping[str, tuple[int, ...]], dtype: str) -> dict[str, np.ndarray]:
+    """Return the parts that a file has of arrays of these shapes (see `parts.py`); ValueError says what is wrong."""
+    header, data = _opened(content, MOST_OF_PARTS)
+    return _arrays(header, data, {key: shape_of(place_of(key, shapes)[1]) for key in header}, dtype)
+
+
+def _opened(content: np.ndarray, most: int) -> tuple[dict[str, object], np.ndarray]:
+    """Return the header, of at most so many bytes, and the data behind it."""
+    length = int.from_bytes(content[:LENGTH].tobytes(), "little")
+    if not 0 < length <= min(len(content) - LENGTH, most):
+        raise ValueError("the length of its header is wrong")
+    header = parse_json(content[LENGTH : LENGTH + length].tobytes(), depth=3)
+    if not isinstance(header, dict):
+        raise ValueError("its header is no table")
+    return header, content[LENGTH + length :]
+
+
+def _arrays(
+    header: Mapping[str, object], data: np.ndarray, shapes: Mapping[str, tuple[int, ...]], dtype: str
+) -> dict[str, np.ndarray]:
+    """Return the arrays that lie in the data one behind the other, by the header."""
     places = {name: _place(name, header[name], shape, dtype) for name, shape in shapes.items()}
     spans = sorted(places.values())
     if [begin for begin, _ in spans] + [len(data)] != [0] + [end for _, end in spans]:

@@ -1,7 +1,8 @@
 """Checkpoints: a directory that is whole or absent.
 
     RUN/step-00001000/  model.safetensors  config.json  optimizer.safetensors  trainer_state.json  manifest.json
-                        and tokenizer.json, unless tokens are bytes
+                        and tokenizer.json, unless tokens are bytes; where several hosts train, each writes
+                        model-00001-of-00004.safetensors and the like, with its parts of the arrays
     RUN/latest          the name of the newest one
 
 Saving writes into a temporary directory next to the final one, syncs every file and both directories, and renames.
@@ -11,18 +12,20 @@ config allows. Older checkpoints are removed only after a newer one is safe.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shlex
-from collections.abc import Container, Mapping
-from contextlib import suppress
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import save as write_safetensors
 
 from byhand.config import to_dict
-from byhand.errors import CheckpointError, reason
+from byhand.errors import ByhandError, CheckpointError, reason
 from byhand.files.reading import SMALL, parse_json, read_regular
 from byhand.files.removal import in_the_way, remove, remove_files, remove_left_over
 from byhand.files.run_folder import (
@@ -36,23 +39,25 @@ from byhand.files.run_folder import (
     step_of,
     without_checkpoint,
 )
-from byhand.files.sealed import as_json, manifest
+from byhand.files.sealed import as_json, entries, manifest_of
 from byhand.files.writing import TEMPORARY, create, remedy, replace, sync_folder
 from byhand.model import TinyGPT
 from byhand.runs.stored import (
     CONFIG,
     DIGEST,
-    NAMES,
     OPTIMIZER,
+    OURS,
     STATE,
     TOKENIZER,
     Checkpoint,
     brief,
     defect,
     forget,
+    part_name,
     read,
     remember,
 )
+from byhand.runtimes.hosts import ALONE, Group
 from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.registry import stored
 
@@ -61,53 +66,92 @@ LATEST = "latest"
 RETRIES = 5
 
 
-def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
+def save(run: Path, checkpoint: Checkpoint, keep: int = 2, group: Group = ALONE) -> Path:
     """Write a checkpoint into the run folder and return its path; the older ones stay whole whatever happens.
+
+    group  the processes that save together, each with its parts of the arrays; the first writes the rest
 
     Raises CheckpointError if it cannot be written, for example because the disk is full, and DataError if its
     tokenizer cannot be stored or has another vocabulary.
     """
     final = run / f"step-{checkpoint.step:08d}"
-    moments = {f"{k}.{n}": a for k, part in (("m", checkpoint.m), ("v", checkpoint.v)) for n, a in part.items()}
-    contents = {
-        MODEL: write_safetensors(_contiguous(checkpoint.parameters)),
-        CONFIG: as_json(to_dict(checkpoint.config)),
-        OPTIMIZER: write_safetensors(_contiguous(moments)),
-        STATE: _state(checkpoint),
-    }
-    checkpoint.tokenizer.require_vocabulary(checkpoint.config.model.vocab_size)
-    if not isinstance(checkpoint.tokenizer, ByteTokenizer):
-        contents[TOKENIZER] = stored(checkpoint.tokenizer)
-    contents[MANIFEST] = manifest(contents)
     temporary = run / f"{TEMPORARY}{final.name}"
+    contents = group.together(lambda: _contents(checkpoint, group))
+    files: dict[str, Any] = {}
+    for said in group.gather(as_json(entries(contents)).decode()):
+        files |= json.loads(said)
+    whole = manifest_of(files)
+
+    def begin() -> str:
+        with _explained(run, final):
+            run.mkdir(parents=True, exist_ok=True)
+            remove_left_over(run, OURS)
+            if final.exists() and not defect(final):
+                if read_regular(final / MANIFEST, MOST) != whole:
+                    raise CheckpointError(f"{final} is of another run. Save into another folder.")
+                return "the same step of the same run, whole already"
+            require_way(run, range(checkpoint.step, checkpoint.step + 1))
+            temporary.mkdir()
+        return ""
+
+    def write() -> None:
+        with _explained(run, final):
+            for name, content in contents.items():
+                create(temporary / name, [content])
+            sync_folder(temporary)
+
+    def finish() -> str:
+        with _explained(run, final):
+            create(temporary / MANIFEST, [whole])
+            sync_folder(temporary)
+            remove(final, OURS)
+            temporary.rename(final)
+            sync_folder(run)
+            remember(final)
+            if _is_own_latest(run / LATEST):
+                replace(run / LATEST, [f"{final.name}\n".encode()])
+        _prune(final, keep)
+        return ""
+
+    if group.first(begin):
+        return final
     try:
-        run.mkdir(parents=True, exist_ok=True)
-        remove_left_over(run, NAMES)
-        if final.exists() and not defect(final):
-            if read_regular(final / MANIFEST, MOST) != contents[MANIFEST]:
-                raise CheckpointError(f"{final} is of another run. Save into another folder.")
-            return final  # the same step of the same run, whole already
-        require_way(run, range(checkpoint.step, checkpoint.step + 1))
-        temporary.mkdir()
-        for name, content in contents.items():
-            create(temporary / name, [content])
-        sync_folder(temporary)
-        remove(final, NAMES)
-        temporary.rename(final)
-        sync_folder(run)
-        remember(final)
-        if _is_own_latest(run / LATEST):
-            replace(run / LATEST, [f"{final.name}\n".encode()])
+        group.together(write)
+        group.first(finish)
+    except ByhandError:
+        if group.index == 0:
+            remove_files(temporary, OURS)
+        raise
+    return final
+
+
+@contextmanager
+def _explained(run: Path, final: Path) -> Iterator[None]:
+    """Turn a system's error in saving into one line."""
+    try:
+        yield
     except OSError as error:
-        remove_files(temporary, NAMES)
         older = newest_whole(run)
         rest = f"{older.name} is still whole" if older else "there is no older checkpoint"
         raise CheckpointError(
-            f"cannot write {str(error.filename2 or error.filename).replace(temporary.name, final.name)}: "
+            f"cannot write {str(error.filename2 or error.filename).replace(TEMPORARY + final.name, final.name)}: "
             f"{reason(error)}; {rest}. {remedy(error, again_with(older))}"
         ) from None
-    _prune(final, keep)
-    return final
+
+
+def _contents(checkpoint: Checkpoint, group: Group) -> dict[str, bytes]:
+    """Return the files that this process writes, but for the manifest."""
+    moments = {f"{k}.{n}": a for k, part in (("m", checkpoint.m), ("v", checkpoint.v)) for n, a in part.items()}
+    contents = {
+        part_name(MODEL, group.index, group.count): write_safetensors(_contiguous(checkpoint.parameters)),
+        part_name(OPTIMIZER, group.index, group.count): write_safetensors(_contiguous(moments)),
+    }
+    checkpoint.tokenizer.require_vocabulary(checkpoint.config.model.vocab_size)
+    if group.index == 0:
+        contents |= {CONFIG: as_json(to_dict(checkpoint.config)), STATE: _state(checkpoint)}
+        if not isinstance(checkpoint.tokenizer, ByteTokenizer):
+            contents[TOKENIZER] = stored(checkpoint.tokenizer)
+    return contents
 
 
 def require_way(run: Path, steps: Container[int]) -> None:
@@ -116,7 +160,7 @@ def require_way(run: Path, steps: Container[int]) -> None:
     A link, a file, or a folder with files of its owner's has its name then, and is not byhand's to remove.
     """
     try:
-        path = in_the_way(run, steps, NAMES)
+        path = in_the_way(run, steps, OURS)
     except OSError as error:
         raise CheckpointError(f"cannot use {error.filename}: {reason(error)}. Check its permissions.") from None
     if path:
@@ -184,7 +228,7 @@ def _prune(written: Path, keep: int) -> None:
         if whole >= keep:
             forget(old)
             with suppress(OSError):
-                remove(old, NAMES)
+                remove(old, OURS)
         elif not defect(old):
             whole += 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,11 @@ import numpy as np
 
 from byhand.config import TrainConfig, from_dict
 from byhand.errors import ByhandError, CheckpointError, DataError
+from byhand.files.parts import Assembly
 from byhand.files.reading import SMALL, parse_json
 from byhand.files.run_folder import MANIFEST, MODEL, step_of
 from byhand.files.sealed import Sealed
-from byhand.files.tensor_file import sizes, tensors
+from byhand.files.tensor_file import MOST_OF_PARTS, parts, sizes, tensors
 from byhand.memory import physical
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.tokenizers.byte import BYTES
@@ -25,8 +27,9 @@ from byhand.tokenizers.tokenizer import Tokenizer
 
 CONFIG, OPTIMIZER, STATE = "config.json", "optimizer.safetensors", "trainer_state.json"
 TOKENIZER, DIGEST = "tokenizer.json", "tokenizer"  # the file, and the state's key for its SHA-256
-FILES = (MODEL, CONFIG, OPTIMIZER, STATE)  # of every checkpoint
-NAMES = (MANIFEST, *FILES, TOKENIZER)
+FILES = (MODEL, CONFIG, OPTIMIZER, STATE)  # of a checkpoint that one process wrote
+PARTS = re.compile(r"(model|optimizer)-([0-9]{5})-of-([0-9]{5})\.safetensors")  # where several did
+OURS = re.compile("|".join([*map(re.escape, (MANIFEST, *FILES, TOKENIZER)), PARTS.pattern]))
 _known: set[tuple[object, ...]] = set()  # signatures of checkpoints that this process wrote or verified
 
 
@@ -78,7 +81,8 @@ def defect(checkpoint: Path) -> str:
 def read(path: Path, moments: bool = True) -> Checkpoint:
     """Return a checkpoint with all parts verified and consistent; without moments only their file's size is."""
     before = _signature(path)
-    sealed = Sealed(path, FILES, (TOKENIZER,))
+    sealed = Sealed(path, (CONFIG, STATE), OURS)
+    files = {whole: _files(sealed, whole) for whole in (MODEL, OPTIMIZER)}
     try:
         config = from_dict(TrainConfig, parse_json(sealed.read(CONFIG, SMALL).tobytes()), CONFIG)
         state = parse_json(sealed.read(STATE, SMALL).tobytes())
@@ -95,29 +99,28 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
         raise CheckpointError(f"{path} is not what its name says: {STATE} is of step {step}.")
     shapes, dtype = parameter_shapes(config.model), config.array_dtype
     both = {f"{k}.{n}": s for k in "mv" for n, s in shapes.items()}
-    if step == 0 and sealed.size(OPTIMIZER) < sizes(both, dtype)[0]:
+    held = {whole: sum(map(sealed.size, names)) for whole, names in files.items()}
+    if step == 0 and held[OPTIMIZER] < sizes(both, dtype)[0]:
         both = {}  # nothing was updated yet
-    parts = {MODEL: shapes, OPTIMIZER: both}
-    for name, part in parts.items():
+    due = {MODEL: shapes, OPTIMIZER: both}
+    for whole, part in due.items():
         fewest, most = sizes(part, dtype)
-        if not fewest <= sealed.size(name) <= most:
+        if files[whole] != [whole]:
+            most += len(files[whole]) * MOST_OF_PARTS
+        if not fewest <= held[whole] <= most:
             raise CheckpointError(
-                f"{path} is damaged: {name} has {sealed.size(name):,} bytes, but by {CONFIG} "
-                f"its arrays alone have {fewest - 8:,}."
+                f"{path} is damaged: {', '.join(files[whole][:2])} {'have' if len(files[whole]) > 1 else 'has'} "
+                f"{held[whole]:,} bytes, but by {CONFIG} its arrays alone have {fewest - 8:,}."
             )
-    if (have := physical()) is not None and sum(map(sealed.size, parts)) > have:
+    if (have := physical()) is not None and sum(held.values()) > have:
         raise CheckpointError(
             f"{path} holds more than this machine's memory of {have / 1e9:.1f} GB. Use a larger one."
         )
     if not moments:
-        del parts[OPTIMIZER]
+        del due[OPTIMIZER]
     found: dict[str, np.ndarray] = {}
-    for name, part in parts.items():
-        content = sealed.read(name, sizes(part, dtype)[1])
-        try:
-            found |= tensors(content, part, dtype)
-        except ValueError as error:
-            raise CheckpointError(f"{path} is damaged: {name}: {brief(error)}.") from None
+    for whole, part in due.items():
+        found |= _arrays(sealed, files[whole], part, dtype)
     if any((found[name] < 0).any() for name in both if name in found and name.startswith("v.")):
         raise CheckpointError(f"{path} is damaged: a mean of squared gradients is negative.")
     tokenizer = _tokenizer(sealed, config.model.vocab_size)
@@ -129,9 +132,44 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
     return Checkpoint(config, {n: found[n] for n in shapes}, m, v, state, path, tokenizer=tokenizer)
 
 
+def _files(sealed: Sealed, whole: str) -> list[str]:
+    """Return the file of all arrays of a kind, or those of their parts, one of each process that wrote."""
+    if whole in sealed.names:
+        return [whole]
+    found = [(name, match) for name in sealed.names if (match := PARTS.fullmatch(name))]
+    files = [name for name, match in found if match[1] == whole.removesuffix(".safetensors")]
+    count = len(files)
+    if not files or files != [part_name(whole, i, count) for i in range(count)]:
+        raise CheckpointError(f"{sealed.path} is damaged: {MANIFEST} does not name {whole}, or not all parts of it.")
+    return files
+
+
+def part_name(whole: str, index: int, count: int) -> str:
+    """Return the file's name of the part that one of several processes writes."""
+    return whole.replace(".", f"-{index + 1:05d}-of-{count:05d}.") if count > 1 else whole
+
+
+def _arrays(
+    sealed: Sealed, files: list[str], shapes: Mapping[str, tuple[int, ...]], dtype: str
+) -> dict[str, np.ndarray]:
+    """Return the arrays of one file, or of parts; CheckpointError unless each element is there once."""
+    most, name = sizes(shapes, dtype)[1], files[0]
+    try:
+        if len(files) == 1:
+            return tensors(sealed.read(name, most), shapes, dtype)
+        assembly = Assembly(shapes, dtype)
+        for name in files:
+            for key, part in parts(sealed.read(name, most + MOST_OF_PARTS), shapes, dtype).items():
+                assembly.put(key, part)
+        assembly.require_whole()
+    except ValueError as error:
+        raise CheckpointError(f"{sealed.path} is damaged: {name}: {brief(error)}.") from None
+    return assembly.arrays
+
+
 def _tokenizer(sealed: Sealed, vocab_size: int) -> Tokenizer:
     """Return the tokenizer of a checkpoint; without a file of it, tokens are bytes."""
-    if TOKENIZER not in sealed:
+    if TOKENIZER not in sealed.names:
         return BYTES
     content = sealed.read(TOKENIZER, LARGEST_TOKENIZER).tobytes()
     try:
@@ -151,12 +189,10 @@ def brief(error: Exception) -> str:
 def _signature(path: Path) -> tuple[object, ...]:
     """Return identities, sizes and times of the files: writing one changes it."""
     found: list[object] = [path.name]
-    for name in NAMES:
-        try:
+    try:
+        for name in sorted(filter(OURS.fullmatch, os.listdir(path))):
             status = os.stat(path / name)
-        except OSError:
-            if name == TOKENIZER:
-                continue
-            return (path, None)
-        found += [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
+            found += [name, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
+    except OSError:
+        return (path, None)
     return tuple(found)

@@ -7,18 +7,19 @@ take over.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from byhand.config import ModelConfig, Recompute, TrainConfig, Weights
+from byhand.runtimes.hosts import Group
 from byhand.runtimes.sampling import Sampling
 
 Batch = tuple[Any, Any]  # tokens and targets, each (B, T)
 Shape = tuple[int, int]  # (B, T)
-ONE_PROCESSOR = "--mesh and --recompute are for the xla runtime. Leave them out, or use --runtime xla."
+ONE_PROCESSOR = "--mesh, --hosts and --recompute are for the xla runtime. Leave them out, or use --runtime xla."
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Request:
     operations  estimate; auto skips a runtime that takes longer to load than to compute them
     mesh        devices along each axis, such as data=2,tensor=4; "": one device
     recompute   what is computed again on the way back instead of kept: nothing, cheap (all but products), blocks
+    hosts       processes that compute together, each on its host
     listed      the calls must be listed and timed one by one, as `byhand plan` does
     """
 
@@ -50,6 +52,7 @@ class Request:
     operations: float = float("inf")
     mesh: str = ""
     recompute: Recompute = "nothing"
+    hosts: int = 1
     listed: bool = False
 
 
@@ -141,7 +144,15 @@ class TrainingSession(Protocol):
         ...
 
     def state(self) -> State:
-        """Return the arrays as they are now, and leave them in model and optimizer."""
+        """Return the arrays as they are now, and leave them in model and optimizer; all hosts must ask."""
+        ...
+
+    def own(self) -> State:
+        """Return what this process saves: all arrays, or its parts of them (`files/parts.py`)."""
+        ...
+
+    def rows(self, count: int) -> slice:
+        """Return which of so many rows of a batch this process reads; `step` and `loss` look at no others."""
         ...
 
 
@@ -237,6 +248,14 @@ class Runtime(Protocol):
 
     def kept(self, config: ModelConfig) -> int:
         """Return how many numbers a step keeps for the backward pass for each token, at the least."""
+        ...
+
+    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> Group:
+        """Join the processes that `hosts` describes; see `Group`.
+
+        patience  seconds after which a host that does not answer is given up
+        ended     called with a line, by another thread, when another host is gone
+        """
         ...
 
     def facts(self) -> Mapping[str, Any]:

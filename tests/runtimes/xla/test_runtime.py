@@ -7,7 +7,7 @@ from dataclasses import replace
 import jax
 import pytest
 
-from byhand.cli.runs.train import on_this_machine
+from byhand.cli.runs.opening import on_this_machine
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ConfigError
 from byhand.model import TinyGPT
@@ -56,7 +56,7 @@ def test_without_jax_the_others_compute_and_a_mesh_says_what_is_missing(monkeypa
 
 @pytest.mark.parametrize("other", ["loops", "numpy"])
 def test_the_others_say_that_a_mesh_is_not_theirs(other):
-    with pytest.raises(ConfigError, match="--mesh and --recompute are for the xla runtime"):
+    with pytest.raises(ConfigError, match="--mesh, --hosts and --recompute are for the xla runtime"):
         choose(replace(TRAIN, runtime=other, mesh="data=2"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from byhand.runs.checkpoint import Checkpoint
 
 CORPUS = "corpus.bin"
 LARGE = 1 << 28  # bytes that take long to hash
+SPOT, SPOTS = 1 << 16, 64  # bytes of a part, and parts, by which hosts compare their texts
 
 
 def stored(text: Text, run: Path) -> Text:
@@ -51,3 +53,11 @@ def identity(text: Text, run: Path) -> dict[str, Any]:
         say(f"reading {shown(text.name, 200)} once for its SHA-256 ({len(text.content) / 1e9:.1f} GB)")
     inside = text.path == run.resolve() / CORPUS
     return {"path": CORPUS if inside else str(text.path), "bytes": len(text.content), "sha256": text.sha256}
+
+
+def spot_check(text: Text) -> str:
+    """Return the length of a text and a hash of some of its bytes, by which hosts see that they read the same."""
+    size, digest = len(text.content), sha256()
+    for begin in range(0, size, max(SPOT, size // SPOTS)):
+        digest.update(np.ascontiguousarray(text.content[begin : min(size, begin + SPOT)]).data)
+    return f"{size} bytes, {digest.hexdigest()}"

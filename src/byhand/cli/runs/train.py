@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
-import os
-import re
+import json
 import shlex
 import sys
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from byhand.cli.arguments.parsing import Given, read
 from byhand.cli.arguments.presets import Settings, preset, with_toml
-from byhand.cli.runs.minutes import Promise, planned, require_sense
-from byhand.cli.runs.run_text import identity, stored, text_of
+from byhand.cli.runs.minutes import require_sense
+from byhand.cli.runs.opening import OF_A_MACHINE, Opened, begun, shared, taken_up
+from byhand.cli.runs.run_text import identity, spot_check
+from byhand.cli.runs.together import joined
 from byhand.cli.terminal.interrupt import StopRequest
 from byhand.cli.terminal.progress import Display
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import shown
-from byhand.config import ModelConfig, OptimConfig, TrainConfig
+from byhand.config import ModelConfig, OptimConfig, TrainConfig, to_dict
 from byhand.corpus.dataset import Corpus, bits_per_byte
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.text_file import TextFile
-from byhand.corpus.texts import Text, on_disk, open_text
-from byhand.errors import CheckpointError, ConfigError, DataError, reason
-from byhand.files import run_folder
-from byhand.memory import require_room
+from byhand.corpus.texts import Text
+from byhand.errors import ConfigError, DataError
 from byhand.quantities import counted, duration
-from byhand.runs import checkpoint, metrics
-from byhand.runs.lock import HeldRun, locked
+from byhand.runs import metrics
+from byhand.runs.lock import HeldRun
+from byhand.runtimes.hosts import Group
 from byhand.runtimes.protocol import to_train
-from byhand.runtimes.provenance import resumed
-from byhand.runtimes.registry import choose
 from byhand.runtimes.tape.session import keep_pages
 from byhand.tokenizers.byte import BYTES
 from byhand.train import Trainer, require_same_text, training
 
 OF_A_LENGTH = {"steps", "eval_interval", "save_interval"}  # a preset's fit its own number of steps
-OF_A_MACHINE = ("runtime", "threads", "dtype", "mesh", "recompute")  # a resumed run may change these: machines differ
 
 
 @dataclass(frozen=True)
@@ -60,6 +57,11 @@ class Options:
     resume: Path | None = None
     """Go on with this run. Its settings stay; --data may say where its text is now. --runtime, --threads, --dtype,
     --mesh and --recompute may change; the run keeps what was asked for last."""
+    hosts: str = ""
+    """Train with other hosts, each of which runs this command: the first one's address, their number and this one's,
+    as in 10.0.0.1:9876,4,0; auto takes them from SLURM, Kubernetes, Open MPI or torchrun."""
+    patience: float = 300.0
+    """Seconds after which hosts give up one that does not go on with a step; one that died is noticed in 15."""
 
 
 def main(arguments: list[str]) -> int:
@@ -81,121 +83,93 @@ def main(arguments: list[str]) -> int:
     keep_pages()
     if options.minutes is not None:
         require_sense(options.minutes, decided, options.resume is not None)
+    if options.minutes is not None and options.hosts:
+        raise ConfigError("--minutes probes one machine, not several hosts. Choose the number of --steps.")
+    runtime = values.get("runtime", "auto") if options.resume else options.train.runtime
+    request = replace(to_train(options.train), runtime=runtime, hosts=2 if options.hosts else 1)
+    with joined(options.hosts, options.patience, request) as group:
+        if options.resume:
+            _require_resumable(given)
+        with shared(group, lambda: _opening(options, decided, values, group.count), options.train, values) as opened:
+            return _train(opened, group)
+
+
+def _opening(
+    options: Options, decided: Collection[str], values: dict[str, Any], hosts: int
+) -> AbstractContextManager[Opened]:
+    """Return what begins or takes up the run."""
     if options.resume:
-        return _resume(options.resume, given)
-    return _start(options, decided)
+        return taken_up(options.resume, values, hosts)
+    return begun(options.train, options.out, decided, options.minutes, hosts)
 
 
-def _start(options: Options, given: Collection[str]) -> int:
-    config, promise = options.train, None
-    if options.out:
-        run_folder.require_free(options.out)  # refuse before anything is read or written
-    require_room(config, to_train(config))
-    text = open_text(config.data.data)
-    whole = corpus_of(text)
-    whole.require_vocabulary(config.model.vocab_size)
-    if options.minutes is not None:
-        config, promise = planned(config, given, whole, options.minutes)
-    whole.split(config.data.val_fraction, config.model.seq_len)
-    run = options.out or _free_folder(Path("runs"))
-    run_folder.begin(run)
-    with locked(run) as place:
-        run_folder.require_free(run)  # another process may have been faster
-        checkpoint.require_way(run, range(run_folder.STEPS))
-        metrics.keep_until(run, 0)
-        return _train(config, stored(text, run), place, None, promise)
-
-
-def _resume(run: Path, given: Given[Options]) -> int:
+def _require_resumable(given: Given[Options]) -> None:
+    """Raise ConfigError if a flag would change a run that goes on."""
     for name, (flag, _) in given.written.items():
-        if name not in ("resume", "data", *OF_A_MACHINE):
+        if name not in ("resume", "data", "hosts", "patience", *OF_A_MACHINE):
             raise ConfigError(f"{flag} cannot change a run that is resumed. Leave it out, or start a new run.")
-    if not os.path.isdir(run):
-        raise CheckpointError(f"there is no run {run}. Check the path.")
-    run_folder.require_readable(run)
-    if run_folder.is_checkpoint(run):
-        above = run.parent if run_folder.step_of(run.name) is not None else run.resolve().parent
-        raise CheckpointError(f"{run} is one checkpoint of a run. Use --resume {shlex.quote(str(above))}.")
-    if not run_folder.checkpoints(run):
-        raise run_folder.without_checkpoint(run)
-    if not run_folder.is_run(run):  # write nothing into a folder that byhand did not make
-        checkpoint.load(run)
-    with locked(run) as place:
-        start = checkpoint.load(run)
-        kept = start.config.array_dtype
-        start.config = on_this_machine(start.config, {k: v for k, v in given.values.items() if k in OF_A_MACHINE})
-        if start.config.array_dtype != kept:
-            raise ConfigError(f"{run} holds {kept} arrays. Resume without --dtype.")
-        if start.step >= start.config.steps:
-            print(f"{shown(run, 200)} is complete: {start.step} of {start.config.steps} steps.")
-            return 0
-        checkpoint.require_way(run, range(start.step + 1, run_folder.STEPS))
-        require_room(start.config, resumed(to_train(start.config), start.state.get("used")))
-        text = on_disk(text_of(start, run, given.values.get("data")), start.config.data.data)
-        metrics.keep_until(run, start.step)
-        return _train(start.config, text, place, start)
 
 
-def on_this_machine(config: TrainConfig, given: dict[str, Any]) -> TrainConfig:
-    """Return the settings with those given; a named runtime that cannot use the run's mesh goes on without it."""
-    config = replace(config, **given)
-    if "runtime" in given and not {"mesh", "recompute"} & set(given):
-        try:
-            choose(to_train(config))
-        except ConfigError:
-            return replace(config, mesh="", recompute="nothing")
-    return config
-
-
-def _train(
-    config: TrainConfig,
-    text: Text,
-    place: HeldRun,
-    start: checkpoint.Checkpoint | None,
-    promise: Promise | None = None,
-) -> int:
+def _train(opened: Opened, group: Group) -> int:
     """Train to the end or to the first signal; save, and say how to go on."""
-    run = place.run
+    run, config, start, place = opened.run, opened.config, opened.start, opened.place
+    text = opened.text
+    if start and not text:
+        _print(group, f"{shown(run, 200)} is complete: {start.step} of {config.steps} steps.")
+    if not text:
+        return 0
     try:
-        record = identity(text, run)
+        if group.count > 1:
+            group.agree("settings", json.dumps(to_dict(config)))
+            group.agree("texts", spot_check(text))
+        record = json.loads(group.first(lambda: json.dumps(identity(text, run))))
         if start and "sha256" in start.state["text"]:
             require_same_text(start, record)
         corpus = corpus_of(text, start.tokenizer if start else BYTES)
         train, val = corpus.split(config.data.val_fraction, config.model.seq_len)
-        trainer = Trainer(config, train, val, start, {"text": record})
-        _say_what_begins(trainer, text, corpus, run)
+        trainer = Trainer(config, train, val, start, {"text": record}, group)
+        if place:
+            _say_what_begins(trainer, text, corpus, run)
         chosen = trainer.choice
         trainer.prepare()  # before a signal waits for the end of a step, and before time is taken
         if trainer.choice is not chosen:
             say(_runtime(trainer))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("before training began: give the same command again") from None
-    begun, progress = time.monotonic(), None
-    with StopRequest() as stop, Display(trainer.step, config.steps) as display, _saving(trainer, place):
+    begun, progress, stopped_by = time.monotonic(), None, None
+    display = Display(trainer.step, config.steps) if place else None
+    with StopRequest() as stop, display or nullcontext(), _saving(trainer, place):
         for progress in training(trainer, run):
-            place.require_in_place()
-            metrics.append(run, progress)
-            display.show(progress)
-            place.require_in_place()  # the step is saved next
+            if place and display:
+                place.require_in_place()
+                metrics.append(run, progress)
+                display.show(progress)
+                place.require_in_place()  # the step is saved next
             if isinstance(text.content, TextFile):
                 text.content.require_in_place()
-            if stop.signal:
+            if stopped_by := group.stopping(trainer.step, stop.signal):
                 trainer.save(run)
                 break
-    if trainer.step < config.steps:
+    if stopped_by and trainer.step < config.steps:
         again = shlex.join(["byhand", "train", "--resume", str(run)])
-        print(f"stopped at step {trainer.step} of {config.steps}, saved. Go on with: {shown(again)}")
-        return stop.exit_code
+        _print(group, f"stopped at step {trainer.step} of {config.steps}, saved. Go on with: {shown(again)}")
+        return 128 + stopped_by
     if progress and progress.val_loss is not None:
-        if promise:
-            print(promise.outcome(progress.val_loss))
+        if opened.promise:
+            print(opened.promise.outcome(progress.val_loss))
         loss = f"{progress.val_loss:.4f} nats per {corpus.unit}"
         if corpus.unit != "byte":
             loss += f" = {bits_per_byte(progress.val_loss, progress.bytes_per_token):.4f} bits per byte"
-        print(f"done in {duration(time.monotonic() - begun)}: validation loss {loss}")
+        _print(group, f"done in {duration(time.monotonic() - begun)}: validation loss {loss}")
     again = shlex.join(["byhand", "sample", str(run), "--prompt", "The "])
-    print(f"saved {shown(run, 200)}. Try: {shown(again)}")
+    _print(group, f"saved {shown(run, 200)}. Try: {shown(again)}")
     return 0
+
+
+def _print(group: Group, line: str) -> None:
+    """Print a line of the run, once."""
+    if group.index == 0:
+        print(line)
 
 
 def _say_what_begins(trainer: Trainer, text: Text, corpus: Corpus, run: Path) -> None:
@@ -220,28 +194,17 @@ def _runtime(trainer: Trainer) -> str:
 
 
 @contextmanager
-def _saving(trainer: Trainer, place: HeldRun) -> Iterator[None]:
-    """Save the last step before a changed text ends the run: no byte of the changed text was used."""
+def _saving(trainer: Trainer, place: HeldRun | None) -> Iterator[None]:
+    """Save the last step before a changed text ends the run: no byte of the changed text was used.
+
+    Of several hosts, one cannot save without the others.
+    """
     begun = trainer.step
     try:
         yield
     except DataError as error:
-        if trainer.step == begun:
+        if trainer.step == begun or trainer.group.count > 1 or not place:
             raise
         place.require_in_place()
         trainer.save(place.run)
         raise DataError(f"{error} Saved at step {trainer.step}.") from None
-
-
-def _free_folder(parent: Path) -> Path:
-    """Make and return parent/001, or the number after the largest one there."""
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            numbers = [int(p.name) for p in parent.iterdir() if re.fullmatch("[0-9]+", p.name)]
-            run = parent / f"{max(numbers, default=0) + 1:03d}"
-            with suppress(FileExistsError):  # another process was faster
-                run.mkdir()
-                return run
-    except OSError as error:
-        raise CheckpointError(f"cannot use {error.filename}: {reason(error)}. Choose a folder with --out.") from None

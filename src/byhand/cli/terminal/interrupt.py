@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
-import sys
 import threading
 from typing import Any
 
+from byhand.cli.terminal.ending import end_now
 from byhand.cli.terminal.say import say
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-SHOW_CURSOR = b"\x1b[?25h"
 
 
 class StopRequest:
@@ -59,7 +57,6 @@ class StopRequest:
 
     def _request(self, number: int) -> None:
         if self.signal is not None:
-            os.write(2, (SHOW_CURSOR if sys.stderr.isatty() else b"") + b"\ninterrupted\n")
-            os._exit(128 + number)
+            end_now(128 + number, "interrupted")
         self.signal = number
         say("\nstopping after this step, then saving; press Ctrl-C again to stop now")

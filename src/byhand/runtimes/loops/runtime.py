@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
 from byhand.runtimes import loops
+from byhand.runtimes.hosts import Group
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Listing, Request, Shape
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class LoopsRuntime:
             if request.listed:
                 return f"a plan needs {needs}. Use pip install 'byhand[fast]'."
             return f"the loops runtime needs {needs}. Use pip install 'byhand[fast]', or --runtime numpy."
-        if request.mesh or request.recompute != "nothing":
+        if request.mesh or request.hosts > 1 or request.recompute != "nothing":
             return ONE_PROCESSOR
         if request.use == "generate":
             if not request.model.causal or request.dtype != "float32":
@@ -79,6 +80,10 @@ class LoopsRuntime:
     def kept(self, config: ModelConfig) -> int:
         """Return the numbers of logits, of q, k and v, and of the MLP."""
         return config.vocab_size + config.n_layers * (3 * config.d_model + config.ff_width)
+
+    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> Group:
+        """Raise ConfigError: it computes in one process."""
+        raise ConfigError(ONE_PROCESSOR)
 
     def facts(self) -> Mapping[str, Any]:
         """Return the instructions it finds, what multiplies, and where compiled code lies."""

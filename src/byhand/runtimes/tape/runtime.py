@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
+from byhand.runtimes.hosts import Group
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Listing, Request, Shape, TrainingSession
 
 
@@ -18,7 +19,7 @@ class TapeRuntime:
 
     def obstacle(self, request: Request) -> str:
         """Return why it cannot do this; "" if it can."""
-        if request.mesh or request.recompute != "nothing":
+        if request.mesh or request.hosts > 1 or request.recompute != "nothing":
             return ONE_PROCESSOR
         if request.dtype == "bfloat16":
             return "the numpy runtime has no bfloat16. Use pip install 'byhand[fast,mkl]', or --dtype float32."
@@ -51,6 +52,10 @@ class TapeRuntime:
     def kept(self, config: ModelConfig) -> int:
         """Return the numbers of logits, probabilities and their gradient, and of every result of a block."""
         return 3 * config.vocab_size + config.n_layers * (12 * config.d_model + 2 * config.ff_width)
+
+    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> Group:
+        """Raise ConfigError: it computes in one process."""
+        raise ConfigError(ONE_PROCESSOR)
 
     def facts(self) -> Mapping[str, Any]:
         """Return nothing: NumPy is among the packages."""

@@ -80,6 +80,14 @@ class TapeSession:
         """Return the arrays of model and optimizer."""
         return state_of(self.model, self.optimizer)
 
+    def own(self) -> State:
+        """Return all arrays, which this process saves."""
+        return self.state()
+
+    def rows(self, count: int) -> slice:
+        """Return all rows, which this process reads."""
+        return slice(0, count)
+
     def provenance(self) -> dict[str, Any]:
         """Return the runtime's name."""
         return {"runtime": "numpy"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,15 +30,15 @@ def settings(request: Request, mesh: Mesh, platform: str) -> TraceSettings:
     return TraceSettings(bfloat16, attention, request.recompute, logits)
 
 
-def prepare(devices: int = 1) -> None:
+def prepare(devices: int = 1, hosts: int = 1) -> None:
     """Let float32 be float32 on every device, and keep compiled code, unless JAX was told otherwise.
 
-    devices  that a mesh has: a CPU takes the parts of so many, if nothing was computed on it yet
+    devices  that a mesh has: the hosts' CPUs take the parts of so many, if nothing was computed on them yet
     """
     settings: Any = jax.config
     with suppress(RuntimeError):  # JAX has begun, with the devices that it found
-        if settings.jax_num_cpu_devices < devices <= MOST_CPU_DEVICES:
-            settings.update("jax_num_cpu_devices", devices)
+        if settings.jax_num_cpu_devices < (each := -(-devices // hosts)) <= MOST_CPU_DEVICES:
+            settings.update("jax_num_cpu_devices", each)
     if settings.jax_default_matmul_precision is None:
         settings.update("jax_default_matmul_precision", "highest")
     if settings.jax_compilation_cache_dir or not (folder := cache_folder()):
@@ -49,6 +50,16 @@ def prepare(devices: int = 1) -> None:
         if os.name == "nt" or (facts.st_uid == os.geteuid() and not facts.st_mode & 0o022):
             settings.update("jax_compilation_cache_dir", str(kept))
             settings.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def hush() -> None:
+    """Keep the lines of gloo, which exchanges arrays between processors, off the standard output; Python's stay."""
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
+        sys.stdout = os.fdopen(kept, "w", encoding="utf-8", errors="replace", buffering=1)
 
 
 def _processor() -> str:

@@ -6,6 +6,8 @@ trace of the block serves all of them. Packed parts have an axis of their own, s
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,12 +18,14 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from byhand.config import ModelConfig
+from byhand.files.parts import placed_name
 from byhand.layers.block import Block
 from byhand.layers.parameter import Parameter, Tree, flat, named
 from byhand.model import BLOCKS, Layers
 from byhand.runtimes.xla.mesh import BATCH, SHARED, Mesh
 
 Arrays = Mapping[str, Any]  # by parameter name
+Ends = tuple[tuple[int, int], ...]  # where a part of an array begins and ends along each axis
 
 
 @dataclass(frozen=True)
@@ -162,11 +166,44 @@ class Layout:
         """Return the arrays of the devices on the host, one for each parameter of the model."""
         found: dict[str, np.ndarray] = {}
         for name, array in arrays.items():
-            stack, whole, shape = self._stack_of.get(name), np.asarray(array), self.declared[name].shape
+            stack, whole, shape = self._stack_of.get(name), self.mesh.fetched(array), self.declared[name].shape
             if stack:
                 found |= {n: a.reshape(shape) for n, a in zip(self.names(name), whole, strict=True)}
             else:
                 found[name] = whole.reshape(shape)
+        return found
+
+    def own(self, arrays: Arrays) -> dict[str, np.ndarray]:
+        """Return the parts that this host saves, by parameter and place (see `parts.py`).
+
+        Where several hosts hold the same, the one with the least to save takes it.
+        """
+        found: dict[str, np.ndarray] = {}
+        loads: Counter[int] = Counter()
+        for name, array in arrays.items():
+            here = {_ends(shard.index, array.shape): shard.data for shard in array.addressable_shards}
+            holders: dict[Ends, set[int]] = {}
+            for device, index in array.sharding.devices_indices_map(array.shape).items():
+                holders.setdefault(_ends(index, array.shape), set()).add(device.process_index)
+            for index, hosts in holders.items():
+                host = min(hosts, key=lambda host: (loads[host], host))
+                loads[host] += math.prod(array.sharding.shard_shape(array.shape))
+                if host == jax.process_index():
+                    found |= self._boxes(name, index, np.asarray(here[index]))
+        return found
+
+    def _boxes(self, name: str, ends: Ends, held: np.ndarray) -> dict[str, np.ndarray]:
+        """Cut what a device holds into parts of the model's parameters."""
+        parameter, names = self.declared[name], self.names(name)
+        width = parameter.shape[-1] // parameter.parts
+        blocks, ends = (range(*ends[0]), ends[1:]) if name in self._stack_of else (range(1), ends)
+        found = {}
+        for block, array in zip(blocks, held if len(held.shape) > len(ends) else held[None], strict=True):
+            for part in range(parameter.parts):
+                outer, (begin, end) = ends[: len(parameter.shape) - 1], ends[-1]
+                box = *(slice(*pair) for pair in outer), slice(part * width + begin, part * width + end)
+                piece = array if parameter.parts == 1 else array[..., part, :]
+                found[placed_name(names[block], box, parameter.shape)] = piece
         return found
 
     def described(self, dtype: Any = np.float32) -> dict[str, jax.ShapeDtypeStruct]:
@@ -185,6 +222,11 @@ class Layout:
             return [name]
         local = name.removeprefix(stack.name(stack.first, ""))
         return [stack.name(i, local) for i in range(stack.first, stack.first + stack.count)]
+
+
+def _ends(index: tuple[slice, ...], shape: tuple[int, ...]) -> Ends:
+    """Return where a part begins and ends along each axis."""
+    return tuple(s.indices(n)[:2] for s, n in zip(index, shape, strict=True))
 
 
 def _gathered_axis(spec: PartitionSpec, mesh: Mesh) -> int | None:

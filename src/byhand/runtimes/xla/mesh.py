@@ -53,7 +53,12 @@ class Mesh:
         """The devices of this machine, or of all hosts, as a grid; ConfigError if there are too few."""
         import jax
 
-        devices = devices_found()
+        devices, hosts = devices_found(), jax.process_count()
+        if len(devices) > self.size and hosts > 1:
+            raise ConfigError(
+                f"the mesh {self} has {self.size} devices, but {hosts} hosts have {len(devices)} and use all. "
+                f"Leave out --mesh, or use --mesh data={len(devices)}."
+            )
         if len(devices) < self.size:
             kind = devices[0].platform
             raise ConfigError(
@@ -73,6 +78,25 @@ class Mesh:
         import jax
 
         return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
+
+    def fetched(self, array: Any) -> np.ndarray:
+        """Return an array of the devices on the host, gathered from all hosts, which must all ask for it."""
+        import jax
+        from jax.sharding import PartitionSpec
+
+        if not (array.is_fully_addressable or array.is_fully_replicated):
+            array = jax.jit(lambda a: a, out_shardings=self.sharding(PartitionSpec()))(array)
+        return np.asarray(array)
+
+    def own_rows(self, count: int) -> slice:
+        """Return those of a batch's rows that the devices of this host see: neighbours in the mesh."""
+        import jax
+
+        if jax.process_count() == 1 or count % self.rows:
+            return slice(0, count)
+        mine = [i for i, d in enumerate(self.grid.devices.flat) if d.process_index == jax.process_index()]
+        each = count // self.rows
+        return slice(min(mine) // self.tensor * each, (max(mine) // self.tensor + 1) * each)
 
     def __str__(self) -> str:
         return ",".join(f"{name}={n}" for name, n in self.axes.items() if n > 1) or "data=1"

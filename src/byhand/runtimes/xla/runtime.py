@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
+from byhand.runtimes.hosts import Group
 from byhand.runtimes.protocol import Decoder, Listing, Request, Shape, TrainingSession
 from byhand.runtimes.xla.mesh import devices_found, mesh_of
 
-NEEDS = "the xla runtime needs jax. Use pip install 'byhand[xla]', or leave out --mesh and --runtime."
+NEEDS = "the xla runtime needs jax. Use pip install 'byhand[xla]', or leave out --mesh, --hosts and --runtime."
 
 
 class XlaRuntime:
@@ -37,7 +38,7 @@ class XlaRuntime:
 
     def suits(self, request: Request) -> bool:
         """Return whether there is a mesh or an accelerator; JAX is imported only if it has a plug-in for one."""
-        return bool(request.mesh) or (bool(_plugins()) and _platform() != "cpu")
+        return bool(request.mesh) or request.hosts > 1 or (bool(_plugins()) and _platform() != "cpu")
 
     def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:
         """Return a session on the devices of the request's mesh."""
@@ -58,6 +59,12 @@ class XlaRuntime:
     def kept(self, config: ModelConfig) -> int:
         """Return the numbers that a step keeps where blocks are computed again: a stream for each, and a chunk."""
         return config.d_model * (config.n_layers + 2)
+
+    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> Group:
+        """Join other processes."""
+        from byhand.runtimes.xla.joining import join
+
+        return join(hosts, patience, ended)
 
     def facts(self) -> Mapping[str, Any]:
         """Return JAX's devices, if it is installed."""

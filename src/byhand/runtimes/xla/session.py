@@ -17,7 +17,7 @@ from byhand.runtimes.protocol import Batch, Request, Shape, State, state_of
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.gradients import mean_loss
 from byhand.runtimes.xla.layout import Layout
-from byhand.runtimes.xla.mesh import BATCH, devices_found, mesh_of
+from byhand.runtimes.xla.mesh import BATCH, Mesh, devices_found, mesh_of
 from byhand.runtimes.xla.step import Held, traced_step
 
 log = logging.getLogger(__name__)
@@ -57,11 +57,15 @@ class XlaSession:
     """
 
     def __init__(self, model: Any, optimizer: Any, request: Request) -> None:
-        self.mesh = mesh_of(request.mesh)
-        compiling.prepare(self.mesh.size)
+        mesh = mesh_of(request.mesh)
+        compiling.prepare(mesh.size, request.hosts)
+        devices = devices_found()
+        self.mesh = mesh if request.mesh or request.hosts == 1 else Mesh(data=len(devices))
         self.model = model
         self.optimizer = optimizer
-        self.settings = compiling.settings(request, self.mesh, devices_found()[0].platform)
+        self.settings = compiling.settings(request, self.mesh, devices[0].platform)
+        if request.hosts > 1 and devices[0].platform == "cpu":
+            compiling.hush()
         self.layout = Layout(model.layers, model.config, self.mesh)
         self._held: Held = ({}, {}, {})
         self._left = State({}, {}, {})  # the host's arrays that the devices' were made from, or became
@@ -71,13 +75,18 @@ class XlaSession:
     @property
     def description(self) -> str:
         """A short text on how it computes."""
-        kind = self.mesh.grid.devices.flat[0].device_kind
-        return f"compiled by XLA for {self.mesh.size} × {kind}, {self.mesh}"
+        kind, hosts = self.mesh.grid.devices.flat[0].device_kind, jax.process_count()
+        return f"compiled by XLA for {self.mesh.size} × {kind}, {self.mesh}{f', on {hosts} hosts' * (hosts > 1)}"
 
     def provenance(self) -> dict[str, Any]:
         """Return the runtime's name, its mesh and kind of device, and what compiled it."""
         kind = self.mesh.grid.devices.flat[0].device_kind
-        return {"runtime": "xla", "mesh": str(self.mesh), "device": kind, "jax": jax.__version__}
+        found = {"runtime": "xla", "mesh": str(self.mesh), "device": kind, "jax": jax.__version__}
+        return found if (hosts := jax.process_count()) == 1 else {**found, "hosts": hosts}
+
+    def rows(self, count: int) -> slice:
+        """Return which of so many rows this process reads."""
+        return self.mesh.own_rows(count)
 
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
         """Compile losses, and the step of these micro-batches."""
@@ -128,6 +137,14 @@ class XlaSession:
             self.optimizer.m, self.optimizer.v = after[1:]
             self._left = made
         return state_of(self.model, self.optimizer)
+
+    def own(self) -> State:
+        """Return what this process saves: all arrays, or, with several hosts, its parts of them."""
+        if jax.process_count() == 1:
+            return self.state()
+        self._settle()
+        self._take_over()
+        return State(*map(self.layout.own, self._held))
 
     def _settle(self) -> None:
         if self._ahead is not None:

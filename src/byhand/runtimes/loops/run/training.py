@@ -146,6 +146,14 @@ class LoopsSession:
         """Return the arrays of model and optimizer, which are the arena's own."""
         return state_of(self.model, self.optimizer)
 
+    def own(self) -> State:
+        """Return all arrays, which this process saves."""
+        return self.state()
+
+    def rows(self, count: int) -> slice:
+        """Return all rows, which this process reads."""
+        return slice(0, count)
+
     @property
     def description(self) -> str:
         """How it computes."""

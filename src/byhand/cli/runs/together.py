@@ -1,0 +1,44 @@
+"""Several hosts as one run: a host that ends for a reason of its own takes the others with it, each with a line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from byhand.cli.terminal.ending import OTHERS_GONE, end_now, must_be_at_once
+from byhand.cli.terminal.say import say
+from byhand.cli.terminal.shown import one_line
+from byhand.errors import ByhandError, is_interrupt
+from byhand.runtimes.hosts import ALONE, Group
+from byhand.runtimes.protocol import Request
+from byhand.runtimes.registry import choose
+
+
+@contextmanager
+def joined(hosts: str, patience: float, request: Request) -> Iterator[Group]:
+    """Train in the `with` block as one of the hosts that `--hosts` describes; without it, alone."""
+    group = ALONE
+    if hosts:
+        must_be_at_once("JAX's cleaning up waits for the other hosts")
+        group = choose(request).runtime.join(hosts, patience, _lost)
+    if group.count == 1:
+        yield group
+        return
+    say(f"host {group.index} of {group.count}{': host 0 shows the progress' * (group.index > 0)}")
+    if group.index > 0:
+        logging.getLogger("byhand").setLevel(logging.WARNING)
+    try:
+        yield group
+    except BaseException as error:
+        ours = isinstance(error, ByhandError | OSError | MemoryError)
+        if not (ours or is_interrupt(error)):
+            group.await_verdict()  # an exchange with a host that died fails, before it is known which one
+        group.leave("interrupted" if is_interrupt(error) else one_line(error) or type(error).__name__)
+        raise
+    group.leave()
+
+
+def _lost(line: str) -> NoReturn:
+    end_now(OTHERS_GONE, f"error: {one_line(line)} Go on from the last checkpoint with --resume.")

@@ -1,0 +1,100 @@
+"""Processes on several hosts that speak through the keys and values of JAX's coordinator."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import jax
+
+from byhand.errors import ByhandError, ConfigError
+from byhand.runtimes.hosts import Group
+from byhand.runtimes.xla.cluster import NO_JAX, Host
+from byhand.runtimes.xla.watch import LOST, OUTSIDE, PREFIX, Watch
+
+
+class JoinedGroup(Group):
+    """See `Group`.
+
+    service  the coordinator's process, on the first host
+    """
+
+    def __init__(self, host: Host, patience: float, ended: Callable[[str], None], service: Any) -> None:
+        self.index, self.count = host.index, host.count
+        self._client, self._service = _client(), service
+        self._patience = patience
+        self._numbers = itertools.count()
+        self._asked = False
+        self._watch = Watch(self._client, host.index, host.count, patience, ended)
+
+    def gather(self, value: str) -> list[str]:
+        """Return what each process said, by its number."""
+        number = next(self._numbers)
+        self._client.key_value_set(f"{PREFIX}/said/{number}/{self.index}", f"={value}")
+        said = [value if i == self.index else self._said(number, i) for i in range(self.count)]
+        if number > 1:  # all have read what came before the last one
+            self._client.key_value_delete(f"{PREFIX}/said/{number - 2}/{self.index}")
+        return said
+
+    def _said(self, number: int, index: int) -> str:
+        """Wait for what a process says, a second at a time, so that Ctrl-C comes through."""
+        until = time.monotonic() + 2 * OUTSIDE * self._patience  # the watch knows earlier who is gone
+        while True:
+            try:
+                return self._client.blocking_key_value_get(f"{PREFIX}/said/{number}/{index}", 1000)[1:]
+            except jax.errors.JaxRuntimeError as error:
+                if time.monotonic() > until or "DEADLINE_EXCEEDED" not in str(error):
+                    raise ByhandError(f"host {index} does not answer: {first_line(error)}.") from None
+
+    def mark(self, step: int, inside: bool) -> None:
+        """Say that this process goes on."""
+        self._watch.mark(step, inside)
+
+    def stopping(self, step: int, signal: int | None) -> int | None:
+        """Return the signal that stops all hosts after this step, or None.
+
+        A host that is asked to stop says so before it begins the next step, which no other can end before: all hosts
+        read it by the end of that step.
+        """
+        if signal is not None and not self._asked:
+            self._asked = True
+            self._client.key_value_set(f"{PREFIX}/stop/{self.index}", f"{step + 1} {signal}")
+        found = (value.split() for _, value in self._client.key_value_dir_get(f"{PREFIX}/stop/"))
+        due, number = min(((int(due), int(number)) for due, number in found), default=(step + 1, 0))
+        return number if due <= step else None
+
+    def leave(self, why: str = "") -> None:
+        """End together with the others, or, for a reason, without them: then they end too."""
+        if why:
+            self._watch.end()
+            with suppress(Exception):  # whoever is left will notice
+                self._client.key_value_set(f"{PREFIX}/gone/{self.index}", why)
+                time.sleep(1)  # until they have read it, if this process holds the coordinator
+            return
+        self.gather("done")
+        self._watch.end()
+        jax.distributed.shutdown()
+        if self._service:
+            self._service.communicate(b"done\n")
+
+    def await_verdict(self) -> None:
+        """Wait until it would be known which host is gone; this process ends if one is."""
+        time.sleep(min(LOST, self._patience) + 3)
+
+
+def _client() -> Any:
+    """Return JAX's client of the coordinator, which JAX itself uses but does not name."""
+    try:
+        from jax._src.distributed import global_state
+
+        return global_state.client
+    except (ImportError, AttributeError):
+        raise ConfigError(NO_JAX) from None
+
+
+def first_line(error: Exception) -> str:
+    """Return the beginning of an error's message."""
+    return next(iter(str(error).splitlines()), "")[:200] or type(error).__name__

@@ -1,0 +1,149 @@
+"""Joining the processes on several hosts: they meet at the coordinator, and JAX learns of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax
+
+import byhand
+from byhand.errors import ConfigError
+from byhand.runtimes.hosts import Group
+from byhand.runtimes.xla import coordinator
+from byhand.runtimes.xla.cluster import Host, detected, host_of
+from byhand.runtimes.xla.coordinator import FOR_EVER, LONGEST
+from byhand.runtimes.xla.group import JoinedGroup, first_line
+from byhand.runtimes.xla.watch import LOST, OUTSIDE
+
+
+def join(text: str, patience: float, ended: Callable[[str], None]) -> Group:
+    """Join the hosts that a text describes; ConfigError if that fails.
+
+    text      host:port,N,ID; or auto: what SLURM, Kubernetes, Open MPI or torchrun say
+    patience  seconds after which a host that does not answer is given up
+    ended     called with a line when another host is gone
+    """
+    host = detected(os.environ, patience) if text == "auto" else host_of(text)
+    if host.count == 1:
+        return Group()
+    if not patience >= 1:
+        raise ConfigError(f"patience is {patience:g} s, but must be at least 1. Use --patience 300.")
+    for name in ("jax_enable_preemption_service", "jax_check_proxy_envs"):
+        with suppress(AttributeError):  # byhand hears signals itself
+            jax.config.update(name, False)
+    service = _coordinator(host, patience) if host.index == 0 else None
+    until = time.monotonic() + OUTSIDE * patience
+    _connect(replace(host, address=_met(host, until)), until)
+    return JoinedGroup(host, patience, ended, service)
+
+
+def _met(host: Host, until: float) -> str:
+    """Wait for all hosts, and return the address of JAX's service; ConfigError if one does not come in time."""
+    name, port = host.address.rsplit(":", 1)
+    versions = f"byhand {byhand.__version__} and jax {jax.__version__}"
+    hello = json.dumps({"host": host.index, "of": host.count, "versions": versions}).encode() + b"\n"
+    why, wrong = "nothing listens there", ""
+    while time.monotonic() < until and not wrong:
+        try:
+            with socket.create_connection((name.strip("[]"), int(port)), timeout=1) as connection:
+                connection.sendall(hello)
+                while answer := _line(connection, until):
+                    said = json.loads(answer)
+                    if "port" in said:
+                        return f"{name}:{int(said['port'])}"
+                    wrong = str(said.get("error", ""))
+                    why = f"missing: {', '.join(map(str, said.get('missing', ())))}"
+        except (OSError, ValueError, TypeError, AttributeError):
+            pass
+        time.sleep(0.2)  # host 0 may begin later
+    if wrong:
+        raise ConfigError(f"the hosts do not fit together: {wrong[:300]}. Start them alike.")
+    raise ConfigError(
+        f"host {host.index} did not meet all {host.count} hosts at {host.address} in time ({why}). "
+        f"Start each of them, with the same address."
+    )
+
+
+def _line(connection: socket.socket, until: float) -> bytes:
+    """Return the next line of a connection; nothing if it ends, or at that time."""
+    found = b""
+    while not found.endswith(b"\n") and len(found) < LONGEST and time.monotonic() < until:
+        try:
+            if not (read := connection.recv(1)):
+                return b""
+        except TimeoutError:
+            continue
+        found += read
+    return found
+
+
+def _connect(host: Host, until: float) -> None:
+    """Let JAX know the hosts, which all are there. A thread waits: JAX itself answers no Ctrl-C."""
+    errors: list[Exception] = []
+
+    def connect() -> None:
+        try:
+            jax.distributed.initialize(
+                host.address,
+                host.count,
+                host.index,
+                host.devices,
+                cluster_detection_method="deactivate",
+                initialization_timeout=FOR_EVER,
+                heartbeat_timeout_seconds=FOR_EVER,  # the watch is faster, and ends in a line
+                coordinator_bind_address="127.0.0.1:0",  # of JAX's own service, which nobody uses
+            )
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=connect, name="byhand-connect", daemon=True)
+    thread.start()
+    while thread.is_alive() and time.monotonic() < until:
+        thread.join(0.1)
+    if errors or thread.is_alive():
+        why = first_line(errors[0]) if errors else "no answer in time"
+        raise ConfigError(
+            f"host {host.index} cannot join the others at {host.address}: {why}. Start all of them anew."
+        )
+
+
+def _coordinator(host: Host, patience: float) -> Any:
+    """Start the process through which the hosts find each other, and return it."""
+    words = [bind_address(host.address), str(host.count), str(3 * min(LOST, patience))]
+    service = subprocess.Popen(
+        [sys.executable, "-P", str(Path(coordinator.__file__)), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C ends the hosts, not this
+    )
+    said = service.stdout.readline().decode() if service.stdout else ""
+    if said != "\n":
+        why = said.strip() or "the coordinator ended"
+        raise ConfigError(f"host 0 cannot listen at {host.address} ({why[:200]}). Use another port.")
+    return service
+
+
+def bind_address(address: str) -> str:
+    """Return where the first host listens: at its address alone, if that is not just a name for itself."""
+    name, port = address.rsplit(":", 1)
+    try:
+        found = socket.getaddrinfo(name.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
+    except OSError:
+        raise ConfigError(f"there is no host {name}. Give --hosts an address that all hosts can reach.") from None
+    ip = str(found[4][0])
+    loops = ip.startswith("127.") or ip == "::1"
+    if loops and name not in ("localhost", ip, f"[{ip}]"):
+        return f"[::]:{port}"  # its name leads others to another address
+    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
