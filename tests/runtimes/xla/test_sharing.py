@@ -57,10 +57,27 @@ def test_every_gradient_is_summed_once(mesh):
 
 
 def test_what_crosses_hosts_is_told_apart():
-    near, far = share("data=8", per_host=8), share("data=8", per_host=4)
+    """Of a ring through two hosts of four, two of the eight devices send to the other host; all do if each is one."""
+    near, far, alone = (share("data=8", per_host=n) for n in (8, 4, 1))
     assert not any(crosses for _, crosses in near.moved)
-    assert all(crosses for _, crosses in far.moved)
-    assert sum(near.moved.values()) == sum(far.moved.values())
+    assert all(crosses for _, crosses in alone.moved)
+    whole = sum(near.moved.values())
+    assert sum(n for (_, crosses), n in far.moved.items() if crosses) == pytest.approx(whole / 4)
+    assert whole == pytest.approx(sum(far.moved.values())) == pytest.approx(sum(alone.moved.values()))
+
+
+def test_bfloat16_gathers_what_is_multiplied_in_two_bytes():
+    """Forward and back, in the loops over the blocks; embeddings and head in float32, once and beside them."""
+    there = share("fsdp=4", dtype="bfloat16")
+    shapes = parameter_shapes(MODEL).items()
+    outside, blocks = (
+        sum(int(np.prod(shape)) for name, shape in shapes if len(shape) > 1 and name.startswith("blocks") is inside)
+        for inside in (False, True)
+    )
+    assert there.looped["all-gather", False] == pytest.approx(3 / 4 * 2 * 2 * blocks, rel=0.05)
+    assert moved(there, "all-gather") == pytest.approx(3 / 4 * (2 * 2 * blocks + 4 * outside), rel=0.05)
+    assert there.looped["reduce-scatter", False] == pytest.approx(3 / 4 * 4 * blocks, rel=0.05)
+    assert not any(share("data=4").looped.values())  # sums wait for the last block
 
 
 def test_rows_must_divide():

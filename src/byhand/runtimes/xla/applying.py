@@ -84,6 +84,10 @@ class Applying(Record):
         _, made = self._rounded.setdefault((id(array), kind), (array, array.astype(kind)))
         return made
 
+    def round_as(self, array: Any, kind: Any, made: Any) -> None:
+        """Take `made` wherever the array is rounded to this type."""
+        self._rounded[id(array), kind] = array, made
+
     def watched(self, piece: Piece) -> Piece:
         """Return the piece; a subclass may look at what its forward half gives."""
         return piece

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from byhand.engine import Tensor
-from byhand.engine.interpreter import Evaluate, interpreting
+from byhand.engine.interpreter import interpreting
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.runtimes.xla.applying import Applying, Evaluating, TraceSettings
 from byhand.runtimes.xla.layout import Layout, Stack
@@ -84,14 +84,26 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
     """Return the stream after the blocks of a stack, and the way back through them."""
     places = []
 
-    def applied(interpreter: Evaluate, leaves: dict[str, Tensor], x: Any) -> tuple[Tensor, Tensor]:
+    def applied(interpreter: Applying, leaves: dict[str, Tensor], x: Any) -> tuple[Tensor, Tensor]:
         entered = Tensor(x, requires_grad=True)
         with interpreting(interpreter):
             return entered, stack.block.apply(stack.tree(leaves), entered)
 
+    def gather_rounded(interpreter: Applying, leaves: dict[str, Tensor], arrays: Arrays) -> None:
+        """Round matrices before they are gathered; XLA drops the float32 gathering that nobody reads.
+
+        They travel as integers, since XLA widens bfloat16 for an exchange of CPUs.
+        """
+        if settings.bfloat16 and layout.mesh.fsdp > 1:
+            for n, a in arrays.items():
+                bits = lax.bitcast_convert_type(a.astype(jnp.bfloat16), jnp.uint16)
+                gathered = lax.bitcast_convert_type(layout.whole(n, bits), jnp.bfloat16)
+                interpreter.round_as(leaves[n].data, jnp.bfloat16, gathered)
+
     def forth(x: Any, arrays: Arrays) -> tuple[Any, Any]:
         leaves = tensors(layout, arrays)
         keeping = Keeping(settings, [x, *(t.data for t in leaves.values())])
+        gather_rounded(keeping, leaves, arrays)
         _, made = applied(keeping, leaves, x)
         places[:] = keeping.places
         return made.data.astype(x.dtype), (x, keeping.arrays)
@@ -99,7 +111,9 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
     def back(d: Any, before: tuple[Arrays, tuple[Any, list[Any]]]) -> tuple[Any, dict[str, Any]]:
         arrays, (x, kept) = before
         leaves = tensors(layout, arrays)
-        entered, made = applied(Remembering(settings, places, kept), leaves, x)
+        remembering = Remembering(settings, places, kept)
+        gather_rounded(remembering, leaves, arrays)
+        entered, made = applied(remembering, leaves, x)
         gradients = {n: layout.held(n, g) for n, g in _pulled(made, leaves, d).items()}
         return jnp.asarray(entered.grad, d.dtype), gradients
 

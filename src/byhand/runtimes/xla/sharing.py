@@ -36,7 +36,7 @@ _AXES = re.compile(r"replica_groups=mesh\[([^\]]*)\](?:, device_ids=\(\[([\d,]+)
 _LISTED = re.compile(r"replica_groups=\{(\{[\d,{}]*\})\}")
 _PAIRS = re.compile(r"source_target_pairs=\{(\{[\d,{}]*\})\}")
 
-Moved = Mapping[tuple[str, bool], float]  # (kind, between hosts) -> bytes that a device sends in a step
+Moved = Mapping[tuple[str, bool], float]  # (kind, between hosts) -> bytes that a device sends in a step, on average
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,15 @@ class DeviceShare:
     held    bytes of parameters and moments
     beside  bytes that a step needs beside them, attention's scores counted whole
     flops   operations
-    moved   bytes sent, by kind of exchange and whether it crosses hosts
+    moved   bytes sent, by kind of exchange and whether they leave the host
+    looped  of these, the bytes sent in the loops over the blocks
     """
 
     held: int
     beside: int
     flops: float
     moved: Moved
+    looped: Moved
 
 
 def device_share(request: Request, shape: Shape, per_host: int) -> DeviceShare:
@@ -69,15 +71,17 @@ def device_share(request: Request, shape: Shape, per_host: int) -> DeviceShare:
         raise ConfigError(f"{mesh.rows} devices cannot share {shape[0]} rows. Use a multiple of {mesh.rows}.")
     whole = _compiled(request, shape, mesh, request.model.n_layers, chunked=True)
     none, two, three = (_counted(_compiled(request, shape, mesh, n, chunked=False), per_host) for n in (0, 2, 3))
-    each = {}
+    each, looped = {}, {}
     for key in three:
         beside_loops = three[key] - two[key]  # of a block: its parameters' sums and updates
         in_loops = two[key] - none[key] - 2 * beside_loops
-        each[key] = none[key] + request.model.n_layers * (in_loops + beside_loops)
+        looped[key] = request.model.n_layers * in_loops
+        each[key] = none[key] + looped[key] + request.model.n_layers * beside_loops
     memory = whole.memory_analysis()
     held = memory.alias_size_in_bytes
     beside = memory.argument_size_in_bytes + memory.temp_size_in_bytes - held
-    return DeviceShare(held, beside, each.pop("flops"), each)
+    del looped["flops"]
+    return DeviceShare(held, beside, each.pop("flops"), each, looped)
 
 
 def _compiled(request: Request, shape: Shape, mesh: Mesh, blocks: int, chunked: bool) -> Any:
@@ -99,15 +103,22 @@ def _compiled(request: Request, shape: Shape, mesh: Mesh, blocks: int, chunked: 
 
 
 def _counted(compiled: Any, per_host: int) -> defaultdict[Any, float]:
-    """Return the operations of a compiled program, and the bytes that each device sends."""
+    """Return the operations of a compiled program, and the bytes that each device sends.
+
+    They go round a ring in the order of the devices. Each device's card carries as much of those between hosts as
+    the next: NCCL makes a ring for each card.
+    """
     found: defaultdict[Any, float] = defaultdict(float, flops=compiled.cost_analysis()["flops"])
     for arrays, kind, rest in _CALL.findall(_COMMENT.sub("", compiled.as_text())):
         groups = _groups(rest)
         n = groups.shape[1]
         if n == 1:
             continue
-        crosses = bool((groups // per_host != groups[:, :1] // per_host).any())
-        found[kind, crosses] += sent(kind, _bytes(arrays), n)
+        hosts = groups // per_host
+        leaving = float((hosts != np.roll(hosts, -1, axis=1)).mean())
+        for crosses, part in ((False, 1 - leaving), (True, leaving)):
+            if part:
+                found[kind, crosses] += part * sent(kind, _bytes(arrays), n)
     return found
 
 
