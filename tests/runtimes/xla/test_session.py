@@ -34,6 +34,31 @@ def test_devices_that_share_the_work_make_the_same_steps(mesh):
         np.testing.assert_allclose(many.state().parameters[name], array, rtol=0, atol=1e-4, err_msg=name)
 
 
+SIZES = (1, 2, 4, 8)
+MESHES = [
+    f"data={d},fsdp={f},tensor={t}"
+    for d in SIZES
+    for f in SIZES
+    for t in SIZES
+    if d * f * t in SIZES and d * f * t > 1
+]
+
+
+@pytest.fixture(scope="module")
+def fifty_steps_of_one_device():
+    return {name: losses(session(config), 50, rows=8) for name, config in (("plain", PLAIN), ("other", OTHER))}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["plain", "other"])
+@pytest.mark.parametrize("mesh", MESHES)
+def test_fifty_steps_on_every_mesh_are_those_of_one_device(mesh, name, fifty_steps_of_one_device):
+    many = losses(session({"plain": PLAIN, "other": OTHER}[name], mesh=mesh), 50, rows=8)
+    differ = np.abs(many / fifty_steps_of_one_device[name] - 1).max(axis=0)
+    print(f"{mesh}, {name}: losses within {differ[0]:.1e}, norms within {differ[1]:.1e}")
+    assert differ[0] < LIKE_ONE_DEVICE
+
+
 def test_each_device_holds_its_share():
     shared = session(PLAIN, mesh="fsdp=2,tensor=4")
     losses(shared, 1)
