@@ -274,11 +274,12 @@ def test_hosts_killed_at_random_moments_lose_nothing(tmp_path, text, alone, host
     run = tmp_path / "run"
     for _ in range(rng.randint(1, 2)):
         resume = run.exists() and any(run.glob("step-*"))
-        each = hosts(2, *(["--resume", "run"] if resume else settings))
+        each = hosts(2, *(["--resume", "run"] if resume else settings), "--patience", "10")
         time.sleep(rng.random() * 8)
         each.processes[rng.randrange(2)].kill()
         codes = each.codes()
-        assert set(codes) <= {0, GONE, -signal.SIGKILL}, each.said()
+        waited = {2} if "did not meet all 2 hosts" in each.said() else set()  # the other one was killed before
+        assert set(codes) <= {0, GONE, -signal.SIGKILL} | waited, each.said()
         assert "Traceback" not in each.said()
         for older in run.glob("step-*"):
             assert checkpoint.load(older)
