@@ -183,7 +183,7 @@ class TrainConfig:
     threads: int = 0
     """Threads of the loops runtime, each with a share of the batch; 0: all cores."""
     mesh: str = field(default="", metadata={"later": True})
-    """Devices of the xla runtime along each axis, such as data=2,fsdp=2,tensor=2; one device if not given."""
+    """Devices of the xla runtime along each axis, such as data=2,fsdp=2,sequence=2,tensor=2; one if not given."""
     recompute: Recompute = field(default="nothing", metadata={"later": True})
     """What xla computes again on the way back to save memory: nothing, cheap (all but products), whole blocks."""
 

@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 from byhand.config import OptimConfig
 from byhand.errors import ConfigError, DataError
+from byhand.runtimes.xla.mesh import AXES
 from model_cases import every_setting, setting_name
 from runtimes.xla.models import OTHER, PLAIN, batches, losses, session
 
@@ -24,7 +26,9 @@ def test_fifty_steps_of_every_variant_are_the_tapes(config):
     np.testing.assert_allclose(losses(session(config), 50), losses(session(config, "numpy"), 50), rtol=1e-4)
 
 
-@pytest.mark.parametrize("mesh", ["data=8", "fsdp=4", "tensor=2", "data=2,fsdp=2,tensor=2"])
+@pytest.mark.parametrize(
+    "mesh", ["data=8", "fsdp=4", "tensor=2", "sequence=4", "data=2,fsdp=2,tensor=2", "fsdp=2,sequence=2,tensor=2"]
+)
 def test_devices_that_share_the_work_make_the_same_steps(mesh):
     one, many = session(OTHER), session(OTHER, mesh=mesh)
     np.testing.assert_allclose(losses(many, 10, rows=8), losses(one, 10, rows=8), rtol=LIKE_ONE_DEVICE)
@@ -36,11 +40,9 @@ def test_devices_that_share_the_work_make_the_same_steps(mesh):
 
 SIZES = (1, 2, 4, 8)
 MESHES = [
-    f"data={d},fsdp={f},tensor={t}"
-    for d in SIZES
-    for f in SIZES
-    for t in SIZES
-    if d * f * t in SIZES and d * f * t > 1
+    ",".join(f"{name}={n}" for name, n in zip(AXES, sizes, strict=True) if n > 1)
+    for sizes in product(SIZES, repeat=len(AXES))
+    if 1 < math.prod(sizes) <= 8
 ]
 
 
@@ -74,6 +76,7 @@ def test_each_device_holds_its_share():
 def test_rows_that_the_devices_cannot_share_are_computed_by_all(caplog):
     caplog.set_level("INFO", "byhand")
     np.testing.assert_allclose(losses(session(mesh="data=2"), 2, rows=3), losses(session(), 2, rows=3), rtol=1e-6)
+    np.testing.assert_allclose(losses(session(mesh="sequence=3"), 2), losses(session(), 2), rtol=1e-6)
     assert caplog.text.count("2 devices cannot share 3 rows: each computes all.") == 1
     assert "compiling the step of 3 × 8 tokens for data=2" in caplog.text
 

@@ -56,6 +56,18 @@ def test_every_gradient_is_summed_once(mesh):
     assert there.held == pytest.approx(3 * 4 * N / n_fsdp, rel=0.1)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_positions_share_the_products_and_sum_gradients_once(dtype):
+    """Forward, keys and values are gathered; back, their gradients are summed where they belong."""
+    there, alone = share("sequence=4", dtype=dtype), share("", dtype=dtype)
+    assert alone.flops / 4 <= there.flops <= 1.2 * alone.flops / 4
+    streams = 2 * MODEL.n_layers * 8 * MODEL.seq_len * MODEL.d_model * 4  # bytes of all keys and values
+    for kind in ("all-gather", "reduce-scatter"):
+        assert moved(there, kind) == pytest.approx(3 / 4 * streams, rel=0.01)
+    assert moved(there, "all-reduce") == pytest.approx(2 * 3 / 4 * 4 * N, rel=0.01)
+    assert share("sequence=2,tensor=2").held < alone.held
+
+
 def test_what_crosses_hosts_is_told_apart():
     """Of a ring through two hosts of four, two of the eight devices send to the other host; all do if each is one."""
     near, far, alone = (share("data=8", per_host=n) for n in (8, 4, 1))

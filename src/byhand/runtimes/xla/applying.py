@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from byhand.engine import Tensor, scope
 from byhand.engine.equation import Composite, Equation
@@ -26,12 +27,14 @@ class TraceSettings:
     attention  "equations", or the name of a kernel of `jax.nn.dot_product_attention`: "xla", "cudnn"
     recompute  what is computed again on the way back: "nothing", "cheap" (all but products), whole "blocks"
     logits     that are computed at once
+    positions  how many devices share the positions of a row: keys and values are gathered
     """
 
     bfloat16: bool = False
     attention: str = "equations"
     recompute: str = "nothing"
     logits: int = 1 << 24
+    positions: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +109,7 @@ class Applying(Record):
             return self.apply(piece, inputs, fixed, name)
 
         q, k, v = applied(HEADS, h, w_qkv, b_qkv, name="heads", n_heads=static["n_heads"])
-        mixed = applied(attention(self.settings.attention, static["causal"]), q, k, v, name="mixed")
+        mixed = applied(attention(self.settings, static["causal"]), q, k, v, name="mixed")
         merged = applied(MERGED, mixed, name="merged")
         return applied(Piece.of(linear), merged, w_proj, b_proj, name="out")
 
@@ -142,22 +145,38 @@ MERGED = Piece(
 )
 
 
-def attention(kernel: str, causal: bool) -> Piece:
-    """Return scaled dot-product attention (B, T, H, D) as a kernel that JAX names, with that kernel's derivative."""
+def attention(settings: TraceSettings, causal: bool) -> Piece:
+    """Return scaled dot-product attention (B, T, H, D) as a kernel that JAX names, with that kernel's derivative.
+
+    Devices that share positions attend from their own queries to the keys of all.
+    """
     tree: Any = None
+    shared = settings.positions > 1
+
+    def attend(q: Any, k: Any, v: Any) -> Any:
+        kernel = cast(Any, settings.attention)
+        if not shared:
+            return jax.nn.dot_product_attention(q, k, v, is_causal=causal, implementation=kernel)
+        first = lax.axis_index("sequence") * q.shape[1]
+        seen = first + jnp.arange(q.shape[1])[:, None] >= jnp.arange(k.shape[1])[None, :]
+        return jax.nn.dot_product_attention(q, k, v, mask=seen[None, None] if causal else None, implementation=kernel)
 
     def forward(q: Any, k: Any, v: Any) -> Any:
         nonlocal tree
-        result, back = jax.vjp(
-            lambda q, k, v: jax.nn.dot_product_attention(q, k, v, is_causal=causal, implementation=cast(Any, kernel)),
-            q,
-            k,
-            v,
-        )
+        if shared:
+            k, v = (lax.all_gather(a, "sequence", axis=1, tiled=True) for a in (k, v))
+        result, back = jax.vjp(attend, q, k, v)
         leaves, tree = jax.tree.flatten(back)
         return result, tuple(leaves)
 
     def vjp(saved: Any, d_result: Any) -> Any:
-        return jax.tree.unflatten(tree, saved)(d_result)
+        d_q, *d_all = jax.tree.unflatten(tree, saved)(d_result)
+        return d_q, *(_scattered(d) if shared else d for d in d_all)
 
     return Piece("attention", forward, vjp, multiplies=True)
+
+
+def _scattered(d: Any) -> Any:
+    """Return a device's part of the sum over the devices that share positions, added in float32."""
+    added = lax.psum_scatter(d.astype(jnp.float32), "sequence", scatter_dimension=1, tiled=True)
+    return added.astype(d.dtype)

@@ -33,7 +33,7 @@ def loss_and_gradients(
     tokens, targets = batch
     leaves = tensors(layout, layout.outside(parameters))
     with interpreting(Applying(settings)):
-        begun = layout.layers.begin(layout.tree(leaves), tokens)
+        begun = layout.layers.begin(layout.tree(leaves), tokens, _start(tokens, settings))
     x, pulls = begun.data, []
     for stack in layout.stacks:
         x, pull = _through(layout, stack, layout.of(stack, parameters), x, settings)
@@ -60,16 +60,16 @@ def mean_loss(
         return None, cross_entropy(layout.layers.finish(tree, Tensor(x)), y).data
 
     with interpreting(Evaluating(settings)):
-        x = stream(layout, parameters, tokens)[:, -counted:]
+        x = stream(layout, parameters, tokens, _start(tokens, settings))[:, -counted:]
         _, losses = lax.scan(
             chunk, None, _chunks(x, targets[:, -counted:], layout.config.vocab_size, settings.logits)
         )
     return jnp.mean(losses)
 
 
-def stream(layout: Layout, parameters: Arrays, tokens: Any) -> Any:
+def stream(layout: Layout, parameters: Arrays, tokens: Any, start: Any = None) -> Any:
     """Return what leaves the last block, (B, T, C), as the interpreter of this context computes it."""
-    x = layout.layers.begin(layout.tree(tensors(layout, layout.outside(parameters))), tokens).data
+    x = layout.layers.begin(layout.tree(tensors(layout, layout.outside(parameters))), tokens, start).data
     for stack in layout.stacks:
 
         def block(x: Any, arrays: Arrays, stack: Stack = stack) -> tuple[Any, None]:
@@ -78,6 +78,11 @@ def stream(layout: Layout, parameters: Arrays, tokens: Any) -> Any:
 
         x, _ = lax.scan(block, x, layout.of(stack, parameters))
     return x
+
+
+def _start(tokens: Any, settings: TraceSettings) -> Any:
+    """Return the position of a device's first token, as in a cache; None if it is the first of all."""
+    return lax.axis_index("sequence") * tokens.shape[1] if settings.positions > 1 else None
 
 
 def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: TraceSettings) -> tuple[Any, Pull]:

@@ -22,7 +22,7 @@ from byhand.files.parts import placed_name
 from byhand.layers.block import Block
 from byhand.layers.parameter import Parameter, Tree, flat, named
 from byhand.model import BLOCKS, Layers
-from byhand.runtimes.xla.mesh import BATCH, SHARED, Mesh
+from byhand.runtimes.xla.mesh import SHARED, TOKENS, Mesh
 
 Arrays = Mapping[str, Any]  # by parameter name
 Ends = tuple[tuple[int, int], ...]  # where a part of an array begins and ends along each axis
@@ -99,28 +99,29 @@ class Layout:
         return gradient
 
     def summed(self, name: str, gradient: Any) -> Any:
-        """Return what `held` made of the gradients of a device's rows, summed over all rows."""
-        if self.mesh.rows == 1:
+        """Return what `held` made of the gradients of a device's tokens, summed over all tokens."""
+        if self.mesh.tokens == 1:
             return gradient
         apart = _gathered_axis(self._spec(self.declared[name]), self.mesh) is None
-        return jax.lax.psum(gradient, BATCH if apart else "data")
+        return jax.lax.psum(gradient, TOKENS if apart else ("data", "sequence"))
 
-    def by_rows(self, function: Callable[..., Any], rows: Sequence[int], out: Any) -> Callable[..., Any]:
-        """Return a function of (parameters, batches) in which each device sees its own rows.
+    def by_tokens(
+        self, function: Callable[..., Any], batches: Sequence[PartitionSpec], out: Any
+    ) -> Callable[..., Any]:
+        """Return a function of (parameters, batches) in which each device sees its own tokens.
 
-        rows  of each batch; where the devices cannot share them, each sees all
-        out   PartitionSpecs of the results
+        batches  which part of each one a device sees (`Mesh.batch_spec`)
+        out      PartitionSpecs of the results
         """
-        if self.mesh.rows == 1:
+        if self.mesh.tokens == 1:
             return function
-        batches = [PartitionSpec(BATCH) if n % self.mesh.rows == 0 else PartitionSpec() for n in rows]
-        given = {name: self.rows_spec(name) for name in self.declared}, batches
+        given = {name: self.rows_spec(name) for name in self.declared}, list(batches)
         return jax.shard_map(
             function,
             mesh=self.mesh.grid,
             in_specs=given,
             out_specs=out,
-            axis_names=set(BATCH),
+            axis_names=set(TOKENS),
             check_vma=False,
         )
 
@@ -134,7 +135,7 @@ class Layout:
         if self.mesh.tensor == 1:
             return array
         spec = PartitionSpec(*(axis if axis == "tensor" else None for axis in spec))
-        return jax.lax.with_sharding_constraint(array, self.mesh.sharding(spec) if self.mesh.rows == 1 else spec)
+        return jax.lax.with_sharding_constraint(array, self.mesh.sharding(spec) if self.mesh.tokens == 1 else spec)
 
     def sharding(self, name: str) -> NamedSharding:
         """Return which device holds which part of an array."""

@@ -1,8 +1,9 @@
 """A mesh: devices as a grid, and what each of its axes shares among them.
 
-data    rows of the batch; every device holds all parameters
-fsdp    rows of the batch, and the width of every parameter, which is gathered when it is used
-tensor  heads, the MLP's hidden columns and the vocabulary
+data      rows of the batch; every device holds all parameters
+fsdp      rows of the batch, and the width of every parameter, which is gathered when it is used
+sequence  positions of a row; keys and values are gathered in attention
+tensor    heads, the MLP's hidden columns and the vocabulary
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from jax.sharding import NamedSharding, PartitionSpec
 
 MOST_CPU_DEVICES = 4096  # more take minutes to begin, and each has a thread
-AXES = ("data", "fsdp", "tensor")
+AXES = ("data", "fsdp", "sequence", "tensor")
 BATCH = ("data", "fsdp")  # these share the rows of a batch
+TOKENS = (*BATCH, "sequence")  # these share its tokens: what each makes of its own is summed
 SHARED = {"width": "fsdp", "heads": "tensor", "hidden": "tensor", "vocab": "tensor"}  # what a layer's axis counts
 
 
@@ -31,6 +33,7 @@ class Mesh:
 
     data: int = 1
     fsdp: int = 1
+    sequence: int = 1
     tensor: int = 1
 
     @property
@@ -41,12 +44,34 @@ class Mesh:
     @property
     def size(self) -> int:
         """The number of devices."""
-        return self.data * self.fsdp * self.tensor
+        return self.rows * self.each
 
     @property
     def rows(self) -> int:
         """The number of devices, or groups of them, that share a batch."""
         return self.data * self.fsdp
+
+    @property
+    def tokens(self) -> int:
+        """The number of devices, or groups of them, that share the tokens of a batch."""
+        return self.rows * self.sequence
+
+    def positions(self, length: int) -> int:
+        """Return how many devices share the positions of rows of this length; if they cannot, each has all."""
+        return self.sequence if length % self.sequence == 0 else 1
+
+    def batch_spec(self, shape: tuple[int, int], positions: bool = True) -> PartitionSpec:
+        """Return which devices have which part of a batch (B, T), with all positions of its rows if asked."""
+        from jax.sharding import PartitionSpec
+
+        b, t = shape
+        shared = positions and self.positions(t) > 1
+        return PartitionSpec(BATCH if b % self.rows == 0 else None, "sequence" if shared else None)
+
+    @property
+    def each(self) -> int:
+        """The number of devices that have the same rows."""
+        return self.sequence * self.tensor
 
     @cached_property
     def grid(self) -> jax.sharding.Mesh:
@@ -95,8 +120,8 @@ class Mesh:
         if jax.process_count() == 1 or count % self.rows:
             return slice(0, count)
         mine = [i for i, d in enumerate(self.grid.devices.flat) if d.process_index == jax.process_index()]
-        each = count // self.rows
-        return slice(min(mine) // self.tensor * each, (max(mine) // self.tensor + 1) * each)
+        rows = count // self.rows
+        return slice(min(mine) // self.each * rows, (max(mine) // self.each + 1) * rows)
 
     def __str__(self) -> str:
         return ",".join(f"{name}={n}" for name, n in self.axes.items() if n > 1) or "data=1"

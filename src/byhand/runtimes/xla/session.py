@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ from byhand.runtimes.protocol import Batch, Request, Shape, State, state_of
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.gradients import mean_loss
 from byhand.runtimes.xla.layout import Layout
-from byhand.runtimes.xla.mesh import BATCH, Mesh, devices_found, mesh_of
+from byhand.runtimes.xla.mesh import TOKENS, Mesh, devices_found, mesh_of
 from byhand.runtimes.xla.step import Held, traced_step
 
 log = logging.getLogger(__name__)
@@ -183,11 +184,11 @@ class XlaSession:
         return tokens.astype(np.int32), targets.astype(np.int32)
 
     def _placed(self, array: Any) -> Any:
-        """Return a batch, its rows shared if their number allows it, or a scalar on every device."""
+        """Return a batch, its tokens shared if their numbers allow it, or a scalar on every device."""
         if self.mesh.size == 1:
             return array
-        shared = np.ndim(array) and array.shape[0] % self.mesh.rows == 0
-        return self.mesh.put(array, self.mesh.sharding(PartitionSpec(BATCH) if shared else PartitionSpec()))
+        spec = self.mesh.batch_spec(array.shape) if np.ndim(array) else PartitionSpec()
+        return self.mesh.put(array, self.mesh.sharding(spec))
 
     def _step(self, shapes: tuple[Shape, ...]) -> Callable[..., Any]:
         """Return the compiled step of micro-batches of these shapes."""
@@ -200,18 +201,20 @@ class XlaSession:
                 "%d devices cannot share %s rows: each computes all. A batch size that is a multiple of %d is faster",
                 *(self.mesh.rows, min(whole), self.mesh.rows),
             )
-        return self._compiled(("step", *shapes), traced, (self._held, example, numbers), (0,))
+        everywhere = self.mesh.sharding(PartitionSpec())
+        places = jax.tree.map(lambda a: a.sharding, self._held), everywhere, everywhere
+        return self._compiled(("step", *shapes), traced, (self._held, example, numbers), (0,), places)
 
     def _loss(self, shape: Shape, counted: int) -> Callable[..., Any]:
         """Return the compiled loss of a batch of this shape."""
-
-        layout = self.layout
+        mesh, whole = self.mesh, counted < shape[1]  # the last targets may all be on one device
+        settings = self.settings if whole else replace(self.settings, positions=mesh.positions(shape[1]))
 
         def traced(parameters: Arrays, batches: list[Batch]) -> Any:
-            loss = mean_loss(layout, parameters, batches[0], counted, self.settings)
-            return jax.lax.pmean(loss, BATCH) if layout.mesh.rows > 1 else loss
+            loss = mean_loss(self.layout, parameters, batches[0], counted, settings)
+            return jax.lax.pmean(loss, TOKENS) if mesh.tokens > 1 else loss
 
-        traced = layout.by_rows(traced, [shape[0]], PartitionSpec())
+        traced = self.layout.by_tokens(traced, [mesh.batch_spec(shape, positions=not whole)], PartitionSpec())
         example = [(self._placed(np.zeros(shape, np.int32)),) * 2]
         return self._compiled(("loss", shape, counted), traced, (self._held[0], example))
 
@@ -221,6 +224,7 @@ class XlaSession:
         traced: Callable[..., Any],
         example: tuple[Any, ...],
         donated: tuple[int, ...] = (),
+        places: Any = None,
     ) -> Callable[..., Any]:
         if key not in self._made:
             what, *shapes = key
@@ -228,5 +232,5 @@ class XlaSession:
                 " + ".join(f"{b} × {t}" for b, t in shapes) if what == "step" else f"{shapes[0][0]} × {shapes[0][1]}"
             )
             log.info("compiling the %s of %s tokens for %s", what, sizes, self.mesh)
-            self._made[key] = jax.jit(traced, donate_argnums=donated).lower(*example).compile()
+            self._made[key] = jax.jit(traced, donate_argnums=donated, out_shardings=places).lower(*example).compile()
         return self._made[key]

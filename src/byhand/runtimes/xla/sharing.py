@@ -24,7 +24,7 @@ from byhand.optim import AdamW
 from byhand.runtimes.protocol import Request, Shape
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.layout import Layout
-from byhand.runtimes.xla.mesh import BATCH, Mesh, mesh_of
+from byhand.runtimes.xla.mesh import Mesh, mesh_of
 from byhand.runtimes.xla.step import traced_step
 
 KINDS = ("all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute")
@@ -69,6 +69,9 @@ def device_share(request: Request, shape: Shape, per_host: int) -> DeviceShare:
     compiling.prepare(mesh.size)
     if shape[0] % mesh.rows:
         raise ConfigError(f"{mesh.rows} devices cannot share {shape[0]} rows. Use a multiple of {mesh.rows}.")
+    if shape[1] % mesh.sequence:
+        n = mesh.sequence
+        raise ConfigError(f"{n} devices cannot share {shape[1]} positions. Use a multiple of {n}.")
     whole = _compiled(request, shape, mesh, request.model.n_layers, chunked=True)
     none, two, three = (_counted(_compiled(request, shape, mesh, n, chunked=False), per_host) for n in (0, 2, 3))
     each, looped = {}, {}
@@ -93,7 +96,7 @@ def _compiled(request: Request, shape: Shape, mesh: Mesh, blocks: int, chunked: 
     most = settings.logits if chunked else shape[0] * shape[1] * request.model.vocab_size
     settings = replace(settings, bfloat16=request.dtype == "bfloat16", logits=most)
     whole = mesh.sharding(PartitionSpec())
-    tokens = jax.ShapeDtypeStruct(shape, jnp.int32, sharding=mesh.sharding(PartitionSpec(BATCH)))
+    tokens = jax.ShapeDtypeStruct(shape, jnp.int32, sharding=mesh.sharding(mesh.batch_spec(shape)))
     numbers = tuple(jax.ShapeDtypeStruct((), kind, sharding=whole) for kind in (jnp.float32, jnp.float32, jnp.int32))
     step = traced_step(layout, AdamW.of(OptimConfig(), matrices(config)), settings, [shape])
     held = (layout.described(),) * 3

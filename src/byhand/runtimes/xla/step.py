@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ from byhand.runtimes.protocol import Batch, Shape
 from byhand.runtimes.xla.applying import TraceSettings
 from byhand.runtimes.xla.gradients import loss_and_gradients
 from byhand.runtimes.xla.layout import Layout
-from byhand.runtimes.xla.mesh import BATCH
+from byhand.runtimes.xla.mesh import TOKENS
 
 Arrays = Mapping[str, Any]  # by parameter name
 Held = tuple[dict[str, Any], ...]  # parameters, m and v, on the devices
@@ -33,12 +34,13 @@ def traced_step(layout: Layout, optimizer: AdamW, settings: TraceSettings, shape
     total = sum(b * t for b, t in shapes)
 
     def of_batch(parameters: Arrays, batch: Batch, shape: Shape) -> Any:
-        weight = shape[0] * shape[1] / total / layout.mesh.rows
-        loss, gradients = loss_and_gradients(layout, parameters, batch, weight, settings)
+        weight = shape[0] * shape[1] / total / layout.mesh.tokens
+        here = replace(settings, positions=layout.mesh.positions(shape[1]))
+        loss, gradients = loss_and_gradients(layout, parameters, batch, weight, here)
         return weight * loss, gradients
 
-    def of_rows(parameters: Arrays, batches: list[Batch]) -> Any:
-        """Return loss and gradients of a device's rows, summed over the devices once, after the last micro-batch."""
+    def of_tokens(parameters: Arrays, batches: list[Batch]) -> Any:
+        """Return loss and gradients of a device's tokens, summed over all once, after the last micro-batch."""
         made = of_batch(parameters, batches[0], shapes[0])
         if len(set(shapes)) == 1 < len(shapes):
             rest = jax.tree.map(lambda *parts: jnp.stack(parts), *batches[1:])
@@ -47,11 +49,11 @@ def traced_step(layout: Layout, optimizer: AdamW, settings: TraceSettings, shape
             for batch, shape in zip(batches[1:], shapes[1:], strict=True):
                 made = _sum(made, of_batch(parameters, batch, shape))
         loss, gradients = made
-        loss = lax.psum(loss, BATCH) if layout.mesh.rows > 1 else loss
+        loss = lax.psum(loss, TOKENS) if layout.mesh.tokens > 1 else loss
         return loss, {name: layout.summed(name, d) for name, d in gradients.items()}
 
     places = PartitionSpec(), {name: layout.rows_spec(name) for name in layout.declared}
-    gradients_of = layout.by_rows(of_rows, [b for b, _ in shapes], places)
+    gradients_of = layout.by_tokens(of_tokens, [layout.mesh.batch_spec(shape) for shape in shapes], places)
 
     def step(held: Held, batches: list[Batch], numbers: tuple[Any, Any, Any]) -> tuple[Held, Any, Any]:
         (parameters, m, v), (lr, max_norm, t) = held, numbers
