@@ -15,7 +15,7 @@ def test_a_mesh_is_its_axes_in_any_order(sizes, random):
     mesh = mesh_of(" , ".join(parts))
     assert mesh.axes == {**dict.fromkeys(AXES, 1), **sizes}
     assert mesh_of(str(mesh)) == mesh
-    assert mesh.size == mesh.rows * mesh.tensor
+    assert mesh.size == mesh.rows * mesh.each == mesh.tokens * mesh.tensor
 
 
 def test_no_text_is_one_device():
@@ -25,7 +25,19 @@ def test_no_text_is_one_device():
 
 @pytest.mark.parametrize(
     "text",
-    ["data", "data=", "data=0", "data=-1", "data=1.5", "data=²", "rows=2", "data=2,data=2", "data=" + "9" * 50],
+    [
+        "data",
+        ",",
+        "data=2,",
+        "data=",
+        "data=0",
+        "data=-1",
+        "data=1.5",
+        "data=²",
+        "rows=2",
+        "data=2,data=2",
+        "data=" + "9" * 50,
+    ],
 )
 def test_what_is_none_is_said(text):
     with pytest.raises(

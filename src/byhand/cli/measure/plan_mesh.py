@@ -8,6 +8,7 @@ from typing import Any
 
 from byhand.bench.shapes import Shape
 from byhand.errors import ConfigError
+from byhand.quantities import in_units
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
 from byhand.runtimes.xla.mesh import MOST_CPU_DEVICES, mesh_of
@@ -62,12 +63,12 @@ def show(options: Any, shape: Shape) -> int:
     step = f"{shape.batch} × {shape.seq_len} tokens, {options.dtype}, recompute {options.recompute}"
     print(f"a step of {step}; each device, as XLA counts,")
     room = f", of {device.memory / 1e9:.0f} GB" if device else ""
-    state, beside = (f"{n / 1e9:.3f} GB" for n in (share.held, share.beside))
+    state, beside = (in_units(n, "B") for n in (share.held, share.beside))
     print(f"  holds     {state} of parameters and moments, {beside} more in a step{room}")
-    print(f"  computes  {share.flops / 1e12:.3f} TFLOP")
+    print(f"  computes  {in_units(share.flops, 'FLOP')}")
     for sent in facts["sent"]:
         where = "between hosts" if sent["between_hosts"] else "within its host"
-        print(f"  sends     {sent['bytes'] / 1e6:.3f} MB {where}: {sent['kind']}")
+        print(f"  sends     {in_units(sent['bytes'], 'B')} {where}: {sent['kind']}")
     if device:
         _print_times(facts["computing_s"], facts["sending_s"], device)
     return 0

@@ -143,7 +143,7 @@ def devices_found() -> list[Any]:
 def mesh_of(text: str) -> Mesh:
     """Return the mesh that a text such as `data=2,tensor=4` describes; ConfigError if it describes none."""
     sizes: dict[str, int] = {}
-    for part in filter(None, (p.strip() for p in text.split(","))):
+    for part in (p.strip() for p in text.split(",")) if text else ():
         name, _, number = part.partition("=")
         known = name in AXES and name not in sizes and number.isascii() and number.isdigit() and len(number) < 6
         if not known or not int(number):
