@@ -6,7 +6,6 @@ trace of the block serves all of them. Packed parts have an axis of their own, s
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,9 +22,9 @@ from byhand.layers.block import Block
 from byhand.layers.parameter import Parameter, Tree, flat, named
 from byhand.model import BLOCKS, Layers
 from byhand.runtimes.xla.mesh import SHARED, TOKENS, Mesh
+from byhand.runtimes.xla.owning import Ends, ends_of, holders, shared_out
 
 Arrays = Mapping[str, Any]  # by parameter name
-Ends = tuple[tuple[int, int], ...]  # where a part of an array begins and ends along each axis
 
 
 @dataclass(frozen=True)
@@ -177,20 +176,16 @@ class Layout:
     def own(self, arrays: Arrays) -> dict[str, np.ndarray]:
         """Return the parts that this host saves, by parameter and place (see `parts.py`).
 
-        Where several hosts hold the same, the one with the least to save takes it.
+        Hosts that hold the same share it, so that all write alike.
         """
         found: dict[str, np.ndarray] = {}
         loads: Counter[int] = Counter()
         for name, array in arrays.items():
-            here = {_ends(shard.index, array.shape): shard.data for shard in array.addressable_shards}
-            holders: dict[Ends, set[int]] = {}
-            for device, index in array.sharding.devices_indices_map(array.shape).items():
-                holders.setdefault(_ends(index, array.shape), set()).add(device.process_index)
-            for index, hosts in holders.items():
-                host = min(hosts, key=lambda host: (loads[host], host))
-                loads[host] += math.prod(array.sharding.shard_shape(array.shape))
+            here = {ends_of(shard.index, array.shape): shard.data for shard in array.addressable_shards}
+            for host, held, part in shared_out(holders(array.sharding, array.shape), loads):
                 if host == jax.process_index():
-                    found |= self._boxes(name, index, np.asarray(here[index]))
+                    cut = tuple(slice(b - begin, e - begin) for (b, e), (begin, _) in zip(part, held, strict=True))
+                    found |= self._boxes(name, part, np.asarray(here[held] if part == held else here[held][cut]))
         return found
 
     def _boxes(self, name: str, ends: Ends, held: np.ndarray) -> dict[str, np.ndarray]:
@@ -198,12 +193,13 @@ class Layout:
         parameter, names = self.declared[name], self.names(name)
         width = parameter.shape[-1] // parameter.parts
         blocks, ends = (range(*ends[0]), ends[1:]) if name in self._stack_of else (range(1), ends)
+        packed = ends[-2] if parameter.parts > 1 else (0, 1)
         found = {}
         for block, array in zip(blocks, held if len(held.shape) > len(ends) else held[None], strict=True):
-            for part in range(parameter.parts):
+            for part in range(*packed):
                 outer, (begin, end) = ends[: len(parameter.shape) - 1], ends[-1]
                 box = *(slice(*pair) for pair in outer), slice(part * width + begin, part * width + end)
-                piece = array if parameter.parts == 1 else array[..., part, :]
+                piece = array if parameter.parts == 1 else array[..., part - packed[0], :]
                 found[placed_name(names[block], box, parameter.shape)] = piece
         return found
 
@@ -223,11 +219,6 @@ class Layout:
             return [name]
         local = name.removeprefix(stack.name(stack.first, ""))
         return [stack.name(i, local) for i in range(stack.first, stack.first + stack.count)]
-
-
-def _ends(index: tuple[slice, ...], shape: tuple[int, ...]) -> Ends:
-    """Return where a part begins and ends along each axis."""
-    return tuple(s.indices(n)[:2] for s, n in zip(index, shape, strict=True))
 
 
 def _gathered_axis(spec: PartitionSpec, mesh: Mesh) -> int | None:

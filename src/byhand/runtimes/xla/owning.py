@@ -1,0 +1,53 @@
+"""Which host saves which part of an array."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from jax.sharding import Sharding
+
+Ends = tuple[tuple[int, int], ...]  # where a part of an array begins and ends along each axis
+SMALL = 1024  # elements: hosts do not share less for each of them
+
+
+def ends_of(index: tuple[slice, ...], shape: tuple[int, ...]) -> Ends:
+    """Return where a part begins and ends along each axis."""
+    return tuple(s.indices(n)[:2] for s, n in zip(index, shape, strict=True))
+
+
+def holders(sharding: Sharding, shape: tuple[int, ...]) -> dict[Ends, set[int]]:
+    """Return which hosts hold which part of an array."""
+    found: dict[Ends, set[int]] = {}
+    for device, index in sharding.devices_indices_map(shape).items():
+        found.setdefault(ends_of(index, shape), set()).add(device.process_index)
+    return found
+
+
+def shared_out(held_by: Mapping[Ends, set[int]], loads: Counter[int]) -> Iterator[tuple[int, Ends, Ends]]:
+    """Yield (host, what it holds, its part of that): the hosts that hold the same share it.
+
+    loads  elements that each host has so far; those with the fewest take the larger parts. It is brought up to date.
+    """
+    for held, hosts in held_by.items():
+        parts = sorted(_cut(held, len(hosts)), key=_size, reverse=True)
+        for host, part in zip(sorted(hosts, key=lambda host: (loads[host], host)), parts, strict=False):
+            loads[host] += _size(part)
+            yield host, held, part
+
+
+def _cut(ends: Ends, count: int) -> list[Ends]:
+    """Cut a part along its first axis that divides evenly, or its longest; a small one stays whole."""
+    if count == 1 or _size(ends) < count * SMALL:
+        return [ends]
+    lengths = [end - begin for begin, end in ends]
+    axis = next((i for i, n in enumerate(lengths) if n % count == 0), lengths.index(max(lengths)))
+    begin, n = ends[axis][0], lengths[axis]
+    edges = sorted({begin + n * i // count for i in range(count + 1)})
+    return [(*ends[:axis], pair, *ends[axis + 1 :]) for pair in pairwise(edges)]
+
+
+def _size(ends: Ends) -> int:
+    return math.prod(end - begin for begin, end in ends)
