@@ -7,6 +7,7 @@ import math
 import random
 import shutil
 import struct
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -19,9 +20,12 @@ from byhand.files import sealed
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.runs import checkpoint
 from byhand.runs.checkpoint import CONFIG, MANIFEST, MODEL, OPTIMIZER, STATE, TOKENIZER, Checkpoint
+from byhand.runs.stored import PARTS
+from byhand.runtimes.hosts import Group
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
 from hostile.bytes import damaged
+from thread_group import on_hosts
 
 SIZES = [0, 1, 3, 7, 64, 1 << 17, 10**9, 10**10, 2**63, 10**30, -1, True, None, 2.5, "8", [8], 10**400]
 NAMES = ["vocab_size", "seq_len", "d_model", "n_layers", "n_heads", "d_ff"]
@@ -32,8 +36,11 @@ BPE = BytePairTokenizer({symbol: i for i, symbol in enumerate(SYMBOLS)}, [("a", 
 
 
 @cache
-def pristine(of_bytes: bool = False) -> dict[str, bytes]:
-    """Return the files of a whole checkpoint of step 2, with a tokenizer of eleven tokens unless it is of bytes."""
+def pristine(of_bytes: bool = False, hosts: int = 1) -> dict[str, bytes]:
+    """Return the files of a whole checkpoint of step 2, with a tokenizer of eleven tokens unless it is of bytes.
+
+    hosts  so many saved it, each with rows of the arrays
+    """
     import tempfile
 
     config = TrainConfig(model=ModelConfig(vocab_size=11, seq_len=8, d_model=4, n_heads=2), steps=5)
@@ -41,18 +48,37 @@ def pristine(of_bytes: bool = False) -> dict[str, bytes]:
     moments = {n: np.full_like(p, 0.5) for n, p in parameters.items()}
     state = {"step": 2, "text": {"path": "corpus.bin"}}
     whole = Checkpoint(config, parameters, moments, moments, state, tokenizer=BYTES if of_bytes else BPE)
+
+    def save(group: Group) -> Path:
+        cut = (_rows(a, group.index, hosts) for a in (parameters, moments, moments))
+        return checkpoint.save(
+            Path(folder), replace(whole, **dict(zip(("parameters", *"mv"), cut, strict=True))), group=group
+        )
+
     with tempfile.TemporaryDirectory() as folder:
-        path = checkpoint.save(Path(folder), whole)
+        path = on_hosts(hosts, save)[0]
         return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def _rows(arrays: dict[str, np.ndarray], index: int, hosts: int) -> dict[str, np.ndarray]:
+    """Return the rows of arrays that a host saves."""
+    found = {}
+    for name, array in arrays.items():
+        begin, end = (len(array) * i // hosts for i in (index, index + 1))
+        box = ",".join([f"{begin}:{end}", *(f"0:{n}" for n in array.shape[1:])])
+        found[f"{name}[{box}]" if hosts > 1 else name] = array[begin:end]
+    return found
 
 
 def attack(seed: int, folder: Path) -> None:
     """Damage a checkpoint as the seed says and load it; AssertionError if that goes otherwise than it should."""
     chance = random.Random(seed)
     of_bytes = chance.random() < 0.5
-    files = dict(pristine(of_bytes))
+    hosts = chance.choice([1, 1, 2, 3])
+    files = dict(pristine(of_bytes, hosts))
     kinds = [_damage_sealed, _damage_resealed, _damage_resealed, _forge_header, _forge_config, _forge_state]
-    kind = chance.choice(kinds if of_bytes else [*kinds, _forge_tokenizer])
+    kinds += [_forge_tokenizer] * (not of_bytes) + [_forge_parts] * (hosts > 1)
+    kind = chance.choice(kinds)
     kind(files, chance)
     run = folder / f"run-{seed}"
     path = run / "step-00000002"
@@ -60,7 +86,7 @@ def attack(seed: int, folder: Path) -> None:
     for name, content in files.items():
         (path / name).write_bytes(content)
     try:
-        expect_refused_or_true(run, must_refuse=kind is _damage_sealed and files != pristine(of_bytes))
+        expect_refused_or_true(run, must_refuse=kind is _damage_sealed and files != pristine(of_bytes, hosts))
     except AssertionError as error:
         raise AssertionError(f"checkpoint of seed {seed} ({kind.__name__}): {error}") from error
     finally:
@@ -85,7 +111,7 @@ def expect_refused_or_true(run: Path, must_refuse: bool = False) -> None:
         if must_refuse and moments:
             raise AssertionError("a damaged checkpoint was accepted")
         assert loaded.path is not None
-        arrays = by_the_library((loaded.path / MODEL).read_bytes())
+        arrays = _independently(loaded.path, MODEL)
         shapes = parameter_shapes(loaded.config.model)
         assert {n: a.shape for n, a in arrays.items()} == shapes, "shapes"
         assert list(model.parameters()) == list(shapes), "names"
@@ -98,7 +124,7 @@ def expect_refused_or_true(run: Path, must_refuse: bool = False) -> None:
             assert np.array_equal(parameter.data, arrays[name]), f"{name} is not what its file holds"
             assert np.isfinite(parameter.data).all(), f"{name} is not finite"
         if moments:
-            both = by_the_library((loaded.path / OPTIMIZER).read_bytes())
+            both = _independently(loaded.path, OPTIMIZER)
             for key, part in (("m", loaded.m), ("v", loaded.v)):
                 for name, array in part.items():
                     assert np.array_equal(array, both[f"{key}.{name}"]), f"{key}.{name}"
@@ -108,6 +134,28 @@ def expect_refused_or_true(run: Path, must_refuse: bool = False) -> None:
         state = json.loads((loaded.path / STATE).read_bytes())
         assert loaded.step == state["step"] == 2, "step"
         assert isinstance(loaded.state["text"], dict), "text"
+
+
+def _independently(path: Path, whole: str) -> dict[str, np.ndarray]:
+    """Return the arrays of a file, or of its parts put together, by the library."""
+    listed = json.loads((path / MANIFEST).read_bytes())["files"]
+    if whole in listed:
+        return by_the_library((path / whole).read_bytes())
+    pieces: dict[str, list[tuple[list[slice], np.ndarray]]] = {}
+    for file in listed:
+        if file.startswith(f"{whole.split('.')[0]}-"):
+            for key, array in by_the_library((path / file).read_bytes()).items():
+                name, _, box = key.rstrip("]").partition("[")
+                pairs = [pair.split(":") for pair in box.split(",")] if box else [(0, n) for n in array.shape]
+                pieces.setdefault(name, []).append(([slice(int(a), int(b)) for a, b in pairs], array))
+    found = {}
+    for name, parts in pieces.items():
+        found[name] = np.full(
+            [max(s.stop for s in axis) for axis in zip(*(b for b, _ in parts), strict=True)], np.nan
+        )
+        for box, array in parts:
+            found[name][*box] = array
+    return found
 
 
 def _seal(files: dict[str, bytes]) -> None:
@@ -127,14 +175,14 @@ def _damage_resealed(files: dict[str, bytes], chance: random.Random) -> None:
 
 def _forge_header(files: dict[str, bytes], chance: random.Random) -> None:
     """Put a header that lies in front of the arrays."""
-    name = chance.choice([MODEL, OPTIMIZER])
+    name = chance.choice([name for name in files if name.endswith(".safetensors")])
     length = int.from_bytes(files[name][:8], "little")
     header, data = json.loads(files[name][8 : 8 + length]), bytearray(files[name][8 + length :])
     key = chance.choice(list(header))
     other = chance.choice(list(header))
     entry = header[key]
     size = len(data)
-    match chance.randrange(10):
+    match chance.randrange(11):
         case 0:
             entry["dtype"] = chance.choice(["F64", "F16", "BF16", "I32", "U8", "F8_E4M3", "", None, 3, "F32 "])
         case 1:
@@ -163,6 +211,22 @@ def _forge_header(files: dict[str, bytes], chance: random.Random) -> None:
             entry[chance.choice(["extra", "shape "])] = 1
         case 9:
             del entry[chance.choice(["dtype", "shape", "data_offsets"])]
+        case 10:
+            forged = [
+                "0:1",
+                "0:0",
+                "5:3",
+                "0:4",
+                "0:2,0:4",
+                "0:99",
+                "9" * 5000,
+                "0:" + "9" * 5000,
+                "",
+                ":",
+                "-1:1",
+                "0:٤",
+            ]
+            header[f"{key.split('[')[0]}[{chance.choice(forged)}]"] = header.pop(key)
     written = json.dumps(header).encode()
     written += b" " * chance.choice([0, 0, -len(written) % 8, 7, 5000])
     stated = chance.choice([len(written)] * 8 + [0, 1, 2**63, 2**64 - 1, len(written) + size, len(written) - 1])
@@ -205,6 +269,26 @@ def _forge_tokenizer(files: dict[str, bytes], chance: random.Random) -> None:
     files[TOKENIZER] = json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
     if chance.random() < 0.1:
         del files[TOKENIZER]
+    _seal(files)
+
+
+def _forge_parts(files: dict[str, bytes], chance: random.Random) -> None:
+    """Lose, exchange, rename or repeat parts."""
+    parts = sorted(name for name in files if PARTS.fullmatch(name))
+    one, other = chance.choice(parts), chance.choice(parts)
+    numbers = ["00000", "00001", "00002", "00003", "00004", "99999", "1", "٠٠٠٠١"]
+    match chance.randrange(5):
+        case 0:
+            del files[one]
+        case 1:
+            files[one], files[other] = files[other], files[one]
+        case 2:
+            files[one] = files[other]
+        case 3:
+            kind = chance.choice(["model", "optimizer", "other"])
+            files[f"{kind}-{chance.choice(numbers)}-of-{chance.choice(numbers)}.safetensors"] = files[one]
+        case 4:
+            files[chance.choice([MODEL, OPTIMIZER])] = files[one]
     _seal(files)
 
 

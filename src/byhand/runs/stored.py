@@ -134,12 +134,12 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
 
 def _files(sealed: Sealed, whole: str) -> list[str]:
     """Return the file of all arrays of a kind, or those of their parts, one of each process that wrote."""
-    if whole in sealed.names:
-        return [whole]
     found = [(name, match) for name in sealed.names if (match := PARTS.fullmatch(name))]
     files = [name for name, match in found if match[1] == whole.removesuffix(".safetensors")]
+    if whole in sealed.names and not files:
+        return [whole]
     count = len(files)
-    if not files or files != [part_name(whole, i, count) for i in range(count)]:
+    if not files or whole in sealed.names or files != [part_name(whole, i, count) for i in range(count)]:
         raise CheckpointError(f"{sealed.path} is damaged: {MANIFEST} does not name {whole}, or not all parts of it.")
     return files
 

@@ -36,7 +36,7 @@ class Group:
             made, error = make(), None
         except Exception as failed:
             made, error = None, failed
-        said = self.gather("" if error is None else str(error) or type(error).__name__)
+        said = self.gather("" if error is None else _line(error))
         if error is not None:
             raise error
         for index, line in enumerate(said):
@@ -70,6 +70,12 @@ class Group:
         signal  what asks this process to stop; the others learn of it by the end of their next step
         """
         return signal
+
+
+def _line(error: Exception) -> str:
+    """Return an error's message on one line, which another host can read: it may name a file by any bytes."""
+    written = str(error).encode("utf-8", "backslashreplace").decode()
+    return " ".join(written.split()) or type(error).__name__
 
 
 ALONE = Group()

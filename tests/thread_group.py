@@ -1,0 +1,46 @@
+"""Threads that stand for hosts: what several processes do together, in one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from byhand.runtimes.hosts import Group
+
+STUCK = 60.0  # seconds that no test which passes waits
+
+
+class ThreadGroup(Group):
+    """One of the threads that act as hosts."""
+
+    def __init__(self, index: int, said: list[str], barrier: threading.Barrier) -> None:
+        self.index, self.count = index, barrier.parties
+        self._said, self._barrier = said, barrier
+
+    def gather(self, value: str) -> list[str]:
+        """Return what each thread said."""
+        self._said[self.index] = value
+        self._barrier.wait(STUCK)
+        found = [*self._said]
+        self._barrier.wait(STUCK)
+        return found
+
+
+def on_hosts(count: int, work: Callable[[Group], Any]) -> list[Any]:
+    """Return what `work` returns or raises on each of so many hosts."""
+    barrier, found = threading.Barrier(count), [None] * count
+    said = [""] * count
+
+    def run(index: int) -> None:
+        try:
+            found[index] = work(ThreadGroup(index, said, barrier))
+        except Exception as error:
+            found[index] = error
+
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
