@@ -29,6 +29,7 @@ class JoinedGroup(Group):
         self._numbers = itertools.count()
         self._asked = False
         self._watch = Watch(self._client, host.index, host.count, patience, ended)
+        self._watch.start()
 
     def gather(self, value: str) -> list[str]:
         """Return what each process said, by its number."""

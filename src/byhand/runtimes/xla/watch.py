@@ -6,6 +6,7 @@ Each host beats every second. One that was not heard for LOST seconds is gone, o
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -22,48 +23,63 @@ class Watch:
     client    JAX's, which holds the keys and values of all hosts
     patience  seconds for a step
     ended     called with a line when another host is gone or hangs; it ends the process
+    clock     returns seconds
     """
 
-    def __init__(self, client: Any, index: int, count: int, patience: float, ended: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        client: Any,
+        index: int,
+        count: int,
+        patience: float,
+        ended: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._client, self._index, self._count = client, index, count
         self._patience, self._lost = patience, min(LOST, patience / 2)
-        self._ended = ended
+        self._ended, self._clock = ended, clock
         self._step, self._limit = 0, OUTSIDE * patience
         self._gone = ""
         self._beats: dict[str, str] = {}  # by host: its last beat, "count step"
-        now = time.monotonic()
-        self._changed = {str(i): now for i in range(count)}
-        self._answered = self._moved = now
+        self._changed = {str(i): clock() for i in range(count)}
+        self._answered = self._moved = clock()
         self._over = threading.Event()
+
+    def start(self) -> None:
+        """Start the threads."""
         for work in (self._beat, self._judge):
             threading.Thread(target=work, name=f"byhand-{work.__name__}", daemon=True).start()
 
     def mark(self, step: int, inside: bool) -> None:
         """Take note that this process goes on, inside of a step or outside."""
+        self._moved = self._clock()  # first: another thread holds it against the limit at any moment
         self._step, self._limit = step, self._patience * (1 if inside else OUTSIDE)
-        self._moved = time.monotonic()
 
     def end(self) -> None:
         """Stop watching: the hosts end, each in its own time."""
         self._over.set()
 
     def _beat(self) -> None:
-        count = 0
-        while not self._over.wait(min(1.0, self._lost / 5)):
-            count += 1
-            try:
-                key = f"{PREFIX}/beat/{self._index}"
-                self._client.key_value_set(key, f"{count} {self._step}", allow_overwrite=True)
-                beats = self._of_all("beat")
-                gone = self._of_all("gone")
-            except Exception:  # whatever JAX raises if the coordinator does not answer: `_judge` counts the seconds
-                continue
-            now = time.monotonic()
-            for host, beat in beats.items():
-                if self._beats.get(host) != beat:
-                    self._changed[host] = now
-            self._beats, self._answered = beats, now
-            self._gone = next((f"host {host} ended: {why}" for host, why in sorted(gone.items())), "")
+        for count in itertools.count(1):
+            if self._over.wait(min(1.0, self._lost / 5)):
+                return
+            self.exchange(count)
+
+    def exchange(self, count: int) -> None:
+        """Beat for the n-th time, and read the others' beats."""
+        try:
+            key = f"{PREFIX}/beat/{self._index}"
+            self._client.key_value_set(key, f"{count} {self._step}", allow_overwrite=True)
+            beats = self._of_all("beat")
+            gone = self._of_all("gone")
+        except Exception:  # whatever JAX raises if the coordinator does not answer: `verdict` counts the seconds
+            return
+        now = self._clock()
+        for host, beat in beats.items():
+            if self._beats.get(host) != beat:
+                self._changed[host] = now
+        self._beats, self._answered = beats, now
+        self._gone = next((f"host {host} ended: {why}" for host, why in sorted(gone.items())), "")
 
     def _of_all(self, what: str) -> dict[str, str]:
         found = self._client.key_value_dir_get(f"{PREFIX}/{what}/")
@@ -71,12 +87,13 @@ class Watch:
 
     def _judge(self) -> None:
         while not self._over.wait(0.1):
-            if (line := self._verdict(time.monotonic())) and not self._over.is_set():
+            if (line := self.verdict()) and not self._over.is_set():
                 self._ended(line)
                 return
 
-    def _verdict(self, now: float) -> str:
+    def verdict(self) -> str:
         """Return in a line which host is gone or hangs; "" if none is."""
+        now = self._clock()
         if self._gone:
             return self._gone
         if now - self._answered > self._lost:
