@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from byhand.errors import ConfigError
 
 FORM = "Write the first host's address, the number of hosts and this one's, such as --hosts 10.0.0.1:9876,4,0."
 MOST_HOSTS = 1 << 16
+ADDRESS = re.compile(r"(?:[\w.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}(?:%\w{1,20})?\]):([0-9]{1,5})")
 NO_JAX = "this version of JAX cannot join hosts the way byhand does. Use jax>=0.10,<0.12."
 
 
@@ -29,13 +32,16 @@ class Host:
 
 def host_of(text: str) -> Host:
     """Return what `host:port,N,ID` says; ConfigError if it says nothing that can be."""
-    match = re.fullmatch(r"(\S+:([0-9]{1,5})),([0-9]{1,5}),([0-9]{1,5})", text)
-    if not match or not 0 < int(match[2]) < 1 << 16 or not 0 < int(match[3]) <= MOST_HOSTS:
-        raise ConfigError(f"hosts is {text[:80]!r}. {FORM}")
-    address, count, index = match[1], int(match[3]), int(match[4])
-    if index >= count:
-        raise ConfigError(f"--hosts says host {index} of {count}, but they are numbered from 0 to {count - 1}.")
-    return Host(address, count, index)
+    match, why = re.fullmatch(r"(.+),([0-9]{1,5}),([0-9]{1,5})", text), ""
+    if match:
+        count, index = int(match[2]), int(match[3])
+        if index >= count > 0:
+            raise ConfigError(f"--hosts says host {index} of {count}, but they are numbered from 0 to {count - 1}.")
+        try:
+            return _possible(match[1], count, index)
+        except ValueError as error:
+            why = f": {error}"
+    raise ConfigError(f"hosts is {text[:80]!r}{why}. {FORM}")
 
 
 def detected(environ: Mapping[str, str], seconds: float) -> Host:
@@ -45,15 +51,47 @@ def detected(environ: Mapping[str, str], seconds: float) -> Host:
             port = int(environ["MASTER_PORT"]) + (environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True")
             several = int(environ.get("LOCAL_WORLD_SIZE", "1")) > 1
             devices = (int(environ["LOCAL_RANK"]),) if several else None
-            return Host(f"{environ['MASTER_ADDR']}:{port}", int(environ["WORLD_SIZE"]), int(environ["RANK"]), devices)
-        from jax._src.clusters import ClusterEnv  # JAX asks them only while it joins
-
-        found = ClusterEnv.auto_detect_unset_distributed_params(None, None, None, None, None, int(seconds))
+            name = environ["MASTER_ADDR"]
+            found = f"[{name}]:{port}" if ":" in name else f"{name}:{port}", environ["WORLD_SIZE"], environ["RANK"]
+        else:
+            *found, devices = _of_jax(int(seconds))
+            devices = None if _alone_on_its_machine(environ) else devices
+        if None in found:
+            missing = "; for Kubernetes, pip install 'jax[k8s]'" if "KUBERNETES_SERVICE_HOST" in environ else ""
+            raise ConfigError(f"--hosts auto finds no SLURM, Kubernetes, Open MPI or torchrun here{missing}. {FORM}")
+        address, count, index = found
+        return _possible(str(address), int(count), int(index), devices)
     except ImportError:
         raise ConfigError(NO_JAX) from None
-    except (ValueError, KeyError, RuntimeError, OSError) as error:
-        raise ConfigError(f"--hosts auto: the launcher's variables make no sense ({error}). {FORM}") from None
-    address, count, index, devices = found
-    if address is None or count is None or index is None:
-        raise ConfigError(f"--hosts auto finds no SLURM, Kubernetes, Open MPI or torchrun here. {FORM}")
+    except ConfigError:
+        raise
+    except Exception as error:  # whatever the library of a launcher raises
+        why = " ".join(str(error).split())[:200] if not isinstance(error, KeyError) else f"no {error.args[0]}"
+        raise ConfigError(f"--hosts auto: the launcher's variables make no sense ({why}). {FORM}") from None
+
+
+def _of_jax(seconds: int) -> Sequence[Any]:
+    """Return address, count, index and devices by JAX, which asks launchers only while it joins."""
+    from jax._src.clusters import ClusterEnv
+
+    with warnings.catch_warnings(action="ignore"):  # that a launcher's library is missing
+        return ClusterEnv.auto_detect_unset_distributed_params(None, None, None, None, None, seconds)
+
+
+def _alone_on_its_machine(environ: Mapping[str, str]) -> bool:
+    """Return whether SLURM or Open MPI started one process on each machine; JAX would give it one device."""
+    if of_mpi := environ.get("OMPI_COMM_WORLD_LOCAL_SIZE"):
+        return of_mpi == "1"
+    return bool(re.fullmatch(r"1(\(x[0-9]+\))?", environ.get("SLURM_STEP_TASKS_PER_NODE", "")))
+
+
+def _possible(address: str, count: int, index: int, devices: Sequence[int] | None = None) -> Host:
+    """Return a host; ValueError if there can be none."""
+    match = ADDRESS.fullmatch(address)
+    if not match or not 0 < int(match[1]) < 1 << 16:
+        raise ValueError(f"{address[:60]!r} is no address")
+    if not 0 < count <= MOST_HOSTS:
+        raise ValueError(f"{count} hosts cannot be")
+    if not 0 <= index < count:
+        raise ValueError(f"host {index} of {count}, but they are numbered from 0 to {count - 1}")
     return Host(address, count, index, devices)

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import jax
 
-import byhand
 from byhand.errors import ConfigError
 from byhand.runtimes.hosts import Group
 from byhand.runtimes.xla import coordinator
@@ -34,11 +34,13 @@ def join(text: str, patience: float, ended: Callable[[str], None]) -> Group:
     patience  seconds after which a host that does not answer is given up
     ended     called with a line when another host is gone
     """
+    if not 1 <= patience < FOR_EVER:
+        raise ConfigError(
+            f"patience is {patience:g} s, but must be at least 1, and less than a day. Use --patience 300."
+        )
     host = detected(os.environ, patience) if text == "auto" else host_of(text)
     if host.count == 1:
         return Group()
-    if not patience >= 1:
-        raise ConfigError(f"patience is {patience:g} s, but must be at least 1. Use --patience 300.")
     for name in ("jax_enable_preemption_service", "jax_check_proxy_envs"):
         with suppress(AttributeError):  # byhand hears signals itself
             jax.config.update(name, False)
@@ -51,14 +53,15 @@ def join(text: str, patience: float, ended: Callable[[str], None]) -> Group:
 def _met(host: Host, until: float) -> str:
     """Wait for all hosts, and return the address of JAX's service; ConfigError if one does not come in time."""
     name, port = host.address.rsplit(":", 1)
-    versions = f"byhand {byhand.__version__} and jax {jax.__version__}"
+    mine = import_module("byhand").__version__  # as a layer, it is above all others
+    versions = f"byhand {mine} and jax {jax.__version__}"
     hello = json.dumps({"host": host.index, "of": host.count, "versions": versions}).encode() + b"\n"
     why, wrong = "nothing listens there", ""
     while time.monotonic() < until and not wrong:
         try:
             with socket.create_connection((name.strip("[]"), int(port)), timeout=1) as connection:
                 connection.sendall(hello)
-                while answer := _line(connection, until):
+                while not wrong and (answer := _line(connection, until)):
                     said = json.loads(answer)
                     if "port" in said:
                         return f"{name}:{int(said['port'])}"
@@ -130,8 +133,11 @@ def _coordinator(host: Host, patience: float) -> Any:
     )
     said = service.stdout.readline().decode() if service.stdout else ""
     if said != "\n":
+        service.communicate()
         why = said.strip() or "the coordinator ended"
-        raise ConfigError(f"host 0 cannot listen at {host.address} ({why[:200]}). Use another port.")
+        raise ConfigError(
+            f"host 0 cannot listen at {host.address} ({why[:200]}). Use another port, at an address of its own."
+        )
     return service
 
 
@@ -140,10 +146,13 @@ def bind_address(address: str) -> str:
     name, port = address.rsplit(":", 1)
     try:
         found = socket.getaddrinfo(name.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
-    except OSError:
-        raise ConfigError(f"there is no host {name}. Give --hosts an address that all hosts can reach.") from None
+    except (OSError, ValueError):  # ValueError: no name can be so
+        raise ConfigError(
+            f"there is no host {name[:80]!r}. Give --hosts an address that all hosts can reach."
+        ) from None
     ip = str(found[4][0])
     loops = ip.startswith("127.") or ip == "::1"
     if loops and name not in ("localhost", ip, f"[{ip}]"):
-        return f"[::]:{port}"  # its name leads others to another address
+        everywhere = "[::]" if socket.has_dualstack_ipv6() else "0.0.0.0"
+        return f"{everywhere}:{port}"  # its name leads others to another address
     return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
