@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from byhand.corpus import text_file
 from byhand.corpus.dataset import ByteDataset, Corpus, batch_generator, bits_per_byte
+from byhand.corpus.text_file import TextFile
 from byhand.errors import DataError
 from byhand.tokenizers.byte import BYTES
 from toy_tokenizers import PairTokenizer, byte_pairs
@@ -140,3 +142,38 @@ def test_negative_ids_and_no_tokens_are_no_tokens_of_a_vocabulary():
     with pytest.raises(DataError, match="holds 0 bytes"):
         Corpus(b"").split(0.1, 4)
     Corpus(b"").require_vocabulary(16)
+
+
+@pytest.mark.parametrize("rows", [slice(0, 3), slice(3, 6), slice(5, 8), slice(0, 8), slice(2, 2), None])
+@pytest.mark.parametrize("on_disk", [True, False], ids=["file", "memory"])
+def test_a_host_reads_its_rows_of_a_batch_and_no_other_window(tmp_path, monkeypatch, rows, on_disk):
+    (tmp_path / "text").write_bytes(TOKENS.tobytes())
+    monkeypatch.setattr(text_file, "IN_MEMORY", 0)
+    text = TextFile(tmp_path / "text")
+    tokens, targets = ByteDataset(TOKENS).sample_batch(8, 16, batch_generator(3, 1))
+    reads = []
+
+    def read(length, offset, read=text._read):
+        reads.append((length, offset))
+        return read(length, offset)
+
+    monkeypatch.setattr(text, "_read", read)
+    found = ByteDataset(text if on_disk else TOKENS).sample_batch(8, 16, batch_generator(3, 1), rows)
+    mine = np.arange(8)[rows or slice(None)]
+    for got, whole in zip(found, (tokens, targets), strict=True):
+        assert got.shape == (8, 16)
+        assert got.dtype == np.int64
+        np.testing.assert_array_equal(got[mine], whole[mine])
+        assert not np.delete(got, mine, axis=0).any()
+    if on_disk:
+        assert [(length, TOKENS[offset]) for length, offset in reads] == [(17, tokens[i, 0]) for i in mine]
+
+
+def test_the_rows_of_all_hosts_are_the_batch_and_all_draw_alike():
+    drawn = [batch_generator(3, 1) for _ in range(4)]
+    corpus = ByteDataset(TOKENS)
+    parts = [corpus.sample_batch(8, 16, rng, slice(2 * i, 2 * i + 2)) for i, rng in enumerate(drawn)]
+    whole = corpus.sample_batch(8, 16, batch_generator(3, 1))
+    for which in range(2):
+        np.testing.assert_array_equal(sum(part[which] for part in parts), whole[which])
+    assert len({int(rng.integers(1 << 60)) for rng in drawn}) == 1
