@@ -35,7 +35,7 @@ class Watch:
         ended: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._client, self._index, self._count = client, index, count
+        self._client, self._index = client, index
         self._patience, self._lost = patience, min(LOST, patience / 2)
         self._ended, self._clock = ended, clock
         self._step, self._limit = 0, OUTSIDE * patience
