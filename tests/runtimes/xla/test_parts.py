@@ -81,6 +81,7 @@ def test_the_parts_of_one_process_are_the_arrays(config, mesh):
         ("data=2,tensor=4", 4),
         ("data=2,fsdp=2,tensor=2", 4),
         ("data=6", 2),
+        ("sequence=2,fsdp=2", 2),
     ],
 )
 def test_the_parts_of_several_hosts_are_the_arrays_once(monkeypatch, config, mesh, hosts):
