@@ -217,15 +217,17 @@ class Trainer:
         finite, or with these parameters the loss on the first validation windows. (Finite parameters may be so large
         that the forward pass overflows, and the loss of the step itself was that of the parameters before.)
         """
-        self.group.together(self._require_finite)
+        made = self.group.together(self._finite_checkpoint)
         self._val_loss(0)
-        return checkpoint.save(run, self.group.together(self.checkpoint), self.config.keep, self.group)
+        return checkpoint.save(run, made, self.config.keep, self.group)
 
-    def _require_finite(self) -> None:
-        for what, arrays in zip(("", "moment m of ", "moment v of "), self.session.own(), strict=True):
+    def _finite_checkpoint(self) -> Checkpoint:
+        made = self.checkpoint()
+        for what, arrays in (("", made.parameters), ("moment m of ", made.m), ("moment v of ", made.v)):
             for name, array in arrays.items():
                 if not np.isfinite(array).all():
                     raise NonFiniteError(self._not_finite(f"{what}{name}, after the update,", self.step))
+        return made
 
     def _refuse(self) -> None:
         """Raise NonFiniteError that names the step and the first array that is not finite, found with the tape."""

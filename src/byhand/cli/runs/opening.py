@@ -123,7 +123,10 @@ def shared(
             return
 
         def follow() -> Opened:
-            run, start = Path(folder), checkpoint.load(Path(newest)) if newest else None
+            run = Path(folder)
+            if not run_folder.is_run(run):
+                raise CheckpointError(f"this host does not see {run}. Use a folder that all hosts share.")
+            start = checkpoint.load(Path(newest)) if newest else None
             settings = _changed(start.config, values, run, group.count) if start else config
             if start:
                 start.config = settings
