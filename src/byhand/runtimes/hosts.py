@@ -11,6 +11,8 @@ from typing import TypeVar
 
 from byhand.errors import ByhandError, ConfigError
 
+PATIENCE = 300.0  # seconds for a step, by default
+
 Made = TypeVar("Made")
 
 

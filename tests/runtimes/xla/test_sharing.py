@@ -11,7 +11,8 @@ from byhand.errors import ConfigError
 from byhand.flops import step_flops
 from byhand.model import parameter_shapes
 from byhand.runtimes.protocol import Request
-from byhand.runtimes.xla.sharing import _groups, device_share, sent
+from byhand.runtimes.xla.placing import sent
+from byhand.runtimes.xla.sharing import _groups, device_share
 
 MODEL = ModelConfig(vocab_size=64, seq_len=16, d_model=32, n_layers=4, n_heads=4)
 N = sum(int(np.prod(shape)) for shape in parameter_shapes(MODEL).values())

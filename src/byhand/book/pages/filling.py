@@ -14,6 +14,7 @@ from pathlib import Path
 
 from byhand.book.finding.source import repository
 from byhand.book.pages.blocks import BLOCKS
+from byhand.book.pages.drawings import DRAWINGS, drawing_path
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
 
@@ -53,11 +54,11 @@ def filled(page: Path) -> str:
 
 
 def stale() -> Iterator[tuple[Path, str]]:
-    """Yield each page whose blocks differ from what the code says, with the text that it should have."""
-    for page in pages():
-        text = filled(page)
-        if text != page.read_text(encoding="utf-8"):
-            yield page, text
+    """Yield each page or picture that differs from what the code says, with the text that it should have."""
+    drawn = {drawing_path(docs(), name, lang): draw(lang) for name, draw in DRAWINGS.items() for lang in ("en", "zh")}
+    for path, text in [*((page, filled(page)) for page in pages()), *drawn.items()]:
+        if not path.is_file() or text != path.read_text(encoding="utf-8"):
+            yield path, text
 
 
 def main(arguments: list[str]) -> int:
@@ -66,6 +67,7 @@ def main(arguments: list[str]) -> int:
     found = list(stale())
     for page, text in found:
         if not check:
+            page.parent.mkdir(exist_ok=True)
             page.write_text(text, encoding="utf-8", newline="\n")
         print(f"{'stale' if check else 'written'}: {page.relative_to(docs().parent).as_posix()}")
     return 1 if check and found else 0

@@ -31,7 +31,7 @@ from byhand.errors import ConfigError, DataError
 from byhand.quantities import counted, duration
 from byhand.runs import metrics
 from byhand.runs.lock import HeldRun
-from byhand.runtimes.hosts import Group
+from byhand.runtimes.hosts import PATIENCE, Group
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.tape.session import keep_pages
 from byhand.tokenizers.byte import BYTES
@@ -60,7 +60,7 @@ class Options:
     hosts: str = ""
     """Train with other hosts, each of which runs this command: the first one's address, their number and this one's,
     as in 10.0.0.1:9876,4,0; auto takes them from SLURM, Kubernetes, Open MPI or torchrun."""
-    patience: float = 300.0
+    patience: float = PATIENCE
     """Seconds after which hosts give up one that does not go on with a step; one that died is noticed in 15."""
 
 

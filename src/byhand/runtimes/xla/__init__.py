@@ -1,5 +1,6 @@
 """The XLA runtime: the model's own equations, traced once for a shape and compiled by JAX for its devices.
 
+    placing       which part of a parameter a device holds, and what a step sends: arithmetic, without JAX
     layout        how parameters lie on the devices: blocks of one kind stacked, each array shared as its layer says
     applying      what applying an equation means in a trace: its precision, attention by name
     remembering   what a block keeps for the way back, and what is computed again

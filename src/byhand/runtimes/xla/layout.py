@@ -21,8 +21,9 @@ from byhand.files.parts import placed_name
 from byhand.layers.block import Block
 from byhand.layers.parameter import Parameter, Tree, flat, named
 from byhand.model import BLOCKS, Layers
-from byhand.runtimes.xla.mesh import SHARED, TOKENS, Mesh
+from byhand.runtimes.xla.mesh import TOKENS, Mesh
 from byhand.runtimes.xla.owning import Ends, ends_of, holders, shared_out
+from byhand.runtimes.xla.placing import held_shape, spec_of
 
 Arrays = Mapping[str, Any]  # by parameter name
 
@@ -92,7 +93,7 @@ class Layout:
         """Return the gradient of a whole array in the shape that holds the array: summed, where width is shared."""
         parameter = self.declared[name]
         spec = self._spec(parameter)
-        gradient = self._columns(gradient.reshape(_held_shape(parameter)), spec)
+        gradient = self._columns(gradient.reshape(held_shape(parameter)), spec)
         if (axis := _gathered_axis(spec, self.mesh)) is not None:
             return jax.lax.psum_scatter(gradient, "fsdp", scatter_dimension=axis, tiled=True)
         return gradient
@@ -143,20 +144,14 @@ class Layout:
 
     def _spec(self, parameter: Parameter) -> PartitionSpec:
         """Return the mesh's axis for each axis of an array; one that does not divide it leaves it whole."""
-        axes = parameter.axes or ("",) * len(parameter.shape)
-        lengths = (*parameter.shape[:-1], parameter.shape[-1] // parameter.parts)
-        found = [
-            SHARED[axis] if axis in SHARED and length % self.mesh.axes[SHARED[axis]] == 0 else None
-            for axis, length in zip(axes, lengths, strict=True)
-        ]
-        return PartitionSpec(*found) if parameter.parts == 1 else PartitionSpec(*found[:-1], None, found[-1])
+        return PartitionSpec(*spec_of(parameter, self.mesh))
 
     def placed(self, arrays: Mapping[str, np.ndarray]) -> dict[str, jax.Array]:
         """Return a model's arrays on the devices, stacked."""
         found = {}
         for name, parameter in self.declared.items():
             stack = self._stack_of.get(name)
-            shape = _held_shape(parameter)
+            shape = held_shape(parameter)
             whole = np.stack([arrays[n] for n in self.names(name)]) if stack else arrays[name]
             whole = whole.reshape((stack.count, *shape) if stack else shape)
             found[name] = self.mesh.put(whole, self.sharding(name))
@@ -208,7 +203,7 @@ class Layout:
         found = {}
         for name, parameter in self.declared.items():
             stack = self._stack_of.get(name)
-            shape = (stack.count, *_held_shape(parameter)) if stack else _held_shape(parameter)
+            shape = (stack.count, *held_shape(parameter)) if stack else held_shape(parameter)
             found[name] = jax.ShapeDtypeStruct(shape, dtype, sharding=self.sharding(name))
         return found
 
@@ -224,8 +219,3 @@ class Layout:
 def _gathered_axis(spec: PartitionSpec, mesh: Mesh) -> int | None:
     """Return the axis along which devices hold parts that are gathered for use, or None."""
     return tuple(spec).index("fsdp") if mesh.fsdp > 1 and "fsdp" in tuple(spec) else None
-
-
-def _held_shape(parameter: Parameter) -> tuple[int, ...]:
-    *outer, last = parameter.shape
-    return parameter.shape if parameter.parts == 1 else (*outer, parameter.parts, last // parameter.parts)

@@ -25,6 +25,7 @@ from byhand.runtimes.protocol import Request, Shape
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.layout import Layout
 from byhand.runtimes.xla.mesh import Mesh, mesh_of
+from byhand.runtimes.xla.placing import sent
 from byhand.runtimes.xla.step import traced_step
 
 KINDS = ("all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute")
@@ -123,12 +124,6 @@ def _counted(compiled: Any, per_host: int) -> defaultdict[Any, float]:
             if part:
                 found[kind, crosses] += part * sent(kind, _bytes(arrays), n)
     return found
-
-
-def sent(kind: str, size: int, n: int) -> float:
-    """Return the bytes that each of n devices sends in a ring, where the result has `size` bytes."""
-    share = (n - 1) / n
-    return {"all-reduce": 2 * share, "reduce-scatter": n - 1, "collective-permute": 1}.get(kind, share) * size
 
 
 def _bytes(arrays: str) -> int:

@@ -1,0 +1,232 @@
+"""Generated blocks about devices and hosts: worked numbers, who holds what, what is sent, how long hosts wait."""
+
+from __future__ import annotations
+
+import ast
+import math
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byhand.book.finding import source
+from byhand.book.numbers.closed_form import matrix
+from byhand.book.pages.blocks.markdown import block, display_lines, link, table
+from byhand.book.pages.drawings import EIGHT, SMALL, axes_shown, drawing_path, holders
+from byhand.book.words.language import COLON, SEMICOLON, Words
+from byhand.config import ModelConfig
+from byhand.equations.linear import linear
+from byhand.layers.parameter import Parameter
+from byhand.model import BLOCKS, declared
+from byhand.runtimes.hosts import PATIENCE
+from byhand.runtimes.xla.mesh import Mesh
+from byhand.runtimes.xla.placing import held_shape, least_sent, part_shape, spec_of
+from byhand.runtimes.xla.watch import LOST, OUTSIDE
+
+X, W, NEXT, D_Y = (np.array(a) for a in ([[1, 2], [3, 1]], [[1, 2], [0, 1]], [[1, 0], [2, 1]], [[1, 0], [1, 2]]))
+GPT2 = ModelConfig(
+    vocab_size=50304, seq_len=1024, d_model=768, n_layers=12, n_heads=12,
+    norm_affine=True, tied_embeddings=True, lm_head_bias=False,
+)  # fmt: skip
+ODD = 50257  # GPT-2's own vocabulary
+CONFIGS = {"small": SMALL, "gpt2": GPT2}
+BATCH_ROWS = 8
+STATE_BYTES = 12  # a number and its two moments in float32
+XLA_TESTS = "tests/runtimes/xla/test_session.py"
+
+
+def of_rows() -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return each row's result, and its gradient of the weight, as a device alone with that row computes them."""
+    found = []
+    for row in range(len(X)):
+        y, saved = linear.forward(X[row : row + 1], W)
+        found.append((y, linear.vjp(saved, D_Y[row : row + 1])[1]))
+    return found
+
+
+def of_columns() -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return what a device computes with one column of W, and what it adds to the next layer's result."""
+    found = []
+    for column in range(len(X)):
+        y, _ = linear.forward(X, W[:, column : column + 1])
+        found.append((y, linear.forward(y, NEXT[column : column + 1])[0]))
+    return found
+
+
+@block
+def shared(page: Path, lang: str, axis: str) -> str:
+    """One linear layer on two devices that share rows (`data`), columns too (`fsdp`), or columns alone (`tensor`)."""
+    device = [rf"\text{{{Words(f'device {i}: ', f'设备 {i}：').said(lang)}}}" for i in range(2)]
+    if axis == "tensor":
+        parts = of_columns()
+        lines = [rf"X = {_m(X)}, \; W = {_m(W)}", rf"W' = {_m(NEXT)}"]
+        for i, (y, z) in enumerate(parts):
+            lines.append(rf"{device[i]} Y_{{:,{i}}} = X\, W_{{:,{i}}} = {_m(y)}")
+            lines.append(rf"\phantom{{{device[i]}}} Y_{{:,{i}}}\, W'_{{{i},:}} = {_m(z)}")
+        both = linear.forward(linear.forward(X, W)[0], NEXT)[0]
+        return display_lines([*lines, _sum(parts), rf"= {_m(both)} = X\, W\, W'"])
+    parts = of_rows()
+    total = linear.vjp(linear.forward(X, W)[1], D_Y)[1]
+    if axis == "data":
+        lines = [rf"X = {_m(X)}, \; W = {_m(W)}", rf"\partial Y = {_m(D_Y)}"]
+        for i, (y, d) in enumerate(parts):
+            lines.append(rf"{device[i]} y_{i} = x_{i} W = {_m(y)}")
+            lines.append(rf"\phantom{{{device[i]}}} \partial W_{i} = x_{i}^{{\top}} \partial y_{i} = {_m(d)}")
+        return display_lines([*lines, _sum(parts), rf"= {_m(total)} = X^{{\top}} \partial Y"])
+    lines = [rf"{device[i]} W_{{:,{i}}} = {_m(W[:, i : i + 1])}" for i in range(2)]
+    lines.append(rf"W = [W_{{:,0}} \; W_{{:,1}}] = {_m(W)}")
+    lines += [rf"{device[i]} \partial W_{i} = {_m(d)}" for i, (_, d) in enumerate(parts)]
+    lines += [
+        rf"{device[i]} \partial W_{{:,{i}}} = {_sum([(None, d[:, i : i + 1]) for _, d in parts])} = "
+        rf"{_m(total[:, i : i + 1])}"
+        for i in range(2)
+    ]
+    return display_lines(lines)
+
+
+def _m(array: np.ndarray) -> str:
+    return matrix(array.tolist())
+
+
+def _sum(parts: Any) -> str:
+    return " + ".join(_m(part) for _, part in parts)
+
+
+@block
+def picture(page: Path, lang: str, name: str) -> str:
+    """A picture that is drawn by code, and in words who holds the rows and two of the parameters."""
+    target = relpath(drawing_path(page.parents[1], name, lang), page.parent).replace("\\", "/")
+    found = declared(SMALL)
+    said = [(Words("rows of the batch", "批次的行"), holders(("data", "fsdp"), EIGHT))]
+    for short in ("w_fc", "b_out"):
+        said.append((Words(short, short), holders(spec_of(found[f"{BLOCKS}.0.mlp.{short}"], EIGHT), EIGHT)))
+    words = SEMICOLON.said(lang).join(
+        words.said(lang) + COLON.said(lang) + " | ".join(" ".join(map(str, n)) for n in parts.values())
+        for words, parts in said
+    )
+    begun = Words("Which of eight devices hold which part. ", "八台设备中，哪几台持有哪一部分。").said(lang)
+    return f"![{begun}{words}]({target})"
+
+
+@block
+def holding(page: Path, lang: str, name: str) -> str:
+    """Every parameter of a config on eight devices: its axes, what shares them, its shape, and a device's part."""
+    config, rows, whole, held = CONFIGS[name], [], 0, 0
+    for full, parameter in declared(config).items():
+        part = part_shape(parameter, EIGHT)
+        whole, held = whole + math.prod(parameter.shape), held + math.prod(part)
+        if full.startswith(BLOCKS) and not full.startswith(f"{BLOCKS}.0."):
+            continue
+        shown = full.replace(f"{BLOCKS}.0.", f"{BLOCKS}.*.")
+        sizes = (_shape(held_shape(parameter), parameter), _shape(part, parameter))
+        rows.append((f"`{shown}`", *sizes, axes_shown(parameter, EIGHT)))
+    head = Words("Parameter|Whole|A device holds|Axes / shared by", "参数|整体|每台设备持有|各轴 / 由谁分摊")
+    said = Words(
+        f"Together {whole:,} numbers in {config.n_layers} blocks and around them; a device holds {held:,}, which is "
+        f"{held / whole:.1%}, and with both moments {_bytes(STATE_BYTES * held)} instead of "
+        f"{_bytes(STATE_BYTES * whole)}.",
+        f"连同 {config.n_layers} 个块，共 {whole:,} 个数；每台设备持有 {held:,} 个，占 {held / whole:.1%}，"
+        f"加上两个矩估计，占用 {_bytes(STATE_BYTES * held)}，而不是 {_bytes(STATE_BYTES * whole)}。",
+    ).said(lang)
+    return f"{table(head, rows, lang)}\n\n{said}"
+
+
+def _shape(shape: tuple[int, ...], parameter: Parameter) -> str:
+    if parameter.parts == 1:
+        return str(list(shape))
+    *outer, packed, last = shape
+    return f"[{', '.join([*map(str, outer), f'{packed} × {last}'])}]"
+
+
+def _bytes(count: float) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 1e6 else f"{count:,.0f} B"
+
+
+@block
+def sending(page: Path, lang: str) -> str:
+    """The bytes that each of the eight devices sends in a step, by exchange, of the small config and of GPT-2."""
+    what = {
+        ("all-gather", "fsdp"): Words(
+            "parameters before use, those of blocks twice: forward and back",
+            "使用前的参数；块的参数两次：前向、反向各一次",
+        ),
+        ("reduce-scatter", "fsdp"): Words("their gradients, each part to its holder", "它们的梯度，各部分归其持有者"),
+        ("all-reduce", "data"): Words("gradients of the parts that both hold", "双方都持有的那些部分的梯度"),
+        ("all-reduce", "data,fsdp"): Words("gradients of parameters without width", "不含 width 轴的参数的梯度"),
+        ("all-reduce", "tensor"): Words(
+            "the stream or its gradient, once for each weight that is shared",
+            "残差流或它的梯度，每个被分摊的权重一次",
+        ),
+    }
+    counts = [least_sent(config, EIGHT, (BATCH_ROWS, config.seq_len)) for config in CONFIGS.values()]
+    rows: list[tuple[Any, ...]] = [
+        (f"{kind}: `{axis}`", *(_bytes(c[kind, axis]) for c in counts), words) for (kind, axis), words in what.items()
+    ]
+    rows.append((Words("together", "合计"), *(_bytes(sum(c.values())) for c in counts), ""))
+    columns = "|".join(f"{BATCH_ROWS} × {config.seq_len}" for config in CONFIGS.values())
+    return table(Words(f"Exchange|{columns}|Of", f"交换|{columns}|内容"), rows, lang)
+
+
+@block
+def vocabularies(page: Path, lang: str) -> str:
+    """The token embedding of GPT-2's own vocabulary, and of one that two devices divide."""
+    rows = []
+    for size in (ODD, GPT2.vocab_size):
+        parameter = Parameter((size, GPT2.d_model), axes=("vocab", "width"))
+        rows.append((list(parameter.shape), list(part_shape(parameter, Mesh(tensor=2)))))
+    return table(Words("`wte`|A device of `tensor=2` holds", "`wte`|`tensor=2` 的每台设备持有"), rows, lang)
+
+
+@block
+def waiting(page: Path, lang: str) -> str:
+    """How long hosts wait for one that does not answer."""
+    watch, hosts = (source.PACKAGE / "runtimes" / path for path in ("xla/watch.py", "hosts.py"))
+    rows = [
+        (Words("died, or cannot be reached", "已退出，或网络不通"), f"{LOST:.0f} s", "LOST", watch),
+        (Words("hangs in a step", "卡在某一步"), f"{PATIENCE:.0f} s", "PATIENCE", hosts),
+        (
+            Words("does not come at the start; hangs while it compiles or saves", "启动时没有来；编译或保存时卡住"),
+            f"{OUTSIDE} × {PATIENCE:.0f} s",
+            "OUTSIDE",
+            watch,
+        ),
+    ]
+    lines = [(words, seconds, link(page, source.definition(path, name))) for words, seconds, name, path in rows]
+    return table(Words("A host that|is given up after|Where", "主机的状况|多久后放弃|位置"), lines, lang)
+
+
+@block
+def equality(page: Path, lang: str) -> str:
+    """What is equal however the work is shared, and the test that holds it."""
+    tests = source.repository() or Path()
+    session = tests / XLA_TESTS
+    close, steps = (ast.literal_eval(source.statement(session, name).value) for name in ("LIKE_ONE_DEVICE", "STEPS"))
+    rows = [
+        (
+            Words("which rows a step reads", "某一步读取哪些行"),
+            Words("the same", "相同"),
+            tests / "tests/corpus/test_dataset.py",
+            "test_a_batch_depends_on_its_number_and_the_seed_alone",
+        ),
+        (
+            Words(f"losses on any mesh, over {steps} steps", f"任何网格上 {steps} 步的损失"),
+            Words(f"within {close:.0e} of one device's", f"与单台设备相差不超过 {close:.0e}"),
+            session,
+            "test_devices_that_share_the_work_make_the_same_steps",
+        ),
+        (
+            Words("a resumed run on the same mesh", "在同一网格上续训"),
+            Words("every bit", "逐位相同"),
+            session,
+            "test_a_resumed_run_has_the_bits_of_an_uninterrupted_one",
+        ),
+        (
+            Words("hosts, or one process with their mesh", "多台主机，或单个进程用同样的网格"),
+            Words("every bit", "逐位相同"),
+            tests / "tests/book/pages/test_many_hosts.py",
+            "test_the_commands_of_the_page_train_together",
+        ),
+    ]
+    lines = [(what, how, link(page, source.definition(path, name))) for what, how, path, name in rows]
+    return table(Words("What|Equal|Test", "内容|程度|测试"), lines, lang)

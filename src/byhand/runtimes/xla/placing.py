@@ -1,0 +1,65 @@
+"""Which part of a parameter each device of a mesh holds, and what it sends in a step: arithmetic, without JAX."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+from byhand.config import ModelConfig
+from byhand.layers.parameter import Parameter
+from byhand.model import BLOCKS, declared
+from byhand.runtimes.protocol import Shape
+from byhand.runtimes.xla.mesh import SHARED, Mesh
+
+Spec = tuple[str | None, ...]  # the mesh's axis for each axis of an array
+
+
+def held_shape(parameter: Parameter) -> tuple[int, ...]:
+    """Return the shape in which devices hold an array: packed parts have an axis of their own."""
+    *outer, last = parameter.shape
+    return parameter.shape if parameter.parts == 1 else (*outer, parameter.parts, last // parameter.parts)
+
+
+def spec_of(parameter: Parameter, mesh: Mesh) -> Spec:
+    """Return the mesh's axis for each axis of a held array; one that does not divide it leaves it whole."""
+    axes = parameter.axes or ("",) * len(parameter.shape)
+    lengths = (*parameter.shape[:-1], parameter.shape[-1] // parameter.parts)
+    found = [
+        SHARED[axis] if axis in SHARED and length % mesh.axes[SHARED[axis]] == 0 else None
+        for axis, length in zip(axes, lengths, strict=True)
+    ]
+    return tuple(found) if parameter.parts == 1 else (*found[:-1], None, found[-1])
+
+
+def part_shape(parameter: Parameter, mesh: Mesh) -> tuple[int, ...]:
+    """Return the shape of the part that one device holds."""
+    places = zip(held_shape(parameter), spec_of(parameter, mesh), strict=True)
+    return tuple(n // mesh.axes[axis] if axis else n for n, axis in places)
+
+
+def sent(kind: str, size: float, n: int) -> float:
+    """Return the bytes that each of n devices sends in a ring, where the result has `size` bytes."""
+    share = (n - 1) / n
+    return {"all-reduce": 2 * share, "reduce-scatter": n - 1, "collective-permute": 1}.get(kind, share) * size
+
+
+def least_sent(config: ModelConfig, mesh: Mesh, shape: Shape) -> defaultdict[tuple[str, str], float]:
+    """Return the bytes that each device sends in a float32 step of one micro-batch (B, T), by exchange and axes.
+
+    Numbers for which a position or a step needs only one (norms, the loss) are left out. XLA may send more.
+    """
+    found: defaultdict[tuple[str, str], float] = defaultdict(float)
+    stream = 4 * shape[0] // mesh.rows * shape[1] * config.d_model
+    for name, parameter in declared(config).items():
+        spec, part = spec_of(parameter, mesh), 4 * math.prod(part_shape(parameter, mesh))
+        if "fsdp" in spec:
+            uses = 2 if name.startswith(BLOCKS) else 1  # of a block: forward and back
+            found["all-gather", "fsdp"] += uses * sent("all-gather", part * mesh.fsdp, mesh.fsdp)
+            found["reduce-scatter", "fsdp"] += sent("reduce-scatter", part, mesh.fsdp)
+            found["all-reduce", "data"] += sent("all-reduce", part, mesh.data)
+        else:
+            found["all-reduce", "data,fsdp"] += sent("all-reduce", part, mesh.rows)
+        if "tensor" in spec and len(parameter.shape) > 1:
+            uses = 2 if name == "wte" and config.tied_embeddings else 1  # a sum of the stream: forward or back
+            found["all-reduce", "tensor"] += uses * sent("all-reduce", stream, mesh.tensor)
+    return found

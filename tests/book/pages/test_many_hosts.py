@@ -1,0 +1,115 @@
+"""The page about devices and hosts: parts add up to the whole, pictures are fresh, its commands train together."""
+
+import json
+import math
+import re
+import socket
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from byhand.book.pages import filling
+from byhand.book.pages.blocks import devices
+from byhand.book.pages.drawings import DRAWINGS, EIGHT, WIDTH, drawing_path, holders
+from byhand.model import declared
+from byhand.runtimes.xla.placing import held_shape, part_shape, spec_of
+from cli.process import PATIENCE, environment
+
+PAGE = filling.docs() / "guides" / "many-hosts.md"
+PICTURES = [(name, lang) for name in DRAWINGS for lang in ("en", "zh")]
+
+
+def test_the_rows_gradients_add_up_to_the_batchs():
+    np.testing.assert_array_equal(sum(d for _, d in devices.of_rows()), devices.X.T @ devices.D_Y)
+    np.testing.assert_array_equal(np.vstack([y for y, _ in devices.of_rows()]), devices.X @ devices.W)
+
+
+def test_what_the_columns_add_is_the_next_layers_result():
+    np.testing.assert_array_equal(sum(z for _, z in devices.of_columns()), devices.X @ devices.W @ devices.NEXT)
+
+
+@pytest.mark.parametrize("config", devices.CONFIGS.values(), ids=devices.CONFIGS)
+def test_parts_cover_an_array_and_each_device_holds_one(config):
+    for name, parameter in declared(config).items():
+        parts = holders(spec_of(parameter, EIGHT), EIGHT)
+        assert len(parts) * math.prod(part_shape(parameter, EIGHT)) == math.prod(held_shape(parameter)), name
+        assert sorted(number for numbers in parts.values() for number in numbers) == list(range(EIGHT.size)), name
+
+
+def test_a_host_of_four_is_one_place_along_data():
+    assert list(holders(("data",), EIGHT).values()) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+@pytest.mark.parametrize(("name", "lang"), PICTURES)
+def test_pictures_are_fresh_and_whole(name, lang):
+    path = drawing_path(filling.docs(), name, lang)
+    text = path.read_text(encoding="utf-8")
+    assert text == DRAWINGS[name](lang), "stale; run: python -m byhand.book.pages"
+    svg = ElementTree.fromstring(text)
+    for element in svg.iter("{http://www.w3.org/2000/svg}text"):
+        words = element.text or ""
+        wide = sum(13 if ord(letter) > 0x2E7F else 8 for letter in words)
+        room = WIDTH - float(element.get("x", "")) if element.get("text-anchor") is None else WIDTH
+        assert wide <= room, words
+    for polygon in svg.iter("{http://www.w3.org/2000/svg}polygon"):
+        for x, y in (map(float, corner.split(",")) for corner in polygon.get("points", "").split()):
+            assert 0 <= x <= WIDTH
+            assert 0 <= y <= float(svg.get("height", ""))
+
+
+def test_a_stale_picture_is_found(tmp_path, monkeypatch, capsys):
+    (tmp_path / "docs").mkdir()
+    monkeypatch.setattr(filling, "repository", lambda: tmp_path)
+    assert filling.main([]) == 0
+    assert filling.main(["--check"]) == 0
+    (tmp_path / "docs" / "images" / "who-holds-what.svg").write_text("<svg/>")
+    capsys.readouterr()
+    assert filling.main(["--check"]) == 1
+    assert capsys.readouterr().out == "stale: docs/images/who-holds-what.svg\n"
+
+
+def test_the_page_is_made_without_jax():
+    code = "import sys; sys.modules['jax'] = None; from byhand.book.pages.filling import filled, Path; "
+    code += f"print(filled(Path({str(PAGE)!r})), end='')"
+    made = subprocess.run(
+        [sys.executable, "-X", "utf8", "-c", code], check=True, timeout=PATIENCE, capture_output=True
+    )
+    assert made.stdout.decode().replace("\r\n", "\n") == PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("jax") is None, reason="the xla runtime needs jax (extra `xla`)")
+def test_the_commands_of_the_page_train_together(tmp_path):
+    """The three commands under "Try it on a laptop", at a free port: two hosts, then one process with their mesh."""
+    first, second, alone = re.findall(r"^byhand (train --preset .*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    hosts = [_start(command.replace(":9876,", f":{port},"), tmp_path) for command in (first, second)]
+    said = [process.communicate(timeout=PATIENCE) for process in hosts]
+    assert [process.returncode for process in hosts] == [0, 0], said
+    assert said[1][0] == ""
+    assert "host 1 of 2: host 0 shows the progress" in said[1][1]
+    process = _start(alone, tmp_path)
+    assert process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    two, one = (_losses(tmp_path / "runs" / name) for name in ("two", "one"))
+    assert len(one) == 50
+    assert one == two
+
+
+def _start(command: str, folder: Path) -> subprocess.Popen[str]:
+    command_line = [sys.executable, "-m", "byhand", *command.split()]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command_line, cwd=folder, env={**environment(), "JAX_PLATFORMS": "cpu"}, stdout=pipe, stderr=pipe, text=True
+    )
+
+
+def _losses(run: Path) -> list[float]:
+    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["train/loss"] for line in lines]
