@@ -192,7 +192,7 @@ def waiting(page: Path, lang: str) -> str:
             watch,
         ),
     ]
-    lines = [(words, seconds, link(page, source.definition(path, name))) for words, seconds, name, path in rows]
+    lines = [(words, seconds, _link(page, path, name)) for words, seconds, name, path in rows]
     return table(Words("A host that|is given up after|Where", "主机的状况|多久后放弃|位置"), lines, lang)
 
 
@@ -201,7 +201,7 @@ def equality(page: Path, lang: str) -> str:
     """What is equal however the work is shared, and the test that holds it."""
     tests = source.repository() or Path()
     session = tests / XLA_TESTS
-    close, steps = (ast.literal_eval(source.statement(session, name).value) for name in ("LIKE_ONE_DEVICE", "STEPS"))
+    close = ast.literal_eval(source.statement(session, "LIKE_ONE_DEVICE").value)
     rows = [
         (
             Words("which rows a step reads", "某一步读取哪些行"),
@@ -210,10 +210,10 @@ def equality(page: Path, lang: str) -> str:
             "test_a_batch_depends_on_its_number_and_the_seed_alone",
         ),
         (
-            Words(f"losses on any mesh, over {steps} steps", f"任何网格上 {steps} 步的损失"),
+            Words("losses of fifty steps on any mesh", "任何网格上五十步的损失"),
             Words(f"within {close:.0e} of one device's", f"与单台设备相差不超过 {close:.0e}"),
             session,
-            "test_devices_that_share_the_work_make_the_same_steps",
+            "test_fifty_steps_on_every_mesh_are_those_of_one_device",
         ),
         (
             Words("a resumed run on the same mesh", "在同一网格上续训"),
@@ -228,5 +228,12 @@ def equality(page: Path, lang: str) -> str:
             "test_the_commands_of_the_page_train_together",
         ),
     ]
-    lines = [(what, how, link(page, source.definition(path, name))) for what, how, path, name in rows]
+    lines = [(what, how, _link(page, path, name)) for what, how, path, name in rows]
     return table(Words("What|Equal|Test", "内容|程度|测试"), lines, lang)
+
+
+def _link(page: Path, path: Path, name: str) -> str:
+    """Return a link to a definition; LookupError if it is not there any more."""
+    if place := source.definition(path, name):
+        return link(page, place)
+    raise LookupError(f"there is no {name} in {source.shown(path)}; the page names something that has moved")
