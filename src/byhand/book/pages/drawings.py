@@ -17,7 +17,7 @@ from byhand.model import BLOCKS, declared
 from byhand.runtimes.xla.mesh import Mesh
 from byhand.runtimes.xla.placing import Spec, spec_of
 
-EIGHT = Mesh(2, 2, 2)
+EIGHT = Mesh(data=2, fsdp=2, tensor=2)
 SMALL = ModelConfig(vocab_size=16, seq_len=8, d_model=8, n_layers=2, n_heads=2)
 GREY = "#797979"  # equal contrast on white and on a dark page
 COLOURS = ("#1f6fb2", "#b3471b", "#2e7d3e", "#7b4fb0")  # by place along fsdp and tensor; white on them can be read
@@ -64,7 +64,7 @@ def who_holds_what(lang: str) -> str:
     """The devices of a mesh, the rows of a batch, and each parameter of a block and around it, cut into parts."""
     canvas = _Canvas(lang)
     canvas.heading(DEVICES)
-    grid = holders(tuple(EIGHT.axes), EIGHT)
+    grid = holders(("data", "fsdp", "tensor"), EIGHT)
     for (d, f, t), numbers in grid.items():
         x, y = 62 + d * 172 + t * 74, canvas.y + 34 + f * CELL
         canvas.cell(x, y, 74, CELL, numbers)

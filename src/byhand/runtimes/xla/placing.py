@@ -46,7 +46,8 @@ def sent(kind: str, size: float, n: int) -> float:
 def least_sent(config: ModelConfig, mesh: Mesh, shape: Shape) -> defaultdict[tuple[str, str], float]:
     """Return the bytes that each device sends in a float32 step of one micro-batch (B, T), by exchange and axes.
 
-    Numbers for which a position or a step needs only one (norms, the loss) are left out. XLA may send more.
+    The mesh shares no positions (`sequence`). Sums of one number for each position or step (norms, the loss) are
+    left out. XLA may send more.
     """
     found: defaultdict[tuple[str, str], float] = defaultdict(float)
     stream = 4 * shape[0] // mesh.rows * shape[1] * config.d_model
