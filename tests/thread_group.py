@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from byhand.runtimes.hosts import Group
+from byhand.runtimes.hosts import ProcessGroup
 
 STUCK = 60.0  # seconds that no test which passes waits
 
 
-class ThreadGroup(Group):
+class ThreadGroup(ProcessGroup):
     """One of the threads that act as hosts."""
 
     def __init__(self, index: int, said: list[str], barrier: threading.Barrier) -> None:
@@ -27,7 +27,7 @@ class ThreadGroup(Group):
         return found
 
 
-def on_hosts(count: int, work: Callable[[Group], Any]) -> list[Any]:
+def on_hosts(count: int, work: Callable[[ProcessGroup], Any]) -> list[Any]:
     """Return what `work` returns or raises on each of so many hosts."""
     barrier, found = threading.Barrier(count), [None] * count
     said = [""] * count

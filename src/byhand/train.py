@@ -25,7 +25,7 @@ from byhand.model import TinyGPT, matrices
 from byhand.optim import AdamW, learning_rate
 from byhand.runs import checkpoint
 from byhand.runs.checkpoint import Checkpoint
-from byhand.runtimes.hosts import ALONE, Group
+from byhand.runtimes.hosts import ALONE, ProcessGroup
 from byhand.runtimes.protocol import Batch, Runtime, TrainingSession, to_train
 from byhand.runtimes.provenance import difference, resumed
 from byhand.runtimes.registry import begin, choose
@@ -69,7 +69,7 @@ class Trainer:
         val: Corpus,
         start: Checkpoint | None = None,
         record: Mapping[str, Any] | None = None,
-        group: Group = ALONE,
+        group: ProcessGroup = ALONE,
     ) -> None:
         require_same_tokenizer(train, val, start)
         train.tokenizer.require_vocabulary(config.model.vocab_size)

@@ -21,7 +21,7 @@ from byhand.model import TinyGPT, parameter_shapes
 from byhand.runs import checkpoint
 from byhand.runs.checkpoint import CONFIG, MANIFEST, MODEL, OPTIMIZER, STATE, TOKENIZER, Checkpoint
 from byhand.runs.stored import PARTS
-from byhand.runtimes.hosts import Group
+from byhand.runtimes.hosts import ProcessGroup
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
 from hostile.bytes import damaged
@@ -49,7 +49,7 @@ def pristine(of_bytes: bool = False, hosts: int = 1) -> dict[str, bytes]:
     state = {"step": 2, "text": {"path": "corpus.bin"}}
     whole = Checkpoint(config, parameters, moments, moments, state, tokenizer=BYTES if of_bytes else BPE)
 
-    def save(group: Group) -> Path:
+    def save(group: ProcessGroup) -> Path:
         cut = (_rows(a, group.index, hosts) for a in (parameters, moments, moments))
         return checkpoint.save(
             Path(folder), replace(whole, **dict(zip(("parameters", *"mv"), cut, strict=True))), group=group

@@ -3,7 +3,7 @@
 import pytest
 
 from byhand.errors import ByhandError, CheckpointError, ConfigError
-from byhand.runtimes.hosts import ALONE, Group
+from byhand.runtimes.hosts import ALONE, ProcessGroup
 from thread_group import on_hosts
 
 
@@ -98,4 +98,4 @@ def test_a_process_that_is_alone_asks_nobody():
     assert (ALONE.gather("a"), ALONE.together(lambda: 1), ALONE.first(lambda: "b")) == (["a"], 1, "b")
     ALONE.agree("settings", "a")
     assert [ALONE.stopping(1, signal) for signal in (None, 2)] == [None, 2]
-    assert (Group.index, Group.count) == (0, 1)
+    assert (ProcessGroup.index, ProcessGroup.count) == (0, 1)

@@ -57,7 +57,7 @@ from byhand.runs.stored import (
     read,
     remember,
 )
-from byhand.runtimes.hosts import ALONE, Group
+from byhand.runtimes.hosts import ALONE, ProcessGroup
 from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.registry import stored
 
@@ -66,7 +66,7 @@ LATEST = "latest"
 RETRIES = 5
 
 
-def save(run: Path, checkpoint: Checkpoint, keep: int = 2, group: Group = ALONE) -> Path:
+def save(run: Path, checkpoint: Checkpoint, keep: int = 2, group: ProcessGroup = ALONE) -> Path:
     """Write a checkpoint into the run folder and return its path; the older ones stay whole whatever happens.
 
     group  the processes that save together, each with its parts of the arrays; the first writes the rest
@@ -139,7 +139,7 @@ def _explained(run: Path, final: Path) -> Iterator[None]:
         ) from None
 
 
-def _contents(checkpoint: Checkpoint, group: Group) -> dict[str, bytes]:
+def _contents(checkpoint: Checkpoint, group: ProcessGroup) -> dict[str, bytes]:
     """Return the files that this process writes, but for the manifest."""
     moments = {f"{k}.{n}": a for k, part in (("m", checkpoint.m), ("v", checkpoint.v)) for n, a in part.items()}
     contents = {

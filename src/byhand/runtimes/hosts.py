@@ -16,7 +16,7 @@ PATIENCE = 300.0  # seconds for a step, by default
 Made = TypeVar("Made")
 
 
-class Group:
+class ProcessGroup:
     """The processes that train together; by itself this one alone.
 
     index  this one's number, from 0; the first one writes the log
@@ -80,4 +80,4 @@ def _line(error: Exception) -> str:
     return " ".join(written.split()) or type(error).__name__
 
 
-ALONE = Group()
+ALONE = ProcessGroup()

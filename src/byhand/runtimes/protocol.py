@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from byhand.config import ModelConfig, Recompute, TrainConfig, Weights
-from byhand.runtimes.hosts import Group
+from byhand.runtimes.hosts import ProcessGroup
 from byhand.runtimes.sampling import Sampling
 
 Batch = tuple[Any, Any]  # tokens and targets, each (B, T)
@@ -250,8 +250,8 @@ class Runtime(Protocol):
         """Return how many numbers a step keeps for the backward pass for each token, at the least."""
         ...
 
-    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> Group:
-        """Join the processes that `hosts` describes; see `Group`.
+    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
+        """Join the processes that `hosts` describes; see `ProcessGroup`.
 
         patience  seconds after which a host that does not answer is given up
         ended     called with a line, by another thread, when another host is gone

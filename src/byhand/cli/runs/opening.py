@@ -23,7 +23,7 @@ from byhand.memory import require_room
 from byhand.runs import checkpoint, metrics
 from byhand.runs.lock import HeldRun, locked
 from byhand.runs.stored import Checkpoint
-from byhand.runtimes.hosts import Group
+from byhand.runtimes.hosts import ProcessGroup
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
 from byhand.runtimes.registry import choose
@@ -102,7 +102,10 @@ def taken_up(run: Path, values: dict[str, Any], hosts: int) -> Iterator[Opened]:
 
 @contextmanager
 def shared(
-    group: Group, opening: Callable[[], AbstractContextManager[Opened]], config: TrainConfig, values: dict[str, Any]
+    group: ProcessGroup,
+    opening: Callable[[], AbstractContextManager[Opened]],
+    config: TrainConfig,
+    values: dict[str, Any],
 ) -> Iterator[Opened]:
     """Open a run on the first host; the others read the same files, and hold nothing."""
     with ExitStack() as held:

@@ -11,13 +11,13 @@ from byhand.cli.terminal.ending import OTHERS_GONE, end_now, must_be_at_once
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import one_line
 from byhand.errors import ByhandError, is_interrupt
-from byhand.runtimes.hosts import ALONE, Group
+from byhand.runtimes.hosts import ALONE, ProcessGroup
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
 
 
 @contextmanager
-def joined(hosts: str, patience: float, request: Request) -> Iterator[Group]:
+def joined(hosts: str, patience: float, request: Request) -> Iterator[ProcessGroup]:
     """Train in the `with` block as one of the hosts that `--hosts` describes; without it, alone."""
     group = ALONE
     if hosts:

@@ -31,7 +31,7 @@ from byhand.errors import ConfigError, DataError
 from byhand.quantities import counted, duration
 from byhand.runs import metrics
 from byhand.runs.lock import HeldRun
-from byhand.runtimes.hosts import PATIENCE, Group
+from byhand.runtimes.hosts import PATIENCE, ProcessGroup
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.tape.session import keep_pages
 from byhand.tokenizers.byte import BYTES
@@ -110,7 +110,7 @@ def _require_resumable(given: Given[Options]) -> None:
             raise ConfigError(f"{flag} cannot change a run that is resumed. Leave it out, or start a new run.")
 
 
-def _train(opened: Opened, group: Group) -> int:
+def _train(opened: Opened, group: ProcessGroup) -> int:
     """Train to the end or to the first signal; save, and say how to go on."""
     run, config, start, place = opened.run, opened.config, opened.start, opened.place
     text = opened.text
@@ -166,7 +166,7 @@ def _train(opened: Opened, group: Group) -> int:
     return 0
 
 
-def _print(group: Group, line: str) -> None:
+def _print(group: ProcessGroup, line: str) -> None:
     """Print a line of the run, once."""
     if group.index == 0:
         print(line)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
 from byhand.runtimes import loops
-from byhand.runtimes.hosts import Group
+from byhand.runtimes.hosts import ProcessGroup
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Listing, Request, Shape
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class LoopsRuntime:
         """Return the numbers of logits, of q, k and v, and of the MLP."""
         return config.vocab_size + config.n_layers * (3 * config.d_model + config.ff_width)
 
-    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> Group:
+    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
         """Raise ConfigError: it computes in one process."""
         raise ConfigError(ONE_PROCESSOR)
 

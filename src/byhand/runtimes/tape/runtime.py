@@ -8,7 +8,7 @@ from typing import Any
 
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
-from byhand.runtimes.hosts import Group
+from byhand.runtimes.hosts import ProcessGroup
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Listing, Request, Shape, TrainingSession
 
 
@@ -53,7 +53,7 @@ class TapeRuntime:
         """Return the numbers of logits, probabilities and their gradient, and of every result of a block."""
         return 3 * config.vocab_size + config.n_layers * (12 * config.d_model + 2 * config.ff_width)
 
-    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> Group:
+    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
         """Raise ConfigError: it computes in one process."""
         raise ConfigError(ONE_PROCESSOR)
 

@@ -11,13 +11,13 @@ from typing import Any
 import jax
 
 from byhand.errors import ByhandError, ConfigError
-from byhand.runtimes.hosts import Group
+from byhand.runtimes.hosts import ProcessGroup
 from byhand.runtimes.xla.cluster import NO_JAX, Host
 from byhand.runtimes.xla.watch import LOST, OUTSIDE, PREFIX, Watch
 
 
-class JoinedGroup(Group):
-    """See `Group`.
+class JoinedGroup(ProcessGroup):
+    """See `ProcessGroup`.
 
     service  the coordinator's process, on the first host
     """

@@ -19,7 +19,7 @@ from typing import Any
 import jax
 
 from byhand.errors import ConfigError
-from byhand.runtimes.hosts import Group
+from byhand.runtimes.hosts import ProcessGroup
 from byhand.runtimes.xla import coordinator
 from byhand.runtimes.xla.cluster import Host, detected, host_of
 from byhand.runtimes.xla.coordinator import FOR_EVER, LONGEST
@@ -27,7 +27,7 @@ from byhand.runtimes.xla.group import JoinedGroup, first_line
 from byhand.runtimes.xla.watch import LOST, OUTSIDE
 
 
-def join(text: str, patience: float, ended: Callable[[str], None]) -> Group:
+def join(text: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
     """Join the hosts that a text describes; ConfigError if that fails.
 
     text      host:port,N,ID; or auto: what SLURM, Kubernetes, Open MPI or torchrun say
@@ -40,7 +40,7 @@ def join(text: str, patience: float, ended: Callable[[str], None]) -> Group:
         )
     host = detected(os.environ, patience) if text == "auto" else host_of(text)
     if host.count == 1:
-        return Group()
+        return ProcessGroup()
     for name in ("jax_enable_preemption_service", "jax_check_proxy_envs"):
         with suppress(AttributeError):  # byhand hears signals itself
             jax.config.update(name, False)

@@ -8,7 +8,7 @@ from typing import Any
 
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
-from byhand.runtimes.hosts import Group
+from byhand.runtimes.hosts import ProcessGroup
 from byhand.runtimes.protocol import Decoder, Listing, Request, Shape, TrainingSession
 from byhand.runtimes.xla.mesh import devices_found, mesh_of
 
@@ -60,7 +60,7 @@ class XlaRuntime:
         """Return the numbers that a step keeps where blocks are computed again: a stream for each, and a chunk."""
         return config.d_model * (config.n_layers + 2)
 
-    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> Group:
+    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
         """Join other processes."""
         from byhand.runtimes.xla.joining import join
 
