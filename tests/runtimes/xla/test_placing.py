@@ -35,15 +35,8 @@ def counted(mesh):
     return by_xla, {kind: sum(n for (what, _), n in demanded.items() if what == kind) for kind in kinds}
 
 
-@pytest.mark.parametrize("mesh", ["data=4", "fsdp=4", "data=2,fsdp=2"])
-def test_rows_send_what_the_arrays_demand(mesh):
+@pytest.mark.parametrize("mesh", ["data=4", "fsdp=4", "tensor=2", "data=2,fsdp=2", "data=2,tensor=2", EIGHT])
+def test_xla_sends_what_the_arrays_demand(mesh):
     """XLA leaves out a bias that is not read on the way back, and adds the norm's sums and the loss."""
     by_xla, demanded = counted(mesh)
-    assert by_xla == pytest.approx(demanded, rel=0.05, abs=256)
-
-
-@pytest.mark.parametrize("mesh", ["tensor=2", EIGHT])
-def test_with_tensor_the_sums_are_those_of_the_stream_and_nothing_is_sent_less(mesh):
-    by_xla, demanded = counted(mesh)
-    assert by_xla["all-reduce"] == pytest.approx(demanded["all-reduce"], rel=0.1)
-    assert all(by_xla[kind] >= 0.99 * demanded[kind] for kind in demanded)
+    assert by_xla == pytest.approx(demanded, rel=0.1, abs=256)

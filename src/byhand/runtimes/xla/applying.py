@@ -127,14 +127,14 @@ def _heads(h: Any, w: Any, b: Any, *, n_heads: int) -> Any:
     """
     parts = jnp.einsum("btc,cpn->pbtn", h, w.reshape((w.shape[0], 3, -1))) + b.reshape((3, 1, 1, -1))
     q, k, v = parts.reshape((3, *h.shape[:2], n_heads, -1))
-    return (q, k, v), (h, w)
+    return (q, k, v), (h, w, b)
 
 
 def _heads_back(saved: Any, d_parts: Any, *, n_heads: int) -> Any:
-    h, w = saved
+    h, w, b = saved
     d = jnp.stack(d_parts).reshape((3, *h.shape[:2], -1))
     d_h = jnp.einsum("pbtn,cpn->btc", d, w.reshape((w.shape[0], 3, -1)))
-    return d_h, jnp.einsum("btc,pbtn->cpn", h, d).reshape(w.shape), d.sum(axis=(1, 2)).reshape((-1,))
+    return d_h, jnp.einsum("btc,pbtn->cpn", h, d).reshape(w.shape), d.sum(axis=(1, 2)).reshape(b.shape)
 
 
 HEADS = Piece("heads", _heads, _heads_back, multiplies=True)

@@ -82,12 +82,16 @@ class Layout:
         return named(self._outside, arrays.__getitem__)
 
     def whole(self, name: str, array: Any) -> Any:
-        """Return an array, of one block where it is stacked, as its layer uses it: gathered, and in its own shape."""
+        """Return an array, of one block where it is stacked, as its layer uses it: gathered, and in its own shape.
+
+        Packed parts whose columns devices share stay apart: one axis for both would have to be gathered.
+        """
         parameter = self.declared[name]
         spec = self._spec(parameter)
         if (axis := _gathered_axis(spec, self.mesh)) is not None:
-            array = jax.lax.all_gather(array, "fsdp", axis=axis, tiled=True)
-        return self._columns(array, spec).reshape(parameter.shape)
+            array = self._by_columns(lambda a: jax.lax.all_gather(a, "fsdp", axis=axis, tiled=True), array, spec)
+        array = self._columns(array, spec)
+        return array if self.mesh.tensor > 1 else array.reshape(parameter.shape)
 
     def held(self, name: str, gradient: Any) -> Any:
         """Return the gradient of a whole array in the shape that holds the array: summed, where width is shared."""
@@ -95,7 +99,9 @@ class Layout:
         spec = self._spec(parameter)
         gradient = self._columns(gradient.reshape(held_shape(parameter)), spec)
         if (axis := _gathered_axis(spec, self.mesh)) is not None:
-            return jax.lax.psum_scatter(gradient, "fsdp", scatter_dimension=axis, tiled=True)
+            return self._by_columns(
+                lambda d: jax.lax.psum_scatter(d, "fsdp", scatter_dimension=axis, tiled=True), gradient, spec
+            )
         return gradient
 
     def summed(self, name: str, gradient: Any) -> Any:
@@ -129,6 +135,15 @@ class Layout:
         """Return the part of an array's places that follows the devices which share rows."""
         spec = self.sharding(name).spec
         return PartitionSpec(*(axis if axis == "fsdp" else None for axis in spec))
+
+    def _by_columns(self, exchange: Callable[[Any], Any], array: Any, spec: PartitionSpec) -> Any:
+        """Return what an exchange along `fsdp` makes of each device's own columns; XLA would gather those first."""
+        if self.mesh.tensor == 1:
+            return exchange(array)
+        columns = PartitionSpec(*(axis if axis == "tensor" else None for axis in spec))
+        return jax.shard_map(exchange, in_specs=columns, out_specs=columns, axis_names={"tensor"}, check_vma=False)(
+            array
+        )
 
     def _columns(self, array: Any, spec: PartitionSpec) -> Any:
         """Let the devices that share heads, columns and tokens hold their part of a gathered array."""
