@@ -20,7 +20,7 @@ from byhand.cli.learn import explain, grade, where, work, worksheet
 from byhand.cli.main import as_process, main
 from byhand.cli.measure import bench, bench_fusions, bench_scale, doctor, plan
 from byhand.cli.runs import eval as eval_command
-from byhand.cli.runs import info, plot, sample
+from byhand.cli.runs import info, opening, plot, sample
 from byhand.cli.runs import train as train_command
 from byhand.cli.seed import train_gpt_flags, train_gpt_program
 from byhand.errors import ByhandError
@@ -160,7 +160,7 @@ def nothing_lasts() -> Any:
 
     with contextlib.ExitStack() as replaced:
         for module, name in (
-            (train_command, "open_text"), (train_command, "_train"), (eval_command, "open_text"), (plan, "_listed"),
+            (opening, "open_text"), (train_command, "_train"), (eval_command, "open_text"), (plan, "_listed"),
             (bench.training, "measure"), (bench.generating, "measure"),
             (bench_fusions.fusions, "measure"), (bench_scale.scaling, "measure"), (train_gpt_program, "start"),
             (train_gpt_program, "train"),
