@@ -42,6 +42,10 @@ entry = Entry(
     note="m is 0.1 g and v is 0.01 g^2; the corrections undo both factors, so a weight moves by lr and decay.",
     note_zh="m = 0.1 g，v = 0.01 g^2；偏差修正恰好抵消这两个系数，所以每个权重移动 lr，外加权重衰减。",
     place=("learning", 2),
+    asked=(
+        "torch.optim.AdamW, torch.optim.Adam, betas, exp_avg, exp_avg_sq, Adam vs AdamW, how are weights updated, "
+        "update the weights, 权重怎么更新, 更新权重, 自适应学习率"
+    ),
     labels_zh={"mhat": "m\u0302", "vhat": "v\u0302"},
     settings={"beta1": r"\beta_1", "beta2": r"\beta_2", "eps": r"\epsilon", "weight_decay": r"\lambda"},
     notations=(

@@ -35,6 +35,10 @@ entry = Entry(
     note="Both sequences of the batch use the same rows, so the table's gradient is summed over the batch.",
     note_zh="批次中的两个序列共用同样的行，所以位置表的梯度要对批次求和。",
     place=("tokens", 2),
+    asked=(
+        "pos_emb, position_ids, position_embedding_table, absolute positions, order of tokens, why positions, "
+        "位置信息, 绝对位置编码, 可学习的位置编码, 为什么需要位置编码, 词元的顺序"
+    ),
     notations=(
         r"X_{i} = E_{i} + W_{pe}[i]",
         r"X = W_{te}[tokens] + W_{pe}[pos]",

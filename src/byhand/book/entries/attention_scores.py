@@ -29,6 +29,11 @@ entry = Entry(
     note="The dot product of query 0 and key 1 is 4 + 2 = 6; divided by 2 it is 3.",
     note_zh="查询 0 与键 1 的点积是 4 + 2 = 6，除以 2 得 3。",
     place=("attention", 3),
+    asked=(
+        "d_k, sqrt(dk), 1/sqrt(dk), divide by sqrt d, divide by the square root of the head size, "
+        "why scale the dot product, attention logits, variance of the dot product, 除以根号d, 除以根号dk, 除以√d, "
+        "缩放点积为什么要缩放, 为什么要缩放, 点积的方差, 相似度"
+    ),
     notations=(
         r"S_{i,j} = \frac{Q_i \cdot K_j}{\sqrt{C}}",
         r"S_{i,j} = \frac{Q_i \cdot K_j}{\sqrt{C}} + mask(i, j)",
@@ -36,6 +41,7 @@ entry = Entry(
         "Scores = Q K^T",
         "q @ k.T",
         "Q K^T / sqrt(d_k)",
+        "1 / sqrt(d_k)",
         "Scaled = Scores / sqrt(d_k)",
     ),
     mistakes=(

@@ -37,6 +37,10 @@ entry = Entry(
     note="Token 1 scores token 0 at 1/sqrt(2) and itself at 0; its weights are P and 1 - P.",
     note_zh="词元 1 对词元 0 的分数是 1/sqrt(2)，对自己的分数是 0；权重分别为 P 与 1 - P。",
     place=("attention", 1),
+    asked=(
+        "F.scaled_dot_product_attention, sdpa, nn.MultiheadAttention, c_attn, self_attn, masked self-attention, "
+        "attention head, how is attention computed, 自注意力怎么算, 掩码自注意力, 注意力头"
+    ),
     notations=(
         "Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V",
         r"A = \mathrm{CausalSelfAttn}(H)",

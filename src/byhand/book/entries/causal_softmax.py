@@ -65,6 +65,11 @@ entry = Entry(
     note="Exponentials of the last row are 1, 2 and 5, with sum 8. Every row of the gradient sums to zero.",
     note_zh="最后一行取指数后是 1、2、5，和为 8。梯度的每一行之和都为零。",
     place=("attention", 4),
+    asked=(
+        "tril, triu, masked_fill, float('-inf'), attn_mask, attention_mask, is_causal, lower triangular matrix, "
+        "mask buffer, bias buffer, register_buffer, cannot see the future, attn_weights, attn_probs, "
+        "attention map, 下三角矩阵, 下三角掩码, 上三角, 看不到未来, 注意力掩码, 注意力图"
+    ),
     labels_zh={"masked": "被掩码"},
     notations=(
         r"P_i = \mathrm{softmax}(S_i)",

@@ -36,6 +36,7 @@ class Entry:
     static             the equation's settings in this example
     note               one sentence that says what to look at; `note_zh` in Chinese
     settings           LaTeX of its settings that have another name in code
+    asked              names in other programs and questions that lead here in `where`, separated by commas
     notations          other ways in which textbooks, papers and programs write it, in LaTeX or plain text
     mistakes           edits of the term of one element that readers make, `gradient_mistakes` on the way back,
                        `part_mistakes` of a labelled quotient inside a term
@@ -59,6 +60,7 @@ class Entry:
     place: tuple[str, int] = ("other", 100)
     labels_zh: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
+    asked: str = ""
     notations: tuple[str, ...] = ()
     mistakes: Slips = ()
     gradient_mistakes: Slips = ()

@@ -28,6 +28,11 @@ entry = Entry(
     note="The gradient is the probabilities minus the one-hot targets, over N = 2; each row sums to zero.",
     note_zh="梯度等于概率减去独热目标，再除以 N = 2；每一行之和为零。",
     place=("learning", 1),
+    asked=(
+        "nn.CrossEntropyLoss, F.cross_entropy, nll_loss, NLLLoss, log_softmax, log loss, softmax loss, "
+        "why the logarithm, gradient of softmax and cross entropy, p minus y, perplexity, 对数损失, 为什么取对数, "
+        "softmax 加交叉熵的梯度, 困惑度"
+    ),
     notations=(
         r"L = \frac{1}{N} \sum_n \ell_n",
         r"\ell_n = -\log(p_{n,y_n})",
@@ -37,6 +42,9 @@ entry = Entry(
         r"L = \frac{1}{N} \sum_n -\log(\mathrm{softmax}(logits_n)[y_n])",
         "dL/dOutput = y_pred - y_true",
         "p - onehot(y)",
+        "p - y",
+        r"\hat{y} - y",
+        "y_hat - y",
     ),
     order_of_sources=order_of_sources,
     mistakes=(

@@ -27,6 +27,11 @@ entry = Entry(
     note="Token 2 stands at two positions, so its row collects both cotangents; unused rows get zero.",
     note_zh="词元 2 出现了两次，所以它那一行累加两份梯度；没有用到的行梯度为零。",
     place=("tokens", 1),
+    asked=(
+        "nn.Embedding, F.embedding, tok_emb, embed_tokens, token_embedding_table, input embeddings, word vector, "
+        "look up a row, one-hot times a matrix, how do tokens become vectors, 词向量, 查表, 词元怎么变成向量, "
+        "输入嵌入"
+    ),
     notations=(
         r"E_{i} = W_{te}[t_{i}]",
         r"X = W_{te}[tokens] + W_{pe}[pos]",

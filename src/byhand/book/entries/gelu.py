@@ -24,6 +24,10 @@ entry = Entry(
     note="The gates of 1 and -1 add up to one: GELU(1) + GELU(-1) = tanh u.",
     note_zh="1 与 -1 的门之和为一，所以 GELU(1) + GELU(-1) = tanh u。",
     place=("activation", 1),
+    asked=(
+        "nn.GELU, F.gelu, gelu_new, NewGELU, gelu_pytorch_tanh, gelu_tanh, tanh approximation, why GELU, "
+        "为什么用 GELU, tanh 近似"
+    ),
     notations=(
         r"F = \mathrm{GELU}(M W_{fc} + b_{fc})",
         "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))",

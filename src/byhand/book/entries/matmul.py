@@ -28,6 +28,10 @@ entry = Entry(
     note="With the identity as cotangent, the gradients are the transposes of the other factors.",
     note_zh="当传回的梯度是单位矩阵时，每个因子的梯度就是另一个因子的转置。",
     place=("arrays", 3),
+    asked=(
+        "torch.matmul, torch.mm, torch.bmm, np.dot, matrix multiply, multiply two matrices, "
+        "gradient of a matrix product, 矩阵相乘, 矩阵乘法的梯度"
+    ),
     notations=("X W", "C = A B", r"(AB)_{ij} = \sum_k a_{ik} b_{kj}"),
     mistakes=(
         ("used the transposed right factor", "右边的矩阵用成了转置", transposed(1)),

@@ -14,5 +14,6 @@ entry = Entry(
     note="Position 0 takes the first row of each head. In memory the numbers move: this is no mere reshape.",
     note_zh="位置 0 取每个头的第一行。数在内存中的次序变了：这不只是一次变形。",
     place=("attention", 7),
+    asked="torch.cat, concatenate, 拼接, 合并各头",
     notations=("Concat(head_1, ..., head_h)",),
 )

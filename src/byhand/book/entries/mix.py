@@ -22,6 +22,7 @@ entry = Entry(
     note="Each result row lies between the value rows; a value's gradient is weighted as the value was.",
     note_zh="结果的每一行都在各个值之间；值的梯度用同样的权重加权。",
     place=("attention", 6),
+    asked="attn @ v, att @ v, context vector, average of the values, 上下文向量, 注意力输出",
     notations=(
         r"Y_i = \sum_j P_{i,j} V_j",
         "Output = Attention_Weights V",

@@ -15,6 +15,7 @@ entry = Entry(
     note="At exactly zero there is no derivative; the convention is 0.",
     note_zh="在零点处导数不存在，按约定取 0。",
     place=("activation", 2),
+    asked="nn.ReLU, F.relu, max(0 x), torch.clamp",
     notations=("max(0, x)", r"F = \mathrm{ReLU}(M W_{fc} + b_{fc})"),
     mistakes=(
         ("kept the negative value", "保留了负值", first),

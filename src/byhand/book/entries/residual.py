@@ -16,6 +16,7 @@ entry = Entry(
     note="The same cotangent goes to the stream and to the sublayer: nothing is divided between them.",
     note_zh="同一份梯度原样传给残差流和子层，而不是在两者之间分摊。",
     place=("stream", 2),
+    asked="x = x + attn(x), shortcut connection, identity path, vanishing gradients, 捷径连接, 恒等映射, 梯度消失",
     notations=(
         r"X = X + A",
         r"X \leftarrow X + O",

@@ -29,6 +29,10 @@ entry = Entry(
     note="Raising one score takes weight from all the others, in proportion to what they have.",
     note_zh="提高一个分数，会按比例从其余各项那里取走权重。",
     place=("attention", 5),
+    asked=(
+        "F.softmax, nn.Softmax, torch.softmax, subtract the max, subtract the maximum, why subtract the max, "
+        "exponential overflow, scores to probabilities, 减去最大值, 为什么减最大值, 溢出, 指数溢出, 概率归一化"
+    ),
     notations=(
         "exp(x) / sum exp(x)",
         "softmax(x)",

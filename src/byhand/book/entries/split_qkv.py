@@ -23,5 +23,9 @@ entry = Entry(
     note="Head 1 of the keys reads column 3 = C + h D + d with C = 2, h = 1, D = 1, d = 0.",
     note_zh="第 1 个头的键读取第 3 列：C + hD + d，其中 C = 2、h = 1、D = 1、d = 0。",
     place=("attention", 2),
+    asked=(
+        "chunk, torch.split, qkv.split, q_proj k_proj v_proj, Wq, Wk, Wv, W_q W_k W_v, query vector, "
+        "what are queries keys and values, 查询向量, 键向量, 值向量, 什么是查询键值, split heads, 拆成多个头"
+    ),
     notations=(r"W_{qkv} = [W_q W_k W_v]", "q, k, v = split(qkv)", r"b_{qkv} = [b_q b_k b_v]"),
 )

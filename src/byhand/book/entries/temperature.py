@@ -23,6 +23,10 @@ entry = Entry(
     note="Halved differences mean a flatter distribution: e^(1/2) instead of e^1 from one token to the next.",
     note_zh="差距减半，分布就更平缓：相邻词元之间的比值从 e^1 变成 e^(1/2)。",
     place=("sampling", 1),
+    asked=(
+        "greedy decoding, argmax, torch.argmax, more random output, more creative, less random, 更随机, 更确定, "
+        "随机性, 贪心解码, 贪心, 取最大值"
+    ),
     settings={"tau": r"\tau"},
     notations=("logits / temp", "softmax(z / T)"),
     mistakes=(

@@ -16,6 +16,7 @@ entry = Entry(
     note="What is dropped gets minus infinity: its probability is exactly zero, and so is its gradient.",
     note_zh="被去掉的变成负无穷：概率恰好为零，梯度也为零。",
     place=("sampling", 2),
+    asked="torch.topk, topk, TopKLogitsWarper, 前k个词元, keep k tokens",
     labels_zh={"dropped": "被去掉"},
     mistakes=(
         (

@@ -15,5 +15,6 @@ entry = Entry(
     note="Before the third token the sum is already 7/8, which is not below 3/4: it is dropped.",
     note_zh="排在第三个词元之前的概率之和已是 7/8，不小于 3/4，所以去掉它。",
     place=("sampling", 3),
+    asked="TopPLogitsWarper, cumulative probability, 累积概率",
     labels_zh={"dropped": "被去掉"},
 )

@@ -14,4 +14,5 @@ entry = Entry(
     note="The cotangent has the result's shape 3 x 2 and goes back as 2 x 3.",
     note_zh="传来的梯度形状是 3 × 2，与结果相同；传回去是 2 × 3。",
     place=("arrays", 5),
+    asked="permute, swapaxes, movedim, torch.transpose, .mT, swap axes, 交换轴, 调换维度, 置换维度",
 )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
 from byhand.book.entries.contract import ENTRIES, Entry
@@ -24,6 +24,7 @@ from byhand.engine.equation import Composite, Equation, Symbol, registry
 from byhand.errors import ByhandError
 
 WALK_BACK = (source.PACKAGE / "engine/backward.py", "walk_back")  # the derivative of a composite is that of its parts
+Kind = Literal["equation", "place", "setting", "guide", "lesson", "absent"]
 POINTERS = ("forward", "derivative", "test", "worked", "page_en", "page_zh", "kernels")
 
 
@@ -52,13 +53,19 @@ class Finding:
     `uses` lists every application; `wired_at` is the first of them. `plain` and `plain_derivative` are the formulas
     as a terminal shows them. `settings` are keywords such as `eps=1e-05`, each with its LaTeX if it has any.
     `code` and `derived` name definitions: a file, and what is defined there; `tests` are the files that may hold its
-    test, `worked_in` the file of its entry, `pages` where its pages are.
+    test, `worked_in` the file of its entry, `pages` where its pages are. `asked` are names in other programs and
+    questions; `says` are lines below the title, `command` is what a reader types, `see` names other answers.
     """
 
     name: str
     title: Words
-    code: tuple[Path, str]
-    tests: tuple[str, ...]
+    kind: Kind = "equation"
+    code: tuple[Path, str] | None = None
+    tests: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    says: tuple[Words, ...] = ()
+    command: str = ""
+    see: tuple[str, ...] = ()
     seed_names: tuple[str, ...] = ()
     notations: tuple[str, ...] = ()
     derived: tuple[Path, str] | None = None
@@ -91,7 +98,7 @@ class Finding:
     @cached_property
     def forward(self) -> str | None:
         """Where the code is."""
-        return source.definition(*self.code)
+        return source.definition(*self.code) if self.code else None
 
     @cached_property
     def derivative(self) -> str | None:
@@ -103,7 +110,7 @@ class Finding:
         """The first test; outside a checkout, the file as the repository has it."""
         root = source.repository()
         if root is None:
-            return self.tests[0]
+            return next(iter(self.tests), None)
         return next(filter(None, (source.first_test(root / path) for path in self.tests)), None)
 
     @cached_property
@@ -144,6 +151,9 @@ class Finding:
             "name": self.name,
             "title": self.title.en,
             "title_zh": self.title.zh,
+            "kind": self.kind,
+            "says": [words.en for words in self.says],
+            "says_zh": [words.zh for words in self.says],
             **{k: getattr(self, k) for k in ("latex", "latex_derivative", "plain", "plain_derivative")},
             "symbols": [
                 {
@@ -155,10 +165,15 @@ class Finding:
                 }
                 for s in self.symbols
             ],
-            **{k: getattr(self, k) for k in (*POINTERS, "wired_at", "seed_names", "source")},
+            **{k: getattr(self, k) for k in (*POINTERS, "wired_at", "seed_names", "source", "command", "see")},
             "uses": [use.where for use in self.uses],
             "relative_to": "repository" if source.repository() else "installed package",
         }
+
+
+def split(asked: str) -> tuple[str, ...]:
+    """Return names and questions that commas separate."""
+    return tuple(asked.split(", ")) if asked else ()
 
 
 def listings() -> dict[str, Finding]:
@@ -203,6 +218,7 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
         code=(file, forward.__name__),
         tests=(tests,),
         seed_names=equation.seed_names,
+        asked=split(entry.asked),
         notations=entry.notations,
         derived=WALK_BACK if composite else (source.file_of(equation.vjp), equation.vjp.__name__),
         worked_in=worked_in,
@@ -230,6 +246,8 @@ def _place(place: Place) -> Finding:
     return Finding(
         name=place.name,
         title=place,
+        kind="place",
+        asked=split(place.asked),
         code=(source.PACKAGE / place.path, place.definition),
         tests=(f"tests/test_{path.stem}.py", f"tests/{path.parent}/test_{path.name}"),
         seed_names=place.seed_names,

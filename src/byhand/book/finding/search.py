@@ -14,9 +14,9 @@ from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 
 from byhand.book.finding import formula
-from byhand.book.finding.flow import concepts
+from byhand.book.finding.answers import answers
 from byhand.book.finding.index import Finding, listings
-from byhand.engine.equation import Composite, registry
+from byhand.book.finding.phrases import phrases, plain_words, vocabulary, words
 from byhand.errors import ByhandError
 
 LONGEST = 1000  # characters of a query: a derivative in LaTeX has 528
@@ -29,7 +29,6 @@ PRODUCT = re.compile(r"\s*[ABKPQSVWXY](\s+[ABKPQSVWXY])+\s*")  # P V is a formul
 WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff]+")  # of Chinese keyboards; of formulas copied from a PDF
 DERIVATIVE = re.compile(r"d ?(\w+) d ?(\w+)")  # in tokens: a quotient's line or stroke is none
 SYMBOL = re.compile(r"\s*[A-Z]_(\{[\sa-z\d,:+-]*\}|[a-z]{1,2})\s*")  # S_{b,i,j}: one letter with running indices
-STOP = re.compile("an?|the|of|in|is|it|to|and|or|for|with|by|on|at|as|from|where|what|how|does|do|that|this|equation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +37,6 @@ class Match:
 
     score: float
     listing: Finding
-
-
-@dataclass(frozen=True, slots=True)
-class _Phrase:
-    """Words that lead to a listing, and how much an exact hit on them is worth."""
-
-    text: str
-    listing: str
-    weight: float
 
 
 def search(query: str) -> list[Match]:
@@ -60,7 +50,7 @@ def search(query: str) -> list[Match]:
     best: dict[str, float] = {}
     for name, score in (*_by_words(query), *_by_formula(query), *_by_symbol(query), *_by_derivative(query)):
         best[name] = max(best.get(name, 0.0), score)
-    known = listings()
+    known = answers()
     found = [Match(score, known[name]) for name, score in best.items() if score >= FOUND]
     top = max((m.score for m in found), default=0.0)
     order = {name: i for i, name in enumerate(known)}
@@ -70,78 +60,54 @@ def search(query: str) -> list[Match]:
 
 def nearest(query: str, n: int = 5) -> list[str]:
     """Return the names and terms that look most like a query which nothing answers."""
-    names = list(dict.fromkeys(p.text for p in _phrases()))
-    return get_close_matches(_plain(_narrow(query[:LONGEST]))[:LONGEST_NAME], names, n=n, cutoff=0.3)
-
-
-def _phrases() -> tuple[_Phrase, ...]:
-    return _phrases_of(tuple(listings().values()))
-
-
-@lru_cache(maxsize=4)
-def _phrases_of(known: tuple[Finding, ...]) -> tuple[_Phrase, ...]:
-    found: dict[tuple[str, str], float] = {}
-
-    def add(text: str, listing: str, weight: float) -> None:
-        key = (_plain(text), listing)
-        if key[0]:
-            found[key] = max(found.get(key, 0.0), weight)
-
-    for listing in known:
-        name = listing.name
-        add(name, name, 1.0)
-        add(listing.title.en, name, 0.99)
-        add(listing.title.zh, name, 0.99)
-        for seed in listing.seed_names:
-            share = 1.0 if _is_whole(seed, name) else 0.97
-            add(seed, name, share)
-            add(seed.rpartition("::")[2], name, share - 0.01)
-        for symbol in listing.symbols:
-            if len(symbol.name) > 2:
-                add(symbol.name, name, 0.95)
-            add(symbol.meaning.en, name, 0.8)
-            add(symbol.meaning.zh, name, 0.8)
-        for use in listing.uses:
-            add(use.result, name, 0.93)
-            if use.result and use.scope:
-                add(f"{use.scope}.{use.result}", name, 0.94)
-    for concept in concepts():
-        for rank, name in enumerate(concept.entries):
-            for text, weight in ((concept.en, 0.99), (concept.zh, 0.99), *((a, 0.98) for a in concept.also)):
-                add(text, name, weight - 0.03 * rank)
-    return tuple(_Phrase(text, listing, weight) for (text, listing), weight in found.items())
-
-
-def _is_whole(seed: str, name: str) -> bool:
-    """Say whether a seed name that several listings share is mostly this one: the composite, or the same word."""
-    last = seed.rpartition("::")[2].lower()
-    return name in last or isinstance(registry.get(name), Composite)
+    names = list(dict.fromkeys(p.text for p in phrases()))
+    return get_close_matches(plain_words(_narrow(query[:LONGEST]))[:LONGEST_NAME], names, n=n, cutoff=0.3)
 
 
 def _by_words(query: str) -> Iterator[tuple[str, float]]:
-    asked = re.sub(r"^blocks \d+ ", "", _plain(query))
-    if not asked:
+    asked = re.sub(r"^blocks \d+ ", "", plain_words(query))
+    yield from _like(asked, 1.0)
+    respelled = " ".join(map(_respelled, asked.split()[:MOST_WORDS]))
+    if respelled != asked:
+        yield from _like(respelled, 0.97)
+
+
+def _like(asked: str, share: float) -> Iterator[tuple[str, float]]:
+    """Compare with every phrase: the same, one within the other, nearly the same, or words in common."""
+    content = words(asked)
+    if not content:
         return
-    words = [w for w in dict.fromkeys(asked.split()) if not STOP.fullmatch(w) and not w.isdigit()]
-    if not words:
-        return
-    for phrase in _phrases():
+    joined, told = asked.replace(" ", ""), " ".join(content)
+    near = SequenceMatcher(b=asked)  # which is slow to change, unlike its other side
+    for phrase in phrases():
         text = phrase.text
-        if text == asked or text.replace(" ", "") == asked.replace(" ", ""):
-            yield phrase.listing, phrase.weight
+        if text == asked or phrase.joined == joined:
+            yield phrase.listing, share * phrase.weight
             continue
         score = 0.0
         if _within(asked, text) or _within(text, asked):
             shorter, longer = sorted((len(asked), len(text)))
             score = 0.6 + 0.3 * shorter / longer
-        ratio = SequenceMatcher(None, asked, text)
-        if ratio.real_quick_ratio() >= 0.75 and ratio.quick_ratio() >= 0.75:
-            score = max(score, 0.95 * ratio.ratio() if ratio.ratio() >= 0.75 else 0.0)
-        common = _shared(words, text.split()) if len(words) <= MOST_WORDS else 0
-        if common and common >= 0.5 * len(words):
-            score = max(score, 0.4 + 0.25 * common / len(words) + 0.2 * common / len(text.split()))
+        elif _within(told, text) or _within(text, told):
+            shorter, longer = sorted((len(told), len(text)))
+            score = 0.58 + 0.3 * shorter / longer
+        near.set_seq1(text)
+        if near.real_quick_ratio() >= 0.75 and near.quick_ratio() >= 0.75:
+            score = max(score, 0.95 * near.ratio() if near.ratio() >= 0.75 else 0.0)
+        if len(text) == len(asked) > 2 and asked[0] > "\u4dff" and sum(map(str.__ne__, asked, text)) == 1:
+            score = max(score, 0.7)  # one wrong character
+        common = _shared(content, phrase.words) if len(content) <= MOST_WORDS else 0
+        if common and common >= 0.5 * len(content):
+            score = max(score, 0.4 + 0.25 * common / len(content) + 0.2 * common / len(phrase.words))
         if score:
-            yield phrase.listing, phrase.weight * min(score, 0.95)
+            yield phrase.listing, share * phrase.weight * min(score, 0.95)
+
+
+def _respelled(word: str) -> str:
+    """Return the known word that is most like an unknown one of five letters or more, if one is."""
+    if not (4 < len(word) < LONGEST_NAME and word.isascii()) or word in vocabulary():
+        return word
+    return next(iter(get_close_matches(word, sorted(vocabulary()), n=1, cutoff=0.8)), word)
 
 
 def _shared(words: list[str], others: list[str]) -> int:
@@ -238,9 +204,3 @@ def _narrow(query: str) -> str:
 
 def _compact(text: str) -> str:
     return re.sub(r"[\s{}$]", "", text)
-
-
-def _plain(text: str) -> str:
-    """Lower-case words of a query or phrase, whatever joined them (`::`, `_`, `-`, `.`)."""
-    text = re.sub(r"\((?:\.\.\.)?\)|`|\$", " ", text.lower())
-    return " ".join(re.findall(r"[a-z0-9]+|[\u4e00-\u9fff]+", text))

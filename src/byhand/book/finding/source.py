@@ -165,6 +165,8 @@ def sections(path: Path) -> dict[str, str]:
 def _binds(node: ast.stmt, name: str) -> bool:
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         return node.name == name
+    if isinstance(node, ast.AnnAssign):
+        return isinstance(node.target, ast.Name) and node.target.id == name
     return isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets)
 
 

@@ -1,0 +1,112 @@
+"""The words that lead to each answer, and how much an exact hit on them is worth."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from byhand.book.finding.answers import answers
+from byhand.book.finding.flow import concepts
+from byhand.book.finding.index import Finding
+from byhand.engine.equation import Composite, registry
+
+STOP = re.compile(
+    "an?|the|of|in|is|are|it|its|to|and|or|for|with|by|on|at|as|from|where|what|why|how|does|do|we|i|my|you|can|need|"
+    "be|there|that|this|these|equation|formula|derivative|gradient|code|implemented|implementation|compute|computed"
+)
+FILLER = re.compile(
+    "为什么|为何|什么是|是什么|怎么样?|怎样|如何|请问|哪里|在哪儿?|多少|有什么用|有什么|的作用|需要|可以|一下|一个|"
+    "代码|实现|公式|推导|计算|算|"
+    "我|想|要|是|的|了|吗|呢|把|在|对|与|和|用"
+)  # Chinese words that ask, and joints between words
+TITLES = {"guide": 0.88, "lesson": 0.87}  # behind the equations that they are about
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """Words that lead to a listing, and how much an exact hit on them is worth."""
+
+    text: str
+    listing: str
+    weight: float
+
+    @cached_property
+    def joined(self) -> str:
+        """The text without spaces."""
+        return self.text.replace(" ", "")
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Its words, without those that every question has."""
+        return words(self.text) or self.text.split()
+
+
+def words(text: str) -> list[str]:
+    """Return the words of plain text that tell it from other text, once each."""
+    found = [word for word in FILLER.sub(" ", text).split() if not STOP.fullmatch(word) and not word.isdigit()]
+    return list(dict.fromkeys(found))
+
+
+def phrases() -> tuple[Phrase, ...]:
+    """Return all phrases of all answers."""
+    return _phrases_of(tuple(answers().values()))
+
+
+def vocabulary() -> frozenset[str]:
+    """Return the Latin words of all phrases."""
+    return _vocabulary(phrases())
+
+
+@lru_cache(maxsize=4)
+def _vocabulary(known: tuple[Phrase, ...]) -> frozenset[str]:
+    return frozenset(word for phrase in known for word in phrase.text.split() if word.isascii())
+
+
+@lru_cache(maxsize=4)
+def _phrases_of(known: tuple[Finding, ...]) -> tuple[Phrase, ...]:
+    found: dict[tuple[str, str], float] = {}
+
+    def add(text: str, listing: str, weight: float) -> None:
+        key = (plain_words(text), listing)
+        if key[0]:
+            found[key] = max(found.get(key, 0.0), weight)
+
+    for listing in known:
+        name = listing.name
+        add(name, name, 1.0)
+        for title in (listing.title.en, listing.title.zh):
+            for part in (title, re.split(r" ?[（(]", title)[0]):
+                add(part, name, TITLES.get(listing.kind, 0.99))
+        for asked in listing.asked:
+            add(asked, name, 0.985)
+        for seed in listing.seed_names:
+            share = 1.0 if _is_whole(seed, name) else 0.97
+            add(seed, name, share)
+            add(seed.rpartition("::")[2], name, share - 0.01)
+        for symbol in listing.symbols:
+            if len(symbol.name) > 2:
+                add(symbol.name, name, 0.95)
+            add(symbol.meaning.en, name, 0.8)
+            add(symbol.meaning.zh, name, 0.8)
+        for use in listing.uses:
+            add(use.result, name, 0.93)
+            if use.result and use.scope:
+                add(f"{use.scope}.{use.result}", name, 0.94)
+    for concept in concepts():
+        for rank, name in enumerate(concept.entries):
+            for text, weight in ((concept.en, 0.99), (concept.zh, 0.99), *((a, 0.98) for a in concept.also)):
+                add(text, name, weight - 0.03 * rank)
+    return tuple(Phrase(text, listing, weight) for (text, listing), weight in found.items())
+
+
+def _is_whole(seed: str, name: str) -> bool:
+    """Say whether a seed name that several listings share is mostly this one: the composite, or the same word."""
+    last = seed.rpartition("::")[2].lower()
+    return name in last or isinstance(registry.get(name), Composite)
+
+
+def plain_words(text: str) -> str:
+    """Lower-case words of a query or phrase, whatever joined them (`::`, `_`, `-`, `.`)."""
+    text = re.sub(r"\((?:\.\.\.)?\)|`|\$", " ", text.lower())
+    return " ".join(re.findall(r"[a-z0-9]+|[\u4e00-\u9fff]+", text))
