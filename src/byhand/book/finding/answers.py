@@ -33,9 +33,8 @@ def _setting(setting: NamedSetting) -> Finding:
         name=setting.name,
         title=setting,
         kind="setting",
-        code=(source.PACKAGE / "config.py", f"{setting.owner.__name__}.{setting.name}"),
+        code=(source.PACKAGE / "config.py", f"{setting.owner}.{setting.name}"),
         asked=split(setting.asked),
-        command=f"byhand train {setting.flag}",
     )
 
 
@@ -51,7 +50,6 @@ def _lesson(name: str, title: Words, asked: str) -> Finding:
         kind="lesson",
         code=(source.PACKAGE / LESSONS / f"{name.replace('-', '_')}.py", "lesson"),
         asked=split(asked),
-        command=f"byhand work {name}",
     )
 
 

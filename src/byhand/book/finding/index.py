@@ -18,6 +18,7 @@ from byhand.book.finding import source
 from byhand.book.finding.flow import order
 from byhand.book.finding.kernels import kernels_of
 from byhand.book.finding.landmarks import PLACES, Place
+from byhand.book.finding.settings import flag
 from byhand.book.words.language import PAGE, Words
 from byhand.book.words.plain_math import plain
 from byhand.engine.equation import Composite, Equation, Symbol, registry
@@ -54,7 +55,7 @@ class Finding:
     as a terminal shows them. `settings` are keywords such as `eps=1e-05`, each with its LaTeX if it has any.
     `code` and `derived` name definitions: a file, and what is defined there; `tests` are the files that may hold its
     test, `worked_in` the file of its entry, `pages` where its pages are. `asked` are names in other programs and
-    questions; `says` are lines below the title, `command` is what a reader types, `see` names other answers.
+    questions, `says` lines below the title, `see` the names of other answers.
     """
 
     name: str
@@ -64,7 +65,6 @@ class Finding:
     tests: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
     says: tuple[Words, ...] = ()
-    command: str = ""
     see: tuple[str, ...] = ()
     seed_names: tuple[str, ...] = ()
     notations: tuple[str, ...] = ()
@@ -94,6 +94,13 @@ class Finding:
     def wired_at(self) -> str | None:
         """Where it is first applied."""
         return self.uses[0].where if self.uses else None
+
+    @property
+    def command(self) -> str:
+        """What a reader types: the flag of a setting, the command of a lesson."""
+        if self.kind == "setting" and self.code:
+            return f"byhand train {flag(*self.code[1].split('.'))}"
+        return f"byhand {self.name}" if self.kind == "lesson" else ""
 
     @cached_property
     def forward(self) -> str | None:

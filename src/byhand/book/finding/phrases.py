@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from typing import NamedTuple
 
 from byhand.book.finding.answers import answers
 from byhand.book.finding.flow import concepts
@@ -13,39 +13,30 @@ from byhand.engine.equation import Composite, registry
 
 STOP = re.compile(
     "an?|the|of|in|is|are|it|its|to|and|or|for|with|by|on|at|as|from|where|what|why|how|does|do|we|i|my|you|can|need|"
-    "be|there|that|this|these|equation|formula|derivative|gradient|code|implemented|implementation|compute|computed"
+    "be|there|that|this|these|equation"
 )
+GENERAL = re.compile("formula|derivative|gradient|code|implement(ed|ation)|compute[ds]?|work|works")  # of anything
 FILLER = re.compile(
-    "为什么|为何|什么是|是什么|怎么样?|怎样|如何|请问|哪里|在哪儿?|多少|有什么用|有什么|的作用|需要|可以|一下|一个|"
-    "代码|实现|公式|推导|计算|算|"
-    "我|想|要|是|的|了|吗|呢|把|在|对|与|和|用"
-)  # Chinese words that ask, and joints between words
-TITLES = {"guide": 0.88, "lesson": 0.87}  # behind the equations that they are about
+    "为什么|为何|什么是|是什么|怎么算|怎么样?|怎样|如何|请问|哪里|在哪儿?|多少|有什么用|有什么|的作用|需要|可以|一下|一个|"
+    "代码|实现|公式|推导|计算|我|想|要|是|的|了|吗|呢|把|与|和|用"
+)  # Chinese words that ask, that are said of anything, and joints between words
+WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]+")
+TITLES = {"setting": 0.96, "guide": 0.88, "lesson": 0.87}  # of what stands behind equations with the same words
 
 
-@dataclass(frozen=True)
-class Phrase:
+class Phrase(NamedTuple):
     """Words that lead to a listing, and how much an exact hit on them is worth."""
 
     text: str
     listing: str
     weight: float
 
-    @cached_property
-    def joined(self) -> str:
-        """The text without spaces."""
-        return self.text.replace(" ", "")
 
-    @cached_property
-    def words(self) -> list[str]:
-        """Its words, without those that every question has."""
-        return words(self.text) or self.text.split()
-
-
+@lru_cache(maxsize=4096)
 def words(text: str) -> list[str]:
     """Return the words of plain text that tell it from other text, once each."""
     found = [word for word in FILLER.sub(" ", text).split() if not STOP.fullmatch(word) and not word.isdigit()]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys([word for word in found if not GENERAL.fullmatch(word)] or found))
 
 
 def phrases() -> tuple[Phrase, ...]:
@@ -74,12 +65,12 @@ def _phrases_of(known: tuple[Finding, ...]) -> tuple[Phrase, ...]:
 
     for listing in known:
         name = listing.name
-        add(name, name, 1.0)
+        add(name, name, TITLES.get(listing.kind, 1.0))
         for title in (listing.title.en, listing.title.zh):
             for part in (title, re.split(r" ?[（(]", title)[0]):
                 add(part, name, TITLES.get(listing.kind, 0.99))
         for asked in listing.asked:
-            add(asked, name, 0.985)
+            add(asked, name, 0.965)
         for seed in listing.seed_names:
             share = 1.0 if _is_whole(seed, name) else 0.97
             add(seed, name, share)
@@ -108,5 +99,4 @@ def _is_whole(seed: str, name: str) -> bool:
 
 def plain_words(text: str) -> str:
     """Lower-case words of a query or phrase, whatever joined them (`::`, `_`, `-`, `.`)."""
-    text = re.sub(r"\((?:\.\.\.)?\)|`|\$", " ", text.lower())
-    return " ".join(re.findall(r"[a-z0-9]+|[\u4e00-\u9fff]+", text))
+    return " ".join(WORD.findall(text.lower()))

@@ -47,10 +47,10 @@ def search(query: str) -> list[Match]:
     if len(query) > LONGEST:
         raise ByhandError(f"the query has {len(query):,} characters. Ask in at most {LONGEST:,}.")
     query = _narrow(query)
-    best: dict[str, float] = {}
+    known = answers()
+    best = {name: 1.0 for name in [query.strip()] if name in known}
     for name, score in (*_by_words(query), *_by_formula(query), *_by_symbol(query), *_by_derivative(query)):
         best[name] = max(best.get(name, 0.0), score)
-    known = answers()
     found = [Match(score, known[name]) for name, score in best.items() if score >= FOUND]
     top = max((m.score for m in found), default=0.0)
     order = {name: i for i, name in enumerate(known)}
@@ -78,27 +78,34 @@ def _like(asked: str, share: float) -> Iterator[tuple[str, float]]:
     if not content:
         return
     joined, told = asked.replace(" ", ""), " ".join(content)
+    beginnings = [word[:4] for word in content]  # a phrase without any of them has no word in common
     near = SequenceMatcher(b=asked)  # which is slow to change, unlike its other side
+    misspelt = not vocabulary().issuperset(asked.split())
     for phrase in phrases():
         text = phrase.text
-        if text == asked or phrase.joined == joined:
+        if text == asked or text.replace(" ", "") == joined:
             yield phrase.listing, share * phrase.weight
             continue
         score = 0.0
         if _within(asked, text) or _within(text, asked):
             shorter, longer = sorted((len(asked), len(text)))
             score = 0.6 + 0.3 * shorter / longer
-        elif _within(told, text) or _within(text, told):
+        if told != asked and (_within(told, text) or _within(text, told)):
             shorter, longer = sorted((len(told), len(text)))
-            score = 0.58 + 0.3 * shorter / longer
-        near.set_seq1(text)
-        if near.real_quick_ratio() >= 0.75 and near.quick_ratio() >= 0.75:
-            score = max(score, 0.95 * near.ratio() if near.ratio() >= 0.75 else 0.0)
+            score = max(score, 0.58 + 0.3 * shorter / longer)
+        if misspelt:
+            near.set_seq1(text)
+            if near.real_quick_ratio() >= 0.75 and near.quick_ratio() >= 0.75 and near.ratio() >= 0.75:
+                score = max(score, 0.95 * near.ratio())
         if len(text) == len(asked) > 2 and asked[0] > "\u4dff" and sum(map(str.__ne__, asked, text)) == 1:
             score = max(score, 0.7)  # one wrong character
-        common = _shared(content, phrase.words) if len(content) <= MOST_WORDS else 0
-        if common and common >= 0.5 * len(content):
-            score = max(score, 0.4 + 0.25 * common / len(content) + 0.2 * common / len(phrase.words))
+        if len(content) <= MOST_WORDS and any(beginning in text for beginning in beginnings):
+            others = words(text) or text.split()
+            common = _shared(content, others)
+            if content == others:
+                score = 0.95
+            elif common and common >= 0.5 * len(content):
+                score = max(score, 0.4 + 0.25 * common / len(content) + 0.2 * common / len(others))
         if score:
             yield phrase.listing, share * phrase.weight * min(score, 0.95)
 
@@ -117,7 +124,9 @@ def _shared(words: list[str], others: list[str]) -> int:
 
 def _same_stem(a: str, b: str) -> bool:
     shorter, longer = sorted((a, b), key=len)
-    return a == b or (len(shorter) > 3 and len(longer) - len(shorter) <= 3 and longer.startswith(shorter))
+    return (a == b and (len(a) > 1 or not a.isascii())) or (
+        len(shorter) > 3 and len(longer) - len(shorter) <= 3 and longer.startswith(shorter)
+    )
 
 
 def _within(part: str, whole: str) -> bool:

@@ -1,10 +1,8 @@
 """Settings as answers: every field of a run's configuration, and what other programs call it."""
 
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cached_property
+from dataclasses import dataclass
 
 from byhand.book.words.language import Words
-from byhand.config import TrainConfig
 
 
 @dataclass(frozen=True)
@@ -12,24 +10,24 @@ class NamedSetting(Words):
     """A field of the configuration: `owner` is its class; `asked` holds other names, separated by commas."""
 
     name: str
+    owner: str
     asked: str
 
-    @cached_property
-    def owner(self) -> type:
-        """The class that has the field."""
-        kinds = [TrainConfig, *(f.default_factory for f in fields(TrainConfig) if is_dataclass(f.default_factory))]
-        return next(kind for kind in kinds if self.name in {f.name for f in fields(kind)})
 
-    @property
-    def flag(self) -> str:
-        """The flag of `byhand train`, with its default if that is a number or a word."""
-        default = self.owner.__dataclass_fields__[self.name].default
-        value = "" if default in (None, "") or isinstance(default, bool) else f" {default}"
-        return f"--{self.name.replace('_', '-')}{value}"
+def flag(owner: str, name: str) -> str:
+    """Return a setting's flag of `byhand train`: with its default, or what switches from the default."""
+    from byhand import config  # only for what is shown
+
+    default = getattr(config, owner).__dataclass_fields__[name].default
+    written = name.replace("_", "-")
+    if isinstance(default, bool):
+        return f"--no-{written}" if default else f"--{written}"
+    return f"--{written} {'...' if default in (None, '') else default}"
 
 
-# field | English | Chinese | other names; an indented line continues the one above it
+# field | English | Chinese | other names; an indented line continues the one above it, # names the class
 TABLE = """
+# ModelConfig
 vocab_size | vocabulary size V | 词表大小 V | n_vocab, padded_vocab_size, size of the vocabulary, 词表有多大
 seq_len | context length T | 上下文长度 T | block_size, n_ctx, n_positions, max_position_embeddings, context_length,
     max_seq_len, sequence length, context window, maximum length, T_max, 序列长度, 上下文窗口, 最大长度
@@ -43,17 +41,19 @@ d_ff | width F of the MLP | 前馈网络的宽度 F | intermediate_size, n_inner
 norm_position | pre-norm or post-norm | 前置或后置归一化 | do_layer_norm_before, norm_first
 norm_affine | gain and bias of LayerNorm | 层归一化的增益与偏置 | elementwise_affine, learnable LayerNorm,
     LayerNorm weight and bias
-activation | activation of the MLP | 前馈网络的激活函数 | activation_function, hidden_act, GELU or ReLU
+activation | activation of the MLP | 前馈网络的激活函数 | hidden_act, hidden_activation, GELU or ReLU
 causal | causal or bidirectional attention | 因果或双向注意力 | bidirectional attention, is_decoder, 双向注意力,
     非因果
 lm_head_bias | bias of the LM head | 语言模型头的偏置 | lm_head.bias
 tied_embeddings | weight tying | 权重绑定 | tie_word_embeddings, tie_weights, share embeddings, weight sharing,
     tied embeddings, wte = lm_head, 权重共享, 共享嵌入, 嵌入共享
+# DataConfig
 data | the text to train on | 训练用的文本 | corpus, training data, my own text, own data, dataset file,
     tiny shakespeare, openwebtext, 训练数据, 语料, 自己的数据, 自己的文本
 val_fraction | share of text for validation | 留作验证的比例 | train test split, validation split, val.bin, 验证集,
     划分验证集
-lr | highest learning rate | 最高学习率 | learning_rate, step size, max_lr, alpha, 学习率设多少, 步长大小
+# OptimConfig
+lr | highest learning rate | 最高学习率 | step size, learning rate to use, max_lr, 学习率设多少, 步长大小
 min_lr | learning rate at the last step | 最后一步的学习率 | eta_min, final learning rate, 最小学习率
 warmup_steps | steps of warm-up | 预热步数 | warmup_iters, num_warmup_steps, warmup_ratio
 schedule | what follows the warm-up | 预热之后的学习率调度 | lr_scheduler_type, decay_lr, constant learning rate,
@@ -64,6 +64,7 @@ eps | epsilon of AdamW | AdamW 的 ε | adam_epsilon
 weight_decay | strength of weight decay | 权重衰减系数 | L2 regularisation, L2 penalty, L2 正则化
 decay | which arrays decay | 哪些参数衰减 | no_decay, param_groups, parameter groups, 参数分组
 grad_clip | largest gradient norm | 梯度范数的上限 | max_grad_norm value, clip value
+# TrainConfig
 steps | number of updates | 更新步数 | max_iters, max_steps, num_train_epochs, iterations, number of epochs, epochs,
     训练步数, 训练多少步, 训练轮数, 迭代次数
 batch_size | windows in a micro-batch B | 批大小 B | per_device_train_batch_size, micro_batch_size, size of a batch,
@@ -89,9 +90,16 @@ recompute | compute again instead of keeping | 重算以节省内存 | gradient 
 """
 
 
-def _setting(line: str) -> NamedSetting:
-    name, en, zh, asked = line.split(" | ")
-    return NamedSetting(en, zh, name, asked)
+def _settings() -> tuple[NamedSetting, ...]:
+    found: list[NamedSetting] = []
+    owner = ""
+    for line in TABLE.strip().replace("\n    ", " ").splitlines():
+        if line.startswith("# "):
+            owner = line[2:]
+        else:
+            name, en, zh, asked = line.split(" | ")
+            found.append(NamedSetting(en, zh, name, owner, asked))
+    return tuple(found)
 
 
-SETTINGS = tuple(_setting(line) for line in TABLE.strip().replace("\n    ", " ").splitlines())
+SETTINGS = _settings()

@@ -123,8 +123,10 @@ def _applied(path: Path) -> dict[str, dict[int, tuple[str, str]]]:
     def visit(node: ast.AST, scope: str) -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("byhand.equations"):
             imported.update(alias.name for alias in node.names)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in imported:
-            add(node.id, node, "", scope)
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load) and node.id in imported:
+                add(node.id, node, "", scope)
+            return
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             called, result = node.func.id, _result_name(node)
             if called == "_operator":
@@ -136,7 +138,8 @@ def _applied(path: Path) -> dict[str, dict[int, tuple[str, str]]]:
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "scope":
                 scope = _first_constant(call)
         for child in ast.iter_child_nodes(node):
-            visit(child, scope)
+            if not isinstance(child, ast.Constant | ast.expr_context):
+                visit(child, scope)
 
     visit(tree(path), "")
     return found

@@ -20,7 +20,9 @@ class Concept(Words):
 TERMS = """
 # Data and tables
 token | 词元 | embedding | token id, 标记, 词元编号
-vocabulary | 词表 | embedding | byte-level vocabulary, 字节级词表, vocab_size
+vocabulary | 词表 | embedding | byte-level vocabulary, 字节级词表
+tokenizer | 分词器 | tokenizer, bpe | tokenization, 分词
+byte-pair encoding | 字节对编码 | bpe | BPE, 子词
 token embedding | 词元嵌入 | embedding | embedding lookup, lookup table, 词嵌入, wte, wte_, word embedding
 positional embedding | 位置嵌入 | add_positional | position embedding, learned positions, position,
     positional encoding, 位置编码, wpe, wpe_, 加位置嵌入
@@ -32,7 +34,8 @@ batch | 样本批 | sample_batch | next-token prediction pairs, targets shifted 
 layer normalization | 层归一化 | layer_norm | LayerNorm, LN, normalisation, final norm, final LN, 最后归一化,
     add and norm, 层标准化
 mean and variance | 均值与方差 | layer_norm | mu, sigma, standard deviation, epsilon, gain and bias, 标准差
-residual connection | 残差连接 | residual | skip connection, residual add, residual stream, 残差加法, 残差流, 跳跃连接
+residual connection | 残差连接 | residual | skip connection, residual add, residual stream, 残差加法, 残差流,
+    跳跃连接
 linear layer | 线性层 | linear, matmul | fully connected, dense layer, projection, 全连接层, 投影, affine map,
     仿射变换
 output projection | 输出投影 | linear, causal_self_attention | w_proj, b_proj, W_o, b_o
@@ -50,7 +53,7 @@ rectified linear unit | 线性整流函数 | relu | 修正线性单元
 self-attention | 自注意力 | causal_self_attention | attention, 注意力, scaled dot-product attention, 缩放点积注意力,
     self_attention, attention sublayer, 注意力机制
 multi-head attention | 多头注意力 | causal_self_attention, split_qkv, merge_heads | attention heads, 注意力头, 多头,
-    single head, 单头, MHA, n_heads
+    single head, 单头, MHA
 query, key and value | 查询、键与值 | split_qkv, causal_self_attention, linear | Q K V, QKV projection,
     Q/K/V projection, w_qkv slice, slice, 切片, 拆分多头, decomposition
 packed QKV weights | 合并的 QKV 权重 | causal_self_attention, split_qkv | w_qkv, b_qkv, qkv
@@ -77,16 +80,16 @@ gradient accumulation | 梯度累积 | train | micro-batch, 微批, grad_accum
 gradient check | 梯度检验 | gradcheck | finite differences, 有限差分, central difference, 数值梯度
 AdamW optimizer | AdamW 优化器 | adamw, optimizer | optimizer update, 优化器更新, Adam, parameter update, 参数更新,
     weight update, 权重更新
-gradient descent | 梯度下降 | adamw, optimizer | gradient descent update, SGD, learning rate
+gradient descent | 梯度下降 | adamw, optimizer | gradient descent update, SGD
 bias correction | 偏差修正 | adamw | 偏置修正, 偏差校正, m_hat, v_hat
 moment estimates | 矩估计 | adamw | beta_1, beta_2, momentum, moving average, 滑动平均, 一阶矩, 二阶矩, 动量
 weight decay | 权重衰减 | adamw | decoupled weight decay, 解耦权重衰减, regularisation, 正则化
-learning-rate schedule | 学习率调度 | learning_rate | warm-up, cosine decay, 学习率, 预热, 余弦退火
+learning-rate schedule | 学习率调度 | learning_rate | learning rate, warm-up, cosine decay, 学习率, 预热, 余弦退火
 gradient clipping | 梯度裁剪 | clip_gradients | global norm, 全局范数, grad_clip
 training loop | 训练循环 | train | training step, 训练步, trainer, one training step
 # Generation
-sampling | 采样 | generate, temperature, top_k | generation loop, 文本生成, decoding, greedy, sample next token, 解码,
-    inference
+sampling | 采样 | generate, temperature, top_k | generation loop, 文本生成, decoding, greedy, sample next token,
+    解码, inference, 推理, autoregressive, 自回归
 temperature | 温度 | temperature | divide logits by temp, 温度系数, temp, tau
 top-k sampling | top-k 采样 | top_k | top k logits, keep the largest logits, 前 k 个
 nucleus sampling | 核采样 | top_p | top-p sampling, top-p 采样
@@ -97,13 +100,17 @@ broadcasting | 广播 | add, mul | broadcast, 广播机制
 matrix product | 矩阵乘法 | matmul, linear | matrix multiplication, matrix core, GEMM, 矩阵核心,
     batched matrix product, 批量矩阵乘法, linear transformation
 element-wise product | 逐元素乘法 | mul | Hadamard product, 哈达玛积, 逐元素相乘
-row-major layout | 行主序 | reshape, tensor | memory layout, 内存布局, flat array, flatten, 展平, flat offset, 偏移量,
-    strides, 步长, 行优先, last axis contiguous
-transpose | 转置 | transpose | tied embeddings, tied LM head, 权重共享, 转置矩阵
+row-major layout | 行主序 | reshape, tensor | memory layout, 内存布局, flat array, flatten, 展平, flat offset,
+    偏移量, strides, 步长, 行优先, last axis contiguous
+transpose | 转置 | transpose | 转置矩阵, transposed matrix
 tensor | 张量 | tensor | array, shape, 数组, 形状
 no_grad | 不记录梯度 | no_grad | GradMode, inference only, grad mode
-hyperparameters | 超参数 | config | model configuration, configuration, 模型配置, d_model, seq_len
-decoder-only Transformer | 仅解码器 Transformer | forward_logits, model | GPT, decoder, 解码器, forward pass, 前向传播
+hyperparameters | 超参数 | config | model configuration, configuration, 模型配置
+decoder-only Transformer | 仅解码器 Transformer | forward_logits, model | GPT, decoder, 解码器, forward pass,
+    前向传播
+weight tying | 权重绑定 | tied_embeddings, transpose | tied embeddings, tied LM head, 权重共享, 共享嵌入
+initialization | 初始化 | initialization | weight initialization, initial weights, 权重初始化
+evaluation | 评估 | evaluate | validation loss, 验证损失, bits per byte
 checkpoint | 检查点 | save, load | save a model, load a model, 断点, 保存模型
 """
 

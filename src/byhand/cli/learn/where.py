@@ -39,7 +39,16 @@ LABELS = {
         "没有找到 {query}。单独运行 `byhand where` 可列出全部条目。",
     ),
     "repository": Words("in the repository", "见代码仓库"),
-    "places": Words("Wiring, recording, training, storing", "接线、记录、训练与存储"),
+    "command": Words("command", "命令"),
+    "see": Words("see", "参见"),
+    "absent": Words("not in this model", "本模型没有"),
+    "what": Words("What it is: ", "它是什么："),
+    "instead": Words("In its place: ", "本模型的做法："),
+    "place": Words("Wiring, recording, training, storing", "接线、记录、训练与存储"),
+    "setting": Words("Settings of byhand train", "byhand train 的设置"),
+    "guide": Words("Guides", "指南"),
+    "lesson": Words("Worked examples", "手算例子"),
+    "absences": Words("Not in this model", "本模型没有的"),
 }
 
 
@@ -48,7 +57,7 @@ class Options:
     """Find where an equation is implemented, with its derivative, test, worked example and pages."""
 
     query: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """A name, words in English or Chinese, a symbol, or a piece of a formula; nothing lists everything."""
+    """A name, words in English or Chinese, a symbol, or a piece of a formula; omit it to list everything."""
     lang: Language = "en"
     """Language of the answer."""
     json: bool = False
@@ -62,11 +71,11 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand where")
     if options.limit < 1:
         raise ByhandError(f"--limit is {options.limit}, but must be at least 1. Leave it out for 5.")
-    from byhand.book.finding.index import listings
+    from byhand.book.finding.answers import answers
     from byhand.book.finding.search import nearest, search
 
     query = " ".join(options.query).strip()
-    found = [m.listing for m in search(query)][: options.limit] if query else list(listings().values())
+    found = [m.listing for m in search(query)][: options.limit] if query else list(answers().values())
     if options.json:
         print(json.dumps([listing.as_json() for listing in found], ensure_ascii=False, indent=1))
         return 0 if found else 1
@@ -83,33 +92,48 @@ def main(arguments: list[str]) -> int:
 
 def _overview(lang: str) -> str:
     """List everything in the order of the data flow: name, title, location."""
+    from byhand.book.finding.answers import answers
     from byhand.book.finding.flow import groups
-    from byhand.book.finding.index import listings
-    from byhand.book.finding.landmarks import PLACES
 
-    known = listings()
-    parts = [*groups(), (LABELS["places"], [place.name for place in PLACES])]
+    known = answers()
+    kinds = {"place": "place", "setting": "setting", "guide": "guide", "lesson": "lesson", "absent": "absences"}
+    others = [
+        (LABELS[label], [name for name, answer in known.items() if answer.kind == kind])
+        for kind, label in kinds.items()
+    ]
+    parts = [*groups(), *others]
     lines: list[str] = []
     for words, members in parts:
-        title = words.said(lang)
-        lines += ["", title] if lines else [title]
+        lines += ["", words.said(lang)] if lines else [words.said(lang)]
+        width = max(22, *map(len, members)) + 1
         for name in members:
             listing = known[name]
-            lines.append(f"  {_pad(name, 23)} {_pad(listing.title.said(lang), 46)} {listing.forward or ''}")
+            lines.append(
+                f"  {_pad(name, width)} {_pad(listing.title.said(lang), 46)} {_first(listing, lang)}".rstrip()
+            )
     return "\n".join(lines)
+
+
+def _first(listing: Finding, lang: str) -> str:
+    """Return the pointer that a list shows: the code, or the page in this language."""
+    return listing.forward or _in_repository(listing.page(lang), lang)
 
 
 def _answer(listing: Finding, lang: str) -> str:
     title = listing.title
     other = f"  {title.en}" if title.said(lang) != title.en else ""
-    lines = [f"{title.said(lang)}  ({listing.name}){other}"]
+    absent = f": {LABELS['absent'].said(lang)}" if listing.kind == "absent" else ""
+    lines = [f"{title.said(lang)}  ({listing.name}){other}{absent}"]
+    labels = [LABELS[label].said(lang) for label in ("what", "instead")]
+    lines += [f"    {label}{words.said(lang)}" for label, words in zip(labels, listing.says, strict=False)]
     lines += [f"    {line}" for line in listing.formula.said(lang).splitlines()]
     for row in listing.symbols:
         lines.append(f"      {_pad(row.name, 10)} {_pad(row.shape.said(lang), 18)} {row.meaning.said(lang)}")
     settings = _settings(listing, lang)
     if settings:
         lines.append(f"      {settings}")
-    rows: list[tuple[str, str]] = [("forward" if listing.latex else "code", listing.forward or "")]
+    rows = [("command", listing.command), ("forward" if listing.latex else "code", listing.forward or "")]
+    rows += _under("see", (_pointed(name, lang) for name in listing.see))
     if listing.derivative:
         rows.append(("derivative", listing.derivative))
         rows += [("", line) for line in listing.derivative_formula.said(lang).splitlines()]
@@ -123,6 +147,14 @@ def _answer(listing: Finding, lang: str) -> str:
     width = max(_width(label) for label, _ in said)
     lines += [f"  {_pad(label, width)}  {value}" for label, value in said]
     return "\n".join(lines)
+
+
+def _pointed(name: str, lang: str) -> str:
+    """Return another answer's title and first pointer."""
+    from byhand.book.finding.answers import answers
+
+    listing = answers()[name]
+    return f"{listing.title.said(lang)}  ({name})  {_first(listing, lang)}"
 
 
 def _under(label: str, values: Iterable[str]) -> list[tuple[str, str]]:

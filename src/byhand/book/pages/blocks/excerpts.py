@@ -6,7 +6,8 @@ import ast
 from pathlib import Path
 from textwrap import dedent
 
-from byhand.book.finding import index, source
+from byhand.book.finding import source
+from byhand.book.finding.answers import answers
 from byhand.book.finding.flow import concepts
 from byhand.book.finding.landmarks import PLACES
 from byhand.book.pages.blocks.markdown import block, link, link_equation, table
@@ -41,7 +42,7 @@ def glossary(page: Path, lang: str) -> str:
     rows = []
     for concept in concepts():
         first = concept.entries[0]
-        where = link_equation(page, first, lang) if first in registry else link(page, index.listings()[first].forward)
+        where = link_equation(page, first, lang) if first in registry else link(page, answers()[first].forward)
         others = Words("; ", "；").said(lang).join(concept.also)
         other = Words(concept.zh, concept.en)  # the word of the other language
         rows.append((concept, other, others.replace("|", "\\|"), where))
