@@ -39,6 +39,37 @@ def test_everything(capsys):
     assert main(["where"]) == 0
     said = capsys.readouterr().out
     assert said.index("embedding") < said.index("layer_norm") < said.index("cross_entropy")
+    assert said.index("n_heads") < said.index("learn-by-hand") < said.index("work paper-gpt") < said.index("dropout")
+    assert all(line == line.rstrip() for line in said.splitlines())
+
+
+@pytest.mark.parametrize(("lang", "absent"), [("en", "not in this model"), ("zh", "本模型没有")])
+def test_what_the_model_lacks_says_so_and_what_stands_in_its_place(lang, absent, capsys):
+    assert main(["where", "RoPE", "--lang", lang]) == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[0].endswith(f"(rope): {absent}" if lang == "en" else absent)
+    assert "src/byhand/equations/add_positional.py:" in said
+
+
+def test_a_setting_shows_its_flag_a_lesson_its_command_and_a_guide_its_pages(capsys):
+    for query, shown in (
+        ("n_head", "byhand train --n-heads 1\n"),
+        ("work kv-cache", "byhand work kv-cache\n"),
+        (
+            "how does backward work",
+            "guides/autograd-and-memory.md:1  docs/guides/autograd-and-memory.zh-CN.md:1\n",
+        ),
+    ):
+        assert main(["where", query, "--limit", "1"]) == 0
+        assert shown in capsys.readouterr().out
+
+
+def test_json_of_what_the_model_lacks(capsys):
+    assert main(["where", "dropout", "--json", "--limit", "1"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["kind"], found["name"], found["forward"]) == ("absent", "dropout", None)
+    assert len(found["says"]) == len(found["says_zh"]) == 2
+    assert "weight_decay" in found["see"]
 
 
 def test_no_match_names_the_nearest_and_exits_with_1(capsys):
@@ -65,6 +96,9 @@ def test_bad_flags(arguments, capsys):
         ["-log p_y", "--limit", "1"],
         ["--limit=1", "-log p_y"],
         ["--log p_y"],
+        ["-sum y log p"],
+        ["--", "-log", "p"],
+        ["--lang", "zh", "-sum y log p"],
         ["\u2212log p_y"],
     ],
 )

@@ -44,7 +44,8 @@ matrix-core | 2x2 attention exercise, 2×2 练习
 """
 
 
-def _rows(table: str) -> dict[str, str]:
+def questions(table: str) -> dict[str, str]:
+    """Return the questions of each row by its name."""
     lines = table.strip().replace("\n    ", " ").splitlines()
     return dict(line.split(" | ") for line in lines)
 
@@ -52,9 +53,9 @@ def _rows(table: str) -> dict[str, str]:
 @cache
 def guides() -> dict[str, tuple[Words, str]]:
     """Return each guide's title and questions by its file's name; an installed package knows no titles."""
-    asked, root = _rows(GUIDES), source.repository()
+    asked, root = questions(GUIDES), source.repository()
     if root is None:
-        return {stem: (Words(stem.replace("-", " "), stem), questions) for stem, questions in asked.items()}
+        return {stem: (Words(stem.replace("-", " "), stem), said) for stem, said in asked.items()}
     found = {}
     for path in sorted((root / FOLDER).glob("*.zh-CN.md")):
         stem = path.name.removesuffix(PAGE.zh)
@@ -72,7 +73,7 @@ def _heading(path: Path) -> str:
 @cache
 def lessons() -> dict[str, tuple[Words, str]]:
     """Return each lesson's title and questions by name, read from the source: importing it would import NumPy."""
-    asked = _rows(ASKED_OF_LESSONS)
+    asked = questions(ASKED_OF_LESSONS)
     titles = source.statement(source.PACKAGE / LESSONS / "__init__.py", "TITLES").value
     found = {}
     for key, words in zip(titles.keys, titles.values, strict=True):

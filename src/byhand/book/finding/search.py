@@ -114,7 +114,7 @@ def _respelled(word: str) -> str:
     """Return the known word that is most like an unknown one of five letters or more, if one is."""
     if not (4 < len(word) < LONGEST_NAME and word.isascii()) or word in vocabulary():
         return word
-    return next(iter(get_close_matches(word, sorted(vocabulary()), n=1, cutoff=0.8)), word)
+    return next(iter(get_close_matches(word, sorted(vocabulary()), n=1, cutoff=0.87)), word)
 
 
 def _shared(words: list[str], others: list[str]) -> int:

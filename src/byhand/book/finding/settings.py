@@ -53,7 +53,7 @@ data | the text to train on | 训练用的文本 | corpus, training data, my own
 val_fraction | share of text for validation | 留作验证的比例 | train test split, validation split, val.bin, 验证集,
     划分验证集
 # OptimConfig
-lr | highest learning rate | 最高学习率 | step size, learning rate to use, max_lr, 学习率设多少, 步长大小
+lr | highest learning rate | 最高学习率 | learning rate, step size, max_lr, 学习率设多少, 步长大小
 min_lr | learning rate at the last step | 最后一步的学习率 | eta_min, final learning rate, 最小学习率
 warmup_steps | steps of warm-up | 预热步数 | warmup_iters, num_warmup_steps, warmup_ratio
 schedule | what follows the warm-up | 预热之后的学习率调度 | lr_scheduler_type, decay_lr, constant learning rate,

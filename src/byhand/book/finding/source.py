@@ -19,6 +19,9 @@ WIRING = (
 """The rooms in which equations are applied, as a reader meets them."""
 
 
+LEAVES = (ast.Constant, ast.expr_context, ast.operator)  # of a syntax tree, which apply nothing
+
+
 class Use(NamedTuple):
     """One application of an equation: where, the result's name, and the scope that the name stands in."""
 
@@ -96,7 +99,8 @@ def _wiring() -> tuple[Path, ...]:
         path: ("import Composite",) if path.parent.name == "equations" else ("byhand.equations", "_operator(")
         for path in paths
     }
-    return tuple(path for path in paths if any(mark in path.read_text(encoding="utf-8") for mark in marks[path]))
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
+    return tuple(path for path, text in texts.items() if any(mark in text for mark in marks[path]))
 
 
 @cache
@@ -138,7 +142,7 @@ def _applied(path: Path) -> dict[str, dict[int, tuple[str, str]]]:
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "scope":
                 scope = _first_constant(call)
         for child in ast.iter_child_nodes(node):
-            if not isinstance(child, ast.Constant | ast.expr_context):
+            if not isinstance(child, LEAVES):
                 visit(child, scope)
 
     visit(tree(path), "")
