@@ -28,8 +28,8 @@ entry = Entry(
     note_zh="均值为 8，标准差为 5。把 x 整体平移不会改变结果，所以它的梯度之和为 0。",
     place=("stream", 1),
     asked=(
-        "nn.LayerNorm, F.layer_norm, ln_f, input_layernorm, post_attention_layernorm, "
-        "normalize activations, why normalise, gamma and beta, 归一化, 层规范化, 为什么要归一化"
+        "nn.LayerNorm, F.layer_norm, ln_f, input_layernorm, post_attention_layernorm, normalize activations, "
+        "why normalise, gamma and beta, 归一化, 层规范化, 为什么要归一化"
     ),
     labels_zh={"mean": "均值", "var": "方差", "avg": "均值", "xhat": "x\u0302"},
     settings={"eps": r"\epsilon"},

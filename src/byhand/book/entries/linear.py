@@ -29,7 +29,10 @@ entry = Entry(
     note="The weight's gradient is a sum over rows: each row of x meets its own row of the cotangent.",
     note_zh="权重的梯度对各行求和：x 的每一行与对应的那一行梯度相乘。",
     place=("stream", 3),
-    asked="nn.Linear, F.linear, Conv1D, addmm, c_proj, out_proj, o_proj, weights and bias, 偏置, 权重矩阵",
+    asked=(
+        "nn.Linear, F.linear, Conv1D, addmm, c_proj, out_proj, o_proj, weights and bias, bias term, why a bias, "
+        "偏置, 权重矩阵"
+    ),
     notations=(
         "X W + b",
         r"O = F W_{out} + b_{out}",

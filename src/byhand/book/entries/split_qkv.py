@@ -25,7 +25,8 @@ entry = Entry(
     place=("attention", 2),
     asked=(
         "chunk, torch.split, qkv.split, q_proj k_proj v_proj, Wq, Wk, Wv, W_q W_k W_v, query vector, "
-        "what are queries keys and values, 查询向量, 键向量, 值向量, 什么是查询键值, split heads, 拆成多个头"
+        "what are queries keys and values, 查询向量, 键向量, 值向量, 什么是查询键值, split heads, "
+        "reshape to heads, 拆成多个头"
     ),
     notations=(r"W_{qkv} = [W_q W_k W_v]", "q, k, v = split(qkv)", r"b_{qkv} = [b_q b_k b_v]"),
 )

@@ -25,7 +25,7 @@ entry = Entry(
     place=("sampling", 1),
     asked=(
         "greedy decoding, argmax, torch.argmax, more random output, more creative, less random, 更随机, 更确定, "
-        "随机性, 贪心解码, 贪心, 取最大值"
+        "随机性, 贪心解码, 贪婪搜索, 贪心, 取最大值"
     ),
     settings={"tau": r"\tau"},
     notations=("logits / temp", "softmax(z / T)"),

@@ -211,7 +211,7 @@ quantization | Quantisation | 量化 | dtype, generate, kv_cache
     Weights can be read as bfloat16 in generation; the KV cache keeps the type of the activations.
     生成时权重可按 bfloat16 读取；键值缓存与激活值类型相同。
     quantization, int8, int4, GPTQ, AWQ, GGUF, bitsandbytes, load_in_8bit, KV-cache quantisation, quantized KV cache,
-    distillation, pruning, 量化, KV 缓存量化, 蒸馏, 剪枝
+    distillation, pruning, 量化, KV 缓存量化, KV cache 量化, 蒸馏, 剪枝
 """
 
 

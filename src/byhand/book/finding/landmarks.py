@@ -283,8 +283,8 @@ PLACES = (
         "evaluate.py",
         "evaluate",
         asked=(
-            "estimate_loss, validation loss, test loss, evaluation, bits per byte, overfitting, 验证损失, 评估, "
-            "测试损失, 过拟合"
+            "estimate_loss, validation loss, eval loss, test loss, evaluation, bits per byte, overfitting, "
+            "验证损失, 评估, 测试损失, 过拟合"
         ),
     ),
     Place(

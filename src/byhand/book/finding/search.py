@@ -28,6 +28,9 @@ FORMULA = re.compile(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s")
 PRODUCT = re.compile(r"\s*[ABKPQSVWXY](\s+[ABKPQSVWXY])+\s*")  # P V is a formula, an MLP none
 WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff]+")  # of Chinese keyboards; of formulas copied from a PDF
 DERIVATIVE = re.compile(r"d ?(\w+) d ?(\w+)")  # in tokens: a quotient's line or stroke is none
+PARAMETER = re.compile(
+    r"^(transformer |model )?((blocks|layers|h) \d+ )?|(?<=[a-z0-9]) (weight|bias)$"
+)  # what is around
 SYMBOL = re.compile(r"\s*[A-Z]_(\{[\sa-z\d,:+-]*\}|[a-z]{1,2})\s*")  # S_{b,i,j}: one letter with running indices
 
 
@@ -65,7 +68,7 @@ def nearest(query: str, n: int = 5) -> list[str]:
 
 
 def _by_words(query: str) -> Iterator[tuple[str, float]]:
-    asked = re.sub(r"^blocks \d+ ", "", plain_words(query))
+    asked = PARAMETER.sub("", plain_words(query)) if "." in query else plain_words(query)
     yield from _like(asked, 1.0)
     respelled = " ".join(map(_respelled, asked.split()[:MOST_WORDS]))
     if respelled != asked:

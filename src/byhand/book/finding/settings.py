@@ -35,7 +35,7 @@ d_model | width C of the residual stream | 模型宽度 C | n_embd, hidden_size,
     hidden dimension, embedding dimension, 隐藏层维度, 隐藏层大小, 隐藏维度, 嵌入维度, 词向量维度, 残差流的宽度
 n_layers | number of blocks L | 块数 L | n_layer, num_hidden_layers, num_layers, depth, how many layers, 层数, 多少层
 n_heads | number of attention heads H | 注意力头数 H | n_head, num_attention_heads, num_heads, nhead, how many heads,
-    头数, 多少个头
+    head_dim, head_size, d_head, width of a head, 头数, 每个头的维度, 多少个头
 d_ff | width F of the MLP | 前馈网络的宽度 F | intermediate_size, n_inner, ffn_dim, dim_feedforward, hidden_dim,
     4 * n_embd, expansion factor, MLP width, 中间层维度, 前馈层宽度, 前馈维度
 norm_position | pre-norm or post-norm | 前置或后置归一化 | do_layer_norm_before, norm_first
@@ -86,7 +86,8 @@ mesh | devices and how they share | 多个设备如何分工 | DistributedDataPa
     tensor parallel, sequence parallel, data parallel, multi-GPU, torchrun, device_map, several GPUs, 多卡, 数据并行,
     张量并行, 分布式训练
 recompute | compute again instead of keeping | 重算以节省内存 | gradient checkpointing, activation checkpointing,
-    gradient_checkpointing_enable, save memory, 梯度检查点, 激活重算, 节省显存
+    gradient_checkpointing_enable, save memory, out of memory, OOM, 梯度检查点, 激活重算, 节省显存, 显存不够,
+    内存不足, 显存
 """
 
 
