@@ -28,64 +28,64 @@ def flag(owner: str, name: str) -> str:
 # field | English | Chinese | other names; an indented line continues the one above it, # names the class
 TABLE = """
 # ModelConfig
-vocab_size | vocabulary size V | 词表大小 V | n_vocab, padded_vocab_size, size of the vocabulary, 词表有多大
-seq_len | context length T | 上下文长度 T | block_size, n_ctx, n_positions, max_position_embeddings, context_length,
+vocab_size | Vocabulary size V | 词表大小 V | n_vocab, padded_vocab_size, size of the vocabulary, 词表有多大
+seq_len | Context length T | 上下文长度 T | block_size, n_ctx, n_positions, max_position_embeddings, context_length,
     max_seq_len, sequence length, context window, maximum length, T_max, 序列长度, 上下文窗口, 最大长度
-d_model | width C of the residual stream | 模型宽度 C | n_embd, hidden_size, dim, emb_dim, embed_dim, model width,
+d_model | Width C of the residual stream | 模型宽度 C | n_embd, hidden_size, dim, emb_dim, embed_dim, model width,
     hidden dimension, embedding dimension, 隐藏层维度, 隐藏层大小, 隐藏维度, 嵌入维度, 词向量维度, 残差流的宽度
-n_layers | number of blocks L | 块数 L | n_layer, num_hidden_layers, num_layers, depth, how many layers, 层数, 多少层
-n_heads | number of attention heads H | 注意力头数 H | n_head, num_attention_heads, num_heads, nhead, how many heads,
+n_layers | Number of blocks L | 块数 L | n_layer, num_hidden_layers, num_layers, depth, how many layers, 层数, 多少层
+n_heads | Number of attention heads H | 注意力头数 H | n_head, num_attention_heads, num_heads, nhead, how many heads,
     head_dim, head_size, d_head, width of a head, 头数, 每个头的维度, 多少个头
-d_ff | width F of the MLP | 前馈网络的宽度 F | intermediate_size, n_inner, ffn_dim, dim_feedforward, hidden_dim,
+d_ff | Width F of the MLP | 前馈网络的宽度 F | intermediate_size, n_inner, ffn_dim, dim_feedforward, hidden_dim,
     4 * n_embd, expansion factor, MLP width, 中间层维度, 前馈层宽度, 前馈维度
-norm_position | pre-norm or post-norm | 前置或后置归一化 | do_layer_norm_before, norm_first
-norm_affine | gain and bias of LayerNorm | 层归一化的增益与偏置 | elementwise_affine, learnable LayerNorm,
+norm_position | Pre-norm or post-norm | 前置或后置归一化 | do_layer_norm_before, norm_first
+norm_affine | Gain and bias of LayerNorm | 层归一化的增益与偏置 | elementwise_affine, learnable LayerNorm,
     LayerNorm weight and bias
-activation | activation of the MLP | 前馈网络的激活函数 | hidden_act, hidden_activation, GELU or ReLU
-causal | causal or bidirectional attention | 因果或双向注意力 | bidirectional attention, is_decoder, 双向注意力,
+activation | Activation of the MLP | 前馈网络的激活函数 | hidden_act, hidden_activation, GELU or ReLU
+causal | Causal or bidirectional attention | 因果或双向注意力 | bidirectional attention, is_decoder, 双向注意力,
     非因果
-lm_head_bias | bias of the LM head | 语言模型头的偏置 | lm_head.bias
-tied_embeddings | weight tying | 权重绑定 | tie_word_embeddings, tie_weights, share embeddings, weight sharing,
+lm_head_bias | Bias of the LM head | 语言模型头的偏置 | lm_head.bias
+tied_embeddings | Weight tying | 权重绑定 | tie_word_embeddings, tie_weights, share embeddings, weight sharing,
     tied embeddings, wte = lm_head, 权重共享, 共享嵌入, 嵌入共享
 # DataConfig
-data | the text to train on | 训练用的文本 | corpus, training data, my own text, own data, dataset file,
+data | The text to train on | 训练用的文本 | corpus, training data, my own text, own data, dataset file,
     tiny shakespeare, openwebtext, 训练数据, 语料, 自己的数据, 自己的文本
-val_fraction | share of text for validation | 留作验证的比例 | train test split, validation split, val.bin, 验证集,
+val_fraction | Share of text for validation | 留作验证的比例 | train test split, validation split, val.bin, 验证集,
     划分验证集
 # OptimConfig
-lr | highest learning rate | 最高学习率 | learning rate, step size, max_lr, 学习率设多少, 步长大小
-min_lr | learning rate at the last step | 最后一步的学习率 | eta_min, final learning rate, 最小学习率
-warmup_steps | steps of warm-up | 预热步数 | warmup_iters, num_warmup_steps, warmup_ratio
-schedule | what follows the warm-up | 预热之后的学习率调度 | lr_scheduler_type, decay_lr, constant learning rate,
+lr | Highest learning rate | 最高学习率 | learning rate, step size, max_lr, 学习率设多少, 步长大小
+min_lr | Learning rate at the last step | 最后一步的学习率 | eta_min, final learning rate, 最小学习率
+warmup_steps | Steps of warm-up | 预热步数 | warmup_iters, num_warmup_steps, warmup_ratio
+schedule | What follows the warm-up | 预热之后的学习率调度 | lr_scheduler_type, decay_lr, constant learning rate,
     恒定学习率
-beta1 | memory of the mean gradient | 一阶矩的衰减系数 | adam_beta1, betas[0]
-beta2 | memory of the squared gradient | 二阶矩的衰减系数 | adam_beta2, betas[1]
-eps | epsilon of AdamW | AdamW 的 ε | adam_epsilon
-weight_decay | strength of weight decay | 权重衰减系数 | L2 regularisation, L2 penalty, L2 正则化
-decay | which arrays decay | 哪些参数衰减 | no_decay, param_groups, parameter groups, 参数分组
-grad_clip | largest gradient norm | 梯度范数的上限 | max_grad_norm value, clip value
+beta1 | Memory of the mean gradient | 一阶矩的衰减系数 | adam_beta1, betas[0]
+beta2 | Memory of the squared gradient | 二阶矩的衰减系数 | adam_beta2, betas[1]
+eps | Epsilon of AdamW | AdamW 的 ε | adam_epsilon
+weight_decay | Strength of weight decay | 权重衰减系数 | L2 regularisation, L2 penalty, L2 正则化
+decay | Which arrays decay | 哪些参数衰减 | no_decay, param_groups, parameter groups, 参数分组
+grad_clip | Largest gradient norm | 梯度范数的上限 | max_grad_norm value, clip value
 # TrainConfig
-steps | number of updates | 更新步数 | max_iters, max_steps, num_train_epochs, iterations, number of epochs, epochs,
+steps | Number of updates | 更新步数 | max_iters, max_steps, num_train_epochs, iterations, number of epochs, epochs,
     训练步数, 训练多少步, 训练轮数, 迭代次数
-batch_size | windows in a micro-batch B | 批大小 B | per_device_train_batch_size, micro_batch_size, size of a batch,
+batch_size | Windows in a micro-batch B | 批大小 B | per_device_train_batch_size, micro_batch_size, size of a batch,
     批次大小, 批量大小
-grad_accum | micro-batches in an update | 每次更新的微批数 | gradient_accumulation_steps, accumulate_grad_batches,
+grad_accum | Micro-batches in an update | 每次更新的微批数 | gradient_accumulation_steps, accumulate_grad_batches,
     梯度累加
-eval_interval | steps between evaluations | 评估间隔 | eval_steps, eval_iters, 多久评估一次
-eval_windows | validation windows | 验证窗口数 | eval_batches
-save_interval | steps between checkpoints | 保存间隔 | save_steps, checkpoint every, 多久保存一次
-keep | checkpoints kept | 保留的检查点数 | save_total_limit
-seed | random seed | 随机种子 | torch.manual_seed, set_seed, random_state, reproducible, reproducibility, 种子,
+eval_interval | Steps between evaluations | 评估间隔 | eval_steps, eval_iters, 多久评估一次
+eval_windows | Validation windows | 验证窗口数 | eval_batches
+save_interval | Steps between checkpoints | 保存间隔 | save_steps, checkpoint every, 多久保存一次
+keep | Checkpoints kept | 保留的检查点数 | save_total_limit
+seed | Random seed | 随机种子 | torch.manual_seed, set_seed, random_state, reproducible, reproducibility, 种子,
     可复现, 随机数种子
-dtype | float32, float64 or bfloat16 | 数值类型 | mixed precision, torch_dtype, autocast, amp, bf16, bfloat16,
-    precision, half precision, 混合精度, 半精度, 精度, 数据类型
-runtime | which runtime computes | 由哪个运行时计算 | device, cuda, .to(device), gpu, torch.compile, jit, backend,
+dtype | Type of numbers: float32, float64 or bfloat16 | 数值类型 | mixed precision, torch_dtype, autocast, amp, bf16,
+    bfloat16, precision, half precision, 混合精度, 半精度, 精度, 数据类型
+runtime | Which runtime computes | 由哪个运行时计算 | device, cuda, .to(device), gpu, torch.compile, jit, backend,
     tpu, 显卡, 用 GPU 训练, 编译, 加速训练
-threads | threads of the CPU | CPU 线程数 | num_threads, torch.set_num_threads, num_workers, 多线程, 线程数
-mesh | devices and how they share | 多个设备如何分工 | DistributedDataParallel, DDP, FSDP, DataParallel,
+threads | Threads of the CPU | CPU 线程数 | num_threads, torch.set_num_threads, num_workers, 多线程, 线程数
+mesh | Devices and how they share | 多个设备如何分工 | DistributedDataParallel, DDP, FSDP, DataParallel,
     tensor parallel, sequence parallel, data parallel, multi-GPU, torchrun, device_map, several GPUs, 多卡, 数据并行,
     张量并行, 分布式训练
-recompute | compute again instead of keeping | 重算以节省内存 | gradient checkpointing, activation checkpointing,
+recompute | Compute again instead of keeping | 重算以节省内存 | gradient checkpointing, activation checkpointing,
     gradient_checkpointing_enable, save memory, out of memory, OOM, 梯度检查点, 激活重算, 节省显存, 显存不够,
     内存不足, 显存
 """

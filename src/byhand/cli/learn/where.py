@@ -1,4 +1,7 @@
-"""`byhand where QUERY`: where is that equation implemented? In English or Chinese, by name, words or formula."""
+"""`byhand where QUERY`: where is that equation implemented? In English or Chinese, by name, words or formula.
+
+Settings, guides and lessons are answers too, and what the model does not have.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,10 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Options:
-    """Find where an equation is implemented, with its derivative, test, worked example and pages."""
+    """Find where an equation is implemented, with its derivative, test, worked example and pages.
+
+    Settings, guides and lessons are answers too, and what the model does not have.
+    """
 
     query: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """A name, words in English or Chinese, a symbol, or a piece of a formula; omit it to list everything."""
