@@ -56,11 +56,11 @@ def test_typing_errors_full_width_letters_and_whole_questions(query, right):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_answer_is_found_by_its_name_and_one_of_its_questions(kind):
+def test_every_answer_is_found_by_its_name_its_first_and_its_last_question(kind):
     for name, answer in answers().items():
         if answer.kind == kind:
             assert first(name) == name
-            for asked in answer.asked:
+            for asked in {*answer.asked[:1], *answer.asked[-1:]}:
                 assert name in [m.listing.name for m in search(asked)], asked
 
 

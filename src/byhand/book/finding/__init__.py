@@ -1,1 +1,1 @@
-"""Finding: the index of equations and places, and the search in it."""
+"""Finding: the index of equations, places and other answers, and the search in it."""

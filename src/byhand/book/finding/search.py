@@ -1,7 +1,8 @@
 """Search: from a reader's words, formula or name to the listings that answer, best first.
 
 Every way of asking gives a score from 0 to 1, and a listing keeps its best: an exact name, title, symbol, concept or
-seed name; a phrase or words of one; a near miss (difflib); a formula like one of its own; a Greek letter in one.
+seed name; a name in other programs; a phrase or words of one; a near miss (difflib); a formula like one of its own; a
+Greek letter in one.
 """
 
 from __future__ import annotations
@@ -68,11 +69,11 @@ def nearest(query: str, n: int = 5) -> list[str]:
 
 
 def _by_words(query: str) -> Iterator[tuple[str, float]]:
-    asked = PARAMETER.sub("", plain_words(query)) if "." in query else plain_words(query)
-    yield from _like(asked, 1.0)
-    respelled = " ".join(map(_respelled, asked.split()[:MOST_WORDS]))
-    if respelled != asked:
-        yield from _like(respelled, 0.97)
+    asked = plain_words(query)
+    bare = PARAMETER.sub("", asked) if "." in query else asked
+    respelled = " ".join(map(_respelled, bare.split()[:MOST_WORDS]))
+    for text, share in {respelled: 0.97, bare: 0.99, asked: 1.0}.items():
+        yield from _like(text, share)
 
 
 def _like(asked: str, share: float) -> Iterator[tuple[str, float]]:
