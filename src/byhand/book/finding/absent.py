@@ -36,7 +36,8 @@ dropout | Dropout | 随机失活（dropout） | weight_decay, evaluate
     训练时随机把一部分激活值置为 0。
     Weight decay regularises; the validation loss shows overfitting.
     用权重衰减做正则化，用验证损失观察过拟合。
-    nn.Dropout, F.dropout, attn_pdrop, resid_pdrop, embd_pdrop, attn_dropout, resid_dropout, 丢弃法, 丢弃, 失活
+    nn.Dropout, F.dropout, attn_pdrop, resid_pdrop, embd_pdrop, attn_dropout, attention dropout, resid_dropout,
+    丢弃法, 丢弃, 失活
 # Positions
 rope | Rotary position embedding (RoPE) | 旋转位置编码（RoPE） | add_positional
     Rotates queries and keys by an angle that grows with the position.
@@ -172,6 +173,13 @@ label_smoothing | Label smoothing | 标签平滑 | cross_entropy
     The target has probability 1: the loss is −log p of the target.
     目标的概率为 1：损失是目标的 −log p。
     label_smoothing, smooth labels, z-loss, auxiliary loss, 平滑标签
+other_losses | Other losses | 其他损失 | cross_entropy
+    Compare numbers or pairs instead of a distribution with a token.
+    比较数值或成对的样本，而不是把分布与词元比较。
+    Cross-entropy is the only loss.
+    损失只有交叉熵。
+    mean squared error, MSE, nn.MSELoss, L1 loss, KL divergence, focal loss, contrastive loss, hinge loss, 均方误差,
+    KL 散度, 对比损失
 weight_averaging | Averaged weights | 权重平均（EMA） | evaluate, adamw
     Keeps a moving average of the weights for evaluation.
     保留权重的滑动平均，用于评估。

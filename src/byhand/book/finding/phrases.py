@@ -11,11 +11,14 @@ from byhand.book.finding.flow import concepts
 from byhand.book.finding.index import Finding
 from byhand.engine.equation import Composite, registry
 
-STOP = re.compile(
-    "an?|the|of|in|is|are|it|its|to|and|or|for|with|by|on|at|as|from|where|what|why|how|does|do|we|i|my|you|can|need|"
-    "be|there|that|this|these|equation"
+IN_QUESTIONS = (
+    "a an the of in is are it its to and or for with by on at as from where what why how does do we i my you can "
+    "need be there that this these equation"
 )
-GENERAL = re.compile("formula|derivative|gradient|code|implement(ed|ation)|compute[ds]?|work|works")  # of anything
+OF_ANYTHING = (
+    "formula derivative gradient code implement implemented implementation compute computed computes work works"
+)
+STOP, GENERAL = frozenset(IN_QUESTIONS.split()), frozenset(OF_ANYTHING.split())
 FILLER = re.compile(
     "为什么|为何|什么是|是什么|怎么算|怎么样?|怎样|如何|请问|哪里|在哪儿?|多少|有什么用|有什么|的作用|需要|可以|一下|一个|"
     "代码|实现|公式|推导|计算|我|想|要|是|的|了|吗|呢|把|与|和|用"
@@ -35,8 +38,9 @@ class Phrase(NamedTuple):
 @lru_cache(maxsize=4096)
 def words(text: str) -> list[str]:
     """Return the words of plain text that tell it from other text, once each."""
-    found = [word for word in FILLER.sub(" ", text).split() if not STOP.fullmatch(word) and not word.isdigit()]
-    return list(dict.fromkeys([word for word in found if not GENERAL.fullmatch(word)] or found))
+    parts = (text if text.isascii() else FILLER.sub(" ", text)).split()
+    found = [word for word in parts if word not in STOP and not word.isdigit()]
+    return list(dict.fromkeys([word for word in found if word not in GENERAL] or found))
 
 
 def phrases() -> tuple[Phrase, ...]:

@@ -40,12 +40,12 @@ linear layer | 线性层 | linear, matmul | fully connected, dense layer, projec
     仿射变换
 output projection | 输出投影 | linear, causal_self_attention | w_proj, b_proj, W_o, b_o
 LM head | 语言模型头 | linear, forward_logits | logits, hidden to logits, final linear layer, w_lm, w_lm_, b_lm,
-    b_lm_, lm_head.w, 输出层
+    b_lm_, lm_head.w, unembedding, 输出层
 feed-forward network | 前馈网络 | mlp, linear, gelu | MLP, FFN, multilayer perceptron, 多层感知机, w_fc, b_fc, w_out,
     b_out, feed-forward sublayer, feed forward, 4C
 Transformer block | Transformer 块 | block | decoder block, pre-norm block, post-norm block, block wiring, 残差块,
     解码器块, sublayer, 子层
-pre-norm | 前置归一化 | block, layer_norm | norm before the sublayer, norm_position
+pre-norm | 前置归一化 | block, layer_norm | 预归一化, norm before the sublayer, norm_position
 post-norm | 后置归一化 | block, layer_norm | norm after the sum, 后归一化
 activation function | 激活函数 | gelu, relu | non-linearity, 非线性, 高斯误差线性单元, mlp.act
 rectified linear unit | 线性整流函数 | relu | 修正线性单元
