@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from byhand.book.lessons.examples import TITLES, make, numbers, paper_gpt, paper_gpt_4, post_norm
+from byhand.book.lessons.examples import TITLES, find, make, matmul, numbers, paper_gpt, paper_gpt_4, post_norm
 from byhand.book.lessons.text import text
 from byhand.book.numbers.closed_form import value
 from byhand.book.practice.quiz import agrees, check, tidy
@@ -60,6 +60,91 @@ def test_paper_gpt_begins_as_the_walk_through():
     name = "paper-gpt"
     shows(name, "x", [[0.1, 1.0], [1.0, 0.1], [1.1, 1.1]], (0,), digits=12)
     shows(name, "blocks.0.ln_1", [[-0.999975, 0.999975], [0.999975, -0.999975], [0, 0]], (0,))
+
+
+def test_softmax():
+    name = "softmax"
+    shows(name, "p", [1 / 8, 1 / 4, 5 / 8], digits=12)
+    assert [found(name, f"∂z[{i}]", nth=0) for i in range(3)] == pytest.approx([7 / 8, -1 / 4, -5 / 8])
+    assert [found(name, f"∂z[{i}]") for i in range(3)] == [0, 0, 0]
+    e = np.exp([-1.0, 0.0, -2.0])
+    shows(name, "p(large)", e / e.sum(), digits=12)
+
+
+def test_attention():
+    name = "attention"
+    shows(name, "P", [[1, 0, 0], [1 / 4, 3 / 4, 0], [1 / 4, 1 / 8, 5 / 8]], (0, 0), digits=12)
+    shows(name, "Y", [[4, 0], [7, 6], [2, 6]], (0, 0), digits=12)
+    shows(name, "∂S", [[0, 0, 0], [-1.5, 1.5, 0], [0.5, 0.75, -1.25]], (0, 0), digits=12)
+    shows(name, "∂V", [[5 / 4, -3 / 4], [1 / 8, 3 / 4], [5 / 8, 0]], (0, 0), digits=12)
+
+
+def test_residual():
+    name = "residual"
+    shows(name, "X'", [[4, -0.5]], digits=12)
+    shows(name, "∂X", [[1 + 2.5, 2 + 2]], digits=12)
+    assert found(name, "∂h0(alone)[0,0]") == pytest.approx(0.01)
+    assert found(name, "∂h0[0,0]") == pytest.approx(1.21)
+
+
+def test_embedding():
+    name = "embedding"
+    shows(name, "X", [[2.5, 5], [1, 4.5], [1.5, 6]], digits=12)
+    shows(name, "∂W_te", [[0, 0], [3, 4], [6, -4], [0, 0]], digits=12)
+    shows(name, "E", [[2, 5], [1, 4], [2, 5]], digits=12)  # the last ones: by one-hot rows
+
+
+def test_matmul():
+    name = "matmul"
+    a, b, d = (np.array(x, dtype=float) for x in (matmul.A, matmul.B, matmul.D_Y))
+    shows(name, "Y", a @ b, digits=12)
+    shows(name, "∂A", d @ b.T, digits=12)
+    shows(name, "∂B", a.T @ d, digits=12)
+    rows, d_z = (np.array(x, dtype=float) for x in (matmul.ROWS, matmul.D_Z))
+    shows(name, "∂W", rows.T @ d_z, digits=12)
+    shows(name, "∂b", d_z.sum(0), digits=12)
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_a_step_says_what_it_is_for_and_why(name):
+    """Every equation of a lesson, forward and back, and every sum of gradients; in both languages."""
+    for step in LESSONS[name, False].steps:
+        if not step.stem or step.stem in ("add", "mul", "reshape"):  # what these are for depends on the lesson
+            continue
+        for words in (step.goal, step.why):
+            assert words, step.title.en
+            assert re.search(r"[\u4e00-\u9fff]", words.zh)
+            assert not re.search(r"[\u4e00-\u9fff]", words.en)
+
+
+def test_a_reason_is_told_once():
+    said = text(LESSONS["paper-gpt", False])
+    assert said.count("     Why: Each result is the dot product of the row") == 1
+    assert said.count("     Goal: Combine the columns of each row with learned weights.") == 5
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("cross-entropy", "cross-entropy"), ("cross_entropy", "cross-entropy"), ("Cross Entropy", "cross-entropy"),
+        ("交叉熵", "cross-entropy"), ("交叉熵及其梯度", "cross-entropy"), ("注意力", "attention"),
+        ("残差", "residual"), ("嵌入", "embedding"), ("矩阵乘法", "matmul"), ("层归一化", "layer-norm"),
+        ("LayerNorm", "layer-norm"), ("Softmax", "softmax"), ("纸上的 GPT", "paper-gpt"),
+        ("Two steps of AdamW", "adamw"), ("键值缓存", "kv-cache"),
+    ],
+)  # fmt: skip
+def test_titles_in_both_languages_are_names(asked, name):
+    assert find(asked) == name
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_every_title_leads_to_its_lesson(name):
+    assert find(TITLES[name].en) == find(TITLES[name].zh) == name
+
+
+def test_a_part_of_several_titles():
+    with pytest.raises(ByhandError, match=r"several worked examples\. Use one of matrix-core, matrix-core-rows"):
+        find("2 × 2")
 
 
 def test_cross_entropy():

@@ -2,6 +2,7 @@
 
 from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, Slips, first, nth, of_input, rest, within
+from byhand.book.words.language import Words
 from byhand.engine.terms import Term, number, product, total
 
 _undecayed = within(lambda decay, at: number(0), "wd")
@@ -41,6 +42,17 @@ entry = Entry(
     },
     note="m is 0.1 g and v is 0.01 g^2; the corrections undo both factors, so a weight moves by lr and decay.",
     note_zh="m = 0.1 g，v = 0.01 g^2；偏差修正恰好抵消这两个系数，所以每个权重移动 lr，外加权重衰减。",
+    goal=Words(
+        "Move each weight against its gradient.",
+        "让每个权重沿梯度的反方向更新。",
+    ),
+    why=Words(
+        "m averages the gradients and v their squares, so m̂ / √v̂ has size 1 or less whatever the gradients' "
+        "scale, and lr alone sets the step. Dividing by 1 − beta^t makes up for the start at 0; weight decay "
+        "pulls each weight towards 0.",
+        "m 是梯度的滑动平均，v 是梯度平方的滑动平均，所以无论梯度大小，m̂ / √v̂ 一般不超过 1，步长由学习率决"
+        "定。除以 1 − beta^t 是为了补偿从 0 开始；权重衰减把权重拉向 0。",
+    ),
     place=("learning", 2),
     asked=(
         "torch.optim.AdamW, torch.optim.Adam, betas, exp_avg, exp_avg_sq, Adam vs AdamW, how are weights updated, "

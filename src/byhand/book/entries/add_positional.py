@@ -34,6 +34,20 @@ entry = Entry(
     },
     note="Both sequences of the batch use the same rows, so the table's gradient is summed over the batch.",
     note_zh="批次中的两个序列共用同样的行，所以位置表的梯度要对批次求和。",
+    goal=Words(
+        "Tell the model where each token stands.",
+        "让模型知道每个词元所在的位置。",
+    ),
+    why=Words(
+        "Without it, the same token has the same vector at every position. Adding keeps the width C, so no "
+        "later layer has to change.",
+        "不加位置，同一个词元在任何位置的向量都相同。用加法可以保持宽度 C，后面的层不必改动。",
+    ),
+    why_back=Words(
+        "A sum passes the derivative on unchanged to both parts. The whole batch shares a position's row, "
+        "which sums over the batch.",
+        "加法把导数原样传给两个加数。整个批次共用同一行位置向量，所以这一行在批次上求和。",
+    ),
     place=("tokens", 2),
     asked=(
         "pos_emb, position_ids, position_embedding_table, absolute positions, order of tokens, why positions, "

@@ -2,6 +2,7 @@
 
 from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, first, nth, swapped
+from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, product
 from byhand.equations.attention_scores import attention_scores
 
@@ -28,6 +29,21 @@ entry = Entry(
     },
     note="The dot product of query 0 and key 1 is 4 + 2 = 6; divided by 2 it is 3.",
     note_zh="查询 0 与键 1 的点积是 4 + 2 = 6，除以 2 得 3。",
+    goal=Words(
+        "Measure how well each query matches each key.",
+        "衡量每个查询与每个键的匹配程度。",
+    ),
+    why=Words(
+        "A dot product is large when two vectors point the same way. A sum of D products of numbers of size 1 "
+        "has size √D; dividing by √D brings it back to size 1, where softmax still reacts.",
+        "两个向量方向越一致，点积越大。D 个大小约为 1 的乘积之和，大小约为 √D；除以 √D 使它回到 1 左右，softm"
+        "ax 才不会饱和。",
+    ),
+    why_back=Words(
+        "Q[t] reaches S[t,s] with the factor K[s] / √D, and K[s] with the factor Q[t] / √D: two matrix "
+        "products, both over √D.",
+        "Q[t] 以系数 K[s] / √D 影响 S[t,s]，K[s] 以系数 Q[t] / √D 影响它：两次矩阵乘法，都除以 √D。",
+    ),
     place=("attention", 3),
     asked=(
         "d_k, sqrt(dk), 1/sqrt(dk), divide by sqrt d, divide by the square root of the head size, "

@@ -64,6 +64,20 @@ entry = Entry(
     gradients={"scores": [[0, 0, 0], ["3/16", "-3/16", 0], ["-5/64", "-5/32", "15/64"]]},
     note="Exponentials of the last row are 1, 2 and 5, with sum 8. Every row of the gradient sums to zero.",
     note_zh="最后一行取指数后是 1、2、5，和为 8。梯度的每一行之和都为零。",
+    goal=Words(
+        "Turn each row of scores into weights that sum to 1, over this token and the earlier ones.",
+        "把每行分数变成和为 1 的权重，只分给当前词元与它之前的词元。",
+    ),
+    why=Words(
+        "The model learns to predict the next token and must not see it, so later keys get weight 0. "
+        "Subtracting the maximum m changes no weight and keeps exp from overflowing.",
+        "模型要学会预测下一个词元，因此不能看到它：后面的键权重为 0。减去最大值 m 不改变权重，只是防止 exp 溢出。",
+    ),
+    why_back=Words(
+        "The weights of a row always sum to 1, so one can gain only what the others lose: the weighted mean "
+        "of ∂P is subtracted. A masked score changes no weight.",
+        "一行权重之和恒为 1，一项增加，其余各项必然减少，所以要减去 ∂P 的加权平均。被遮蔽的分数不影响任何权重。",
+    ),
     place=("attention", 4),
     asked=(
         "tril, triu, masked_fill, float('-inf'), attn_mask, attention_mask, is_causal, lower triangular matrix, "

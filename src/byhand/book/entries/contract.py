@@ -35,6 +35,8 @@ class Entry:
     gradients          what the derivative makes of it, by symbol name
     static             the equation's settings in this example
     note               one sentence that says what to look at; `note_zh` in Chinese
+    goal               what a step of a lesson that applies the equation is for, `why` it is done so, and `why_back`
+                       its derivative is what it is
     settings           LaTeX of its settings that have another name in code
     asked              names in other programs and questions that lead here in `where`, separated by commas
     notations          other ways in which textbooks, papers and programs write it, in LaTeX or plain text
@@ -56,6 +58,9 @@ class Entry:
     gradients: dict[str, Numbers]
     note: str
     note_zh: str
+    goal: Words | None = None
+    why: Words | None = None
+    why_back: Words | None = None
     static: dict[str, Any] = field(default_factory=dict)
     place: tuple[str, int] = ("other", 100)
     labels_zh: Mapping[str, str] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, first, negated, nth, over
+from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, ratio, total
 
 
@@ -27,6 +28,22 @@ entry = Entry(
     gradients={"logits": [["1/16", "1/8", "-3/16"], ["-3/8", "1/8", "1/4"]]},
     note="The gradient is the probabilities minus the one-hot targets, over N = 2; each row sums to zero.",
     note_zh="梯度等于概率减去独热目标，再除以 N = 2；每一行之和为零。",
+    goal=Words(
+        "Measure how unexpected the token that came was for the model.",
+        "衡量实际出现的词元让模型有多意外。",
+    ),
+    why=Words(
+        "−log p is 0 for p = 1 and grows without bound as p falls towards 0: p = 0.01 costs 4.6 nats. The "
+        "mean makes batches of different sizes comparable.",
+        "p = 1 时 −log p 为 0；p 越接近 0，它越大，没有上限：p = 0.01 时为 4.6 奈特。取平均后，不同大小的批次"
+        "可以比较。",
+    ),
+    why_back=Words(
+        "Raising the target's logit raises its probability, at the rate 1 − p of its logarithm; raising "
+        "another logit takes weight from the target, at the rate p. Hence prediction minus target, over N.",
+        "提高目标的 logit，目标概率的对数以 1 − p 的速率上升；提高其他 logit，则以 p 的速率下降。所以梯度是预"
+        "测减目标，再除以 N。",
+    ),
     place=("learning", 1),
     asked=(
         "nn.CrossEntropyLoss, F.cross_entropy, nll_loss, NLLLoss, log_softmax, log loss, softmax loss, "

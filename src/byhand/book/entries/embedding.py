@@ -26,6 +26,20 @@ entry = Entry(
     gradients={"table": [[0, 0], [3, 4], [6, 8], [0, 0]]},
     note="Token 2 stands at two positions, so its row collects both cotangents; unused rows get zero.",
     note_zh="词元 2 出现了两次，所以它那一行累加两份梯度；没有用到的行梯度为零。",
+    goal=Words(
+        "Turn each token id into a vector that the model can compute with.",
+        "把每个词元编号变成模型可以计算的向量。",
+    ),
+    why=Words(
+        "An id is only a name: token 3 is not three times token 1. Each token has a row of its own in the "
+        "table, and training fills it.",
+        "编号只是名字，词元 3 并不是词元 1 的三倍。每个词元在表中有自己的一行，由训练得到。",
+    ),
+    why_back=Words(
+        "Only the rows that were read can change the loss. A row that was read twice changes it in two "
+        "places, so both derivatives add up.",
+        "只有被读取的行才会影响损失。同一行被读取两次，就在两处影响损失，两份导数相加。",
+    ),
     place=("tokens", 1),
     asked=(
         "nn.Embedding, F.embedding, tok_emb, embed_tokens, token_embedding_table, input embeddings, word vector, "

@@ -2,6 +2,7 @@
 
 from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, cotangent, first, nth, rest, within
+from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, product
 
 T = "tanh(sqrt(2/pi)*1.044715)"  # tanh u at x = 1
@@ -23,6 +24,19 @@ entry = Entry(
     gradients={"x": [f"(1-{T})/2-{SLOPE}", "1/2", f"(1+{T})/2+{SLOPE}"]},
     note="The gates of 1 and -1 add up to one: GELU(1) + GELU(-1) = tanh u.",
     note_zh="1 与 -1 的门之和为一，所以 GELU(1) + GELU(-1) = tanh u。",
+    goal=Words(
+        "Let large positive numbers through and hold negative ones back.",
+        "放行较大的正数，压住负数。",
+    ),
+    why=Words(
+        "Two linear layers in a row are no more than one. A bend between them lets the MLP compute what no "
+        "single matrix can.",
+        "两个线性层直接相连，仍只相当于一个线性层。中间加入非线性，前馈网络才能算出单个矩阵算不出的东西。",
+    ),
+    why_back=Words(
+        "Each number changes its own result only, so its derivative is ∂y times the slope at x.",
+        "每个数只影响它自己的结果，所以导数就是 ∂y 乘以 x 处的斜率。",
+    ),
     place=("activation", 1),
     asked=(
         "nn.GELU, F.gelu, gelu_new, NewGELU, gelu_pytorch_tanh, gelu_tanh, tanh approximation, why GELU, "

@@ -2,6 +2,7 @@
 
 from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, first, nth, within
+from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, ratio
 
 
@@ -26,6 +27,20 @@ entry = Entry(
     },
     note="The mean is 8 and the standard deviation 5. Shifting x changes nothing, so its gradient sums to 0.",
     note_zh="均值为 8，标准差为 5。把 x 整体平移不会改变结果，所以它的梯度之和为 0。",
+    goal=Words(
+        "Bring each token's vector to mean 0 and variance 1.",
+        "把每个词元的向量调整为均值 0、方差 1。",
+    ),
+    why=Words(
+        "The next layer then sees numbers of one size, whatever the scale of the residual stream. eps keeps "
+        "the root above 0 when all columns are equal.",
+        "这样无论残差流的数值多大，下一层看到的数大小都相近。eps 保证各列相等时根号内仍大于 0。",
+    ),
+    why_back=Words(
+        "Shifting all of x, or stretching it, changes no result. The derivative can therefore have no part "
+        "along these two directions: both averages are subtracted.",
+        "把 x 整体平移或伸缩，结果都不变，所以导数在这两个方向上没有分量：公式中减去的两个平均值就是这两个分量。",
+    ),
     place=("stream", 1),
     asked=(
         "nn.LayerNorm, F.layer_norm, ln_f, input_layernorm, post_attention_layernorm, normalize activations, "

@@ -2,6 +2,7 @@
 
 from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, row_times_column, transposed
+from byhand.book.words.language import Words
 from byhand.engine.terms import Term, product
 
 
@@ -27,6 +28,20 @@ entry = Entry(
     gradients={"a": [[0, 1], [1, 0]], "b": [[1, 3], [2, 4]]},
     note="With the identity as cotangent, the gradients are the transposes of the other factors.",
     note_zh="当传回的梯度是单位矩阵时，每个因子的梯度就是另一个因子的转置。",
+    goal=Words(
+        "Multiply two matrices: every row of A with every column of B.",
+        "两个矩阵相乘：A 的每一行与 B 的每一列。",
+    ),
+    why=Words(
+        "Y[m,n] measures how far row m of A and column n of B agree. The inner lengths must be equal, and the "
+        "sum uses them up.",
+        "Y[m,n] 衡量 A 的第 m 行与 B 的第 n 列有多一致。内侧的两个长度必须相等，求和之后不再出现。",
+    ),
+    why_back=Words(
+        "A[m,k] reaches Y[m,n] with the factor B[k,n], for every n. Summed over n, that is ∂Y times B "
+        "transposed; ∂B follows in the same way.",
+        "对每个 n，A[m,k] 以系数 B[k,n] 影响 Y[m,n]。对 n 求和就是 ∂Y 乘以 B 的转置；∂B 同理。",
+    ),
     place=("arrays", 3),
     asked=(
         "torch.matmul, torch.mm, torch.bmm, np.dot, matrix multiply, multiply two matrices, "

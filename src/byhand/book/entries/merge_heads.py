@@ -1,6 +1,7 @@
 """Two heads of width 2, laid side by side for each position."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.words.language import Words
 
 entry = Entry(
     stem="merge_heads",
@@ -13,6 +14,18 @@ entry = Entry(
     gradients={"x": [[[[1, 2], [5, 6]], [[3, 4], [7, 8]]]]},
     note="Position 0 takes the first row of each head. In memory the numbers move: this is no mere reshape.",
     note_zh="位置 0 取每个头的第一行。数在内存中的次序变了：这不只是一次变形。",
+    goal=Words(
+        "Put the columns of all heads side by side again.",
+        "把各个头的列重新并排放在一起。",
+    ),
+    why=Words(
+        "No number changes, only its index: the next layer reads one row of C columns for each token.",
+        "数值不变，只是下标变了：下一层为每个词元读取一行，共 C 列。",
+    ),
+    why_back=Words(
+        "Numbers that only moved move back.",
+        "只是移动过的数，原路移回去。",
+    ),
     place=("attention", 7),
     asked="torch.cat, concatenate, 拼接, 合并各头",
     notations=("Concat(head_1, ..., head_h)",),

@@ -2,6 +2,7 @@
 
 from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, row_times_column, transposed
+from byhand.book.words.language import Words
 from byhand.engine.terms import Term, number, ratio, total
 
 
@@ -21,6 +22,19 @@ entry = Entry(
     gradients={"weights": [[[[4, 0], [0, 8]]]], "v": [[[[1, "1/4"], [0, "3/4"]]]]},
     note="Each result row lies between the value rows; a value's gradient is weighted as the value was.",
     note_zh="结果的每一行都在各个值之间；值的梯度用同样的权重加权。",
+    goal=Words(
+        "Average the values with these weights.",
+        "用这些权重对值求加权平均。",
+    ),
+    why=Words(
+        "Each token takes from the others in proportion to its weights. In no other step do tokens exchange "
+        "anything.",
+        "每个词元按权重从其他词元取得信息。词元之间的信息交换只发生在这一步。",
+    ),
+    why_back=Words(
+        "V[s] reaches Y[t] with the factor P[t,s], and P[t,s] with the factor V[s]: two matrix products again.",
+        "V[s] 以系数 P[t,s] 影响 Y[t]，P[t,s] 以系数 V[s] 影响它：同样是两次矩阵乘法。",
+    ),
     place=("attention", 6),
     asked="attn @ v, att @ v, context vector, average of the values, 上下文向量, 注意力输出",
     notations=(

@@ -2,6 +2,7 @@
 
 from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, negated
+from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, product, ratio, total
 from byhand.equations.softmax import softmax_terms
 
@@ -28,6 +29,21 @@ entry = Entry(
     gradients={"x": ["7/8", "-1/4", "-5/8"]},
     note="Raising one score takes weight from all the others, in proportion to what they have.",
     note_zh="提高一个分数，会按比例从其余各项那里取走权重。",
+    goal=Words(
+        "Turn scores into positive weights that sum to 1.",
+        "把分数变成和为 1 的正权重。",
+    ),
+    why=Words(
+        "exp makes each score positive and keeps their order; dividing by the sum makes them shares. "
+        "Subtracting the maximum m divides top and bottom by the same number, and keeps exp from overflowing.",
+        "exp 使每个分数变为正数且保持大小顺序；再除以总和，就成为各自的份额。减去最大值 m 相当于分子、分母同"
+        "除以一个数，可防止 exp 溢出。",
+    ),
+    why_back=Words(
+        "The weights always sum to 1, so one can gain only what the others lose: the weighted mean of ∂p is "
+        "subtracted.",
+        "权重之和恒为 1，一项增加，其余各项必然减少，所以要减去 ∂p 的加权平均。",
+    ),
     place=("attention", 5),
     asked=(
         "F.softmax, nn.Softmax, torch.softmax, subtract the max, subtract the maximum, why subtract the max, "

@@ -1,6 +1,7 @@
 """Two heads of width 1: columns 0-1 are queries, 2-3 keys, 4-5 values."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.words.language import Words
 
 entry = Entry(
     stem="split_qkv",
@@ -22,6 +23,18 @@ entry = Entry(
     gradients={"x": [[[1, 3, 5, 7, 9, 11], [2, 4, 6, 8, 10, 12]]]},
     note="Head 1 of the keys reads column 3 = C + h D + d with C = 2, h = 1, D = 1, d = 0.",
     note_zh="第 1 个头的键读取第 3 列：C + hD + d，其中 C = 2、h = 1、D = 1、d = 0。",
+    goal=Words(
+        "Cut the projection into queries, keys and values, and each of these into heads.",
+        "把投影结果切成查询、键与值，再各自切成多个头。",
+    ),
+    why=Words(
+        "No number changes, only its index: each head now finds its own columns side by side.",
+        "数值不变，只是下标变了：每个头的各列现在排在一起。",
+    ),
+    why_back=Words(
+        "Numbers that only moved move back.",
+        "只是移动过的数，原路移回去。",
+    ),
     place=("attention", 2),
     asked=(
         "chunk, torch.split, qkv.split, q_proj k_proj v_proj, Wq, Wk, Wv, W_q W_k W_v, query vector, "

@@ -2,6 +2,7 @@
 
 from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, negated
+from byhand.book.words.language import Words
 from byhand.engine.terms import Term, product, total
 
 
@@ -22,6 +23,19 @@ entry = Entry(
     gradients={"logits": [1, 2, 3, 4]},
     note="Halved differences mean a flatter distribution: e^(1/2) instead of e^1 from one token to the next.",
     note_zh="差距减半，分布就更平缓：相邻词元之间的比值从 e^1 变成 e^(1/2)。",
+    goal=Words(
+        "Sharpen or flatten the distribution before a token is drawn.",
+        "在抽取词元之前，让分布更尖锐或更平缓。",
+    ),
+    why=Words(
+        "Dividing by τ below 1 stretches the differences between logits, so the likeliest token gains; τ "
+        "above 1 shrinks them.",
+        "τ 小于 1 时，logits 之间的差距被拉大，最可能的词元概率更高；τ 大于 1 时差距缩小。",
+    ),
+    why_back=Words(
+        "A division by τ passes ∂y on divided by τ.",
+        "除以 τ，传回的导数也除以 τ。",
+    ),
     place=("sampling", 1),
     asked=(
         "greedy decoding, argmax, torch.argmax, more random output, more creative, less random, 更随机, 更确定, "

@@ -1,6 +1,7 @@
 """Probabilities 5/8, 1/4, 1/8: the first two are needed to reach 3/4."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.words.language import Words
 
 entry = Entry(
     stem="top_p",
@@ -14,6 +15,18 @@ entry = Entry(
     gradients={"logits": [1, 2, 0]},
     note="Before the third token the sum is already 7/8, which is not below 3/4: it is dropped.",
     note_zh="排在第三个词元之前的概率之和已是 7/8，不小于 3/4，所以去掉它。",
+    goal=Words(
+        "Keep the likeliest tokens that together reach the probability p.",
+        "只保留概率之和达到 p 的最可能的词元。",
+    ),
+    why=Words(
+        "When the model is sure, few tokens remain; when it is not, many do.",
+        "模型有把握时留下的词元少，没有把握时留下的多。",
+    ),
+    why_back=Words(
+        "A dropped logit changes nothing and gets 0; the others pass ∂y on.",
+        "被去掉的 logit 不影响任何结果，梯度为 0；其余的原样传回 ∂y。",
+    ),
     place=("sampling", 3),
     asked="TopPLogitsWarper, cumulative probability, 累积概率",
     labels_zh={"dropped": "被去掉"},

@@ -37,12 +37,14 @@ def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
             steps += _total_step(name, gathered.pop(name, []))
         numbers: list[Number] = []
         results: list[tuple[str, str]] = []
+        wanted: list[str] = []
         done: set[int] = set()
         for slot, (tensor, d) in enumerate(zip(back.node.inputs, back.d_inputs, strict=True)):
             if d is None or not tensor.requires_grad or id(tensor) in done:
                 continue
             done.add(id(tensor))
             name = trace.name(tensor)
+            wanted.append(f"∂{name}")
             together = np.asarray(_sum_for(tensor, back))
             gathered.setdefault(name, []).append(together)
             if not back.node.equation.moves:
@@ -65,11 +67,21 @@ def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
                 tuple(results),
                 stem=listing.name,
                 is_derivative=True,
+                goal=_goal([f"∂{name}" for name in trace.result_names(back.node)], wanted),
+                why=ENTRIES[listing.name].why_back,
             )
         )
     for name, parts in gathered.items():
         steps += _total_step(name, parts)
     return steps
+
+
+def _goal(known: list[str], wanted: list[str]) -> Words:
+    """Return what a step on the way back is for."""
+    return Words(
+        f"From {', '.join(known)} to {', '.join(wanted)}: how the loss changes with each input.",
+        f"由 {'、'.join(known)} 求 {'、'.join(wanted)}：损失如何随各个输入变化。",
+    )
 
 
 def _cotangents(back: BackwardStep, trace: Trace) -> list[tuple[str, str]]:
@@ -145,5 +157,10 @@ def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
             str(place.forward),
             numbers,
             ((f"∂{name}", grid(total)),),
+            goal=Words(f"Add up what each use of {name} passed back.", f"把 {name} 各次使用传回的导数加起来。"),
+            why=Words(
+                f"A change of {name} reaches the loss through every use at once, and small changes add up.",
+                f"{name} 一变，就同时经由各次使用影响损失，这些影响相加。",
+            ),
         )
     ]

@@ -83,6 +83,8 @@ def _step(
         tuple(n for index in places for n in _numbers(application, names[0], index, seen, sources)),
         tuple((n, grid(t.data)) for n, t in zip(names, application.results, strict=False) if t.data.ndim),
         stem=equation.name,
+        goal=ENTRIES[equation.name].goal,
+        why=ENTRIES[equation.name].why,
     )
 
 

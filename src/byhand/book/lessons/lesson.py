@@ -41,7 +41,10 @@ class Number:
 
 @dataclass(frozen=True)
 class Step:
-    """One equation applied, or its derivative: what it says, where its code is, its numbers, and the whole result."""
+    """One equation applied, or its derivative: what it says, where its code is, its numbers, and the whole result.
+
+    `goal` says what the step is for, `why` it does so in this way.
+    """
 
     title: Words
     formula: Said
@@ -50,6 +53,8 @@ class Step:
     results: tuple[tuple[str, str], ...] = ()
     stem: str = ""
     is_derivative: bool = False
+    goal: Words | None = None
+    why: Words | None = None
 
 
 @dataclass(frozen=True)

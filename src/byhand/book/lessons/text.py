@@ -8,13 +8,15 @@ from byhand.book.lessons.lesson import Lesson, Number, Step
 from byhand.book.words.language import Words, say
 
 GIVEN = Words("Given", "已知")
+GOAL, WHY = Words("Goal: ", "目的："), Words("Why: ", "原因：")
 
 
 def text(lesson: Lesson, lang: str = "en") -> str:
     """Return the whole lesson, step by step."""
     lines = [lesson.title.said(lang), "", lesson.intro.said(lang), *given_lines(lesson, lang)]
+    told: set[Words] = set()
     for count, step in enumerate(lesson.steps, 1):
-        lines += ["", *step_lines(count, step, lang)]
+        lines += ["", *step_lines(count, step, lang), *why_lines(step, lang, told)]
     return "\n".join(lines)
 
 
@@ -37,11 +39,20 @@ def step_lines(count: int, step: Step, lang: str) -> Iterator[str]:
 
 
 def heading_lines(count: int, step: Step, lang: str) -> Iterator[str]:
-    """Yield what a step is about: title, where its code is, formula."""
+    """Yield what a step is about: title, where its code is, goal, formula."""
     where = f"  {step.where}" if step.where else ""
     yield f"{count}. {step.title.said(lang)}{where}"
+    if step.goal:
+        yield f"     {GOAL.said(lang)}{step.goal.said(lang)}"
     for line in say(step.formula, lang).splitlines():
         yield f"     {line}"
+
+
+def why_lines(step: Step, lang: str, told: set[Words]) -> Iterator[str]:
+    """Yield the reason for a step, unless an earlier one told it already; `told` collects them."""
+    if step.why and step.why not in told:
+        told.add(step.why)
+        yield f"     {WHY.said(lang)}{step.why.said(lang)}"
 
 
 def number_line(number: Number, lang: str = "en") -> str:

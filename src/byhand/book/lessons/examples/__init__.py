@@ -38,17 +38,46 @@ TITLES = {
     "gelu": Words("GELU and its slope", "GELU 及其斜率"),
     "layer-norm": Words("LayerNorm and what its derivative removes", "层归一化，以及它的导数去掉了什么"),
     "adamw": Words("Two steps of AdamW", "AdamW 的两步"),
+    "matmul": Words(
+        "Matrix product: both ways, then one weight for many rows", "矩阵乘法：正向与反向，以及多行共用一个权重"
+    ),
+    "embedding": Words("Embedding: from ids to vectors and back", "嵌入：从编号到向量，再传回梯度"),
+    "softmax": Words("Softmax and what its derivative removes", "Softmax，以及它的导数去掉了什么"),
+    "attention": Words("Attention of one head, forward and back", "注意力：一个头，正向与反向"),
+    "residual": Words("Residual connection: why the gradient survives depth", "残差连接：梯度为何能穿过很深的网络"),
 }
 
 
 def make(name: str, exact: bool = False) -> Lesson:
     """Build a worked example, with fractions and roots where they exist if `exact`; ByhandError for a wrong name."""
-    if name not in TITLES:
-        near = get_close_matches(name[:80], TITLES, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(TITLES)}."
-        raise ByhandError(f"there is no worked example {name[:80]!r}. {hint}")
+    name = find(name)
     with np.errstate(all="ignore"):
         return import_module(f"byhand.book.lessons.examples.{name.replace('-', '_')}").lesson(numbers(exact))
+
+
+def find(name: str) -> str:
+    """Return the example that goes by this name, its title, or a part of one title, in either language.
+
+    Raises ByhandError if there is none, or several.
+    """
+    asked = _plain(name[:80])
+    if asked in TITLES:
+        return asked
+    titles = {(key, title): _plain(title) for key, words in TITLES.items() for title in (words.en, words.zh)}
+    for fits in (str.startswith, str.__contains__):
+        found = sorted({key for (key, _), title in titles.items() if len(asked) > 1 and fits(title, asked)})
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise ByhandError(f"{name[:80]!r} fits several worked examples. Use one of {', '.join(found)}.")
+    near = get_close_matches(asked, TITLES, n=1)
+    hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(TITLES)}."
+    raise ByhandError(f"there is no worked example {name[:80]!r}. {hint}")
+
+
+def _plain(name: str) -> str:
+    """Return a name as it is compared: `Cross_Entropy` as `cross-entropy`."""
+    return name.casefold().replace("_", "-").replace(" ", "-")
 
 
 def numbers(exact: bool) -> Maker:

@@ -1,0 +1,54 @@
+"""A layer with and without the residual stream around it, then two in a row: what is left of the gradient."""
+
+from functools import partial
+
+from byhand.book.lessons.backward_steps import backward_steps
+from byhand.book.lessons.examples import Maker
+from byhand.book.lessons.examples.single import single
+from byhand.book.lessons.forward_steps import forward_steps, given
+from byhand.book.lessons.lesson import Lesson, grid
+from byhand.book.words.language import Words
+from byhand.engine import Tensor
+from byhand.equations.linear import linear
+from byhand.equations.residual import residual
+from byhand.tracing.trace import Trace
+
+X, W, D_Y = [[2, -1]], [["1/2", 1], [-1, "3/2"]], [[1, 2]]
+SLOPE = [["1/10"]]  # of each layer of the deep examples
+
+
+def lesson(array: Maker) -> Lesson:
+    """One layer beside the stream; then the way back through two layers, without the stream and with it."""
+    intro = Words(
+        "X' = X + XW: the stream X goes past the layer. ∂X comes back on both ways, and the two parts add up. Then "
+        "two layers in a row, each a product with w = 1/10: alone they leave a hundredth of the gradient; with the "
+        "stream, each multiplies it by 1 + 1/10 instead. Only the way back is shown there.",
+        "X' = X + XW：残差流 X 从这一层旁边通过。∂X 从两路传回，两份相加。然后是连续两层，每层都乘以 w = 1/10："
+        "没有残差流时，梯度只剩百分之一；有残差流时，每层使它乘以 1 + 1/10。那里只列出反向的步骤。",
+    )
+    w = Tensor(array(SLOPE), name="w")
+
+    def one() -> Tensor:
+        x = Tensor(array(X), requires_grad=True, name="X")
+        return residual(x, linear(x, Tensor(array(W), requires_grad=True, name="W"), name="A"), name="X'")
+
+    def deep(stream: bool) -> Tensor:
+        suffix = "" if stream else "(alone)"
+        x = Tensor(array([[1]]), requires_grad=True, name=f"h0{suffix}")
+        for layer in (1, 2):
+            name = f"h{layer}{suffix}"
+            a = linear(x, w, name=f"a{layer}" if stream else name)
+            x = residual(x, a, name=name) if stream else a
+        return x
+
+    trace, alone, beside = Trace.of(one), Trace.of(partial(deep, False)), Trace.of(partial(deep, True))
+    return single(
+        "residual",
+        intro,
+        (
+            (*given(trace), ("∂X'", grid(array(D_Y)))),
+            [*forward_steps(trace), *backward_steps(trace, array(D_Y))],
+        ),
+        ((("w", grid(w.data)), ("∂h2(alone)", "[[1]]")), backward_steps(alone, array([[1]]))),
+        ((("∂h2", "[[1]]"),), backward_steps(beside, array([[1]]))),
+    )
