@@ -186,6 +186,18 @@ def test_four_columns_show_the_derivative_of_layer_norm_and_two_hide_it():
     assert largest("paper-gpt-4") > 0.01
 
 
+def test_the_cache_begins_from_what_is_shown():
+    """Every array that a step reads is given, or the result of an earlier step."""
+    lesson = LESSONS["kv-cache", False]
+    known = {name for name, _ in lesson.given}
+    for step in lesson.steps:
+        for line in say(step.formula, "en").splitlines():
+            if line.startswith("here "):
+                read = [pair.split(" = ")[1] for pair in line.removeprefix("here ").split(", ")]
+                assert known.issuperset(read) or "key_value" in line, line
+        known |= {name for name, _ in step.results}
+
+
 def test_cached_logits_agree():
     differences = [
         n.value
@@ -312,7 +324,10 @@ def test_both_languages_say_everything(name, lang):
 @pytest.mark.parametrize(
     ("written", "number"),
     [("1/3", 1 / 3), ("−0.5", -0.5), ("√2/2", 0.5**0.5), ("3√2", 3 * 2**0.5), ("0,25", 0.25), ("e^-1", math.exp(-1)),
-     ("ln(2)", math.log(2)), ("2 × 3", 6.0), ("-∞", -math.inf), ("２．５", 2.5), ("sqrt(2)/2", 0.5**0.5)],
+     ("ln(2)", math.log(2)), ("2 × 3", 6.0), ("-∞", -math.inf), ("２．５", 2.5), ("sqrt(2)/2", 0.5**0.5),
+     ("０，５", 0.5), ("－√２／２", -(0.5**0.5)), ("1：3", 1 / 3), ("1 : 3", 1 / 3), ("6 ÷ 4", 1.5), ("½", 0.5),
+     ("x[0,1] = 0,5", 0.5), ("y[0]：－１／３", -1 / 3), ("0。5", 0.5), ("√(2)/2", 0.5**0.5), ("√½", 0.5**0.5),
+     ("–1", -1.0), ("+0.5", 0.5), ("3²", 9.0)],
 )  # fmt: skip
 def test_answers_as_people_write_them(written, number):
     assert value(tidy(written)) == pytest.approx(number)
@@ -338,6 +353,7 @@ def test_one_digit_is_too_few():
     verdict = check(p, "0.24")
     assert not verdict.right
     assert verdict.mistake.en.startswith("rounded it too far")
+    assert check(p, "0,24") == verdict
     assert check(p, "0.237").right
     assert check(p, "0.25").mistake is None
 

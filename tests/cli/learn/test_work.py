@@ -1,10 +1,21 @@
 """`byhand work`: reading an example, and being asked."""
 
 import io
+import json
 
 import pytest
 
+from byhand.book.lessons.examples import TITLES, make
+from byhand.book.practice.selection import questions
+from byhand.book.words.language import say
 from byhand.cli.main import main
+from byhand.files.user_cache import cache_folder
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """Where a quiz is kept that was left."""
+    monkeypatch.setenv("BYHAND_CACHE", str(tmp_path / "cache"))
 
 
 def answer(monkeypatch, *lines):
@@ -31,8 +42,6 @@ def test_show_in_chinese(capsys):
 
 
 def test_quiz_done_right(monkeypatch, capsys):
-    from byhand.book.lessons.examples import make
-
     numbers = [n for s in make("attention-index").steps for n in s.numbers]
     answer(monkeypatch, *(f"{n.value:.4g}" for n in numbers))
     assert main(["work", "attention-index", "--quiz"]) == 0
@@ -43,7 +52,7 @@ def test_quiz_done_right(monkeypatch, capsys):
 def test_quiz_names_the_mistake(monkeypatch, capsys):
     # matrix-core: skip Q, K and V; then a score without its root of D; then the right one
     answer(monkeypatch, "s", "s", "s", "0", "1", "0.707", "q")
-    assert main(["work", "matrix-core", "--quiz"]) == 0
+    assert main(["work", "matrix-core", "--quiz", "--all"]) == 0
     said = capsys.readouterr().out
     assert "not quite: you forgot √D" in said
     assert "1 of 2 right at the first try." in said
@@ -51,8 +60,137 @@ def test_quiz_names_the_mistake(monkeypatch, capsys):
 
 def test_quiz_in_chinese(monkeypatch, capsys):
     answer(monkeypatch, "s", "s", "s", "0", "1", "0.707", "q")
-    assert main(["work", "matrix-core", "--quiz", "--lang", "zh"]) == 0
+    assert main(["work", "matrix-core", "--quiz", "--all", "--lang", "zh"]) == 0
     assert "不对：忘了除以 √D" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "written", ["0,707", "√2/2", "sqrt(2)/2", "０．７０７", "√２／２", "S[0,0,0,1] = 1/√2", "1：√2"]
+)
+def test_a_quiz_takes_numbers_as_people_write_them(written, monkeypatch, capsys):
+    answer(monkeypatch, "0", written, "q")
+    assert main(["work", "matrix-core", "--quiz", "--all", "--from", "4"]) == 0
+    assert "2 of 2 right at the first try." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["paper-gpt", "paper-gpt-4"])
+def test_a_quiz_asks_for_what_teaches(name):
+    """About 30 numbers: of each equation forward and back, of its parts, of sums, of an update."""
+    lesson = make(name)
+    chosen = questions(lesson)
+    labels = {say(n.label, "en") for numbers in chosen for n in numbers}
+    assert 25 <= sum(map(len, chosen)) <= 36
+    kinds = {(s.stem, s.is_derivative) for s in lesson.steps if s.numbers}
+    asked = {(s.stem, s.is_derivative) for s, numbers in zip(lesson.steps, chosen, strict=True) if numbers}
+    copies = {("residual", True), ("add_positional", True)}  # the same number again
+    assert kinds - asked <= copies | {("embedding", True)}
+    assert {"y[0]", "loss"} <= labels
+    assert any(label.startswith("mean[") for label in labels)
+    assert sum(abs(n.value) > 1e-4 for numbers in chosen[1:] for n in numbers) >= sum(map(len, chosen[1:])) - 3
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_all_asks_for_everything_and_a_quiz_for_no_more_than_is_there(name):
+    lesson = make(name)
+    assert questions(lesson, every=True) == [step.numbers for step in lesson.steps]
+    chosen = questions(lesson)
+    assert 5 <= sum(map(len, chosen)) <= 36
+    for step, numbers in zip(lesson.steps, chosen, strict=True):
+        there = iter(step.numbers)
+        assert all(n in there for n in numbers)  # in the step's order
+
+
+def test_a_quiz_gives_its_data_before_it_asks(monkeypatch, capsys):
+    answer(monkeypatch, "q")
+    assert main(["work", "paper-gpt", "--quiz"]) == 0
+    said = capsys.readouterr().out
+    before = said[: said.index("?")]
+    assert "bytes                = [2, 1, 3, 0]" in before
+    assert "   targets " not in before
+    assert "35 of 782 numbers" in before
+
+
+def test_a_quiz_begins_at_a_step_with_what_is_known_by_then(monkeypatch, capsys):
+    answer(monkeypatch, "q")
+    assert main(["work", "paper-gpt", "--quiz", "--all", "--from", "12"]) == 0
+    said = capsys.readouterr().out
+    assert "\n12. Residual connection" in said
+    assert "\n11. " not in said
+    assert "   blocks.0.attn.out     = [[[" in said
+    assert "   ? " in said
+
+
+def test_an_example_is_shown_from_a_step_on(capsys):
+    assert main(["work", "gelu", "--from", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "\n2. Derivative: GELU" in said
+    assert "\n1. " not in said
+
+
+class Answers(io.StringIO):
+    """Lines of answers, then Ctrl-C."""
+
+    def readline(self, size=-1):
+        line = super().readline(size)
+        if not line:
+            raise KeyboardInterrupt
+        return line
+
+
+@pytest.mark.parametrize("leave", ["q", "end", "Ctrl-C"])
+def test_a_quiz_is_left_and_goes_on(leave, monkeypatch, capsys):
+    numbers = [f"{n.value:.4g}" for s in make("gelu").steps for n in s.numbers]
+    lines = [*numbers[:4], "99", "99", *(["q"] if leave == "q" else [])]  # the last one twice wrong
+    text = "".join(f"{line}\n" for line in lines)
+    monkeypatch.setattr("sys.stdin", Answers(text) if leave == "Ctrl-C" else io.StringIO(text))
+    assert main(["work", "gelu", "--quiz"]) == 0
+    said = capsys.readouterr().out
+    assert "4 of 5 right at the first try." in said
+    assert "byhand work gelu --quiz --resume" in said
+    answer(monkeypatch, *numbers[4:])
+    assert main(["work", "gelu", "--quiz", "--resume"]) == 0
+    said = capsys.readouterr().out
+    assert "Going on at step 1: 4 of 4 right so far." in said
+    assert f"{len(numbers)} of {len(numbers)} right at the first try." in said
+    assert main(["work", "gelu", "--quiz", "--resume"]) == 2  # it is done
+    assert "no quiz of gelu was left" in capsys.readouterr().err
+
+
+def test_a_quiz_of_everything_goes_on_as_one(monkeypatch, capsys):
+    answer(monkeypatch, "s", "q")
+    assert main(["work", "attention", "--quiz", "--all"]) == 0
+    answer(monkeypatch, "q")
+    assert main(["work", "attention", "--quiz", "--resume", "--lang", "zh"]) == 0
+    said = capsys.readouterr().out
+    assert "只问其中" not in said
+    assert "\n2. 因果 softmax" in said
+    assert "\n   P[0,0,0,0] = " in said
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b'{"step": 99}', b'{"step": "1"}', b'{"steps": 1}', b'{"done": -1}', b"\xff", b"9" * 5000]
+)
+def test_a_quiz_that_was_kept_badly_does_not_go_on(content, capsys):
+    path = cache_folder() / "quiz" / "gelu.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    assert main(["work", "gelu", "--quiz", "--resume"]) == 2
+    assert capsys.readouterr().err.startswith("error: no quiz of gelu was left to go on with.")
+
+
+def test_where_nothing_can_be_kept_the_step_is_named(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("BYHAND_CACHE", str(tmp_path / "file"))
+    answer(monkeypatch, "s", "q")
+    assert main(["work", "gelu", "--quiz"]) == 0
+    assert "byhand work gelu --quiz --from 2" in capsys.readouterr().out
+
+
+def test_what_is_kept(monkeypatch):
+    answer(monkeypatch, "1", "q")
+    assert main(["work", "gelu", "--quiz"]) == 0
+    kept = json.loads((cache_folder() / "quiz" / "gelu.json").read_text())
+    assert kept == {"step": 1, "done": 0, "asked": 0, "right": 0, "every": False}
 
 
 def test_quiz_with_nonsense_and_then_nothing(monkeypatch, capsys):
@@ -63,7 +201,14 @@ def test_quiz_with_nonsense_and_then_nothing(monkeypatch, capsys):
     assert "0 of 2 right" in said  # the one that was shown, and the one that was tried and missed
 
 
-@pytest.mark.parametrize("arguments", [["matrix-cor"], ["nothing-like-it"], ["--quiz"], ["gelu", "--lang", "de"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["matrix-cor"], ["nothing-like-it"], ["--quiz"], ["gelu", "--lang", "de"], ["--from", "2"],
+        ["gelu", "--quiz", "--from", "0"], ["gelu", "--quiz", "--from", "3"], ["gelu", "--all"], ["gelu", "--resume"],
+        ["gelu", "--quiz", "--resume", "--from", "2"], ["adamw", "--quiz", "--resume"], ["2 × 2"],
+    ],
+)  # fmt: skip
 def test_wrong_input_is_one_line(arguments, capsys):
     assert main(["work", *arguments]) == 2
     said = capsys.readouterr().err

@@ -11,11 +11,11 @@ GIVEN = Words("Given", "已知")
 GOAL, WHY = Words("Goal: ", "目的："), Words("Why: ", "原因：")
 
 
-def text(lesson: Lesson, lang: str = "en") -> str:
-    """Return the whole lesson, step by step."""
+def text(lesson: Lesson, lang: str = "en", first: int = 1) -> str:
+    """Return the whole lesson step by step, or from the step `first` on."""
     lines = [lesson.title.said(lang), "", lesson.intro.said(lang), *given_lines(lesson, lang)]
     told: set[Words] = set()
-    for count, step in enumerate(lesson.steps, 1):
+    for count, step in enumerate(lesson.steps[first - 1 :], first):
         lines += ["", *step_lines(count, step, lang), *why_lines(step, lang, told)]
     return "\n".join(lines)
 
@@ -23,8 +23,12 @@ def text(lesson: Lesson, lang: str = "en") -> str:
 def given_lines(lesson: Lesson, lang: str) -> Iterator[str]:
     """Yield what is given."""
     if lesson.given:
-        yield from ("", GIVEN.said(lang))
-    named = [(say(name, lang), rows) for name, rows in lesson.given]
+        yield from ("", GIVEN.said(lang), *named_lines(lesson.given, lang))
+
+
+def named_lines(arrays: tuple[tuple[str, str], ...], lang: str) -> Iterator[str]:
+    """Yield arrays by name, one below the other."""
+    named = [(say(name, lang), rows) for name, rows in arrays]
     width = max((len(name) for name, _ in named), default=0)
     for name, rows in named:
         yield f"   {name:<{width}} = {rows}"

@@ -17,7 +17,7 @@ from byhand.errors import ByhandError
 from byhand.files.reading import parse_integer
 
 HEADER = re.compile(r"byhand worksheet: topic=(?P<topic>[\w-]+) seed=(?P<seed>\d+)")
-ANSWER = re.compile(r"^[\s>|*+-]*(?P<number>\d+\.\d+)\b[*|:)\s]*(?P<rest>.*)$")
+ANSWER = re.compile(r"^[\s>|*+-]*(?P<number>\d+\.\d+)\b(?P<separator>[*|:)\s]*)(?P<rest>.*)$")
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,11 @@ def language_of(text: str) -> Language:
 
 
 def read_answers(text: str) -> dict[str, str]:
-    """Return what stands behind the last `=` of each numbered line; a later line for the same number counts."""
+    """Return what stands behind the last `=` of each numbered line, or behind `1.1:`; a later line counts."""
     answers: dict[str, str] = {}
     for line in narrow(text).splitlines():
         match = ANSWER.match(line)
-        if match and "=" in match["rest"]:
+        if match and ("=" in match["rest"] or (":" in match["separator"] and match["rest"])):
             written = match["rest"].rpartition("=")[2].strip(" \t`|*")
             answers[match["number"]] = "" if set(written) <= {"_"} else written.strip("_ ")
     return answers

@@ -7,14 +7,21 @@ import re
 from dataclasses import dataclass
 
 from byhand.book.lessons.lesson import Number
-from byhand.book.numbers.closed_form import HOW, LONGEST, value
+from byhand.book.numbers import closed_form
+from byhand.book.numbers.closed_form import LONGEST, value
 from byhand.book.practice.edits import Mistake
+from byhand.book.words.language import Words
 from byhand.errors import ByhandError
 
 RELATIVE = 5e-3  # paper and pencil: three digits are enough
 ROUNDED = 5.1e-4  # or three decimals
-SIGNS = str.maketrans({"−": "-", "×": "*", "·": "*", "^": "**", "∞": "inf"})
+HOW = Words("write 0.33, 1/3 or sqrt(2)/2", "请写 0.33、1/3 或 sqrt(2)/2")
+SIGNS = str.maketrans(
+    {"−": "-", "–": "-", "×": "*", "·": "*", "÷": "/", "^": "**", "∞": "inf", "π": "pi", "。": ".", "\u3000": " "}
+    | {"½": "(1/2)", "⅓": "(1/3)", "⅔": "(2/3)", "¼": "(1/4)", "¾": "(3/4)", "²": "**2", "³": "**3"}
+)
 FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+LABEL = re.compile(r".*[^\d\s)]\s*:")  # `y[0]:` before an answer; between two numbers a colon divides
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +35,10 @@ class Verdict:
 def check(number: Number, answer: str) -> Verdict:
     """Judge an answer such as `0.33`, `1/3` or `sqrt(2)/2`; ByhandError if it is no number."""
     given = worth(answer)
-    answer = narrow(answer)
     if agrees(given, number.value):
         return Verdict(True)
     near = _near(given, number.mistakes, number.value) or _near(given, _general(number), number.value)
-    if not near and _is_rounded_too_far(answer, number.value):
+    if not near and _is_rounded_too_far(tidy(answer), given, number.value):
         return Verdict(False, Mistake("rounded it too far: give three digits", "舍入过多：请保留三位有效数字", given))
     return Verdict(False, next(iter(near), None))
 
@@ -40,7 +46,7 @@ def check(number: Number, answer: str) -> Verdict:
 def worth(answer: str) -> float:
     """Return the number that an answer is; ByhandError if it is none."""
     if len(answer) > LONGEST:
-        raise ByhandError(f"{answer[:20]!r}… is no number. {HOW}")
+        raise ByhandError(f"{answer[:20]!r}… is no number. {closed_form.HOW}")
     return value(tidy(answer))
 
 
@@ -59,11 +65,11 @@ def agrees(given: float, right: float) -> bool:
     return abs(given - right) <= max(RELATIVE * abs(right), min(ROUNDED, 0.05 * abs(right)))
 
 
-def _is_rounded_too_far(answer: str, right: float) -> bool:
+def _is_rounded_too_far(answer: str, given: float, right: float) -> bool:
     """Say whether the answer is the right number with one or two digits only."""
-    written = re.fullmatch(r"\s*[-−]?(\d*)\.?(\d*)\s*", answer)
+    written = re.fullmatch(r"-?(\d*)\.?(\d*)", answer)
     digits = len((written[1] + written[2]).lstrip("0")) if written else 0
-    return 0 < digits < 3 and math.isfinite(right) and math.isclose(worth(answer), float(f"{right:.{digits}g}"))
+    return 0 < digits < 3 and math.isfinite(right) and math.isclose(given, float(f"{right:.{digits}g}"))
 
 
 def narrow(text: str) -> str:
@@ -72,8 +78,9 @@ def narrow(text: str) -> str:
 
 
 def tidy(answer: str) -> str:
-    """Turn what people write (−, ×, √2, ½, ln, ^, ∞, a comma for a point) into a closed form."""
-    text = narrow(answer).strip().translate(SIGNS)
+    """Turn what people write into a closed form: −, ×, ÷, √2, ½, ln, ^, ∞, a comma for a point, 1:3, `y[0] = 0.5`."""
+    text = narrow(answer).rpartition("=")[2].translate(SIGNS).strip()
+    text = LABEL.sub("", text, count=1).strip().replace(":", "/").removeprefix("+")
     text = re.sub(r"(?<=\d),(?=\d)", ".", text)
     text = re.sub(r"\bln\b", "log", text)
     text = re.sub(r"√\s*(\d+(?:\.\d+)?)", r"sqrt(\1)", text).replace("√", "sqrt")

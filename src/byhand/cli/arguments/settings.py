@@ -74,8 +74,8 @@ class Setting:
 
 
 def flag(name: str) -> str:
-    """Return a setting's flag."""
-    return f"--{name.replace('_', '-')}"
+    """Return a setting's flag; `from_` is `--from`, which no field can be called."""
+    return f"--{name.rstrip('_').replace('_', '-')}"
 
 
 def settings(options: Any) -> dict[str, Setting]:

@@ -1,5 +1,7 @@
 """Three tokens decoded one by one with a KV cache, and all at once without: fewer rows, the same logits."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from byhand.book.finding.index import listings
@@ -16,6 +18,8 @@ from byhand.runtimes.tape.decoder import KVCache
 from byhand.tracing.trace import Trace
 
 WEIGHTS = FOUR_COLUMNS | {"wpe": [[0, 0, "1/2", 0], [0, 0, 0, 0], [1, 0, 0, 0]]}  # each key gets its own weight
+ALONE = Words("On each token alone", "对每个词元单独计算")
+FOLDED = Words("paper-gpt-4 works out these equations", "这些公式的演算见 paper-gpt-4")
 SHOWN = ("attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "logits")
 
 
@@ -29,27 +33,40 @@ def lesson(array: Maker) -> Lesson:
     with scope("all"):
         whole = Trace.of(lambda: model.forward_logits(np.asarray([tokens])))
     cache = KVCache(model, 1)
-    steps = forward_steps(whole, lambda name: name.endswith(SHOWN))
+    steps = _folded(whole)
     rows = []
     for t, token in enumerate(tokens):
         with scope(f"token{t}"):
             trace = Trace.of(lambda token=token: model.forward_logits(np.asarray([[token]]), cache))
         rows.append(trace.result.data[0, 0])
-        steps += forward_steps(trace, lambda name: name.endswith(SHOWN))
+        steps += _folded(trace)
     steps += [_counted(len(tokens)), _compared(np.stack(rows), whole.result.data[0])]
     intro = Words(
         "Keys and values of earlier tokens are kept. A new token computes only its own row of Q, K and V; row t of "
         "the scores needs q of token t and the keys up to t, none of which a later token can change. That is why "
-        "both agree. First all three tokens at once, without a cache; then one by one, with it. Only the steps in "
-        "which tokens meet, and the logits, are shown: embeddings, LayerNorms, the projection and the MLP work on "
-        "each token alone and are left out here (paper-gpt-4 has them all).",
+        "both agree. First all three tokens at once, without a cache; then one by one, with it. The steps in which "
+        "tokens meet, and the logits, have their arithmetic here. Embeddings, LayerNorms, the projection and the MLP "
+        "work on each token alone: of these only the results are given (paper-gpt-4 works out the same equations).",
         "先前词元的键与值被保存下来。新词元只计算自己那一行的 Q、K、V；分数的第 t 行只需要词元 t 的查询与直到 t 的"
-        "键，后面的词元不会改变它们，所以两种做法结果相同。先不用缓存，三个词元一次算完；再用缓存逐个计算。这里只列"
-        "出词元之间有联系的几步与 logits：嵌入、层归一化、输出投影与前馈网络对每个词元单独计算，这里略去（全部步骤"
-        "见 paper-gpt-4）。",
+        "键，后面的词元不会改变它们，所以两种做法结果相同。先不用缓存，三个词元一次算完；再用缓存逐个计算。词元之间"
+        "有联系的几步与 logits 给出全部算式；嵌入、层归一化、输出投影与前馈网络对每个词元单独计算，这里只给出结果"
+        "（同样的公式在 paper-gpt-4 中有演算）。",
     )
     start = (("tokens", str(tokens)), *((n, grid(p.data)) for n, p in model.parameters().items()))
     return Lesson("kv-cache", TITLES["kv-cache"], intro, tuple(steps), start)
+
+
+def _folded(trace: Trace) -> list[Step]:
+    """Return the steps of a pass: those that work on each token alone give their results only, several as one."""
+    steps: list[Step] = []
+    for step in forward_steps(trace):
+        if not step.numbers or step.results[0][0].endswith(SHOWN):
+            steps.append(step)
+        elif steps and steps[-1].title is ALONE:
+            steps[-1] = replace(steps[-1], results=steps[-1].results + step.results)
+        else:
+            steps.append(Step(ALONE, FOLDED, "", results=step.results))
+    return steps
 
 
 def _counted(n: int) -> Step:

@@ -72,7 +72,8 @@ def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any],
     after = model_of(config, new)
     steps.append(_loss_step(settled_trace(lambda: after.loss(tokens, targets))))
     settings = ("lr", RATE), *OPTIMIZER.items(), ("eps of LN", EPS)
-    start = (*given(trace), *((n, number_text(x)) for n, x in settings))
+    tables = [pair for pair in given(trace) if pair[0] not in ("tokens", "targets")]  # the first step makes these
+    start = (("bytes", str(list(BYTES))), *tables, *((n, number_text(x)) for n, x in settings))
     return Lesson(name, TITLES[name], intro, tuple(steps), start)
 
 
@@ -96,7 +97,15 @@ def data_step() -> Step:
         "x[t] = byte[s + t],  y[t] = byte[s + t + 1]",
         str(listings()["sample_batch"].forward),
         found,
-        (("bytes", str(list(BYTES))), ("x", str(list(BYTES[:-1]))), ("y", str(list(BYTES[1:])))),
+        (("x", str(list(BYTES[:-1]))), ("y", str(list(BYTES[1:])))),
+        goal=Words(
+            "Make inputs and targets of a run of bytes: each token is to predict the next one.",
+            "由一串字节得到输入与目标：每个词元要预测下一个。",
+        ),
+        why=Words(
+            "The text itself holds the answers, so nobody has to label anything; T + 1 bytes give T predictions.",
+            "答案就在文本里，不需要人工标注；T + 1 个字节给出 T 次预测。",
+        ),
     )
 
 

@@ -1,0 +1,70 @@
+"""Which numbers of a lesson a quiz asks for: about thirty, from every kind of step, each with the parts it needs."""
+
+from __future__ import annotations
+
+import re
+
+from byhand.book.lessons.lesson import Lesson, Number, Step
+from byhand.book.words.language import say
+
+ENOUGH = 30  # questions; more only where a lesson has more kinds of steps
+FEW = 4  # numbers of a step that is no equation: they are asked together
+TINY = 1e-4  # a smaller result hardly shows what made it
+PLACE = re.compile(r"(?P<name>.*?)(?:\[(?P<index>[\d,]*)\])?")
+FACTOR = re.compile(r"\d+(?:\.\d+)?(?![\w.])")
+
+
+def questions(lesson: Lesson, every: bool = False) -> list[tuple[Number, ...]]:
+    """Return the numbers to ask for in each step: `every` one, or those that teach.
+
+    Every kind of step is asked for its most telling number; then steps of a known kind, and further numbers, until
+    there are ENOUGH.
+    """
+    if every or sum(len(step.numbers) for step in lesson.steps) <= ENOUGH:
+        return [step.numbers for step in lesson.steps]
+    chosen: list[tuple[Number, ...]] = []
+    kinds: set[tuple[str, bool]] = set()
+    for step in lesson.steps:
+        kind = (step.stem or step.where, step.is_derivative)
+        chosen.append(() if kind in kinds else _telling(step, 1))
+        kinds.add(kind)
+    for many in range(1, max(len(step.numbers) for step in lesson.steps) + 1):
+        if sum(map(len, chosen)) >= ENOUGH:
+            break
+        for k, step in enumerate(lesson.steps):
+            more = _telling(step, many)
+            if sum(map(len, chosen)) - len(chosen[k]) + len(more) <= ENOUGH:
+                chosen[k] = more
+    return chosen
+
+
+def _telling(step: Step, many: int) -> tuple[Number, ...]:
+    """Return the most telling elements of each result, `many` of each, behind the labelled parts that they need."""
+    names = [say(name, "en") for name, _ in step.results]
+    elements = [[n for n in step.numbers if _place(n)[0] == name] for name in names]
+    if not step.stem and len(step.numbers) <= FEW:
+        return step.numbers
+    if not any(elements):
+        return step.numbers[-1 - many :]  # a single number with what it is made of, such as the loss
+    best = [n for found in elements for n in sorted(found, key=_worth, reverse=True)[:many]]
+    telling = [n for n in best if _worth(n)[0] and _worth(n)[2] > 1]  # a mere copy teaches little
+    best = telling[: 2 * many] if step.is_derivative else telling or best[:1]
+    places = [_place(n)[1] for n in best]
+
+    def needed(part: Number) -> bool:
+        name, index = _place(part)
+        return name not in names and any(place[: len(index)] == index for place in places)
+
+    return tuple(n for n in step.numbers if n in best or needed(n))
+
+
+def _place(number: Number) -> tuple[str, tuple[str, ...]]:
+    """Return the name and the index of a label such as `mean[0,1]`."""
+    match = PLACE.fullmatch(say(number.label, "en"))
+    return (match["name"], tuple(filter(None, (match["index"] or "").split(",")))) if match else ("", ())
+
+
+def _worth(number: Number) -> tuple[bool, int, int]:
+    """Return how much an element teaches: it is not tiny, nor made of tiny numbers, and of many but 0 and 1."""
+    expression = say(number.expression, "en")
+    return abs(number.value) > TINY, -expression.count("e−"), len(set(FACTOR.findall(expression)) - {"0", "1"})
