@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from byhand import ModelConfig, TinyGPT
 from byhand.book.lessons.lesson import number_text
 from byhand.book.numbers.closed_form import value
 from byhand.book.practice.edits import Mistake
@@ -14,8 +15,10 @@ from byhand.book.practice.sheet_pages import BLANK, given, html, markdown
 from byhand.book.practice.sheets import TOPICS, make
 from byhand.book.words.language import say
 from byhand.errors import ByhandError
+from byhand.tracing.trace import Trace
 
 LARGEST = 150  # no number of a sheet is larger
+MOST = {"full": 110}  # questions: a whole model
 
 
 def flat(numbers):
@@ -28,7 +31,8 @@ def check_solvable(topic, seed):
     for name, numbers in sheet.given:
         assert all(len(given(x)) <= 5 for x in flat(numbers)), name
     questions = sheet.questions()
-    assert 10 <= len(questions) <= 60
+    assert 10 <= len(questions) <= MOST.get(topic, 60)
+    assert sum(abs(number.value) < 1e-9 for number in questions.values()) <= len(questions) / 5
     for number in questions.values():
         assert math.isfinite(number.value)
         assert abs(number.value) <= LARGEST
@@ -51,6 +55,34 @@ def test_the_full_sheet_has_scores_that_matter(seed):
     assert abs(numbers["P[0,0,1,0]"] - numbers["P[0,0,1,1]"]) > 0.1
     assert numbers["H[0,0,0]"] != numbers["H[0,1,0]"]
     assert all(step.numbers for step in sheet.steps)
+
+
+def test_the_full_sheet_is_the_whole_model():
+    """The equations of a block, in the order of the model's own pass with these sizes; every gradient of backprop."""
+    config = ModelConfig(vocab_size=3, seq_len=2, d_model=2, n_layers=1, n_heads=1, d_ff=2)
+    model = Trace.of(lambda: TinyGPT(config).loss([[0, 1]], [[1, 2]]))
+    applied = [a.equation.name for a in model.applications if not a.equation.moves]
+    assert [step.stem for step in make("full", 3).steps if not step.is_derivative] == applied
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_in_backprop_little_vanishes(seed):
+    sheet = make("backprop", seed)
+    hidden = [q.value for q in sheet.questions().values() if say(q.label, "en").startswith("u[")]
+    assert len(hidden) == 4
+    assert sum(u < 0 for u in hidden) == 1
+
+
+def test_a_key_shows_the_way():
+    key = markdown(make("attention", 7), key=True)
+    assert "`S[0,0,0,0] = (q[0,0,0,0] × k[0,0,0,0] + " in key
+    assert " / √D = (2 × " in key
+    assert "\nWhy: A dot product is large" in key
+    assert "\nGoal: Measure how well" in key
+    assert "Why: " not in markdown(make("attention", 7))
+    page = html(make("attention", 7), "zh", key=True)
+    assert "目的：衡量" in page
+    assert "原因：两个向量" in page
 
 
 @pytest.mark.slow
@@ -93,6 +125,7 @@ def test_html_needs_nothing_else(topic, lang):
     assert not re.search(r"https?://|<script|<link|src=", page)
     assert page.count('class="number"') == len(sheet.questions())
     assert "@media print" in page
+    assert f'content: "{topic} 3"' in page
     assert page.count('class="blank"') == len(sheet.questions()) + 1
     assert 'class="blank"' not in html(sheet, lang, key=True)
 

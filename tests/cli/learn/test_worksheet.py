@@ -76,7 +76,7 @@ def test_plain_answers_with_topic_and_seed(tmp_path, capsys):
     answers = tmp_path / "answers.txt"
     answers.write_text("1.1 = 1\n", encoding="utf-8")
     assert main(["grade", str(answers), "--topic", "backprop", "--seed", "4", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["asked"] == 34
+    assert json.loads(capsys.readouterr().out)["asked"] == 40
 
 
 def test_topics(capsys):

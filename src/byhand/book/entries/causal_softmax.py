@@ -76,7 +76,7 @@ entry = Entry(
     why_back=Words(
         "The weights of a row always sum to 1, so one can gain only what the others lose: the weighted mean "
         "of ∂P is subtracted. A masked score changes no weight.",
-        "一行权重之和恒为 1，一项增加，其余各项必然减少，所以要减去 ∂P 的加权平均。被遮蔽的分数不影响任何权重。",
+        "一行权重之和恒为 1，一项增加，其余各项必然减少，所以要减去 ∂P 的加权平均。被掩码的分数不影响任何权重。",
     ),
     place=("attention", 4),
     asked=(

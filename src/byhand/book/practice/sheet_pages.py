@@ -1,12 +1,15 @@
-"""A worksheet and its answer key: as Markdown, which `grade` reads, and as HTML, which prints well."""
+"""A worksheet and its key: as Markdown, which `grade` reads, and as HTML, which browsers print or save as PDF.
+
+Print rules in CSS are enough for that. LaTeX would need a TeX installation with Chinese fonts on the reader's side.
+"""
 
 from __future__ import annotations
 
 from html import escape
 from typing import Any
 
-from byhand.book.lessons.lesson import Step
-from byhand.book.lessons.text import number_line
+from byhand.book.lessons.lesson import Number, Step
+from byhand.book.lessons.text import GOAL, WHY
 from byhand.book.practice.sheets import Sheet
 from byhand.book.words.language import Words, say
 
@@ -41,8 +44,18 @@ li { break-inside: avoid; padding: .15rem 0; }
 .blank { display: inline-block; width: 7rem; border-bottom: 1px solid #111; height: 1.2em; vertical-align: bottom; }
 .head { display: flex; justify-content: space-between; gap: 2rem; }
 .how { color: #444; }
-@media print { body { margin: 0; max-width: none; padding: 0; } }
-@page { margin: 18mm; }
+.goal, .why { margin: .2rem 0; }
+p, li { orphans: 2; widows: 2; }
+@media print {
+  body { margin: 0; max-width: none; padding: 0; font-size: 10pt; }
+  .formula { background: none; border-left: 2pt solid #999; }
+  .formula, tr { break-inside: avoid; }
+}
+@page {
+  margin: 18mm;
+  @bottom-left { content: "SHEET"; }
+  @bottom-right { content: counter(page) " / " counter(pages); }
+}
 """
 PAGE = """<!doctype html>
 <html lang="{language}">
@@ -73,10 +86,13 @@ def markdown(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
     lines += ["", f"## {SAID['given'].said(lang)}", ""]
     lines += [f"- `{say(name, lang)}` = `{given(value)}`" for name, value in sheet.given]
     for i, step in enumerate(sheet.steps, 1):
-        lines += ["", f"## {i}. {step.title.said(lang)}", "", "```text", say(step.formula, lang), "```", ""]
+        lines += ["", f"## {i}. {step.title.said(lang)}", ""]
+        lines += [f"{GOAL.said(lang)}{step.goal.said(lang)}", ""] if step.goal else []
+        lines += ["```text", say(step.formula, lang), "```", ""]
         for j, number in enumerate(step.numbers, 1):
-            rest = f"`{number_line(number, lang)}`" if key else f"`{say(number.label, lang)}` = {BLANK}"
+            rest = f"`{worked(number, lang)}`" if key else f"`{say(number.label, lang)}` = {BLANK}"
             lines.append(f"- **{i}.{j}** {rest}")
+        lines += ["", f"{WHY.said(lang)}{step.why.said(lang)}"] if key and step.why else []
     return "\n".join(lines) + "\n"
 
 
@@ -87,12 +103,21 @@ def given(value: Any) -> str:
     return str(value).replace("log(", "ln(").replace("-", "−")
 
 
+def worked(number: Number, lang: str) -> str:
+    """Return `label = letters = numbers put in = value`: the way, without saying the same thing twice."""
+    parts = [say(number.label, lang)]
+    for text in (number.letters, number.expression, number.shown):
+        if (written := say(text, lang)) and written not in parts[-1:]:
+            parts.append(written)
+    return " = ".join(parts)
+
+
 def html(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
     """Return the sheet, or its key, as a page."""
     return PAGE.format(
         language=HTML_LANGUAGE.said(lang),
         title=escape(f"{SAID['key' if key else 'sheet'].said(lang)}{sheet.title.said(lang)}"),
-        style=STYLE,
+        style=STYLE.replace("SHEET", f"{sheet.topic} {sheet.seed}"),
         kind="key" if key else "sheet",
         origin=escape(SAID["origin"].said(lang, topic=sheet.topic, seed=sheet.seed)),
         name="" if key else f"<span>{SAID['name'].said(lang)}{LINE}</span>",
@@ -106,8 +131,10 @@ def html(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
 def _section(i: int, step: Step, lang: str, key: bool) -> str:
     items = []
     for j, number in enumerate(step.numbers, 1):
-        text = number_line(number, lang) if key else f"{say(number.label, lang)} = "
+        text = worked(number, lang) if key else f"{say(number.label, lang)} = "
         items.append(f'<li><span class="number">{i}.{j}</span><code>{escape(text)}</code>{"" if key else LINE}</li>')
     formula = f'<div class="formula">{escape(say(step.formula, lang))}</div>'
     heading = f"<h2>{i}. {escape(step.title.said(lang))}</h2>"
-    return f"<section>{heading}{formula}<ol>{''.join(items)}</ol></section>"
+    goal = f'<p class="goal">{escape(GOAL.said(lang) + step.goal.said(lang))}</p>' if step.goal else ""
+    why = f'<p class="why">{escape(WHY.said(lang) + step.why.said(lang))}</p>' if key and step.why else ""
+    return f"<section>{heading}{goal}{formula}<ol>{''.join(items)}</ol>{why}</section>"

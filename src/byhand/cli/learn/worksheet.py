@@ -19,10 +19,10 @@ from byhand.files.writing import create
 
 @dataclass(frozen=True)
 class Options:
-    """Write a worksheet and its answer key, each as Markdown and as HTML that prints well."""
+    """Write a worksheet and its answer key, each as Markdown and as HTML to print or to save as PDF."""
 
     topic: str = ""
-    """attention, cross-entropy, layer-norm, backprop, adamw or full; nothing lists them."""
+    """attention, cross-entropy, layer-norm, backprop, adamw or full. Omit it to list them."""
     seed: int = 1
     """Same seed, same sheet."""
     lang: Language = "en"

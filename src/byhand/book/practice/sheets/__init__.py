@@ -22,6 +22,9 @@ from byhand.errors import ByhandError
 Item = TypeVar("Item")
 Given = tuple[tuple[str, Any], ...]
 Drawn = tuple[Given, tuple[Step, ...]]
+NONZERO = (-2, -1, 1, 2)  # for what is multiplied: a product by 0 asks for nothing
+NOTHING = 1e-9  # a smaller answer is 0 and rounding
+MOST_ZEROS = 0.2  # of a sheet's answers: who writes 0 everywhere has learned nothing
 LARGEST_SEED = 10**18  # it is part of the sheet's name
 
 TOPICS = {
@@ -30,7 +33,7 @@ TOPICS = {
     "layer-norm": Words("LayerNorm and its derivative", "层归一化及其导数"),
     "backprop": Words("Backpropagation through two layers", "两层网络的反向传播"),
     "adamw": Words("Two steps of AdamW", "AdamW 的两步"),
-    "full": Words("From tokens to the loss", "从词元到损失"),
+    "full": Words("A whole GPT, from tokens to the loss", "完整的 GPT：从词元到损失"),
 }
 
 
@@ -66,6 +69,10 @@ class Picker:
         """Return one of the items."""
         return items[int(self._random.random() * len(items))]
 
+    def several(self, items: Sequence[Item], *shape: int) -> Any:
+        """Return nested lists of the items."""
+        return [self.several(items, *shape[1:]) for _ in range(shape[0])] if shape else self.one(items)
+
     def integers(self, low: int, high: int, *shape: int) -> Any:
         """Return nested lists of whole numbers from low to high, both included."""
         if not shape:
@@ -82,5 +89,14 @@ def make(topic: str, seed: int) -> Sheet:
     if not 0 <= seed < LARGEST_SEED:
         raise ByhandError(f"the seed must be 0 or more, and less than {LARGEST_SEED:.0e}. Use --seed 7.")
     with np.errstate(all="ignore"):
-        drawn = import_module(f"byhand.book.practice.sheets.{topic.replace('-', '_')}").draw(Picker(topic, seed))
-    return Sheet(topic, seed, *drawn)
+        draw = import_module(f"byhand.book.practice.sheets.{topic.replace('-', '_')}").draw
+        picker = Picker(topic, seed)
+        while zeros(sheet := Sheet(topic, seed, *draw(picker))) > MOST_ZEROS:
+            pass  # the picker goes on: the next draw is another one
+    return sheet
+
+
+def zeros(sheet: Sheet) -> float:
+    """Return which share of a sheet's answers is 0."""
+    answers = sheet.questions().values()
+    return sum(abs(answer.value) < NOTHING for answer in answers) / len(answers)

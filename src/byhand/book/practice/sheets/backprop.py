@@ -1,9 +1,9 @@
-"""Two linear layers with a ReLU between, all in whole numbers; at least one hidden number is cut and one passes."""
+"""Two linear layers with a ReLU between, all in whole numbers: of four hidden numbers one is cut and three pass."""
 
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.numbers.closed_form import array
-from byhand.book.practice.sheets import Drawn, Picker
+from byhand.book.practice.sheets import NONZERO, Drawn, Picker
 from byhand.engine import Tensor
 from byhand.equations.linear import linear
 from byhand.equations.relu import relu
@@ -11,17 +11,13 @@ from byhand.tracing.trace import Trace
 
 
 def draw(picker: Picker) -> Drawn:
-    """Draw two rows, two weights and the cotangent of the result."""
+    """Draw a row, two weights and the cotangent of the result."""
     while True:
-        x, w_1, b_1 = picker.integers(-2, 3, 2, 2), picker.integers(-2, 2, 2, 2), picker.integers(-1, 1, 2)
-        hidden = [
-            sum(a * b for a, b in zip(row, column, strict=True)) + c for row in x for column, c in _columns(w_1, b_1)
-        ]
-        if 0 not in hidden and min(hidden) < 0 < max(hidden):
+        x, w_1, b_1 = picker.several((*NONZERO, 3), 1, 2), picker.several(NONZERO, 2, 4), picker.integers(-1, 1, 4)
+        hidden = [sum(a * b for a, b in zip(x[0], w, strict=True)) + c for *w, c in zip(*w_1, b_1, strict=True)]
+        if 0 not in hidden and sum(u < 0 for u in hidden) == 1:
             break
-    w_2, d = picker.integers(-2, 2, 2, 2), picker.integers(-1, 2, 2, 2)
-    while not any(any(row) for row in d):
-        d = picker.integers(-1, 2, 2, 2)
+    w_2, d = picker.several(NONZERO, 4, 2), picker.several(NONZERO, 1, 2)
     given = (("x", x), ("W1", w_1), ("b1", b_1), ("W2", w_2))
     tensors = [Tensor(array(a), requires_grad=True, name=n) for n, a in given]
 
@@ -31,7 +27,3 @@ def draw(picker: Picker) -> Drawn:
     trace = Trace.of(whole)
     steps = (*forward_steps(trace), *backward_steps(trace, array(d)))
     return (*given, ("∂z", d)), steps
-
-
-def _columns(weight: list[list[int]], bias: list[int]) -> list[tuple[tuple[int, ...], int]]:
-    return list(zip(zip(*weight, strict=True), bias, strict=True))

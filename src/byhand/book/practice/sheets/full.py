@@ -1,6 +1,7 @@
-"""Two tokens from their ids to the loss and the gradient of the logits: two columns, a vocabulary of three.
+"""A whole GPT of one block: two tokens from their ids to the loss and the gradient of the logits.
 
-LayerNorm of two columns gives 1, −1 or −1, 1: the two tokens get one each, so that attention has something to tell.
+Two columns, one head, a vocabulary of three; biases are left out. LayerNorm of two columns gives 1, −1 or −1, 1:
+the two tokens get one each, so that attention has something to tell.
 """
 
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.lessons.lesson import Step
 from byhand.book.numbers.closed_form import array
-from byhand.book.practice.sheets import Drawn, Picker
+from byhand.book.practice.sheets import NONZERO, Drawn, Picker
 from byhand.book.words.language import Said, Words, say
 from byhand.engine import Tensor
 from byhand.equations.add_positional import add_positional
@@ -20,6 +21,7 @@ from byhand.equations.attention_scores import attention_scores
 from byhand.equations.causal_softmax import causal_softmax
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.embedding import embedding
+from byhand.equations.gelu import gelu
 from byhand.equations.layer_norm import layer_norm
 from byhand.equations.linear import linear
 from byhand.equations.merge_heads import merge_heads
@@ -28,24 +30,27 @@ from byhand.equations.residual import residual
 from byhand.equations.split_qkv import split_qkv
 from byhand.tracing.trace import Trace
 
-SPREAD = 0.1  # at least, between the weights that the last token gives to the two
+SPREAD = 0.1  # at least, between the weights that the last token gives to the two, and the columns of a LayerNorm
+HALVES = ("-1/2", "1/2", -1, 1)  # so that the sublayers do not drown the stream
 
 
 def draw(picker: Picker) -> Drawn:
-    """Draw until LayerNorm has values, makes different rows of the two tokens, and the scores tell them apart."""
+    """Draw until every LayerNorm has values, the first makes different rows, and the scores tell them apart."""
     while True:
         wte, wpe = picker.integers(-2, 3, 3, 2), picker.integers(0, 1, 2, 2)
         tokens = picker.integers(0, 2, 2)
         targets = picker.integers(0, 2, 2)
-        w_qkv, w_lm = picker.integers(-1, 1, 2, 6), picker.integers(-1, 1, 2, 3)
         (a, b), (c, d) = ((x + y for x, y in zip(wte[t], p, strict=True)) for t, p in zip(tokens, wpe, strict=True))
         if (a - b) * (c - d) >= 0:
             continue
-        given = (("wte", wte), ("wpe", wpe), ("W_qkv", w_qkv), ("W_lm", w_lm))
+        shapes = {"W_qkv": (2, 6), "W_proj": (2, 2), "W_fc": (2, 2), "W_out": (2, 2), "W_lm": (2, 3)}
+        weights = {n: picker.several(NONZERO if n in ("W_qkv", "W_lm") else HALVES, *s) for n, s in shapes.items()}
+        given = (("wte", wte), ("wpe", wpe), *weights.items())
         tables = {n: Tensor(array(x), name=n) for n, x in given}
         first = Trace.of(lambda tables=tables, tokens=tokens: _logits(tables, tokens))
         last = first.tensor("P").data[0, 0, 1]
-        if abs(float(last[0]) - float(last[1])) > SPREAD:
+        columns = np.concatenate([first.tensor(n).data for n in ("X'", "X''")])
+        if abs(last[0] - last[1]) > SPREAD and np.abs(columns[..., 0] - columns[..., 1]).min() > SPREAD:
             break
     z = Tensor(first.result.data, requires_grad=True, name="Z")
     second = Trace.of(lambda: cross_entropy(z, Tensor(np.asarray([targets])), name="L"))
@@ -58,8 +63,11 @@ def _logits(tables: dict[str, Tensor], tokens: list[int]) -> Tensor:
     qkv = linear(layer_norm(x, eps=0.0, name="H"), tables["W_qkv"], name="QKV")
     q, k, v = split_qkv(qkv, n_heads=1, name="heads")
     weights = causal_softmax(attention_scores(q, k, name="S"), name="P")
-    x = residual(x, merge_heads(mix(weights, v, name="Y"), name="A"), name="X'")
-    return linear(x, tables["W_lm"], name="Z")
+    mixed = merge_heads(mix(weights, v, name="Y"), name="merged")
+    x = residual(x, linear(mixed, tables["W_proj"], name="A"), name="X'")
+    hidden = gelu(linear(layer_norm(x, eps=0.0, name="H'"), tables["W_fc"], name="F"), name="G")
+    x = residual(x, linear(hidden, tables["W_out"], name="M"), name="X''")
+    return linear(layer_norm(x, eps=0.0, name="H''"), tables["W_lm"], name="Z")
 
 
 def _asked(steps: tuple[Step, ...]) -> Iterator[Step]:

@@ -5,7 +5,7 @@ from itertools import product
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.numbers.closed_form import array
-from byhand.book.practice.sheets import Drawn, Picker
+from byhand.book.practice.sheets import NONZERO, Drawn, Picker
 from byhand.engine import Tensor
 from byhand.equations.layer_norm import layer_norm
 from byhand.tracing.trace import Trace
@@ -18,12 +18,11 @@ SPREADS = tuple(
 
 
 def draw(picker: Picker) -> Drawn:
-    """Draw deviations, a mean, gain and bias, and the cotangent of one element."""
+    """Draw deviations, a mean, gain and bias, and the cotangent."""
     spread, mean = picker.one(SPREADS), picker.integers(2, 9)
     x = [[mean + d for d in spread]]
     gain, bias = [picker.one((1, 2, -1)) for _ in range(4)], picker.integers(-1, 1, 4)
-    d = [[0, 0, 0, 0]]
-    d[0][picker.integers(0, 3)] = picker.one((1, 2, -2))
+    d = picker.several(NONZERO, 1, 4)
     inputs = [Tensor(array(a), requires_grad=True, name=n) for n, a in (("x", x), ("g", gain), ("b", bias))]
     trace = Trace.of(lambda: layer_norm(*inputs, eps=0.0, name="y"))
     steps = (*forward_steps(trace), *backward_steps(trace, array(d)))
