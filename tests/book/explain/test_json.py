@@ -74,7 +74,10 @@ def test_a_gradient_is_a_sum_of_cotangents_times_slopes():
         assert cotangent["source"]["gradient"] is True
         b, t, v = cotangent["source"]["index"]
         assert v == 2
-        assert slope == {"label": "slope", "value": float(explainer.trace.tensor("ln_f").data[b, t, 1])}
+        assert slope == {
+            "label": f"∂logits[{b},{t},2]/∂lm_head.w[1,2]",
+            "value": float(explainer.trace.tensor("ln_f").data[b, t, 1]),
+        }
     assert [s["target"] for s in plain["inputs"][:1]] == [plain["terms"]["parts"][0]["parts"][0]["label"]]
 
 

@@ -100,7 +100,9 @@ def test_the_list_says_the_positions_that_exist(run, capsys):
         (["logits[0, 1 2, 0]"], "is no element"),
         (["logits[" + " , " * 90 + "x]"], "is no element"),
         (["logits[²]"], "is no element"),
-        (["logits[-1,0,0]"], "is no element"),
+        (["logits[-2,0,0]"], "does not exist"),
+        (["logits[--1,0,0]"], "is no element"),
+        (["d logits[0,4,0]"], "The loss reads 4 of the prompt's 5 bytes, as the last one is only predicted."),
         (["logits[0,0," + "9" * 100 + "]"], "the index has more than 18 digits"),
         (["logits[0,0," + "9" * 18 + "]"], "does not exist"),
         (["logits[" + "9" * 5000 + "]"], "is no element"),
@@ -126,6 +128,26 @@ def test_wrong_input_is_one_line(run, arguments, words, capsys):
 def test_blanks_and_zeros_in_an_index(run, capsys):
     assert main(["explain", run, "logits[ 0 ,04,101 ]"]) == 0
     assert capsys.readouterr().out.startswith("logits[0,4,101] = ")
+
+
+def test_negative_indices(run, capsys):
+    assert main(["explain", run, "logits[0,-1,-155]"]) == 0
+    assert capsys.readouterr().out.startswith("logits[0,4,101] = ")
+
+
+def test_bytes_are_shown_as_text(run, capsys):
+    def said(*arguments):
+        assert main(["explain", run, *arguments]) == 0
+        return capsys.readouterr().out
+
+    assert re.search(r"^logits\[0,4,32\] = \S+   \(' '\)$", said("logits[0,4,32]"), re.MULTILINE)
+    assert re.search(r"lm_head.w\[\d,101\] = \S+   \('e'\)$", said("logits[0,4,101]"), re.MULTILINE)
+    assert re.search(r"^wte\[10,1\] = \S+   \('\\n'\)$", said("wte[10,1]"), re.MULTILINE)
+    assert re.search(r"^tokens\[0,2\] = 32   \(' '\)$", said("tokens[0,2]"), re.MULTILINE)
+    assert re.search(r"^∂loss/∂lm_head.w\[0,195\] = \S+   \(b'\\xc3'\)$", said("d lm_head.w[0,195]"), re.MULTILINE)
+    assert re.search(r"^wte.update\[84,0\] = \S+   \('T'\)$", said("wte.update[84,0]"), re.MULTILINE)
+    assert re.search(r"wte.m before\[84,0\] = \S+   \('T'\)$", said("wte.m[84,0]"), re.MULTILINE)
+    assert not re.search(r"   \('", said("blocks.0.attn.weights[0,0,2,1]"))
 
 
 def test_no_run(tmp_path, capsys):

@@ -18,7 +18,7 @@ import numpy as np
 from byhand.book.explain.explanation import ExplainError, Explanation
 from byhand.book.explain.gradient import central_difference, explain_gradient, norm, require
 from byhand.book.explain.update import PARTS, Clipping, explain_update
-from byhand.book.explain.value import check_index, explain_term
+from byhand.book.explain.value import explain_term, resolved
 from byhand.book.words.language import Note
 from byhand.engine import Tensor
 from byhand.engine.terms import Index
@@ -140,7 +140,7 @@ class Explainer:
         if name not in self.trace.leaves and name not in self.trace.made:
             raise self._unknown(name)
         tensor = self.trace.tensor(name)
-        check_index(name, index, tensor.shape)
+        index = resolved(name, index, tensor.shape)
         value = float(tensor.data[index])
         if name in self.trace.leaves:
             return Explanation(name, index, value, note=PARAMETER if tensor.requires_grad else GIVEN)
@@ -162,7 +162,7 @@ class Explainer:
                     f"{name} comes after the loss and has no gradient. Ask for {self._parameter_of(name)}."
                 )
             raise self._unknown(name)
-        check_index(name, index, self.trace.tensor(name).shape)
+        index = resolved(name, index, self.trace.tensor(name).shape)
         require(name, self.gradients)
         difference = central_difference(self.model, self.compute, self.trace, name, index) if first else None
         return explain_gradient(name, index, self.gradients, difference)

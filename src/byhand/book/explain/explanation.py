@@ -19,6 +19,10 @@ class ExplainError(ByhandError, LookupError):
     """There is no such tensor or element, or it has no gradient."""
 
 
+class NoElementError(ExplainError):
+    """The tensor is there, but not this element."""
+
+
 @dataclass(frozen=True)
 class Source:
     """An element that a value was made from; `letter` is what the equation calls its tensor."""

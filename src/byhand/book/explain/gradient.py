@@ -43,7 +43,7 @@ def explain_gradient(name: str, index: Index, gradients: Gradients, difference: 
     if tensor is trace.result:
         return Explanation(name, index, value, True, note=ROOT, difference=difference)
     found = sorted(gradients.contributions(name, index), key=lambda s: -abs(s.value))
-    term, origins = _sum(found)
+    term, origins = _sum(found, written(name, index))
     uses = gradients.uses(tensor)
     scale = math.fsum(abs(part.value) for part in term.parts)
     cancels = bool(found) and abs(value) <= ROUNDING * float(np.finfo(trace.result.dtype).eps) * scale
@@ -108,14 +108,14 @@ def central_difference(
     return (loss(h) - loss(-h)) / (2 * h)
 
 
-def _sum(found: list[Contribution]) -> tuple[Term, tuple[dict[str, Any], ...]]:
-    """Return the sum of cotangents times slopes, and what the tensors are called whose cotangents it reads."""
+def _sum(found: list[Contribution], target: str) -> tuple[Term, tuple[dict[str, Any], ...]]:
+    """Return the sum of cotangents times slopes, which name the target, and the tensors whose cotangents it reads."""
     names = list(dict.fromkeys(s.name for s in found))
     numbers = {name: k for k, name in enumerate(names)}
 
     def part(s: Contribution) -> Term:
         label = written(s.name, s.index, grad=True)
         cotangent = Term(label, float(s.cotangent), source=(numbers[s.name], s.index))
-        return product((cotangent, number(s.slope, "slope")))
+        return product((cotangent, number(s.slope, f"∂{written(s.name, s.index)}/∂{target}")))
 
     return total(map(part, found)), tuple(origin(name, grad=True) for name in names)

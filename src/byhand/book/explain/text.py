@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from byhand.book.explain.explanation import BEFORE, Explanation
+from collections.abc import Callable
+
+from byhand.book.explain.explanation import BEFORE, Explanation, Source
 from byhand.book.numbers.arithmetic import decimal, expression, letter
-from byhand.book.words.language import Words, say
+from byhand.book.words.language import Words
 from byhand.engine.terms import Term
 
 WORDS = {
@@ -19,16 +21,19 @@ WORDS = {
 }
 
 
-def text(explanation: Explanation, lang: str = "en", shown: int = 8) -> str:
+Spell = Callable[[Explanation | Source], str]  # the text of the token that an element is about, or nothing
+
+
+def text(explanation: Explanation, lang: str = "en", shown: int = 8, spell: Spell = lambda element: "") -> str:
     """Return the explanation and its children, `shown` terms and sources of each, the rest summed on one line."""
-    lines = _lines(explanation, lang, shown)
+    lines = _lines(explanation, lang, shown, spell)
     for child in explanation.children:
-        lines += ["", *("  " + line if line else "" for line in text(child, lang, shown).splitlines())]
+        lines += ["", *("  " + line if line else "" for line in text(child, lang, shown, spell).splitlines())]
     return "\n".join(lines)
 
 
-def _lines(e: Explanation, lang: str, shown: int) -> list[str]:
-    lines = [f"{_partial(e.target)} = {decimal(e.value, 9)}"]
+def _lines(e: Explanation, lang: str, shown: int, spell: Spell) -> list[str]:
+    lines = [f"{_partial(e.target)} = {decimal(e.value, 9)}{spell(e)}"]
     if e.grad and e.difference is not None:
         lines.append(f"  {WORDS['difference'].said(lang)}{decimal(e.difference, 9)}")
     if e.note:
@@ -52,17 +57,14 @@ def _lines(e: Explanation, lang: str, shown: int) -> list[str]:
     for source in e.sources[:shown]:
         letter = f"{source.letter} = " if source.letter and not e.grad else ""
         target = _partial(source.target).replace(BEFORE.en, BEFORE.said(lang))
-        lines.append(f"    {letter}{target} = {decimal(source.value)}")
+        lines.append(f"    {letter}{target} = {decimal(source.value)}{spell(source)}")
     if len(e.sources) > shown:
         lines.append(f"    {WORDS['more'].said(lang, n=len(e.sources) - shown)}")
     return lines
 
 
 def _terms(e: Explanation, lang: str, shown: int) -> list[str]:
-    rows = [
-        (decimal(part.value), _partial(say(_product(part), lang) if e.grad else _addend(part)))
-        for part in e.terms[:shown]
-    ]
+    rows = [(decimal(part.value), _partial(_product(part) if e.grad else _addend(part))) for part in e.terms[:shown]]
     if len(e.terms) > shown:
         rest = e.terms[shown:]
         rows.append((decimal(sum(p.value for p in rest)), WORDS["rest"].said(lang, n=len(rest))))

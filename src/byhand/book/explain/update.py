@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from byhand.book.explain.explanation import BEFORE, Explanation, Source, origin
-from byhand.book.explain.value import check_index, explain_term
+from byhand.book.explain.value import explain_term, resolved
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.arithmetic import decimal, written
 from byhand.book.words.language import Note
@@ -51,7 +51,7 @@ def explain_update(
     gradient is the parameter's before clipping.
     """
     name = f"{parameter}.{part}"
-    check_index(name, index, tensor.shape)
+    index = resolved(name, index, tensor.shape)
     clipped = gradient * (clipping.limit / clipping.norm) if clipping.acts else gradient
     application = _step(parameter, tensor, clipped, optimizer)
     trace = Trace.collect(application.results[0], (application,))

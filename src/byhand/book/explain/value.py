@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.explain.explanation import ExplainError, Explanation, Source, origin
+from byhand.book.explain.explanation import Explanation, NoElementError, Source, origin
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.arithmetic import written
 from byhand.engine.terms import Index, Term
@@ -42,14 +42,15 @@ def explain_term(
     )
 
 
-def check_index(name: str, index: Index, shape: tuple[int, ...]) -> None:
-    """Raise ExplainError unless the index is one of the shape's."""
+def resolved(name: str, index: Index, shape: tuple[int, ...]) -> Index:
+    """Return an index of the shape, -1 as the last place; NoElementError if there is no such element."""
     if shape and not index:
-        raise ExplainError(
+        raise NoElementError(
             f"give an index: {name} has shape {shape}. The last one is {written(name, tuple(n - 1 for n in shape))}."
         )
-    if len(index) != len(shape) or any(not 0 <= i < n for i, n in zip(index, shape, strict=True)):
+    if len(index) != len(shape) or any(not -n <= i < n for i, n in zip(index, shape, strict=True)):
         example = f"{name}[{','.join(str(n - 1) for n in shape)}]" if shape else name
-        raise ExplainError(
+        raise NoElementError(
             f"{written(name, index)} does not exist: {name} has shape {shape}. The last one is {example}."
         )
+    return tuple(i % n for i, n in zip(index, shape, strict=True))

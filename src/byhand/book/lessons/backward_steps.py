@@ -118,16 +118,16 @@ def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, t
         else:
             found = list(contributions(back, back.node.inputs[slot], index, trace.result_names(back.node)))
             term = total(product((number(c.cotangent), number(c.slope))) for c in found)
-            text, letters = _shared(found)
+            text, letters = _shared(found, written(name, index))
         asked = Asked(index, plain_data, back.node.static, d_result, slot)
         wrong = tuple(mistakes(ENTRIES[stem].gradient_mistakes, term, asked))
         yield Number(written(f"∂{name}", index), text, float(d[index]), form(d[index]), wrong, letters)
 
 
-def _shared(found: list[Contribution]) -> tuple[str, str]:
+def _shared(found: list[Contribution], target: str) -> tuple[str, str]:
     """Write a sum of cotangents times slopes, in numbers and in letters; of a long one its ends."""
     numbers = [f"{factor(s.cotangent)} × {factor(s.slope)}" for s in found]
-    letters = [f"{written('∂' + s.name, s.index)} × slope" for s in found]
+    letters = [f"{written('∂' + s.name, s.index)} × ∂{written(s.name, s.index)}/∂{target}" for s in found]
     if len(found) > MANY:
         numbers, letters = ([*parts[:2], "…", parts[-1]] for parts in (numbers, letters))
     return " + ".join(numbers) or "0", " + ".join(letters)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,9 @@ import numpy as np
 import tyro
 
 from byhand.book.explain.explainer import Explainer
-from byhand.book.explain.explanation import ExplainError
+from byhand.book.explain.explanation import BEFORE, ExplainError, Explanation, NoElementError, Source
 from byhand.book.explain.text import text
+from byhand.book.explain.update import PARTS
 from byhand.book.words.language import Language, Words
 from byhand.cli.arguments.parsing import parse, text_bytes
 from byhand.cli.terminal.shown import quoted
@@ -30,6 +32,7 @@ from byhand.tracing.non_finite import first_non_finite
 
 DEEPEST = 100  # no number is made from others in more steps, but of a model with hundreds of layers
 LONGEST = 300  # characters of a target
+VOCABULARY = {"wte": 0, "logits": -1, "lm_head.w": -1, "lm_head.b": -1}  # the axis that counts tokens
 UPDATES = Words(
     "and PARAMETER.m, .v, .theta, .update after the next step", "以及下一步之后的 PARAMETER.m、.v、.theta、.update"
 )
@@ -40,7 +43,7 @@ POSITIONS = Words(
 )
 TARGET = re.compile(
     r"(?P<d>d\s+|∂loss/∂)?(?P<name>[A-Za-z_][\w.]*)\s*"
-    r"(?:\[(?P<index>\s*(?:[0-9]+\s*)?(?:,\s*(?:[0-9]+\s*)?)*)\])?"  # blanks around a number, none inside
+    r"(?:\[(?P<index>\s*(?:-?[0-9]+\s*)?(?:,\s*(?:-?[0-9]+\s*)?)*)\])?"  # blanks around a number, none inside
 )
 
 
@@ -55,13 +58,13 @@ class Options:
     run: Annotated[Path, tyro.conf.Positional]
     """The run folder, or one of its checkpoints."""
     target: Annotated[str, tyro.conf.Positional] = ""
-    """What to explain; nothing lists all names with their shapes."""
+    """What to explain; -1 is the last place of an axis. Omit it to list all names with their shapes."""
     prompt: str = "To be"
     """The text that the model reads."""
     targets: str | None = None
     """The text that it should predict, a byte (or token) for each of the prompt; its own next ones if not given."""
     grad: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Explain the derivative of the loss by the target instead, with a central difference beside it."""
+    """Explain the derivative of the loss with respect to the target instead, with a central difference beside it."""
     depth: int = 1
     """How far to go on into the numbers that it was made from."""
     terms: int = 8
@@ -97,11 +100,20 @@ def main(arguments: list[str]) -> int:
         if options.targets is None:
             print(POSITIONS.said(options.lang, T=len(tokens[0]), shorter=len(tokens[0]) - 1))
         return 0
-    explanation = explainer.explain(name, index, grad, options.depth, options.terms)
+    try:
+        explanation = explainer.explain(name, index, grad, options.depth, options.terms)
+    except NoElementError as error:
+        if not needs_loss or options.targets is not None:
+            raise
+        unit = loaded.tokenizer.unit
+        raise NoElementError(
+            f"{error} The loss reads {len(tokens[0])} of the prompt's {len(tokens[0]) + 1} {unit}s, as the last one "
+            "is only predicted."
+        ) from None
     if options.json:
         print(json.dumps(explanation.as_json(), ensure_ascii=False, indent=1))
     else:
-        print(text(explanation, options.lang, options.terms))
+        print(text(explanation, options.lang, options.terms, partial(token_text, loaded.tokenizer)))
     return 0
 
 
@@ -138,6 +150,23 @@ def read_prompt(
     if len(given) < 2:
         raise DataError(f"the loss needs a {unit} to predict. Use a --prompt of at least two {unit}s, or --targets.")
     return [given[:-1]], [given[1:]]
+
+
+def token_text(tokenizer: Tokenizer, element: Explanation | Source) -> str:
+    """Return which token an element is about, as text: the id itself, its row of a table, or its column of logits."""
+    parameter, _, part = element.name.removesuffix(BEFORE.en).rpartition(".")
+    name = parameter if part in PARTS else element.name
+    if name in ("tokens", "targets"):
+        token = int(element.value)
+    elif name in VOCABULARY:
+        token = element.index[VOCABULARY[name]]
+    else:
+        return ""
+    spelled = tokenizer.token_bytes.get(token, b"")
+    try:
+        return f"   ({quoted(spelled.decode())})" if spelled else ""
+    except UnicodeDecodeError:  # a part of a character
+        return f"   ({spelled!r})"
 
 
 def optimizer(loaded: Checkpoint) -> AdamW:
