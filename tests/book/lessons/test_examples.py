@@ -68,7 +68,7 @@ def test_softmax():
     assert [found(name, f"∂z[{i}]", nth=0) for i in range(3)] == pytest.approx([7 / 8, -1 / 4, -5 / 8])
     assert [found(name, f"∂z[{i}]") for i in range(3)] == [0, 0, 0]
     e = np.exp([-1.0, 0.0, -2.0])
-    shows(name, "p(large)", e / e.sum(), digits=12)
+    shows(name, "p2", e / e.sum(), digits=12)
 
 
 def test_attention():
@@ -83,7 +83,7 @@ def test_residual():
     name = "residual"
     shows(name, "X'", [[4, -0.5]], digits=12)
     shows(name, "∂X", [[1 + 2.5, 2 + 2]], digits=12)
-    assert found(name, "∂h0(alone)[0,0]") == pytest.approx(0.01)
+    assert found(name, "∂g0[0,0]") == pytest.approx(0.01)
     assert found(name, "∂h0[0,0]") == pytest.approx(1.21)
 
 

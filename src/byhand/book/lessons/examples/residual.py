@@ -21,10 +21,10 @@ def lesson(array: Maker) -> Lesson:
     """One layer beside the stream; then the way back through two layers, without the stream and with it."""
     intro = Words(
         "X' = X + XW: the stream X goes past the layer. ∂X comes back on both ways, and the two parts add up. Then "
-        "two layers in a row, each a product with w = 1/10: alone they leave a hundredth of the gradient; with the "
-        "stream, each multiplies it by 1 + 1/10 instead. Only the way back is shown there.",
+        "two layers in a row, each a product with w = 1/10: alone (g) they leave a hundredth of the gradient; with the "
+        "stream (h), each multiplies it by 1 + 1/10 instead. Only the way back is shown there.",
         "X' = X + XW：残差流 X 从这一层旁边通过。∂X 从两路传回，两份相加。然后是连续两层，每层都乘以 w = 1/10："
-        "没有残差流时，梯度只剩百分之一；有残差流时，每层使它乘以 1 + 1/10。那里只列出反向的步骤。",
+        "没有残差流时（g），梯度只剩百分之一；有残差流时（h），每层使它乘以 1 + 1/10。那里只列出反向的步骤。",
     )
     w = Tensor(array(SLOPE), name="w")
 
@@ -33,10 +33,10 @@ def lesson(array: Maker) -> Lesson:
         return residual(x, linear(x, Tensor(array(W), requires_grad=True, name="W"), name="A"), name="X'")
 
     def deep(stream: bool) -> Tensor:
-        suffix = "" if stream else "(alone)"
-        x = Tensor(array([[1]]), requires_grad=True, name=f"h0{suffix}")
+        letter = "h" if stream else "g"
+        x = Tensor(array([[1]]), requires_grad=True, name=f"{letter}0")
         for layer in (1, 2):
-            name = f"h{layer}{suffix}"
+            name = f"{letter}{layer}"
             a = linear(x, w, name=f"a{layer}" if stream else name)
             x = residual(x, a, name=name) if stream else a
         return x
@@ -49,6 +49,6 @@ def lesson(array: Maker) -> Lesson:
             (*given(trace), ("∂X'", grid(array(D_Y)))),
             [*forward_steps(trace), *backward_steps(trace, array(D_Y))],
         ),
-        ((("w", grid(w.data)), ("∂h2(alone)", "[[1]]")), backward_steps(alone, array([[1]]))),
+        ((("w", grid(w.data)), ("∂g2", "[[1]]")), backward_steps(alone, array([[1]]))),
         ((("∂h2", "[[1]]"),), backward_steps(beside, array([[1]]))),
     )
