@@ -50,7 +50,7 @@ SAID = {
 
 
 @dataclass
-class Progress:
+class QuizProgress:
     """How far a quiz is: the step, how many of its questions are done, and the score.
 
     asked  numbers that were tried, or given up; `right` of them at the first try
@@ -64,7 +64,7 @@ class Progress:
     every: bool = False
 
 
-def run(lesson: Lesson, progress: Progress, lang: str) -> None:
+def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
     """Ask from where the progress says until the end, or until the reader leaves: q, Ctrl-D or Ctrl-C."""
     chosen = questions(lesson, progress.every)
     kept = replace(progress)  # as it was before the question that is open
@@ -101,13 +101,13 @@ def run(lesson: Lesson, progress: Progress, lang: str) -> None:
             )
 
 
-def left(lesson: Lesson) -> Progress:
+def left(lesson: Lesson) -> QuizProgress:
     """Return where the last quiz of this lesson was left; ByhandError if there is none."""
     # In the user's cache folder, under the lesson's name: nobody has to name a file, and a lost one costs nothing,
     # since --from begins at any step.
     path = _path(lesson.name)
     with suppress(OSError, ValueError, TypeError):
-        found = Progress(**json.loads(read_own(path, LARGEST))) if path else Progress(0)
+        found = QuizProgress(**json.loads(read_own(path, LARGEST))) if path else QuizProgress(0)
         numbers = (found.step, found.done, found.asked, found.right)
         if all(type(n) is int and n >= 0 for n in numbers) and 1 <= found.step <= len(lesson.steps):
             return found
@@ -119,7 +119,7 @@ def _path(name: str) -> Path | None:
     return folder / "quiz" / f"{name}.json" if folder else None
 
 
-def _keep(name: str, progress: Progress) -> bool:
+def _keep(name: str, progress: QuizProgress) -> bool:
     """Write the progress down, and say whether that was possible."""
     with suppress(OSError):
         if path := _path(name):
@@ -140,12 +140,12 @@ def _heading(count: int, step: Step, numbers: tuple[Number, ...], lang: str) -> 
     return lines if numbers or not step.numbers else lines[:1]
 
 
-def _print_score(progress: Progress, lang: str) -> None:
+def _print_score(progress: QuizProgress, lang: str) -> None:
     if progress.asked:
         print(SAID["score"].said(lang, right=progress.right, asked=progress.asked))
 
 
-def _ask(number: Number, lang: str, score: Progress) -> bool:
+def _ask(number: Number, lang: str, score: QuizProgress) -> bool:
     """Ask for one number until it is right or given up; a number counts from its first try. False skips the step.
 
     After TRIES it is shown.

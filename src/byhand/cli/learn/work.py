@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
     elif options.resume:
         quiz.run(lesson, quiz.left(lesson), options.lang)
     else:
-        quiz.run(lesson, quiz.Progress(options.from_, every=options.all), options.lang)
+        quiz.run(lesson, quiz.QuizProgress(options.from_, every=options.all), options.lang)
     return 0
 
 
