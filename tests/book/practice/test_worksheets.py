@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import lru_cache
 
 import pytest
 
@@ -21,13 +22,16 @@ LARGEST = 150  # no number of a sheet is larger
 MOST = {"full": 110}  # questions: a whole model
 
 
+drawn = lru_cache(None)(make)  # by several tests
+
+
 def flat(numbers):
     return [x for part in numbers for x in flat(part)] if isinstance(numbers, list) else [numbers]
 
 
 def check_solvable(topic, seed):
     """Given numbers are short, everything asked is finite and of a size for paper, and the key earns full credit."""
-    sheet = make(topic, seed)
+    sheet = drawn(topic, seed)
     for name, numbers in sheet.given:
         assert all(len(given(x)) <= 5 for x in flat(numbers)), name
     questions = sheet.questions()
@@ -50,7 +54,7 @@ def test_a_hundred_seeds_are_solvable(topic, seed):
 @pytest.mark.parametrize("seed", range(100))
 def test_the_full_sheet_has_scores_that_matter(seed):
     """The last token's weights are no 0.5, 0.5, the two rows of H differ, and every step asks for something."""
-    sheet = make("full", seed)
+    sheet = drawn("full", seed)
     numbers = {say(q.label, "en"): q.value for q in sheet.questions().values()}
     assert abs(numbers["P[0,0,1,0]"] - numbers["P[0,0,1,1]"]) > 0.1
     assert numbers["H[0,0,0]"] != numbers["H[0,1,0]"]
@@ -67,7 +71,7 @@ def test_the_full_sheet_is_the_whole_model():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_in_backprop_little_vanishes(seed):
-    sheet = make("backprop", seed)
+    sheet = drawn("backprop", seed)
     hidden = [q.value for q in sheet.questions().values() if say(q.label, "en").startswith("u[")]
     assert len(hidden) == 4
     assert sum(u < 0 for u in hidden) == 1

@@ -17,7 +17,13 @@ def draw(picker: Picker) -> Drawn:
         hidden = [sum(a * b for a, b in zip(x[0], w, strict=True)) + c for *w, c in zip(*w_1, b_1, strict=True)]
         if 0 not in hidden and sum(u < 0 for u in hidden) == 1:
             break
-    w_2, d = picker.several(NONZERO, 4, 2), picker.several(NONZERO, 1, 2)
+    while True:
+        w_2, d = picker.several(NONZERO, 4, 2), picker.several(NONZERO, 1, 2)
+        results = [
+            sum(max(u, 0) * w for u, w in zip(hidden, column, strict=True)) for column in zip(*w_2, strict=True)
+        ]
+        if all(results) and all(a * d[0][0] + b * d[0][1] for a, b in w_2):  # no 0 in z, none in ∂h
+            break
     given = (("x", x), ("W1", w_1), ("b1", b_1), ("W2", w_2))
     tensors = [Tensor(array(a), requires_grad=True, name=n) for n, a in given]
 
