@@ -82,12 +82,12 @@ def test_hosts_go_on_together_after_an_error():
 
 
 def test_settings_that_differ_are_refused_by_every_host():
-    values = ["a", "a", "b"]
-    said = on_hosts(3, lambda group: group.agree("settings", values[group.index]))
+    values = ["1", "1", "2"]
+    said = on_hosts(3, lambda group: group.agree({"--seed": "3", "--lr": values[group.index]}))
     assert [type(error) for error in said] == [ConfigError] * 3
     pairs = ["hosts 0 and 2", "hosts 1 and 2", "hosts 0 and 2"]
-    assert [str(e) for e in said] == [f"{pair} have different settings. Give all hosts the same." for pair in pairs]
-    assert on_hosts(3, lambda group: group.agree("settings", "a")) == [None] * 3
+    assert [str(e) for e in said] == [f"{pair} have different --lr: 1 and 2. Give all the same." for pair in pairs]
+    assert on_hosts(3, lambda group: group.agree({"--lr": "1"})) == [None] * 3
 
 
 def test_a_process_that_is_alone_asks_nobody():
@@ -96,6 +96,6 @@ def test_a_process_that_is_alone_asks_nobody():
         ALONE.together(lambda: failing(ALONE, 0, error))
     assert caught.value is error
     assert (ALONE.gather("a"), ALONE.together(lambda: 1), ALONE.first(lambda: "b")) == (["a"], 1, "b")
-    ALONE.agree("settings", "a")
+    ALONE.agree({"--lr": "1"})
     assert [ALONE.stopping(1, signal) for signal in (None, 2)] == [None, 2]
     assert (ProcessGroup.index, ProcessGroup.count) == (0, 1)

@@ -6,7 +6,8 @@ A process that is alone is a group of one. What the processes do together they d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from byhand.errors import ByhandError, ConfigError
@@ -50,12 +51,15 @@ class ProcessGroup:
         """Return what `make` makes on the first host, which alone calls it."""
         return self.gather(self.together(lambda: make() if self.index == 0 else ""))[0]
 
-    def agree(self, what: str, value: str) -> None:
-        """Raise ConfigError unless all hosts have the same value."""
-        for index, other in enumerate(self.gather(value)):
-            if other != value:
-                low, high = sorted((index, self.index))
-                raise ConfigError(f"hosts {low} and {high} have different {what}. Give all hosts the same.")
+    def agree(self, values: Mapping[str, str]) -> None:
+        """Raise ConfigError, which names the first one that differs, unless all hosts have the same values."""
+        said = [json.loads(each) for each in self.gather(json.dumps(values))]
+        for index, other in enumerate(said):
+            for what, value in values.items():
+                if other.get(what) != value:
+                    low, high = sorted((index, self.index))
+                    both = f"{said[low].get(what)} and {said[high].get(what)}"
+                    raise ConfigError(f"hosts {low} and {high} have different {what}: {both}. Give all the same.")
 
     def leave(self, why: str = "") -> None:
         """End together with the others, or, for a reason, without them: then they end too."""

@@ -250,9 +250,10 @@ class Runtime(Protocol):
         """Return how many numbers a step keeps for the backward pass for each token, at the least."""
         ...
 
-    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
+    def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
         """Join the processes that `hosts` describes; see `ProcessGroup`.
 
+        run       what they train, by a name: hosts of another run are refused
         patience  seconds after which a host that does not answer is given up
         ended     called with a line, by another thread, when another host is gone
         """

@@ -163,7 +163,7 @@ def test_hosts_make_the_run_of_one_device(tmp_path, text, alone, hosts, count, m
     assert "done in" in together.out(0).read_text()
     for i in range(1, count):
         assert together.out(i).read_text() == ""
-        assert together.err(i).read_text() == f"host {i} of {count}: host 0 shows the progress\n"
+        assert last_line(together.err(i)) == f"host {i} of {count}: host 0 shows the progress"
 
 
 def test_a_signal_to_one_stops_all_and_they_go_on_bit_for_bit(tmp_path, text, hosts):
@@ -228,7 +228,7 @@ def test_hosts_with_other_settings_are_refused(tmp_path, text, hosts):
     refused.processes = [refused.start(0, *common), refused.start(1, *common, "--lr", "0.1")]
     assert refused.codes() == [2, 2], refused.said()
     for i in range(2):
-        line = "error: hosts 0 and 1 have different settings. Give all hosts the same."
+        line = "error: hosts 0 and 1 have different --lr: 0.003 and 0.1. Give all the same."
         assert last_line(refused.err(i)) == line, refused.said()
 
 
@@ -255,6 +255,7 @@ def test_a_host_that_waits_in_vain_says_for_whom(tmp_path, text, hosts):
     [
         ("10.0.0.1:9876", "hosts is '10.0.0.1:9876'. Write the first host's address"),
         ("10.0.0.1:9876,2,2", "--hosts says host 2 of 2, but they are numbered from 0 to 1."),
+        ("", "--hosts names no host. Leave it out to train alone, or use --hosts auto."),
         ("auto", "--hosts auto finds no SLURM, Kubernetes, Open MPI or torchrun here."),
     ],
 )

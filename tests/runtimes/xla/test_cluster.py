@@ -283,11 +283,11 @@ def test_whatever_a_launchers_library_raises_is_one_line(variables, monkeypatch,
 @pytest.mark.parametrize("hosts", ["auto", "10.0.0.1:9876,4,0"])
 def test_patience_is_a_number_of_seconds(variables, patience, hosts):
     with pytest.raises(ConfigError, match=r"^patience is \S+ s, but must be at least 1, and less than a day\."):
-        join(hosts, patience, pytest.fail)
+        join(hosts, "run", patience, pytest.fail)
 
 
 def test_one_host_joins_nobody():
-    assert join("10.0.0.1:9876,1,0", 300, pytest.fail).count == 1
+    assert join("10.0.0.1:9876,1,0", "run", 300, pytest.fail).count == 1
 
 
 @pytest.mark.parametrize(

@@ -338,7 +338,7 @@ def meet(address, count):
     found = [None] * count
 
     def come(index):
-        found[index] = joining._met(Host(address, count, index), later())
+        found[index] = joining._met(Host(address, count, index), "r", later())
 
     threads = [threading.Thread(target=come, args=(index,)) for index in range(count)]
     for thread in threads:
@@ -391,7 +391,7 @@ def test_hosts_that_do_not_fit_end_with_a_line_at_once(monkeypatch, of, versions
         with pytest.raises(
             ConfigError, match=r"^the hosts do not fit together: host 1 .*\. Start them alike\.$"
         ) as error:
-            joining._met(Host(hosts.address, of, 1), later())
+            joining._met(Host(hosts.address, of, 1), "r", later())
         assert "expects 3 hosts, but host 0 expects 2" in str(error.value) or "byhand 0 and jax 0" in str(error.value)
         assert "error" in zero.hear()
 
@@ -402,7 +402,7 @@ def test_a_host_whose_number_another_took_ends_with_a_line():
 
         def come():
             try:
-                joining._met(Host(hosts.address, 2, 1), later())
+                joining._met(Host(hosts.address, 2, 1), "r", later())
             except ConfigError as error:
                 errors.append(str(error))
 
@@ -415,12 +415,40 @@ def test_a_host_whose_number_another_took_ends_with_a_line():
         assert errors == ["the hosts do not fit together: another process is host 1, too. Start them alike."]
 
 
+def test_a_host_of_another_run_is_refused():
+    with met(2) as hosts:
+        errors = []
+
+        def come(index, run):
+            try:
+                joining._met(Host(hosts.address, 2, index), run, later())
+            except ConfigError as error:
+                errors.append(str(error))
+
+        threads = [threading.Thread(target=come, args=each) for each in ((0, "novel"), (1, "poem"))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(STUCK)
+        assert len(errors) == 2
+        assert all("for the run novel" in error and "for the run poem" in error for error in errors)
+
+
+def test_no_proxy_stands_between_hosts(monkeypatch):
+    monkeypatch.setenv("no_proxy", "example.org")
+    monkeypatch.delenv("no_grpc_proxy", raising=False)
+    joining._past_proxies("[::1]")
+    found = {name: value for name, value in os.environ.items() if name in ("no_proxy", "no_grpc_proxy")}
+    assert found == {"no_proxy": "example.org,::1", "no_grpc_proxy": "::1"}
+    monkeypatch.delenv("no_grpc_proxy")
+
+
 def test_a_host_that_meets_nobody_in_time_says_why():
     address = f"127.0.0.1:{free_port()}"
     with pytest.raises(
         ConfigError, match=r"did not meet all 4 hosts at 127.0.0.1:\d+ in time \(nothing listens there\)"
     ):
-        joining._met(Host(address, 4, 3), time.monotonic() - 1)
+        joining._met(Host(address, 4, 3), "r", time.monotonic() - 1)
 
 
 @pytest.mark.parametrize("answer", [b"", b"\n", b"220 mail\r\n", b"[1]\n", b"5\n", b'{"port": "x"}\n', b"{" * 5000])
@@ -438,7 +466,7 @@ def test_a_host_that_meets_something_else_goes_on_looking(monkeypatch, answer):
 
         thread = threading.Thread(target=serve)
         thread.start()
-        assert joining._met(Host(address, 2, 1), later()) == "127.0.0.1:7"
+        assert joining._met(Host(address, 2, 1), "r", later()) == "127.0.0.1:7"
         thread.join(STUCK)
 
 

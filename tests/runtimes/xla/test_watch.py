@@ -61,6 +61,19 @@ def test_hosts_that_go_on_are_left_alone():
         assert hosts.verdicts() == [""] * 3
 
 
+def test_a_process_that_stood_still_blames_nobody():
+    """A laptop that slept, or SIGSTOP: all clocks went on, and no beat came."""
+    hosts = Hosts()
+    hosts.seconds(5)
+    hosts.mark(1, True)
+    hosts.times.now += 1000
+    assert hosts.watches[0].verdict() != ""
+    hosts.watches[0].paused(1000)
+    assert hosts.watches[0].verdict() == ""
+    hosts.seconds(18, dead=[2])
+    assert hosts.watches[0].verdict() == "host 2 is gone: it was not heard for 15 s."
+
+
 def test_a_host_that_is_not_heard_is_gone():
     hosts = Hosts()
     hosts.seconds(5)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
 from byhand.cli.terminal.ending import OTHERS_GONE, end_now, must_be_at_once
+from byhand.cli.terminal.guard import REFUSED
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import one_line
 from byhand.errors import ByhandError, is_interrupt
@@ -17,12 +19,15 @@ from byhand.runtimes.registry import choose
 
 
 @contextmanager
-def joined(hosts: str, patience: float, request: Request) -> Iterator[ProcessGroup]:
+def joined(hosts: str, run: str, patience: float, request: Request) -> Iterator[ProcessGroup]:
     """Train in the `with` block as one of the hosts that `--hosts` describes; without it, alone."""
     group = ALONE
     if hosts:
         must_be_at_once("JAX's cleaning up waits for the other hosts")
-        group = choose(request).runtime.join(hosts, patience, _lost)
+        for number in (getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _interrupted)  # until training begins: then each finishes its step
+        group = choose(request).runtime.join(hosts, run, patience, _lost)
     if group.count == 1:
         yield group
         return
@@ -35,10 +40,17 @@ def joined(hosts: str, patience: float, request: Request) -> Iterator[ProcessGro
         ours = isinstance(error, ByhandError | OSError | MemoryError)
         if not (ours or is_interrupt(error)):
             group.await_verdict()  # an exchange with a host that died fails, before it is known which one
-        group.leave("interrupted" if is_interrupt(error) else one_line(error) or type(error).__name__)
+        group.leave("interrupted." if is_interrupt(error) else one_line(error) or type(error).__name__)
         raise
     group.leave()
 
 
 def _lost(line: str) -> NoReturn:
+    """End this process: another host failed for a reason of its own, or is gone."""
+    if " ended: " in line:
+        end_now(REFUSED, f"error: {one_line(line)}")
     end_now(OTHERS_GONE, f"error: {one_line(line)} Go on from the last checkpoint with --resume.")
+
+
+def _interrupted(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt("before training began: give the same command again")

@@ -83,11 +83,14 @@ def main(arguments: list[str]) -> int:
     keep_pages()
     if options.minutes is not None:
         require_sense(options.minutes, decided, options.resume is not None)
+    if "hosts" in values and not options.hosts:  # a variable that is not set would train alone
+        raise ConfigError("--hosts names no host. Leave it out to train alone, or use --hosts auto.")
     if options.minutes is not None and options.hosts:
         raise ConfigError("--minutes probes one machine, not several hosts. Choose the number of --steps.")
     runtime = values.get("runtime", "auto") if options.resume else options.train.runtime
     request = replace(to_train(options.train), runtime=runtime, hosts=2 if options.hosts else 1)
-    with joined(options.hosts, options.patience, request) as group:
+    run = (options.resume or options.out or Path()).name
+    with joined(options.hosts, run, options.patience, request) as group:
         if options.resume:
             _require_resumable(given)
         with shared(group, lambda: _opening(options, decided, values, group.count), options.train, values) as opened:
@@ -120,8 +123,7 @@ def _train(opened: Opened, group: ProcessGroup) -> int:
         return 0
     try:
         if group.count > 1:
-            group.agree("settings", json.dumps(to_dict(config)))
-            group.agree("texts", spot_check(text))
+            group.agree({**_flags(config), "texts": spot_check(text)})
         record = json.loads(group.first(lambda: json.dumps(identity(text, run))))
         if start and "sha256" in start.state["text"]:
             require_same_text(start, record)
@@ -164,6 +166,17 @@ def _train(opened: Opened, group: ProcessGroup) -> int:
     again = shlex.join(["byhand", "sample", str(run), "--prompt", "The "])
     _print(group, f"saved {shown(run, 200)}. Try: {shown(again)}")
     return 0
+
+
+def _flags(config: TrainConfig) -> dict[str, str]:
+    """Return the settings by flag, but for --data, by which each host may name the same text otherwise."""
+    parts = to_dict(config)
+    named = {k: v for part in (parts, *parts.values()) if isinstance(part, dict) for k, v in part.items()}
+    return {
+        f"--{name.replace('_', '-')}": str(value)
+        for name, value in named.items()
+        if name != "data" and not isinstance(value, dict)
+    }
 
 
 def _print(group: ProcessGroup, line: str) -> None:

@@ -81,7 +81,7 @@ class LoopsRuntime:
         """Return the numbers of logits, of q, k and v, and of the MLP."""
         return config.vocab_size + config.n_layers * (3 * config.d_model + config.ff_width)
 
-    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
+    def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
         """Raise ConfigError: it computes in one process."""
         raise ConfigError(ONE_PROCESSOR)
 

@@ -53,7 +53,7 @@ class TapeRuntime:
         """Return the numbers of logits, probabilities and their gradient, and of every result of a block."""
         return 3 * config.vocab_size + config.n_layers * (12 * config.d_model + 2 * config.ff_width)
 
-    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
+    def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
         """Raise ConfigError: it computes in one process."""
         raise ConfigError(ONE_PROCESSOR)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -26,11 +27,15 @@ from byhand.runtimes.xla.coordinator import FOR_EVER, LONGEST
 from byhand.runtimes.xla.group import JoinedGroup, first_line
 from byhand.runtimes.xla.watch import LOST, OUTSIDE
 
+log = logging.getLogger(__name__)
+QUIET = 5.0  # seconds of waiting that are not worth a word
 
-def join(text: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
+
+def join(text: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
     """Join the hosts that a text describes; ConfigError if that fails.
 
     text      host:port,N,ID; or auto: what SLURM, Kubernetes, Open MPI or torchrun say
+    run       a name of what they train: hosts of another run are refused
     patience  seconds after which a host that does not answer is given up
     ended     called with a line when another host is gone
     """
@@ -46,22 +51,30 @@ def join(text: str, patience: float, ended: Callable[[str], None]) -> ProcessGro
             jax.config.update(name, False)
     service = _coordinator(host, patience) if host.index == 0 else None
     until = time.monotonic() + OUTSIDE * patience
-    _connect(replace(host, address=_met(host, until)), until)
+    address = _met(host, run, until)
+    _past_proxies(address.rsplit(":", 1)[0])
+    _connect(replace(host, address=address), until)
     return JoinedGroup(host, patience, ended, service)
 
 
-def _met(host: Host, until: float) -> str:
+def _met(host: Host, run: str, until: float) -> str:
     """Wait for all hosts, and return the address of JAX's service; ConfigError if one does not come in time."""
     name, port = host.address.rsplit(":", 1)
     mine = import_module("byhand").__version__  # as a layer, it is above all others
-    versions = f"byhand {mine} and jax {jax.__version__}"
+    versions = f"byhand {mine} and jax {jax.__version__}{f', for the run {run}' * bool(run)}"
     hello = json.dumps({"host": host.index, "of": host.count, "versions": versions}).encode() + b"\n"
-    why, wrong = "nothing listens there", ""
+    why, wrong, begun, told = "nothing listens there", "", time.monotonic(), [""]
+
+    def tell() -> None:
+        if time.monotonic() > begun + QUIET and why != told[-1]:
+            log.info("waiting for the other hosts at %s (%s)", host.address, why)
+            told.append(why)
+
     while time.monotonic() < until and not wrong:
         try:
             with socket.create_connection((name.strip("[]"), int(port)), timeout=1) as connection:
                 connection.sendall(hello)
-                while not wrong and (answer := _line(connection, until)):
+                while not wrong and (answer := _line(connection, until, tell)):
                     said = json.loads(answer)
                     if "port" in said:
                         return f"{name}:{int(said['port'])}"
@@ -69,6 +82,7 @@ def _met(host: Host, until: float) -> str:
                     why = f"missing: {', '.join(map(str, said.get('missing', ())))}"
         except (OSError, ValueError, TypeError, AttributeError):
             pass
+        tell()
         time.sleep(0.2)  # host 0 may begin later
     if wrong:
         raise ConfigError(f"the hosts do not fit together: {wrong[:300]}. Start them alike.")
@@ -78,14 +92,21 @@ def _met(host: Host, until: float) -> str:
     )
 
 
-def _line(connection: socket.socket, until: float) -> bytes:
-    """Return the next line of a connection; nothing if it ends, or at that time."""
+def _past_proxies(name: str) -> None:
+    """Let gRPC reach the first host itself: it would ask a proxy that the environment names."""
+    for variable in ("no_proxy", "no_grpc_proxy"):
+        os.environ[variable] = ",".join(filter(None, (os.environ.get(variable), name.strip("[]"))))
+
+
+def _line(connection: socket.socket, until: float, idle: Callable[[], None]) -> bytes:
+    """Return the next line of a connection; nothing if it ends, or at that time. `idle` is called each second."""
     found = b""
     while not found.endswith(b"\n") and len(found) < LONGEST and time.monotonic() < until:
         try:
             if not (read := connection.recv(1)):
                 return b""
         except TimeoutError:
+            idle()
             continue
         found += read
     return found

@@ -60,11 +60,11 @@ class XlaRuntime:
         """Return the numbers that a step keeps where blocks are computed again: a stream for each, and a chunk."""
         return config.d_model * (config.n_layers + 2)
 
-    def join(self, hosts: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
+    def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
         """Join other processes."""
         from byhand.runtimes.xla.joining import join
 
-        return join(hosts, patience, ended)
+        return join(hosts, run, patience, ended)
 
     def facts(self) -> Mapping[str, Any]:
         """Return JAX's devices, if it is installed."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 LOST = 15.0  # seconds without a beat
+PAUSE = 2.0  # seconds in which a thread that wakes ten times a second did not: the process stood still
 OUTSIDE = 6  # times the patience for what is no step: compiling, saving
 PREFIX = "byhand"
 
@@ -85,8 +86,19 @@ class Watch:
         found = self._client.key_value_dir_get(f"{PREFIX}/{what}/")
         return {key.rsplit("/", 1)[1]: value for key, value in found}
 
+    def paused(self, seconds: float) -> None:
+        """Take off the seconds in which this process stood still: nobody else is to blame for them."""
+        self._changed = {host: last + seconds for host, last in self._changed.items()}
+        self._answered += seconds
+        self._moved += seconds
+
     def _judge(self) -> None:
+        before = self._clock()
         while not self._over.wait(0.1):
+            now = self._clock()
+            if now - before > PAUSE:
+                self.paused(now - before)
+            before = now
             if (line := self.verdict()) and not self._over.is_set():
                 self._ended(line)
                 return
