@@ -27,7 +27,7 @@ def test_fifty_steps_of_every_variant_are_the_tapes(config):
 
 
 @pytest.mark.parametrize(
-    "mesh", ["data=8", "fsdp=4", "tensor=2", "sequence=4", "data=2,fsdp=2,tensor=2", "fsdp=2,sequence=2,tensor=2"]
+    "mesh", ["data=8", "fsdp=4", "tensor=2", "data=2,fsdp=2,tensor=2", "fsdp=2,sequence=2,tensor=2"]
 )
 def test_devices_that_share_the_work_make_the_same_steps(mesh):
     one, many = session(OTHER), session(OTHER, mesh=mesh)

@@ -57,7 +57,7 @@ def test_every_gradient_is_summed_once(mesh):
     assert there.held == pytest.approx(3 * 4 * N / n_fsdp, rel=0.1)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
 def test_positions_share_the_products_and_sum_gradients_once(dtype):
     """Forward, keys and values are gathered; back, their gradients are summed where they belong."""
     there, alone = share("sequence=4", dtype=dtype), share("", dtype=dtype)
