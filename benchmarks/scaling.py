@@ -30,7 +30,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from byhand.cli.measure.bench_scale import GRAY
+from byhand.cli.measure.bench_scale import GRAY, LOOK
 from byhand.cli.measure.plan_mesh import COMPUTING, DEVICES
 from byhand.config import ModelConfig
 from byhand.runtimes.protocol import Recompute, Request
@@ -256,12 +256,7 @@ def draw(figures: list[dict[str, Any]], path: Path) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    look: Any = {
-        "svg.fonttype": "none", "svg.hashsalt": "byhand", "font.family": "sans-serif", "font.size": 10.0,
-        "text.color": GRAY, "axes.labelcolor": GRAY, "axes.edgecolor": GRAY, "xtick.color": GRAY, "ytick.color": GRAY,
-        "axes.spines.top": False, "axes.spines.right": False,
-    }  # fmt: skip
-    with matplotlib.rc_context(look):
+    with matplotlib.rc_context(LOOK):
         figure = Figure(figsize=(10, 4), layout="constrained")
         for axes, scaling in zip(figure.subplots(1, 2, sharey=True), ("weak", "strong"), strict=True):
             panel(axes, scaling, [f for f in figures if f["scaling"] == scaling])

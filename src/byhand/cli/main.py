@@ -1,7 +1,7 @@
 """`byhand COMMAND ...`: find the command's file, run it, and turn an error into one line.
 
-Exit codes: 0 done; 1 a question answered with no; 2 bad input; 70 a defect of byhand; 130 interrupted. Nothing heavy
-is imported here, so that `byhand --help` answers at once.
+Exit codes: 0 done; 1 a question answered with no; 2 bad input; 70 a defect of byhand; 75 another host
+is gone; 130 interrupted. Nothing heavy is imported here, so that `byhand --help` answers at once.
 """
 
 import os

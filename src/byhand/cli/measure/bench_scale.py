@@ -20,6 +20,11 @@ from byhand.runtimes.registry import choose
 
 AXES = {"batch": "batch B", "n_layers": "layers L", "seq_len": "window T"}
 GRAY = "#797979"  # equal contrast on white and on a dark page
+LOOK: Any = {
+    "svg.fonttype": "none", "svg.hashsalt": "byhand", "font.family": "sans-serif", "font.size": 10.0,
+    "text.color": GRAY, "axes.labelcolor": GRAY, "axes.edgecolor": GRAY, "xtick.color": GRAY, "ytick.color": GRAY,
+    "axes.spines.top": False, "axes.spines.right": False,
+}  # fmt: skip
 COLOURS = ("#2f81c4", "#d4691e")
 
 
@@ -77,12 +82,7 @@ def draw(curves: list[Curve], path: Path) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    look: Any = {
-        "svg.fonttype": "none", "svg.hashsalt": "byhand", "font.family": "sans-serif", "font.size": 10.0,
-        "text.color": GRAY, "axes.labelcolor": GRAY, "axes.edgecolor": GRAY, "xtick.color": GRAY, "ytick.color": GRAY,
-        "axes.spines.top": False, "axes.spines.right": False,
-    }  # fmt: skip
-    with matplotlib.rc_context(look):
+    with matplotlib.rc_context(LOOK):
         figure = Figure(figsize=(10, 3.4), layout="constrained")
         for axes, axis in zip(figure.subplots(1, len(AXES)), AXES, strict=True):
             _panel(axes, axis, [c for c in curves if c.axis == axis])

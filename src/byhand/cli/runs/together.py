@@ -21,13 +21,17 @@ from byhand.runtimes.registry import choose
 @contextmanager
 def joined(hosts: str, run: str, patience: float, request: Request) -> Iterator[ProcessGroup]:
     """Train in the `with` block as one of the hosts that `--hosts` describes; without it, alone."""
-    group = ALONE
-    if hosts:
-        must_be_at_once("JAX's cleaning up waits for the other hosts")
-        for number in (getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)):
-            if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, _interrupted)  # until training begins: then each finishes its step
-        group = choose(request).runtime.join(hosts, run, patience, _lost)
+    if not hosts:
+        yield ALONE
+        return
+    must_be_at_once("JAX's cleaning up waits for the other hosts")
+    with _signals_interrupt(), _left(choose(request).runtime.join(hosts, run, patience, _lost)) as group:
+        yield group
+
+
+@contextmanager
+def _left(group: ProcessGroup) -> Iterator[ProcessGroup]:
+    """Leave a group at the end of the `with` block, for a reason if it ends by an error."""
     if group.count == 1:
         yield group
         return
@@ -52,5 +56,15 @@ def _lost(line: str) -> NoReturn:
     end_now(OTHERS_GONE, f"error: {one_line(line)} Go on from the last checkpoint with --resume.")
 
 
-def _interrupted(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt("before training began: give the same command again")
+@contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP interrupt as Ctrl-C does while training does not hear them: then the others learn."""
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)

@@ -26,7 +26,7 @@ def settings(request: Request, mesh: Mesh, platform: str) -> TraceSettings:
     bfloat16, width = request.dtype == "bfloat16", request.model.head_width
     by_cudnn = platform == "gpu" and bfloat16 and width % 8 == 0 and width <= CUDNN_WIDEST
     attention = "cudnn" if by_cudnn and mesh.sequence == 1 else "xla" if mesh.each > 1 else "equations"
-    logits = (LOGITS_OF_CPU if platform == "cpu" else LOGITS) * mesh.each
+    logits = (LOGITS_OF_CPU if platform == "cpu" else LOGITS) * mesh.tensor  # a trace has a device's own positions
     return TraceSettings(bfloat16, attention, request.recompute, logits)
 
 

@@ -88,9 +88,10 @@ class Watch:
 
     def paused(self, seconds: float) -> None:
         """Take off the seconds in which this process stood still: nobody else is to blame for them."""
-        self._changed = {host: last + seconds for host, last in self._changed.items()}
-        self._answered += seconds
-        self._moved += seconds
+        now = self._clock()  # what was heard since then is not in the future
+        self._changed = {host: min(now, last + seconds) for host, last in self._changed.items()}
+        self._answered = min(now, self._answered + seconds)
+        self._moved = min(now, self._moved + seconds)
 
     def _judge(self) -> None:
         before = self._clock()
