@@ -24,7 +24,7 @@ class AdamW:
     matrices      names of parameters, as a model's layers declare them; None: those with two or more axes
     t             steps made so far; moments m and v are kept by parameter name, in the parameter's dtype
 
-    Deviation from the paper: decay is scaled by lr, as PyTorch and the seed program do.
+    Deviation from the paper: decay is scaled by lr, as PyTorch and the original program do.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The seed program's files, damaged or forged: refused in one line, or saved again to the same numbers."""
+"""The original program's files, damaged or forged: refused in one line, or saved again to the same numbers."""
 
 from __future__ import annotations
 

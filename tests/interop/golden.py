@@ -1,4 +1,4 @@
-"""Where the seed program's own run and its text lie, beside the repository; tests skip without them."""
+"""Where the original program's own run and its text lie, beside the repository; tests skip without them."""
 
 from pathlib import Path
 
@@ -11,5 +11,5 @@ FLAGS = ["--batch", "4", "--seq", "32", "--dmodel", "48", "--layers", "2", "--lr
 
 golden = pytest.mark.skipif(
     not (RUN.with_suffix(".bin").exists() and TEXT.exists()),
-    reason="the seed program's run is not here (../shared/golden and ../shared/data)",
+    reason="the original program's run is not here (../shared/golden and ../shared/data)",
 )

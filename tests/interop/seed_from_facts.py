@@ -1,4 +1,4 @@
-"""The seed program once more, straight from its description and without byhand: what ours is held against."""
+"""The original program once more, straight from its description and without byhand: what ours is held against."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The seed program's files: read, written, and refused when they are not what they should be."""
+"""The original program's files: read, written, and refused when they are not what they should be."""
 
 import json
 import struct
@@ -165,8 +165,8 @@ def test_bytes_after_the_end(saved):
     ("change", "words"),
     [
         (lambda c: b"\x00\xff", "not JSON"),
-        (lambda c: b"[1]", "no checkpoint of the seed program"),
-        (lambda c: c.replace(b"build-llm", b"other"), "no checkpoint of the seed program"),
+        (lambda c: b"[1]", "no checkpoint of the original program"),
+        (lambda c: c.replace(b"build-llm", b"other"), "no checkpoint of the original program"),
         (lambda c: c.replace(b'"version": 1', b'"version": 2'), "version 2"),
         (lambda c: c.replace(b'"d_model": 12', b'"d_model": "12"'), "d_model is '12'"),
         (lambda c: c.replace(b'"d_model": 12', b'"d_model": 16'), "wte has 3072 numbers, but the .json says 4096"),

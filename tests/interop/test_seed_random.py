@@ -56,5 +56,5 @@ def test_initial_parameters_have_the_seeds_values_and_spread():
 
 @pytest.mark.parametrize("setting", [{"n_heads": 2}, {"d_ff": 7}, *each_choice()], ids=str)
 def test_other_models_are_refused(setting):
-    with pytest.raises(ConfigError, match="seed program"):
+    with pytest.raises(ConfigError, match="original program"):
         initial_parameters(ModelConfig(d_model=8, **setting), 1)

@@ -1,4 +1,4 @@
-"""How the seed program draws tokens, and what it lists about them."""
+"""How the original program draws tokens, and what it lists about them."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from interop.test_seed_training import SYNTHETIC, dataset
 
 LOGITS = np.log(np.array([0.1, 0.2, 0.3, 0.4], np.float32))
 ALL = np.ones(4, bool)
-# The ten likeliest bytes after bytes 1000 to 1031 of the text, as the seed program printed them.
+# The ten likeliest bytes after bytes 1000 to 1031 of the text, as the original program printed them.
 LIKELIEST = {32: 0.19986, 97: 0.0784274, 101: 0.0750905, 115: 0.0526046, 114: 0.0498588}
 LIKELIEST |= {116: 0.048905, 110: 0.0408583, 117: 0.0349916, 105: 0.0269923, 104: 0.0250596}
 

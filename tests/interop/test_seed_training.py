@@ -1,4 +1,4 @@
-"""The losses that our model prints are those of the seed program, digit by digit."""
+"""The losses that our model prints are those of the original program, digit by digit."""
 
 import re
 

@@ -22,7 +22,7 @@ BATCHES = 0xDA7A  # keeps the generator of batches apart from that of parameters
 
 
 class Integers(Protocol):
-    """What draws window starts: NumPy's Generator, or the seed program's."""
+    """What draws window starts: NumPy's Generator, or the original program's."""
 
     def integers(self, low: int, high: int, size: int) -> Any:
         """Return `size` integers in [low, high)."""

@@ -1,4 +1,4 @@
-"""Slopes: the derivative of each element of an application's results by one element of an input.
+"""Slopes: the derivative of each element of an application's results with respect to one element of an input.
 
 They are a column of the Jacobian; a vjp gives a row. One vjp for each element of the results always works, but costs
 as many. Two properties of most equations avoid that:

@@ -8,20 +8,18 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from byhand.book.pages import filling
 from byhand.book.pages.blocks import devices
-from byhand.book.pages.drawings import DRAWINGS, EIGHT, WIDTH, drawing_path, holders
+from byhand.book.pictures.devices import EIGHT, holders
 from byhand.model import declared
 from byhand.runtimes.xla.placing import held_shape, part_shape, spec_of
 from cli.process import PATIENCE, environment
 
 PAGE = filling.docs() / "guides" / "many-hosts.md"
-PICTURES = [(name, lang) for name in DRAWINGS for lang in ("en", "zh")]
 
 
 def test_the_rows_gradients_add_up_to_the_batchs():
@@ -43,23 +41,6 @@ def test_parts_cover_an_array_and_each_device_holds_one(config):
 
 def test_a_host_of_four_is_one_place_along_data():
     assert list(holders(("data",), EIGHT).values()) == [[0, 1, 2, 3], [4, 5, 6, 7]]
-
-
-@pytest.mark.parametrize(("name", "lang"), PICTURES)
-def test_pictures_are_fresh_and_whole(name, lang):
-    path = drawing_path(filling.docs(), name, lang)
-    text = path.read_text(encoding="utf-8")
-    assert text == DRAWINGS[name](lang), "stale; run: python -m byhand.book.pages"
-    svg = ElementTree.fromstring(text)
-    for element in svg.iter("{http://www.w3.org/2000/svg}text"):
-        words = element.text or ""
-        wide = sum(13 if ord(letter) > 0x2E7F else 8 for letter in words)
-        room = WIDTH - float(element.get("x", "")) if element.get("text-anchor") is None else WIDTH
-        assert wide <= room, words
-    for polygon in svg.iter("{http://www.w3.org/2000/svg}polygon"):
-        for x, y in (map(float, corner.split(",")) for corner in polygon.get("points", "").split()):
-            assert 0 <= x <= WIDTH
-            assert 0 <= y <= float(svg.get("height", ""))
 
 
 def test_a_stale_picture_is_found(tmp_path, monkeypatch, capsys):

@@ -189,7 +189,7 @@ def test_bpe_tokens_that_the_model_lacks(train_gpt, saved, bpe, tmp_path):
         (["--data", "TEXT", "--steps", "9" * 20], "--steps is 99999999999999999999, but must be at most"),
         (["--data", "TEXT", "--layers", "9" * 20], "--layers is 99999999999999999999, but must be at most 1,024"),
         (["--data", "TEXT", "--batch", "9" * 12], "must be at most 65,536"),
-        (["--data", "TEXT", "--dmodel", "9000"], "parameters, but the seed program's recipe is for at most"),
+        (["--data", "TEXT", "--dmodel", "9000"], "parameters, but the original program's recipe is for at most"),
         (["--data", "TEXT", "--layers", "1000", "--dmodel", "4096"], "parameters, but"),
         (["--data", "TEXT", "--lr", "1e39"], "--lr is 1e+39, but must be at most"),
         (["--data", "TEXT", "--lr=-inf"], "--lr is -inf"),
@@ -257,4 +257,4 @@ def test_generated_bytes_are_escaped_in_capitals(train_gpt, saved, monkeypatch):
 def test_many_initial_weights_are_announced(train_gpt, text):
     code, _, said = train_gpt("--data", text, "--steps", 0, "--dmodel", 320, "--seq", 8)
     assert code == 0
-    assert said == "drawing 1,398,336 initial weights one by one, as the seed program does\n"
+    assert said == "drawing 1,398,336 initial weights one by one, as the original program does\n"

@@ -13,7 +13,7 @@ entry = Entry(
     d_result=[[[1, 2, 3, 4], [5, 6, 7, 8]]],
     gradients={"x": [[[[1, 2], [5, 6]], [[3, 4], [7, 8]]]]},
     note="Position 0 takes the first row of each head. In memory the numbers move: this is no mere reshape.",
-    note_zh="位置 0 取每个头的第一行。数在内存中的次序变了：这不只是一次变形。",
+    note_zh="位置 0 取每个头的第一行。数在内存中的次序变了：这不只是一次重塑。",
     goal=Words(
         "Put the columns of all heads side by side again.",
         "把各个头的列重新并排放在一起。",

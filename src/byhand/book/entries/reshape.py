@@ -4,7 +4,7 @@ from byhand.book.entries.contract import Entry
 
 entry = Entry(
     stem="reshape",
-    title_zh="变形",
+    title_zh="重塑",
     meanings_zh={"x": "任意数组"},
     result_zh="按行主序排列的同一批元素",
     inputs={"x": [[1, 2, 3], [4, 5, 6]]},

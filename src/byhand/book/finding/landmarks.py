@@ -24,7 +24,7 @@ class Place(Words):
 PLACES = (
     Place(
         "Batch of next-token pairs",
-        "下一词元预测的样本批",
+        "下一词元预测的批次",
         "sample_batch",
         "corpus/dataset.py",
         "Corpus.sample_batch",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from byhand.book.finding.source import repository
 from byhand.book.pages.blocks import BLOCKS
-from byhand.book.pages.drawings import DRAWINGS, drawing_path
+from byhand.book.pictures import PICTURES
 from byhand.book.words.language import PAGE
 from byhand.errors import ByhandError
 
@@ -55,7 +55,7 @@ def filled(page: Path) -> str:
 
 def stale() -> Iterator[tuple[Path, str]]:
     """Yield each page or picture that differs from what the code says, with the text that it should have."""
-    drawn = {drawing_path(docs(), name, lang): draw(lang) for name, draw in DRAWINGS.items() for lang in ("en", "zh")}
+    drawn = {picture.path(docs(), lang): picture.svg(lang) for picture in PICTURES.values() for lang in ("en", "zh")}
     for path, text in [*((page, filled(page)) for page in pages()), *drawn.items()]:
         if not path.is_file() or text != path.read_text(encoding="utf-8"):
             yield path, text

@@ -28,8 +28,8 @@ positional embedding | 位置嵌入 | add_positional | position embedding, learn
     positional encoding, 位置编码, wpe, wpe_, 加位置嵌入
 embeddings | 嵌入 | embedding, add_positional | token and position embeddings, 嵌入向量
 next-token prediction | 下一词元预测 | cross_entropy, sample_batch | predict the next token, 预测下一个词元
-batch | 样本批 | sample_batch | next-token prediction pairs, targets shifted by one, dataset, mini-batch,
-    sample a batch, 批次, 数据集
+batch | 批次 | sample_batch | next-token prediction pairs, targets shifted by one, dataset, mini-batch,
+    sample a batch, 样本批, 数据集
 # The block
 layer normalization | 层归一化 | layer_norm | LayerNorm, LN, normalisation, final norm, final LN, 最后归一化,
     add and norm, 层标准化

@@ -31,7 +31,7 @@ PRESETS = {
         batch_size=8,
         steps=5000,
     ),
-    # The seed program's own recipe: constant learning rate, everything decays, nothing is clipped.
+    # The original program's own recipe: constant learning rate, everything decays, nothing is clipped.
     "seed": Settings(
         model=ModelConfig(seq_len=64, d_model=64, n_layers=1, n_heads=1),
         optim=OptimConfig(

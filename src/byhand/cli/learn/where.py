@@ -34,7 +34,7 @@ LABELS = {
     "worked": Words("worked example", "手算例子"),
     "page": Words("pages", "页面"),
     "kernel": Words("kernel", "内核"),
-    "seed": Words("seed name", "种子程序中的名称"),
+    "seed": Words("seed name", "原 C++ 程序中的名称"),
     "source": Words("source", "出处"),
     "none": Words("no answer to {query}. Nearest: {near}.", "没有找到 {query}。相近的有：{near}。"),
     "nothing": Words(

@@ -1,1 +1,1 @@
-"""The seed program's command line."""
+"""The original program's command line."""

@@ -1,4 +1,4 @@
-"""`train_gpt`: the seed program's command line: same flags, same batches, same printed digits."""
+"""`train_gpt`: the original program's command line: same flags, same batches, same printed digits."""
 
 import sys
 from importlib import import_module

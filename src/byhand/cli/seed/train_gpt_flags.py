@@ -1,4 +1,4 @@
-"""The flags of `train_gpt`: the seed program's names and defaults."""
+"""The flags of `train_gpt`: the original program's names and defaults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from byhand.interop.seed_program.random import WORD
 
 PROG = "train_gpt"
 FROM_CHECKPOINT = {"seq": "--seq", "dmodel": "--dmodel", "layers": "--layers", "lr": "--lr"}
-LARGEST_FLOAT = 1e38  # settings are float32, as in the seed program
+LARGEST_FLOAT = 1e38  # settings are float32, as in the original program
 RANGES: dict[str, tuple[int, float]] = {
     "batch": (1, 1 << 16),
     **dict.fromkeys(("seq", "sanity_top"), (1, 1 << 20)),
@@ -28,7 +28,7 @@ RANGES: dict[str, tuple[int, float]] = {
 
 @dataclass(frozen=True)
 class Flags:
-    """Train a small GPT on the bytes of a file as the seed program does, to the last printed digit, and sample.
+    """Train a small GPT on the bytes of a file as the original program does, to the last printed digit, and sample.
 
     Order: load or start, train, save, sanity checks, prompt. `byhand train` is the trainer to use otherwise.
     """

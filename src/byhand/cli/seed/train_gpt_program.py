@@ -33,7 +33,7 @@ KEPT = b"\n\t"  # control bytes that --escape-bytes leaves as they are
 
 
 def main(arguments: list[str]) -> int:
-    """Run the seed program with these arguments."""
+    """Run the original program with these arguments."""
     flags, overruled = parse_flags(arguments)
     keep_pages()
     text = None if flags.data is None else ByteDataset(TextFile(flags.data), f"--data {flags.data}")
@@ -93,11 +93,11 @@ def _require_few_parameters(config: ModelConfig) -> None:
     count = sum(map(math.prod, parameter_shapes(config).values()))
     if count > MOST_PARAMETERS:
         raise ConfigError(
-            f"--seq, --dmodel and --layers make {count:,} parameters, but the seed program's recipe is for at most "
-            f"{MOST_PARAMETERS:,}. Use byhand train."
+            f"--seq, --dmodel and --layers make {count:,} parameters, but the original program's recipe is for at "
+            f"most {MOST_PARAMETERS:,}. Use byhand train."
         )
     if count > AT_ONCE:
-        say(f"drawing {count:,} initial weights one by one, as the seed program does")
+        say(f"drawing {count:,} initial weights one by one, as the original program does")
 
 
 def _tokenizer(flags: Flags) -> Tokenizer:

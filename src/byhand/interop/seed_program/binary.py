@@ -1,4 +1,4 @@
-"""Reading PREFIX.bin of the seed program, within the size that its settings allow."""
+"""Reading PREFIX.bin of the original program, within the size that its settings allow."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Reader:
         """Return (has optimizer, step), which PREFIX.json must confirm."""
         if self.content[: len(MAGIC)] != MAGIC:
             raise CheckpointError(
-                f"{self.path} is no checkpoint of the seed program: it does not begin with BGPTCKPT."
+                f"{self.path} is no checkpoint of the original program: it does not begin with BGPTCKPT."
             )
         _, version, has_optimizer, step, n_arrays = HEADER.unpack(self._take(HEADER.size, "the header"))
         if version != VERSION:

@@ -1,4 +1,4 @@
-"""The seed program's checkpoint: PREFIX.json with the settings, PREFIX.bin with the arrays, float32, little-endian.
+"""The original program's checkpoint: settings in PREFIX.json, arrays in PREFIX.bin, float32, little-endian.
 
     PREFIX.bin   "BGPTCKPT", u32 version, u32 has-optimizer, u64 step, u32 number of arrays,
                  each array as u64 count and data, in the order of `parameter_shapes`;
@@ -39,7 +39,7 @@ LARGEST = float(np.finfo(np.float32).max)
 
 @dataclass
 class SeedCheckpoint:
-    """A model and its optimizer, as the seed program leaves them.
+    """A model and its optimizer, as the original program leaves them.
 
     step           updates made before it was saved
     has_optimizer  whether it holds the optimizer's t, m and v; without them they start at zero
@@ -64,10 +64,12 @@ def prepare(prefix: str) -> None:
 
 
 def _require_own(prefix: str) -> None:
-    """Raise CheckpointError if saving would replace a file that is no checkpoint of the seed program."""
+    """Raise CheckpointError if saving would replace a file that is no checkpoint of the original program."""
     for path, is_own in ((f"{prefix}.bin", _is_binary), (f"{prefix}.json", _is_settings)):
         if os.path.lexists(path) and not is_own(path):
-            raise CheckpointError(f"{path} is there and is no checkpoint of the seed program. Use another --save.")
+            raise CheckpointError(
+                f"{path} is there and is no checkpoint of the original program. Use another --save."
+            )
 
 
 def _is_binary(path: str) -> bool:
@@ -86,12 +88,14 @@ def _is_settings(path: str) -> bool:
 def save(prefix: str, checkpoint: SeedCheckpoint) -> None:
     """Write PREFIX.json and PREFIX.bin.
 
-    Raises ConfigError if the model has a setting that the seed program does not know, CheckpointError if it is
+    Raises ConfigError if the model has a setting that the original program does not know, CheckpointError if it is
     float64 or the files cannot be written; files that were there before then stay as they were.
     """
     require_seed_model(checkpoint.model.config)
     if str(checkpoint.model.dtype) != "float32":
-        raise CheckpointError(f"the model is {checkpoint.model.dtype}, but the seed program's files hold float32.")
+        raise CheckpointError(
+            f"the model is {checkpoint.model.dtype}, but the original program's files hold float32."
+        )
     contents = {f"{prefix}.bin": b"".join(_binary(checkpoint)), f"{prefix}.json": _settings_text(checkpoint).encode()}
     staged = {Path(path + WRITING): Path(path) for path in contents}
     _require_own(prefix)
@@ -137,7 +141,7 @@ def load(prefix: str) -> SeedCheckpoint:
 
 
 def single(value: float) -> float:
-    """Return the float32 number nearest to `value`: the precision of the seed program's settings."""
+    """Return the float32 number nearest to `value`: the precision of the original program's settings."""
     return float(np.float32(value))
 
 
@@ -159,7 +163,7 @@ def _bytes(array: np.ndarray) -> bytes:
 
 
 def _settings_text(checkpoint: SeedCheckpoint) -> str:
-    """Return the JSON as the seed program lays it out: numbers with twelve decimals, in their float32 value."""
+    """Return the JSON as the original program lays it out: numbers with twelve decimals, in their float32 value."""
     config, optimizer = checkpoint.model.config, checkpoint.optimizer
     numbers = (optimizer.lr, *optimizer.betas, optimizer.eps, optimizer.weight_decay)
     entries = {
@@ -184,7 +188,7 @@ def _settings(prefix: str) -> dict[str, Any]:
         why = " ".join(str(error).split())[:80]
         raise CheckpointError(f"{path} is damaged: it is not JSON: {why}. Use another copy.") from None
     if not isinstance(settings, dict) or settings.get("format") != FORMAT:
-        raise CheckpointError(f"{path} is no checkpoint of the seed program: its format is not {FORMAT!r}.")
+        raise CheckpointError(f"{path} is no checkpoint of the original program: its format is not {FORMAT!r}.")
     if settings.get("version") != VERSION:
         raise CheckpointError(
             f"{path} has version {repr(settings.get('version'))[:80]}, but only {VERSION} is known."

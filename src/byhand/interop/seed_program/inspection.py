@@ -1,4 +1,4 @@
-"""The seed program's report on a model's next token, after a prompt or at places in a text."""
+"""The original program's report on a model's next token, after a prompt or at places in a text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ESCAPES = {ord("\n"): r"\n", ord("\r"): r"\r", ord("\t"): r"\t", ord("\\"): r"\\
 
 
 def as_byte(token: int) -> bytes:
-    """Return the byte that the seed program prints for an id: its lowest eight bits."""
+    """Return the byte that the original program prints for an id: its lowest eight bits."""
     return bytes([token & 0xFF])
 
 

@@ -1,4 +1,4 @@
-"""The seed program's initial parameters, under our names, and the order in which its files hold them."""
+"""The original program's initial parameters, under our names, and the order in which its files hold them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SALTS_IN_BLOCK = {"attn.w_qkv": 1, "attn.w_proj": 2, "mlp.w_fc": 3, "mlp.w_out":
 
 
 def initial_parameters(config: ModelConfig, seed: int) -> dict[str, np.ndarray]:
-    """Return the seed program's initial float32 arrays: N(0, 1/fan_in) for weights, zeros for biases.
+    """Return the original program's initial float32 arrays: N(0, 1/fan_in) for weights, zeros for biases.
 
-    fan_in is C for the two tables as well. Raises ConfigError for a model that the seed program does not have.
+    fan_in is C for the two tables as well. Raises ConfigError for a model that the original program does not have.
     """
     require_seed_model(config)
     return {name: _initial_array(name, shape, config, seed) for name, shape in parameter_shapes(config).items()}
@@ -43,7 +43,7 @@ def _array_seed(name: str, seed: int) -> int:
 
 
 def require_seed_model(config: ModelConfig) -> None:
-    """Raise ConfigError for a setting that the seed program lacks: its model is our default one.
+    """Raise ConfigError for a setting that the original program lacks: its model is our default one.
 
     The order of `parameter_shapes` is then that of its files: wte, wpe, each block, the LM head.
     """
@@ -55,4 +55,4 @@ def require_seed_model(config: ModelConfig) -> None:
         value, only = getattr(config, name), getattr(plain, name)
         if value != only:
             has = "has two tables" if name == "tied_embeddings" else f"knows only {only}"
-            raise ConfigError(f"{name} is {value}, but the seed program {has}. Keep byhand's own format.")
+            raise ConfigError(f"{name} is {value}, but the original program {has}. Keep byhand's own format.")

@@ -1,4 +1,4 @@
-"""The seed program's random numbers: xorshift64*, one 64-bit word of state.
+"""The original program's random numbers: xorshift64*, one 64-bit word of state.
 
 Equation    x ^= x >> 12,  x ^= x << 25,  x ^= x >> 27;  the output is the upper half of x * M mod 2^64
 Source      Marsaglia 2003, Xorshift RNGs; Vigna 2016, arXiv:1402.6246 (the multiplier M)

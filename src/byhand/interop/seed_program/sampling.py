@@ -1,4 +1,4 @@
-"""The seed program's sampling: one uniform number for each token, and the inverse CDF in float32."""
+"""The original program's sampling: one uniform number for each token, and the inverse CDF in float32."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seed program's training loop: its batches, its AdamW, and the lines it prints."""
+"""The original program's training loop: its batches, its AdamW, and the lines it prints."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LINE_INTERVAL = 10
 
 
 def start(config: ModelConfig, lr: float, seed: int) -> SeedCheckpoint:
-    """Return the untrained model and its optimizer; every setting in the precision of the seed program, float32."""
+    """Return the untrained model and its optimizer; every setting in float32, as the original program has them."""
     model = TinyGPT(config, arrays=initial_parameters(config, seed))
     return SeedCheckpoint(model, AdamW(single(lr), (single(0.9), single(0.999)), single(1e-8), single(0.01)), step=0)
 
 
 def require_text(text: ByteDataset, seq_len: int) -> None:
-    """Raise DataError for a text that the seed program refuses, or that holds no window with its targets."""
+    """Raise DataError for a text that the original program refuses, or that holds no window with its targets."""
     needed = max(SHORTEST_TEXT, seq_len + 1)
     if len(text) < needed:
         shorter = f" or --seq {len(text) - 1}" if len(text) >= SHORTEST_TEXT else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-from os.path import relpath
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,15 @@ import numpy as np
 from byhand.book.finding import source
 from byhand.book.numbers.closed_form import matrix
 from byhand.book.pages.blocks.markdown import block, display_lines, link, table
-from byhand.book.pages.drawings import EIGHT, SMALL, axes_shown, drawing_path, holders
-from byhand.book.words.language import COLON, SEMICOLON, Words
+from byhand.book.pictures.devices import EIGHT, SMALL, axes_shown
+from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.equations.linear import linear
 from byhand.layers.parameter import Parameter
 from byhand.model import BLOCKS, declared
 from byhand.runtimes.hosts import PATIENCE
 from byhand.runtimes.xla.mesh import Mesh
-from byhand.runtimes.xla.placing import held_shape, least_sent, part_shape, spec_of
+from byhand.runtimes.xla.placing import held_shape, least_sent, part_shape
 from byhand.runtimes.xla.watch import LOST, OUTSIDE
 
 X, W, NEXT, D_Y = (np.array(a) for a in ([[1, 2], [3, 1]], [[1, 2], [0, 1]], [[1, 0], [2, 1]], [[1, 0], [1, 2]]))
@@ -91,22 +90,6 @@ def _m(array: np.ndarray) -> str:
 
 def _sum(parts: Any) -> str:
     return " + ".join(_m(part) for _, part in parts)
-
-
-@block
-def picture(page: Path, lang: str, name: str) -> str:
-    """A picture that is drawn by code, and in words who holds the rows and two of the parameters."""
-    target = relpath(drawing_path(page.parents[1], name, lang), page.parent).replace("\\", "/")
-    found = declared(SMALL)
-    said = [(Words("rows of the batch", "批次的行"), holders(("data", "fsdp"), EIGHT))]
-    for short in ("w_fc", "b_out"):
-        said.append((Words(short, short), holders(spec_of(found[f"{BLOCKS}.0.mlp.{short}"], EIGHT), EIGHT)))
-    words = SEMICOLON.said(lang).join(
-        words.said(lang) + COLON.said(lang) + " | ".join(" ".join(map(str, n)) for n in parts.values())
-        for words, parts in said
-    )
-    begun = Words("Which of eight devices hold which part. ", "八台设备中，哪几台持有哪一部分。").said(lang)
-    return f"![{begun}{words}]({target})"
 
 
 @block

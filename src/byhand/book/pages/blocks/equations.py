@@ -12,10 +12,10 @@ from byhand.book.words.plain_math import translated
 from byhand.engine.equation import registry
 
 CALCULUS = Words(
-    r"Its derivative, where $`\partial x`$ stands for the derivative of the loss by $`x`$:",
+    r"Its derivative, where $`\partial x`$ stands for the derivative of the loss with respect to $`x`$:",
     r"它的导数，损失对 $`x`$ 的导数记作 $`\partial x`$ ：",
 )
-MAP = Words("Equation|Formula|Code|In the seed program", "公式|表达式|代码|在种子程序中")
+MAP = Words("Equation|Formula|Code|In the original program", "公式|表达式|代码|在原 C++ 程序中")
 
 
 @block
@@ -66,7 +66,7 @@ def _places(page: Path, listing: Finding, lang: str) -> str:
             (Words(f"kernel of runtime {runtime}", f"运行时内核 {runtime}"), link(page, place))
             for runtime, place in listing.kernels.items()
         ),
-        (Words("in the seed program", "在种子程序中"), ", ".join(f"`{name}`" for name in listing.seed_names)),
+        (Words("in the original program", "在原 C++ 程序中"), ", ".join(f"`{name}`" for name in listing.seed_names)),
         (Words("source", "出处"), listing.source),
     ]
     return table(Words("|Where", "|位置"), [row for row in rows if row[1]], lang)

@@ -27,13 +27,13 @@ def code(page: Path, lang: str, *definitions: str) -> str:
 
 @block
 def places(page: Path, lang: str) -> str:
-    """The code around the equations: what wires, records, trains and stores, with the seed program's names."""
+    """The code around the equations: what wires, records, trains and stores, with the original program's names."""
     rows = []
     for place in PLACES:
         where = source.definition(source.PACKAGE / place.path, place.definition)
         seeds = ", ".join(f"`{name}`" for name in place.seed_names) or "—"
         rows.append((place, f"`{place.definition}`", link(page, where), seeds))
-    return table(Words("What|Name|Where|In the seed program", "内容|名称|位置|在种子程序中"), rows, lang)
+    return table(Words("What|Name|Where|In the original program", "内容|名称|位置|在原 C++ 程序中"), rows, lang)
 
 
 @block

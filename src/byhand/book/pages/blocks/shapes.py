@@ -66,7 +66,7 @@ def parameters(page: Path, lang: str) -> str:
         rows.append((f"`{name}`", inline(LATEX[short]), written, list(shapes[name]), size, f"`{seed}`"))
     rows.append((Words("together", "合计"), "", "", "", sum(map(math.prod, shapes.values())), ""))
     head = Words(
-        "Parameter|Symbol|Shape|Default|Numbers|In the seed program", "参数|符号|形状|默认值|个数|在种子程序中"
+        "Parameter|Symbol|Shape|Default|Numbers|In the original program", "参数|符号|形状|默认值|个数|在原 C++ 程序中"
     )
     return table(head, rows, lang)
 

@@ -1,0 +1,123 @@
+"""The canvas that pictures are drawn on: SVG elements at numbers of pixels, from the same few shapes and colours.
+
+A picture stands on light and dark pages alike: the ground is left open, lines and words are grey, words on colour
+white. Coordinates are rounded, so that every machine writes the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from xml.sax.saxutils import escape
+
+from byhand.book.words.language import Said, say
+
+GREY = "#797979"  # equal contrast on white and on a dark page
+COLOURS = ("#1f6fb2", "#b3471b", "#2e7d3e", "#7b4fb0")  # blue, rust, green, violet: white on each can be read
+WHITE = "#ffffff"
+WIDTH, GAP = 400, 16  # a phone of 360 pixels scales the picture by nine tenths
+SIZE, LINE = 13, 16  # of letters, and from one line of them to the next
+FONT = "system-ui, 'Segoe UI', 'Noto Sans', 'PingFang SC', 'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"
+WIDE, NARROW = 1.0, 0.6  # of a Chinese and of a Latin letter, at most, as parts of its size
+
+Point = tuple[float, float]
+
+
+def text_width(words: str, size: float = SIZE) -> float:
+    """Return the most pixels that a line of text takes."""
+    return sum(WIDE if ord(letter) > 0x2E7F else NARROW for letter in words) * size
+
+
+def shade(part: float, colour: str = COLOURS[0], pale: str = "#8a8a8a") -> str:
+    """Return a colour of a heat map: `pale` for 0, `colour` for 1, and between them what is between."""
+    part = min(max(part, 0.0), 1.0)
+    mixed = (round(a + part * (b - a)) for a, b in zip(_channels(pale), _channels(colour), strict=True))
+    return "#" + "".join(f"{channel:02x}" for channel in mixed)
+
+
+def _channels(colour: str) -> tuple[int, ...]:
+    return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
+
+
+class Canvas:
+    """SVG elements; `y` is where the next one may begin, for pictures that are filled from top to bottom."""
+
+    def __init__(self, lang: str, width: float = WIDTH) -> None:
+        self.y, self.width, self.lang = 0.0, width, lang
+        self._elements: list[str] = []
+
+    def heading(self, words: Said) -> None:
+        """Write a bold line at the left, and move below it."""
+        self.text(4, self.y + LINE, words, bold=True)
+        self.y += LINE + 10
+
+    def text(
+        self, x: float, y: float, words: Said, *, colour: str = GREY, at: str = "start", size: float = SIZE,
+        bold: bool = False,
+    ) -> None:  # fmt: skip
+        """Write one line whose letters stand on y; x is its `start`, `middle` or `end`."""
+        styled = "".join(
+            [
+                f' text-anchor="{at}"' if at != "start" else "",
+                f' font-size="{_n(size)}"' if size != SIZE else "",
+                ' font-weight="600"' if bold else "",
+            ]
+        )
+        self.add(f'<text x="{_n(x)}" y="{_n(y)}" fill="{colour}"{styled}>{escape(say(words, self.lang))}</text>')
+
+    def box(
+        self, x: float, y: float, width: float, height: float, words: Said = "", *, fill: str = "none",
+        line: str = GREY, round_by: float = 4, dashed: bool = False, size: float = SIZE, bold: bool = False,
+    ) -> None:  # fmt: skip
+        """Draw a rectangle with a line of text in its middle: white on a colour, grey on none."""
+        dashes = ' stroke-dasharray="4 3"' if dashed else ""
+        edge = f' stroke="{line}"{dashes}' if fill == "none" else ""
+        self.add(
+            f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" rx="{_n(round_by)}" '
+            f'fill="{fill}"{edge}/>'
+        )
+        if say(words, self.lang):
+            colour = GREY if fill == "none" else WHITE
+            middle = y + height / 2 + size * 0.35
+            self.text(x + width / 2, middle, words, colour=colour, at="middle", size=size, bold=bold)
+
+    def line(self, points: Iterable[Point], *, colour: str = GREY, thick: float = 1, dashed: bool = False) -> None:
+        """Draw straight lines from point to point."""
+        path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
+        dashes = ' stroke-dasharray="4 3"' if dashed else ""
+        self.add(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{_n(thick)}"{dashes}/>')
+
+    def arrow(self, points: Sequence[Point], *, colour: str = GREY, thick: float = 1, dashed: bool = False) -> None:
+        """Draw lines that end in an arrow's head."""
+        (ax, ay), (bx, by) = points[-2:]
+        length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
+        ux, uy = (bx - ax) / length, (by - ay) / length
+        self.line([*points[:-1], (bx - 5 * ux, by - 5 * uy)], colour=colour, thick=thick, dashed=dashed)
+        back_x, back_y = bx - 8 * ux, by - 8 * uy
+        self.area([(bx, by), (back_x + 4 * uy, back_y - 4 * ux), (back_x - 4 * uy, back_y + 4 * ux)], colour)
+
+    def area(self, points: Iterable[Point], fill: str, opacity: float = 1) -> None:
+        """Fill the area between points."""
+        path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
+        seen = f' fill-opacity="{_n(opacity)}"' if opacity != 1 else ""
+        self.add(f'<polygon points="{path}" fill="{fill}"{seen}/>')
+
+    def dot(self, x: float, y: float, radius: float, fill: str) -> None:
+        """Draw a filled circle."""
+        self.add(f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" fill="{fill}"/>')
+
+    def add(self, element: str) -> None:
+        """Add an element as it is written."""
+        self._elements.append(element)
+
+    def svg(self, title: Said) -> str:
+        """Return the picture, down to `y`."""
+        body = "\n".join(self._elements)
+        size = f'width="{_n(self.width)}" height="{_n(self.y)}" viewBox="0 0 {_n(self.width)} {_n(self.y)}"'
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}" font-size="{SIZE}">\n'
+            f"<title>{escape(say(title, self.lang))}</title>\n{body}\n</svg>\n"
+        )
+
+
+def _n(number: float) -> str:
+    return f"{round(number, 1) + 0.0:g}"

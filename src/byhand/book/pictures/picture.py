@@ -1,0 +1,46 @@
+"""A picture of the pages: a function that draws it in a language, its title, and its words for who cannot see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from byhand.book.pictures.canvas import Canvas
+from byhand.book.words.language import PAGE, Words
+
+Draw = Callable[[Canvas], None]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture by its name: `alt` says in words what it shows, numbers included."""
+
+    name: str
+    title: Words
+    alt: Callable[[str], str]
+    draw: Draw
+
+    def svg(self, lang: str) -> str:
+        """Draw it in `en` or `zh`."""
+        canvas = Canvas(lang)
+        self.draw(canvas)
+        return canvas.svg(self.title)
+
+    def path(self, docs: Path, lang: str) -> Path:
+        """Return its file below the folder of the pages."""
+        return docs / "images" / f"{self.name}{PAGE.said(lang).removesuffix('.md')}.svg"
+
+
+PICTURES: dict[str, Picture] = {}
+
+
+def picture(title: Words, alt: Words | Callable[[str], str]) -> Callable[[Draw], Draw]:
+    """Make a function a picture, by its name: `who_holds_what` draws who-holds-what.svg."""
+
+    def register(draw: Draw) -> Draw:
+        name = draw.__name__.replace("_", "-")
+        PICTURES[name] = Picture(name, title, alt.said if isinstance(alt, Words) else alt, draw)
+        return draw
+
+    return register
