@@ -125,12 +125,13 @@ class Site:
         return f'<a href="{_relative(there, here)}{line}">{shown}</a>'
 
     def contents(self, index: Path) -> str:
-        """Return the tables of contents that the index's own lists of links amount to, one for each heading."""
+        """Return the tables of contents of the index: its lists of links, not its tables, one for each heading."""
         trees = []
         text = FENCE.sub("", index.read_text(encoding="utf-8"))
         for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
             caption, _, body = section.partition("\n")
-            files = [(index.parent / path).resolve() for _, path in LINK.findall(body)]
+            listed = "".join(re.findall(r"^- .*\n", body, re.MULTILINE))
+            files = [(index.parent / path).resolve() for _, path in LINK.findall(listed)]
             here = self.pages[index]
             targets = [self.pages[f] for f in files if f in self.pages]
             entries = [_relative(t, here).removesuffix(".md") for t in targets if t.parts[0] == here.parts[0]]

@@ -1,0 +1,61 @@
+"""Generated blocks of the path: what a page needs and gives, the way on from it, and the table of all pages."""
+
+from __future__ import annotations
+
+import re
+from os.path import relpath
+from pathlib import Path
+
+from byhand.book.finding.source import repository
+from byhand.book.pages.blocks.markdown import block, table
+from byhand.book.pages.path import PATH, STOPS, Stop
+from byhand.book.words.language import COLON, COMMA, PAGE, Words
+
+ROOT = repository() or Path()
+
+
+@block
+def path(page: Path, lang: str, name: str) -> str:
+    """What a page of the path needs, how long it takes, and what the reader can do afterwards."""
+    stop, number = STOPS[name], PATH.index(STOPS[name]) + 1
+    needs = COMMA.said(lang).join([stop.needs.said(lang), *(_link(page, STOPS[n], lang) for n in stop.earlier)])
+    front = _relative(page, ROOT / "docs" / f"index{PAGE.said(lang)}")
+    lines = [
+        Words(
+            f"**Page {number} of {len(PATH)}** on the [path]({front}#the-path)",
+            f"**第 {number} 页，共 {len(PATH)} 页**，见[学习路线]({front}#学习路线)",
+        ),
+        Words(f"**Needs:** {needs}", f"**需要：**{needs}"),
+        Words(f"**Time:** about {stop.minutes} minutes", f"**时间：**约 {stop.minutes} 分钟"),
+        Words(f"**Afterwards you can** {stop.outcome.en}", f"**读完之后，你能**{stop.outcome.zh}"),
+    ]
+    return "\n".join(f"- {line.said(lang)}" for line in lines)
+
+
+@block
+def onward(page: Path, lang: str, name: str) -> str:
+    """The command that goes on from a page of the path, and the page that follows."""
+    stop, number = STOPS[name], PATH.index(STOPS[name]) + 1
+    lines = [f"**{Words('Try it', '动手').said(lang)}**{COLON.said(lang)}`{stop.command_in(lang)}`"]
+    if number < len(PATH):
+        lines.append(f"**{Words('Next', '下一页').said(lang)}**{COLON.said(lang)}{_link(page, PATH[number], lang)}")
+    return "\n\n".join(lines)
+
+
+@block
+def path_table(page: Path, lang: str) -> str:
+    """Every page of the path in order: what it needs, its minutes, and what the reader can do afterwards."""
+    rows = [(n, _link(page, s, lang), s.needs, s.minutes, s.outcome) for n, s in enumerate(PATH, 1)]
+    head = Words("|Page|Needs|Minutes|Afterwards you can", "|页面|需要|分钟|读完之后，你能")
+    return table(head, rows, lang)
+
+
+def _link(page: Path, stop: Stop, lang: str) -> str:
+    """Return the title of a page of the path as a link to it."""
+    target = ROOT / "docs" / "guides" / f"{stop.name}{PAGE.said(lang)}"
+    heading = re.search(r"^# (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+    return f"[{heading[1] if heading else stop.name}]({_relative(page, target)})"
+
+
+def _relative(page: Path, target: Path) -> str:
+    return relpath(target, page.parent).replace("\\", "/")
