@@ -56,8 +56,8 @@ def test_the_full_sheet_has_scores_that_matter(seed):
     """The last token's weights are no 0.5, 0.5, the two rows of H differ, and every step asks for something."""
     sheet = drawn("full", seed)
     numbers = {say(q.label, "en"): q.value for q in sheet.questions().values()}
-    assert abs(numbers["P[0,0,1,0]"] - numbers["P[0,0,1,1]"]) > 0.1
-    assert numbers["H[0,0,0]"] != numbers["H[0,1,0]"]
+    assert abs(numbers["P[1,0]"] - numbers["P[1,1]"]) > 0.1
+    assert numbers["H[0,0]"] != numbers["H[1,0]"]
     assert all(step.numbers for step in sheet.steps)
 
 
@@ -79,7 +79,7 @@ def test_in_backprop_little_vanishes(seed):
 
 def test_a_key_shows_the_way():
     key = markdown(make("attention", 7), key=True)
-    assert "`S[0,0,0,0] = (q[0,0,0,0] × k[0,0,0,0] + " in key
+    assert "`S[0,0] = (q[0,0] × k[0,0] + " in key
     assert " / √D = (2 × " in key
     assert "\nWhy: A dot product is large" in key
     assert "\nGoal: Measure how well" in key
@@ -177,7 +177,7 @@ def test_forgetting_the_root_is_named_in_both_languages():
 def test_a_slip_that_is_carried_on_costs_its_own_step_only():
     sheet = make("attention", 7)
     answers = {n: repr(q.value) for n, q in sheet.questions().items()}
-    answers["1.4"] = repr(sheet.questions()["1.4"].value + 1)  # S[0,0,1,0]; P and Y of that row follow
+    answers["1.4"] = repr(sheet.questions()["1.4"].value + 1)  # S[1,0]; P and Y of that row follow
     scores = [sheet.questions()[n].value for n in ("1.4", "1.5")]
     e = [math.exp(scores[0] + 1), math.exp(scores[1])]
     weights = [e[0] / sum(e), e[1] / sum(e)]
@@ -214,7 +214,7 @@ def test_a_slip_without_a_value_is_no_crash():
         ("１．１：x ＝ １：３", {"1.1": "1:3"}),
         ("1.1:", {}),
         ("１．１ ＝ －２．５", {"1.1": "-2.5"}),
-        ("- **2.13** `P[0,0,1,0]` = 1/3", {"2.13": "1/3"}),
+        ("- **2.13** `P[1,0]` = 1/3", {"2.13": "1/3"}),
         ("  3.1) x = 2 + 3 = 5", {"3.1": "5"}),
         ("| 1.2 | y = −0.5 |", {"1.2": "−0.5"}),
         ("- **1.1** `S` = ____", {"1.1": ""}),

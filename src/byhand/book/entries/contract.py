@@ -37,6 +37,7 @@ class Entry:
     note               one sentence that says what to look at; `note_zh` in Chinese
     goal               what a step of a lesson that applies the equation is for, `why` it is done so, and `why_back`
                        its derivative is what it is
+    saved              LaTeX of the arrays that forward saves, in their order; "" for one that is shown anyway
     settings           LaTeX of its settings that have another name in code
     asked              names in other programs and questions that lead here in `where`, separated by commas
     notations          other ways in which textbooks, papers and programs write it, in LaTeX or plain text
@@ -64,6 +65,7 @@ class Entry:
     static: dict[str, Any] = field(default_factory=dict)
     place: tuple[str, int] = ("other", 100)
     labels_zh: Mapping[str, str] = field(default_factory=dict)
+    saved: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     asked: str = ""
     notations: tuple[str, ...] = ()

@@ -44,6 +44,7 @@ entry = Entry(
         "提高目标的 logit，目标概率的对数以 1 − p 的速率上升；提高其他 logit，则以 p 的速率下降。所以梯度是预"
         "测减目标，再除以 N。",
     ),
+    saved=("p",),
     place=("learning", 1),
     asked=(
         "nn.CrossEntropyLoss, F.cross_entropy, nll_loss, NLLLoss, log_softmax, log loss, softmax loss, "

@@ -37,6 +37,7 @@ entry = Entry(
         "Each number changes its own result only, so its derivative is ∂y times the slope at x.",
         "每个数只影响它自己的结果，所以导数就是 ∂y 乘以 x 处的斜率。",
     ),
+    saved=("", r"\tanh u"),
     place=("activation", 1),
     asked=(
         "nn.GELU, F.gelu, gelu_new, NewGELU, gelu_pytorch_tanh, gelu_tanh, tanh approximation, why GELU, "

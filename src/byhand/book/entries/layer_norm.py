@@ -47,6 +47,7 @@ entry = Entry(
         "why normalise, gamma and beta, 归一化, 层规范化, 为什么要归一化"
     ),
     labels_zh={"mean": "均值", "var": "方差", "avg": "均值", "xhat": "x\u0302"},
+    saved=(r"\hat{x}", r"\frac{1}{\sqrt{\sigma^2 + \epsilon}}"),
     settings={"eps": r"\epsilon"},
     notations=(
         "LN(x)",

@@ -6,17 +6,18 @@ cotangents times slopes everywhere else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
-from byhand.book.lessons.forward_steps import defined, floats, with_inputs
-from byhand.book.lessons.lesson import Number, Step, factor, form, grid, leaf_text
+from byhand.book.lessons.forward_steps import Place, defined, floats, with_inputs
+from byhand.book.lessons.lesson import Array, Number, Step, factor, form, grid, leaf_text, number_text
+from byhand.book.lessons.naming import own, place, short
 from byhand.book.numbers import arithmetic
-from byhand.book.numbers.arithmetic import written
 from byhand.book.numbers.rounding import settled_backward
 from byhand.book.practice.edits import Asked, Mistake, mistakes
 from byhand.book.words.language import Words
@@ -34,45 +35,47 @@ def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
     steps: list[Step] = []
     for back in settled_backward(trace, d_result).steps:
         for name in trace.result_names(back.node):
-            steps += _total_step(name, gathered.pop(name, []))
+            steps += _total_step(short(name), gathered.pop(name, []))
         numbers: list[Number] = []
-        results: list[tuple[str, str]] = []
-        wanted: list[str] = []
+        arrays: list[Array] = []
         done: set[int] = set()
         for slot, (tensor, d) in enumerate(zip(back.node.inputs, back.d_inputs, strict=True)):
             if d is None or not tensor.requires_grad or id(tensor) in done:
                 continue
             done.add(id(tensor))
             name = trace.name(tensor)
-            wanted.append(f"∂{name}")
             together = np.asarray(_sum_for(tensor, back))
             gathered.setdefault(name, []).append(together)
             if not back.node.equation.moves:
                 numbers += _gradient_numbers(back, slot, name, together, trace)
-            if np.ndim(together):
-                results.append((f"∂{name}", grid(together)))
+            arrays.append(_slope(back.node.equation.inputs[slot].latex, name, together))
+        known = [
+            _slope(letter, name, np.asarray(d))
+            for letter, name, d in zip(_letters(back), trace.result_names(back.node), back.d_results, strict=True)
+        ]
         listing = listings()[back.node.equation.name]
-        title = Words(f"Derivative: {listing.title.en}", f"导数：{listing.title.zh}")
         steps.append(
             Step(
-                title,
+                Words(f"Derivative: {listing.title.en}", f"导数：{listing.title.zh}"),
                 with_inputs(
                     listing.derivative_formula,
                     back.node.equation,
-                    tuple(map(trace.name, back.node.inputs)),
-                    *_cotangents(back, trace),
+                    tuple(short(trace.name(tensor)) for tensor in back.node.inputs),
+                    *((f"∂{plain(letter)}", array.name) for letter, array in zip(_letters(back), known, strict=True)),
                 ),
                 str(listing.derivative),
                 tuple(numbers),
-                tuple(results),
+                tuple((array.name, grid(array.data)) for array in arrays if array.data.ndim),
                 stem=listing.name,
                 is_derivative=True,
-                goal=_goal([f"∂{name}" for name in trace.result_names(back.node)], wanted),
+                goal=_goal([array.name for array in known], [array.name for array in arrays]),
                 why=ENTRIES[listing.name].why_back,
+                inputs=(*known, *_read(back, trace)),
+                arrays=tuple(arrays),
             )
         )
     for name, parts in gathered.items():
-        steps += _total_step(name, parts)
+        steps += _total_step(short(name), parts)
     return steps
 
 
@@ -84,14 +87,35 @@ def _goal(known: list[str], wanted: list[str]) -> Words:
     )
 
 
-def _cotangents(back: BackwardStep, trace: Trace) -> list[tuple[str, str]]:
-    """Return the letter of each result's gradient with the name that it has here."""
+def _letters(back: BackwardStep) -> list[str]:
+    """Return the letter of each result, as the derivative's formula has it."""
     equation = back.node.equation
-    letters = [plain(symbol.latex) for symbol in equation.results]
-    if equation.results[0].latex in (symbol.latex for symbol in equation.inputs):
-        letters = [f"{letters[0]}_out"]  # the residual stream is X before and after
-    names = trace.result_names(back.node)
-    return [(f"∂{letter}", f"∂{name}") for letter, name in zip(letters, names, strict=True)]
+    letters = [symbol.latex for symbol in equation.results]
+    if letters[0] in (symbol.latex for symbol in equation.inputs):
+        letters = [f"{letters[0]}_{{out}}"]  # the residual stream is X before and after
+    return letters
+
+
+def _slope(letter: str, name: str, d: np.ndarray) -> Array:
+    return Array(rf"\partial {letter}", f"∂{short(name)}", own(d))
+
+
+def _read(back: BackwardStep, trace: Trace) -> list[Array]:
+    """Return the inputs and results whose letters the derivative's formula has: what the way forward left."""
+    equation, formula = back.node.equation, listings()[back.node.equation.name].latex_derivative
+    found = zip(equation.inputs, back.node.inputs, strict=False)
+    arrays = [Array(symbol.latex, short(trace.name(tensor)), own(tensor.data)) for symbol, tensor in found]
+    for symbol, name in zip(equation.results, trace.result_names(back.node), strict=True):
+        arrays.append(Array(symbol.latex, short(name), own(trace.tensor(name).data)))
+    for letter, kept in zip(ENTRIES[equation.name].saved, back.node.saved, strict=False):
+        if letter:
+            arrays.append(Array(letter, "", own(kept)))
+    bare = re.sub(r"\\partial\s*\w+", "", formula)
+    return [
+        array
+        for array in arrays
+        if not array.name or re.search(rf"(?<![a-zA-Z\\]){re.escape(array.letter)}(?![a-zA-Z])", bare)
+    ]
 
 
 def _sum_for(tensor: Tensor, back: BackwardStep) -> Any:
@@ -108,29 +132,38 @@ def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, t
     plain_data = floats(data)
     stem = back.node.equation.name
     d_result = np.asarray(back.d_results[0], dtype=np.float64)
+    names = trace.result_names(back.node)
+    shapes = {n: np.shape(x) for n, x in zip(names, back.d_results, strict=True)}
     seen: set[Any] = set()
     for index in np.ndindex(*d.shape):
         term = back.gradient_term(slot, index)
         if term is not None:
             leaf = leaf_text(data)
-            yield from defined(stem, term, leaf, data, index, seen)
-            text, letters = arithmetic.expression(term, leaf), ""
+            yield from defined(stem, term, leaf, Place(index, d.shape, data), seen)
+            text, letters = arithmetic.expression(arithmetic.spared(term), leaf), ""
         else:
-            found = list(contributions(back, back.node.inputs[slot], index, trace.result_names(back.node)))
+            found = list(contributions(back, back.node.inputs[slot], index, names))
             term = total(product((number(c.cotangent), number(c.slope))) for c in found)
-            text, letters = _shared(found, written(name, index))
+            text, letters = _shared(found, place(name, index, d.shape), shapes)
         asked = Asked(index, plain_data, back.node.static, d_result, slot)
         wrong = tuple(mistakes(ENTRIES[stem].gradient_mistakes, term, asked))
-        yield Number(written(f"∂{name}", index), text, float(d[index]), form(d[index]), wrong, letters)
+        yield Number(place(f"∂{name}", index, d.shape), text, float(d[index]), form(d[index]), wrong, letters)
 
 
-def _shared(found: list[Contribution], target: str) -> tuple[str, str]:
+def _shared(found: list[Contribution], target: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, str]:
     """Write a sum of cotangents times slopes, in numbers and in letters; of a long one its ends."""
-    numbers = [f"{factor(s.cotangent)} × {factor(s.slope)}" for s in found]
-    letters = [f"{written('∂' + s.name, s.index)} × ∂{written(s.name, s.index)}/∂{target}" for s in found]
+    seen = [s for s in found if float(s.slope)]
+    numbers = [
+        number_text(s.cotangent) if float(s.slope) == 1 else f"{factor(s.cotangent)} × {factor(s.slope)}"
+        for s in seen
+    ]
+    letters = [
+        f"{place('∂' + s.name, s.index, shapes[s.name])} × ∂{place(s.name, s.index, shapes[s.name])}/∂{target}"
+        for s in found
+    ]
     if len(found) > MANY:
         numbers, letters = ([*parts[:2], "…", parts[-1]] for parts in (numbers, letters))
-    return " + ".join(numbers) or "0", " + ".join(letters)
+    return " + ".join(numbers).replace("+ −", "− ") or "0", " + ".join(letters)
 
 
 def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
@@ -140,7 +173,7 @@ def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
     total = sum(parts[1:], parts[0])
     numbers = tuple(
         Number(
-            written(f"∂{name}", index),
+            place(f"∂{name}", index, total.shape),
             " + ".join(factor(part[index]) for part in parts),
             float(total[index]),
             form(total[index]),
@@ -149,14 +182,19 @@ def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
         for index in np.ndindex(*total.shape)
     )
     title = Words(f"Both ways to {name} add up", f"{name} 的各路梯度相加")
-    place = listings()["backward"]
+    listing = listings()["backward"]
     return [
         Step(
             title,
-            Words("d_x = sum over uses of x of the vjp of each use", "∂x = x 的各次使用传回的梯度之和"),
-            str(place.forward),
+            Words("d_x = the sum of the gradients that the uses of x passed back", "∂x = x 的各次使用传回的梯度之和"),
+            str(listing.forward),
             numbers,
             ((f"∂{name}", grid(total)),),
+            inputs=tuple(
+                Array(rf"\text{{{letter}}}", f"∂{name}", own(part))
+                for letter, part in zip("abcdef", parts, strict=False)
+            ),
+            arrays=(Array(r"\text{a} + \text{b}" if len(parts) == 2 else r"\textstyle\sum", f"∂{name}", own(total)),),
             goal=Words(f"Add up what each use of {name} passed back.", f"把 {name} 各次使用传回的导数加起来。"),
             why=Words(
                 f"A change of {name} reaches the loss through every use at once, and small changes add up.",

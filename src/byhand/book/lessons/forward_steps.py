@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
-from byhand.book.lessons.lesson import Number, Step, form, grid, leaf_text, term_value
+from byhand.book.lessons.lesson import Array, Number, Step, form, grid, leaf_text, term_value
+from byhand.book.lessons.naming import own, place, short
+from byhand.book.lessons.roles import role
 from byhand.book.numbers import arithmetic
-from byhand.book.numbers.arithmetic import written
 from byhand.book.numbers.exact import exact_array
 from byhand.book.practice.edits import Asked, mistakes
 from byhand.book.words.language import Words
@@ -39,7 +40,7 @@ def forward_steps(trace: Trace, names: Callable[[str], bool] = lambda name: True
 
 def given(trace: Trace) -> tuple[tuple[str, str], ...]:
     """Return what a computation starts from: its leaves, by name."""
-    return tuple((name, grid(tensor.data)) for name, tensor in trace.leaves.items())
+    return tuple((short(name), grid(tensor.data)) for name, tensor in trace.leaves.items())
 
 
 def forward_step(application: Application, trace: Trace) -> Step:
@@ -61,7 +62,7 @@ def update_step(
     )
     application = Application(0, name, adamw, inputs, static, tuple(Tensor(r) for r in results))
     step = _step(application, (f"{name}'",), (), (name, slope or f"∂{name}"))
-    return replace(step, title=Words(f"AdamW, step {t}: {name}", f"AdamW 第 {t} 步：{name}")), results
+    return replace(step, title=Words(f"AdamW, step {t}: {short(name)}", f"AdamW 第 {t} 步：{short(name)}")), results
 
 
 def _step(
@@ -76,15 +77,25 @@ def _step(
     listing = listings()[equation.name]
     seen: set[Any] = set()
     places = () if equation.moves else np.ndindex(*application.results[0].shape)
+    here = role(equation.name, short(names[0]))
+    title = listing.title
     return Step(
-        listing.title,
-        with_inputs(listing.formula, equation, letters),
+        Words(f"{title.en}: {here.name.en}", f"{title.zh}：{here.name.zh}") if here else title,
+        with_inputs(listing.formula, equation, tuple(map(short, letters))),
         str(listing.forward),
         tuple(n for index in places for n in _numbers(application, names[0], index, seen, sources)),
-        tuple((n, grid(t.data)) for n, t in zip(names, application.results, strict=False) if t.data.ndim),
+        tuple((short(n), grid(t.data)) for n, t in zip(names, application.results, strict=False) if t.data.ndim),
         stem=equation.name,
-        goal=ENTRIES[equation.name].goal,
-        why=ENTRIES[equation.name].why,
+        goal=here.goal if here else ENTRIES[equation.name].goal,
+        why=(here.why if here else None) or ENTRIES[equation.name].why,
+        inputs=tuple(
+            Array(symbol.latex, short(name), own(tensor.data))
+            for symbol, name, tensor in zip(equation.inputs, letters, application.inputs, strict=False)
+        ),
+        arrays=tuple(
+            Array(symbol.latex, short(name), own(tensor.data))
+            for symbol, name, tensor in zip(equation.results, names, application.results, strict=False)
+        ),
     )
 
 
@@ -112,6 +123,23 @@ def names_of(application: Application, trace: Trace) -> tuple[str, ...]:
     return tuple(trace.name(t) for t in application.results)
 
 
+@dataclass(frozen=True)
+class Place:
+    """An element of an array of this shape, and the arrays that it is worked from."""
+
+    index: Index
+    shape: tuple[int, ...]
+    data: tuple[Any, ...]
+
+    def label(self, part: Term) -> str:
+        """Return a labelled part's name with the element, or the row, that it belongs to."""
+        name, bracket, inside = part.label.partition("[")
+        if not bracket:
+            return place(name, self.index[: len(self.index) - part.shared], self.shape)
+        row = tuple(map(int, inside.removesuffix("]").split(",")))  # of each row of the first input: loss[0,2]
+        return place(name, row, self.data[0].shape[: len(row)])
+
+
 def _numbers(
     application: Application, name: str, index: Index, seen: set[Any], sources: tuple[str, ...]
 ) -> Iterator[Number]:
@@ -120,17 +148,18 @@ def _numbers(
     result = application.results[0].data
     term = application.equation.terms(index, data, result, **application.static)
     leaf = leaf_text(data)
-    place = written(name, index)
-    yield from defined(application.equation.name, term, leaf, data, index, seen, sources)
+    label = place(name, index, result.shape)
+    at = Place(index, result.shape, data)
+    yield from defined(application.equation.name, term, leaf, at, seen, sources)
     asked = Asked(index, floats(data), application.static)
     yield Number(
-        place,
-        arithmetic.expression(term, leaf),
+        label,
+        arithmetic.expression(arithmetic.spared(term), leaf),
         float(result[index]),
         form(result[index]),
         tuple(mistakes(ENTRIES[application.equation.name].mistakes, term, asked)),
-        arithmetic.expression(term, arithmetic.letter),
-        _follow(term, index, sources),
+        arithmetic.expression(term, _letter(data)),
+        _follow(term, at, sources),
     )
 
 
@@ -138,8 +167,7 @@ def defined(
     stem: str,
     term: Term,
     leaf: arithmetic.Leaf,
-    data: tuple[Any, ...],
-    index: Index,
+    at: Place,
     seen: set[Any],
     sources: tuple[str, ...] = (),
 ) -> Iterator[Number]:
@@ -151,30 +179,37 @@ def defined(
         seen.add(key)
         slips = ENTRIES[stem].part_mistakes.get(line.label, ()) if line.term.op == "ratio" else ()
         yield Number(
-            _place(line.term, index),
-            line.expression,
+            at.label(line.term),
+            arithmetic.expression(arithmetic.spared(line.term), leaf),
             line.term.value,
-            form(term_value(line.term, data)),
+            form(term_value(line.term, at.data)),
             tuple(mistakes(slips, line.term, Asked())),
-            arithmetic.expression(line.term, arithmetic.letter),
-            _follow(line.term, index, sources),
+            arithmetic.expression(line.term, _letter(at.data)),
+            _follow(line.term, at, sources),
         )
 
 
-def _place(part: Term, index: Index) -> str:
-    """Return a labelled part's name with the element, or the row, that it belongs to."""
-    return part.label if "[" in part.label else written(part.label, index[: len(index) - part.shared])
+def _letter(data: tuple[Any, ...]) -> arithmetic.Leaf:
+    """Return how to write a leaf by its letter and place: `q[0,1]`."""
+
+    def leaf(term: Term) -> str:
+        if term.source is None:
+            return arithmetic.letter(term)
+        which, index = term.source
+        return place(term.label.partition("[")[0], index, data[which].shape)
+
+    return leaf
 
 
-def _follow(term: Term, index: Index, sources: tuple[str, ...]) -> Callable[[Mapping[str, float]], float]:
+def _follow(term: Term, at: Place, sources: tuple[str, ...]) -> Callable[[Mapping[str, float]], float]:
     """Return what makes a term's value of other numbers, by their labels: of inputs, and of labelled parts."""
 
     def value(numbers: Mapping[str, float]) -> float:
         def given(part: Term) -> float | None:
             if part.source is None:
-                return numbers.get(_place(part, index)) if part.parts else None
-            which, place = part.source
-            return numbers.get(written(sources[which], place)) if which < len(sources) else None
+                return numbers.get(at.label(part)) if part.parts else None
+            which, index = part.source
+            return numbers.get(place(sources[which], index, at.data[which].shape)) if which < len(sources) else None
 
         return arithmetic.reworked(term, given)
 

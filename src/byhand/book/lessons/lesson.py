@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from byhand.book.lessons.naming import own
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.exact import Exact
 from byhand.book.practice.edits import Mistake
@@ -40,10 +41,23 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Array:
+    """An array of a step: the letter that the formula has for it (LaTeX), its name in the lesson, its numbers.
+
+    What the way forward kept for the way back has no name.
+    """
+
+    letter: str
+    name: str
+    data: np.ndarray = field(compare=False)
+
+
+@dataclass(frozen=True)
 class Step:
     """One equation applied, or its derivative: what it says, where its code is, its numbers, and the whole result.
 
-    `goal` says what the step is for, `why` it does so in this way.
+    `goal` says what the step is for, `why` it does so in this way; `inputs` are the arrays that are put in, `arrays`
+    those that come out.
     """
 
     title: Words
@@ -55,6 +69,8 @@ class Step:
     is_derivative: bool = False
     goal: Words | None = None
     why: Words | None = None
+    inputs: tuple[Array, ...] = ()
+    arrays: tuple[Array, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,10 +97,13 @@ def form(x: Any) -> str:
 
 def grid(x: Any) -> str:
     """Return an array as nested rows: `[[1, 1/2], [0, −1]]`."""
-    array = np.asarray(x)
-    if array.ndim == 0:
-        return number_text(array[()])
-    return "[" + ", ".join(grid(row) for row in array) + "]"
+    return _rows(own(x))
+
+
+def _rows(array: Any) -> str:
+    if np.ndim(array) == 0:
+        return number_text(array[()] if isinstance(array, np.ndarray) else array)
+    return "[" + ", ".join(map(_rows, array)) + "]"
 
 
 def factor(x: Any) -> str:

@@ -7,7 +7,7 @@ others are written as their value, and by their first and last parts where they 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from byhand.engine.terms import Index, Term, operate, product
 
@@ -97,6 +97,34 @@ def reworked(term: Term, given: Callable[[Term], float | None]) -> float:
         return reworked(part, given) if value is None else value
 
     return operate(term.op, [inner(part) for part in term.parts])
+
+
+def spared(term: Term) -> Term:
+    """Return a term without what nobody would write: factors 1, and in a sum of products those with a factor 0.
+
+    Terms that stand alone stay: `0.1 + 0` is an addition that was asked for.
+    """
+    parts = tuple(spared(part) if part.parts and not part.label else part for part in term.parts)
+    if term.op == "product" and not any(_is_given(part, 0) for part in parts):
+        parts = tuple(part for part in parts if not _is_given(part, 1)) or parts[:1]
+        if len(parts) > 1 and parts[0] == Term("", -1.0):
+            return Term(
+                term.label,
+                term.value,
+                "negative",
+                (spared(replace(term, label="", value=-term.value, parts=parts[1:])),),
+            )
+    elif term.op == "sum" and any(part.op == "product" for part in parts):
+        parts = tuple(part for part in parts if not _is_nothing(part)) or (Term("", 0.0),)
+    return parts[0] if len(parts) == 1 and term.op in ("sum", "product") else replace(term, parts=parts)
+
+
+def _is_given(part: Term, value: float) -> bool:
+    return not part.parts and part.value == value
+
+
+def _is_nothing(part: Term) -> bool:
+    return _is_given(part, 0) or (part.op == "product" and any(_is_given(factor, 0) for factor in part.parts))
 
 
 def leaves(term: Term) -> list[Term]:

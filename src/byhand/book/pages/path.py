@@ -47,6 +47,14 @@ PATH = (
         "byhand work paper-gpt --quiz",
     ),
     Stop(
+        "backward-by-hand", ARITHMETIC, ("learn-by-hand",), 120,
+        Words(
+            "take the gradient of a loss back through a whole block, and update every weight once",
+            "把损失的梯度传回整个块，并把每个权重更新一次",
+        ),
+        "byhand work paper-gpt-4 --quiz --from 21",
+    ),
+    Stop(
         "multi-head-attention", ARITHMETIC, ("learn-by-hand",), 30,
         Words(
             "split an attention computation into heads and put the heads together again",

@@ -11,7 +11,7 @@ ENOUGH = 30  # questions; more only where a lesson has more kinds of steps
 FEW = 4  # numbers of a step that is no equation: they are asked together
 TINY = 1e-4  # a smaller result hardly shows what made it
 PLACE = re.compile(r"(?P<name>.*?)(?:\[(?P<index>[\d,]*)\])?")
-FACTOR = re.compile(r"\d+(?:\.\d+)?(?![\w.])")
+FACTOR = re.compile(r"−?\d+(?:\.\d+)?(?![\w.])")
 
 
 def questions(lesson: Lesson, every: bool = False) -> list[tuple[Number, ...]]:
@@ -26,19 +26,19 @@ def questions(lesson: Lesson, every: bool = False) -> list[tuple[Number, ...]]:
     kinds: set[tuple[str, bool]] = set()
     for step in lesson.steps:
         kind = (step.stem or step.where, step.is_derivative)
-        chosen.append(() if kind in kinds else _telling(step, 1))
+        chosen.append(() if kind in kinds else telling(step, 1))
         kinds.add(kind)
     for many in range(1, max(len(step.numbers) for step in lesson.steps) + 1):
         if sum(map(len, chosen)) >= ENOUGH:
             break
         for k, step in enumerate(lesson.steps):
-            more = _telling(step, many)
+            more = telling(step, many)
             if sum(map(len, chosen)) - len(chosen[k]) + len(more) <= ENOUGH:
                 chosen[k] = more
     return chosen
 
 
-def _telling(step: Step, many: int) -> tuple[Number, ...]:
+def telling(step: Step, many: int) -> tuple[Number, ...]:
     """Return the most telling elements of each result, `many` of each, behind the labelled parts that they need."""
     names = [say(name, "en") for name, _ in step.results]
     elements = [[n for n in step.numbers if _place(n)[0] == name] for name in names]
@@ -47,8 +47,8 @@ def _telling(step: Step, many: int) -> tuple[Number, ...]:
     if not any(elements):
         return step.numbers[-1 - many :]  # a single number with what it is made of, such as the loss
     best = [n for found in elements for n in sorted(found, key=_worth, reverse=True)[:many]]
-    telling = [n for n in best if _worth(n)[0] and _worth(n)[2] > 1]  # a mere copy teaches little
-    best = telling[: 2 * many] if step.is_derivative else telling or best[:1]
+    teaching = [n for n in best if _worth(n)[0] and _worth(n)[2] > 1]  # a mere copy teaches little
+    best = teaching[: 2 * many] if step.is_derivative else teaching or best[:1]
     places = [_place(n)[1] for n in best]
 
     def needed(part: Number) -> bool:

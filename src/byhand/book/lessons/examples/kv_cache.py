@@ -11,6 +11,7 @@ from byhand.book.lessons.examples.paper_gpt_4 import CONFIG
 from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS as FOUR_COLUMNS
 from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.lessons.lesson import Lesson, Number, Step, difference, grid
+from byhand.book.lessons.naming import short
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
 from byhand.engine import scope
@@ -52,7 +53,7 @@ def lesson(array: Maker) -> Lesson:
         "有联系的几步与 logits 给出全部算式；嵌入、层归一化、输出投影与前馈网络对每个词元单独计算，这里只给出结果"
         "（同样的公式在 paper-gpt-4 中有演算）。",
     )
-    start = (("tokens", str(tokens)), *((n, grid(p.data)) for n, p in model.parameters().items()))
+    start = (("tokens", str(tokens)), *((short(n), grid(p.data)) for n, p in model.parameters().items()))
     return Lesson("kv-cache", TITLES["kv-cache"], intro, tuple(steps), start)
 
 

@@ -1,7 +1,8 @@
-"""The 2 x 2 matrix core, whole: forward, the loss of row 0, every gradient, and one step of gradient descent."""
+"""The 2 x 2 matrix core: forward, the loss of row 0, every gradient, one step of gradient descent, the loss after."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -9,10 +10,10 @@ import numpy as np
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson, Step
+from byhand.book.lessons.lesson import Lesson
 from byhand.book.numbers.rounding import settle_gradients
 from byhand.book.words.language import Words
-from byhand.engine import Tensor
+from byhand.engine import Tensor, scope
 from byhand.equations.add import add
 from byhand.equations.attention_scores import attention_scores
 from byhand.equations.cross_entropy import cross_entropy
@@ -20,7 +21,6 @@ from byhand.equations.linear import linear
 from byhand.equations.matmul import matmul
 from byhand.equations.mix import mix
 from byhand.equations.mul import mul
-from byhand.equations.reshape import reshape
 from byhand.equations.softmax import softmax
 from byhand.tracing.trace import Trace
 
@@ -33,13 +33,13 @@ def lesson(array: Maker, name: str = "matrix-core", targets: tuple[int, ...] = (
     x = Tensor(array([[[[1, 0], [0, 1]]]]), name="X")
     weights = {n: Tensor(array(w), requires_grad=True, name=n) for n, w in WEIGHTS.items()}
 
-    def whole() -> Tensor:
+    def whole(weights: dict[str, Tensor] = weights) -> Tensor:
         q, k, v = (linear(x, w, name=n) for n, w in zip("QKV", weights.values(), strict=True))
         attention = softmax(attention_scores(q, k, name="S"), name="A")
-        rows = reshape(mix(attention, v, name="O"), shape=(2, 2), name="rows")
+        rows = mix(attention, v, name="O")
         if len(targets) == 1:
-            rows = matmul(Tensor(array([[1, 0]]), name="first"), rows, name="z")
-        return cross_entropy(rows, Tensor(np.asarray(targets)), name="loss")
+            rows = matmul(Tensor(array([[[[1, 0]]]]), name="e_0"), rows, name="z")
+        return cross_entropy(rows, Tensor(np.asarray([[targets]])), name="loss")
 
     trace = Trace.of(whole)
     settle_gradients(trace, array(1))
@@ -47,16 +47,23 @@ def lesson(array: Maker, name: str = "matrix-core", targets: tuple[int, ...] = (
         "X, W_Q and W_K make each token look at the other one. The output rows serve as logits over two tokens.",
         "X、W_Q 与 W_K 使每个词元都去看另一个词元。输出的各行直接当作两个词元上的 logits。",
     )
-    steps = [*forward_steps(trace), *backward_steps(trace, array(1)), *descend(weights, array(RATE))]
+    steps = [*forward_steps(trace), *backward_steps(trace, array(1))]
+    moved: dict[str, Tensor] = {}
+    for name_of, new in descend(weights, array(RATE)):
+        moved[name_of] = Tensor(new.result.data, name=f"{name_of}'")
+        steps += forward_steps(new)
+    with scope("after"):
+        steps += forward_steps(Trace.of(partial(whole, moved)))
     return Lesson(name, TITLES[name], intro, tuple(steps), (*given(trace), ("rate", RATE)))
 
 
-def descend(weights: dict[str, Tensor], rate: np.ndarray) -> list[Step]:
-    """Return the steps of W - rate dW for each weight."""
+def descend(weights: dict[str, Tensor], rate: np.ndarray) -> Iterator[tuple[str, Trace]]:
+    """Yield each weight's name and the trace of W - rate dW."""
     minus = Tensor(np.negative(rate, out=np.empty_like(rate)), name="−rate")
 
     def new(name: str) -> Tensor:
         slope = Tensor(weights[name].grad, name=f"∂{name}")
         return add(weights[name], mul(slope, minus, name=f"Δ{name}"), name=f"{name}'")
 
-    return [step for name in weights for step in forward_steps(Trace.of(partial(new, name)))]
+    for name in weights:
+        yield name, Trace.of(partial(new, name))

@@ -44,7 +44,7 @@ def lesson(array: Maker) -> Lesson:
         *backward_steps(first, array(1)),
         *forward_steps(second),
         *backward_steps(second, d_output),
-        *descend({"W_V": weight}, array(RATE)),
+        *(step for _, new in descend({"W_V": weight}, array(RATE)) for step in forward_steps(new)),
     )
     start = (*given(first), *given(second), ("rate", RATE))
     return Lesson("matrix-core-exercise", TITLES["matrix-core-exercise"], intro, steps, start)

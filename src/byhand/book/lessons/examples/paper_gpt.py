@@ -16,10 +16,11 @@ from byhand.book.finding.landmarks import PLACES
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import TITLES, Maker
 from byhand.book.lessons.forward_steps import forward_step, forward_steps, given, update_step
-from byhand.book.lessons.lesson import Lesson, Number, Step, number_text
+from byhand.book.lessons.lesson import Array, Lesson, Number, Step, number_text
 from byhand.book.numbers.rounding import settle_gradients, settled_trace
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
+from byhand.engine import scope
 from byhand.layers.norm import EPS
 from byhand.model import TinyGPT
 from byhand.tracing.trace import Trace
@@ -49,8 +50,8 @@ def lesson(array: Maker) -> Lesson:
     intro = Words(
         "LayerNorm of two columns gives plus or minus one (or almost nothing, where both are equal), so its "
         "derivative lets almost nothing through: paper-gpt-4 shows the same with four columns.",
-        "两列的层归一化只能得到正负一（两数相等时几乎为零），所以它的导数几乎什么也不放过：paper-gpt-4 "
-        "用四列展示同样的过程。",
+        "两列的层归一化只能得到正负一（两数相等时几乎为零），所以它的导数几乎不让任何梯度通过："
+        "paper-gpt-4 用四列展示同样的过程。",
     )
     return whole("paper-gpt", intro, CONFIG, WEIGHTS, array)
 
@@ -70,7 +71,8 @@ def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any],
         steps.append(step)
         new[n] = results[0]
     after = model_of(config, new)
-    steps.append(_loss_step(settled_trace(lambda: after.loss(tokens, targets))))
+    with scope("after"):
+        steps.append(_loss_step(settled_trace(lambda: after.loss(tokens, targets))))
     settings = ("lr", RATE), *OPTIMIZER.items(), ("eps of LN", EPS)
     tables = [pair for pair in given(trace) if pair[0] not in ("tokens", "targets")]  # the first step makes these
     start = (("bytes", str(list(BYTES))), *tables, *((n, number_text(x)) for n, x in settings))
@@ -88,16 +90,13 @@ def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:
 def data_step() -> Step:
     """Return the step that cuts tokens and targets from the bytes."""
     place = next(p for p in PLACES if p.name == "sample_batch")
-    found = tuple(
-        Number(f"y[{t}]", f"x[{t + 1}]" if t + 1 < len(BYTES) - 1 else f"byte {t + 1}", BYTES[t + 1])
-        for t in range(len(BYTES) - 1)
-    )
+    found = tuple(Number(f"targets[{t}]", f"byte {t + 1}", BYTES[t + 1]) for t in range(len(BYTES) - 1))
     return Step(
         place,
-        "x[t] = byte[s + t],  y[t] = byte[s + t + 1]",
+        "tokens[t] = byte[s + t],  targets[t] = byte[s + t + 1]",
         str(listings()["sample_batch"].forward),
         found,
-        (("x", str(list(BYTES[:-1]))), ("y", str(list(BYTES[1:])))),
+        (("tokens", str(list(BYTES[:-1]))), ("targets", str(list(BYTES[1:])))),
         goal=Words(
             "Make inputs and targets of a run of bytes: each token is to predict the next one.",
             "由一串字节得到输入与目标：每个词元要预测下一个。",
@@ -106,9 +105,14 @@ def data_step() -> Step:
             "The text itself holds the answers, so nobody has to label anything; T + 1 bytes give T predictions.",
             "答案就在文本里，不需要人工标注；T + 1 个字节给出 T 次预测。",
         ),
+        inputs=(Array(r"\mathrm{byte}", "bytes", np.asarray(BYTES)),),
+        arrays=(
+            Array(r"\mathrm{token}", "tokens", np.asarray(BYTES[:-1])),
+            Array("y", "targets", np.asarray(BYTES[1:])),
+        ),
     )
 
 
 def _loss_step(trace: Trace) -> Step:
-    application, _ = trace.made["loss"]
+    application, _ = trace.made["after.loss"]
     return replace(forward_step(application, trace), title=Words("The loss after the update", "更新之后的损失"))

@@ -1,31 +1,66 @@
-"""Generated worked examples: the steps of a lesson as Markdown, number by number."""
+"""Generated worked examples: the steps of a lesson as Markdown.
+
+Each step has its goal, its formula, the arrays that are put in, a few elements worth doing, the result, and why; the
+other elements are folded away.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
-from importlib import import_module
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from byhand.book.finding.index import listings
 from byhand.book.lessons import examples
-from byhand.book.lessons.lesson import Lesson, Number, Step
+from byhand.book.lessons.lesson import Array, Number, Step
+from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import matrix
-from byhand.book.pages.blocks.markdown import block, display_lines, link, link_equation, table
+from byhand.book.pages.blocks.markdown import block, display, display_lines, inline, link, link_equation, table
 from byhand.book.pages.blocks.shapes import LATEX
+from byhand.book.practice.quiz import tidy
+from byhand.book.practice.selection import telling
 from byhand.book.words.language import Words, say
+from byhand.book.words.plain_math import translated
 from byhand.engine.equation import registry
 
 SMALL = re.compile(r"([−-]?\d+(?:\.\d+)?)e[−-](\d+)")
+SETTINGS = {
+    "bytes": r"\mathrm{byte}",
+    "tokens": r"\mathrm{token}",
+    "targets": "y",
+    "rate": r"\text{rate}",
+    "lr": r"\alpha",
+    "beta1": r"\beta_1",
+    "beta2": r"\beta_2",
+    "eps": r"\epsilon",
+    "weight_decay": r"\lambda",
+    "eps of LN": r"\epsilon_{LN}",
+}
 NOISE = 10  # powers of ten below which a number is printed as 0: rounding decides, differently on each machine
 ROUGH = 8  # powers of ten below which the last digits are left out, for the same reason
+FEW = 2  # elements of each result that are worked in sight
+GOAL, WHY = Words("**Goal.** ", "**目的。**"), Words("**Why.** ", "**原因。**")
+GIVEN, MADE = Words("given", "已知"), Words("step {n}", "第 {n} 步")
+KEPT, NEW = Words("kept on the way forward", "前向时保留"), Words("with the new weights", "由新权重算出")
 
 
 @block
-def lesson(page: Path, lang: str, name: str, part: str = "", form: str = "") -> str:
-    """A worked example, or its `forward`, `backward` or `update` part; in the form `brief` only what comes out."""
+def lesson(page: Path, lang: str, name: str, steps: str = "", form: str = "") -> str:
+    """The steps of a worked example, such as `2-5`; in the form `brief` only what comes out of them."""
     whole = examples.make(name)
-    parts = {number: where for where, numbers in split(whole).items() for number in numbers}
-    steps = [(n, step) for n, step in enumerate(whole.steps, 1) if part in ("", parts[n])]
-    return "\n\n".join(_step(page, lang, number, step, form == "brief") for number, step in steps)
+    first, _, last = steps.partition("-")
+    numbers = range(int(first or 1), int(last or first or len(whole.steps)) + 1)
+    made: dict[str, list[int]] = {}
+    for n, step in enumerate(whole.steps, 1):
+        for array in step.arrays:
+            made.setdefault(array.name, []).append(n)
+    told: set[Words] = set()
+    shown = [_step(page, lang, n, whole.steps[n - 1], made, told, form == "brief") for n in numbers]
+    return "\n\n".join(shown)
 
 
 @block
@@ -38,33 +73,136 @@ def lesson_intro(page: Path, lang: str, name: str) -> str:
 
 
 @block
-def weights(page: Path, lang: str, name: str) -> str:
-    """The weights of a worked example, as matrices."""
-    found = import_module(f"{examples.__name__}.{name.replace('-', '_')}").WEIGHTS
-    lines = [f"{LATEX.get(key.removeprefix('blocks.0.'), key)} = {matrix(value)}" for key, value in found.items()]
-    return display_lines(lines)
+def given(page: Path, lang: str, name: str) -> str:
+    """What a worked example starts from: its arrays and settings, as fractions and roots where they are such."""
+    return display_lines([f"{_letter(say(n, 'en'))} = {_exact(x)}" for n, x in examples.make(name, exact=True).given])
 
 
-def split(whole: Lesson) -> dict[str, range]:
-    """Return the numbers of the steps that go forward, of those that walk back, and of those that come after."""
-    back = [n for n, step in enumerate(whole.steps, 1) if step.is_derivative]
-    first, last, end = (back[0], back[-1], len(whole.steps)) if back else (len(whole.steps) + 1,) * 3
-    return {"forward": range(1, first), "backward": range(first, last + 1), "update": range(last + 1, end + 1)}
+def _letter(name: str, otherwise: str = "") -> str:
+    """Return a name as a letter, such as W_Q; `otherwise`, or the name as words, for one that is none."""
+    mark, bare = (r"\partial ", name[1:]) if name.startswith("∂") else ("", name)
+    known = LATEX.get(bare) or SETTINGS.get(bare)
+    letter = re.fullmatch(r"([A-Za-z])(?:_(\w+))?(\'*)", bare)
+    if letter and not known:
+        known = letter[1] + (f"_{{{letter[2]}}}" if letter[2] else "") + letter[3]
+    return mark + known if known else otherwise or rf"\text{{{name}}}"
 
 
-def _step(page: Path, lang: str, number: int, step: Step, brief: bool) -> str:
+def _exact(text: str) -> str:
+    """Return nested rows of numbers in LaTeX."""
+    nested = ast.literal_eval(
+        re.sub(r"[^\[\],]+", lambda part: repr(tidy(part[0].strip())) if part[0].strip() else "", text)
+    )
+    return matrix(nested) if isinstance(nested, list) else _latex(float(nested)) if "e" in text else matrix(nested)
+
+
+def _step(
+    page: Path, lang: str, number: int, step: Step, made: dict[str, list[int]], told: set[Words], brief: bool
+) -> str:
     title = step.title.said(lang)
     if step.stem in registry:
         title = f"[{title}]({link_equation(page, step.stem, lang).rpartition('(')[2]}"
     place = f" · {link(page, step.where)}" if step.where else ""
     parts = [f"**{number}.** {title}{place}"]
-    if step.numbers and (not brief or not step.results):
-        rows = [_row(number, lang) for number in step.numbers]
-        parts.append(table(Words("Number|Arithmetic|Value", "数|算式|值"), rows, lang))
-    elif step.results:
-        lines = [quiet(f"{name} = {grid}") for name, grid in step.results]
-        parts.append("\n".join(["```text", *lines, "```"]))
+    if brief:
+        return "\n\n".join([*parts, *_results(step, lang, brief)])
+    if step.goal:
+        parts.append(GOAL.said(lang) + step.goal.said(lang))
+    parts += [_formula(step, lang), *_put_in(step, lang, number, made), *_worked(step, lang), *_results(step, lang)]
+    if step.why and step.why not in told:
+        told.add(step.why)
+        parts.append(WHY.said(lang) + step.why.said(lang))
     return "\n\n".join(parts)
+
+
+def _formula(step: Step, lang: str) -> str:
+    """Return the formula as it is printed; a step that is no equation has it in plain text."""
+    listing = listings().get(step.stem)
+    if listing is None or not listing.latex:
+        return f"> {say(step.formula, lang)}"
+    return display(translated(listing.latex_derivative if step.is_derivative else listing.latex, lang))
+
+
+def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> Iterator[str]:
+    """Yield what the letters stand for and which step made it, and the arrays."""
+    if not step.inputs:
+        return
+    origins = []
+    names = [array.name for array in step.inputs]
+    for k, array in enumerate(step.inputs):
+        before = [n for n in made.get(array.name, []) if n < number]
+        latest = before[-names.count(array.name) :][
+            names[:k].count(array.name) :
+        ]  # gradients that add up share a name
+        missing = KEPT if not array.name else NEW if array.name.startswith("after.") else GIVEN
+        origin = MADE.said(lang, n=latest[0]) if latest else missing.said(lang)
+        origins.append(_called(array) + Words(f" ({origin})", f" （{origin}）").said(lang))
+    yield Words("Put in: ", "代入： ").said(lang) + Words(", ", "、 ").said(lang).join(origins)
+    yield display_lines([line for array in step.inputs for line in _matrices(array)])
+
+
+def _worked(step: Step, lang: str) -> Iterator[str]:
+    """Yield a few elements with their arithmetic, and all of them folded away."""
+    worth = [n for n in step.numbers if _is_work(n)]
+    chosen = [n for n in telling(step, FEW) if _is_work(n)]
+    if chosen:
+        yield _table(chosen, lang)
+    if len(worth) > len(chosen):
+        summary = Words(f"All {len(step.numbers)} numbers", f"全部 {len(step.numbers)} 个数").said(lang)
+        yield f"<details><summary>{summary}</summary>\n\n{_table(step.numbers, lang)}\n\n</details>"
+
+
+def _is_work(number: Number) -> bool:
+    """Say whether a number takes arithmetic: it is no copy, nor what is left when all products have a factor 0."""
+    return say(number.expression, "en") not in (number.shown, "0")
+
+
+def _results(step: Step, lang: str, brief: bool = False) -> Iterator[str]:
+    arrays = [array for array in step.arrays if array.data.ndim or brief]
+    if arrays:
+        named = [replace(array, letter=_letter(array.name, array.letter)) for array in arrays]
+        names = Words(", ", " 、 ").said(lang).join(map(_called, named))
+        yield Words("Result: ", "结果： ").said(lang) + names
+        yield display_lines([line for array in named for line in _matrices(array)])
+    elif step.results and not step.arrays:
+        yield "\n".join(["```text", *(quiet(f"{say(name, lang)} = {rows}") for name, rows in step.results), "```"])
+
+
+def _called(array: Array) -> str:
+    """Return an array's letter, and its name where that is another one."""
+    same = not array.name or _letter(array.name) == array.letter
+    return inline(array.letter) + ("" if same else f" = `{array.name}`")
+
+
+def _matrices(array: Array) -> Iterator[str]:
+    """Yield an array as matrices, one for each place along the axes before the last two."""
+    data = np.asarray(array.data)
+    if data.ndim < 3 or not np.any(data):
+        yield f"{array.letter} = {_matrix(data)}"
+        return
+    for place in np.ndindex(*data.shape[:-2]):
+        yield f"{array.letter}^{{({', '.join(map(str, place))})}} = {_matrix(data[place])}"
+
+
+def _matrix(data: np.ndarray) -> str:
+    if data.ndim == 0:
+        return _latex(float(data))
+    if data.size > 1 and not np.any(data):
+        return "0"
+    rows = " \\\\ ".join(" & ".join(map(_latex, row)) for row in np.atleast_2d(data).tolist())
+    return rf"\begin{{bmatrix}}{rows}\end{{bmatrix}}"
+
+
+def _latex(x: float) -> str:
+    text = quiet(decimal(x))
+    mantissa, _, power = text.partition("e")
+    if power:
+        mantissa = rf"{mantissa} \cdot 10^{{{power}}}" if mantissa != "1" else rf"10^{{{power}}}"
+    return mantissa.replace("−", "-")
+
+
+def _table(numbers: Iterable[Number], lang: str) -> str:
+    return table(Words("Number|Arithmetic|Value", "数|算式|值"), (_row(number, lang) for number in numbers), lang)
 
 
 def _row(number: Number, lang: str) -> list[str]:
@@ -79,7 +217,7 @@ def quiet(text: str) -> str:
         if int(small[2]) >= NOISE:
             return "0"
         return (
-            f"{float(small[1].replace('−', '-')):.2f}e−{small[2]}".replace("-", "−")
+            f"{float(small[1].replace('−', '-')):.3g}e−{small[2]}".replace("-", "−")
             if int(small[2]) >= ROUGH
             else small[0]
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from byhand.book.pages.blocks.markdown import block, decimals, display_lines, table
+from byhand.book.pages.blocks.markdown import block, decimals, display_lines, inline, table
 from byhand.book.pages.blocks.shapes import EXAMPLE, TOKENS, packed_example
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
@@ -117,25 +117,65 @@ def costs(page: Path, lang: str) -> str:
     c = ModelConfig()
     t, d, f, v = c.seq_len, c.d_model, c.ff_width, c.vocab_size
     rows = [
-        (Words("embedding look-up", "查嵌入表"), "0", 0, Words("copies T C numbers", "只复制 T C 个数")),
-        (Words("queries, keys, values", "查询、键、值"), "3 T C²", 3 * t * d * d, ""),
-        (Words("scores", "分数"), "T² C", t * t * d, ""),
-        (Words("weighted sum", "加权求和"), "T² C", t * t * d, ""),
-        (Words("output projection", "输出投影"), "T C²", t * d * d, ""),
-        (Words("both MLP layers", "前馈网络两层"), "2 T C F", 2 * t * d * f, ""),
         (
-            Words("LM head", "语言模型头"),
-            "T C V",
-            t * d * v,
-            Words("once, not in each block", "只有一次，不随块重复"),
+            Words("embedding look-up", "查嵌入表"), r"E = W_{te}[\mathrm{token}]", "0", 0,
+            Words("tokens to vectors; copies T C numbers", "词元变成向量；只复制 T C 个数"),
         ),
-    ]
-    return table(Words("Operation|Multiplications|Default sizes|Note", "运算|乘法次数|默认规模|说明"), rows, lang)
+        (
+            Words("queries, keys, values", "查询、键、值"), r"[Q, K, V] = H W_{qkv}", "3 T C²", 3 * t * d * d,
+            Words("three views of each token", "每个词元的三种视角"),
+        ),
+        (
+            Words("scores", "分数"), r"S = Q K^{\top} / \sqrt{D}", "T² C", t * t * d,
+            Words("how well each query matches each key", "每个查询与每个键有多匹配"),
+        ),
+        (
+            Words("softmax", "softmax"), r"P = \mathrm{softmax}(S)", "0", 0,
+            Words("weights that sum to 1; H T² exponentials", "和为 1 的权重；H T² 次指数"),
+        ),
+        (
+            Words("weighted sum", "加权求和"), r"Y = P V", "T² C", t * t * d,
+            Words("fetch from the tokens that matched", "从匹配的词元取回内容"),
+        ),
+        (
+            Words("output projection", "输出投影"), r"A = Y W_{proj}", "T C²", t * d * d,
+            Words("combine the heads", "组合各个头"),
+        ),
+        (
+            Words("both MLP layers", "前馈网络两层"), r"\mathrm{GELU}(M W_{fc})\, W_{out}", "2 T C F", 2 * t * d * f,
+            Words("compute on each token alone", "对每个词元单独计算"),
+        ),
+        (
+            Words("LM head", "语言模型头"), r"Z = X_n W_{lm}", "T C V", t * d * v,
+            Words("a score for each next token; once, not in each block", "给每个下一词元打分；只有一次，不随块重复"),
+        ),
+        (
+            Words("loss", "损失"), r"-\log p_y", "0", 0,
+            Words("measure the prediction; T V exponentials", "衡量预测；T V 次指数"),
+        ),
+        (
+            Words("backward pass", "反向传播"), r"\partial A = \partial Y\, B^{\top}, \; \dots",
+            Words("twice the forward pass", "前向的两倍"), "",
+            Words("two products for each product", "每个乘法对应两个乘法"),
+        ),
+    ]  # fmt: skip
+    shown = ((name, inline(latex), *rest) for name, latex, *rest in rows)
+    head = Words("Operation|Formula|Multiplications|Default sizes|Purpose", "运算|公式|乘法次数|默认规模|用途")
+    return table(head, shown, lang)
 
 
 @block
-def uniform(page: Path, lang: str) -> str:
-    """The loss of a model that finds every byte equally likely."""
-    v = ModelConfig().vocab_size
+def nats(page: Path, lang: str, *probabilities: str) -> str:
+    """The loss of a token that was predicted with these probabilities."""
+    rows = [(p, f"{-math.log(float(p)):.3f}") for p in probabilities]
+    return table(
+        Words("p of the right token|Loss in nats, −ln p", "正确词元的概率 p|损失（奈特），−ln p"), rows, lang
+    )
+
+
+@block
+def uniform(page: Path, lang: str, tokens: str = "") -> str:
+    """The loss of a model that finds every byte, or each of so many tokens, equally likely."""
+    v = int(tokens or ModelConfig().vocab_size)
     nats, bits = decimals(math.log(v)), f"{math.log2(v):g}"
     return Words(f"ln {v} = {nats} nats = {bits} bits", f"ln {v} = {nats} 奈特 = {bits} 比特").said(lang)

@@ -15,6 +15,7 @@ import numpy as np
 
 from byhand.book.finding import source
 from byhand.book.lessons.examples.memory_layout import offset
+from byhand.book.lessons.examples.paper_gpt import CONFIG as PAPER
 from byhand.book.numbers.arithmetic import expression
 from byhand.book.pages.blocks.markdown import block, decimals, inline, link_equation, table
 from byhand.book.words.language import Words
@@ -25,6 +26,7 @@ from byhand.equations.split_qkv import split_qkv
 from byhand.model import TinyGPT, parameter_shapes
 
 EXAMPLE = ModelConfig(vocab_size=4, seq_len=3, d_model=4, n_layers=1, n_heads=2)
+GPT2_SMALL = ModelConfig(vocab_size=50257, seq_len=1024, d_model=768, n_layers=12, n_heads=12)
 TOKENS, TARGETS = [[2, 1, 3]], [[1, 3, 0]]
 LATEX = {
     "wte": "W_{te}",
@@ -69,6 +71,26 @@ def parameters(page: Path, lang: str) -> str:
         "Parameter|Symbol|Shape|Default|Numbers|In the original program", "参数|符号|形状|默认值|个数|在原 C++ 程序中"
     )
     return table(head, rows, lang)
+
+
+@block
+def sizes(page: Path, lang: str) -> str:
+    """The sizes of the paper model, with what they count, beside the default model's and GPT-2's."""
+    counted = {
+        "B": Words("sequences in a batch", "一个批次的序列数"),
+        "T": Words("tokens in a sequence", "一个序列的词元数"),
+        "C": Words("columns of a token's vector", "一个词元的向量有几列"),
+        "H": Words("attention heads", "注意力头数"),
+        "F": Words("features of the MLP", "前馈网络的特征数"),
+        "L": Words("blocks", "块数"),
+        "V": Words("tokens in the vocabulary", "词表中的词元数"),
+    }
+    shown = [
+        (b, c.seq_len, c.d_model, c.n_heads, c.ff_width, c.n_layers, c.vocab_size)
+        for b, c in ((1, PAPER), (16, ModelConfig()), (512, GPT2_SMALL))
+    ]
+    rows = [(f"`{letter}`", words, *(x[k] for x in shown)) for k, (letter, words) in enumerate(counted.items())]
+    return table(Words("|Counts|Here|Default|GPT-2 (124M)", "|含义|本页|默认|GPT-2 (124M)"), rows, lang)
 
 
 @block

@@ -1,0 +1,36 @@
+"""Names and places as a lesson writes them: the one block without its number, the one sequence without its index.
+
+An array (1, 1, 3, 3) of scores has the elements `attn.scores[0,0]` to `attn.scores[2,2]`: leading axes of length 1
+are left out, both in labels and where the array is shown.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byhand.book.numbers.arithmetic import written
+from byhand.engine.terms import Index
+from byhand.model import BLOCKS
+
+
+def short(name: str) -> str:
+    """Return a tensor's name without the number of the only block: `attn.scores` for `blocks.0.attn.scores`."""
+    return name.replace(f"{BLOCKS}.0.", "")
+
+
+def leading(shape: tuple[int, ...]) -> int:
+    """Return how many leading axes have length 1; the last axis is never one of them."""
+    return next((k for k, n in enumerate(shape[:-1]) if n != 1), max(len(shape) - 1, 0))
+
+
+def place(name: str, index: Index, shape: tuple[int, ...]) -> str:
+    """Return an element's label, or that of the row that the first indices choose."""
+    return written(short(name), index[leading(shape) :])
+
+
+def own(array: Any) -> np.ndarray:
+    """Return an array with the axes that a lesson shows."""
+    data = np.asarray(array)
+    return data.reshape(data.shape[leading(data.shape) :])

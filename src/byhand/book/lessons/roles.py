@@ -1,0 +1,171 @@
+"""What a step is for where its equation alone does not say it: a linear layer makes queries here and logits there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from byhand.book.words.language import Words
+
+
+@dataclass(frozen=True)
+class Role:
+    """What the result of this name is, the goal of the step that makes it, and why it is made so."""
+
+    name: Words
+    goal: Words
+    why: Words | None = None
+
+
+ONE_SCALE = Words(
+    "The stream grows from block to block, yet the layer behind the norm sees numbers of one size. eps keeps "
+    "the root above 0 when all columns are equal.",
+    "残差流逐块变大，而归一化之后的层看到的数大小始终相近。eps 保证各列相等时根号内仍大于 0。",
+)
+ROLES: dict[tuple[str, str], Role] = {
+    ("linear", "Q"): Role(
+        Words("queries", "查询"),
+        Words("Give each token a query: what it looks for.", "给每个词元一个查询：它在找什么。"),
+        Words(
+            "Queries, keys and values are three views of the same tokens, each with its own weights. A token can be "
+            "found by one property and hand over another.",
+            "查询、键、值是同一批词元的三种视角，各有自己的权重。因此一个词元可以凭一种特征被找到，却交出另一种内容。",
+        ),
+    ),
+    ("linear", "K"): Role(
+        Words("keys", "键"),
+        Words("Give each token a key: what it can be found by.", "给每个词元一个键：别人凭哪些特征找到它。"),
+        Words(
+            "W_K exchanges the two columns here: each token is found by what the other one looks for.",
+            "这里的 W_K 交换两列：每个词元的键，正好是另一个词元要找的。",
+        ),
+    ),
+    ("linear", "V"): Role(
+        Words("values", "值"),
+        Words(
+            "Give each token a value: what it hands over when it is found.", "给每个词元一个值：被找到时交出的内容。"
+        ),
+        Words(
+            "A score decides how much of a value is taken, never what is in it. Content has weights of its own.",
+            "分数只决定取多少，不决定取到什么；内容由单独的权重产生。",
+        ),
+    ),
+    ("matmul", "z"): Role(
+        Words("the row that predicts", "用来预测的一行"),
+        Words(
+            "Take row 0 of the output as logits: a score for each of two tokens.",
+            "取输出的第 0 行作为 logits：两个词元各一个分数。",
+        ),
+        Words(
+            "A real model has one more weight here, the LM head: it turns the columns into a score for each token of "
+            "the vocabulary. The core leaves it out.",
+            "真实的模型在这里还有一个权重，即语言模型头，把各列变成词表中每个词元的分数。这个核心例子省去了它。",
+        ),
+    ),
+    ("layer_norm", "ln_1"): Role(
+        Words("before attention", "注意力之前"),
+        Words(
+            "Bring each token's vector to mean 0 and variance 1 before attention reads it.",
+            "在注意力读取之前，把每个词元的向量调整为均值 0、方差 1。",
+        ),
+        ONE_SCALE,
+    ),
+    ("layer_norm", "ln_2"): Role(
+        Words("before the MLP", "前馈网络之前"),
+        Words(
+            "Bring each token's vector to mean 0 and variance 1 before the MLP reads it.",
+            "在前馈网络读取之前，把每个词元的向量调整为均值 0、方差 1。",
+        ),
+        ONE_SCALE,
+    ),
+    ("layer_norm", "ln_f"): Role(
+        Words("before the LM head", "语言模型头之前"),
+        Words(
+            "Bring the finished stream to one scale before the LM head reads it.",
+            "在语言模型头读取之前，把最终的残差流调整到同一尺度。",
+        ),
+        ONE_SCALE,
+    ),
+    ("linear", "attn.qkv"): Role(
+        Words("queries, keys and values", "查询、键与值"),
+        Words(
+            "Give each token a query (what it seeks), a key (what it is found by) and a value (what it hands over).",
+            "给每个词元一个查询（它在找什么）、一个键（别人凭哪些特征找到它）、一个值（它交出什么）。",
+        ),
+        Words(
+            "Three views with their own weights: a token can be found by one property and hand over another. These "
+            "weights lie side by side, so one product computes all three.",
+            "三种视角各有自己的权重：词元可以凭一种特征被找到，却交出另一种内容。三个权重并排存放，一次乘法全部算出。",
+        ),
+    ),
+    ("linear", "attn.out"): Role(
+        Words("output projection", "输出投影"),
+        Words(
+            "Turn what attention gathered into a change of the stream.", "把注意力收集到的内容变成对残差流的修改。"
+        ),
+        Words(
+            "Each head left its result in columns of its own. W_proj combines them and decides which columns of the "
+            "stream they write to.",
+            "各个头的结果分别位于各自的列中。W_proj 让它们组合起来，并决定写入残差流的哪些列。",
+        ),
+    ),
+    ("linear", "mlp.pre"): Role(
+        Words("into the MLP", "进入前馈网络"),
+        Words("Measure F features of each token.", "对每个词元测量 F 个特征。"),
+        Words(
+            "Each column of W_fc asks one question about the vector. GPT asks four times as many questions as the "
+            "stream has columns.",
+            "W_fc 的每一列对词元的向量提一个问题。在 GPT 中，问题的个数是残差流列数的四倍。",
+        ),
+    ),
+    ("linear", "mlp.out"): Role(
+        Words("out of the MLP", "离开前馈网络"),
+        Words("Turn the features that answered into a change of the stream.", "把有响应的特征变成对残差流的修改。"),
+        Words(
+            "Row f of W_out is what feature f writes into the stream when it is on.",
+            "W_out 的第 f 行，就是特征 f 被激活时写入残差流的内容。",
+        ),
+    ),
+    ("linear", "logits"): Role(
+        Words("LM head", "语言模型头"),
+        Words(
+            "Score every token of the vocabulary as the next one.",
+            "给词表中的每个词元打分：它作为下一个词元的可能性。",
+        ),
+        Words(
+            "Each column of W_lm stands for a token. Its logit is large where the stream points the same way.",
+            "W_lm 的每一列代表一个词元；最终的残差流与哪一列方向相近，哪个词元的 logit 就大。",
+        ),
+    ),
+    ("residual", "x_mid"): Role(
+        Words("after attention", "注意力之后"),
+        Words("Add what attention gathered to the stream.", "把注意力收集到的内容加到残差流上。"),
+    ),
+    ("residual", "x_out"): Role(
+        Words("after the MLP", "前馈网络之后"),
+        Words("Add what the MLP found to the stream.", "把前馈网络的结果加到残差流上。"),
+    ),
+}
+
+for _letter, _role in (("Q", "queries'"), ("K", "keys'"), ("V", "values'")):
+    ROLES["mul", f"ΔW_{_letter}"] = Role(
+        Words(f"the change of W_{_letter}", f"W_{_letter} 的改变量"),
+        Words(
+            f"Turn the gradient of the {_role} weight into a step: minus the learning rate times the gradient.",
+            f"由 W_{_letter} 的梯度得到改变量：负的学习率乘以梯度。",
+        ),
+        Words(
+            "The gradient points where the loss grows, so the step goes the other way. The rate keeps it short: a "
+            "gradient is right only close to where it was computed.",
+            "梯度指向损失增大的方向，所以要往反方向走。学习率使步子保持很小：梯度只在计算它的那一点附近才准确。",
+        ),
+    )
+    ROLES["add", f"W_{_letter}'"] = Role(
+        Words(f"the new W_{_letter}", f"新的 W_{_letter}"),
+        Words(f"Update W_{_letter}.", f"更新 W_{_letter}。"),
+    )
+
+
+def role(stem: str, name: str) -> Role | None:
+    """Return the role of an equation's result by its name, also within a scope: `token0.attn.qkv`."""
+    found = ROLES.get((stem, name))
+    return found or next((r for (s, n), r in ROLES.items() if s == stem and name.endswith(f".{n}")), None)
