@@ -1,6 +1,17 @@
 """The kinds of generated block, each a function (page, language, *arguments) -> Markdown, by name in `BLOCKS`."""
 
-from byhand.book.pages.blocks import by_hand, devices, equations, excerpts, lessons, numbers, path, pictures, shapes
+from byhand.book.pages.blocks import (
+    by_hand,
+    devices,
+    equations,
+    excerpts,
+    lessons,
+    numbers,
+    path,
+    pictures,
+    shapes,
+    training,
+)
 from byhand.book.pages.blocks.markdown import BLOCKS
 
 __all__ = [
@@ -14,4 +25,5 @@ __all__ = [
     "path",
     "pictures",
     "shapes",
+    "training",
 ]

@@ -131,11 +131,3 @@ def costs(page: Path, lang: str) -> str:
         ),
     ]
     return table(Words("Operation|Multiplications|Default sizes|Note", "运算|乘法次数|默认规模|说明"), rows, lang)
-
-
-@block
-def uniform(page: Path, lang: str) -> str:
-    """The loss of a model that finds every byte equally likely."""
-    v = ModelConfig().vocab_size
-    nats, bits = decimals(math.log(v)), f"{math.log2(v):g}"
-    return Words(f"ln {v} = {nats} nats = {bits} bits", f"ln {v} = {nats} 奈特 = {bits} 比特").said(lang)
