@@ -2,6 +2,7 @@
 
 from byhand.book.pages.blocks import (
     by_hand,
+    choices,
     devices,
     equations,
     excerpts,
@@ -9,6 +10,7 @@ from byhand.book.pages.blocks import (
     numbers,
     path,
     pictures,
+    references,
     shapes,
     training,
 )
@@ -17,6 +19,7 @@ from byhand.book.pages.blocks.markdown import BLOCKS
 __all__ = [
     "BLOCKS",
     "by_hand",
+    "choices",
     "devices",
     "equations",
     "excerpts",
@@ -24,6 +27,7 @@ __all__ = [
     "numbers",
     "path",
     "pictures",
+    "references",
     "shapes",
     "training",
 ]

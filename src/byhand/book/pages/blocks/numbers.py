@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from byhand.book.pages.blocks.markdown import block, decimals, display_lines, table
+from byhand.book.pages.blocks.markdown import block, bmatrix, decimals, display_lines, table
 from byhand.book.pages.blocks.shapes import EXAMPLE, TOKENS, packed_example
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
@@ -36,17 +36,13 @@ def heads(page: Path, lang: str) -> str:
         weights = causal_softmax.forward(scores)[0]
         lines = []
         for h in range(count):
-            product = _matrix([[f"{x:g}" for x in row] for row in q[0, h] @ k[0, h].T])
-            shown = _matrix([list(map(decimals, row)) for row in weights[0, h]])
+            product = bmatrix([[f"{x:g}" for x in row] for row in q[0, h] @ k[0, h].T])
+            shown = bmatrix([list(map(decimals, row)) for row in weights[0, h]])
             lines.append(rf"Q_{h} K_{h}^{{\top}} = {product}, \; P_{h} = {shown}")
         width = q.shape[-1]
         words = Words(f"Heads: {count}. Width of a head: {width}.", f"头数：{count}。每个头的宽度：{width}。")
         parts.append(f"{words.said(lang)}\n\n{display_lines(lines)}")
     return "\n\n".join(parts)
-
-
-def _matrix(rows: list[list[str]]) -> str:
-    return r"\begin{bmatrix}" + r" \\ ".join(" & ".join(row) for row in rows) + r"\end{bmatrix}"
 
 
 @block
