@@ -15,14 +15,16 @@ import pytest
 
 from byhand.book.explain.explainer import explain
 from byhand.book.lessons.examples import TITLES, make
+from byhand.book.lessons.lesson import grid
 from byhand.book.pages import filling as pages
-from byhand.book.pages.blocks import numbers, shapes
+from byhand.book.pages.blocks import kv_cache, shapes
 from byhand.book.pages.blocks.lessons import quiet
 from byhand.cli.learn.explain import parse_target
 from byhand.cli.main import COMMANDS, main
 from byhand.config import ModelConfig
 from byhand.equations import attention_scores, split_qkv
 from byhand.model import TinyGPT
+from byhand.runtimes.tape.decoder import KVCache
 
 GUIDES = Path(__file__).resolve().parents[3] / "docs" / "guides"
 SUFFIXES = ("md", "zh-CN.md")
@@ -83,15 +85,23 @@ def lines_of_functions(code: CodeType, inside: bool = False):
 
 
 def test_decoding_with_a_cache_gives_the_same_logits():
-    for _, whole, cached in numbers.cached_logits():
+    for _, whole, cached in kv_cache.cached_logits():
         np.testing.assert_allclose(cached, whole, rtol=1e-12, atol=1e-14)
 
 
 def test_counted_work_of_the_cache_is_what_the_guide_says():
-    model, cache = TinyGPT(shapes.EXAMPLE, dtype="float64"), None
-    heads = shapes.EXAMPLE.n_heads
+    model, heads = kv_cache.lesson_model(), kv_cache.lesson_model().config.n_heads
+    cache = KVCache(model, 1)
     for n in (1, 2, 3):
-        assert numbers._work(model, shapes.TOKENS[0][:n], cache) == (n, heads * n * n)
+        assert kv_cache.work(model, kv_cache.TOKENS[:n], None) == (n, heads * n * n)
+        assert kv_cache.work(model, kv_cache.TOKENS[n - 1 : n], cache) == (1, heads * n)
+
+
+def test_the_cache_guide_computes_with_the_model_of_its_lesson():
+    given = dict(make("kv-cache").given)
+    for name, parameter in kv_cache.lesson_model().parameters().items():
+        assert given[name] == grid(parameter.data), name
+    assert given["tokens"] == str(kv_cache.TOKENS)
 
 
 def test_the_offsets_in_the_tables_are_those_of_memory():

@@ -3,14 +3,18 @@
 from byhand.book.pages.blocks import (
     answers,
     by_hand,
+    choices,
     devices,
     equations,
     excerpts,
+    kv_cache,
     lessons,
     numbers,
     path,
     pictures,
+    references,
     shapes,
+    training,
 )
 from byhand.book.pages.blocks.markdown import BLOCKS
 
@@ -18,12 +22,16 @@ __all__ = [
     "BLOCKS",
     "answers",
     "by_hand",
+    "choices",
     "devices",
     "equations",
     "excerpts",
+    "kv_cache",
     "lessons",
     "numbers",
     "path",
     "pictures",
+    "references",
     "shapes",
+    "training",
 ]

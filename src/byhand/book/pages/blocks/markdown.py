@@ -41,6 +41,11 @@ def display_lines(lines: Sequence[str]) -> str:
     return f"```math\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n```"
 
 
+def bmatrix(rows: Iterable[Iterable[str]]) -> str:
+    """Return numbers, as they are written, as a matrix in LaTeX."""
+    return r"\begin{bmatrix}" + r" \\ ".join(" & ".join(row) for row in rows) + r"\end{bmatrix}"
+
+
 def inline(latex: str) -> str:
     """Return a formula inside a line, in the form that GitHub renders without touching it."""
     return f"$`{latex}`$"

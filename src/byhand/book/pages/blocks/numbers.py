@@ -1,17 +1,15 @@
-"""Generated tables of numbers, each worked out by the code that it describes: heads, cache, sampling, costs."""
+"""Generated tables of numbers, each worked out by the code that it describes: heads, sampling, costs."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
 
-from byhand.book.pages.blocks.markdown import block, decimals, display_lines, inline, table
-from byhand.book.pages.blocks.shapes import EXAMPLE, TOKENS, packed_example
+from byhand.book.pages.blocks.markdown import block, bmatrix, decimals, display_lines, inline, table
+from byhand.book.pages.blocks.shapes import packed_example
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
-from byhand.engine import no_grad
 from byhand.equations.attention_scores import attention_scores
 from byhand.equations.causal_softmax import causal_softmax
 from byhand.equations.softmax import softmax
@@ -19,9 +17,6 @@ from byhand.equations.split_qkv import split_qkv
 from byhand.equations.temperature import temperature
 from byhand.equations.top_k import top_k
 from byhand.equations.top_p import top_p
-from byhand.model import TinyGPT
-from byhand.runtimes.tape.decoder import KVCache
-from byhand.tracing.trace import Trace
 
 LOGITS = np.array([2.0, 1.0, 0.0, -1.0])
 
@@ -36,17 +31,13 @@ def heads(page: Path, lang: str) -> str:
         weights = causal_softmax.forward(scores)[0]
         lines = []
         for h in range(count):
-            product = _matrix([[f"{x:g}" for x in row] for row in q[0, h] @ k[0, h].T])
-            shown = _matrix([list(map(decimals, row)) for row in weights[0, h]])
+            product = bmatrix([[f"{x:g}" for x in row] for row in q[0, h] @ k[0, h].T])
+            shown = bmatrix([list(map(decimals, row)) for row in weights[0, h]])
             lines.append(rf"Q_{h} K_{h}^{{\top}} = {product}, \; P_{h} = {shown}")
         width = q.shape[-1]
         words = Words(f"Heads: {count}. Width of a head: {width}.", f"头数：{count}。每个头的宽度：{width}。")
         parts.append(f"{words.said(lang)}\n\n{display_lines(lines)}")
     return "\n\n".join(parts)
-
-
-def _matrix(rows: list[list[str]]) -> str:
-    return r"\begin{bmatrix}" + r" \\ ".join(" & ".join(row) for row in rows) + r"\end{bmatrix}"
 
 
 @block
@@ -57,58 +48,6 @@ def sampling(page: Path, lang: str) -> str:
     rows = [(f"`{name}`", *(decimals(p) for p in softmax.forward(z)[0])) for name, z in cases]
     columns = "|".join(f"z = {z:g}" for z in LOGITS)
     return table(Words(f"Setting|{columns}", f"设置|{columns}"), rows, lang)
-
-
-@block
-def cache_rows(page: Path, lang: str) -> str:
-    """Three tokens decoded without and with a cache: rows projected and scores computed at each step, as counted."""
-    model = TinyGPT(EXAMPLE, dtype="float64")
-    for parameter in model.parameters().values():
-        parameter.requires_grad = False  # a cache passes no gradient back
-    cache = KVCache(model, 1)
-    rows, totals = [], [0, 0, 0, 0]
-    for n in range(1, len(TOKENS[0]) + 1):
-        counts = [*_work(model, TOKENS[0][:n], None), *_work(model, TOKENS[0][n - 1 : n], cache)]
-        totals = [a + b for a, b in zip(totals, counts, strict=True)]
-        rows.append((n, TOKENS[0][:n], *counts))
-    rows.append((Words("together", "合计"), "", *totals))
-    head = Words(
-        "Step|Tokens so far|Rows without|Scores without|Rows with|Scores with",
-        "步|已有词元|无缓存：行|无缓存：分数|有缓存：行|有缓存：分数",
-    )
-    return table(head, rows, lang)
-
-
-def _work(model: TinyGPT, tokens: list[int], cache: KVCache | None) -> tuple[int, int]:
-    """Return how many query rows and how many scores attention computes."""
-    applied = Trace.of(lambda: model.forward_logits([tokens], cache)).applications
-    shapes = [a.results[0].shape for a in applied if a.equation is attention_scores]
-    return sum(b * t for b, _, t, _ in shapes), sum(map(math.prod, shapes))
-
-
-@block
-def cache_logits(page: Path, lang: str) -> str:
-    """The logits after each token of the example, without a cache and with one."""
-    rows = []
-    for n, whole, cached in cached_logits():
-        rows.append((n, Words("without", "无"), *map(decimals, whole)))
-        rows.append((n, Words("with", "有"), *map(decimals, cached)))
-    return table(Words("Step|Cache|z[0]|z[1]|z[2]|z[3]", "步|缓存|z[0]|z[1]|z[2]|z[3]"), rows, lang)
-
-
-def cached_logits() -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """Return for each length of the example its last logits, computed as a whole and token by token."""
-    model = TinyGPT(EXAMPLE, dtype="float64")
-    cache = KVCache(model, 1)
-    with no_grad():
-        return [
-            (
-                n,
-                model.forward_logits([TOKENS[0][:n]]).data[0, -1],
-                model.forward_logits([TOKENS[0][n - 1 : n]], cache).data[0, -1],
-            )
-            for n in range(1, len(TOKENS[0]) + 1)
-        ]
 
 
 @block

@@ -19,7 +19,7 @@ def path(page: Path, lang: str, name: str) -> str:
     """What a page of the path needs, how long it takes, and what the reader can do afterwards."""
     stop, number = STOPS[name], PATH.index(STOPS[name]) + 1
     needs = COMMA.said(lang).join([stop.needs.said(lang), *(_link(page, STOPS[n], lang) for n in stop.earlier)])
-    front = _relative(page, ROOT / "docs" / f"index{PAGE.said(lang)}")
+    front = _front(page, lang)
     lines = [
         Words(
             f"**Page {number} of {len(PATH)}** on the [path]({front}#the-path)",
@@ -39,6 +39,13 @@ def onward(page: Path, lang: str, name: str) -> str:
     lines = [f"**{Words('Try it', '动手').said(lang)}**{COLON.said(lang)}`{stop.command_in(lang)}`"]
     if number < len(PATH):
         lines.append(f"**{Words('Next', '下一页').said(lang)}**{COLON.said(lang)}{_link(page, PATH[number], lang)}")
+    else:
+        front = _front(page, lang)
+        end = Words(
+            f"The path ends here. The [front page]({front}) lists all equations.",
+            f"学习路线到此结束。[首页]({front})列出了全部公式。",
+        )
+        lines.append(end.said(lang))
     return "\n\n".join(lines)
 
 
@@ -55,6 +62,10 @@ def _link(page: Path, stop: Stop, lang: str) -> str:
     target = ROOT / "docs" / "guides" / f"{stop.name}{PAGE.said(lang)}"
     heading = re.search(r"^# (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
     return f"[{heading[1] if heading else stop.name}]({_relative(page, target)})"
+
+
+def _front(page: Path, lang: str) -> str:
+    return _relative(page, ROOT / "docs" / f"index{PAGE.said(lang)}")
 
 
 def _relative(page: Path, target: Path) -> str:
