@@ -33,6 +33,7 @@ entry = Entry(
     asked="x = x + attn(x), shortcut connection, identity path, vanishing gradients, 捷径连接, 恒等映射, 梯度消失",
     notations=(
         r"X = X + A",
+        r"X \leftarrow X + A",
         r"X \leftarrow X + O",
         "X = X + FF",
         r"X \leftarrow X + \mathrm{MLP}(\mathrm{LN}(X))",
