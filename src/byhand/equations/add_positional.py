@@ -56,6 +56,6 @@ add_positional = Equation.of(
         Symbol("table", r"W_{pe}", "(T_max, C)", "one row for each position"),
         Symbol("start", r"\mathrm{start}", "()", "number of positions before the first one; 0 if it is not given"),
     ),
-    result=Symbol("x", "X", "(..., T, C)", "token vectors that know their position"),
+    result=Symbol("x", "X", "(..., T, C)", "token vectors plus position vectors"),
     seed_names=("model::TinyGPT::add_positional",),
 )

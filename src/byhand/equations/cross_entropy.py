@@ -82,7 +82,7 @@ cross_entropy = Equation.of(
     derivative=r"\partial z_{n,v} = \frac{\partial L}{N} \left( p_{n,v} - [v = y_n] \right)",
     inputs=(
         Symbol("logits", "z", "(..., V)", "one row of scores for each position"),
-        Symbol("targets", "y", "(...)", "the token that came next"),
+        Symbol("targets", "y", "(...)", "the actual next token"),
     ),
     result=Symbol("loss", "L", "()", "mean loss in nats"),
     seed_names=("nn::cross_entropy", "model::TinyGPT::loss"),

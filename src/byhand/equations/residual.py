@@ -33,12 +33,12 @@ flops = per_element(1, 0)  # one addition; going back nothing is computed
 residual = Equation.of(
     __name__,
     title="Residual connection",
-    latex=r"X \leftarrow X + A",
+    latex=r"X_{\mathrm{out}} = X_{\mathrm{in}} + A",
     derivative=r"\partial X_{\mathrm{in}} = \partial X_{\mathrm{out}}, \quad \partial A = \partial X_{\mathrm{out}}",
     inputs=(
-        Symbol("x", "X", "(..., C)", "the residual stream"),
+        Symbol("x", r"X_{\mathrm{in}}", "(..., C)", "the residual stream"),
         Symbol("a", "A", "(..., C)", "the sublayer's output"),
     ),
-    result=Symbol("y", "X", "(..., C)", "the stream after the sublayer"),
+    result=Symbol("y", r"X_{\mathrm{out}}", "(..., C)", "the stream after the sublayer"),
     seed_names=("nn::add",),
 )

@@ -15,7 +15,9 @@ import pytest
 
 from byhand.book.explain.explainer import explain
 from byhand.book.lessons.examples import TITLES, make
+from byhand.book.lessons.examples.attention_index import queries_and_keys
 from byhand.book.lessons.lesson import grid
+from byhand.book.numbers import closed_form
 from byhand.book.pages import filling as pages
 from byhand.book.pages.blocks import kv_cache, shapes
 from byhand.book.pages.blocks.lessons import quiet
@@ -33,13 +35,16 @@ SUFFIXES = ("md", "zh-CN.md")
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_the_loop_of_the_attention_guide_computes_the_scores(suffix):
     page = (GUIDES / f"attention-index.{suffix}").read_text(encoding="utf-8")
-    loop = next(code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "def scores" in code)
     names: dict = {}
-    exec(loop, names)
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        if "def scores" in code or "def split" in code:
+            exec(code, names)
     b, t, h, d = 2, 3, 2, 5
     packed = np.random.default_rng(3).standard_normal((b, t, 3 * h * d))
     q, k, _ = split_qkv.forward(packed, n_heads=h)[0]
-    flat = names["scores"](packed.ravel().tolist(), b, t, h, d)
+    by_head = [names["split"](packed.ravel().tolist(), part, b, h, t, d) for part in (0, 1)]
+    flat = names["scores"](*by_head, b, h, t, d)
+    np.testing.assert_array_equal(by_head, [q.ravel(), k.ravel()])
     np.testing.assert_allclose(flat, attention_scores.forward(q, k)[0].ravel(), rtol=1e-12, atol=1e-12)
 
 
@@ -109,6 +114,16 @@ def test_the_offsets_in_the_tables_are_those_of_memory():
     assert shapes._flat((1, 0, 2, 1), array.shape) == array[1, 0, 2, 1]
     worked = shapes.expression(shapes.offset((1, 0, 2, 1), array.shape)).replace("×", "*")
     assert eval(worked) == array[1, 0, 2, 1]
+
+
+def test_the_score_of_the_attention_guide_reads_the_same_numbers_before_the_split():
+    q, k = (x.data for x in queries_and_keys(closed_form.array))
+    rows = re.findall(r"`([qk])\[([\d,]+)\]` \| (\d+) \| .* \| (-?\d+) \|", shapes.packed_offsets(GUIDES, "en"))
+    assert len(rows) == 4
+    for name, place, offset, value in rows:
+        array = {"q": q, "k": k}[name]
+        index = tuple(map(int, place.split(",")))
+        assert array[index] == array.ravel()[int(offset)] == int(value)
 
 
 def test_every_command_of_the_pages_is_there():

@@ -40,16 +40,19 @@ entry = Entry(
         "v": ["99/80", "-99/5"],
         "lr": "1/10",
     },
-    note="m is 0.1 g and v is 0.01 g^2; the corrections undo both factors, so a weight moves by lr and decay.",
-    note_zh="m = 0.1 g，v = 0.01 g^2；偏差修正恰好抵消这两个系数，所以每个权重移动 lr，外加权重衰减。",
+    note=(
+        "m is 0.1 g and v is 0.01 g^2; the corrections cancel both factors, so each weight moves by lr plus its "
+        "decay."
+    ),
+    note_zh="m = 0.1 g，v = 0.01 g^2；偏差修正恰好抵消这两个系数，所以每个权重的改变量是 lr 加上权重衰减。",
     goal=Words(
         "Move each weight against its gradient.",
         "让每个权重沿梯度的反方向更新。",
     ),
     why=Words(
-        "m averages the gradients and v their squares, so m̂ / √v̂ has size 1 or less whatever the gradients' "
-        "scale, and lr alone sets the step. Dividing by 1 − beta^t makes up for the start at 0; weight decay "
-        "pulls each weight towards 0.",
+        "m averages the gradients and v their squares, so m̂ / √v̂ is about 1 or less whatever the gradients' "
+        "scale, and lr alone sets the step. Dividing by 1 − beta^t corrects for the start at 0; weight decay pulls "
+        "each weight towards 0.",
         "m 是梯度的滑动平均，v 是梯度平方的滑动平均，所以无论梯度大小，m̂ / √v̂ 一般不超过 1，步长由学习率决"
         "定。除以 1 − beta^t 是为了补偿从 0 开始；权重衰减把权重拉向 0。",
     ),

@@ -44,9 +44,9 @@ entry = Entry(
         "不加位置，同一个词元在任何位置的向量都相同。用加法可以保持宽度 C，后面的层不必改动。",
     ),
     why_back=Words(
-        "A sum passes the derivative on unchanged to both parts. The whole batch shares a position's row, "
-        "which sums over the batch.",
-        "加法把导数原样传给两个加数。整个批次共用同一行位置向量，所以这一行在批次上求和。",
+        "A sum passes the derivative unchanged to both terms. The whole batch shares a position's row, so the row's "
+        "derivative is a sum over the batch.",
+        "加法把导数原样传给两个加数。整个批次共用同一行位置向量，所以这一行的导数要对批次求和。",
     ),
     place=("tokens", 2),
     asked=(

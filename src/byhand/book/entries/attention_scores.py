@@ -34,14 +34,15 @@ entry = Entry(
         "衡量每个查询与每个键的匹配程度。",
     ),
     why=Words(
-        "A dot product is large when two vectors point the same way. A sum of D products of numbers of size 1 "
-        "has size √D; dividing by √D brings it back to size 1, where softmax still reacts.",
-        "两个向量方向越一致，点积越大。D 个大小约为 1 的乘积之和，大小约为 √D；除以 √D 使它回到 1 左右，softm"
-        "ax 才不会饱和。",
+        "A dot product is large when two vectors point in similar directions. If their components are independent "
+        "with mean 0 and variance 1, a sum of D products has variance D; dividing by √D restores variance 1, and "
+        "softmax does not saturate.",
+        "两个向量的方向越接近，点积越大。若各分量相互独立、均值为 0、方差为 1，则 D 个乘积之和的方差为 D；除以 √D 后"
+        "方差回到 1，softmax 不会饱和。",
     ),
     why_back=Words(
-        "Q[t] reaches S[t,s] with the factor K[s] / √D, and K[s] with the factor Q[t] / √D: two matrix "
-        "products, both over √D.",
+        "Q[t] contributes to S[t,s] with the factor K[s] / √D, and K[s] with the factor Q[t] / √D: two matrix "
+        "products, both divided by √D.",
         "Q[t] 以系数 K[s] / √D 影响 S[t,s]，K[s] 以系数 Q[t] / √D 影响它：两次矩阵乘法，都除以 √D。",
     ),
     place=("attention", 3),

@@ -34,7 +34,7 @@ entry = Entry(
         "w_proj": [[P, 0], [1, 0]],
         "b_proj": [1, 0],
     },
-    note="Token 1 scores token 0 at 1/sqrt(2) and itself at 0; its weights are P and 1 - P.",
+    note="The score of token 1 is 1/sqrt(2) for token 0 and 0 for itself; its weights are P and 1 - P.",
     note_zh="词元 1 对词元 0 的分数是 1/sqrt(2)，对自己的分数是 0；权重分别为 P 与 1 - P。",
     place=("attention", 1),
     asked=(

@@ -29,20 +29,21 @@ entry = Entry(
     note="The gradient is the probabilities minus the one-hot targets, over N = 2; each row sums to zero.",
     note_zh="梯度等于概率减去独热目标，再除以 N = 2；每一行之和为零。",
     goal=Words(
-        "Measure how unexpected the token that came was for the model.",
-        "衡量实际出现的词元让模型有多意外。",
+        "Measure how badly the model predicted the token that actually follows.",
+        "衡量模型对实际出现的下一个词元预测得有多差。",
     ),
     why=Words(
-        "−log p is 0 for p = 1 and grows without bound as p falls towards 0: p = 0.01 costs 4.6 nats. The "
-        "mean makes batches of different sizes comparable.",
+        "−log p is 0 for p = 1 and grows without bound as p approaches 0: p = 0.01 costs 4.6 nats. The mean makes "
+        "batches of different sizes comparable.",
         "p = 1 时 −log p 为 0；p 越接近 0，它越大，没有上限：p = 0.01 时为 4.6 奈特。取平均后，不同大小的批次"
         "可以比较。",
     ),
     why_back=Words(
-        "Raising the target's logit raises its probability, at the rate 1 − p of its logarithm; raising "
-        "another logit takes weight from the target, at the rate p. Hence prediction minus target, over N.",
-        "提高目标的 logit，目标概率的对数以 1 − p 的速率上升；提高其他 logit，则以 p 的速率下降。所以梯度是预"
-        "测减目标，再除以 N。",
+        "Raising the target's logit raises log p at the rate 1 − p; raising another token's logit lowers log p at "
+        "the rate of that token's probability. The gradient of −log p is therefore prediction minus target; the "
+        "mean divides it by N.",
+        "提高目标的 logit，log p 以 1 − p 的速率上升；提高其他词元的 logit，log p 以该词元概率的速率下降。所以 −log "
+        "p 的梯度是预测减目标，取平均时再除以 N。",
     ),
     saved=("p",),
     place=("learning", 1),

@@ -31,13 +31,13 @@ entry = Entry(
         "把每个词元编号变成模型可以计算的向量。",
     ),
     why=Words(
-        "An id is only a name: token 3 is not three times token 1. Each token has a row of its own in the "
-        "table, and training fills it.",
-        "编号只是名字，词元 3 并不是词元 1 的三倍。每个词元在表中有自己的一行，由训练得到。",
+        "An id is only a name: token 3 is not three times token 1. Each token has its own row in the table, and "
+        "training adjusts that row.",
+        "编号只是名字，词元 3 并不是词元 1 的三倍。每个词元在表中有自己的一行，由训练调整。",
     ),
     why_back=Words(
-        "Only the rows that were read can change the loss. A row that was read twice changes it in two "
-        "places, so both derivatives add up.",
+        "Only the rows that were read affect the loss. A row that was read twice affects it in two places, so both "
+        "derivatives are added.",
         "只有被读取的行才会影响损失。同一行被读取两次，就在两处影响损失，两份导数相加。",
     ),
     place=("tokens", 1),

@@ -25,16 +25,16 @@ entry = Entry(
     note="The gates of 1 and -1 add up to one: GELU(1) + GELU(-1) = tanh u.",
     note_zh="1 与 -1 的门之和为一，所以 GELU(1) + GELU(-1) = tanh u。",
     goal=Words(
-        "Let large positive numbers through and hold negative ones back.",
-        "放行较大的正数，压住负数。",
+        "Keep large positive numbers and suppress negative ones.",
+        "保留较大的正数，抑制负数。",
     ),
     why=Words(
-        "Two linear layers in a row are no more than one. A bend between them lets the MLP compute what no "
-        "single matrix can.",
+        "Two linear layers in a row amount to a single one. A non-linearity between them lets the MLP compute what "
+        "no single matrix can.",
         "两个线性层直接相连，仍只相当于一个线性层。中间加入非线性，前馈网络才能算出单个矩阵算不出的东西。",
     ),
     why_back=Words(
-        "Each number changes its own result only, so its derivative is ∂y times the slope at x.",
+        "Each number affects its own result only, so its derivative is ∂y times the slope at x.",
         "每个数只影响它自己的结果，所以导数就是 ∂y 乘以 x 处的斜率。",
     ),
     saved=("", r"\tanh u"),

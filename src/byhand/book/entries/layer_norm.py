@@ -32,13 +32,13 @@ entry = Entry(
         "把每个词元的向量调整为均值 0、方差 1。",
     ),
     why=Words(
-        "The next layer then sees numbers of one size, whatever the scale of the residual stream. eps keeps "
-        "the root above 0 when all columns are equal.",
-        "这样无论残差流的数值多大，下一层看到的数大小都相近。eps 保证各列相等时根号内仍大于 0。",
+        "The next layer then receives numbers of the same scale, however large the residual stream has grown. eps "
+        "keeps the square root above 0 when all columns are equal.",
+        "这样无论残差流中的数多大，下一层接收到的数尺度都相同。各列全相等时，eps 保证根号内仍大于 0。",
     ),
     why_back=Words(
-        "Shifting all of x, or stretching it, changes no result. The derivative can therefore have no part "
-        "along these two directions: both averages are subtracted.",
+        "Shifting x as a whole, or stretching it, changes no result. The derivative therefore has no part along "
+        "these two directions: both averages are subtracted.",
         "把 x 整体平移或伸缩，结果都不变，所以导数在这两个方向上没有分量：公式中减去的两个平均值就是这两个分量。",
     ),
     place=("stream", 1),

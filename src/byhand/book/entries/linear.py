@@ -27,20 +27,20 @@ entry = Entry(
     result=[["3/2", 2, 2], ["7/2", 4, 6]],
     d_result=[[1, 0, 0], [0, 1, 1]],
     gradients={"x": [[1, 0], [1, 2]], "weight": [[1, 3, 3], [2, 4, 4]], "bias": [1, 1, 1]},
-    note="The weight's gradient is a sum over rows: each row of x meets its own row of the cotangent.",
-    note_zh="权重的梯度对各行求和：x 的每一行与对应的那一行梯度相乘。",
+    note="The weight's gradient is a sum over rows: each row of x is multiplied by the same row of the cotangent.",
+    note_zh="权重的梯度对各行求和：x 的每一行与上游梯度的同一行相乘。",
     goal=Words(
         "Combine the columns of each row with learned weights.",
         "用学到的权重组合每一行的各列。",
     ),
     why=Words(
-        "Each result is the dot product of the row with one column of W, large when both point the same way. "
-        "All tokens share W.",
-        "每个结果都是该行与 W 的一列的点积，两者方向越一致，结果越大。所有词元共用同一个 W。",
+        "Each result is the dot product of the row with one column of W; it is large when both point in similar "
+        "directions. All tokens share W.",
+        "每个结果都是该行与 W 的一列的点积，两者方向越接近，结果越大。所有词元共用同一个 W。",
     ),
     why_back=Words(
-        "x[i] reaches result j with the factor W[i,j], so ∂x sums over j. All rows use W[i,j] and b[j], so ∂W "
-        "and ∂b sum over the rows.",
+        "x[i] contributes to result j with the factor W[i,j], so ∂x sums over j. All rows use W[i,j] and b[j], so "
+        "∂W and ∂b sum over the rows.",
         "x[i] 以系数 W[i,j] 影响第 j 个结果，所以 ∂x 对 j 求和。每一行都用到 W[i,j] 与 b[j]，所以 ∂W 与 ∂b 对"
         "行求和。",
     ),

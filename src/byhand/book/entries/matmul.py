@@ -29,16 +29,17 @@ entry = Entry(
     note="With the identity as cotangent, the gradients are the transposes of the other factors.",
     note_zh="当传回的梯度是单位矩阵时，每个因子的梯度就是另一个因子的转置。",
     goal=Words(
-        "Multiply two matrices: every row of A with every column of B.",
-        "两个矩阵相乘：A 的每一行与 B 的每一列。",
+        "Multiply two matrices: take the dot product of every row of A with every column of B.",
+        "两个矩阵相乘：A 的每一行与 B 的每一列做点积。",
     ),
     why=Words(
-        "Y[m,n] measures how far row m of A and column n of B agree. The inner lengths must be equal, and the "
-        "sum uses them up.",
-        "Y[m,n] 衡量 A 的第 m 行与 B 的第 n 列有多一致。内侧的两个长度必须相等，求和之后不再出现。",
+        "Y[m,n] measures how well row m of A matches column n of B. The inner lengths must be equal; the sum runs "
+        "over them, so they do not appear in the result.",
+        "Y[m,n] 衡量 A 的第 m 行与 B 的第 n 列的匹配程度。内侧的两个长度必须相等；求和沿它们进行，所以结果中不再出现"
+        "。",
     ),
     why_back=Words(
-        "A[m,k] reaches Y[m,n] with the factor B[k,n], for every n. Summed over n, that is ∂Y times B "
+        "For every n, A[m,k] contributes to Y[m,n] with the factor B[k,n]. Summed over n, this is ∂Y times B "
         "transposed; ∂B follows in the same way.",
         "对每个 n，A[m,k] 以系数 B[k,n] 影响 Y[m,n]。对 n 求和就是 ∂Y 乘以 B 的转置；∂B 同理。",
     ),

@@ -12,8 +12,10 @@ entry = Entry(
     result=[[[1, 2, 5, 6], [3, 4, 7, 8]]],
     d_result=[[[1, 2, 3, 4], [5, 6, 7, 8]]],
     gradients={"x": [[[[1, 2], [5, 6]], [[3, 4], [7, 8]]]]},
-    note="Position 0 takes the first row of each head. In memory the numbers move: this is no mere reshape.",
-    note_zh="位置 0 取每个头的第一行。数在内存中的次序变了：这不只是一次重塑。",
+    note=(
+        "Position 0 takes the first row of each head. The order in memory changes, so a reshape alone cannot do this."
+    ),
+    note_zh="位置 0 取每个头的第一行。数在内存中的次序改变了，所以只靠重塑做不到。",
     goal=Words(
         "Put the columns of all heads side by side again.",
         "把各个头的列重新并排放在一起。",
@@ -23,8 +25,8 @@ entry = Entry(
         "数值不变，只是下标变了：下一层为每个词元读取一行，共 C 列。",
     ),
     why_back=Words(
-        "Numbers that only moved move back.",
-        "只是移动过的数，原路移回去。",
+        "The numbers were only rearranged, so their derivatives are rearranged back.",
+        "数只是换了位置，导数按原来的位置换回去。",
     ),
     place=("attention", 7),
     asked="torch.cat, concatenate, 拼接, 合并各头",

@@ -27,12 +27,13 @@ entry = Entry(
         "用这些权重对值求加权平均。",
     ),
     why=Words(
-        "Each token takes from the others in proportion to its weights. In no other step do tokens exchange "
-        "anything.",
-        "每个词元按权重从其他词元取得信息。词元之间的信息交换只发生在这一步。",
+        "Each token collects the others' values in proportion to its weights. This is the only step in which "
+        "information moves between tokens.",
+        "每个词元按权重收集其他词元的值。只有这一步让信息在词元之间传递。",
     ),
     why_back=Words(
-        "V[s] reaches Y[t] with the factor P[t,s], and P[t,s] with the factor V[s]: two matrix products again.",
+        "V[s] contributes to Y[t] with the factor P[t,s], and P[t,s] with the factor V[s]: two matrix products "
+        "again.",
         "V[s] 以系数 P[t,s] 影响 Y[t]，P[t,s] 以系数 V[s] 影响它：同样是两次矩阵乘法。",
     ),
     place=("attention", 6),

@@ -16,18 +16,18 @@ entry = Entry(
     note="At exactly zero there is no derivative; the convention is 0.",
     note_zh="在零点处导数不存在，按约定取 0。",
     goal=Words(
-        "Let positive numbers through and set negative ones to 0.",
-        "正数照旧，负数置 0。",
+        "Keep positive numbers and set negative ones to 0.",
+        "保留正数，负数置 0。",
     ),
     why=Words(
-        "Two linear layers in a row are no more than one. A bend between them lets the MLP compute what no "
-        "single matrix can.",
+        "Two linear layers in a row amount to a single one. A non-linearity between them lets the MLP compute what "
+        "no single matrix can.",
         "两个线性层直接相连，仍只相当于一个线性层。中间加入非线性，前馈网络才能算出单个矩阵算不出的东西。",
     ),
     why_back=Words(
-        "The slope is 1 for positive numbers and 0 for negative ones: a unit that was cut off passes no "
+        "The slope is 1 for positive numbers and 0 for negative ones: a number that was set to 0 passes no "
         "derivative back.",
-        "正数处斜率为 1，负数处为 0：被截断的单元不传回导数。",
+        "正数处斜率为 1，负数处为 0：被置 0 的数不传回导数。",
     ),
     place=("activation", 2),
     asked="nn.ReLU, F.relu, max(0 x), torch.clamp",

@@ -14,7 +14,7 @@ entry = Entry(
     result=[["3/2", "3/2", 3]],
     d_result=[[1, 2, 3]],
     gradients={"x": [[1, 2, 3]], "a": [[1, 2, 3]]},
-    note="The same cotangent goes to the stream and to the sublayer: nothing is divided between them.",
+    note="The stream and the sublayer each receive the whole cotangent; it is not split between them.",
     note_zh="同一份梯度原样传给残差流和子层，而不是在两者之间分摊。",
     goal=Words(
         "Add the sublayer's output to the residual stream.",
@@ -25,14 +25,15 @@ entry = Entry(
         "子层只需学习一个修正量，后面的层仍能读到它的输入。",
     ),
     why_back=Words(
-        "The slope of a sum is 1 for both parts. The stream carries the derivative past the sublayer "
-        "undiminished, however deep the model is.",
-        "加法对两个加数的斜率都是 1。无论模型多深，导数都能沿残差流绕过子层，不会衰减。",
+        "The slope of a sum is 1 for both terms, so the derivative passes back along the stream unchanged, however "
+        "deep the model is.",
+        "加法对两个加数的斜率都是 1，所以无论模型多深，导数都能沿残差流原样传回。",
     ),
     place=("stream", 2),
     asked="x = x + attn(x), shortcut connection, identity path, vanishing gradients, 捷径连接, 恒等映射, 梯度消失",
     notations=(
         r"X = X + A",
+        r"X \leftarrow X + A",
         r"X \leftarrow X + O",
         "X = X + FF",
         r"X \leftarrow X + \mathrm{MLP}(\mathrm{LN}(X))",

@@ -27,8 +27,8 @@ entry = Entry(
     result=["1/8", "1/4", "5/8"],
     d_result=[8, 0, 0],
     gradients={"x": ["7/8", "-1/4", "-5/8"]},
-    note="Raising one score takes weight from all the others, in proportion to what they have.",
-    note_zh="提高一个分数，会按比例从其余各项那里取走权重。",
+    note="Raising one score takes weight from all the others, in proportion to their weights.",
+    note_zh="提高一个分数，其余各项的权重按比例减小。",
     goal=Words(
         "Turn scores into positive weights that sum to 1.",
         "把分数变成和为 1 的正权重。",

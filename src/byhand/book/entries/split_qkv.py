@@ -28,12 +28,12 @@ entry = Entry(
         "把投影结果切成查询、键与值，再各自切成多个头。",
     ),
     why=Words(
-        "No number changes, only its index: each head now finds its own columns side by side.",
-        "数值不变，只是下标变了：每个头的各列现在排在一起。",
+        "No number changes, only its index: the columns of each head now stand together.",
+        "数值不变，只是下标变了：同一个头的各列现在排在一起。",
     ),
     why_back=Words(
-        "Numbers that only moved move back.",
-        "只是移动过的数，原路移回去。",
+        "The numbers were only rearranged, so their derivatives are rearranged back.",
+        "数只是换了位置，导数按原来的位置换回去。",
     ),
     place=("attention", 2),
     asked=(

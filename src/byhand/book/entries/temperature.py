@@ -21,7 +21,10 @@ entry = Entry(
     result=[1, "1/2", 0, "-1/2"],
     d_result=[2, 4, 6, 8],
     gradients={"logits": [1, 2, 3, 4]},
-    note="Halved differences mean a flatter distribution: e^(1/2) instead of e^1 from one token to the next.",
+    note=(
+        "Halved differences flatten the distribution: the ratio of neighbouring probabilities is e^(1/2) instead of "
+        "e^1."
+    ),
     note_zh="差距减半，分布就更平缓：相邻词元之间的比值从 e^1 变成 e^(1/2)。",
     goal=Words(
         "Sharpen or flatten the distribution before a token is drawn.",
@@ -33,8 +36,8 @@ entry = Entry(
         "τ 小于 1 时，logits 之间的差距被拉大，最可能的词元概率更高；τ 大于 1 时差距缩小。",
     ),
     why_back=Words(
-        "A division by τ passes ∂y on divided by τ.",
-        "除以 τ，传回的导数也除以 τ。",
+        "The forward pass divides by τ, so the backward pass divides ∂y by τ.",
+        "前向传播除以 τ，所以反向传播时 ∂y 也除以 τ。",
     ),
     place=("sampling", 1),
     asked=(

@@ -14,18 +14,18 @@ entry = Entry(
     result=[2, 1, "-inf", "-inf"],
     d_result=[1, 2, 3, 4],
     gradients={"logits": [1, 2, 0, 0]},
-    note="What is dropped gets minus infinity: its probability is exactly zero, and so is its gradient.",
-    note_zh="被去掉的变成负无穷：概率恰好为零，梯度也为零。",
+    note="A dropped logit becomes minus infinity: its probability is exactly zero, and so is its gradient.",
+    note_zh="被去掉的 logit 变成负无穷：概率恰好为零，梯度也为零。",
     goal=Words(
         "Keep the k likeliest tokens only.",
         "只保留最可能的 k 个词元。",
     ),
     why=Words(
-        "Each unlikely token is rare, but there are many of them. −∞ gives them probability 0.",
-        "单个不太可能的词元虽然少见，但数量很多。置为 −∞，它们的概率就是 0。",
+        "Each unlikely token is rarely drawn, but there are many of them. A logit of −∞ gives probability 0.",
+        "单个可能性小的词元很少被抽到，但这样的词元很多。logit 置为 −∞，概率就是 0。",
     ),
     why_back=Words(
-        "A dropped logit changes nothing and gets 0; the others pass ∂y on.",
+        "A dropped logit affects no result, so its gradient is 0; the others pass ∂y on.",
         "被去掉的 logit 不影响任何结果，梯度为 0；其余的原样传回 ∂y。",
     ),
     place=("sampling", 2),

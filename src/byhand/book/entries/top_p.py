@@ -20,11 +20,11 @@ entry = Entry(
         "只保留概率之和达到 p 的最可能的词元。",
     ),
     why=Words(
-        "When the model is sure, few tokens remain; when it is not, many do.",
+        "When the model is confident, few tokens remain; otherwise many do.",
         "模型有把握时留下的词元少，没有把握时留下的多。",
     ),
     why_back=Words(
-        "A dropped logit changes nothing and gets 0; the others pass ∂y on.",
+        "A dropped logit affects no result, so its gradient is 0; the others pass ∂y on.",
         "被去掉的 logit 不影响任何结果，梯度为 0；其余的原样传回 ∂y。",
     ),
     place=("sampling", 3),

@@ -11,8 +11,8 @@ entry = Entry(
     result=[[1, 4], [2, 5], [3, 6]],
     d_result=[[1, 2], [3, 4], [5, 6]],
     gradients={"a": [[1, 3, 5], [2, 4, 6]]},
-    note="The cotangent has the result's shape 3 x 2 and goes back as 2 x 3.",
-    note_zh="传来的梯度形状是 3 × 2，与结果相同；传回去是 2 × 3。",
+    note="The cotangent has the result's shape, 3 x 2; the gradient has the input's, 2 x 3.",
+    note_zh="上游梯度的形状与结果相同，是 3 × 2；输入的梯度是 2 × 3。",
     place=("arrays", 5),
     asked="permute, swapaxes, movedim, torch.transpose, .mT, swap axes, 交换轴, 调换维度, 置换维度",
 )

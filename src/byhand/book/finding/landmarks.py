@@ -107,7 +107,7 @@ PLACES = (
     ),
     Place(
         "Loss of a batch",
-        "一批样本的损失",
+        "批次的损失",
         "loss",
         "model.py",
         "TinyGPT.loss",

@@ -18,11 +18,17 @@ SHAPE = (2, 2, 3, 2)  # B, H, T, D
 PLACE = (1, 0, 2, 1)  # b, h, t, s
 
 
-def lesson(array: Maker) -> Lesson:
-    """Offsets of the queries, the keys and the score; then the score itself, read from flat memory."""
+def queries_and_keys(array: Maker) -> tuple[Tensor, Tensor]:
+    """Return small whole numbers for both."""
     flat = np.arange(int(np.prod(SHAPE)))
     q = Tensor(array(((flat % 5) - 2).reshape(SHAPE).tolist()), name="q")
     k = Tensor(array(((flat % 7) - 3).reshape(SHAPE).tolist()), name="k")
+    return q, k
+
+
+def lesson(array: Maker) -> Lesson:
+    """Offsets of the queries, the keys and the score; then the score itself, read from flat memory."""
+    q, k = queries_and_keys(array)
     trace = Trace.of(lambda: attention_scores(q, k, name="scores"))
     application, _ = trace.made["scores"]
     whole = forward_step(application, trace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from byhand.book.finding import flow, index, source
@@ -16,6 +17,9 @@ CALCULUS = Words(
     r"它的导数，损失对 $`x`$ 的导数记作 $`\partial x`$ ：",
 )
 MAP = Words("Equation|Formula|Code|In the original program", "公式|表达式|代码|在原 C++ 程序中")
+
+GPT_2 = "Radford et al. 2019, Language Models are Unsupervised Multitask Learners (GPT-2)"
+MODEL = Words("the pre-norm block, the initial values", "前置归一化的块与初始值")
 
 
 @block
@@ -80,7 +84,7 @@ def equations(page: Path, lang: str) -> str:
         rows = [
             (
                 link_equation(page, stem, lang),
-                inline(translated(registry[stem].latex.split(r", \quad ")[0], lang)),
+                " <br> ".join(map(inline, translated(registry[stem].latex, lang).split(r", \quad "))),
                 link(page, index.listings()[stem].forward),
                 ", ".join(f"`{name}`" for name in registry[stem].seed_names) or "—",
             )
@@ -88,6 +92,18 @@ def equations(page: Path, lang: str) -> str:
         ]
         parts.append(f"### {group.said(lang)}\n\n{table(MAP, rows, lang)}")
     return "\n\n".join(parts)
+
+
+@block
+def sources(page: Path, lang: str) -> str:
+    """The papers and books, each with the equations that are taken from it."""
+    found: dict[str, list[str]] = {}
+    for _, members in flow.groups():
+        for stem in members:
+            work = re.sub(r",? (section|equation) .*", "", index.listings()[stem].source or "")
+            found.setdefault(work, []).append(link_equation(page, stem, lang))
+    rows = [(work, COMMA.said(lang).join(links)) for work, links in found.items() if re.search(r"\d{4}", work)]
+    return table(Words("Work|Equations", "文献|公式"), [(GPT_2, MODEL), *rows], lang)
 
 
 @block

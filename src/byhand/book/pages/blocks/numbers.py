@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 
+from byhand.book.lessons.examples.multi_head import INPUT
+from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS
+from byhand.book.numbers import closed_form as example
 from byhand.book.pages.blocks.markdown import block, bmatrix, decimals, display_lines, inline, table
-from byhand.book.pages.blocks.shapes import packed_example
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.equations.attention_scores import attention_scores
 from byhand.equations.causal_softmax import causal_softmax
+from byhand.equations.linear import linear
 from byhand.equations.softmax import softmax
 from byhand.equations.split_qkv import split_qkv
 from byhand.equations.temperature import temperature
@@ -23,10 +27,12 @@ LOGITS = np.array([2.0, 1.0, 0.0, -1.0])
 
 @block
 def heads(page: Path, lang: str) -> str:
-    """The attention weights of one packed projection, read as one head and as two."""
+    """The attention weights of the lesson's packed projection, read as one head and as two."""
+    h, w, b = (example.array(x) for x in (INPUT, WEIGHTS["blocks.0.attn.w_qkv"], WEIGHTS["blocks.0.attn.b_qkv"]))
+    packed, _ = linear.forward(h, w, b)
     parts = []
     for count in (1, 2):
-        q, k, _ = split_qkv.forward(packed_example(), n_heads=count)[0]
+        q, k, _ = split_qkv.forward(packed, n_heads=count)[0]
         scores = attention_scores.forward(q, k)[0]
         weights = causal_softmax.forward(scores)[0]
         lines = []
@@ -101,15 +107,6 @@ def costs(page: Path, lang: str) -> str:
     shown = ((name, inline(latex), *rest) for name, latex, *rest in rows)
     head = Words("Operation|Formula|Multiplications|Default sizes|Purpose", "运算|公式|乘法次数|默认规模|用途")
     return table(head, shown, lang)
-
-
-@block
-def nats(page: Path, lang: str, *probabilities: str) -> str:
-    """The loss of a token that was predicted with these probabilities."""
-    rows = [(p, f"{-math.log(float(p)):.3f}") for p in probabilities]
-    return table(
-        Words("p of the right token|Loss in nats, −ln p", "正确词元的概率 p|损失（奈特），−ln p"), rows, lang
-    )
 
 
 @block

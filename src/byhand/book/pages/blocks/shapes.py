@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 
 from byhand.book.finding import source
+from byhand.book.lessons.examples.attention_index import PLACE, queries_and_keys
 from byhand.book.lessons.examples.memory_layout import offset
 from byhand.book.lessons.examples.paper_gpt import CONFIG as PAPER
+from byhand.book.numbers import closed_form as example
 from byhand.book.numbers.arithmetic import expression
-from byhand.book.pages.blocks.markdown import block, decimals, inline, link_equation, table
+from byhand.book.pages.blocks.markdown import block, inline, link_equation, table
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine.backward import applications
-from byhand.equations.attention_scores import attention_scores
 from byhand.equations.split_qkv import split_qkv
 from byhand.model import TinyGPT, parameter_shapes
 
@@ -49,15 +50,15 @@ class Letter(str):
     """A length by its letter, so that shapes can be asked for in letters: 3 * C is 3C."""
 
     def __rmul__(self, factor: Any) -> Letter:
-        """Return the letter with its factor in front."""
-        return Letter(f"{factor}{self}")
+        """Return the letter with its factor in front, unless that is 1."""
+        return self if factor == 1 else Letter(f"{factor}{self}")
 
 
 @block
 def parameters(page: Path, lang: str) -> str:
     """Every parameter of the default model: symbol, shape in letters and in numbers, how many numbers it holds."""
     config = ModelConfig()
-    sizes = {"vocab_size": "V", "seq_len": "T", "d_model": "C", "ff_width": "F"}
+    sizes = {"vocab_size": "V", "seq_len": "T_max", "d_model": "C", "ff_width": "F"}
     letters: Any = SimpleNamespace(**vars(config) | {name: Letter(letter) for name, letter in sizes.items()})
     shapes = parameter_shapes(config)
     rows = []
@@ -137,39 +138,26 @@ def offsets(page: Path, lang: str) -> str:
 
 
 @block
-def score_offsets(page: Path, lang: str) -> str:
-    """One attention score, from the flat memory of the packed projection to that of the scores."""
-    b, h, t, s = 0, 1, 2, 0
-    heads, length, width, head_width = EXAMPLE.n_heads, EXAMPLE.seq_len, EXAMPLE.d_model, EXAMPLE.head_width
-    packed = packed_example()
-    flat = packed.ravel()
-    rows, products = [], []
-    for d in range(head_width):
-        at_q = (b, t, h * head_width + d)
-        at_k = (b, s, width + h * head_width + d)
-        i, j = _flat(at_q, packed.shape), _flat(at_k, packed.shape)
-        products.append(flat[i] * flat[j])
-        rows.append((d, list(at_q), i, f"{flat[i]:g}", list(at_k), j, f"{flat[j]:g}", f"{products[-1]:g}"))
+def packed_offsets(page: Path, lang: str) -> str:
+    """Where the numbers of the lesson's score stand: in queries and keys by head, and in the packed projection."""
+    b, h, t, s = PLACE
+    q, k = (x.data for x in queries_and_keys(example.array))
+    heads, width = q.shape[1], q.shape[1] * q.shape[3]
+    packed = split_qkv.vjp((), (q, k, np.zeros_like(q)), n_heads=heads)[0]  # side by side again
+    rows = []
+    for name, array, position, part in (("q", q, t, 0), ("k", k, s, 1)):
+        for d in range(q.shape[3]):
+            by_head, column = (b, h, position, d), part * width + h * q.shape[3] + d
+            side_by_side = (b, position, column)
+            value = packed.ravel()[_flat(side_by_side, packed.shape)]
+            offsets = (_flat(by_head, array.shape), list(side_by_side), _flat(side_by_side, packed.shape))
+            rows.append((f"`{name}[{','.join(map(str, by_head))}]`", *offsets, f"{value:g}"))
     head = Words(
-        "d|q in [B,T,3C]|Offset|Value|k in [B,T,3C]|Offset|Value|Product",
-        "d|q 在 [B,T,3C] 中|偏移量|值|k 在 [B,T,3C] 中|偏移量|值|乘积",
+        "Number|Offset in [B,H,T,D]|Element of [B,T,3C]|Offset in [B,T,3C]|Value",
+        "数|在 [B,H,T,D] 中的偏移量|在 [B,T,3C] 中的元素|在 [B,T,3C] 中的偏移量|值",
     )
-    q, k, _ = split_qkv.forward(packed, n_heads=heads)[0]
-    score = attention_scores.forward(q, k)[0][b, h, t, s]
-    place = _flat((b, h, t, s), (1, heads, length, length))
-    result = f"({' + '.join(f'{p:g}' for p in products)}) / √{head_width} = {decimals(score)}"
-    stored = Words(
-        f"Sum over root of D: {result}. In the [B,H,T,S] scores it is [{b}, {h}, {t}, {s}], at offset {place}.",
-        f"求和，再除以 D 的平方根：{result}。它是 [B,H,T,S] 分数数组的元素 [{b}, {h}, {t}, {s}]，偏移量为 {place}。",
-    ).said(lang)
-    return f"{table(head, rows, lang)}\n\n{stored}"
+    return table(head, rows, lang)
 
 
 def _flat(place: tuple[int, ...], shape: tuple[int, ...]) -> int:
     return int(offset(place, shape).value)
-
-
-def packed_example() -> np.ndarray:
-    """Return a packed projection (1, 3, 12) of small whole numbers."""
-    size = 3 * EXAMPLE.seq_len * EXAMPLE.d_model
-    return ((np.arange(size) * 7) % 5 - 2.0).reshape(1, EXAMPLE.seq_len, 3 * EXAMPLE.d_model)

@@ -1,0 +1,68 @@
+"""Generated numbers about differentiation: a Jacobian and a vector-Jacobian product, and a graph of two numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from byhand.book.pages.blocks.markdown import block, display_lines, table
+from byhand.book.words.language import Words
+from byhand.engine import Tensor, walk_back
+
+A, B, D_Y = 2.0, 3.0, (1.0, 2.0)
+
+
+def _numbers() -> tuple[Tensor, Tensor]:
+    return Tensor(np.array(A), requires_grad=True, name="a"), Tensor(np.array(B), requires_grad=True, name="b")
+
+
+def _row(result: int, d: float = 1.0) -> list[float]:
+    """Return d times the derivatives of one of the two results, a b and a + b, with respect to a and b."""
+    a, b = _numbers()
+    (a * b, a + b)[result].backward(np.array(d))
+    return [float(np.asarray(x.grad)) for x in (a, b)]
+
+
+@block
+def vjp_example(page: Path, lang: str) -> str:
+    """Two numbers in, two out: the Jacobian, row by row, and the product of a cotangent with it."""
+    jacobian = [_row(0), _row(1)]
+    product = [p + q for p, q in zip(_row(0, D_Y[0]), _row(1, D_Y[1]), strict=True)]
+    rows = r" \\ ".join(" & ".join(f"{x:g}" for x in row) for row in jacobian)
+    given, result = (r" & ".join(f"{x:g}" for x in xs) for xs in (D_Y, product))
+    worked = r" & ".join(
+        " + ".join(f"{d:g} \\cdot {row[k]:g}" for d, row in zip(D_Y, jacobian, strict=True)) for k in (0, 1)
+    )
+    return display_lines(
+        [
+            rf"x = (a, b) = ({A:g}, {B:g}), \quad y = (a b,\; a + b) = ({A * B:g}, {A + B:g})",
+            rf"J = \begin{{bmatrix}} b & a \\ 1 & 1 \end{{bmatrix}} = \begin{{bmatrix}} {rows} \end{{bmatrix}}",
+            rf"\partial x = \partial y\, J = \begin{{bmatrix}} {given} \end{{bmatrix}} J"
+            rf" = \begin{{bmatrix}} {worked} \end{{bmatrix}} = \begin{{bmatrix}} {result} \end{{bmatrix}}",
+        ]
+    )
+
+
+@block
+def small_graph(page: Path, lang: str) -> str:
+    """The backward pass of L = a b + a, node by node, and what has accumulated in each gradient by then."""
+    a, b = _numbers()
+    loss = a * b + a
+    total = {"a": 0.0, "b": 0.0}
+    rows = []
+    for step in walk_back(loss, np.array(1.0)):
+        name = {"add": "L = c + a", "mul": "c = a b"}[step.node.equation.name]
+        handed = []
+        for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
+            label = tensor.name or "c"
+            handed.append(f"∂{label} = {float(np.asarray(d)):g}")
+            if label in total:
+                total[label] += float(np.asarray(d))
+        result = f"∂{name[0]} = {float(step.d_results[0]):g}"
+        rows.append((f"`{name}`", result, ", ".join(handed), *(f"{x:g}" for x in total.values())))
+    head = Words(
+        "Node|Cotangent of its result|What its vjp returns|`a.grad` so far|`b.grad` so far",
+        "节点|结果的上游梯度|vjp 返回|此时的 `a.grad`|此时的 `b.grad`",
+    )
+    return table(head, rows, lang)

@@ -1,0 +1,97 @@
+"""The numbers behind reasons: found again without the blocks that print them."""
+
+import itertools
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from byhand.book.pages.blocks import gradients, reasons, steps
+from byhand.book.pages.blocks.excerpts import located
+from byhand.engine import gradcheck
+
+PAGE = Path(__file__)
+
+
+def test_a_dot_product_of_independent_signs_spreads_as_the_table_says():
+    """Components -1 and 1, each as likely, have mean 0 and variance 1."""
+    width = 4
+    vectors = np.array(list(itertools.product((-1, 1), repeat=width)))
+    products = (vectors @ vectors.T).ravel()  # every pair of vectors, each as likely
+    assert products.mean() == 0
+    assert f"| {width} | {products.std():g} |" in reasons.score_scale(PAGE, "en")
+
+
+def test_the_table_of_scales_shows_a_slope_that_dies_and_one_that_does_not():
+    rows = [line.split(" | ") for line in reasons.score_scale(PAGE, "en").splitlines()[2:]]
+    unscaled, scaled = ([float(row[n].rstrip(" |")) for row in rows] for n in (3, 5))
+    assert unscaled == sorted(unscaled, reverse=True)
+    assert len(set(scaled)) == 1
+    for row, slope in zip(rows, unscaled, strict=True):
+        p = 1 / (1 + math.exp(-float(row[1])))
+        assert slope == pytest.approx(p * (1 - p), abs=1e-6)
+
+
+@pytest.mark.parametrize("made", [reasons.overflow, reasons.masked_overflow])
+def test_only_the_maximum_of_the_visible_scores_saves_the_softmax(made):
+    text = made(PAGE, "en")
+    assert text.count(r"p = (\mathrm{NaN}, \mathrm{NaN})") == 1
+    p = 1 / (1 + math.exp(-1))
+    assert text.count(f"p = ({p:.6g}, {1 - p:.6g})") == 1
+
+
+def test_a_loss_is_bits_and_choices():
+    for line in reasons.losses(PAGE, "en").splitlines()[2:]:
+        loss, probability, bits, choices = map(float, line.removeprefix("| ").split(" | ")[:4])
+        assert -math.log(probability) == pytest.approx(loss, abs=2e-4)
+        assert 2**bits == pytest.approx(choices, rel=1e-3)
+
+
+def test_the_jacobian_of_the_example_is_the_one_of_finite_differences():
+    text = gradients.vjp_example(PAGE, "en")
+    rows = re.search(r"= \\begin\{bmatrix\} (\d) & (\d) \\\\ (\d) & (\d) \\end", text)
+    assert rows is not None
+    at, step = np.array([gradients.A, gradients.B]), 1e-3
+    outputs = [lambda x: x[0] * x[1], lambda x: x[0] + x[1]]
+    moved = [(y(at + step * e) - y(at - step * e)) / (2 * step) for y in outputs for e in np.eye(2)]
+    np.testing.assert_allclose([float(n) for n in rows.groups()], moved, atol=1e-9)
+    result = np.array(gradients.D_Y) @ np.reshape(moved, (2, 2))
+    assert rf"\begin{{bmatrix}} {result[0]:g} & {result[1]:g} \end{{bmatrix}}" in text
+
+
+def test_the_small_graph_ends_with_the_gradients_of_a_b_plus_a():
+    last = gradients.small_graph(PAGE, "en").splitlines()[-1]
+    assert last.endswith(f"| {gradients.B + 1:g} | {gradients.A:g} |")
+    error = gradcheck(lambda a, b: a * b + a, np.array(gradients.A), np.array(gradients.B), d=np.array(1.0))
+    assert error < 1e-9
+
+
+@pytest.mark.parametrize("part", steps.LINES)
+def test_every_line_of_a_formula_has_its_call(part):
+    table = steps.steps(PAGE, "en", part)
+    for line, (_, given, called, _, _) in zip(table.splitlines()[2:], steps.LINES[part], strict=True):
+        path, _ = located(given)
+        source = re.search(r"\[src/\S+?:(\d+)\]", line)
+        assert source is not None
+        assert f"{called}(" in path.read_text(encoding="utf-8").splitlines()[int(source[1]) - 1]
+
+
+def test_shapes_of_the_parts_are_told_in_letters():
+    shapes = {
+        part: re.findall(r"\[[^\]]*\] \|$", steps.steps(PAGE, "en", part), re.MULTILINE) for part in steps.LINES
+    }
+    assert shapes["project"] == ["[B, T, 3C] |", "[B, H, T, D] |"]
+    assert shapes["score"] == shapes["weigh"] == ["[B, H, T, T] |"]
+    assert shapes["mlp"] == ["[B, T, F] |", "[B, T, F] |", "[B, T, C] |"]
+    assert shapes["head"][-1] == "[B, T, V] |"
+    assert shapes["loss"] == ["[] |"]
+
+
+def test_a_training_step_zeroes_computes_walks_back_and_updates():
+    text = steps.training_steps(PAGE, "en")
+    order = [
+        text.index(call) for call in ("sample_batch(", "zero_grad(", "model.loss(", "backward(", "clipped_step(")
+    ]
+    assert order == sorted(order)
