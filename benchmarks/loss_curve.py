@@ -1,4 +1,4 @@
-"""The run that the picture `loss-curve` shows: the preset `nano` on Python's own library, and what it writes on the way.
+"""The run that the picture `loss-curve` shows: the preset `nano` on Python's own library, and what it writes.
 
     python benchmarks/loss_curve.py src/byhand/book/pictures/loss_curve.json    (two minutes)
 

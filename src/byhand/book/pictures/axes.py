@@ -85,16 +85,18 @@ class Axes:
         """Draw a dot with a number in it, for words that stand elsewhere."""
         number_in_circle(self.canvas, self.x(x), self.y(y), number, colour)
 
-    def bar(self, x: float, value: float, width: float, colour: str = BLUE, words: Said | None = None) -> None:
+    def bar(
+        self, x: float, value: float, width: float, colour: str = BLUE, words: Said | None = None,
+        size: float = SMALL,
+    ) -> None:  # fmt: skip
         """Draw a bar `width` pixels wide from 0 to a value, its number beyond its end."""
         middle, zero, end = self.x(x), self.y(0), self.y(value)
         if abs(end - zero) >= 0.1:
-            self.canvas.box(
-                middle - width / 2, min(zero, end), width, abs(end - zero), fill=colour, round_by=min(2, abs(end - zero) / 2)
-            )
-        below = value < 0
-        y = end + (SMALL + 2 if below else -ABOVE)
-        self.canvas.text(middle, y, decimal(value, 3) if words is None else words, at="middle", size=SMALL)
+            top, high = min(zero, end), abs(end - zero)
+            self.canvas.box(middle - width / 2, top, width, high, fill=colour, round_by=min(2, high / 2))
+        y = end + (size + 2 if value < 0 else -ABOVE)
+        if words != "":
+            self.canvas.text(middle, y, decimal(value, 3) if words is None else words, at="middle", size=size)
 
 
 def number_in_circle(canvas: Canvas, x: float, y: float, number: int, colour: str = BLUE) -> None:

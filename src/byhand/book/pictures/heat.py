@@ -1,4 +1,4 @@
-"""Matrices as heat maps: each number in a cell whose colour says how large it is; what a mask hides is crossed out."""
+"""Matrices as heat maps: numbers in cells, whose colours say how large they are; masked ones are crossed out."""
 
 from __future__ import annotations
 
@@ -103,5 +103,3 @@ def _luminance(colour: str) -> float:
 
     red, green, blue = (linear(int(colour[i : i + 2], 16) / 255) for i in (1, 3, 5))
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
