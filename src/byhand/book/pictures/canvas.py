@@ -109,6 +109,10 @@ class Canvas:
         """Add an element as it is written."""
         self._elements.append(element)
 
+    def put(self, other: Canvas, x: float, y: float) -> None:
+        """Add the whole of another canvas with its corner at x and y."""
+        self.add(f'<g transform="translate({_n(x)} {_n(y)})">\n' + "\n".join(other._elements) + "\n</g>")
+
     def svg(self, title: Said) -> str:
         """Return the picture, down to `y`."""
         body = "\n".join(self._elements)

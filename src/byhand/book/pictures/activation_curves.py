@@ -1,0 +1,89 @@
+"""GELU and ReLU as curves, and their slopes as their derivatives give them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.axes import BLUE, RUST, Axes, legend
+from byhand.book.pictures.canvas import Canvas
+from byhand.book.pictures.picture import picture
+from byhand.book.words.language import Words
+from byhand.engine import Equation
+from byhand.equations.gelu import gelu
+from byhand.equations.relu import relu
+
+LIMIT, POINTS = 4.0, 161  # from -4 to 4 in steps of 0.05
+AT = (-2.0, -1.0, 0.0, 1.0, 2.0)  # where numbers are said
+
+
+def values(equation: Equation, xs: np.ndarray) -> np.ndarray:
+    """Return the activation of numbers."""
+    return equation.forward(xs)[0]
+
+
+def slopes(equation: Equation, xs: np.ndarray) -> np.ndarray:
+    """Return the derivative at numbers: what comes back for a cotangent of 1."""
+    return equation.vjp(equation.forward(xs)[1], np.ones_like(xs))[0]
+
+
+def _said(what: str, found: np.ndarray) -> str:
+    return f"{what} {', '.join(decimal(round(float(x), 3)) for x in found)}"
+
+
+def values_in_words(lang: str) -> str:
+    """Say both functions at five places."""
+    xs = np.asarray(AT)
+    both = "; ".join(_said(e.title.split()[0], values(e, xs)) for e in (gelu, relu))
+    start = Words(
+        "Curves of GELU and ReLU; at x = −2, −1, 0, 1, 2: ", "GELU 与 ReLU 的曲线；x = −2、−1、0、1、2 时："
+    )
+    return start.said(lang) + both + ("。" if lang == "zh" else ".")
+
+
+def slopes_in_words(lang: str) -> str:
+    """Say both slopes at five places."""
+    xs = np.asarray(AT)
+    both = "; ".join(_said(f"{e.title.split()[0]}'", slopes(e, xs)) for e in (gelu, relu))
+    start = Words(
+        "Derivatives of GELU and ReLU; at x = −2, −1, 0, 1, 2: ", "GELU 与 ReLU 的导数；x = −2、−1、0、1、2 时："
+    )
+    return start.said(lang) + both + ("。" if lang == "zh" else ".")
+
+
+@picture(Words("GELU and ReLU", "GELU 与 ReLU"), values_in_words)
+def gelu_relu(canvas: Canvas) -> None:
+    """Both functions from -4 to 4, with GELU at -1 and 1."""
+    xs = np.linspace(-LIMIT, LIMIT, POINTS)
+    axes = Axes(canvas, 30, 14, 356, 220, (-LIMIT, LIMIT), (-0.6, LIMIT))
+    axes.x_ticks(range(-4, 5), "x")
+    axes.y_ticks(range(5))
+    axes.zero()
+    axes.curve(xs, values(relu, xs), RUST)
+    axes.curve(xs, values(gelu, xs), BLUE)
+    for at, dx, dy, anchor in ((-1.0, 0, 18, "middle"), (1.0, 12, 12, "start")):
+        y = float(values(gelu, np.asarray([at]))[0])
+        axes.point(at, y, BLUE, f"GELU({decimal(at)}) = {decimal(round(y, 3))}", at=anchor, dx=dx, dy=dy)
+    legend(canvas, 60, 50, Words("GELU: bends smoothly", "GELU：平滑弯折"), BLUE)
+    legend(canvas, 60, 72, Words("ReLU: max(x, 0)", "ReLU：max(x, 0)"), RUST)
+    canvas.y = axes.bottom + 36
+
+
+@picture(Words("Slopes of GELU and ReLU", "GELU 与 ReLU 的斜率"), slopes_in_words)
+def gelu_relu_slopes(canvas: Canvas) -> None:
+    """Both derivatives from -4 to 4."""
+    xs = np.linspace(-LIMIT, LIMIT, POINTS)
+    axes = Axes(canvas, 36, 14, 350, 190, (-LIMIT, LIMIT), (-0.25, 1.25))
+    axes.x_ticks(range(-4, 5), "x")
+    axes.y_ticks((0, 0.5, 1))
+    axes.zero()
+    below, above = np.asarray([-LIMIT, 0.0]), np.asarray([np.nextafter(0.0, 1.0), LIMIT])
+    axes.curve(below, slopes(relu, below), RUST)
+    axes.curve(above, slopes(relu, above), RUST)
+    axes.curve(xs, slopes(gelu, xs), BLUE)
+    for at, dx, dy in ((0.0, 10, 4), (1.0, 2, -9), (-1.0, -30, 18)):
+        y = float(slopes(gelu, np.asarray([at]))[0])
+        axes.point(at, y, BLUE, decimal(round(y, 3)), dx=dx, dy=dy)
+    legend(canvas, 52, 46, Words("slope of GELU", "GELU 的斜率"), BLUE)
+    legend(canvas, 52, 68, Words("slope of ReLU: 0 or 1", "ReLU 的斜率：0 或 1"), RUST)
+    canvas.y = axes.bottom + 36

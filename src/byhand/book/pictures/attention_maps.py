@@ -1,0 +1,151 @@
+"""Attention as heat maps: the paper GPT's one head from scores to weights, and the same input through two heads."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from byhand.book.lessons.examples import multi_head, numbers, paper_gpt
+from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.canvas import Canvas
+from byhand.book.pictures.heat import crossed, heat, mask, scale
+from byhand.book.pictures.picture import picture
+from byhand.book.words.language import Said, Words
+from byhand.engine import Tensor
+from byhand.equations.causal_self_attention import causal_self_attention
+from byhand.tracing.trace import Trace
+
+CELL, SIDE = (44, 32), 3 * 44
+KEY, QUERY = Words("key {of}", "键 {of}"), Words("query {of}", "查询 {of}")
+HIDDEN = Words("hidden by the mask: the key comes later", "被掩码遮住：键在查询之后")
+SCORES, WEIGHTS = Words("scores S", "分数 S"), Words("weights P, rows sum to 1", "权重 P，每行之和为 1")
+ONE, EACH = Words("one head, D = 4", "一个头，D = 4"), Words("head {h}, D = 2", "头 {h}，D = 2")
+ROW = Words("query {of}: {found}", "查询 {of}：{found}")
+
+
+@cache
+def of_paper_gpt() -> dict[str, np.ndarray]:
+    """Return scores and weights (3, 3) of the paper GPT's only head."""
+    array = numbers(False)
+    arrays = {name: array(w) for name, w in paper_gpt.WEIGHTS.items()}
+    model = paper_gpt.model_of(paper_gpt.CONFIG, arrays)
+    tokens, targets = np.asarray([paper_gpt.BYTES[:-1]]), np.asarray([paper_gpt.BYTES[1:]])
+    values = Trace.of(lambda: model.loss(tokens, targets)).values
+    return {kind: settled(values[f"blocks.0.attn.{kind}"])[0, 0] for kind in ("scores", "weights")}
+
+
+@cache
+def of_heads(heads: int) -> np.ndarray:
+    """Return the weights (H, 3, 3) of the lesson `multi-head` with so many heads."""
+    array, weights = numbers(False), multi_head.WEIGHTS
+    named = ("w_qkv", "b_qkv", "w_proj", "b_proj")
+    inputs = [Tensor(array(x)) for x in (multi_head.INPUT, *(weights[f"blocks.0.attn.{name}"] for name in named))]
+    values = Trace.of(lambda: causal_self_attention(*inputs, n_heads=heads, name="attn")).values
+    return settled(values["attn.weights"])[0]
+
+
+def settled(x: Any) -> np.ndarray:
+    """Return numbers without what rounding left of zero, which differs between machines."""
+    return np.round(np.asarray(x, dtype=float), 6) + 0.0
+
+
+def _rows(weights: np.ndarray, tokens: tuple[int, ...], lang: str) -> str:
+    """Say each row of weights up to the diagonal."""
+    stop = "。" if lang == "zh" else ". "
+    rows = (", ".join(decimal(w, 3) for w in row[: t + 1]) for t, row in enumerate(weights))
+    said = stop.join(ROW.said(lang, of=of, found=row) for of, row in zip(tokens, rows, strict=True))
+    return said + stop.strip()
+
+
+def one_in_words(lang: str) -> str:
+    """Say the weights of the paper GPT."""
+    return Words(
+        "Attention weights of the paper GPT's head for the tokens 2, 1, 3; later keys are masked. ",
+        "纸上的 GPT 对词元 2、1、3 的注意力权重；之后的键被掩码遮住。",
+    ).said(lang) + _rows(of_paper_gpt()["weights"], paper_gpt.BYTES[:-1], lang)
+
+
+def two_in_words(lang: str) -> str:
+    """Say the weights of one head and of two."""
+    said = Words("One head: ", "一个头：").said(lang) + _rows(of_heads(1)[0], (0, 1, 2), lang)
+    gap = "" if lang == "zh" else " "
+    for h, weights in enumerate(of_heads(2)):
+        said += (
+            gap + Words("Head {h} of two: ", "两个头中的头 {h}：").said(lang, h=h) + _rows(weights, (0, 1, 2), lang)
+        )
+    return (
+        Words(
+            "The same three positions through one head and through two, as attention weights. ",
+            "同样三个位置经过一个头与两个头的注意力权重。",
+        ).said(lang)
+        + said
+    )
+
+
+def _map(
+    canvas: Canvas, x: float, title: Said, rows: np.ndarray, of: tuple[int, ...], *, queries: bool = True,
+    weights: bool = True,
+) -> float:  # fmt: skip
+    """Draw a map with its title above it and its keys, and with its queries at the left; return its lower edge."""
+    canvas.text(x + SIDE / 2, canvas.y + 13, title, at="middle", size=12, bold=True)
+    return heat(
+        canvas,
+        x,
+        canvas.y + 38,
+        rows.tolist(),
+        cell=CELL,
+        largest=1.0 if weights else 0.0,
+        rows_said=[QUERY.said(canvas.lang, of=n) for n in of] if queries else (),
+        columns_said=[KEY.said(canvas.lang, of=n) for n in of],
+        hidden=mask if weights else None,
+    )
+
+
+def _key(canvas: Canvas) -> None:
+    """Say what crossed cells are, and which colour a weight has."""
+    crossed(canvas, 56, canvas.y, 24, 16)
+    canvas.text(86, canvas.y + 12, HIDDEN, size=12)
+    scale(canvas, 72, canvas.y + 26, 0.0, 1.0)
+    canvas.text(228, canvas.y + 36, Words("weight", "权重"), size=12)
+    canvas.y += 44
+
+
+@picture(Words("One head: scores, mask, weights", "一个头：分数、掩码、权重"), one_in_words)
+def attention_one_head(canvas: Canvas) -> None:
+    """Scores of the paper GPT's tokens beside its weights, with what the mask hides."""
+    found, tokens = of_paper_gpt(), paper_gpt.BYTES[:-1]
+    canvas.heading(Words("Tokens 2, 1, 3 of the paper GPT", "纸上的 GPT：词元 2、1、3"))
+    left, right = 56, 240
+    bottom = _map(canvas, left, SCORES, found["scores"], tokens, weights=False)
+    _map(canvas, right, WEIGHTS, found["weights"], tokens, queries=False)
+    middle = canvas.y + 38 + 1.5 * CELL[1]
+    canvas.arrow([(left + SIDE + 8, middle), (right - 8, middle)])
+    canvas.text((left + SIDE + right) / 2, middle - 8, Words("mask", "掩码"), at="middle", size=11)
+    canvas.text((left + SIDE + right) / 2, middle + 16, "softmax", at="middle", size=11)
+    canvas.y = bottom + 14
+    _key(canvas)
+
+
+@picture(Words("The same input through one head and through two", "同一输入经过一个头与两个头"), two_in_words)
+def attention_two_heads(canvas: Canvas) -> None:
+    """Weights of the lesson `multi-head`: a single head above, two heads below."""
+    bottom = _map(canvas, 56, ONE, of_heads(1)[0], (0, 1, 2))
+    for line, words in enumerate(
+        (
+            Words("One head makes one", "一个头对全部四列"),
+            Words("pattern of weights", "使用同一组权重。"),
+            Words("for all four columns.", ""),
+            Words("Two heads make one", "两个头各对两列"),
+            Words("for each two columns.", "使用一组权重。"),
+        )
+    ):
+        if words.said(canvas.lang):
+            canvas.text(216, canvas.y + 48 + 17 * line, words, size=12)
+    canvas.y = bottom + 12
+    for h, weights in enumerate(of_heads(2)):
+        title = EACH.said(canvas.lang, h=h)
+        bottom = _map(canvas, (56, 250)[h], title, weights, (0, 1, 2), queries=h == 0)
+    canvas.y = bottom + 14
+    _key(canvas)

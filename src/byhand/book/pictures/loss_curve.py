@@ -1,0 +1,82 @@
+"""The loss of a real run, recorded once by `benchmarks/loss_curve.py`, and what the model could write on the way."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.axes import BLUE, RUST, SMALL, Axes, number_in_circle
+from byhand.book.pictures.canvas import Canvas
+from byhand.book.pictures.picture import picture
+from byhand.book.words.language import Words
+from byhand.config import ModelConfig
+
+RUN = Path(__file__).with_name("loss_curve.json")
+CHANCE = math.log(ModelConfig().vocab_size)  # the loss of equal probabilities
+NO_BREAK = "\N{NO-BREAK SPACE}"
+MONOSPACE = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+
+
+@cache
+def recorded() -> dict[str, Any]:
+    """Return the run of the loss curve as `benchmarks/loss_curve.py` recorded it."""
+    return json.loads(RUN.read_text(encoding="utf-8"))
+
+
+def guesses(loss: float) -> str:
+    """Return among how many equally likely bytes this loss would be a guess."""
+    return decimal(round(math.exp(loss), 1 if loss < 3 else 0))
+
+
+def loss_in_words(lang: str) -> str:
+    """Say the loss of each stage with what was written."""
+    run = recorded()
+    said = [
+        Words("step {n}: {loss} nats, a guess among {g}", "第 {n} 步：{loss} 奈特，相当于在 {g} 个字节中猜").said(
+            lang, n=step, loss=run["losses"][step], g=guesses(run["losses"][step])
+        )
+        for step in run["samples"]
+    ]
+    start = Words(
+        "Validation loss of the preset nano on Python's library; ", "预设 nano 在 Python 标准库上的验证损失；"
+    )
+    return start.said(lang) + ("；" if lang == "zh" else "; ").join(said) + ("。" if lang == "zh" else ".")
+
+
+@picture(Words("What a falling loss means", "损失下降意味着什么"), loss_in_words)
+def loss_curve(canvas: Canvas) -> None:
+    """The validation loss of a real run, and what the model wrote at five steps."""
+    run = recorded()
+    losses = {int(step): loss for step, loss in run["losses"].items()}
+    canvas.text(4, 16, Words("loss in nats, on text not trained on", "验证集上的损失（奈特）"), size=12, bold=True)
+    axes = Axes(canvas, 34, 30, 352, 190, (0, max(losses)), (0, 6))
+    axes.x_ticks(range(0, max(losses) + 1, 500), Words("step", "步"))
+    axes.y_ticks(range(0, 7, 2))
+    y = axes.y(CHANCE)
+    canvas.line([(axes.left, y), (axes.left + axes.width, y)], colour=RUST, dashed=True)
+    chance = Words("chance: ln 256 = {n}", "随机猜测：ln 256 = {n}").said(canvas.lang, n=decimal(round(CHANCE, 3)))
+    canvas.text(axes.left + axes.width, y + 16, chance, at="end", size=SMALL)
+    axes.zero()
+    axes.curve(losses, losses.values(), BLUE)
+    for number, step in enumerate(map(int, run["samples"]), 1):
+        axes.numbered(step, losses[step], number)
+    canvas.y = axes.bottom + 48
+    what = Words("“def ” continued at each step (·: no printable byte)", "各步时续写“def ”（· 表示不可显示的字节）")
+    canvas.text(4, canvas.y, what, size=12)
+    canvas.y += 10
+    for number, (step, written) in enumerate(run["samples"].items(), 1):
+        _stage(canvas, number, int(step), losses[int(step)], written)
+
+
+def _stage(canvas: Canvas, number: int, step: int, loss: float, written: str) -> None:
+    number_in_circle(canvas, 14, canvas.y + 15, number)
+    words = Words("step {n}: {loss} nats ≈ a guess among {g} bytes", "第 {n} 步：{loss} 奈特 ≈ 在 {g} 个字节中猜")
+    canvas.text(30, canvas.y + 19, words.said(canvas.lang, n=step, loss=f"{loss:.2f}", g=guesses(loss)), size=12)
+    canvas.add(f'<g font-family="{MONOSPACE}">')
+    canvas.text(30, canvas.y + 37, f"def {written}".replace(" ", NO_BREAK), size=12)  # SVG drops spaces in a row
+    canvas.add("</g>")
+    canvas.y += 46

@@ -1,0 +1,65 @@
+"""LayerNorm's derivative as what it removes from the gradient: the mean, and the part along the normalised row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from byhand.book.entries.layer_norm import entry
+from byhand.book.numbers.arithmetic import decimal
+from byhand.book.numbers.closed_form import array
+from byhand.book.pictures.axes import BLUE, GREEN, RUST, SMALL, VIOLET, Axes
+from byhand.book.pictures.canvas import Canvas
+from byhand.book.pictures.picture import picture
+from byhand.book.words.language import Words
+from byhand.equations.layer_norm import layer_norm
+
+X, D_Y = array(entry.inputs["x"]), array(entry.d_result)
+HIGH = 88  # pixels of one
+LEFT, WIDE = 30, 340  # of the plots
+ROWS = (
+    (Words("h: the gradient from above", "h：上游传来的梯度"), BLUE),
+    (Words("− its mean: a shift of x changes nothing", "− 均值：x 整体平移不改变结果"), RUST),
+    (Words("− its part along x̂: nor does a stretch", "− 沿 x̂ 的部分：整体伸缩也不改变"), RUST),
+    (Words("= what is left", "= 剩下的部分"), GREEN),
+    (Words("÷ standard deviation 5: derivative of x", "÷ 标准差 5：对 x 的导数"), VIOLET),
+)
+
+
+def parts() -> dict[str, np.ndarray]:
+    """Return h, its mean, its part along the normalised row, what is left, and the derivative of x, each (C,)."""
+    saved = layer_norm.forward(X, eps=0.0)[1]
+    d_x = layer_norm.vjp(saved, D_Y, eps=0.0)[0]
+    h, left = D_Y[0], (d_x / saved[1])[0]
+    mean = np.full_like(h, h.mean())
+    return {"h": h, "mean": mean, "along": h - mean - left, "left": left, "d_x": d_x[0]}
+
+
+def in_words(lang: str) -> str:
+    """Say the numbers of every row."""
+    colon = "：" if lang == "zh" else ": "
+    said = [
+        words.said(lang).replace("：", " ").replace(":", "") + colon + ", ".join(decimal(float(v), 3) for v in row)
+        for (words, _), row in zip(ROWS, parts().values(), strict=True)
+    ]
+    start = Words("LayerNorm of 1, 7, 9, 15 on the way back. ", "1、7、9、15 的层归一化，反向传播。")
+    return start.said(lang) + ("；" if lang == "zh" else "; ").join(said) + ("。" if lang == "zh" else ".")
+
+
+@picture(Words("What LayerNorm's derivative removes", "层归一化的导数去掉了什么"), in_words)
+def layer_norm_removes(canvas: Canvas) -> None:
+    """The gradient of four columns, the two parts that are removed, and what is left, one below the other."""
+    canvas.y += 2
+    for k, ((words, colour), row) in enumerate(zip(ROWS, parts().values(), strict=True)):
+        top = max(0.0, float(row.max())) * HIGH + SMALL + 6
+        below = max(0.0, -float(row.min())) * HIGH + (SMALL + 6 if row.min() < 0 else 4)
+        canvas.text(4, canvas.y + 14, words, size=12, bold=True)
+        canvas.y += 20
+        axes = Axes(canvas, LEFT, canvas.y, WIDE, top + below, (-0.5, len(row) - 0.5), (-below, top))
+        for c, value in enumerate(row):
+            axes.bar(c, float(value) * HIGH, 50, colour, words=decimal(round(float(value), 4)))
+        axes.zero()
+        canvas.y = axes.bottom + (10 if k < len(ROWS) - 1 else 4)
+    each = WIDE / X.shape[-1]
+    for c, value in enumerate(X[0]):
+        canvas.text(LEFT + (c + 0.5) * each, canvas.y + 12, f"x = {decimal(float(value))}", at="middle", size=SMALL)
+    canvas.y += 20

@@ -1,0 +1,171 @@
+"""How a token is drawn: the probabilities of four logits under temperature, top-k and top-p, as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from byhand.book.lessons.examples.sampling import LOGITS, TAU, K
+from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.axes import BLUE, GREEN, RUST, SMALL, Axes, legend
+from byhand.book.pictures.canvas import Canvas
+from byhand.book.pictures.picture import picture
+from byhand.book.words.language import COMMA, SEMICOLON, Said, Words
+from byhand.equations.softmax import softmax
+from byhand.equations.temperature import temperature
+from byhand.equations.top_k import top_k
+from byhand.equations.top_p import top_p
+
+P, LOWER_P = 0.9, 0.6  # of top-p: three tokens stay, and one
+BAR, HIGH, LETTERS = 24, 110, 10.5  # pixels: the width of a bar, the height of probability 1, the size of numbers
+Setting = tuple[Words, np.ndarray]
+
+
+def probabilities(logits: Any) -> np.ndarray:
+    """Return what softmax makes of logits."""
+    return softmax.forward(np.asarray(logits, dtype=float))[0]
+
+
+def by_temperature() -> list[Setting]:
+    """Return the probabilities at half the usual temperature, at 1, and at the lesson's."""
+    logits = np.asarray(LOGITS, dtype=float)
+    return [
+        (
+            Words(f"temperature {decimal(tau)}", f"温度 {decimal(tau)}"),
+            probabilities(temperature.forward(logits, tau=tau)[0]),
+        )
+        for tau in (0.5, 1.0, TAU)
+    ]
+
+
+def by_top_k() -> list[Setting]:
+    """Return the probabilities without top-k, with the lesson's k, and with k = 1."""
+    logits, n = np.asarray(LOGITS, dtype=float), len(LOGITS)
+    return [
+        (
+            Words(f"k = {k}" + (" (all)" if k == n else ""), f"k = {k}" + ("（全部）" if k == n else "")),
+            probabilities(top_k.forward(logits, k=k)[0]),
+        )
+        for k in (n, K, 1)
+    ]
+
+
+def by_top_p() -> list[Setting]:
+    """Return the probabilities without top-p, and with two values of it."""
+    logits = np.asarray(LOGITS, dtype=float)
+    cut = [(Words(f"p = {p}", f"p = {p}"), probabilities(top_p.forward(logits, p=p)[0])) for p in (P, LOWER_P)]
+    return [(Words("p = 1 (all)", "p = 1（全部）"), probabilities(logits)), *cut]
+
+
+def in_words(start: Words, settings: Callable[[], list[Setting]]) -> Callable[[str], str]:
+    """Return what says the probabilities under each setting."""
+
+    def said(lang: str) -> str:
+        colon = "：" if lang == "zh" else ": "
+        rows = (
+            words.said(lang) + colon + COMMA.said(lang).join(decimal(float(x), 3) for x in p)
+            for words, p in settings()
+        )
+        return start.said(lang) + SEMICOLON.said(lang).join(rows) + ("。" if lang == "zh" else ".")
+
+    return said
+
+
+def _panels(canvas: Canvas, settings: Sequence[Setting], remarks: Sequence[Said]) -> None:
+    """Draw the settings side by side, each with a remark below it."""
+    each = (canvas.width - 8) / len(settings)
+    top = canvas.y + 40
+    for i, (words, p) in enumerate(settings):
+        left = 4 + i * each
+        canvas.text(left + each / 2, canvas.y + 14, words, at="middle", bold=True, size=12)
+        axes = Axes(canvas, left + 1, top, each - 2, HIGH, (-0.5, len(p) - 0.5), (0, 1))
+        bars(axes, p)
+        canvas.text(left + each / 2, axes.bottom + 34, remarks[i], at="middle", size=SMALL)
+    canvas.y = top + HIGH + 44
+
+
+def bars(axes: Axes, p: np.ndarray) -> None:
+    """Draw probabilities, their logits below them; a probability of 0 leaves an empty place."""
+    for v, x in enumerate(p):
+        if x:
+            axes.bar(v, float(x), BAR, words=_short(float(x)), size=LETTERS)
+        else:
+            axes.canvas.text(axes.x(v), axes.y(0) - 4, "0", at="middle", size=SMALL)
+        axes.canvas.text(axes.x(v), axes.bottom + 15, decimal(float(LOGITS[v])), at="middle", size=SMALL)
+    axes.zero()
+
+
+def _short(x: float) -> str:
+    """Write a probability with at most three digits after the point, in little room."""
+    return decimal(round(x, 3)) if round(x, 3) else "0.000"
+
+
+TEMPERATURE = Words(
+    "Softmax of the logits 2, 1, 0, −1 at three temperatures. ", "logits 2、1、0、−1 在三种温度下的 softmax 概率。"
+)
+TOP_K = Words("Probabilities of the logits 2, 1, 0, −1 after top-k. ", "logits 2、1、0、−1 经 top-k 截取之后的概率。")
+TOP_P = Words(
+    "Top-p of the logits 2, 1, 0, −1: the smallest set whose probabilities reach p. ",
+    "logits 2、1、0、−1 的 top-p：累计概率达到 p 的最小集合。",
+)
+BELOW = Words("Below each bar: the logit of the token", "柱下是该词元的 logit")
+
+
+def _below(canvas: Canvas) -> None:
+    canvas.text(canvas.width / 2, canvas.y + 6, BELOW, at="middle", size=12)
+    canvas.y += 16
+
+
+@picture(Words("Softmax under temperature", "温度如何改变 softmax"), in_words(TEMPERATURE, by_temperature))
+def softmax_temperature(canvas: Canvas) -> None:
+    """The same logits at a low temperature, at 1, and at a high one."""
+    remarks = Words("sharper", "更尖锐"), Words("as trained", "训练时"), Words("flatter", "更平坦")
+    _panels(canvas, by_temperature(), remarks)
+    _below(canvas)
+
+
+@picture(Words("Softmax under top-k", "top-k 截取之后的 softmax"), in_words(TOP_K, by_top_k))
+def softmax_top_k(canvas: Canvas) -> None:
+    """The same logits with all, two and one of them kept."""
+    remarks = (
+        Words("nothing is cut", "不截取"),
+        Words("two can be drawn", "只在两个中抽取"),
+        Words("always the likeliest", "总取最可能的"),
+    )
+    _panels(canvas, by_top_k(), remarks)
+    _below(canvas)
+
+
+@picture(Words("Softmax under top-p", "top-p 截取之后的 softmax"), in_words(TOP_P, by_top_p))
+def softmax_top_p(canvas: Canvas) -> None:
+    """The probabilities with their running sum and two thresholds, then what each leaves."""
+    (_, whole), *cut = by_top_p()
+    running = np.cumsum(whole)
+    canvas.heading(Words("Probabilities and their running sum", "各概率与累计概率"))
+    axes = Axes(canvas, 40, canvas.y + 16, 300, 130, (-0.5, len(whole) - 0.5), (0, 1))
+    axes.y_ticks((0, 0.5, 1))
+    for p in (P, LOWER_P):
+        y = axes.y(p)
+        canvas.line([(axes.left, y), (axes.left + axes.width, y)], colour=RUST, dashed=True)
+        canvas.text(axes.left + axes.width + 4, y + 4, f"p = {decimal(p)}", size=SMALL)
+    for v, x in enumerate(whole):
+        axes.bar(v, float(x), BAR, words=_short(float(x)) if v else "")
+        canvas.text(axes.x(v), axes.bottom + 15, decimal(float(LOGITS[v])), at="middle", size=SMALL)
+    steps = [(v + d, float(total)) for v, total in enumerate(running) for d in (-0.5, 0.5)]
+    canvas.line([(axes.x(x), axes.y(y)) for x, y in steps], colour=GREEN, thick=2)
+    for v, total in enumerate(running):
+        crowded = any(0 <= axes.y(total) - axes.y(p) < SMALL for p in (P, LOWER_P))  # a threshold lies right above
+        canvas.text(axes.x(v), axes.y(total) + (14 if crowded else -5), _short(float(total)), at="middle", size=SMALL)
+    axes.zero()
+    canvas.y = axes.bottom + 34
+    legend(canvas, 40, canvas.y, Words("probability", "概率"), BLUE)
+    legend(canvas, 160, canvas.y, Words("running sum", "累计概率"), GREEN)
+    canvas.y += 18
+    remarks = (
+        Words("the third one reaches 0.9", "到第三个达到 0.9"),
+        Words("the first one alone does", "第一个就已达到 0.6"),
+    )
+    _panels(canvas, cut, remarks)
+    _below(canvas)
