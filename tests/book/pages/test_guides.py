@@ -17,6 +17,7 @@ from byhand.book.explain.explainer import explain
 from byhand.book.lessons.examples import TITLES, make
 from byhand.book.lessons.examples.attention_index import queries_and_keys
 from byhand.book.lessons.lesson import grid
+from byhand.book.lessons.naming import short
 from byhand.book.numbers import closed_form
 from byhand.book.pages import filling as pages
 from byhand.book.pages.blocks import kv_cache, shapes
@@ -105,7 +106,7 @@ def test_counted_work_of_the_cache_is_what_the_guide_says():
 def test_the_cache_guide_computes_with_the_model_of_its_lesson():
     given = dict(make("kv-cache").given)
     for name, parameter in kv_cache.lesson_model().parameters().items():
-        assert given[name] == grid(parameter.data), name
+        assert given[short(name)] == grid(parameter.data), name
     assert given["tokens"] == str(kv_cache.TOKENS)
 
 

@@ -36,6 +36,6 @@ def lesson(array: Maker) -> Lesson:
         "Each head works on two of the four columns. Four numbers keep two degrees of freedom when they are "
         "normalised, so LayerNorm's derivative removes a shift and a stretch and lets the rest through.",
         "每个头处理四列中的两列。四个数归一化之后还剩两个自由度，所以能看到层归一化的导数去掉了平移与伸缩，"
-        "其余的放行。",
+        "保留其余部分。",
     )
     return whole("paper-gpt-4", intro, CONFIG, WEIGHTS, array)

@@ -165,7 +165,7 @@ def _results(step: Step, lang: str, brief: bool = False) -> Iterator[str]:
         yield Words("Result: ", "结果： ").said(lang) + names
         yield display_lines([line for array in named for line in _matrices(array)])
     elif step.results and not step.arrays:
-        yield "\n".join(["```text", *(quiet(f"{say(name, lang)} = {rows}") for name, rows in step.results), "```"])
+        yield "\n".join(f"> `{quiet(f'{say(name, lang)} = {rows}')}`" for name, rows in step.results)
 
 
 def _called(array: Array) -> str:

@@ -67,7 +67,7 @@ def loss_meaning(page: Path, lang: str) -> str:
 
 
 @block
-def surprise(page: Path, lang: str) -> str:
+def loss_by_probability(page: Path, lang: str) -> str:
     """The loss of one prediction for a few probabilities of the true class, from the equation cross-entropy."""
     rows = []
     for p in (0.99, 0.7, 0.5, 0.1, 0.01):
