@@ -15,6 +15,7 @@ from byhand.engine.equation import Composite, registry
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = pages.pages()
+CHINESE = [page for page in PAGES if page.name.endswith(".zh-CN.md")]
 ENGLISH = [page for page in PAGES if pages.language(page) == "en"]
 GENERATED = re.compile(r"<!-- generated: .*?<!-- end -->", re.DOTALL)
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
@@ -188,3 +189,9 @@ def test_a_moved_definition_is_an_error():
 
 def test_source_lines_are_read_from_this_checkout():
     assert source.repository() == ROOT
+
+
+@pytest.mark.parametrize("page", CHINESE, ids=name)
+def test_bold_words_end_before_their_punctuation(page):
+    """Markdown does not end bold type between a full-width mark and a letter: `**目的：**由` shows its asterisks."""
+    assert not re.findall(r"[。：，；！？、）]\*\*(?=[^\s*|])", text(page))

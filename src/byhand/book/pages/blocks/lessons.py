@@ -42,8 +42,9 @@ SETTINGS = {
 }
 NOISE = 10  # powers of ten below which a number is printed as 0: rounding decides, differently on each machine
 ROUGH = 8  # powers of ten below which the last digits are left out, for the same reason
+ACROSS = 34  # letters of a formula on a telephone
 FEW = 2  # elements of each result that are worked in sight
-GOAL, WHY = Words("**Goal.** ", "**目的。**"), Words("**Why.** ", "**原因。**")
+GOAL, WHY = Words("**Goal.** ", "**目的**："), Words("**Why.** ", "**原因**：")
 GIVEN, MADE = Words("given", "已知"), Words("step {n}", "第 {n} 步")
 KEPT, NEW = Words("kept on the way forward", "前向时保留"), Words("with the new weights", "由新权重算出")
 
@@ -138,7 +139,7 @@ def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> I
         origin = MADE.said(lang, n=latest[0]) if latest else missing.said(lang)
         origins.append(_called(array) + Words(f" ({origin})", f" （{origin}）").said(lang))
     yield Words("Put in: ", "代入： ").said(lang) + Words(", ", "、 ").said(lang).join(origins)
-    yield display_lines([line for array in step.inputs for line in _matrices(array)])
+    yield display_lines(_side_by_side(line for array in step.inputs for line in _matrices(array)))
 
 
 def _worked(step: Step, lang: str) -> Iterator[str]:
@@ -161,9 +162,14 @@ def _results(step: Step, lang: str, brief: bool = False) -> Iterator[str]:
     arrays = [array for array in step.arrays if array.data.ndim or brief]
     if arrays:
         named = [replace(array, letter=_letter(array.name, array.letter)) for array in arrays]
-        names = Words(", ", " 、 ").said(lang).join(map(_called, named))
-        yield Words("Result: ", "结果： ").said(lang) + names
-        yield display_lines([line for array in named for line in _matrices(array)])
+        called = [_called(array) for array in named if array.name and _letter(array.name) != array.letter]
+        names = Words(", ", " 、 ").said(lang).join(called)
+        yield (
+            Words(f"Result: {names}", f"结果： {names}").said(lang)
+            if called
+            else Words("Result:", "结果：").said(lang)
+        )
+        yield display_lines(_side_by_side(line for array in named for line in _matrices(array)))
     elif step.results and not step.arrays:
         yield "\n".join(f"> `{quiet(f'{say(name, lang)} = {rows}')}`" for name, rows in step.results)
 
@@ -172,6 +178,21 @@ def _called(array: Array) -> str:
     """Return an array's letter, and its name where that is another one."""
     same = not array.name or _letter(array.name) == array.letter
     return inline(array.letter) + ("" if same else f" = `{array.name}`")
+
+
+def _side_by_side(lines: Iterable[str]) -> list[str]:
+    """Return matrices beside each other where a telephone has room for them."""
+    rows: list[list[str]] = []
+    room = 0
+    for line in lines:
+        width = max(len(re.sub(r"\\\w+|[{}^&\s]", "", row)) + 3 * row.count("&") for row in line.split(r"\\"))
+        if rows and width <= room:
+            rows[-1].append(line)
+            room -= width
+        else:
+            rows.append([line])
+            room = ACROSS - width
+    return [r" \quad ".join(row) for row in rows]
 
 
 def _matrices(array: Array) -> Iterator[str]:

@@ -25,8 +25,8 @@ def path(page: Path, lang: str, name: str) -> str:
             f"**Page {number} of {len(PATH)}** on the [path]({front}#the-path)",
             f"**第 {number} 页，共 {len(PATH)} 页**，见[学习路线]({front}#学习路线)",
         ),
-        Words(f"**Needs:** {needs}", f"**需要：**{needs}"),
-        Words(f"**Time:** about {stop.minutes} minutes", f"**时间：**约 {stop.minutes} 分钟"),
+        Words(f"**Needs:** {needs}", f"**需要**：{needs}"),
+        Words(f"**Time:** about {stop.minutes} minutes", f"**时间**：约 {stop.minutes} 分钟"),
         Words(f"**Afterwards you can** {stop.outcome.en}", f"**读完之后，你能**{stop.outcome.zh}"),
     ]
     return "\n".join(f"- {line.said(lang)}" for line in lines)
