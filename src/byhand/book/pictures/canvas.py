@@ -13,9 +13,11 @@ from byhand.book.words.language import Said, say
 
 GREY = "#797979"  # equal contrast on white and on a dark page
 COLOURS = ("#1f6fb2", "#b3471b", "#2e7d3e", "#7b4fb0")  # blue, rust, green, violet: white on each can be read
+BLUE, RUST, GREEN, VIOLET = COLOURS  # in pictures of structure: values, gradients, parameters, tokens
 WHITE = "#ffffff"
 WIDTH, GAP = 400, 16  # a phone of 360 pixels scales the picture by nine tenths
 SIZE, LINE = 13, 16  # of letters, and from one line of them to the next
+SMALL = 12  # of letters in cells and of remarks
 FONT = "system-ui, 'Segoe UI', 'Noto Sans', 'PingFang SC', 'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"
 WIDE, NARROW = 1.0, 0.6  # of a Chinese and of a Latin letter, at most, as parts of its size
 
@@ -54,7 +56,10 @@ class Canvas:
         self, x: float, y: float, words: Said, *, colour: str = GREY, at: str = "start", size: float = SIZE,
         bold: bool = False,
     ) -> None:  # fmt: skip
-        """Write one line whose letters stand on y; x is its `start`, `middle` or `end`."""
+        """Write one line whose letters stand on y; x is its `start`, `middle` or `end`. No words, nothing."""
+        line = say(words, self.lang)
+        if not line:
+            return
         styled = "".join(
             [
                 f' text-anchor="{at}"' if at != "start" else "",
@@ -62,7 +67,7 @@ class Canvas:
                 ' font-weight="600"' if bold else "",
             ]
         )
-        self.add(f'<text x="{_n(x)}" y="{_n(y)}" fill="{colour}"{styled}>{escape(say(words, self.lang))}</text>')
+        self.add(f'<text x="{_n(x)}" y="{_n(y)}" fill="{colour}"{styled}>{escape(line)}</text>')
 
     def box(
         self, x: float, y: float, width: float, height: float, words: Said = "", *, fill: str = "none",
@@ -75,10 +80,9 @@ class Canvas:
             f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" rx="{_n(round_by)}" '
             f'fill="{fill}"{edge}/>'
         )
-        if say(words, self.lang):
-            colour = GREY if fill == "none" else WHITE
-            middle = y + height / 2 + size * 0.35
-            self.text(x + width / 2, middle, words, colour=colour, at="middle", size=size, bold=bold)
+        colour = GREY if fill == "none" else WHITE
+        middle = y + height / 2 + size * 0.35
+        self.text(x + width / 2, middle, words, colour=colour, at="middle", size=size, bold=bold)
 
     def line(self, points: Iterable[Point], *, colour: str = GREY, thick: float = 1, dashed: bool = False) -> None:
         """Draw straight lines from point to point."""
@@ -104,6 +108,26 @@ class Canvas:
     def dot(self, x: float, y: float, radius: float, fill: str) -> None:
         """Draw a filled circle."""
         self.add(f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" fill="{fill}"/>')
+
+    def ring(self, x: float, y: float, radius: float, words: str = "", *, line: str = GREY) -> None:
+        """Draw a circle with a sign in its middle, such as + where two arrays are added."""
+        self.add(f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" fill="none" stroke="{line}"/>')
+        if words:
+            self.text(x, y + SIZE * 0.35, words, at="middle", bold=True)
+
+    def matrix(
+        self, x: float, y: float, rows: Sequence[Sequence[Said]], fill: str, *, cell: tuple[float, float] = (48, 18),
+        size: float = SMALL, dashed: bool = False,
+    ) -> Point:  # fmt: skip
+        """Draw rows of numbers, white on a colour or grey on none; return the corner at the right and bottom."""
+        width, height = len(rows[0]) * cell[0], len(rows) * cell[1]
+        self.box(x, y, width, height, fill=fill, dashed=dashed)
+        colour = GREY if fill == "none" else WHITE
+        for i, row in enumerate(rows):
+            for j, words in enumerate(row):
+                middle = y + i * cell[1] + cell[1] / 2 + size * 0.35
+                self.text(x + (j + 0.5) * cell[0], middle, words, colour=colour, at="middle", size=size)
+        return x + width, y + height
 
     def add(self, element: str) -> None:
         """Add an element as it is written."""

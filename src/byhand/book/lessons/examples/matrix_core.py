@@ -28,8 +28,8 @@ WEIGHTS = {"W_Q": [[1, 0], [0, 1]], "W_K": [[0, 1], [1, 0]], "W_V": [[1, 1], [0,
 RATE = "1/10"
 
 
-def lesson(array: Maker, name: str = "matrix-core", targets: tuple[int, ...] = (0,)) -> Lesson:
-    """One target trains row 0 alone; two targets train both rows."""
+def recorded(array: Maker, targets: tuple[int, ...] = (0,)) -> Trace:
+    """Return the trace of the forward pass."""
     x = Tensor(array([[[[1, 0], [0, 1]]]]), name="X")
     weights = {n: Tensor(array(w), requires_grad=True, name=n) for n, w in WEIGHTS.items()}
 
@@ -41,7 +41,13 @@ def lesson(array: Maker, name: str = "matrix-core", targets: tuple[int, ...] = (
             rows = matmul(Tensor(array([[[[1, 0]]]]), name="e_0"), rows, name="z")
         return cross_entropy(rows, Tensor(np.asarray([[targets]])), name="loss")
 
-    trace = Trace.of(whole)
+    return Trace.of(whole)
+
+
+def lesson(array: Maker, name: str = "matrix-core", targets: tuple[int, ...] = (0,)) -> Lesson:
+    """One target trains row 0 alone; two targets train both rows."""
+    trace = recorded(array, targets)
+    weights = {n: trace.leaves[n] for n in WEIGHTS}
     settle_gradients(trace, array(1))
     intro = Words(
         "X, W_Q and W_K make each token look at the other one. The output rows serve as logits over two tokens.",

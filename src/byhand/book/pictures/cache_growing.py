@@ -1,0 +1,109 @@
+"""The KV cache growing: three tokens decoded one by one, which rows are kept and which are computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from byhand.book.pictures.canvas import BLUE, RUST, SMALL, Canvas
+from byhand.book.pictures.passes import BLOCK, TOKENS, model_of, rows_of
+from byhand.book.pictures.picture import picture
+from byhand.book.words.language import SEMICOLON, Words
+from byhand.runtimes.tape.decoder import KVCache
+from byhand.tracing.trace import Trace
+
+CELL, HEAD = (44.0, 20.0), 0
+KEYS, VALUES, SCORES, WITHOUT = 4.0, 98.0, 192.0, 334.0  # left edges
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """One token decoded: the keys and values of head 0 so far, and the row of scores that was computed."""
+
+    keys: list[list[str]]
+    values: list[list[str]]
+    scores: list[str]
+
+
+@lru_cache(maxsize=1)
+def decoded() -> tuple[Decoded, ...]:
+    """Decode the lesson's tokens with a cache."""
+    model, steps = model_of("kv-cache"), []
+    for parameter in model.parameters().values():
+        parameter.requires_grad = False  # a cache passes no gradient back
+    cache = KVCache(model, 1)
+    for token in TOKENS:
+        trace = Trace.of(lambda token=token: model.forward_logits(np.asarray([[token]]), cache))
+        (scores,) = (a for a in trace.applications if a.name == f"{BLOCK}attn.scores")
+        (mixed,) = (a for a in trace.applications if a.name == f"{BLOCK}attn.mixed")
+        keys, values = scores.inputs[1].data[0, HEAD], mixed.inputs[1].data[0, HEAD]
+        steps.append(Decoded(rows_of(keys, 3), rows_of(values, 3), rows_of(scores.results[0].data[0, HEAD], 3)[0]))
+    return tuple(steps)
+
+
+def rows_without(count: int) -> int:
+    """Return how many rows are computed for so many tokens without a cache: the whole context for each."""
+    return sum(range(1, count + 1))
+
+
+def in_words(lang: str) -> str:
+    """Say each step's rows."""
+    said = []
+    for step in decoded():
+        new = len(step.keys)
+        row = f"k = ({', '.join(step.keys[-1])}), v = ({', '.join(step.values[-1])})"
+        scores = f"({', '.join(step.scores)})"
+        words = Words(
+            f"token {new}: new row {row}, {new - 1} kept, scores {scores}",
+            f"第 {new} 个词元：新的一行 {row}，保留 {new - 1} 行，分数 {scores}",
+        )
+        said.append(words.said(lang))
+    return SEMICOLON.said(lang).join(said) + Words(". ", "。").said(lang) + _total().said(lang)
+
+
+def _total() -> Words:
+    count = len(TOKENS)
+    return Words(
+        f"Rows computed: {count} with the cache, {rows_without(count)} without.",
+        f"计算的行数：有缓存 {count} 行，没有缓存 {rows_without(count)} 行。",
+    )
+
+
+@picture(Words("A KV cache growing by one row a token", "键值缓存：每个词元增加一行"), in_words)
+def cache_growing(canvas: Canvas) -> None:
+    """Rows kept in one colour, rows computed in the other; beside them the rows of the whole pass."""
+    for x, fill, words in ((KEYS, BLUE, Words("kept", "保留")), (VALUES, RUST, Words("computed now", "本步计算"))):
+        canvas.box(x, 4, 12, 12, fill=fill)
+        canvas.text(x + 18, 14, words, size=SMALL)
+    heads = model_of("kv-cache").config.n_heads
+    words = Words(f"head {HEAD} of {heads}", f"共 {heads} 个头，图为头 {HEAD}")
+    canvas.text(396, 14, words, at="end", size=SMALL)
+    canvas.y = 24
+    for x, words in ((KEYS, "K"), (VALUES, "V"), (SCORES, Words("scores", "分数"))):
+        canvas.text(x, canvas.y + 12, words, bold=True)
+    canvas.text(396, canvas.y + 12, Words("no cache", "没有缓存"), at="end", bold=True)
+    canvas.y += 20
+    for token, step in zip(TOKENS, decoded(), strict=True):
+        _step(canvas, token, step)
+    canvas.text(4, canvas.y + 12, _total(), bold=True)
+    canvas.y += 18
+
+
+def _step(canvas: Canvas, token: int, step: Decoded) -> None:
+    """Draw the cache after a token, and what was computed for it."""
+    new = len(step.keys) - 1
+    canvas.text(4, canvas.y + 12, Words(f"token {token} at position {new}", f"位置 {new}，词元 {token}"), size=SMALL)
+    canvas.y += 18
+    for row in range(len(TOKENS)):
+        y, fill = canvas.y + row * CELL[1], RUST if row == new else BLUE
+        for x, rows in ((KEYS, step.keys), (VALUES, step.values)):
+            if row <= new:
+                canvas.matrix(x, y, [rows[row]], fill, cell=(CELL[0], CELL[1] - 2), size=11)
+            else:
+                canvas.box(x, y, 2 * CELL[0], CELL[1] - 2, dashed=True)
+        if row <= new:
+            canvas.box(WITHOUT, y, 62, CELL[1] - 2, Words(f"row {row}", f"第 {row} 行"), fill=RUST, size=SMALL)
+    canvas.matrix(SCORES, canvas.y + new * CELL[1], [step.scores], RUST, cell=(CELL[0], CELL[1] - 2), size=11)
+    canvas.y += len(TOKENS) * CELL[1] + 8

@@ -1,0 +1,135 @@
+"""The graph of the 2 x 2 core as it is recorded: values on the edges, and on the way back gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, Canvas
+from byhand.book.pictures.passes import pass_of, rows_of
+from byhand.book.pictures.picture import picture
+from byhand.book.words.language import SEMICOLON, Words
+from byhand.tracing.tracer import Application
+
+CELL = 54.0, 18.0
+WIDE, PILL = 2 * CELL[0], 22.0
+LEFT, MIDDLE, RIGHT, BETWEEN = 58.0, 200.0, 342.0, 129.0  # middles of columns
+PLACES = {  # of each array: the middle of its column and the top of its numbers; its equation stands above
+    "X": (MIDDLE, 16), "W_Q": (LEFT, 88), "W_K": (MIDDLE, 88), "W_V": (RIGHT, 88), "Q": (LEFT, 172),
+    "K": (MIDDLE, 172), "V": (RIGHT, 172), "S": (BETWEEN, 264), "A": (BETWEEN, 342), "O": (BETWEEN, 420),
+    "rows": (RIGHT, 460), "z": (RIGHT, 538), "loss": (RIGHT, 598),
+}  # fmt: skip
+WIDER = {"S": 164, "rows": 116, "loss": 164}  # equations with long names
+BESIDE = {"first": "first = [1, 0]", "targets": "target = 0"}  # inputs that are written beside the equation
+GAP_LEFT, GAP_RIGHT = 129.0, 271.0
+ROUTES = {  # of each edge, from an input to the equation that reads it
+    ("X", "Q"): ((146, 34), (GAP_LEFT, 34), (GAP_LEFT, 159), (112, 159)),
+    ("X", "K"): ((146, 34), (GAP_LEFT, 34), (GAP_LEFT, 159), (146, 159)),
+    ("X", "V"): ((254, 34), (GAP_RIGHT, 34), (GAP_RIGHT, 159), (288, 159)),
+    ("W_Q", "Q"): ((LEFT, 126), (LEFT, 148)), ("W_K", "K"): ((MIDDLE, 126), (MIDDLE, 148)),
+    ("W_V", "V"): ((RIGHT, 126), (RIGHT, 148)), ("Q", "S"): ((LEFT, 210), (LEFT, 224), (92, 224), (92, 240)),
+    ("K", "S"): ((MIDDLE, 210), (MIDDLE, 224), (166, 224), (166, 240)), ("S", "A"): ((BETWEEN, 302), (BETWEEN, 318)),
+    ("A", "O"): ((BETWEEN, 380), (BETWEEN, 396)), ("V", "O"): ((RIGHT, 210), (RIGHT, 407), (185, 407)),
+    ("O", "rows"): ((185, 447), (280, 447)), ("rows", "z"): ((RIGHT, 498), (RIGHT, 514)),
+    ("z", "loss"): ((RIGHT, 558), (RIGHT, 574)), ("first", "z"): ((268, 525), (288, 525)),
+    ("targets", "loss"): ((212, 585), (232, 585)),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What is drawn: the recorded applications, the array at each name, and which way the arrows point."""
+
+    applications: tuple[Application, ...]
+    arrays: Mapping[str, Any]
+    back: bool
+
+
+def graph(back: bool) -> Graph:
+    """Return the core's graph with its values, or with its gradients."""
+    gradients = pass_of("matrix-core")
+    return Graph(gradients.trace.applications, gradients.by_name if back else gradients.trace.values, back)
+
+
+def in_words(back: bool, lang: str) -> str:
+    """Say each array."""
+    drawn = graph(back)
+    order = [name for name in PLACES if not (back and name == "X")]
+    arrays = {("∂" if back else "") + n: drawn.arrays[n] for n in (reversed(order) if back else order)}
+    said = SEMICOLON.said(lang).join(f"{name} = {written(array)}" for name, array in arrays.items())
+    if back:
+        start = Words("Gradients of the 2 × 2 core, from the loss back. ", "2 × 2 矩阵核心从损失往回的梯度。")
+    else:
+        start = Words("Values of the 2 × 2 core, from X to the loss. ", "2 × 2 矩阵核心从 X 到损失的值。")
+    return start.said(lang) + said
+
+
+def written(array: Any) -> str:
+    """Write a matrix, or one number, in one line."""
+    if not array.ndim:
+        return decimal(float(array), 4)
+    return "[" + ", ".join(f"[{', '.join(row)}]" for row in rows_of(array)) + "]"
+
+
+def draw_graph(canvas: Canvas, drawn: Graph) -> None:
+    """Draw every array in its place, and every edge as the recorded graph has it."""
+    trace = pass_of("matrix-core").trace
+    for application in drawn.applications:
+        (result,) = application.result_names()
+        for tensor in application.inputs:
+            name = trace.name(tensor)
+            route = ROUTES[name, result]
+            flows = not drawn.back or tensor.requires_grad
+            if flows:
+                canvas.arrow(route[::-1] if drawn.back else route)
+            else:
+                canvas.line(route, dashed=True)
+            if name in BESIDE:
+                canvas.text(route[0][0] - 4, route[0][1] + 4, BESIDE[name], at="end", size=SMALL)
+    made = {application.result_names()[0]: application.equation.name for application in drawn.applications}
+    for name, (x, y) in PLACES.items():
+        label = f"∂{name}" if drawn.back else name
+        if name in made:
+            between = "↑" if drawn.back else "="
+            words, width = f"{label} {between} {made[name]}", WIDER.get(name, WIDE)
+            left = min(x - width / 2, canvas.width - 4 - width)
+            canvas.box(left, y - 24, width, PILL, words, round_by=11, size=SMALL)
+        elif not drawn.back or name != "X":
+            canvas.text(x - WIDE / 2, y - 4, label, bold=True)
+        _numbers(canvas, name, x, y, drawn)
+    canvas.y = 598 + CELL[1] + 6
+
+
+def _numbers(canvas: Canvas, name: str, x: float, y: float, drawn: Graph) -> None:
+    if drawn.back and name == "X":
+        canvas.box(x - WIDE / 2, y, WIDE, 36, Words("X: no gradient", "X：无需梯度"), dashed=True, size=SMALL)
+        return
+    array = drawn.arrays[name]
+    rows = rows_of(array) if array.ndim else [[decimal(float(array), 4)]]
+    fill = RUST if drawn.back else GREEN if name.startswith("W") else BLUE
+    canvas.matrix(x - len(rows[0]) * CELL[0] / 2, y, rows, fill, cell=CELL)
+
+
+def _legend(canvas: Canvas, lines: list[tuple[str, Words]]) -> None:
+    for i, (colour, words) in enumerate(lines):
+        y = 512 + 36 * i
+        canvas.box(4, y - 10, 12, 12, fill=colour)
+        canvas.text(22, y, words, size=SMALL)
+
+
+@picture(Words("Forward graph of the 2 × 2 core", "2 × 2 矩阵核心的前向计算图"), partial(in_words, False))
+def core_forward(canvas: Canvas) -> None:
+    """Every equation as it is recorded, with its result."""
+    draw_graph(canvas, graph(back=False))
+    _legend(canvas, [(BLUE, Words("values", "值")), (GREEN, Words("learned weights", "可学习的权重"))])
+
+
+@picture(Words("Backward graph of the 2 × 2 core", "2 × 2 矩阵核心的反向计算图"), partial(in_words, True))
+def core_backward(canvas: Canvas) -> None:
+    """The same graph from the loss back, with the derivative of the loss with respect to each array."""
+    draw_graph(canvas, graph(back=True))
+    _legend(canvas, [(RUST, Words("∂S is short for", "∂S 即损失"))])
+    canvas.text(22, 528, Words("d loss / d S", "对 S 的导数"), size=SMALL)

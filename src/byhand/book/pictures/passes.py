@@ -1,0 +1,54 @@
+"""The passes that pictures draw: the lessons' models, traced forward and walked back."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from byhand.book.lessons.examples import kv_cache, matrix_core, numbers, paper_gpt, paper_gpt_4
+from byhand.book.numbers.arithmetic import decimal
+from byhand.book.numbers.rounding import settled_backward
+from byhand.config import ModelConfig
+from byhand.model import TinyGPT
+from byhand.tracing.trace import Gradients, Trace
+
+BLOCK = "blocks.0."
+MODELS = {
+    "paper-gpt": (paper_gpt.CONFIG, paper_gpt.WEIGHTS),
+    "paper-gpt-4": (paper_gpt_4.CONFIG, paper_gpt_4.WEIGHTS),
+    "kv-cache": (paper_gpt_4.CONFIG, kv_cache.WEIGHTS),
+}
+TOKENS: list[int] = [*paper_gpt.BYTES[:-1]]
+TARGETS: list[int] = [*paper_gpt.BYTES[1:]]
+
+
+def model_of(lesson: str) -> TinyGPT:
+    """Return the model of a lesson, in float64."""
+    config, weights = MODELS[lesson]
+    array = numbers(exact=False)
+    return paper_gpt.model_of(config, {name: array(w) for name, w in weights.items()})
+
+
+@lru_cache(maxsize=4)
+def pass_of(lesson: str) -> Gradients:
+    """Return the pass of a lesson from tokens to loss and back; its `trace` has the values."""
+    if lesson == "matrix-core":
+        array = numbers(exact=False)
+        return settled_backward(matrix_core.recorded(array), array(1))
+    model = model_of(lesson)
+    return Trace.of(lambda: model.loss(np.asarray([TOKENS]), np.asarray([TARGETS]))).backward()
+
+
+def pass_through(config: ModelConfig, batch: int, length: int) -> Trace:
+    """Return the pass of a freshly made model, for its graph and shapes."""
+    tokens = np.zeros((batch, length), np.int64)
+    model = TinyGPT(config)
+    return Trace.of(lambda: model.loss(tokens, tokens))
+
+
+def rows_of(array: Any, digits: int = 4) -> list[list[str]]:
+    """Return an array as rows of numbers to read, its leading axes of length 1 left out."""
+    whole = np.asarray(array, float)
+    return [[decimal(float(number), digits) for number in row] for row in whole.reshape(-1, whole.shape[-1])]
