@@ -80,7 +80,7 @@ def batch_on_threads(canvas: Canvas) -> None:
         _ranges(canvas, ranges, [thread] * THREADS, [read[thread]] * THREADS)
         canvas.y += HIGH + 2
     _meeting(canvas)
-    said = Words("3  Each sums one range of all regions", "3  每个线程把各区域的一段相加")
+    said = Words("3  Each sums its range over all regions", "3  每个线程把各区域的一段相加")
     _label(canvas, said, "")
     _ranges(canvas, ranges, range(THREADS), [f"{n:,}" for n in ranges])
     canvas.y += HIGH + 2
@@ -109,8 +109,8 @@ def _ranges(canvas: Canvas, ranges: list[int], threads: Iterable[int], words: Se
 def _meeting(canvas: Canvas) -> None:
     """Draw the line at which every thread waits for the others, and arrows across it."""
     y = canvas.y + 10
-    words = Words("all wait for each other", "互相等待")
-    half = 84
+    words = Words("barrier: all threads wait", "屏障：所有线程在此等待")
+    half = 94
     for ends in ((LEFT, LEFT + WHOLE / 2 - half), (LEFT + WHOLE / 2 + half, LEFT + WHOLE)):
         canvas.line([(ends[0], y), (ends[1], y)], dashed=True)
     canvas.text(LEFT + WHOLE / 2, y + 4, words, at="middle", size=SMALL)

@@ -47,7 +47,7 @@ def in_words(lang: str) -> str:
     shares = ", ".join(f"{letter} {percent(chance)}" for letter, chance in zip(LETTERS, chances, strict=True))
     return Words(
         f"Text {text} → numbers {ids} → vectors {vectors} → blocks (LayerNorm, attention, MLP) → probability of each "
-        f"next letter: {shares} → one is drawn, {LETTERS[drawn]}, and appended to the text; then again.",
+        f"next letter: {shares} → one is drawn, {LETTERS[drawn]}, and appended to the text; then repeat.",
         f"文本 {text} → 编号 {ids} → 向量 {vectors} → 若干个块（层归一化、注意力、前馈网络）→ 下一个字母的概率："
         f"{shares} → 抽取一个，{LETTERS[drawn]}，接到文本后面，再来一遍。",
     ).said(lang)
@@ -70,14 +70,12 @@ def gpt_in_a_minute(canvas: Canvas) -> None:
     _label(canvas, Words("Numbers", "编号"), "a = 0, b = 1, c = 2, d = 3")
     _boxes(canvas, [str(token) for token in TOKENS], VIOLET)
     _down(canvas)
-    _label(
-        canvas, Words("Vectors", "向量"), Words("learned for each letter and place", "由字母与位置查表得到，可学习")
-    )
+    _label(canvas, Words("Vectors", "向量"), Words("looked up by letter and position", "按字母与位置查表"))
     _boxes(canvas, [numbers(row) for row in arrays["x"][0]], BLUE)
     _down(canvas)
     _blocks(canvas)
     _down(canvas)
-    _label(canvas, Words("Vectors", "向量"), Words("now with what came before in them", "现在包含了前文的信息"))
+    _label(canvas, Words("Vectors", "向量"), Words("now they hold the context", "现在包含了前文的信息"))
     _boxes(canvas, [numbers(row) for row in arrays["ln_f"][0]], BLUE)
     _down(canvas, first=2)
     _label(canvas, Words("Probability of the next letter", "下一个字母的概率"), LAST)
@@ -89,7 +87,7 @@ def gpt_in_a_minute(canvas: Canvas) -> None:
         colour=RUST, thick=2,
     )  # fmt: skip
     canvas.y = foot + 32
-    said = Words("One is drawn and appended; then all again.", "抽取一个，接到文本后面；然后重复整个过程。")
+    said = Words("One is drawn and appended; then repeat.", "抽取一个，接到文本后面；然后重复整个过程。")
     canvas.text(LEFT, canvas.y, said, bold=True)
     canvas.y += 8
 

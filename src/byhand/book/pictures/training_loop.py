@@ -90,7 +90,7 @@ def training_loop(canvas: Canvas) -> None:
     _box(canvas, LEFT, Words("loss", "损失"), u.before, BLUE)
     _box(canvas, RIGHT, Words("probabilities", "概率"), " ".join(u.chances), BLUE)
     _on(canvas, LEFT, RIGHT)
-    _box(canvas, LEFT, Words("backward", "反向传播"), Words("gradients of them all", "全部参数的梯度"), RUST)
+    _box(canvas, LEFT, Words("backward", "反向传播"), Words("gradient per parameter", "全部参数的梯度"), RUST)
     _box(canvas, RIGHT, Words("draw and append", "抽取并接上"), str(u.drawn), VIOLET)
     _back(canvas, RIGHT + WIDE, canvas.width - 6, canvas.y + HIGH / 2, top + HIGH / 2)
     _on(canvas, LEFT)
