@@ -10,10 +10,9 @@ from tests.book.pictures.drawn import numbers, said, texts
 from byhand.book.lessons.examples import make
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures import PICTURES
-from byhand.book.pictures.attention_flow import matrix
 from byhand.book.pictures.cache_growing import decoded
 from byhand.book.pictures.gpt_in_a_minute import LETTERS, percent, values
-from byhand.book.pictures.passes import pass_of
+from byhand.book.pictures.passes import in_line, pass_of
 from byhand.book.pictures.training_loop import one_update
 
 CORE = {False: "core-forward", True: "core-backward"}
@@ -38,7 +37,7 @@ def test_the_cores_graphs_show_the_lessons_values_and_gradients(back, lang):
             *_, i, j = index
             assert shown[name][2 * i + j] == decimal(value, 4), label
             checked += 1
-    assert checked == (38 if back else 26)
+    assert checked == (34 if back else 26)
     if not back:
         assert shown["loss"] == [decimal(found["loss"], 4)]
         for name in ("X", "W_Q", "W_K", "W_V"):
@@ -55,7 +54,7 @@ def test_attention_flow_shows_the_cores_matrices(lang):
         for i, j in np.ndindex(2, 2):
             value = decimal(found[f"{name}[0,0,{i},{j}]"], 4)
             assert value in words
-            assert value == matrix(arrays[name]).replace("[", "").replace("]", "").split(", ")[2 * i + j]
+            assert value == in_line(arrays[name]).replace("[", "").replace("]", "").split(", ")[2 * i + j]
 
 
 def test_the_front_picture_shows_the_paper_gpts_probabilities():

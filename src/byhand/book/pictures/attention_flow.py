@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from byhand.book.pictures.canvas import BLUE, GREEN, SMALL, Canvas
-from byhand.book.pictures.passes import pass_of, rows_of
+from byhand.book.pictures.passes import in_line, pass_of, rows_of
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import SEMICOLON, Said, Words
 from byhand.equations.causal_softmax import causal_softmax
@@ -26,15 +26,10 @@ def in_words(lang: str) -> str:
     """Say each matrix."""
     names = {"S": "S = Q Kᵀ / √2", "A": "A = softmax(S)", "O": "O = A V"}
     arrays = values()
-    said = [f"{names.get(name, name)} = {matrix(arrays[name])}" for name in ("X", "Q", "K", "V", "S", "A", "O")]
-    masked = Words("with a causal mask A would be ", "若有因果掩码，A 为 ").said(lang) + matrix(arrays["masked"])
+    said = [f"{names.get(name, name)} = {in_line(arrays[name])}" for name in ("X", "Q", "K", "V", "S", "A", "O")]
+    masked = Words("with a causal mask A would be ", "若有因果掩码，A 为 ").said(lang) + in_line(arrays["masked"])
     start = Words("Attention of the 2 × 2 core. ", "2 × 2 矩阵核心的注意力。").said(lang)
     return start + SEMICOLON.said(lang).join([*said, masked])
-
-
-def matrix(array: Any) -> str:
-    """Write a matrix in one line."""
-    return "[" + ", ".join(f"[{', '.join(row)}]" for row in rows_of(array)) + "]"
 
 
 @picture(Words("Attention, from X to the mixed values", "注意力：从 X 到混合后的值"), in_words)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, Canvas
-from byhand.book.pictures.passes import pass_of, rows_of
+from byhand.book.pictures.passes import in_line, pass_of, rows_of
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import SEMICOLON, Words
 from byhand.tracing.tracer import Application
@@ -20,10 +19,10 @@ LEFT, MIDDLE, RIGHT, BETWEEN = 58.0, 200.0, 342.0, 129.0  # middles of columns
 PLACES = {  # of each array: the middle of its column and the top of its numbers; its equation stands above
     "X": (MIDDLE, 16), "W_Q": (LEFT, 88), "W_K": (MIDDLE, 88), "W_V": (RIGHT, 88), "Q": (LEFT, 172),
     "K": (MIDDLE, 172), "V": (RIGHT, 172), "S": (BETWEEN, 264), "A": (BETWEEN, 342), "O": (BETWEEN, 420),
-    "rows": (RIGHT, 460), "z": (RIGHT, 538), "loss": (RIGHT, 598),
+    "z": (RIGHT, 480), "loss": (RIGHT, 540),
 }  # fmt: skip
-WIDER = {"S": 164, "rows": 116, "loss": 164}  # equations with long names
-BESIDE = {"first": "first = [1, 0]", "targets": "target = 0"}  # inputs that are written beside the equation
+WIDER = {"S": 164, "loss": 164}  # equations with long names
+BESIDE = {"e_0": (RIGHT, 432, "middle"), "targets": (208, 531, "end")}  # inputs that are written as text
 GAP_LEFT, GAP_RIGHT = 129.0, 271.0
 ROUTES = {  # of each edge, from an input to the equation that reads it
     ("X", "Q"): ((146, 34), (GAP_LEFT, 34), (GAP_LEFT, 159), (112, 159)),
@@ -33,9 +32,8 @@ ROUTES = {  # of each edge, from an input to the equation that reads it
     ("W_V", "V"): ((RIGHT, 126), (RIGHT, 148)), ("Q", "S"): ((LEFT, 210), (LEFT, 224), (92, 224), (92, 240)),
     ("K", "S"): ((MIDDLE, 210), (MIDDLE, 224), (166, 224), (166, 240)), ("S", "A"): ((BETWEEN, 302), (BETWEEN, 318)),
     ("A", "O"): ((BETWEEN, 380), (BETWEEN, 396)), ("V", "O"): ((RIGHT, 210), (RIGHT, 407), (185, 407)),
-    ("O", "rows"): ((185, 447), (280, 447)), ("rows", "z"): ((RIGHT, 498), (RIGHT, 514)),
-    ("z", "loss"): ((RIGHT, 558), (RIGHT, 574)), ("first", "z"): ((268, 525), (288, 525)),
-    ("targets", "loss"): ((212, 585), (232, 585)),
+    ("O", "z"): ((BETWEEN, 458), (BETWEEN, 467), (288, 467)), ("e_0", "z"): ((RIGHT, 436), (RIGHT, 456)),
+    ("z", "loss"): ((RIGHT, 500), (RIGHT, 516)), ("targets", "loss"): ((212, 527), (232, 527)),
 }  # fmt: skip
 
 
@@ -59,19 +57,12 @@ def in_words(back: bool, lang: str) -> str:
     drawn = graph(back)
     order = [name for name in PLACES if not (back and name == "X")]
     arrays = {("∂" if back else "") + n: drawn.arrays[n] for n in (reversed(order) if back else order)}
-    said = SEMICOLON.said(lang).join(f"{name} = {written(array)}" for name, array in arrays.items())
+    said = SEMICOLON.said(lang).join(f"{name} = {in_line(array)}" for name, array in arrays.items())
     if back:
         start = Words("Gradients of the 2 × 2 core, from the loss back. ", "2 × 2 矩阵核心从损失往回的梯度。")
     else:
         start = Words("Values of the 2 × 2 core, from X to the loss. ", "2 × 2 矩阵核心从 X 到损失的值。")
     return start.said(lang) + said
-
-
-def written(array: Any) -> str:
-    """Write a matrix, or one number, in one line."""
-    if not array.ndim:
-        return decimal(float(array), 4)
-    return "[" + ", ".join(f"[{', '.join(row)}]" for row in rows_of(array)) + "]"
 
 
 def draw_graph(canvas: Canvas, drawn: Graph) -> None:
@@ -88,7 +79,8 @@ def draw_graph(canvas: Canvas, drawn: Graph) -> None:
             else:
                 canvas.line(route, dashed=True)
             if name in BESIDE:
-                canvas.text(route[0][0] - 4, route[0][1] + 4, BESIDE[name], at="end", size=SMALL)
+                x, y, at = BESIDE[name]
+                canvas.text(x, y, f"{name} = {rows_of(tensor.data)[0]}".replace("'", ""), at=at, size=SMALL)
     made = {application.result_names()[0]: application.equation.name for application in drawn.applications}
     for name, (x, y) in PLACES.items():
         label = f"∂{name}" if drawn.back else name
@@ -100,7 +92,7 @@ def draw_graph(canvas: Canvas, drawn: Graph) -> None:
         elif not drawn.back or name != "X":
             canvas.text(x - WIDE / 2, y - 4, label, bold=True)
         _numbers(canvas, name, x, y, drawn)
-    canvas.y = 598 + CELL[1] + 6
+    canvas.y = PLACES["loss"][1] + CELL[1] + 6
 
 
 def _numbers(canvas: Canvas, name: str, x: float, y: float, drawn: Graph) -> None:
@@ -108,14 +100,14 @@ def _numbers(canvas: Canvas, name: str, x: float, y: float, drawn: Graph) -> Non
         canvas.box(x - WIDE / 2, y, WIDE, 36, Words("X: no gradient", "X：无需梯度"), dashed=True, size=SMALL)
         return
     array = drawn.arrays[name]
-    rows = rows_of(array) if array.ndim else [[decimal(float(array), 4)]]
+    rows = rows_of(array)
     fill = RUST if drawn.back else GREEN if name.startswith("W") else BLUE
     canvas.matrix(x - len(rows[0]) * CELL[0] / 2, y, rows, fill, cell=CELL)
 
 
 def _legend(canvas: Canvas, lines: list[tuple[str, Words]]) -> None:
     for i, (colour, words) in enumerate(lines):
-        y = 512 + 36 * i
+        y = 496 + 18 * i
         canvas.box(4, y - 10, 12, 12, fill=colour)
         canvas.text(22, y, words, size=SMALL)
 
@@ -132,4 +124,4 @@ def core_backward(canvas: Canvas) -> None:
     """The same graph from the loss back, with the derivative of the loss with respect to each array."""
     draw_graph(canvas, graph(back=True))
     _legend(canvas, [(RUST, Words("∂S is short for", "∂S 即损失"))])
-    canvas.text(22, 528, Words("d loss / d S", "对 S 的导数"), size=SMALL)
+    canvas.text(22, 514, Words("d loss / d S", "对 S 的导数"), size=SMALL)

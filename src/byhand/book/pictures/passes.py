@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,8 @@ def pass_of(lesson: str) -> Gradients:
     """Return the pass of a lesson from tokens to loss and back; its `trace` has the values."""
     if lesson == "matrix-core":
         array = numbers(exact=False)
-        return settled_backward(matrix_core.recorded(array), array(1))
+        loss = partial(matrix_core.loss_of, matrix_core.given_weights(array), array)
+        return settled_backward(Trace.of(loss), array(1))
     model = model_of(lesson)
     return Trace.of(lambda: model.loss(np.asarray([TOKENS]), np.asarray([TARGETS]))).backward()
 
@@ -50,5 +51,11 @@ def pass_through(config: ModelConfig, batch: int, length: int) -> Trace:
 
 def rows_of(array: Any, digits: int = 4) -> list[list[str]]:
     """Return an array as rows of numbers to read, its leading axes of length 1 left out."""
-    whole = np.asarray(array, float)
+    whole = np.atleast_1d(np.asarray(array, float))
     return [[decimal(float(number), digits) for number in row] for row in whole.reshape(-1, whole.shape[-1])]
+
+
+def in_line(array: Any) -> str:
+    """Write a matrix, or one number, in one line."""
+    rows = [f"[{', '.join(row)}]" for row in rows_of(array)]
+    return f"[{', '.join(rows)}]" if np.ndim(array) else rows[0].strip("[]")

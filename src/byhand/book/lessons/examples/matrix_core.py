@@ -28,26 +28,26 @@ WEIGHTS = {"W_Q": [[1, 0], [0, 1]], "W_K": [[0, 1], [1, 0]], "W_V": [[1, 1], [0,
 RATE = "1/10"
 
 
-def recorded(array: Maker, targets: tuple[int, ...] = (0,)) -> Trace:
-    """Return the trace of the forward pass."""
+def given_weights(array: Maker) -> dict[str, Tensor]:
+    """Return the weights that the example begins with."""
+    return {n: Tensor(array(w), requires_grad=True, name=n) for n, w in WEIGHTS.items()}
+
+
+def loss_of(weights: dict[str, Tensor], array: Maker, targets: tuple[int, ...] = (0,)) -> Tensor:
+    """Return the loss of the core with these weights; one target is that of row 0."""
     x = Tensor(array([[[[1, 0], [0, 1]]]]), name="X")
-    weights = {n: Tensor(array(w), requires_grad=True, name=n) for n, w in WEIGHTS.items()}
-
-    def whole(weights: dict[str, Tensor] = weights) -> Tensor:
-        q, k, v = (linear(x, w, name=n) for n, w in zip("QKV", weights.values(), strict=True))
-        attention = softmax(attention_scores(q, k, name="S"), name="A")
-        rows = mix(attention, v, name="O")
-        if len(targets) == 1:
-            rows = matmul(Tensor(array([[[[1, 0]]]]), name="e_0"), rows, name="z")
-        return cross_entropy(rows, Tensor(np.asarray([[targets]])), name="loss")
-
-    return Trace.of(whole)
+    q, k, v = (linear(x, w, name=n) for n, w in zip("QKV", weights.values(), strict=True))
+    attention = softmax(attention_scores(q, k, name="S"), name="A")
+    rows = mix(attention, v, name="O")
+    if len(targets) == 1:
+        rows = matmul(Tensor(array([[[[1, 0]]]]), name="e_0"), rows, name="z")
+    return cross_entropy(rows, Tensor(np.asarray([[targets]])), name="loss")
 
 
 def lesson(array: Maker, name: str = "matrix-core", targets: tuple[int, ...] = (0,)) -> Lesson:
     """One target trains row 0 alone; two targets train both rows."""
-    trace = recorded(array, targets)
-    weights = {n: trace.leaves[n] for n in WEIGHTS}
+    weights = given_weights(array)
+    trace = Trace.of(partial(loss_of, weights, array, targets))
     settle_gradients(trace, array(1))
     intro = Words(
         "X, W_Q and W_K make each token look at the other one. The output rows serve as logits over two tokens.",
@@ -59,7 +59,7 @@ def lesson(array: Maker, name: str = "matrix-core", targets: tuple[int, ...] = (
         moved[name_of] = Tensor(new.result.data, name=f"{name_of}'")
         steps += forward_steps(new)
     with scope("after"):
-        steps += forward_steps(Trace.of(partial(whole, moved)))
+        steps += forward_steps(Trace.of(partial(loss_of, moved, array, targets)))
     return Lesson(name, TITLES[name], intro, tuple(steps), (*given(trace), ("rate", RATE)))
 
 
