@@ -1,6 +1,5 @@
 """Pictures that follow a lesson show the lesson's numbers."""
 
-import re
 from collections import Counter
 
 import numpy as np
@@ -12,56 +11,42 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures import PICTURES
 from byhand.book.pictures.cache_growing import decoded
 from byhand.book.pictures.gpt_in_a_minute import LETTERS, percent, values
-from byhand.book.pictures.passes import in_line, pass_of
 from byhand.book.pictures.training_loop import one_update
 
 CORE = {False: "core-forward", True: "core-backward"}
 
 
-def of_lesson(name):
-    """Return the numbers of a lesson by label, and those given, each as its value."""
-    lesson = make(name)
-    return {n.label: n.value for step in lesson.steps for n in step.numbers}, dict(lesson.given), lesson
+def arrays_of(lesson):
+    """Return the arrays of a lesson's steps by name."""
+    return {array.name: np.asarray(array.data, float) for step in lesson.steps for array in step.arrays}
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("back", [False, True])
 def test_the_cores_graphs_show_the_lessons_values_and_gradients(back, lang):
-    found, given, _ = of_lesson("matrix-core")
-    shown, checked = said(CORE[back], lang), 0
-    for label, value in found.items():
-        if not (place := re.fullmatch(r"(∂?)(\w+)\[([\d,]+)\]", label)) or bool(place[1]) != back:
-            continue
-        name, index = place[1] + place[2], [int(i) for i in place[3].split(",")]
-        if name in shown and name != "loss":
-            *_, i, j = index
-            assert shown[name][2 * i + j] == decimal(value, 4), label
-            checked += 1
-    assert checked == (34 if back else 26)
-    if not back:
-        assert shown["loss"] == [decimal(found["loss"], 4)]
-        for name in ("X", "W_Q", "W_K", "W_V"):
-            assert shown[name] == numbers(given[name])
+    lesson = make("matrix-core")
+    arrays, given, shown = arrays_of(lesson), dict(lesson.given), said(CORE[back], lang)
+    for name, found in shown.items():
+        if name in ("X", "W_Q", "W_K", "W_V"):
+            assert found == numbers(given[name])
+        elif name != "∂loss":
+            assert found == [decimal(value, 4) for value in arrays[name].ravel().tolist()], name
+    assert len(shown) == (11 if back else 12)
     words = Counter(texts(CORE[back], lang))
     assert not Counter(n for several in shown.values() for n in several) - words
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_attention_flow_shows_the_cores_matrices(lang):
-    found, _, _ = of_lesson("matrix-core")
-    arrays, words = pass_of("matrix-core").trace.values, texts("attention-flow", lang)
+    arrays, words = arrays_of(make("matrix-core")), texts("attention-flow", lang)
     for name in "QKVSAO":
-        for i, j in np.ndindex(2, 2):
-            value = decimal(found[f"{name}[0,0,{i},{j}]"], 4)
-            assert value in words
-            assert value == in_line(arrays[name]).replace("[", "").replace("]", "").split(", ")[2 * i + j]
+        for value in arrays[name].ravel().tolist():
+            assert decimal(value, 4) in words
 
 
 def test_the_front_picture_shows_the_paper_gpts_probabilities():
     _, chances, drawn = values()
-    lesson = make("paper-gpt")
-    logits = next(step for step in lesson.steps if step.results and step.results[0][0] == "logits")
-    last = np.array([n.value for n in logits.numbers if n.label.startswith("logits[0,2,")])
+    last = arrays_of(make("paper-gpt"))["logits"][-1]
     np.testing.assert_allclose(chances, np.exp(last) / np.exp(last).sum(), rtol=1e-12)
     words = texts("gpt-in-a-minute")
     for letter, chance in zip(LETTERS, chances, strict=True):
@@ -71,17 +56,13 @@ def test_the_front_picture_shows_the_paper_gpts_probabilities():
 
 
 def test_the_cache_holds_the_lessons_keys_and_values():
-    found, _, lesson = of_lesson("kv-cache")
-    results = {name: numbers(text) for step in lesson.steps for name, text in step.results}
+    lesson = make("kv-cache")
+    arrays = arrays_of(lesson)
     for position, step in enumerate(decoded()):
-        name = f"token{position}.blocks.0.attn."
-        qkv = results[name + "qkv"]
-        for rows, first in ((step.keys, 4), (step.values, 8)):  # q, k, v of four columns; head 0 has two
-            for mine, theirs in zip(rows[-1], qkv[first : first + 2], strict=True):
-                assert float(mine.replace("−", "-")) == pytest.approx(float(theirs.replace("−", "-")), rel=5e-3)
+        k, v, scores = (arrays[f"token{position}.attn.{name}"][0, 0].tolist() for name in ("k", "v", "scores"))
+        for mine, theirs in ((step.keys[-1], k), (step.values[-1], v), (step.scores, scores)):
+            assert mine == [decimal(number, 3) for number in theirs]
         assert len(step.keys) == len(step.values) == len(step.scores) == position + 1
-        for s, score in enumerate(step.scores):
-            assert score == decimal(found[f"{name}scores[0,0,0,{s}]"], 3)
     counted = {n.label.en: n.value for step in lesson.steps for n in step.numbers if hasattr(n.label, "en")}
     total = texts("cache-growing")[-1]
     assert numbers(total) == [str(counted["rows with the cache"]), str(counted["rows without a cache"])]
@@ -106,8 +87,10 @@ def test_the_way_back_is_the_lessons():
 
 
 def test_the_loop_shows_the_lessons_loss_before_and_nearly_after():
-    losses = [n.value for s in make("paper-gpt-4").steps for n in s.numbers if n.label == "loss"]
+    arrays = arrays_of(make("paper-gpt-4"))
     update = one_update()
-    assert update.before == decimal(losses[0], 4)
-    assert float(update.after) == pytest.approx(losses[1], abs=1e-3)  # AdamW's first step hardly knows the norm
+    assert update.before == decimal(arrays["loss"].item(), 4)
+    assert float(update.after) == pytest.approx(
+        arrays["after.loss"].item(), abs=1e-3
+    )  # AdamW's first step hardly knows the norm
     assert update.after in PICTURES["training-loop"].alt("en")

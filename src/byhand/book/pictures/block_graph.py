@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.numbers.arithmetic import decimal
+from byhand.book.numbers.arithmetic import decimal, written
 from byhand.book.pictures.blocks import block_of, stream_of
 from byhand.book.pictures.canvas import BLUE, RUST, SMALL, Canvas
 from byhand.book.pictures.passes import BLOCK, pass_of
@@ -49,7 +49,7 @@ def parts(stream: Tensor) -> list[float]:
 def added(stream: Tensor) -> str:
     """Write the addition of gradients at a place where the stream forks."""
     trace = pass_of("paper-gpt-4").trace
-    place = f"{trace.name(stream).removeprefix(BLOCK)}[{','.join(map(str, ELEMENT))}]"
+    place = written(trace.name(stream).removeprefix(BLOCK), ELEMENT[1:])  # as the lesson has it, of the only sequence
     found = parts(stream)
     return f"∂{place} = {' + '.join(_signed(part) for part in found)} = {decimal(sum(found), 3)}"
 

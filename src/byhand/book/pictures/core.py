@@ -19,10 +19,10 @@ LEFT, MIDDLE, RIGHT, BETWEEN = 58.0, 200.0, 342.0, 129.0  # middles of columns
 PLACES = {  # of each array: the middle of its column and the top of its numbers; its equation stands above
     "X": (MIDDLE, 16), "W_Q": (LEFT, 88), "W_K": (MIDDLE, 88), "W_V": (RIGHT, 88), "Q": (LEFT, 172),
     "K": (MIDDLE, 172), "V": (RIGHT, 172), "S": (BETWEEN, 264), "A": (BETWEEN, 342), "O": (BETWEEN, 420),
-    "z": (RIGHT, 480), "loss": (RIGHT, 540),
+    "z": (RIGHT, 486), "loss": (RIGHT, 546),
 }  # fmt: skip
 WIDER = {"S": 164, "loss": 164}  # equations with long names
-BESIDE = {"e_0": (RIGHT, 432, "middle"), "targets": (208, 531, "end")}  # inputs that are written as text
+BESIDE = {"e_0": (RIGHT, 436, "middle"), "targets": (208, 537, "end")}  # inputs that are written as text
 GAP_LEFT, GAP_RIGHT = 129.0, 271.0
 ROUTES = {  # of each edge, from an input to the equation that reads it
     ("X", "Q"): ((146, 34), (GAP_LEFT, 34), (GAP_LEFT, 159), (112, 159)),
@@ -32,8 +32,8 @@ ROUTES = {  # of each edge, from an input to the equation that reads it
     ("W_V", "V"): ((RIGHT, 126), (RIGHT, 148)), ("Q", "S"): ((LEFT, 210), (LEFT, 224), (92, 224), (92, 240)),
     ("K", "S"): ((MIDDLE, 210), (MIDDLE, 224), (166, 224), (166, 240)), ("S", "A"): ((BETWEEN, 302), (BETWEEN, 318)),
     ("A", "O"): ((BETWEEN, 380), (BETWEEN, 396)), ("V", "O"): ((RIGHT, 210), (RIGHT, 407), (185, 407)),
-    ("O", "z"): ((BETWEEN, 458), (BETWEEN, 467), (288, 467)), ("e_0", "z"): ((RIGHT, 436), (RIGHT, 456)),
-    ("z", "loss"): ((RIGHT, 500), (RIGHT, 516)), ("targets", "loss"): ((212, 527), (232, 527)),
+    ("O", "z"): ((BETWEEN, 458), (BETWEEN, 473), (288, 473)), ("e_0", "z"): ((RIGHT, 442), (RIGHT, 462)),
+    ("z", "loss"): ((RIGHT, 506), (RIGHT, 522)), ("targets", "loss"): ((212, 533), (232, 533)),
 }  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def _numbers(canvas: Canvas, name: str, x: float, y: float, drawn: Graph) -> Non
 
 def _legend(canvas: Canvas, lines: list[tuple[str, Words]]) -> None:
     for i, (colour, words) in enumerate(lines):
-        y = 496 + 18 * i
+        y = 502 + 18 * i
         canvas.box(4, y - 10, 12, 12, fill=colour)
         canvas.text(22, y, words, size=SMALL)
 
@@ -124,4 +124,4 @@ def core_backward(canvas: Canvas) -> None:
     """The same graph from the loss back, with the derivative of the loss with respect to each array."""
     draw_graph(canvas, graph(back=True))
     _legend(canvas, [(RUST, Words("∂S is short for", "∂S 即损失"))])
-    canvas.text(22, 514, Words("d loss / d S", "对 S 的导数"), size=SMALL)
+    canvas.text(22, 520, Words("d loss / d S", "对 S 的导数"), size=SMALL)
