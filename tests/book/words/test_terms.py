@@ -59,7 +59,8 @@ def wrong(text: str, spellings: dict[str, str], before: str = "", after: str = "
 
 
 def wrong_in(text: str, chinese: bool) -> list[str]:
-    text = re.sub(r"(?<![。，；：])\s*\n\s*", " ", ALIASES.sub("", text))
+    text = re.sub(r"<!--.*?-->", "", ALIASES.sub("", text))
+    text = re.sub(r"\s*\n\s*", " ", text)
     return wrong(text, CHINESE) if chinese else wrong(text, ENGLISH, r"\b", r"\b")
 
 
