@@ -26,6 +26,7 @@ from byhand.cli.learn.explain import parse_target
 from byhand.cli.main import COMMANDS, main
 from byhand.config import ModelConfig
 from byhand.equations import attention_scores, split_qkv
+from byhand.layers.parameter import STD
 from byhand.model import TinyGPT
 from byhand.runtimes.tape.decoder import KVCache
 
@@ -125,6 +126,29 @@ def test_the_score_of_the_attention_guide_reads_the_same_numbers_before_the_spli
         array = {"q": q, "k": k}[name]
         index = tuple(map(int, place.split(",")))
         assert array[index] == array.ravel()[int(offset)] == int(value)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_answers_that_are_numbers(suffix):
+    def answers(name):
+        page = (GUIDES / f"{name}.{suffix}").read_text(encoding="utf-8")
+        return re.findall(r"</summary>\n\n(.*?)\n\n</details>", page, re.DOTALL)[-3:]
+
+    by_offset = np.arange(2 * 3 * 4)
+    wanted = by_offset.reshape(2, 3, 4)[1, 0, 2]
+    assert f"= `{wanted}`" in answers("autograd-and-memory")[0]
+    assert (
+        str(tuple(int(i[0]) for i in np.where(by_offset.reshape(6, 4) == wanted)))
+        in answers("autograd-and-memory")[0]
+    )
+    scores = np.arange(2 * 2 * 3 * 3).reshape(2, 2, 3, 3)
+    assert f"= `{scores[1, 1, 2, 0]}`" in answers("attention-index")[0]
+    columns = np.arange(18.0).reshape(1, 1, 18)
+    _, keys, _ = split_qkv.forward(columns, n_heads=3)[0]
+    first, second = keys[0, 2, 0].astype(int)
+    assert re.search(rf"\b{first}\b.*`{second}`", answers("multi-head-attention")[0])
+    page = (GUIDES / f"structures-to-math.{suffix}").read_text(encoding="utf-8")
+    assert set(re.findall(r"`(0\.\d+)`", page)) == {f"{STD:g}"}
 
 
 def test_every_command_of_the_pages_is_there():

@@ -32,7 +32,7 @@ CHINESE = {
     r"种子程序": "原 C++ 程序",
     r"印出": "输出",
     r"(?<!不)移动权重": "更新权重",
-    r"走回|往回走": "反向传播",
+    r"从损失走回|走回(来|梯度)": "反向传播",
     r"放行|放过": "保留",
     r"令牌|词符": "词元",
     r"权值": "权重",
@@ -59,7 +59,8 @@ def wrong(text: str, spellings: dict[str, str], before: str = "", after: str = "
 
 
 def wrong_in(text: str, chinese: bool) -> list[str]:
-    text = re.sub(r"(?<![。，；：])\s*\n\s*", " ", ALIASES.sub("", text))
+    text = re.sub(r"<!--.*?-->", "", ALIASES.sub("", text))
+    text = re.sub(r"\s*\n\s*", " ", text)
     return wrong(text, CHINESE) if chinese else wrong(text, ENGLISH, r"\b", r"\b")
 
 

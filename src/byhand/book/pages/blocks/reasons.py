@@ -1,4 +1,4 @@
-"""Generated numbers behind a reason: why scores are scaled, why a maximum is subtracted, what a loss amounts to."""
+"""Generated numbers behind a reason: why scores are scaled, and which maximum is subtracted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from byhand.book.pages.blocks.markdown import block, decimals, display_lines, table
 from byhand.book.words.language import Words
-from byhand.config import ModelConfig
 from byhand.equations.softmax import softmax
 
 
@@ -36,15 +35,8 @@ LARGE, MASKED = (1000.0, 999.0), 2000.0
 
 
 @block
-def overflow(page: Path, lang: str) -> str:
-    """The softmax of two large scores, naively and with the maximum subtracted."""
-    lines = [rf"x = {_vector(LARGE)}", _shares(LARGE, 0.0), _shares(LARGE, max(LARGE))]
-    return display_lines(lines)
-
-
-@block
 def masked_overflow(page: Path, lang: str) -> str:
-    """The same two scores before a larger one that is masked: which maximum has to be subtracted."""
+    """A row of large scores whose largest is masked: which maximum has to be subtracted."""
     lines = [
         rf"S_{{t,:}} = {_vector((*LARGE, MASKED))}, \quad M_{{t,:}} = (0,\; 0,\; -\infty)",
         _shares(LARGE, MASKED),
@@ -66,25 +58,3 @@ def _vector(values: Iterable[float]) -> str:
     special = {math.inf: r"\infty"}
     said = (r"\mathrm{NaN}" if math.isnan(x) else special.get(x) or f"{round(x, 6):g}" for x in map(float, values))
     return f"({', '.join(said)})"
-
-
-@block
-def losses(page: Path, lang: str) -> str:
-    """What a loss amounts to: the probability of the target, bits, equally likely choices."""
-    v = ModelConfig().vocab_size
-    uniform, hundredth, sure = math.log(v), -math.log(0.01), -math.log(0.7)
-    rows = [
-        (decimals(loss), decimals(math.exp(-loss)), decimals(loss / math.log(2)), f"{math.exp(loss):.4g}", said)
-        for loss, said in (
-            (uniform, Words(f"all {v} bytes equally likely", f"{v} 个字节等可能")),
-            (hundredth, Words("p = 0.01: confident, and wrong", "p = 0.01：很有把握，却错了")),
-            (1.5, Words("a loss of 1.5", "损失为 1.5")),
-            (sure, Words("p = 0.7: fairly sure, and right", "p = 0.7：较有把握，也对了")),
-            (0.0, Words("p = 1: certain, and right", "p = 1：完全确定，也对了")),
-        )
-    ]
-    head = Words(
-        "Loss (nats)|Probability of the target|Loss (bits)|Equally likely choices|",
-        "损失（奈特）|目标的概率|损失（比特）|相当于几选一|",
-    )
-    return table(head, rows, lang)

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from byhand.book.finding import source
+from byhand.book.lessons.examples import make
 from byhand.book.lessons.examples.attention_index import PLACE, queries_and_keys
 from byhand.book.lessons.examples.memory_layout import offset
 from byhand.book.lessons.examples.paper_gpt import CONFIG as PAPER
 from byhand.book.numbers import closed_form as example
 from byhand.book.numbers.arithmetic import expression
 from byhand.book.pages.blocks.markdown import block, inline, link_equation, table
-from byhand.book.words.language import Words
+from byhand.book.words.language import Words, say
 from byhand.config import ModelConfig
 from byhand.engine.backward import applications
 from byhand.equations.split_qkv import split_qkv
@@ -135,6 +136,19 @@ def offsets(page: Path, lang: str) -> str:
                 (f"[{letters}] = {list(shape)}", list(place), expression(offset(place, shape)), _flat(place, shape))
             )
     return table(Words("Array|Element|Worked|Offset", "数组|元素|算式|偏移量"), rows, lang)
+
+
+@block
+def score_offsets(page: Path, lang: str) -> str:
+    """The queries and keys of the lesson in flat memory, and every number of its score with its arithmetic."""
+    flat = [f"{x.name} = {x.data.astype(int).ravel().tolist()}" for x in queries_and_keys(example.array)]
+    rows = [
+        (step.title, *(f"`{say(text, lang)}`" for text in (number.label, number.expression, number.shown)))
+        for step in make("attention-index").steps
+        for number in step.numbers
+    ]
+    shown = table(Words("Step|Number|Arithmetic|Value", "步骤|数|算式|值"), rows, lang)
+    return "\n".join(["```text", *flat, "```", "", shown])
 
 
 @block
