@@ -106,7 +106,7 @@ def test_counted_work_of_the_cache_is_what_the_guide_says():
 def test_the_cache_guide_computes_with_the_model_of_its_lesson():
     given = dict(make("kv-cache").given)
     for name, parameter in kv_cache.lesson_model().parameters().items():
-        assert given[name.removeprefix("blocks.0.")] == grid(parameter.data), name
+        assert given[short(name)] == grid(parameter.data), name
     assert given["tokens"] == str(kv_cache.TOKENS)
 
 
