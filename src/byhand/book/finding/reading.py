@@ -34,6 +34,10 @@ structures-to-math | classes and their mathematics, what does each class stand f
     类和公式的对应
 reading-order | where to start, how to read the code, which file first, set a breakpoint, debugger, 从哪里开始,
     怎么读代码, 代码阅读顺序, 先看哪个文件, 断点
+design-choices | design choices, design decisions, why these choices, why this initialisation, what do others do,
+    设计选择, 为什么这样设计, 为什么这样初始化, 其他模型怎么做
+fast-runtime | why is the loops runtime fast, how are kernels fused, how does compiling work, kernel fusion,
+    为什么快, 内核融合, 怎样编译, 编译型运行时的原理
 glossary | list of terms, terminology, glossary, 术语表, 术语, 名词解释, 中英对照
 """
 

@@ -1,43 +1,14 @@
-"""The kinds of generated block, each a function (page, language, *arguments) -> Markdown, by name in `BLOCKS`."""
+"""The kinds of generated block, each a function (page, language, *arguments) -> Markdown, by name in `BLOCKS`.
 
-from byhand.book.pages.blocks import (
-    answers,
-    by_hand,
-    choices,
-    devices,
-    equations,
-    excerpts,
-    gradients,
-    kv_cache,
-    lessons,
-    numbers,
-    path,
-    pictures,
-    reasons,
-    references,
-    shapes,
-    steps,
-    training,
-)
+Every file of this folder registers its own.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
 from byhand.book.pages.blocks.markdown import BLOCKS
 
-__all__ = [
-    "BLOCKS",
-    "answers",
-    "by_hand",
-    "choices",
-    "devices",
-    "equations",
-    "excerpts",
-    "gradients",
-    "kv_cache",
-    "lessons",
-    "numbers",
-    "path",
-    "pictures",
-    "reasons",
-    "references",
-    "shapes",
-    "steps",
-    "training",
-]
+__all__ = ["BLOCKS"]
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")

@@ -45,7 +45,7 @@ def in_bytes(page: Path, lang: str) -> str:
 
 
 @block
-def sizes(page: Path, lang: str) -> str:
+def numbers_by_kind(page: Path, lang: str) -> str:
     """How many numbers each kind of parameter holds, in the default model and in one like GPT-2."""
     kinds = {
         Words("token table", "词元嵌入表"): lambda n: n == "wte",

@@ -15,7 +15,9 @@ ONE_LINE = 70  # LaTeX longer than this is broken at its \quad
 
 
 def block(function: Block) -> Block:
-    """Make a function a kind of block, by its name."""
+    """Make a function a kind of block, by its name; ValueError if there is one of that name."""
+    if function.__name__ in BLOCKS:
+        raise ValueError(f"two blocks are called {function.__name__}")
     BLOCKS[function.__name__] = function
     return function
 

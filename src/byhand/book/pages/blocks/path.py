@@ -54,7 +54,9 @@ def path_table(page: Path, lang: str) -> str:
     """Every page of the path in order: what it needs, its minutes, and what the reader can do afterwards."""
     rows = [(n, _link(page, s, lang), s.needs, s.minutes, s.outcome) for n, s in enumerate(PATH, 1)]
     head = Words("|Page|Needs|Minutes|Afterwards you can", "|页面|需要|分钟|读完之后，你能")
-    return table(head, rows, lang)
+    hours = round(sum(stop.minutes for stop in PATH) / 60)
+    together = Words(f"Together about {hours} hours.", f"合计约 {hours} 小时。").said(lang)
+    return f"{table(head, rows, lang)}\n\n{together}"
 
 
 def _link(page: Path, stop: Stop, lang: str) -> str:
