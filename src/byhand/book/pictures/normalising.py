@@ -17,7 +17,7 @@ X, D_Y = array(entry.inputs["x"]), array(entry.d_result)
 HIGH = 88  # pixels of one
 LEFT, WIDE = 30, 340  # of the plots
 ROWS = (
-    (Words("h: the gradient from above", "h：上游传来的梯度"), BLUE),
+    (Words("h: the upstream gradient", "h：上游传来的梯度"), BLUE),
     (Words("− its mean: a shift of x changes nothing", "− 均值：x 整体平移不改变结果"), RUST),
     (Words("− its part along x̂: nor does a stretch", "− 沿 x̂ 的部分：整体伸缩也不改变"), RUST),
     (Words("= what is left", "= 剩下的部分"), GREEN),

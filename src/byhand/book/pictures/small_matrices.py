@@ -122,7 +122,7 @@ def embedding_lookup(canvas: Canvas) -> None:
 
 
 def left_of_a_gradient(beside: bool) -> list[float]:
-    """Return the gradient of the output and of each layer's input, the last layer first; alone or `beside` a stream."""
+    """Return the gradient of the output and of each layer's input, the last layer first."""
     w = Tensor(array(stream.SLOPE), name="w")
 
     def deep() -> Tensor:

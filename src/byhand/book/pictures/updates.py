@@ -79,7 +79,7 @@ LABELS = (  # of plain gradient descent after each step: beside its line, for ea
     (("middle", 0.0, -9.0), ("start", 7.0, 4.0)),
 )
 PLAIN = Words("plain gradient descent", "普通梯度下降")
-WEIGHT = Words("gradients {first}, {second}", "梯度 {first}、{second}")
+WEIGHT = Words("weight, gradients {first}, {second}", "权重，梯度 {first}、{second}")
 
 
 def paths_in_words(lang: str) -> str:
