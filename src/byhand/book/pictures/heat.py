@@ -8,7 +8,7 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import WHITE, Canvas, shade
 from byhand.book.words.language import Said
 
-PALE, DEEP, DEEP_NEGATIVE, INK = "#e6eef7", "#0f4f8f", "#9a3412", "#10243a"  # a cell has its own ground
+PALE, DEEP, DEEP_NEGATIVE, INK = "#e6eef7", "#0f4f8f", "#9a3412", "#000000"  # a cell has its own ground
 AMBER = "#f5a300"
 SMALL = 11
 Hidden = Callable[[int, int], bool]
