@@ -8,12 +8,14 @@ import pytest
 
 from byhand import ModelConfig, TinyGPT, TrainConfig
 from byhand.book.lessons.examples import TITLES
-from byhand.book.pictures.of_lessons import OF_LESSONS, svg
+from byhand.book.pictures.canvas import WIDTH, text_width
+from byhand.book.pictures.of_lessons import pictures, svg
 from byhand.runs.checkpoint import Checkpoint, save
 from cli.inside import byhand
 from cli.process import byhand as process
 from cli.process import error_line
 
+SVG = "{http://www.w3.org/2000/svg}"
 TARGET = "blocks.0.attn.weights[0,0,2,1]"
 
 
@@ -46,13 +48,23 @@ def test_a_number_as_a_process(run, tmp_path):
 
 
 @pytest.mark.parametrize("lesson", TITLES)
-def test_every_lesson_has_pictures(lesson, tmp_path):
+def test_every_lesson_has_pictures(lesson):
     for lang in ("en", "zh"):
-        done = byhand("work", lesson, "--plot", f"{lang}.svg", "--lang", lang, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        drawn = (tmp_path / f"{lang}.svg").read_text(encoding="utf-8")
-        assert drawn.endswith(svg(lesson, TITLES[lesson], lang))
-        assert drawn.count("<g transform") >= len(OF_LESSONS[lesson]) > 0
+        drawn = svg(lesson, TITLES[lesson], lang)
+        root = ElementTree.fromstring(drawn)
+        titles = [text.text for text in root.findall(f"{SVG}text")]
+        assert titles == [picture.title.said(lang) for picture in pictures(lesson)] != []
+        assert max(text_width(title) for title in titles) < WIDTH
+        groups = root.findall(f"{SVG}g")
+        assert len(groups) == len(titles)
+        assert all(len(group) for group in groups)
+
+
+def test_a_lesson_is_drawn_in_chinese(tmp_path):
+    assert byhand("work", "层归一化", "--plot", "--lang", "zh", cwd=tmp_path).returncode == 0
+    drawn = (tmp_path / "work-layer-norm.svg").read_text(encoding="utf-8")
+    assert drawn.endswith(svg("layer-norm", TITLES["layer-norm"], "zh"))
+    assert "上游传来的梯度" in drawn
 
 
 def test_a_word_that_is_no_file_stays_what_it_was(run, tmp_path):
