@@ -17,7 +17,7 @@ import numpy as np
 
 from byhand.book.explain.explanation import ExplainError, Explanation
 from byhand.book.explain.gradient import central_difference, explain_gradient, norm, require
-from byhand.book.explain.update import PARTS, Clipping, explain_update
+from byhand.book.explain.update import PARTS, Clipping, explain_update, updated
 from byhand.book.explain.value import explain_term, resolved
 from byhand.book.words.language import Note
 from byhand.engine import Tensor
@@ -103,6 +103,16 @@ class Explainer:
         explanation = self._gradient(name, place, first=True) if grad else self._value(name, place)
         return self._deepen(explanation, depth, width, iter(range(MOST)))
 
+    def array(self, name: str, grad: bool = False) -> np.ndarray:
+        """Return the whole array that an explained number belongs to."""
+        if grad:
+            return np.asarray(self.gradients.by_name[name])
+        parameter = self._parameter_of(name)
+        if not parameter:
+            return np.asarray(self.trace.tensor(name).data)
+        tensor, part = self.model.parameters()[parameter], name.rpartition(".")[2]
+        return updated(parameter, part, tensor, self._parameter_gradient(parameter), self.clipping(), self.optimizer)
+
     def clipping(self) -> Clipping:
         """Return what training does to the gradients before the update."""
         return Clipping(norm(self.gradients, self.model.parameters()), self.max_grad_norm)
@@ -151,9 +161,12 @@ class Explainer:
         if not self.has_loss:
             raise ExplainError(f"{name} needs a loss. Give targets.")
         tensor = self.model.parameters()[parameter]
-        gradient = self.gradients.by_name.get(parameter, np.zeros_like(tensor.data))
+        gradient = self._parameter_gradient(parameter)
         part = name.rpartition(".")[2]
         return explain_update(parameter, part, index, tensor, gradient, self.clipping(), self.optimizer)
+
+    def _parameter_gradient(self, parameter: str) -> Any:
+        return self.gradients.by_name.get(parameter, np.zeros_like(self.model.parameters()[parameter].data))
 
     def _gradient(self, name: str, index: Index, first: bool = False) -> Explanation:
         if name not in self.trace.leaves and name not in self.trace.made:

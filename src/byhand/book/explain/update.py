@@ -36,6 +36,10 @@ class Clipping:
         """Whether anything is scaled."""
         return bool(self.limit) and self.norm > self.limit
 
+    def of(self, gradient: Any) -> Any:
+        """Return what clipping leaves of a gradient."""
+        return gradient * (self.limit / self.norm) if self.acts else gradient
+
     def line(self, parameter: str, index: Index, whole: float, clipped: float) -> arithmetic.Definition:
         """Return the line that makes the clipped gradient g of the whole one."""
         factor = f"{decimal(self.limit)} / {decimal(self.norm)}"
@@ -52,15 +56,13 @@ def explain_update(
     """
     name = f"{parameter}.{part}"
     index = resolved(name, index, tensor.shape)
-    clipped = gradient * (clipping.limit / clipping.norm) if clipping.acts else gradient
+    clipped = clipping.of(gradient)
     application = _step(parameter, tensor, clipped, optimizer)
     trace = Trace.collect(application.results[0], (application,))
     result = application.results[PARTS.index(part) % len(RESULTS)]  # the update is the last part of theta
     term, value = trace.terms(trace.name(result), index), float(result.data[index])
     if part == "update":  # in float64: a difference of close numbers
-        doubles = [np.asarray(t.data, dtype=np.float64) for t in application.inputs[:4]]
-        after = adamw.forward(*doubles, optimizer.lr, optimizer.t + 1, **application.static)[0][0]
-        term, value = term.parts[1], float(after[index] - doubles[0][index])
+        term, value = term.parts[1], float(_moved(application, optimizer)[index])
     explanation = explain_term(name, index, value, term, application, trace)
     whole = float(gradient[index])
     sources = tuple(
@@ -76,6 +78,22 @@ def explain_update(
     before, _, *others = explanation.origins
     origins = (before, origin(parameter, grad=True), *others)
     return replace(explanation, term=term, origins=origins, sources=sources, definitions=definitions, note=note)
+
+
+def updated(
+    parameter: str, part: str, tensor: Tensor, gradient: Any, clipping: Clipping, optimizer: AdamW
+) -> np.ndarray:
+    """Return the whole array that `explain_update` explains one element of."""
+    application = _step(parameter, tensor, clipping.of(gradient), optimizer)
+    if part == "update":
+        return _moved(application, optimizer)
+    return np.asarray(application.results[RESULTS.index(part)].data)
+
+
+def _moved(application: Application, optimizer: AdamW) -> np.ndarray:
+    """Return by how much the step moves each element, computed in float64."""
+    doubles = [np.asarray(t.data, dtype=np.float64) for t in application.inputs[:4]]
+    return adamw.forward(*doubles, optimizer.lr, optimizer.t + 1, **application.static)[0][0] - doubles[0]
 
 
 def _note(t: int, lr: float, norm: float | None, limit: float) -> Note:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.alt import row, sentence
 from byhand.book.pictures.axes import BLUE, RUST, Axes, legend
 from byhand.book.pictures.canvas import Canvas
 from byhand.book.pictures.picture import picture
@@ -27,28 +28,22 @@ def slopes(equation: Equation, xs: np.ndarray) -> np.ndarray:
     return equation.vjp(equation.forward(xs)[1], np.ones_like(xs))[0]
 
 
-def _said(what: str, found: np.ndarray) -> str:
-    return f"{what} {', '.join(decimal(round(float(x), 3)) for x in found)}"
-
-
 def values_in_words(lang: str) -> str:
     """Say both functions at five places."""
-    xs = np.asarray(AT)
-    both = "; ".join(_said(e.title.split()[0], values(e, xs)) for e in (gelu, relu))
     start = Words(
-        "Curves of GELU and ReLU; at x = −2, −1, 0, 1, 2: ", "GELU 与 ReLU 的曲线；x = −2、−1、0、1、2 时："
+        "Curves of GELU and ReLU at x = −2, −1, 0, 1, 2. ", "GELU 与 ReLU 的曲线在 x = −2、−1、0、1、2 处的值。"
     )
-    return start.said(lang) + both + ("。" if lang == "zh" else ".")
+    found = {name: values(equation, np.asarray(AT)) for name, equation in (("GELU", gelu), ("ReLU", relu))}
+    return sentence(lang, start, (row(lang, name, y) for name, y in found.items()))
 
 
 def slopes_in_words(lang: str) -> str:
     """Say both slopes at five places."""
-    xs = np.asarray(AT)
-    both = "; ".join(_said(f"{e.title.split()[0]}'", slopes(e, xs)) for e in (gelu, relu))
     start = Words(
-        "Derivatives of GELU and ReLU; at x = −2, −1, 0, 1, 2: ", "GELU 与 ReLU 的导数；x = −2、−1、0、1、2 时："
+        "Derivatives of GELU and ReLU at x = −2, −1, 0, 1, 2. ", "GELU 与 ReLU 的导数在 x = −2、−1、0、1、2 处的值。"
     )
-    return start.said(lang) + both + ("。" if lang == "zh" else ".")
+    found = {name: slopes(equation, np.asarray(AT)) for name, equation in (("GELU", gelu), ("ReLU", relu))}
+    return sentence(lang, start, (row(lang, name, y) for name, y in found.items()))
 
 
 @picture(Words("GELU and ReLU", "GELU 与 ReLU"), values_in_words)

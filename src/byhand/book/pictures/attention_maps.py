@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.examples import multi_head, numbers, paper_gpt
-from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.alt import row, sentence
 from byhand.book.pictures.canvas import Canvas
 from byhand.book.pictures.heat import crossed, heat, mask, scale
 from byhand.book.pictures.picture import picture
-from byhand.book.words.language import Said, Words
+from byhand.book.words.language import COMMA, Said, Words
 from byhand.engine import Tensor
 from byhand.equations.causal_self_attention import causal_self_attention
 from byhand.tracing.trace import Trace
@@ -22,7 +22,6 @@ KEY, QUERY = Words("key {of}", "键 {of}"), Words("query {of}", "查询 {of}")
 HIDDEN = Words("hidden by the mask: the key comes later", "被掩码遮住：键在查询之后")
 SCORES, WEIGHTS = Words("scores S", "分数 S"), Words("weights P, rows sum to 1", "权重 P，每行之和为 1")
 ONE, EACH = Words("one head, D = 4", "一个头，D = 4"), Words("head {h}, D = 2", "头 {h}，D = 2")
-ROW = Words("query {of}: {found}", "查询 {of}：{found}")
 
 
 @cache
@@ -51,37 +50,37 @@ def settled(x: Any) -> np.ndarray:
     return np.round(np.asarray(x, dtype=float), 6) + 0.0
 
 
-def _rows(weights: np.ndarray, tokens: tuple[int, ...], lang: str) -> str:
+def _rows(weights: np.ndarray, of: tuple[int, ...], lang: str) -> list[str]:
     """Say each row of weights up to the diagonal."""
-    stop = "。" if lang == "zh" else ". "
-    rows = (", ".join(decimal(w, 3) for w in row[: t + 1]) for t, row in enumerate(weights))
-    said = stop.join(ROW.said(lang, of=of, found=row) for of, row in zip(tokens, rows, strict=True))
-    return said + stop.strip()
+    return [
+        row(lang, QUERY.said(lang, of=n), found[: t + 1])
+        for t, (n, found) in enumerate(zip(of, weights, strict=True))
+    ]
 
 
 def one_in_words(lang: str) -> str:
     """Say the weights of the paper GPT."""
-    return Words(
-        "Attention weights of the paper GPT's head for the tokens 2, 1, 3; later keys are masked. ",
+    start = Words(
+        "Attention weights of the paper GPT for the tokens 2, 1, 3; later keys are masked. ",
         "纸上的 GPT 对词元 2、1、3 的注意力权重；之后的键被掩码遮住。",
-    ).said(lang) + _rows(of_paper_gpt()["weights"], paper_gpt.BYTES[:-1], lang)
+    )
+    return sentence(lang, start, _rows(of_paper_gpt()["weights"], paper_gpt.BYTES[:-1], lang))
 
 
 def two_in_words(lang: str) -> str:
     """Say the weights of one head and of two."""
-    said = Words("One head: ", "一个头：").said(lang) + _rows(of_heads(1)[0], (0, 1, 2), lang)
-    gap = "" if lang == "zh" else " "
-    for h, weights in enumerate(of_heads(2)):
-        said += (
-            gap + Words("Head {h} of two: ", "两个头中的头 {h}：").said(lang, h=h) + _rows(weights, (0, 1, 2), lang)
-        )
-    return (
-        Words(
-            "The same three positions through one head and through two, as attention weights. ",
-            "同样三个位置经过一个头与两个头的注意力权重。",
-        ).said(lang)
-        + said
+    start = Words(
+        "The same three positions through one head and through two, as attention weights. ",
+        "同样三个位置经过一个头与两个头的注意力权重。",
     )
+    heads = [(Words("one head", "一个头"), of_heads(1)[0])]
+    heads += [(Words(f"head {h} of two", f"两个头中的头 {h}"), weights) for h, weights in enumerate(of_heads(2))]
+    rows = (
+        f"{words.said(lang)}{COMMA.said(lang)}{said}"
+        for words, weights in heads
+        for said in _rows(weights, (0, 1, 2), lang)
+    )
+    return sentence(lang, start, rows)
 
 
 def _map(

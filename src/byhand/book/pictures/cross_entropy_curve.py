@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.alt import row, sentence
 from byhand.book.pictures.axes import BLUE, RUST, Axes
 from byhand.book.pictures.canvas import Canvas
 from byhand.book.pictures.picture import picture
@@ -24,10 +25,8 @@ def loss(p: float) -> float:
 
 def in_words(lang: str) -> str:
     """Say the loss at the marked probabilities."""
-    start = Words("The loss −ln p against the probability p of the target: ", "损失 −ln p 随目标概率 p 的变化：")
-    comma = "；" if lang == "zh" else "; "
-    said = comma.join(f"p = {name}, {decimal(round(loss(p), 3))}" for p, name in MARKED.items())
-    return start.said(lang) + said + ("。" if lang == "zh" else ".")
+    start = Words("The loss −ln p against the probability p of the target. ", "损失 −ln p 随目标概率 p 的变化。")
+    return sentence(lang, start, (row(lang, f"p = {name}", [loss(p)], 4) for p, name in MARKED.items()))
 
 
 @picture(Words("Cross-entropy: what a probability costs", "交叉熵：概率越低，损失越大"), in_words)

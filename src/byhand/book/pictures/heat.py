@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import COLOURS, WHITE, Canvas, shade
+from byhand.book.pictures.canvas import WHITE, Canvas, shade
 from byhand.book.words.language import Said
 
-PALE, DEEP, DEEP_NEGATIVE, INK = "#e6eef7", "#0f4f8f", "#9a3412", "#10243a"  # a cell has its own ground
+PALE, DEEP, DEEP_NEGATIVE, INK = "#e6eef7", "#0f4f8f", "#9a3412", "#000000"  # a cell has its own ground
+AMBER = "#f5a300"
 SMALL = 11
 Hidden = Callable[[int, int], bool]
 
@@ -29,7 +30,8 @@ def heat(
     write = shown or (lambda value: decimal(value, digits))
     deepest = largest or max((abs(v) for row in rows for v in row if abs(v) < float("inf")), default=0.0) or 1.0
     for j, words in enumerate(columns_said):
-        canvas.text(x + (j + 0.5) * wide, y - 6, words, at="middle", size=SMALL)
+        if words:
+            canvas.text(x + (j + 0.5) * wide, y - 6, words, at="middle", size=SMALL)
     for i, row in enumerate(rows):
         top = y + i * high
         if rows_said:
@@ -45,8 +47,8 @@ def heat(
 
 
 def tint(part: float) -> str:
-    """Return the colour of a number between -1 and 1."""
-    return shade(abs(part), DEEP if part >= 0 else DEEP_NEGATIVE, PALE)
+    """Return the colour of a number between -1 and 1, and for none that of 0."""
+    return shade(abs(part) if part == part else 0, DEEP if part >= 0 else DEEP_NEGATIVE, PALE)
 
 
 def ink(fill: str) -> str:
@@ -66,9 +68,12 @@ def crossed(canvas: Canvas, x: float, y: float, wide: float, high: float) -> Non
 
 
 def frame(canvas: Canvas, x: float, y: float, wide: float, high: float) -> None:
-    """Frame a cell."""
-    canvas.box(x - 1, y - 1, wide + 2, high + 2, line=COLOURS[1], round_by=3)
-    canvas.box(x, y, wide, high, line=COLOURS[1], round_by=3)
+    """Frame a cell, bright and dark, so that it is seen on every colour and ground."""
+    for out, colour in ((1.5, AMBER), (-0.5, INK)):
+        canvas.add(
+            f'<rect x="{x - out:g}" y="{y - out:g}" width="{wide + 2 * out:g}" height="{high + 2 * out:g}" rx="3" '
+            f'fill="none" stroke="{colour}" stroke-width="1.8"/>'
+        )
 
 
 def scale(canvas: Canvas, x: float, y: float, low: float, high: float, width: float = 120) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.alt import sentence
 from byhand.book.pictures.axes import BLUE, RUST, SMALL, Axes, number_in_circle
 from byhand.book.pictures.canvas import Canvas
 from byhand.book.pictures.picture import picture
@@ -35,16 +36,12 @@ def guesses(loss: float) -> str:
 def loss_in_words(lang: str) -> str:
     """Say the loss of each stage with what was written."""
     run = recorded()
-    said = [
-        Words("step {n}: {loss} nats, a guess among {g}", "第 {n} 步：{loss} 奈特，相当于在 {g} 个字节中猜").said(
-            lang, n=step, loss=run["losses"][step], g=guesses(run["losses"][step])
-        )
-        for step in run["samples"]
-    ]
     start = Words(
-        "Validation loss of the preset nano on Python's library; ", "预设 nano 在 Python 标准库上的验证损失；"
+        "Validation loss of the preset nano on Python's library. ", "预设 nano 在 Python 标准库上的验证损失。"
     )
-    return start.said(lang) + ("；" if lang == "zh" else "; ").join(said) + ("。" if lang == "zh" else ".")
+    words = Words("step {n}: {loss} nats, a guess among {g} bytes", "第 {n} 步：{loss} 奈特，相当于在 {g} 个字节中猜")
+    losses = {step: run["losses"][step] for step in run["samples"]}
+    return sentence(lang, start, (words.said(lang, n=n, loss=x, g=guesses(x)) for n, x in losses.items()))
 
 
 @picture(Words("What a falling loss means", "损失下降意味着什么"), loss_in_words)

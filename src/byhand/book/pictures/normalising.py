@@ -7,6 +7,7 @@ import numpy as np
 from byhand.book.entries.layer_norm import entry
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
+from byhand.book.pictures.alt import row, sentence
 from byhand.book.pictures.axes import BLUE, GREEN, RUST, SMALL, VIOLET, Axes
 from byhand.book.pictures.canvas import Canvas
 from byhand.book.pictures.picture import picture
@@ -17,7 +18,7 @@ X, D_Y = array(entry.inputs["x"]), array(entry.d_result)
 HIGH = 88  # pixels of one
 LEFT, WIDE = 30, 340  # of the plots
 ROWS = (
-    (Words("h: the gradient from above", "h：上游传来的梯度"), BLUE),
+    (Words("h: the upstream gradient", "h：上游传来的梯度"), BLUE),
     (Words("− its mean: a shift of x changes nothing", "− 均值：x 整体平移不改变结果"), RUST),
     (Words("− its part along x̂: nor does a stretch", "− 沿 x̂ 的部分：整体伸缩也不改变"), RUST),
     (Words("= what is left", "= 剩下的部分"), GREEN),
@@ -36,26 +37,21 @@ def parts() -> dict[str, np.ndarray]:
 
 def in_words(lang: str) -> str:
     """Say the numbers of every row."""
-    colon = "：" if lang == "zh" else ": "
-    said = [
-        words.said(lang).replace("：", " ").replace(":", "") + colon + ", ".join(decimal(float(v), 3) for v in row)
-        for (words, _), row in zip(ROWS, parts().values(), strict=True)
-    ]
     start = Words("LayerNorm of 1, 7, 9, 15 on the way back. ", "1、7、9、15 的层归一化，反向传播。")
-    return start.said(lang) + ("；" if lang == "zh" else "; ").join(said) + ("。" if lang == "zh" else ".")
+    return sentence(lang, start, (row(lang, words, x) for (words, _), x in zip(ROWS, parts().values(), strict=True)))
 
 
 @picture(Words("What LayerNorm's derivative removes", "层归一化的导数去掉了什么"), in_words)
 def layer_norm_removes(canvas: Canvas) -> None:
     """The gradient of four columns, the two parts that are removed, and what is left, one below the other."""
     canvas.y += 2
-    for k, ((words, colour), row) in enumerate(zip(ROWS, parts().values(), strict=True)):
-        top = max(0.0, float(row.max())) * HIGH + SMALL + 6
-        below = max(0.0, -float(row.min())) * HIGH + (SMALL + 6 if row.min() < 0 else 4)
+    for k, ((words, colour), numbers) in enumerate(zip(ROWS, parts().values(), strict=True)):
+        top = max(0.0, float(numbers.max())) * HIGH + SMALL + 6
+        below = max(0.0, -float(numbers.min())) * HIGH + (SMALL + 6 if numbers.min() < 0 else 4)
         canvas.text(4, canvas.y + 14, words, size=12, bold=True)
         canvas.y += 20
-        axes = Axes(canvas, LEFT, canvas.y, WIDE, top + below, (-0.5, len(row) - 0.5), (-below, top))
-        for c, value in enumerate(row):
+        axes = Axes(canvas, LEFT, canvas.y, WIDE, top + below, (-0.5, len(numbers) - 0.5), (-below, top))
+        for c, value in enumerate(numbers):
             axes.bar(c, float(value) * HIGH, 50, colour, words=decimal(round(float(value), 4)))
         axes.zero()
         canvas.y = axes.bottom + (10 if k < len(ROWS) - 1 else 4)

@@ -9,10 +9,11 @@ import numpy as np
 
 from byhand.book.lessons.examples.sampling import LOGITS, TAU, K
 from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.alt import row, sentence
 from byhand.book.pictures.axes import BLUE, GREEN, RUST, SMALL, Axes, legend
 from byhand.book.pictures.canvas import Canvas
 from byhand.book.pictures.picture import picture
-from byhand.book.words.language import COMMA, SEMICOLON, Said, Words
+from byhand.book.words.language import Said, Words
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
 from byhand.equations.top_k import top_k
@@ -61,16 +62,7 @@ def by_top_p() -> list[Setting]:
 
 def in_words(start: Words, settings: Callable[[], list[Setting]]) -> Callable[[str], str]:
     """Return what says the probabilities under each setting."""
-
-    def said(lang: str) -> str:
-        colon = "：" if lang == "zh" else ": "
-        rows = (
-            words.said(lang) + colon + COMMA.said(lang).join(decimal(float(x), 3) for x in p)
-            for words, p in settings()
-        )
-        return start.said(lang) + SEMICOLON.said(lang).join(rows) + ("。" if lang == "zh" else ".")
-
-    return said
+    return lambda lang: sentence(lang, start, (row(lang, words, p) for words, p in settings()))
 
 
 def _panels(canvas: Canvas, settings: Sequence[Setting], remarks: Sequence[Said]) -> None:

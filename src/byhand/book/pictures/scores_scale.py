@@ -1,4 +1,4 @@
-"""Why scores are divided by the root of D: how dot products of random vectors spread, and what softmax makes of them."""
+"""Why scores are divided by the root of D: how dot products spread, and what softmax makes of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 
 from byhand.book.numbers.arithmetic import decimal
+from byhand.book.pictures.alt import sentence
 from byhand.book.pictures.axes import BLUE, RUST, SMALL, Axes
 from byhand.book.pictures.canvas import GREY, Canvas
 from byhand.book.pictures.picture import picture
@@ -50,12 +51,13 @@ def in_words(lang: str) -> str:
         for d in WIDTHS
     ]
     bare, scaled = (decimal(float(w.max()), 3) for w in weights(WIDTHS[-1]))
-    end = Words(
-        "For D = {d} the largest of {n} weights is {bare} without the scale and {scaled} with it.",
-        "D = {d} 时，{n} 个权重中最大的一个：不缩放为 {bare}，缩放后为 {scaled}。",
-    ).said(lang, d=WIDTHS[-1], n=FEW, bare=bare, scaled=scaled)
-    start = Words("Dot products of random vectors. ", "随机向量的点积。")
-    return start.said(lang) + ("；" if lang == "zh" else "; ").join(said) + ("。" if lang == "zh" else ". ") + end
+    said.append(
+        Words(
+            "for D = {d} the largest of {n} weights is {bare} without the scale and {scaled} with it",
+            "D = {d} 时，{n} 个权重中最大的一个，不缩放为 {bare}，缩放后为 {scaled}",
+        ).said(lang, d=WIDTHS[-1], n=FEW, bare=bare, scaled=scaled)
+    )
+    return sentence(lang, Words("Dot products of random vectors. ", "随机向量的点积。"), said)
 
 
 @picture(Words("Why scores are divided by √D", "分数为什么除以 √D"), in_words)

@@ -9,6 +9,7 @@ from byhand.book.lessons.examples import matmul as product
 from byhand.book.lessons.examples import residual as stream
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
+from byhand.book.pictures.alt import row, sentence
 from byhand.book.pictures.axes import BLUE, GREEN, RUST, SMALL, Axes
 from byhand.book.pictures.canvas import Canvas
 from byhand.book.pictures.heat import heat
@@ -82,15 +83,11 @@ def rows() -> dict[str, np.ndarray]:
 
 def lookup_in_words(lang: str) -> str:
     """Say the sums."""
-    found = "; ".join(", ".join(decimal(float(v)) for v in row) for row in rows()["X"])
-    return (
-        Words(
-            "The tokens 2, 1, 2 pick rows of a table; each position adds its row. X: ",
-            "词元 2、1、2 从表中取出对应的行，各位置再加上自己的行。X：",
-        ).said(lang)
-        + found
-        + ("。" if lang == "zh" else ".")
+    start = Words(
+        "The tokens 2, 1, 2 pick rows of a table; each position adds its row. ",
+        "词元 2、1、2 从表中取出对应的行，各位置再加上自己的行。",
     )
+    return sentence(lang, start, (row(lang, f"X[{t}]", x) for t, x in enumerate(rows()["X"])))
 
 
 @picture(Words("Embedding: rows of a table", "嵌入：从表中取行"), lookup_in_words)
@@ -122,7 +119,7 @@ def embedding_lookup(canvas: Canvas) -> None:
 
 
 def left_of_a_gradient(beside: bool) -> list[float]:
-    """Return the gradient of the output and of each layer's input, the last layer first; alone or `beside` a stream."""
+    """Return the gradient of the output and of each layer's input, the last layer first."""
     w = Tensor(array(stream.SLOPE), name="w")
 
     def deep() -> Tensor:
@@ -143,15 +140,9 @@ ALONE, BESIDE = Words("each layer alone: × 0.1", "只有各层本身：每层 �
 
 def residual_in_words(lang: str) -> str:
     """Say both rows of gradients."""
-    colon = "：" if lang == "zh" else ": "
-    said = [
-        words.said(lang).replace("：", "，").replace(":", ",")
-        + colon
-        + " → ".join(decimal(v) for v in left_of_a_gradient(beside))
-        for words, beside in ((ALONE, False), (BESIDE, True))
-    ]
     start = Words("A gradient on its way back through four layers. ", "梯度反向穿过四层。")
-    return start.said(lang) + ("；" if lang == "zh" else "; ").join(said) + ("。" if lang == "zh" else ".")
+    found = ((words, left_of_a_gradient(beside)) for words, beside in ((ALONE, False), (BESIDE, True)))
+    return sentence(lang, start, (row(lang, words, x, 5) for words, x in found))
 
 
 @picture(Words("A gradient through four layers", "梯度穿过四层"), residual_in_words)

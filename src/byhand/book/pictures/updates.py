@@ -9,6 +9,7 @@ import numpy as np
 from byhand.book.lessons.examples.adamw import GRADIENTS, RATE, SETTINGS, THETA
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
+from byhand.book.pictures.alt import row, sentence
 from byhand.book.pictures.axes import BLUE, GREEN, RUST, Axes, legend
 from byhand.book.pictures.canvas import GREY, Canvas
 from byhand.book.pictures.picture import picture
@@ -30,12 +31,12 @@ def rates() -> dict[int, float]:
 
 def schedule_in_words(lang: str) -> str:
     """Say the learning rate at four steps."""
-    found = "; ".join(f"{step}: {rate:.3g}" for step, rate in rates().items())
     start = Words(
-        "Learning rate of {n} steps: a linear warm-up, then a cosine. Step: rate. ",
-        "{n} 步的学习率：先线性预热，再按余弦下降。步：学习率。",
+        f"Learning rate of {STEPS} steps: a linear warm-up, then a cosine. ",
+        f"{STEPS} 步的学习率：先线性预热，再按余弦下降。",
     )
-    return start.said(lang, n=STEPS) + found + ("。" if lang == "zh" else ".")
+    step = Words("step {n}", "第 {n} 步")
+    return sentence(lang, start, (row(lang, step.said(lang, n=n), [rate]) for n, rate in rates().items()))
 
 
 @picture(Words("Learning rate: warm-up, then a cosine", "学习率：预热，然后按余弦下降"), schedule_in_words)
@@ -79,17 +80,16 @@ LABELS = (  # of plain gradient descent after each step: beside its line, for ea
     (("middle", 0.0, -9.0), ("start", 7.0, 4.0)),
 )
 PLAIN = Words("plain gradient descent", "普通梯度下降")
-WEIGHT = Words("gradients {first}, {second}", "梯度 {first}、{second}")
+WEIGHT = Words("weight, gradients {first}, {second}", "权重，梯度 {first}、{second}")
 
 
 def paths_in_words(lang: str) -> str:
     """Say both weights under both rules."""
-    said = []
-    for name, path in paths().items():
-        rows = "; ".join(" → ".join(decimal(float(x), 4) for x in column) for column in path.T)
-        said.append(f"{name if name == 'AdamW' else PLAIN.said(lang)}: {rows}")
     start = Words("Two steps of two weights with learning rate 0.1. ", "学习率 0.1，两个权重的两步。")
-    return start.said(lang) + ("。" if lang == "zh" else ". ").join(said) + ("。" if lang == "zh" else ".")
+    names = {"AdamW": Words("weight {n} under AdamW", "AdamW 下的权重 {n}")}
+    names["plain"] = Words("weight {n} under plain gradient descent", "普通梯度下降下的权重 {n}")
+    found = ((names[name].said(lang, n=n), way) for name, path in paths().items() for n, way in enumerate(path.T, 1))
+    return sentence(lang, start, (row(lang, words, way, 4) for words, way in found))
 
 
 @picture(Words("Two weights under AdamW", "AdamW 下的两个权重"), paths_in_words)

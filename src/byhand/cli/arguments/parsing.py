@@ -146,9 +146,9 @@ def _sorted(known: dict[str, Setting], arguments: list[str]) -> tuple[Written, l
         elif setting.kind is bool:
             written[setting.name] = typed, [str(name == setting.flag)]
         else:
-            while rest and (setting.many or not following) and not is_option(rest[-1]):
+            while rest and (setting.many or not following) and not is_option(rest[-1]) and setting.takes(rest[-1]):
                 following.append(rest.pop())
-            if not (following or setting.many):
+            if not (following or setting.many or setting.optional):
                 raise ByhandError(f"{name} needs a value (one that begins with - is written {name}=-x).")
             written[setting.name] = typed, following
     words += arguments[end + 1 :]

@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import textwrap
-from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -19,11 +19,19 @@ Record = TypeVar("Record")
 METAVARS = {int: "INT", float: "FLOAT", str: "STR"}
 
 
+@dataclass(frozen=True)
+class ValueOptional:
+    """Marks a flag that may stand alone: the next word is its value only if it ends in one of these ways."""
+
+    endings: tuple[str, ...]
+
+
 class Setting:
     """A field: its flag, its kind (a type, or a tuple of choices), and how it is written.
 
     many       it takes any number of words
     negatable  a boolean with a second flag, --no-...
+    optional   it may stand without a value, which then is that of an empty word
     """
 
     def __init__(self, owner: type, field: Field[Any], hint: Any) -> None:
@@ -38,11 +46,16 @@ class Setting:
         self.kind: Any = parts if get_origin(plain) is Literal else parts[0] if parts else plain
         self.many = get_origin(plain) is tuple
         self.positional = tyro.conf.Positional in markers
+        self.optional = next((m for m in markers if isinstance(m, ValueOptional)), None)
         self.negatable = self.kind is bool and tyro.conf.FlagCreatePairsOff not in markers
+
+    def takes(self, word: str) -> bool:
+        """Say whether a word behind the flag can be its value."""
+        return self.optional is None or word.endswith(self.optional.endings)
 
     def value(self, words: list[str]) -> Any:
         """Return the value that the words stand for; ByhandError if there is none."""
-        return tuple(map(self._single, words)) if self.many else self._single(words[0])
+        return tuple(map(self._single, words)) if self.many else self._single(words[0] if words else "")
 
     def _single(self, word: str) -> Any:
         if isinstance(self.kind, tuple):

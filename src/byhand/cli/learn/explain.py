@@ -18,6 +18,8 @@ from byhand.book.explain.text import text
 from byhand.book.explain.update import PARTS
 from byhand.book.words.language import Language, Words
 from byhand.cli.arguments.parsing import parse, text_bytes
+from byhand.cli.learn.plotting import OPTIONAL, write
+from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import DataError, NonFiniteError
 from byhand.files.reading import parse_integer
@@ -69,6 +71,9 @@ class Options:
     """How far to go on into the numbers that it was made from."""
     terms: int = 8
     """How many terms and inputs to show and to follow; the rest is summed on one line."""
+    plot: Annotated[Path | None, OPTIONAL] = None
+    """Draw the array with the number in it, and its terms as bars, into an SVG file; explain-NAME.svg in the current
+    folder if no name follows."""
     lang: Language = "en"
     """Language of the answer."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -83,6 +88,8 @@ def main(arguments: list[str]) -> int:
     if options.depth > DEEPEST:
         raise ExplainError(f"--depth is {options.depth}, but must be at most {DEEPEST}. Use --depth 2.")
     name, index, grad = parse_target(options.target)
+    if options.plot is not None and not name:
+        raise ExplainError("--plot needs a number. Name one, as in blocks.0.attn.weights[0,0,2,1].")
     grad = grad or options.grad
     of_the_update = name.rpartition(".")[2] in ("m", "v", "theta", "update")
     loaded = checkpoint.load(options.run, moments=of_the_update)
@@ -110,10 +117,16 @@ def main(arguments: list[str]) -> int:
             f"{error} The loss reads {len(tokens[0])} of the prompt's {len(tokens[0]) + 1} {unit}s, as the last one "
             "is only predicted."
         ) from None
+    wrote = ""
+    if options.plot is not None:
+        svg = picture(explainer, explanation, options.lang, options.terms, loaded.tokenizer, tokens[0])
+        wrote = write(svg, options.plot, f"explain-{'d-' if grad else ''}{name}.svg", options.lang)
     if options.json:
         print(json.dumps(explanation.as_json(), ensure_ascii=False, indent=1))
     else:
         print(text(explanation, options.lang, options.terms, partial(token_text, loaded.tokenizer)))
+    if wrote:
+        (say if options.json else print)(wrote)
     return 0
 
 
@@ -162,11 +175,40 @@ def token_text(tokenizer: Tokenizer, element: Explanation | Source) -> str:
         token = element.index[VOCABULARY[name]]
     else:
         return ""
+    spelled = _spelled(tokenizer, token)
+    return f"   ({spelled})" if spelled else ""
+
+
+def _spelled(tokenizer: Tokenizer, token: int) -> str:
+    """Return a token's text in quotation marks, or "" for none."""
     spelled = tokenizer.token_bytes.get(token, b"")
     try:
-        return f"   ({quoted(spelled.decode())})" if spelled else ""
+        return quoted(spelled.decode()) if spelled else ""
     except UnicodeDecodeError:  # a part of a character
-        return f"   ({spelled!r})"
+        return repr(spelled)
+
+
+def picture(
+    explainer: Explainer, explanation: Explanation, lang: str, shown: int, tokenizer: Tokenizer, tokens: list[int]
+) -> str:
+    """Return the explained number in its array, and its terms, as SVG."""
+    from byhand.book.pictures.of_explanations import svg
+
+    name, grad = explanation.name, explanation.grad
+    array = explainer.array(name, grad)
+    made = explainer.trace.made.get(name)
+    axes = len(array.shape)
+    masked = made is not None and made[0].equation.name == "causal_softmax"
+    positions = {axes - 2} | ({axes - 1} if made and made[0].results[0].shape[-2:] == (len(tokens),) * 2 else set())
+    parameter, _, part = name.rpartition(".")
+    vocabulary = VOCABULARY.get(parameter if part in PARTS else name)
+
+    def spell(axis: int, place: int) -> str:
+        if vocabulary is not None and axis == vocabulary % axes:
+            return _spelled(tokenizer, place)
+        return _spelled(tokenizer, tokens[place]) if made and axes > 2 and axis in positions else ""
+
+    return svg(explanation, array, lang, shown, spell, (lambda i, j: j > i) if masked else None)
 
 
 def optimizer(loaded: Checkpoint) -> AdamW:

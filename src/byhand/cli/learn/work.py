@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import tyro
@@ -13,6 +14,7 @@ from byhand.book.lessons.text import text
 from byhand.book.words.language import Language, Words
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.learn import quiz
+from byhand.cli.learn.plotting import OPTIONAL, write
 from byhand.errors import ByhandError
 
 LIST = Words(
@@ -35,6 +37,8 @@ class Options:
     """The step to begin with."""
     resume: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Go on with the quiz of this example that was left last."""
+    plot: Annotated[Path | None, OPTIONAL] = None
+    """Draw its pictures into an SVG file, work-NAME.svg in the current folder if no name follows."""
     exact: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Show fractions and roots where they exist."""
     lang: Language = "en"
@@ -45,6 +49,8 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand work")
     if not options.name:
+        if options.plot is not None:
+            raise ByhandError(f"--plot needs an example. Use one of {', '.join(TITLES)}.")
         if options.quiz or options.exact or options.all or options.resume or options.from_ != 1:
             raise ByhandError(f"--quiz and --exact need an example. Use one of {', '.join(TITLES)}.")
         width = max(map(len, TITLES))
@@ -57,13 +63,25 @@ def main(arguments: list[str]) -> int:
         raise ByhandError("--resume goes on as the quiz was left. Leave out --all and --from.")
     lesson = make(options.name, options.exact)
     _require_step(lesson, options.from_)
+    wrote = ""
+    if options.plot is not None:
+        wrote = _plot(lesson, options.plot, options.lang)
     if not options.quiz:
         print(text(lesson, options.lang, options.from_))
     elif options.resume:
         quiz.run(lesson, quiz.left(lesson), options.lang)
     else:
         quiz.run(lesson, quiz.QuizProgress(options.from_, every=options.all), options.lang)
+    if wrote:
+        print(wrote)
     return 0
+
+
+def _plot(lesson: Lesson, path: Path, lang: str) -> str:
+    """Write the lesson's pictures, and return the line that says where."""
+    from byhand.book.pictures.of_lessons import svg
+
+    return write(svg(lesson.name, lesson.title, lang), path, f"work-{lesson.name}.svg", lang)
 
 
 def _require_step(lesson: Lesson, step: int) -> None:

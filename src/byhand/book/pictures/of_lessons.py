@@ -1,0 +1,48 @@
+"""Which pictures a lesson has, and all of them below each other."""
+
+from __future__ import annotations
+
+from byhand.book.pictures.canvas import GAP, Canvas
+from byhand.book.pictures.picture import PICTURES, Picture
+from byhand.book.words.language import Words
+
+OF_LESSONS = {
+    "paper-gpt": ("gpt-in-a-minute", "attention-one-head", "training-loop"),
+    "paper-gpt-4": ("block", "layer-norm-removes"),
+    "matrix-core": ("core-forward", "core-backward"),
+    "matrix-core-rows": ("core-forward", "core-backward"),
+    "matrix-core-exercise": ("core-backward",),
+    "post-norm": ("post-norm-block",),
+    "attention-index": ("memory-heads", "attention-flow"),
+    "memory-layout": ("memory-rows", "memory-batch", "memory-heads"),
+    "multi-head": ("attention-two-heads",),
+    "kv-cache": ("cache-growing",),
+    "sampling": ("softmax-temperature", "softmax-top-k", "softmax-top-p"),
+    "cross-entropy": ("cross-entropy-curve",),
+    "gelu": ("gelu-relu", "gelu-relu-slopes"),
+    "layer-norm": ("layer-norm-removes",),
+    "adamw": ("adamw-steps",),
+    "matmul": ("matrix-product",),
+    "embedding": ("embedding-lookup",),
+    "softmax": ("softmax-temperature",),
+    "attention": ("attention-flow", "attention-one-head", "scale-by-root-d"),
+    "residual": ("residual-gradient", "block"),
+}
+"""The pictures of each lesson, by name, in the order in which they are shown."""
+
+
+def pictures(lesson: str) -> list[Picture]:
+    """Return the pictures of a lesson."""
+    return [PICTURES[name] for name in OF_LESSONS[lesson]]
+
+
+def svg(lesson: str, title: Words, lang: str) -> str:
+    """Return the pictures of a lesson as one, each below its title."""
+    whole = Canvas(lang)
+    for picture in pictures(lesson):
+        whole.heading(picture.title)
+        canvas = Canvas(lang)
+        picture.draw(canvas)
+        whole.put(canvas, 0, whole.y)
+        whole.y += canvas.y + GAP
+    return whole.svg(title)
