@@ -55,13 +55,14 @@ def cache_steps(page: Path, lang: str) -> str:
         keys.append(k[0])
         held.append(v[0])
         words = Words(
-            f"**Token {t}.** New: one query, one key, one value. Read from the cache: {_count(t, 'key')} and "
-            f"{_count(t, 'value')}.",
-            f"**词元 {t}**。新算：一个查询、一个键、一个值。从缓存读取：{t} 个键，{t} 个值。",
+            f"**Position {t}, token {token}.** New: one query, one key, one value. "
+            f"Read from the cache: {_count(t, 'key')} and {_count(t, 'value')}.",
+            f"**位置 {t}，词元 {token}**。新算：一个查询、一个键、一个值。从缓存读取：{t} 个键，{t} 个值。",
         )
         lines = [
             rf"q_{t} = {_matrix(q)}",
-            rf"K = {_matrix(keys)}, \; V = {_matrix(held)}",
+            rf"K = {_matrix(keys)}",
+            rf"V = {_matrix(held)}",
             rf"S_{t} = q_{t} K^{{\top}} / \sqrt{{{q.shape[-1]}}} = {_matrix(s)}",
             rf"P_{t} = \mathrm{{softmax}}(S_{t}) = {_matrix(p)}",
             rf"Y_{t} = P_{t} V = {_matrix(y)}",
