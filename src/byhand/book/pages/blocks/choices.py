@@ -16,7 +16,7 @@ from byhand.book.lessons.examples import paper_gpt_4
 from byhand.book.lessons.examples.paper_gpt import BYTES, model_of
 from byhand.book.numbers.closed_form import array
 from byhand.book.pages.blocks.devices import GPT2, ODD
-from byhand.book.pages.blocks.markdown import block, bmatrix, decimals, display_lines, table
+from byhand.book.pages.blocks.markdown import block, bmatrix, display_lines, table
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig, OptimConfig
 from byhand.engine import no_grad
@@ -258,7 +258,7 @@ def tied(page: Path, lang: str) -> str:
     names = (r"\partial W_{te}^{\text{look-up}}", r"\partial W_{te}^{\text{head}}", r"\partial W_{te}")
     if lang == "zh":
         names = (r"\partial W_{te}^{\text{查表}}", r"\partial W_{te}^{\text{语言模型头}}", r"\partial W_{te}")
-    shown = [bmatrix(map(decimals, row) for row in g) for g in (lookup, head, both)]
+    shown = [bmatrix([f"{round(x, 3) + 0.0:.3f}" for x in row] for row in g) for g in (lookup, head, both)]
     return display_lines([f"{name} = {g}" for name, g in zip(names, shown, strict=True)])
 
 
