@@ -14,7 +14,7 @@ import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
-from byhand.book.lessons.forward_steps import Place, defined, floats, with_inputs
+from byhand.book.lessons.forward_steps import WorkedElement, defined, floats, with_inputs
 from byhand.book.lessons.lesson import Array, Number, Step, factor, form, grid, leaf_text, number_text
 from byhand.book.lessons.naming import own, place, short
 from byhand.book.numbers import arithmetic
@@ -139,7 +139,7 @@ def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, t
         term = back.gradient_term(slot, index)
         if term is not None:
             leaf = leaf_text(data)
-            yield from defined(stem, term, leaf, Place(index, d.shape, data), seen)
+            yield from defined(stem, term, leaf, WorkedElement(index, d.shape, data), seen)
             text, letters = arithmetic.expression(arithmetic.spared(term), leaf), ""
         else:
             found = list(contributions(back, back.node.inputs[slot], index, names))

@@ -124,7 +124,7 @@ def names_of(application: Application, trace: Trace) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkedElement:
     """An element of an array of this shape, and the arrays that it is worked from."""
 
     index: Index
@@ -149,7 +149,7 @@ def _numbers(
     term = application.equation.terms(index, data, result, **application.static)
     leaf = leaf_text(data)
     label = place(name, index, result.shape)
-    at = Place(index, result.shape, data)
+    at = WorkedElement(index, result.shape, data)
     yield from defined(application.equation.name, term, leaf, at, seen, sources)
     asked = Asked(index, floats(data), application.static)
     yield Number(
@@ -167,7 +167,7 @@ def defined(
     stem: str,
     term: Term,
     leaf: arithmetic.Leaf,
-    at: Place,
+    at: WorkedElement,
     seen: set[Any],
     sources: tuple[str, ...] = (),
 ) -> Iterator[Number]:
@@ -201,7 +201,7 @@ def _letter(data: tuple[Any, ...]) -> arithmetic.Leaf:
     return leaf
 
 
-def _follow(term: Term, at: Place, sources: tuple[str, ...]) -> Callable[[Mapping[str, float]], float]:
+def _follow(term: Term, at: WorkedElement, sources: tuple[str, ...]) -> Callable[[Mapping[str, float]], float]:
     """Return what makes a term's value of other numbers, by their labels: of inputs, and of labelled parts."""
 
     def value(numbers: Mapping[str, float]) -> float:

@@ -38,7 +38,7 @@ ROUTES = {  # of each edge, from an input to the equation that reads it
 
 
 @dataclass(frozen=True)
-class Graph:
+class DrawnGraph:
     """What is drawn: the recorded applications, the array at each name, and which way the arrows point."""
 
     applications: tuple[Application, ...]
@@ -46,10 +46,10 @@ class Graph:
     back: bool
 
 
-def graph(back: bool) -> Graph:
+def graph(back: bool) -> DrawnGraph:
     """Return the core's graph with its values, or with its gradients."""
     gradients = pass_of("matrix-core")
-    return Graph(gradients.trace.applications, gradients.by_name if back else gradients.trace.values, back)
+    return DrawnGraph(gradients.trace.applications, gradients.by_name if back else gradients.trace.values, back)
 
 
 def in_words(back: bool, lang: str) -> str:
@@ -65,7 +65,7 @@ def in_words(back: bool, lang: str) -> str:
     return start.said(lang) + said
 
 
-def draw_graph(canvas: Canvas, drawn: Graph) -> None:
+def draw_graph(canvas: Canvas, drawn: DrawnGraph) -> None:
     """Draw every array in its place, and every edge as the recorded graph has it."""
     trace = pass_of("matrix-core").trace
     for application in drawn.applications:
@@ -95,7 +95,7 @@ def draw_graph(canvas: Canvas, drawn: Graph) -> None:
     canvas.y = PLACES["loss"][1] + CELL[1] + 6
 
 
-def _numbers(canvas: Canvas, name: str, x: float, y: float, drawn: Graph) -> None:
+def _numbers(canvas: Canvas, name: str, x: float, y: float, drawn: DrawnGraph) -> None:
     if drawn.back and name == "X":
         canvas.box(x - WIDE / 2, y, WIDE, 36, Words("X: no gradient", "X：无需梯度"), dashed=True, size=SMALL)
         return
