@@ -1,4 +1,4 @@
-"""Why scores are divided by the root of D: how dot products of random vectors spread, and softmax of both."""
+"""Why scores are divided by the root of D: how dot products spread, and what softmax makes of them."""
 
 from __future__ import annotations
 

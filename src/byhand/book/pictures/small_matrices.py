@@ -122,7 +122,7 @@ def left_of_a_gradient(beside: bool) -> list[float]:
     """Return the gradient of the output and of each layer's input, the last layer first."""
     w = Tensor(array(stream.SLOPE), name="w")
 
-    """Return the gradient of the output and of each layer's input, last layer first; alone or `beside` a stream."""
+    def deep() -> Tensor:
         x = Tensor(array([[1]]), requires_grad=True, name="x0")
         for layer in range(1, DEPTH + 1):
             a = linear(x, w, name=f"a{layer}" if beside else f"x{layer}")
