@@ -32,7 +32,7 @@ def shows(name, letter, expected, digits=6):
 
 def test_matrix_core():
     name = "matrix-core"
-    shows(name, "A", [[0.330238, 0.669762], [0.669762, 0.330238]])
+    shows(name, "P", [[0.330238, 0.669762], [0.669762, 0.330238]])
     shows(name, "O", [[0.330238, 1], [0.669762, 1]])
     assert found(name, "loss") == pytest.approx(1.083083, abs=5e-7)
     shows(name, "∂z", [-0.661450, 0.661450])
@@ -176,6 +176,7 @@ def test_gradients_are_what_pytorch_says(module):
 @pytest.mark.parametrize("name", ["paper-gpt", "paper-gpt-4"])
 def test_one_update_lowers_the_loss(name):
     assert found(name, "after.loss") < found(name, "loss")
+    assert found(name, "head.loss") < found(name, "loss")
 
 
 def test_four_columns_show_the_derivative_of_layer_norm_and_two_hide_it():

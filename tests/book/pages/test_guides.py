@@ -200,7 +200,7 @@ def test_every_number_that_the_map_asks_for_can_be_explained(suffix):
         ("matrix-core", "matrix-core", ()),
         ("matrix-core", "matrix-core-exercise", ()),
         ("learn-by-hand", "paper-gpt", (*range(23, 52), 53)),  # the other page works these, with four columns
-        ("backward-by-hand", "paper-gpt-4", ()),
+        ("backward-by-hand", "paper-gpt-4", (54, 55)),
     ],
 )
 def test_every_step_of_a_lesson_stands_on_its_page_in_order(page, name, left, suffix):

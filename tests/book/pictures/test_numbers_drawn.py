@@ -39,7 +39,7 @@ def test_the_cores_graphs_show_the_lessons_values_and_gradients(back, lang):
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_attention_flow_shows_the_cores_matrices(lang):
     arrays, words = arrays_of(make("matrix-core")), texts("attention-flow", lang)
-    for name in "QKVSAO":
+    for name in "QKVSPO":
         for value in arrays[name].ravel().tolist():
             assert decimal(value, 4) in words
 

@@ -105,7 +105,7 @@ def test_a_quiz_gives_its_data_before_it_asks(monkeypatch, capsys):
     before = said[: said.index("?")]
     assert "bytes        = [2, 1, 3, 0]" in before
     assert "   targets " not in before
-    assert "35 of 782 numbers" in before
+    assert "35 of 798 numbers" in before
 
 
 def test_a_quiz_begins_at_a_step_with_what_is_known_by_then(monkeypatch, capsys):

@@ -48,6 +48,7 @@ entry = Entry(
         "derivative is a sum over the batch.",
         "加法把导数原样传给两个加数。整个批次共用同一行位置向量，所以这一行的导数要对批次求和。",
     ),
+    on_paper=(r"X_t = E_t + W_{pe}[t]", r"\partial E = \partial X, \quad \partial W_{pe}[t] = \partial X_t"),
     place=("tokens", 2),
     asked=(
         "pos_emb, position_ids, position_embedding_table, absolute positions, order of tokens, why positions, "

@@ -78,6 +78,11 @@ entry = Entry(
         "of ∂P is subtracted. A masked score changes no weight.",
         "一行权重之和恒为 1，一项增加，其余各项必然减少，所以要减去 ∂P 的加权平均。被掩码的分数不影响任何权重。",
     ),
+    on_paper=(
+        r"P_t = \mathrm{softmax}(S_t + M_t), \quad "
+        r"M_{t,s} = \begin{cases} 0 & s \le t \\ -\infty & s > t \end{cases}",
+        r"\partial S_t = P_t \odot \left( \partial P_t - \sum_s \partial P_{t,s}\, P_{t,s} \right)",
+    ),
     place=("attention", 4),
     asked=(
         "tril, triu, masked_fill, float('-inf'), attn_mask, attention_mask, is_causal, lower triangular matrix, "

@@ -37,6 +37,8 @@ class Entry:
     note               one sentence that says what to look at; `note_zh` in Chinese
     goal               what a step of a lesson that applies the equation is for, `why` it is done so, and `why_back`
                        its derivative is what it is
+    on_paper           its formula and its derivative in LaTeX for one sequence, heads as (h)
+    without            what its formulas lose where optional inputs are left out: LaTeX, and what stands instead
     saved              LaTeX of the arrays that forward saves, in their order; "" for one that is shown anyway
     settings           LaTeX of its settings that have another name in code
     asked              names in other programs and questions that lead here in `where`, separated by commas
@@ -65,6 +67,8 @@ class Entry:
     static: dict[str, Any] = field(default_factory=dict)
     place: tuple[str, int] = ("other", 100)
     labels_zh: Mapping[str, str] = field(default_factory=dict)
+    on_paper: tuple[str, str] | None = None
+    without: tuple[tuple[str, str], ...] = ()
     saved: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     asked: str = ""

@@ -40,6 +40,7 @@ entry = Entry(
         "derivatives are added.",
         "只有被读取的行才会影响损失。同一行被读取两次，就在两处影响损失，两份导数相加。",
     ),
+    on_paper=(r"E_t = W_{te}[\mathrm{token}_t]", r"\partial W_{te}[v] = \sum_{t:\,\mathrm{token}_t=v} \partial E_t"),
     place=("tokens", 1),
     asked=(
         "nn.Embedding, F.embedding, tok_emb, embed_tokens, token_embedding_table, input embeddings, word vector, "

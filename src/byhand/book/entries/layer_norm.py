@@ -41,6 +41,7 @@ entry = Entry(
         "these two directions: both averages are subtracted.",
         "把 x 整体平移或伸缩，结果都不变，所以导数在这两个方向上没有分量：公式中减去的两个平均值就是这两个分量。",
     ),
+    without=((r"y = g \odot \hat{x} + b", r"y = \hat{x}"), (r"h = g \odot \partial y", r"h = \partial y")),
     place=("stream", 1),
     asked=(
         "nn.LayerNorm, F.layer_norm, ln_f, input_layernorm, post_attention_layernorm, normalize activations, "

@@ -44,6 +44,7 @@ entry = Entry(
         "x[i] 以系数 W[i,j] 影响第 j 个结果，所以 ∂x 对 j 求和。每一行都用到 W[i,j] 与 b[j]，所以 ∂W 与 ∂b 对"
         "行求和。",
     ),
+    without=((" + b", ""),),
     place=("stream", 3),
     asked=(
         "nn.Linear, F.linear, Conv1D, addmm, c_proj, out_proj, o_proj, weights and bias, bias term, why a bias, "

@@ -77,6 +77,7 @@ def _step(
     listing = listings()[equation.name]
     seen: set[Any] = set()
     places = () if equation.moves else np.ndindex(*application.results[0].shape)
+    inputs = (*letters, *(tensor.name for tensor in application.inputs[len(letters) :]))
     here = role(equation.name, short(names[0]))
     title = listing.title
     return Step(
@@ -90,13 +91,28 @@ def _step(
         why=(here.why if here else None) or ENTRIES[equation.name].why,
         inputs=tuple(
             Array(symbol.latex, short(name), own(tensor.data))
-            for symbol, name, tensor in zip(equation.inputs, letters, application.inputs, strict=False)
+            for symbol, name, tensor in zip(equation.inputs, inputs, application.inputs, strict=False)
+        )
+        + tuple(
+            Array(letter, "", np.asarray(application.static[setting]))
+            for setting, letter in ENTRIES[equation.name].settings.items()
+            if letter and isinstance(application.static.get(setting), float)
         ),
         arrays=tuple(
             Array(symbol.latex, short(name), own(tensor.data))
             for symbol, name, tensor in zip(equation.results, names, application.results, strict=False)
         ),
+        kept=_kept(application),
     )
+
+
+def _kept(application: Application) -> tuple[Array, ...]:
+    """Return what the derivative needs again and no step shows: the probabilities of a loss."""
+    letters = ENTRIES[application.equation.name].saved
+    if not any(letters):
+        return ()
+    saved = application.equation.forward(*(t.data for t in application.inputs), **application.static)[1]
+    return tuple(Array(letter, "", own(x)) for letter, x in zip(letters, saved, strict=False) if letter)
 
 
 def with_inputs(said: Words, equation: Equation, names: tuple[str, ...], *others: tuple[str, str]) -> Words:

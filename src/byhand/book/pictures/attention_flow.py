@@ -24,9 +24,9 @@ def values() -> dict[str, Any]:
 
 def in_words(lang: str) -> str:
     """Say each matrix."""
-    names = {"S": "S = Q Kᵀ / √2", "A": "A = softmax(S)", "O": "O = A V"}
+    names = {"S": "S = Q Kᵀ / √2", "P": "P = softmax(S)", "O": "O = P V"}
     arrays = values()
-    said = [f"{names.get(name, name)} = {in_line(arrays[name])}" for name in ("X", "Q", "K", "V", "S", "A", "O")]
+    said = [f"{names.get(name, name)} = {in_line(arrays[name])}" for name in ("X", "Q", "K", "V", "S", "P", "O")]
     masked = Words("with a causal mask A would be ", "若有因果掩码，A 为 ").said(lang) + in_line(arrays["masked"])
     start = Words("Attention of the 2 × 2 core. ", "2 × 2 矩阵核心的注意力。").said(lang)
     return start + SEMICOLON.said(lang).join([*said, masked])
@@ -57,7 +57,7 @@ def attention_flow(canvas: Canvas) -> None:
     _arrow(canvas, SCORES, SCORES, 14)
     _operation(canvas, "softmax", Words("each row sums to 1", "每行之和为 1"))
     beside = canvas.y
-    _matrix(canvas, SCORES, arrays["A"], "A")
+    _matrix(canvas, SCORES, arrays["P"], "P")
     below, canvas.y = canvas.y, beside
     _matrix(canvas, SCORES + MATRIX + 40, arrays["masked"], Words("A if masked", "有掩码时的 A"), dashed=True)
     canvas.y = below

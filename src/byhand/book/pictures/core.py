@@ -18,7 +18,7 @@ WIDE, PILL = 2 * CELL[0], 22.0
 LEFT, MIDDLE, RIGHT, BETWEEN = 58.0, 200.0, 342.0, 129.0  # middles of columns
 PLACES = {  # of each array: the middle of its column and the top of its numbers; its equation stands above
     "X": (MIDDLE, 16), "W_Q": (LEFT, 88), "W_K": (MIDDLE, 88), "W_V": (RIGHT, 88), "Q": (LEFT, 172),
-    "K": (MIDDLE, 172), "V": (RIGHT, 172), "S": (BETWEEN, 264), "A": (BETWEEN, 342), "O": (BETWEEN, 420),
+    "K": (MIDDLE, 172), "V": (RIGHT, 172), "S": (BETWEEN, 264), "P": (BETWEEN, 342), "O": (BETWEEN, 420),
     "z": (RIGHT, 486), "loss": (RIGHT, 546),
 }  # fmt: skip
 WIDER = {"S": 164, "loss": 164}  # equations with long names
@@ -30,8 +30,8 @@ ROUTES = {  # of each edge, from an input to the equation that reads it
     ("X", "V"): ((254, 34), (GAP_RIGHT, 34), (GAP_RIGHT, 159), (288, 159)),
     ("W_Q", "Q"): ((LEFT, 126), (LEFT, 148)), ("W_K", "K"): ((MIDDLE, 126), (MIDDLE, 148)),
     ("W_V", "V"): ((RIGHT, 126), (RIGHT, 148)), ("Q", "S"): ((LEFT, 210), (LEFT, 224), (92, 224), (92, 240)),
-    ("K", "S"): ((MIDDLE, 210), (MIDDLE, 224), (166, 224), (166, 240)), ("S", "A"): ((BETWEEN, 302), (BETWEEN, 318)),
-    ("A", "O"): ((BETWEEN, 380), (BETWEEN, 396)), ("V", "O"): ((RIGHT, 210), (RIGHT, 407), (185, 407)),
+    ("K", "S"): ((MIDDLE, 210), (MIDDLE, 224), (166, 224), (166, 240)), ("S", "P"): ((BETWEEN, 302), (BETWEEN, 318)),
+    ("P", "O"): ((BETWEEN, 380), (BETWEEN, 396)), ("V", "O"): ((RIGHT, 210), (RIGHT, 407), (185, 407)),
     ("O", "z"): ((BETWEEN, 458), (BETWEEN, 473), (288, 473)), ("e_0", "z"): ((RIGHT, 442), (RIGHT, 462)),
     ("z", "loss"): ((RIGHT, 506), (RIGHT, 522)), ("targets", "loss"): ((212, 533), (232, 533)),
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -50,7 +51,11 @@ TITLES = {
 
 def make(name: str, exact: bool = False) -> Lesson:
     """Build a worked example, with fractions and roots where they exist if `exact`; ByhandError for a wrong name."""
-    name = find(name)
+    return _made(find(name), exact)
+
+
+@cache
+def _made(name: str, exact: bool) -> Lesson:
     with np.errstate(all="ignore"):
         return import_module(f"byhand.book.lessons.examples.{name.replace('-', '_')}").lesson(numbers(exact))
 

@@ -37,7 +37,7 @@ def loss_of(weights: dict[str, Tensor], array: Maker, targets: tuple[int, ...] =
     """Return the loss of the core with these weights; one target is that of row 0."""
     x = Tensor(array([[[[1, 0], [0, 1]]]]), name="X")
     q, k, v = (linear(x, w, name=n) for n, w in zip("QKV", weights.values(), strict=True))
-    attention = softmax(attention_scores(q, k, name="S"), name="A")
+    attention = softmax(attention_scores(q, k, name="S"), name="P")
     rows = mix(attention, v, name="O")
     if len(targets) == 1:
         rows = matmul(Tensor(array([[[[1, 0]]]]), name="e_0"), rows, name="z")

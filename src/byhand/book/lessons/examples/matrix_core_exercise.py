@@ -29,7 +29,7 @@ def lesson(array: Maker) -> Lesson:
     x, scores = Tensor(array([[1, 0], [0, 1]]), name="X"), Tensor(array([[0, "1/sqrt(2)"]]), name="S")
 
     def output() -> Tensor:
-        return matmul(softmax(scores, name="A"), linear(x, weight, name="V"), name="O")
+        return matmul(softmax(scores, name="P"), linear(x, weight, name="V"), name="O")
 
     second = Trace.of(output)
     d_output = array([["-3/10", "3/10"]])

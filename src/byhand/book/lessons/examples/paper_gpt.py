@@ -20,7 +20,9 @@ from byhand.book.lessons.lesson import Array, Lesson, Number, Step, number_text
 from byhand.book.numbers.rounding import settle_gradients, settled_trace
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
-from byhand.engine import scope
+from byhand.engine import Tensor, scope
+from byhand.equations.cross_entropy import cross_entropy
+from byhand.equations.linear import linear
 from byhand.layers.norm import EPS
 from byhand.model import TinyGPT
 from byhand.tracing.trace import Trace
@@ -70,6 +72,7 @@ def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any],
         step, results = update_step(n, p.data, p.grad, zero, zero, RATE, 1, **OPTIMIZER)
         steps.append(step)
         new[n] = results[0]
+    steps += _with_new_head(trace, new["lm_head.w"])
     after = model_of(config, new)
     with scope("after"):
         steps.append(_loss_step(settled_trace(lambda: after.loss(tokens, targets))))
@@ -77,6 +80,16 @@ def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any],
     tables = [pair for pair in given(trace) if pair[0] not in ("tokens", "targets")]  # the first step makes these
     start = (("bytes", str(list(BYTES))), *tables, *((n, number_text(x)) for n, x in settings))
     return Lesson(name, TITLES[name], intro, tuple(steps), start)
+
+
+def _with_new_head(trace: Trace, weight: Any) -> list[Step]:
+    """Return the logits and the loss with nothing but the LM head's weight updated."""
+    kept = ((name, trace.tensor(name).data) for name in ("ln_f", "lm_head.b", "targets"))
+    ln_f, bias, targets = (Tensor(data, name=name) for name, data in kept)
+    with scope("head"):
+        w = Tensor(weight, name="lm_head.w'")
+        new = settled_trace(lambda: cross_entropy(linear(ln_f, w, bias, name="logits"), targets, name="loss"))
+    return forward_steps(new)
 
 
 def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:

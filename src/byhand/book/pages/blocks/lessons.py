@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
 from byhand.book.lessons import examples
 from byhand.book.lessons.lesson import Array, Number, Step
@@ -43,6 +44,8 @@ SETTINGS = {
 NOISE = 10  # powers of ten below which a number is printed as 0: rounding decides, differently on each machine
 ROUGH = 8  # powers of ten below which the last digits are left out, for the same reason
 ACROSS = 34  # letters of a formula on a telephone
+QUAD, PARTIAL = r", \quad ", r"\partial "
+ALL = 6  # numbers of a step that are worth showing all
 FEW = 2  # elements of each result that are worked in sight
 GOAL, WHY = Words("**Goal.** ", "**目的**："), Words("**Why.** ", "**原因**：")
 GIVEN, MADE = Words("given", "已知"), Words("step {n}", "第 {n} 步")
@@ -76,12 +79,23 @@ def lesson_intro(page: Path, lang: str, name: str) -> str:
 @block
 def given(page: Path, lang: str, name: str) -> str:
     """What a worked example starts from: its arrays and settings, as fractions and roots where they are such."""
-    return display_lines([f"{_letter(say(n, 'en'))} = {_exact(x)}" for n, x in examples.make(name, exact=True).given])
+    lines = []
+    for array, numbers in examples.make(name, exact=True).given:
+        called = say(array, "en")
+        letter = _letter(called)
+        known = LATEX.get(called)  # W_te is wte in code
+        lines.append(f"{letter} = {_exact(numbers)}" + (rf" \quad (\texttt{{{_escaped(called)}}})" if known else ""))
+    return display_lines(lines)
+
+
+def _escaped(name: str) -> str:
+    return name.replace("_", r"\_")
 
 
 def _letter(name: str, otherwise: str = "") -> str:
     """Return a name as a letter, such as W_Q; `otherwise`, or the name as words, for one that is none."""
-    mark, bare = (r"\partial ", name[1:]) if name.startswith("∂") else ("", name)
+    mark, bare = (PARTIAL, name[1:]) if name.startswith("∂") else ("", name)
+    bare = bare.removeprefix("after.")
     known = LATEX.get(bare) or SETTINGS.get(bare)
     letter = re.fullmatch(r"([A-Za-z])(?:_(\w+))?(\'*)", bare)
     if letter and not known:
@@ -109,7 +123,8 @@ def _step(
         return "\n\n".join([*parts, *_results(step, lang, brief)])
     if step.goal:
         parts.append(GOAL.said(lang) + step.goal.said(lang))
-    parts += [_formula(step, lang), *_put_in(step, lang, number, made), *_worked(step, lang), *_results(step, lang)]
+    parts += [_formula(step, lang), *_put_in(step, lang, number, made), *_kept(step, lang)]
+    parts += [*_worked(step, lang), *_results(step, lang)]
     if step.why and step.why not in told:
         told.add(step.why)
         parts.append(WHY.said(lang) + step.why.said(lang))
@@ -117,11 +132,23 @@ def _step(
 
 
 def _formula(step: Step, lang: str) -> str:
-    """Return the formula as it is printed; a step that is no equation has it in plain text."""
+    """Return the formula as it stands on paper; a step that is no equation has it in plain text."""
     listing = listings().get(step.stem)
     if listing is None or not listing.latex:
         return f"> {say(step.formula, lang)}"
-    return display(translated(listing.latex_derivative if step.is_derivative else listing.latex, lang))
+    entry = ENTRIES[step.stem]
+    general = (listing.latex, listing.latex_derivative)
+    latex = (entry.on_paper or general)[step.is_derivative]
+    optional = [symbol.latex for symbol in registry[step.stem].inputs]
+    there = [array.letter.removeprefix(PARTIAL) for array in (step.arrays if step.is_derivative else step.inputs)]
+    missing = [letter for letter in optional if letter not in there]
+    if missing:
+        for given, instead in entry.without:
+            latex = latex.replace(given, instead)
+    if step.is_derivative:  # only of the inputs that are learned or lead to such
+        lines = latex.split(QUAD)
+        latex = QUAD.join(x for x in lines if not any(x.startswith(f"{PARTIAL}{letter} =") for letter in missing))
+    return display(translated(latex, lang))
 
 
 def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> Iterator[str]:
@@ -131,6 +158,8 @@ def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> I
     origins = []
     names = [array.name for array in step.inputs]
     for k, array in enumerate(step.inputs):
+        if not array.name and not array.data.ndim:
+            continue  # a setting, which says itself what it is
         before = [n for n in made.get(array.name, []) if n < number]
         latest = before[-names.count(array.name) :][
             names[:k].count(array.name) :
@@ -145,7 +174,7 @@ def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> I
 def _worked(step: Step, lang: str) -> Iterator[str]:
     """Yield a few elements with their arithmetic, and all of them folded away."""
     worth = [n for n in step.numbers if _is_work(n)]
-    chosen = [n for n in telling(step, FEW) if _is_work(n)]
+    chosen = worth if len(step.numbers) <= ALL else [n for n in telling(step, FEW) if _is_work(n)]
     if chosen:
         yield _table(chosen, lang)
     if len(worth) > len(chosen):
@@ -156,6 +185,14 @@ def _worked(step: Step, lang: str) -> Iterator[str]:
 def _is_work(number: Number) -> bool:
     """Say whether a number takes arithmetic: it is no copy, nor what is left when all products have a factor 0."""
     return say(number.expression, "en") not in (number.shown, "0")
+
+
+def _kept(step: Step, lang: str) -> Iterator[str]:
+    """Yield what the step computes on the way and the derivative needs again."""
+    arrays = [kept for kept in step.kept if not any(np.array_equal(kept.data, x.data) for x in step.arrays)]
+    if arrays:
+        yield Words("On the way:", "中间结果：").said(lang)
+        yield display_lines(_side_by_side(line for array in arrays for line in _matrices(array)))
 
 
 def _results(step: Step, lang: str, brief: bool = False) -> Iterator[str]:
