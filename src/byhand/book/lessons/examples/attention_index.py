@@ -46,6 +46,14 @@ def lesson(array: Maker) -> Lesson:
             where,
             tuple(offset_number(x.name, (b, h, at, d), SHAPE) for d in range(SHAPE[-1])),
             ((f"{x.name}, flat", str(x.data.astype(float).astype(int).reshape(-1).tolist())),),
+            goal=Words(
+                "Find the D numbers of one row in flat memory.",
+                "在一维内存中找到一行的 D 个数。",
+            ),
+            why=Words(
+                "The last axis is contiguous, so the D offsets follow one another.",
+                "最后一个轴是连续的，所以这 D 个偏移量一个接一个。",
+            ),
         )
 
     steps = (
@@ -60,6 +68,14 @@ def lesson(array: Maker) -> Lesson:
             ),
             where,
             (offset_number("scores", PLACE, (*SHAPE[:3], SHAPE[2])),),
+            goal=Words(
+                "Find the place of the score in its own array.",
+                "求分数在它自己的数组中的位置。",
+            ),
+            why=Words(
+                "The scores have one row for each query, with one number for each key.",
+                "分数数组中每个查询占一行，行中每个键一个数。",
+            ),
         ),
     )
     intro = Words(

@@ -94,6 +94,14 @@ def _counted(n: int) -> Step:
         ),
         str(listings()["kv_cache"].forward),
         numbers,
+        goal=Words(
+            "Count the work that the cache saves.",
+            "数一数缓存省下多少计算。",
+        ),
+        why=Words(
+            "Rows of earlier tokens do not change when a token is appended, so they need not be computed again.",
+            "追加一个词元时，先前词元的各行不变，不必重算。",
+        ),
     )
 
 
@@ -103,4 +111,12 @@ def _compared(cached: np.ndarray, whole: np.ndarray) -> Step:
         Words("with the cache − without it", "有缓存的结果 − 没有缓存的结果"),
         str(listings()["kv_cache"].forward),
         tuple(difference(f"Δ logits[{t},{v}]", cached[t, v], whole[t, v]) for t, v in np.ndindex(*cached.shape)),
+        goal=Words(
+            "Check that the cache changes no result.",
+            "验证缓存不改变任何结果。",
+        ),
+        why=Words(
+            "Both computed the same sums from the same rows; only the moment differed.",
+            "两种做法用同样的行算同样的和，只是时间不同。",
+        ),
     )

@@ -34,6 +34,14 @@ def lesson(array: Maker) -> Lesson:
                 Words("offset = ((i₀ n₁ + i₁) n₂ + i₂) …", "偏移量 = ((i₀ n₁ + i₁) n₂ + i₂) …"),
                 where,
                 numbers,
+                goal=Words(
+                    "Find elements in the flat row of numbers.",
+                    "在一整行数中找到各个元素。",
+                ),
+                why=Words(
+                    "Each step multiplies by the next length and adds the next index, so no power has to be kept.",
+                    "每一步乘以下一个轴的长度，再加上下一个下标，不必另存各轴的步长。",
+                ),
             )
         )
     steps.append(_way_back(where))
@@ -67,6 +75,14 @@ def _strides(name: str, shape: tuple[int, ...], axes: str, where: str) -> Step:
         ),
         where,
         numbers,
+        goal=Words(
+            "Say how far apart neighbours along each axis lie.",
+            "求每个轴上相邻元素相距多远。",
+        ),
+        why=Words(
+            "Axes behind an axis run through all their places before it moves on by one.",
+            "一个轴前进一格之前，它后面的各轴要走完所有位置。",
+        ),
     )
 
 
@@ -92,6 +108,14 @@ def _way_back(where: str) -> Step:
         ),
         where,
         numbers,
+        goal=Words(
+            "Go back from an offset to the indices.",
+            "由偏移量求回各个下标。",
+        ),
+        why=Words(
+            "The offset was built by multiplying and adding; dividing with remainder undoes it, the last axis first.",
+            "偏移量由乘与加得到，带余除法从最后一个轴开始把它还原。",
+        ),
     )
 
 

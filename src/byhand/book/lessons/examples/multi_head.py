@@ -42,5 +42,16 @@ def _compared(runs: dict[int, Trace]) -> Step:
     )
     title = Words("What changed: the weights of the last token", "变化在哪里：最后一个词元的注意力权重")
     return Step(
-        title, Words("P of each of the two heads − P of the single head", "两个头各自的 P − 单个头的 P"), "", found
+        title,
+        Words("P of each of the two heads − P of the single head", "两个头各自的 P − 单个头的 P"),
+        "",
+        found,
+        goal=Words(
+            "See what a second head changes.",
+            "看看第二个头改变了什么。",
+        ),
+        why=Words(
+            "One head must serve all columns with one pattern of weights. Two heads look at different tokens.",
+            "一个头只能用同一组权重照顾所有列；两个头可以看不同的词元。",
+        ),
     )

@@ -64,4 +64,13 @@ def _drawn(p: np.ndarray) -> Step:
         "v = min { v : p[0] + … + p[v] > u }",
         str(listings()["generate"].forward),
         tuple(found),
+        goal=Words(
+            "Draw one token with these probabilities.",
+            "按这些概率抽取一个词元。",
+        ),
+        why=Words(
+            "The running sums cut the line from 0 to 1 into pieces as long as the probabilities. A random number u "
+            "between 0 and 1 falls into each piece with its probability.",
+            "累计和把 0 到 1 的线段切成与各概率等长的小段；0 到 1 之间的随机数 u 落入某一段的机会正是它的概率。",
+        ),
     )
