@@ -162,6 +162,10 @@ for _letter, _role in (("Q", "queries'"), ("K", "keys'"), ("V", "values'")):
     ROLES["add", f"W_{_letter}'"] = Role(
         Words(f"the new W_{_letter}", f"新的 W_{_letter}"),
         Words(f"Update W_{_letter}.", f"更新 W_{_letter}。"),
+        Words(
+            "All weights take their steps together, each by its own gradient of the same loss.",
+            "所有权重同时更新，各自依据同一个损失对自己的梯度。",
+        ),
     )
 
 
