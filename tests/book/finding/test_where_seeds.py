@@ -103,7 +103,7 @@ WORDS = [
     ("Weighted sum", "mix"),
     ("Output projection", "linear"),
     ("Final normalization", "layer_norm"),
-    ("LM head", ("linear", "forward_logits")),
+    ("LM head", "lm_head"),
     ("Cross entropy (next-token prediction)", "cross_entropy"),
     ("AdamW optimizer update", "adamw"),
     ("Bias correction", "adamw"),

@@ -12,6 +12,14 @@ def _mixed_up(term: Term, at: Asked) -> Term | None:
     return attention_scores.terms(swapped(at.index), at.inputs, None) if q.shape == k.shape else None
 
 
+def dot_products(inputs, result):
+    """The scores before they are divided."""
+    import numpy as np  # `where` reads this file without it
+
+    q, k = inputs
+    return ((r"Q K^{\top}", q @ np.swapaxes(k, -1, -2)),)
+
+
 entry = Entry(
     stem="attention_scores",
     title_zh="缩放点积分数",
@@ -45,6 +53,7 @@ entry = Entry(
         "products, both divided by √D.",
         "Q[t] 以系数 K[s] / √D 影响 S[t,s]，K[s] 以系数 Q[t] / √D 影响它：两次矩阵乘法，都除以 √D。",
     ),
+    on_the_way=dot_products,
     place=("attention", 3),
     asked=(
         "d_k, sqrt(dk), 1/sqrt(dk), divide by sqrt d, divide by the square root of the head size, "

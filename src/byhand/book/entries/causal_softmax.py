@@ -53,6 +53,15 @@ def _zero_for_masked(term: Term, at: Asked) -> Term:
     return softmax_terms([*row, *[number(0, "masked")] * (n_keys - visible)], key)
 
 
+def exponentials(inputs, result):
+    """What softmax adds up over the keys that a query sees, and the sums; masked ones are 0."""
+    import numpy as np  # `where` reads this file without it
+
+    scores, seen = np.where(result == 0, -np.inf, inputs[0]), result != 0
+    e = np.where(seen, np.exp(scores - scores.max(axis=-1, keepdims=True)), 0.0)
+    return (r"e^{S - m}", e), (r"\textstyle\sum_s e^{S_{t,s} - m_t}", e.sum(axis=-1, keepdims=True))
+
+
 entry = Entry(
     stem="causal_softmax",
     title_zh="因果 softmax",
@@ -83,6 +92,7 @@ entry = Entry(
         r"M_{t,s} = \begin{cases} 0 & s \le t \\ -\infty & s > t \end{cases}",
         r"\partial S_t = P_t \odot \left( \partial P_t - \sum_s \partial P_{t,s}\, P_{t,s} \right)",
     ),
+    on_the_way=exponentials,
     place=("attention", 4),
     asked=(
         "tril, triu, masked_fill, float('-inf'), attn_mask, attention_mask, is_causal, lower triangular matrix, "

@@ -39,6 +39,8 @@ class Entry:
                        its derivative is what it is
     on_paper           its formula and its derivative in LaTeX for one sequence, heads as (h)
     without            what its formulas lose where optional inputs are left out: LaTeX, and what stands instead
+    one_head           the same for a single head, where that is simpler
+    on_the_way         (inputs, result) -> what is worked out first: LaTeX and the array
     saved              LaTeX of the arrays that forward saves, in their order; "" for one that is shown anyway
     settings           LaTeX of its settings that have another name in code
     asked              names in other programs and questions that lead here in `where`, separated by commas
@@ -68,6 +70,8 @@ class Entry:
     place: tuple[str, int] = ("other", 100)
     labels_zh: Mapping[str, str] = field(default_factory=dict)
     on_paper: tuple[str, str] | None = None
+    one_head: tuple[str, str] | None = None
+    on_the_way: Callable[[tuple[Any, ...], Any], tuple[tuple[str, Any], ...]] | None = None
     without: tuple[tuple[str, str], ...] = ()
     saved: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)

@@ -17,6 +17,17 @@ def _probabilities(term: Term, at: Asked) -> Term:
     return ratio(total(function("exp", negated(loss, at)) for loss in losses.parts), count)
 
 
+def probabilities(inputs, result):
+    """The probabilities, and minus the logarithm of each target's."""
+    import numpy as np  # `where` reads this file without it
+
+    z, y = inputs
+    e = np.exp(z - z.max(axis=-1, keepdims=True))
+    p = e / e.sum(axis=-1, keepdims=True)
+    of_targets = np.take_along_axis(p, y[..., None], axis=-1)
+    return ("p", p), (r"-\log p_{n,y_n}", -np.log(of_targets))
+
+
 entry = Entry(
     stem="cross_entropy",
     title_zh="交叉熵",
@@ -46,6 +57,7 @@ entry = Entry(
         "p 的梯度是预测减目标，取平均时再除以 N。",
     ),
     saved=("p",),
+    on_the_way=probabilities,
     place=("learning", 1),
     asked=(
         "nn.CrossEntropyLoss, F.cross_entropy, nll_loss, NLLLoss, log_softmax, log loss, softmax loss, "

@@ -18,6 +18,15 @@ def own_weight_only(term: Term, at: Asked) -> Term:
     return product((p, total((number(1), negated(p, at))), d))
 
 
+def exponentials(inputs, result):
+    """What softmax adds up, and the sums."""
+    import numpy as np  # `where` reads this file without it
+
+    (x,) = inputs
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return (r"e^{x - m}", e), (r"\textstyle\sum_j e^{x_j - m}", e.sum(axis=-1, keepdims=True))
+
+
 entry = Entry(
     stem="softmax",
     title_zh="Softmax",
@@ -44,6 +53,7 @@ entry = Entry(
         "subtracted.",
         "权重之和恒为 1，一项增加，其余各项必然减少，所以要减去 ∂p 的加权平均。",
     ),
+    on_the_way=exponentials,
     place=("attention", 5),
     asked=(
         "F.softmax, nn.Softmax, torch.softmax, subtract the max, subtract the maximum, why subtract the max, "

@@ -39,6 +39,7 @@ entry = Entry(
         r"Q^{(h)}_{t,d} = X_{t,hD+d}, \quad K^{(h)}_{t,d} = X_{t,C+hD+d}, \quad V^{(h)}_{t,d} = X_{t,2C+hD+d}",
         r"\partial X = [\partial Q, \partial K, \partial V]",
     ),
+    one_head=(r"[Q, K, V] = X", r"\partial X = [\partial Q, \partial K, \partial V]"),
     place=("attention", 2),
     asked=(
         "chunk, torch.split, qkv.split, q_proj k_proj v_proj, Wq, Wk, Wv, W_q W_k W_v, query vector, "

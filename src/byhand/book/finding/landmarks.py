@@ -106,6 +106,15 @@ PLACES = (
         asked="GPT2MLP, c_fc, up_proj, down_proj, fc1, fc2, position-wise feed-forward, 前馈层",
     ),
     Place(
+        "LM head",
+        "语言模型头",
+        "lm_head",
+        "layers/head.py",
+        "LMHead.apply",
+        notations=(r"Z = X_n W_{lm} + b_{lm}", r"logits = X W_{lm} + b_{lm}"),
+        asked="lm_head, LMHead, output layer, output head, unembed, 输出层, 语言模型头",
+    ),
+    Place(
         "Loss of a batch",
         "批次的损失",
         "loss",

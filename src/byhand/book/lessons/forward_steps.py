@@ -107,12 +107,12 @@ def _step(
 
 
 def _kept(application: Application) -> tuple[Array, ...]:
-    """Return what the derivative needs again and no step shows: the probabilities of a loss."""
-    letters = ENTRIES[application.equation.name].saved
-    if not any(letters):
+    """Return what is worked out on the way to the result, where the entry says so."""
+    on_the_way = ENTRIES[application.equation.name].on_the_way
+    if on_the_way is None:
         return ()
-    saved = application.equation.forward(*(t.data for t in application.inputs), **application.static)[1]
-    return tuple(Array(letter, "", own(x)) for letter, x in zip(letters, saved, strict=False) if letter)
+    found = on_the_way(floats(tuple(t.data for t in application.inputs)), floats((application.results[0].data,))[0])
+    return tuple(Array(letter, "", own(x)) for letter, x in found)
 
 
 def with_inputs(said: Words, equation: Equation, names: tuple[str, ...], *others: tuple[str, str]) -> Words:

@@ -57,7 +57,7 @@ class Step:
     """One equation applied, or its derivative: what it says, where its code is, its numbers, and the whole result.
 
     `goal` says what the step is for, `why` it does so in this way; `inputs` are the arrays that are put in, `arrays`
-    those that come out, `kept` those on the way that the derivative needs again.
+    those that come out, `kept` those that are worked out on the way.
     """
 
     title: Words

@@ -20,7 +20,7 @@ SUBLAYERS = {
     "attn": Words("Attention: between the tokens", "注意力：词元之间交换信息"),
     "mlp": Words("MLP: within each token", "前馈网络：每个词元单独计算"),
 }
-PRE, POST = ModelConfig(), ModelConfig(norm_position="post")
+PRE, POST = ModelConfig(), ModelConfig(norm_position="post", activation="relu", causal=False)
 
 
 def block_of(trace: Trace) -> list[Application]:
@@ -77,12 +77,14 @@ def in_words(config: ModelConfig, lang: str) -> str:
 class _Drawing:
     """The stream as a trunk at the left, from top to bottom, and what branches off it at the right."""
 
-    def __init__(self, canvas: Canvas, block: Sequence[Application]) -> None:
+    def __init__(self, canvas: Canvas, block: Sequence[Application], title: Words) -> None:
         self.canvas, self.block = canvas, block
         stream = stream_of(block)
         self.on_trunk, self.branched = {id(tensor) for tensor in stream}, False
-        canvas.text(4, 14, Words("residual stream [B,T,C]", "残差流 [B,T,C]"), bold=True)
-        canvas.y = self.trunk = 24.0
+        canvas.text(4, 14, title, bold=True)
+        into = Words("residual stream [B,T,C]: embeddings, or the last block", "残差流 [B,T,C]，来自嵌入或上一个块")
+        canvas.text(4, 32, into, size=SMALL)
+        canvas.y = self.trunk = 42.0
         self.name(stream[0].name or "x")
 
     def draw(self) -> None:
@@ -99,6 +101,10 @@ class _Drawing:
         self.canvas.y += 18
         self.canvas.box(LEFT, self.canvas.y - 15, 12, 12, fill=GREEN)
         self.canvas.text(LEFT + 18, self.canvas.y - 5, Words("learned weights", "可学习的权重"), size=SMALL)
+        out = Words("to the next block; after L blocks, to the LM head", "到下一个块；经过 L 个块之后，到语言模型头")
+        self.canvas.y += 18
+        self.canvas.text(4, self.canvas.y - 2, out, size=SMALL)
+        self.canvas.y += 4
 
     def down_to(self, y: float) -> None:
         """Lead the stream down from where it ended."""
@@ -164,13 +170,17 @@ class _Drawing:
         canvas.y += 44
 
 
-@picture(Words("The pre-norm block", "前置归一化的块"), partial(in_words, PRE))
+PRE_TITLE = Words("A pre-norm block, as in GPT-2", "前置归一化的块，如 GPT-2")
+POST_TITLE = Words("A post-norm block, as in the first Transformer", "后置归一化的块，如最初的 Transformer")
+
+
+@picture(PRE_TITLE, partial(in_words, PRE))
 def block(canvas: Canvas) -> None:
     """The block of the default model."""
-    _Drawing(canvas, block_of(pass_through(PRE, 1, 2))).draw()
+    _Drawing(canvas, block_of(pass_through(PRE, 1, 2)), PRE_TITLE).draw()
 
 
-@picture(Words("The post-norm block", "后置归一化的块"), partial(in_words, POST))
+@picture(POST_TITLE, partial(in_words, POST))
 def post_norm_block(canvas: Canvas) -> None:
-    """The block whose norms stand behind the sums."""
-    _Drawing(canvas, block_of(pass_through(POST, 1, 2))).draw()
+    """The block whose norms stand behind the sums, with ReLU and without a mask."""
+    _Drawing(canvas, block_of(pass_through(POST, 1, 2)), POST_TITLE).draw()

@@ -6,6 +6,7 @@ Settings, guides and lessons are answers too, and what the model does not have.
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ LABELS = {
     "lesson": Words("Worked examples", "手算例子"),
     "absences": Words("Not in this model", "本模型没有的"),
 }
+CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,8 @@ class Options:
 
     query: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """A name, words in English or Chinese, a symbol, or a piece of a formula; omit it to list everything."""
-    lang: Language = "en"
-    """Language of the answer."""
+    lang: Language | None = None
+    """Language of the answer; that of the question if not given."""
     json: bool = False
     """Print JSON: a list of entries, best first."""
     limit: int = 5
@@ -81,18 +83,19 @@ def main(arguments: list[str]) -> int:
     from byhand.book.finding.search import nearest, search
 
     query = " ".join(options.query).strip()
+    lang = options.lang or ("zh" if CHINESE.search(query) else "en")
     found = [m.listing for m in search(query)][: options.limit] if query else list(answers().values())
     if options.json:
         print(json.dumps([listing.as_json() for listing in found], ensure_ascii=False, indent=1))
         return 0 if found else 1
     if not query:
-        print(_overview(options.lang))
+        print(_overview(lang))
         return 0
     if not found:
         near = ", ".join(nearest(query))
-        say(LABELS["none" if near else "nothing"].said(options.lang, query=quoted(query), near=near))
+        say(LABELS["none" if near else "nothing"].said(lang, query=quoted(query), near=near))
         return 1
-    print("\n\n".join(_answer(listing, options.lang) for listing in found))
+    print("\n\n".join(_answer(listing, lang) for listing in found))
     return 0
 
 

@@ -21,8 +21,16 @@ def code(page: Path, lang: str, *definitions: str) -> str:
     rows = []
     for number, given in enumerate(definitions, 1):
         path, name = located(given)
-        rows.append((number, f"`{name}`", link(page, source.definition(path, name))))
-    return table(Words("|Name|Where", "|名称|位置"), rows, lang)
+        called = name if path.parent.name != "equations" else f"{path.stem}.{name}"
+        rows.append((number, f"`{called}`", _what(page, path, name, lang), link(page, source.definition(path, name))))
+    return table(Words("|Name|What|Where", "|名称|内容|位置"), rows, lang)
+
+
+def _what(page: Path, path: Path, name: str, lang: str) -> str:
+    """Return an equation's page, or the title of a place, for a definition; nothing for another one."""
+    if path.stem in registry and path.parent.name == "equations":
+        return link_equation(page, path.stem, lang)
+    return next((p.said(lang) for p in PLACES if source.PACKAGE / p.path == path and p.definition == name), "")
 
 
 @block

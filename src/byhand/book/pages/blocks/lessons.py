@@ -138,7 +138,8 @@ def _formula(step: Step, lang: str) -> str:
         return f"> {say(step.formula, lang)}"
     entry = ENTRIES[step.stem]
     general = (listing.latex, listing.latex_derivative)
-    latex = (entry.on_paper or general)[step.is_derivative]
+    single = entry.one_head if all(array.data.ndim < 3 for array in (*step.inputs, *step.arrays)) else None
+    latex = (single or entry.on_paper or general)[step.is_derivative]
     optional = [symbol.latex for symbol in registry[step.stem].inputs]
     there = [array.letter.removeprefix(PARTIAL) for array in (step.arrays if step.is_derivative else step.inputs)]
     missing = [letter for letter in optional if letter not in there]
