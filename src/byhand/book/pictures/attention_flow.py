@@ -27,7 +27,7 @@ def in_words(lang: str) -> str:
     names = {"S": "S = Q Kᵀ / √2", "P": "P = softmax(S)", "O": "O = P V"}
     arrays = values()
     said = [f"{names.get(name, name)} = {in_line(arrays[name])}" for name in ("X", "Q", "K", "V", "S", "P", "O")]
-    masked = Words("with a causal mask A would be ", "若有因果掩码，A 为 ").said(lang) + in_line(arrays["masked"])
+    masked = Words("with a causal mask P would be ", "若有因果掩码，P 为 ").said(lang) + in_line(arrays["masked"])
     start = Words("Attention of the 2 × 2 core. ", "2 × 2 矩阵核心的注意力。").said(lang)
     return start + SEMICOLON.said(lang).join([*said, masked])
 
@@ -59,7 +59,7 @@ def attention_flow(canvas: Canvas) -> None:
     beside = canvas.y
     _matrix(canvas, SCORES, arrays["P"], "P")
     below, canvas.y = canvas.y, beside
-    _matrix(canvas, SCORES + MATRIX + 40, arrays["masked"], Words("A if masked", "有掩码时的 A"), dashed=True)
+    _matrix(canvas, SCORES + MATRIX + 40, arrays["masked"], Words("P if masked", "有掩码时的 P"), dashed=True)
     canvas.y = below
     _arrow(canvas, SCORES, SCORES, 18)
     x = COLUMNS[2] + MATRIX - 8
