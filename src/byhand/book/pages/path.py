@@ -122,7 +122,7 @@ PATH = (
         "design-choices", PYTHON, ("training-and-generation", "equation-to-code"), 60,
         Words(
             "justify each design choice of the model with a number, and say what other models choose",
-            "用数字说明模型的每项设计选择，并说出其他模型怎么选",
+            "用数字说明模型的每项设计选择，并说出其他模型的选择",
         ),
         "byhand train --data python-stdlib --preset tiny --norm-position post --activation relu --out runs/post",
     ),

@@ -64,7 +64,7 @@ def attention_flow(canvas: Canvas) -> None:
     _arrow(canvas, SCORES, SCORES, 18)
     x = COLUMNS[2] + MATRIX - 8
     canvas.arrow([(x, top + 2), (x, canvas.y + 11), (SCORES + MATRIX, canvas.y + 11)])
-    _operation(canvas, "A V", "")
+    _operation(canvas, "P V", "")
     _matrix(canvas, SCORES, arrays["O"], "O")
     _arrow(canvas, SCORES, SCORES, 14)
     _operation(
