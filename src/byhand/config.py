@@ -59,7 +59,7 @@ class ModelConfig:
     """每个层归一化是否带可学习的增益与偏置"""
     activation: Literal[with_role("activation")] = "gelu"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """Non-linearity of the MLP."""
-    """前馈网络的非线性"""
+    """前馈网络的激活函数"""
     causal: bool = True
     """Let positions attend only to themselves and earlier ones."""
     """每个位置只能看自己和之前的位置"""

@@ -35,8 +35,8 @@ entry = Entry(
     why=Words(
         "Y[m,n] measures how well row m of A matches column n of B. The inner lengths must be equal; the sum runs "
         "over them, so they do not appear in the result.",
-        "Y[m,n] 衡量 A 的第 m 行与 B 的第 n 列的匹配程度。内侧的两个长度必须相等；求和沿它们进行，所以结果中不再出现"
-        "。",
+        "Y[m,n] 衡量 A 的第 m 行与 B 的第 n 列的匹配程度。内侧的两个长度必须相等；求和沿这一维进行，"
+        "所以它不出现在结果中。",
     ),
     why_back=Words(
         "For every n, A[m,k] contributes to Y[m,n] with the factor B[k,n]. Summed over n, this is ∂Y times B "

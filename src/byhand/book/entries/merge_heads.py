@@ -26,7 +26,7 @@ entry = Entry(
     ),
     why_back=Words(
         "The numbers were only rearranged, so their derivatives are rearranged back.",
-        "数只是换了位置，导数按原来的位置换回去。",
+        "前向只改变了数的位置，所以反向把导数放回原来的位置。",
     ),
     on_paper=(r"Y_{t,hD+d} = X^{(h)}_{t,d}", r"\partial X^{(h)}_{t,d} = \partial Y_{t,hD+d}"),
     one_head=(r"Y = X", r"\partial X = \partial Y"),

@@ -33,7 +33,7 @@ entry = Entry(
     ),
     why_back=Words(
         "The numbers were only rearranged, so their derivatives are rearranged back.",
-        "数只是换了位置，导数按原来的位置换回去。",
+        "前向只改变了数的位置，所以反向把导数放回原来的位置。",
     ),
     on_paper=(
         r"Q^{(h)}_{t,d} = X_{t,hD+d}, \quad K^{(h)}_{t,d} = X_{t,C+hD+d}, \quad V^{(h)}_{t,d} = X_{t,2C+hD+d}",

@@ -28,10 +28,10 @@ from byhand.tracing.trace import Gradients, Trace
 
 PARAMETER = Note(
     "a parameter: training made it. With --grad: why it moves; NAME.update: how far one step moves it.",
-    "参数：由训练得到。加 --grad 看它为何移动；名称后加 .update 看下一步移动多少。",
+    "参数：由训练得到。加 --grad 看它的梯度；名称后加 .update 看下一步更新多少。",
     "parameter",
 )
-GIVEN = Note("given: part of the input.", "给定：输入的一部分。", "given")
+GIVEN = Note("given: part of the input.", "已知：输入的一部分。", "given")
 MOST = 2000  # explanations of the numbers behind one: eight terms to a depth of four are 585
 
 

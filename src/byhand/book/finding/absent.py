@@ -68,7 +68,7 @@ batch_norm | Batch normalization | 批归一化 | layer_norm
     Normalises each column over the batch.
     对每一列在整个批次上归一化。
     LayerNorm normalises each position alone, over its columns.
-    层归一化对每个位置单独按列归一化。
+    层归一化对每个位置的各列归一化，位置之间互不影响。
     BatchNorm, nn.BatchNorm1d, batch norm, group norm, 批量归一化, 批标准化, 批归一化的区别
 swiglu | SwiGLU and gated MLPs | SwiGLU 与门控前馈网络 | mlp, gelu, activation
     Multiplies one projection by the activation of another.
@@ -175,7 +175,7 @@ label_smoothing | Label smoothing | 标签平滑 | cross_entropy
     label_smoothing, smooth labels, z-loss, auxiliary loss, 平滑标签
 other_losses | Other losses | 其他损失 | cross_entropy
     Compare numbers or pairs instead of a distribution with a token.
-    比较数值或成对的样本，而不是把分布与词元比较。
+    比较数值或成对的样本，而不是比较预测的分布与目标词元。
     Cross-entropy is the only loss.
     损失只有交叉熵。
     mean squared error, MSE, nn.MSELoss, L1 loss, KL divergence, focal loss, contrastive loss, hinge loss, 均方误差,

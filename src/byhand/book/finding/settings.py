@@ -67,8 +67,8 @@ grad_clip | Largest gradient norm | 梯度范数的上限 | max_grad_norm value,
 # TrainConfig
 steps | Number of updates | 更新步数 | max_iters, max_steps, num_train_epochs, iterations, number of epochs, epochs,
     训练步数, 训练多少步, 训练轮数, 迭代次数
-batch_size | Windows in a micro-batch B | 批大小 B | per_device_train_batch_size, micro_batch_size, size of a batch,
-    批次大小, 批量大小
+batch_size | Windows in a micro-batch B | 批次大小 B | per_device_train_batch_size, micro_batch_size, size of a batch,
+    批大小, 批量大小
 grad_accum | Micro-batches in an update | 每次更新的微批数 | gradient_accumulation_steps, accumulate_grad_batches,
     梯度累加
 eval_interval | Steps between evaluations | 评估间隔 | eval_steps, eval_iters, 多久评估一次

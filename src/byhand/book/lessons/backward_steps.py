@@ -83,7 +83,7 @@ def _goal(known: list[str], wanted: list[str]) -> Words:
     """Return what a step on the way back is for."""
     return Words(
         f"From {', '.join(known)} to {', '.join(wanted)}: how the loss changes with each input.",
-        f"由 {'、'.join(known)} 求 {'、'.join(wanted)}：损失如何随各个输入变化。",
+        f"由 {'、'.join(known)} 求 {'、'.join(wanted)}，即损失对各个输入的导数。",
     )
 
 
@@ -186,7 +186,7 @@ def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
     return [
         Step(
             title,
-            Words("d_x = the sum of the gradients that the uses of x passed back", "∂x = x 的各次使用传回的梯度之和"),
+            Words("d_x = the sum of the gradients that the uses of x passed back", "∂x = x 每次使用时传回的梯度之和"),
             str(listing.forward),
             numbers,
             ((f"∂{name}", grid(total)),),
@@ -195,10 +195,10 @@ def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
                 for letter, part in zip("abcdef", parts, strict=False)
             ),
             arrays=(Array(r"\text{a} + \text{b}" if len(parts) == 2 else r"\textstyle\sum", f"∂{name}", own(total)),),
-            goal=Words(f"Add up what each use of {name} passed back.", f"把 {name} 各次使用传回的导数加起来。"),
+            goal=Words(f"Add up what each use of {name} passed back.", f"把 {name} 每次使用时传回的梯度相加。"),
             why=Words(
                 f"A change of {name} reaches the loss through every use at once, and small changes add up.",
-                f"{name} 一变，就同时经由各次使用影响损失，这些影响相加。",
+                f"{name} 的变化同时通过每一处使用影响损失，这些影响相加。",
             ),
         )
     ]

@@ -19,7 +19,7 @@ class Role:
 ONE_SCALE = Words(
     "The stream grows from block to block, yet the layer behind the norm sees numbers of one size. eps keeps "
     "the root above 0 when all columns are equal.",
-    "残差流逐块变大，而归一化之后的层看到的数大小始终相近。eps 保证各列相等时根号内仍大于 0。",
+    "残差流中的数逐块增大；归一化之后，后面的层接收到的数始终在同一尺度。eps 保证各列相等时根号内仍大于 0。",
 )
 ROLES: dict[tuple[str, str], Role] = {
     ("linear", "Q"): Role(
@@ -28,7 +28,7 @@ ROLES: dict[tuple[str, str], Role] = {
         Words(
             "Queries, keys and values are three views of the same tokens, each with its own weights. A token can be "
             "found by one property and hand over another.",
-            "查询、键、值是同一批词元的三种视角，各有自己的权重。因此一个词元可以凭一种特征被找到，却交出另一种内容。",
+            "查询、键、值是同一批词元的三种表示，各有自己的权重。因此一个词元可以凭一种特征被找到，却交出另一种内容。",
         ),
     ),
     ("linear", "K"): Role(
@@ -94,13 +94,14 @@ ROLES: dict[tuple[str, str], Role] = {
         Words(
             "Three views with their own weights: a token can be found by one property and hand over another. These "
             "weights lie side by side, so one product computes all three.",
-            "三种视角各有自己的权重：词元可以凭一种特征被找到，却交出另一种内容。三个权重并排存放，一次乘法全部算出。",
+            "三种表示各有自己的权重：词元可以凭一种特征被找到，却交出另一种内容。三个权重矩阵并排存放，一次乘法全部算出。",
         ),
     ),
     ("linear", "attn.out"): Role(
         Words("output projection", "输出投影"),
         Words(
-            "Turn what attention gathered into a change of the stream.", "把注意力收集到的内容变成对残差流的修改。"
+            "Turn what attention gathered into a change of the stream.",
+            "把注意力收集到的内容变成加到残差流上的增量。",
         ),
         Words(
             "Each head left its result in columns of its own. W_proj combines them and decides which columns of the "
@@ -110,16 +111,18 @@ ROLES: dict[tuple[str, str], Role] = {
     ),
     ("linear", "mlp.pre"): Role(
         Words("into the MLP", "进入前馈网络"),
-        Words("Measure F features of each token.", "对每个词元测量 F 个特征。"),
+        Words("Measure F features of each token.", "为每个词元算出 F 个特征。"),
         Words(
             "Each column of W_fc asks one question about the vector. GPT asks four times as many questions as the "
             "stream has columns.",
-            "W_fc 的每一列对词元的向量提一个问题。在 GPT 中，问题的个数是残差流列数的四倍。",
+            "W_fc 的每一列检测一种特征：词元的向量与该列方向越接近，结果越大。在 GPT 中，特征数是残差流列数的四倍。",
         ),
     ),
     ("linear", "mlp.out"): Role(
         Words("out of the MLP", "离开前馈网络"),
-        Words("Turn the features that answered into a change of the stream.", "把有响应的特征变成对残差流的修改。"),
+        Words(
+            "Turn the features that answered into a change of the stream.", "把被激活的特征变成加到残差流上的增量。"
+        ),
         Words(
             "Row f of W_out is what feature f writes into the stream when it is on.",
             "W_out 的第 f 行，就是特征 f 被激活时写入残差流的内容。",
@@ -129,7 +132,7 @@ ROLES: dict[tuple[str, str], Role] = {
         Words("LM head", "语言模型头"),
         Words(
             "Score every token of the vocabulary as the next one.",
-            "给词表中的每个词元打分：它作为下一个词元的可能性。",
+            "给词表中的每个词元打分：分数越大，越可能是下一个词元。",
         ),
         Words(
             "Each column of W_lm stands for a token. Its logit is large where the stream points the same way.",
@@ -156,7 +159,7 @@ for _letter, _role in (("Q", "queries'"), ("K", "keys'"), ("V", "values'")):
         Words(
             "The gradient points where the loss grows, so the step goes the other way. The rate keeps it short: a "
             "gradient is right only close to where it was computed.",
-            "梯度指向损失增大的方向，所以要往反方向走。学习率使步子保持很小：梯度只在计算它的那一点附近才准确。",
+            "梯度指向损失增大最快的方向，所以权重朝反方向更新。学习率使步长保持很小：梯度只在计算它的那一点附近才准确。",
         ),
     )
     ROLES["add", f"W_{_letter}'"] = Role(
@@ -164,7 +167,7 @@ for _letter, _role in (("Q", "queries'"), ("K", "keys'"), ("V", "values'")):
         Words(f"Update W_{_letter}.", f"更新 W_{_letter}。"),
         Words(
             "All weights take their steps together, each by its own gradient of the same loss.",
-            "所有权重同时更新，各自依据同一个损失对自己的梯度。",
+            "所有权重同时更新，用的都是同一个损失对各自的梯度。",
         ),
     )
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from byhand.book.words.language import Words
 
-ARITHMETIC = Words("arithmetic only", "只要会算术")
-PYTHON = Words("Python", "会 Python")
-FRAMEWORK = Words("having trained a model in a framework", "用框架训练过模型")
+ARITHMETIC = Words("arithmetic only", "算术")
+PYTHON = Words("Python", "Python")
+FRAMEWORK = Words("having trained a model in a framework", "用框架训练模型的经验")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ PATH = (
         "learn-by-hand", ARITHMETIC, ("matrix-core",), 150,
         Words(
             "follow four bytes through a whole GPT to the loss, and one weight's gradient back to its update",
-            "跟着四个字节走完整个 GPT，算到损失，再把一个权重的梯度一直算到更新",
+            "从四个字节出发，手算整个 GPT 直到损失，再求出一个权重的梯度并更新它",
         ),
         "byhand work paper-gpt --quiz",
     ),
@@ -66,7 +66,7 @@ PATH = (
         "attention-index", PYTHON, ("multi-head-attention",), 30,
         Words(
             "write attention scores as five loops, and find each number's place in memory",
-            "用五层循环写出注意力分数，并找到每个数在内存中的位置",
+            "用五重循环写出注意力分数，并找到每个数在内存中的位置",
         ),
         "byhand work attention-index --quiz",
     ),
@@ -74,7 +74,7 @@ PATH = (
         "training-and-generation", ARITHMETIC, ("learn-by-hand",), 60,
         Words(
             "say what each part of a training step is for, read a loss as bits and guesses, and choose how to sample",
-            "说明训练的每一步为什么需要，把损失换算成比特和候选数，并选择采样设置",
+            "说明训练中每一步的作用，把损失换算成比特和候选数，并选择采样设置",
         ),
         "byhand train --data python-stdlib --preset tiny --out runs/first",
     ),
@@ -82,7 +82,7 @@ PATH = (
         "kv-cache", ARITHMETIC, ("learn-by-hand", "training-and-generation"), 30,
         Words(
             "say which numbers a new token needs from the earlier ones, and count the work that a cache saves",
-            "说出新词元需要先前词元的哪些数，并算出缓存省下多少计算",
+            "说出新词元要用到先前词元的哪些数，并算出缓存省下多少计算",
         ),
         "byhand work kv-cache --quiz",
     ),
@@ -98,7 +98,7 @@ PATH = (
         "structures-to-math", PYTHON, ("learn-by-hand", "autograd-and-memory"), 40,
         Words(
             "name every parameter with its shape, and read each class as a piece of the decoder's mathematics",
-            "说出每个参数及其形状，并把每个类读成解码器数学的一部分",
+            "说出每个参数及其形状，并指出每个类对应解码器数学的哪一部分",
         ),
         'byhand where "Q K V"',
     ),
@@ -114,7 +114,7 @@ PATH = (
         "reading-order", PYTHON, ("equation-to-code",), 90,
         Words(
             "read the package from one equation to the training loop, and stop a debugger where it matters",
-            "从一个公式一直读到训练循环，并让调试器停在关键处",
+            "从一个公式一直读到训练循环，并用断点让调试器停在关键处",
         ),
         'byhand where "backward pass"',
     ),
@@ -122,7 +122,7 @@ PATH = (
         "design-choices", PYTHON, ("training-and-generation", "equation-to-code"), 60,
         Words(
             "justify each design choice of the model with a number, and say what other models choose",
-            "用数字说明模型的每项设计选择，并说出其他模型怎么选",
+            "用数字说明模型的每项设计选择，并说出其他模型的选择",
         ),
         "byhand train --data python-stdlib --preset tiny --norm-position post --activation relu --out runs/post",
     ),

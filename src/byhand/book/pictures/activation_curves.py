@@ -31,7 +31,7 @@ def slopes(equation: Equation, xs: np.ndarray) -> np.ndarray:
 def values_in_words(lang: str) -> str:
     """Say both functions at five places."""
     start = Words(
-        "Curves of GELU and ReLU at x = −2, −1, 0, 1, 2. ", "GELU 与 ReLU 的曲线在 x = −2、−1、0、1、2 处的值。"
+        "Curves of GELU and ReLU at x = −2, −1, 0, 1, 2. ", "GELU 与 ReLU 的曲线，在 x = −2、−1、0、1、2 处的值。"
     )
     found = {name: values(equation, np.asarray(AT)) for name, equation in (("GELU", gelu), ("ReLU", relu))}
     return sentence(lang, start, (row(lang, name, y) for name, y in found.items()))
@@ -59,7 +59,7 @@ def gelu_relu(canvas: Canvas) -> None:
     for at, dx, dy, anchor in ((-1.0, 0, 18, "middle"), (1.0, 12, 12, "start")):
         y = float(values(gelu, np.asarray([at]))[0])
         axes.point(at, y, BLUE, f"GELU({decimal(at)}) = {decimal(round(y, 3))}", at=anchor, dx=dx, dy=dy)
-    legend(canvas, 60, 50, Words("GELU: bends smoothly", "GELU：平滑弯折"), BLUE)
+    legend(canvas, 60, 50, Words("GELU: bends smoothly", "GELU：光滑过渡"), BLUE)
     legend(canvas, 60, 72, Words("ReLU: max(x, 0)", "ReLU：max(x, 0)"), RUST)
     canvas.y = axes.bottom + 36
 

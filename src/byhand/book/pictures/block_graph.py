@@ -18,7 +18,7 @@ from byhand.tracing.tracer import Application
 ELEMENT = (0, 1, 2)  # of the stream, whose gradient is added up
 FORKS = (
     Words("Where the stream forks (dot), its gradient is a sum:", "残差流在分叉处（圆点）的梯度是两项之和："),
-    Words("one part comes through the +, one through the branch.", "一项经过 +，一项经过旁支。"),
+    Words("one part comes through the +, one through the branch.", "一项来自 +，一项来自分支。"),
 )
 TRUNK, DETOUR, LEFT, CELLS, CELL, ROW = 36.0, 92.0, 106.0, 304.0, (46.0, 22.0), 38.0
 INTO = (LEFT + CELLS) / 2  # where arrows enter an equation

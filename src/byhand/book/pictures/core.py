@@ -59,9 +59,9 @@ def in_words(back: bool, lang: str) -> str:
     arrays = {("∂" if back else "") + n: drawn.arrays[n] for n in (reversed(order) if back else order)}
     said = SEMICOLON.said(lang).join(f"{name} = {in_line(array)}" for name, array in arrays.items())
     if back:
-        start = Words("Gradients of the 2 × 2 core, from the loss back. ", "2 × 2 矩阵核心从损失往回的梯度。")
+        start = Words("Gradients of the 2 × 2 core, from the loss back. ", "2 × 2 矩阵核心中从损失反向传回的梯度。")
     else:
-        start = Words("Values of the 2 × 2 core, from X to the loss. ", "2 × 2 矩阵核心从 X 到损失的值。")
+        start = Words("Values of the 2 × 2 core, from X to the loss. ", "2 × 2 矩阵核心中从 X 到损失的各个值。")
     return start.said(lang) + said
 
 

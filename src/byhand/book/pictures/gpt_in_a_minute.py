@@ -16,11 +16,11 @@ from byhand.runtimes.sampling import Sampling, draw
 
 LETTERS = "abcd"  # of the paper GPT's four tokens
 COLUMN, BOX, LEFT = 92, 80, 4
-LAST = Words("read off the last", "由最后一个得出")
+LAST = Words("read off the last", "由最后一个位置得出")
 INSIDE = (
     ("LayerNorm", Words("bring to one scale", "统一尺度")),
     (Words("attention", "注意力"), Words("look at earlier letters", "回看前面的字母")),
-    (Words("MLP", "前馈网络"), Words("work on each letter alone", "逐个加工每个字母")),
+    (Words("MLP", "前馈网络"), Words("work on each letter alone", "逐个处理字母")),
 )
 
 
@@ -49,7 +49,7 @@ def in_words(lang: str) -> str:
         f"Text {text} → numbers {ids} → vectors {vectors} → blocks (LayerNorm, attention, MLP) → probability of each "
         f"next letter: {shares} → one is drawn, {LETTERS[drawn]}, and appended to the text; then repeat.",
         f"文本 {text} → 编号 {ids} → 向量 {vectors} → 若干个块（层归一化、注意力、前馈网络）→ 下一个字母的概率："
-        f"{shares} → 抽取一个，{LETTERS[drawn]}，接到文本后面，再来一遍。",
+        f"{shares} → 抽取一个，{LETTERS[drawn]}，接到文本后面，然后重复。",
     ).said(lang)
 
 

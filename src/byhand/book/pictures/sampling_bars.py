@@ -97,7 +97,7 @@ def _short(x: float) -> str:
 TEMPERATURE = Words(
     "Softmax of the logits 2, 1, 0, −1 at three temperatures. ", "logits 2、1、0、−1 在三种温度下的 softmax 概率。"
 )
-TOP_K = Words("Probabilities of the logits 2, 1, 0, −1 after top-k. ", "logits 2、1、0、−1 经 top-k 截取之后的概率。")
+TOP_K = Words("Probabilities of the logits 2, 1, 0, −1 after top-k. ", "logits 2、1、0、−1 经 top-k 截断之后的概率。")
 TOP_P = Words(
     "Top-p of the logits 2, 1, 0, −1: the smallest set whose probabilities reach p. ",
     "logits 2、1、0、−1 的 top-p：累计概率达到 p 的最小集合。",
@@ -113,16 +113,16 @@ def _below(canvas: Canvas) -> None:
 @picture(Words("Softmax under temperature", "温度如何改变 softmax"), in_words(TEMPERATURE, by_temperature))
 def softmax_temperature(canvas: Canvas) -> None:
     """The same logits at a low temperature, at 1, and at a high one."""
-    remarks = Words("sharper", "更尖锐"), Words("as trained", "训练时"), Words("flatter", "更平坦")
+    remarks = Words("sharper", "更尖锐"), Words("as trained", "训练时"), Words("flatter", "更平缓")
     _panels(canvas, by_temperature(), remarks)
     _below(canvas)
 
 
-@picture(Words("Softmax under top-k", "top-k 截取之后的 softmax"), in_words(TOP_K, by_top_k))
+@picture(Words("Softmax under top-k", "top-k 截断之后的 softmax"), in_words(TOP_K, by_top_k))
 def softmax_top_k(canvas: Canvas) -> None:
     """The same logits with all, two and one of them kept."""
     remarks = (
-        Words("nothing is cut", "不截取"),
+        Words("nothing is cut", "不截断"),
         Words("two can be drawn", "只在两个中抽取"),
         Words("always the likeliest", "总取最可能的"),
     )
@@ -130,7 +130,7 @@ def softmax_top_k(canvas: Canvas) -> None:
     _below(canvas)
 
 
-@picture(Words("Softmax under top-p", "top-p 截取之后的 softmax"), in_words(TOP_P, by_top_p))
+@picture(Words("Softmax under top-p", "top-p 截断之后的 softmax"), in_words(TOP_P, by_top_p))
 def softmax_top_p(canvas: Canvas) -> None:
     """The probabilities with their running sum and two thresholds, then what each leaves."""
     (_, whole), *cut = by_top_p()

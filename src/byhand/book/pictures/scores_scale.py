@@ -45,7 +45,7 @@ def spread(width: int) -> float:
 def in_words(lang: str) -> str:
     """Say the spreads, and the largest weights."""
     said = [
-        Words("D = {d}: spread {s}, √D = {root}", "D = {d}：散布 {s}，√D = {root}").said(
+        Words("D = {d}: spread {s}, √D = {root}", "D = {d}：标准差 {s}，√D = {root}").said(
             lang, d=d, s=decimal(spread(d), 3), root=decimal(d**0.5)
         )
         for d in WIDTHS
@@ -70,7 +70,7 @@ def scale_by_root_d(canvas: Canvas) -> None:
         canvas.text(4, canvas.y + 14, f"D = {d}", size=12, bold=True)
         root = Words("√D = {n}", "√D = {n}").said(canvas.lang, n=decimal(d**0.5))
         canvas.text(4, canvas.y + 28, root, size=SMALL)
-        measured = Words("spread {n}", "散布 {n}").said(canvas.lang, n=decimal(spread(d), 3))
+        measured = Words("spread {n}", "标准差 {n}").said(canvas.lang, n=decimal(spread(d), 3))
         canvas.text(4, canvas.y + 41, measured, size=SMALL)
         canvas.line([(axes.left, axes.y(0)), (axes.left + axes.width, axes.y(0))], thick=0.6)
         for i, x in enumerate(scores(d)[0]):

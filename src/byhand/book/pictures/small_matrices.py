@@ -163,7 +163,7 @@ def _layer(back: int) -> Words:
     """Say how many layers a gradient has passed."""
     if back in (0, DEPTH):
         return Words("output", "输出处") if not back else Words("input", "输入处")
-    return Words(f"back {back}", f"往回 {back} 层")
+    return Words(f"back {back}", f"回传 {back} 层")
 
 
 def _frame(canvas: Canvas, x: float, y: float, wide: float, high: float, colour: str) -> None:

@@ -78,7 +78,7 @@ def training_loop(canvas: Canvas) -> None:
     canvas.y = top = 24.0
     batch = f"x = {_ids(TOKENS)}, y = {_ids(TARGETS)}"
     _box(canvas, LEFT, Words("batch", "批次"), batch, VIOLET)
-    _box(canvas, RIGHT, Words("text so far", "已有文本"), _ids(TOKENS), VIOLET)
+    _box(canvas, RIGHT, Words("text so far", "已有的文本"), _ids(TOKENS), VIOLET)
     _on(canvas, LEFT, RIGHT)
     forward = canvas.y
     canvas.box(LEFT, forward, RIGHT + WIDE - LEFT, HIGH, fill=GREEN)

@@ -85,7 +85,7 @@ WEIGHT = Words("weight, gradients {first}, {second}", "权重，梯度 {first}�
 
 def paths_in_words(lang: str) -> str:
     """Say both weights under both rules."""
-    start = Words("Two steps of two weights with learning rate 0.1. ", "学习率 0.1，两个权重的两步。")
+    start = Words("Two steps of two weights with learning rate 0.1. ", "学习率为 0.1 时，两个权重的前两步更新。")
     names = {"AdamW": Words("weight {n} under AdamW", "AdamW 下的权重 {n}")}
     names["plain"] = Words("weight {n} under plain gradient descent", "普通梯度下降下的权重 {n}")
     found = ((names[name].said(lang, n=n), way) for name, path in paths().items() for n, way in enumerate(path.T, 1))

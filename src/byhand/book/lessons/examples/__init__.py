@@ -25,7 +25,7 @@ TITLES = {
     "matrix-core": Words("The 2 × 2 matrix core, trained on one row", "2 × 2 矩阵核心，用一行训练"),
     "matrix-core-rows": Words("The 2 × 2 matrix core, trained on both rows", "2 × 2 矩阵核心，用两行训练"),
     "matrix-core-exercise": Words(
-        "Stand-alone exercise: from a prediction to new values", "独立练习：从预测到新的值权重"
+        "Stand-alone exercise: from a prediction to new values", "独立练习：由预测求出值的新权重"
     ),
     "post-norm": Words(
         "A post-norm block with ReLU and two heads, without a mask", "后置归一化、ReLU、两个头、无掩码的块"

@@ -57,11 +57,11 @@ def lesson(array: Maker) -> Lesson:
         )
 
     steps = (
-        lies(q, Words("Where the query lies", "查询在哪里"), "t", t),
-        lies(k, Words("Where the key lies", "键在哪里"), "s", s),
+        lies(q, Words("Where the query lies", "查询存放的位置"), "t", t),
+        lies(k, Words("Where the key lies", "键存放的位置"), "s", s),
         replace(whole, numbers=tuple(n for n in whole.numbers if n.label == f"scores[{b},{h},{t},{s}]"), results=()),
         Step(
-            Words("Where the score is written", "分数写到哪里"),
+            Words("Where the score is written", "分数写入的位置"),
             Words(
                 "offset of scores[b,h,t,s] = ((b H + h) T + t) S + s",
                 "scores[b,h,t,s] 的偏移量 = ((b H + h) T + t) S + s",
@@ -70,7 +70,7 @@ def lesson(array: Maker) -> Lesson:
             (offset_number("scores", PLACE, (*SHAPE[:3], SHAPE[2])),),
             goal=Words(
                 "Find the place of the score in its own array.",
-                "求分数在它自己的数组中的位置。",
+                "求这个分数在结果数组中的位置。",
             ),
             why=Words(
                 "The scores have one row for each query, with one number for each key.",
@@ -81,7 +81,7 @@ def lesson(array: Maker) -> Lesson:
     intro = Words(
         f"B, H, T, D = {', '.join(map(str, SHAPE))}. The score of query t = {t} for key s = {s} in batch {b}, head "
         f"{h}: two contiguous runs of D numbers are multiplied, and one number is written.",
-        f"B、H、T、D = {'、'.join(map(str, SHAPE))}。第 {b} 个样本、第 {h} 个头里，查询 t = {t} 对键 s = {s} 的分数："
+        f"B、H、T、D = {'、'.join(map(str, SHAPE))}。第 {b} 条序列、第 {h} 个头里，查询 t = {t} 对键 s = {s} 的分数："
         "两段各 D 个连续的数相乘求和，再写入一个数。",
     )
     return Lesson("attention-index", TITLES["attention-index"], intro, steps, given(trace))

@@ -12,6 +12,7 @@ def lesson(array: Maker) -> Lesson:
     intro = Words(
         "Half of x, times one plus a tanh. Far to the right the gate is open (y = x), far to the left it is shut; "
         "at 0 the slope is one half.",
-        "x 的一半乘以（1 加一个 tanh）。在最右边门全开（y = x），在最左边门全关；在 0 处斜率为二分之一。",
+        "x 的一半乘以（1 加一个 tanh）。x 为很大的正数时门全开（y = x），为绝对值很大的负数时门全关；"
+        "在 0 处斜率为二分之一。",
     )
     return single("gelu", intro, both_ways(gelu, "y", "x", [-1, 0, 1, 2], [1, 1, 1, 1], array))

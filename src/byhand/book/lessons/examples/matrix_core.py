@@ -51,7 +51,7 @@ def lesson(array: Maker, name: str = "matrix-core", targets: tuple[int, ...] = (
     settle_gradients(trace, array(1))
     intro = Words(
         "X, W_Q and W_K make each token look at the other one. The output rows serve as logits over two tokens.",
-        "X、W_Q 与 W_K 使每个词元都去看另一个词元。输出的各行直接当作两个词元上的 logits。",
+        "X、W_Q 与 W_K 使每个词元主要关注另一个词元。输出的各行直接当作两个词元上的 logits。",
     )
     steps = [*forward_steps(trace), *backward_steps(trace, array(1))]
     moved: dict[str, Tensor] = {}

@@ -81,7 +81,7 @@ def _strides(name: str, shape: tuple[int, ...], axes: str, where: str) -> Step:
         ),
         why=Words(
             "Axes behind an axis run through all their places before it moves on by one.",
-            "一个轴前进一格之前，它后面的各轴要走完所有位置。",
+            "一个轴的下标加一，要跨过它后面各轴的全部位置。",
         ),
     )
 

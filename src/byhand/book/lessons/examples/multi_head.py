@@ -52,6 +52,6 @@ def _compared(runs: dict[int, Trace]) -> Step:
         ),
         why=Words(
             "One head must serve all columns with one pattern of weights. Two heads look at different tokens.",
-            "一个头只能用同一组权重照顾所有列；两个头可以看不同的词元。",
+            "一个头对所有列只能用同一组权重；两个头可以看不同的词元。",
         ),
     )

@@ -17,7 +17,7 @@ def lesson(array: Maker) -> Lesson:
         "float; with the maximum subtracted, the scores z2 near 1000 are as easy as z. A derivative that is "
         "the same for all weights (∂p3) comes back as 0: they cannot all grow.",
         "分数是 1、2、5 的对数，所以权重是 1/8、2/8、5/8。exp(1000) 超出浮点数的范围；减去最大值之后，1000 附近的 z2"
-        "与 0 附近的一样好算。若各个权重的导数都相同（∂p3），传回的就是 0：权重不可能同时变大。",
+        "就与 0 附近的数一样容易计算。若各个权重的导数都相同（∂p3），传回的就是 0：权重不可能同时变大。",
     )
     z, d = "z", [8, 0, 0]
     shifted, (large, _) = both_ways(softmax, "p2", "z2", SHIFTED, d, array)

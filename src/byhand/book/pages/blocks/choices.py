@@ -212,7 +212,7 @@ def shifted(page: Path, lang: str) -> str:
     moved = x - x.max()
     rows = []
     for words, given, p in (
-        (Words("as written", "照写"), x, plain),
+        (Words("as written", "不减最大值"), x, plain),
         (Words("maximum subtracted", "减去最大值"), moved, softmax.forward(x)[0]),
     ):
         with np.errstate(all="ignore"):

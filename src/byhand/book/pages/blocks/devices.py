@@ -104,7 +104,7 @@ def holding(page: Path, lang: str, name: str) -> str:
         shown = full.replace(f"{BLOCKS}.0.", f"{BLOCKS}.*.")
         sizes = (_shape(held_shape(parameter), parameter), _shape(part, parameter))
         rows.append((f"`{shown}`", *sizes, axes_shown(parameter, EIGHT)))
-    head = Words("Parameter|Whole|A device holds|Axes / shared by", "参数|整体|每台设备持有|各轴 / 由谁分摊")
+    head = Words("Parameter|Whole|A device holds|Axes / shared by", "参数|整体|每台设备持有|各轴 / 沿哪个轴切分")
     said = Words(
         f"Together {whole:,} numbers in {config.n_layers} blocks and around them; a device holds {held:,}, which is "
         f"{held / whole:.1%}, and with both moments {_bytes(STATE_BYTES * held)} instead of "
@@ -132,14 +132,14 @@ def sending(page: Path, lang: str) -> str:
     what = {
         ("all-gather", "fsdp"): Words(
             "parameters before use, those of blocks twice: forward and back",
-            "使用前的参数；块的参数两次：前向、反向各一次",
+            "使用前的参数；块的参数发送两次：前向、反向各一次",
         ),
         ("reduce-scatter", "fsdp"): Words("their gradients, each part to its holder", "它们的梯度，各部分归其持有者"),
         ("all-reduce", "data"): Words("gradients of the parts that both hold", "双方都持有的那些部分的梯度"),
         ("all-reduce", "data,fsdp"): Words("gradients of parameters without width", "不含 width 轴的参数的梯度"),
         ("all-reduce", "tensor"): Words(
             "the stream or its gradient, once for each weight that is shared",
-            "残差流或它的梯度，每个被分摊的权重一次",
+            "残差流或它的梯度，每个被切分的权重一次",
         ),
     }
     counts = [least_sent(config, EIGHT, (BATCH_ROWS, config.seq_len)) for config in CONFIGS.values()]
@@ -169,14 +169,14 @@ def waiting(page: Path, lang: str) -> str:
         (Words("died, or cannot be reached", "已退出，或网络不通"), f"{LOST:.0f} s", "LOST", watch),
         (Words("hangs in a step", "卡在某一步"), f"{PATIENCE:.0f} s", "PATIENCE", hosts),
         (
-            Words("does not come at the start; hangs while it compiles or saves", "启动时没有来；编译或保存时卡住"),
+            Words("does not come at the start; hangs while it compiles or saves", "启动时没有加入；编译或保存时卡住"),
             f"{OUTSIDE} × {PATIENCE:.0f} s",
             "OUTSIDE",
             watch,
         ),
     ]
     lines = [(words, seconds, _link(page, path, name)) for words, seconds, name, path in rows]
-    return table(Words("A host that|is given up after|Where", "主机的状况|多久后放弃|位置"), lines, lang)
+    return table(Words("A host that|is given up after|Where", "主机的状况|多久后不再等待|位置"), lines, lang)
 
 
 @block
@@ -212,7 +212,7 @@ def equality(page: Path, lang: str) -> str:
         ),
     ]
     lines = [(what, how, _link(page, path, name)) for what, how, path, name in rows]
-    return table(Words("What|Equal|Test", "内容|程度|测试"), lines, lang)
+    return table(Words("What|Equal|Test", "比较的内容|一致程度|测试"), lines, lang)
 
 
 def _link(page: Path, path: Path, name: str) -> str:

@@ -14,7 +14,7 @@ from byhand.engine.equation import registry
 
 CALCULUS = Words(
     r"Its derivative, where $`\partial x`$ stands for the derivative of the loss with respect to $`x`$:",
-    r"它的导数，损失对 $`x`$ 的导数记作 $`\partial x`$ ：",
+    r"导数如下，其中损失对 $`x`$ 的导数记作 $`\partial x`$ ：",
 )
 MAP = Words("Equation|Formula|Code|In the original program", "公式|表达式|代码|在原 C++ 程序中")
 
@@ -63,11 +63,14 @@ def _places(page: Path, listing: Finding, lang: str) -> str:
             Words("one element as numbers", "单个元素的算式"),
             link(page, source.definition(source.file_of(terms), terms.__name__) if terms else None),
         ),
-        (Words("used by the model", "在模型中的使用处"), "<br>".join(link(page, use.where) for use in listing.uses)),
+        (
+            Words("used by the model", "模型中用到它的地方"),
+            "<br>".join(link(page, use.where) for use in listing.uses),
+        ),
         (Words("test", "测试"), link(page, listing.test)),
         (Words("worked by hand", "手算例子"), link(page, listing.worked)),
         *(
-            (Words(f"kernel of runtime {runtime}", f"运行时内核 {runtime}"), link(page, place))
+            (Words(f"kernel of runtime {runtime}", f"{runtime} 运行时的内核"), link(page, place))
             for runtime, place in listing.kernels.items()
         ),
         (Words("in the original program", "在原 C++ 程序中"), ", ".join(f"`{name}`" for name in listing.seed_names)),

@@ -15,17 +15,19 @@ from byhand.runtimes.loops.lowering.fusion import groups_of
 from byhand.runtimes.loops.lowering.rules import Group, rules_of
 
 WHY: dict[str, Words | str] = {
-    "embeddings": Words("both rows are read in one pass", "两行在同一遍中读入"),
+    "embeddings": Words("both rows are read in one pass", "两张表的行在同一遍中读取"),
     "layer_norm": "",
     "linear": "",
     "attention": Words(
         "scores and weights of a few queries stay in the first cache; no head is copied",
         "几个查询的分数与权重一直留在一级缓存；不必为拆分各头而复制",
     ),
-    "linear + residual": Words("the sums of the product begin with bias and stream", "乘积的累加从偏置与残差流开始"),
+    "linear + residual": Words(
+        "the sums of the product begin with bias and stream", "累加乘积时以偏置与残差流为初值"
+    ),
     "linear + gelu": Words("bias, activation and its slope in one pass", "偏置、激活函数及其斜率在同一遍中算完"),
     "cross-entropy with its derivative": Words(
-        "the logits become their own gradient in place", "logits 就地变成自己的梯度"
+        "the logits become their own gradient in place", "logits 原地换成它的梯度"
     ),
 }
 

@@ -57,7 +57,7 @@ def cache_steps(page: Path, lang: str) -> str:
         words = Words(
             f"**Position {t}, token {token}.** New: one query, one key, one value. "
             f"Read from the cache: {_count(t, 'key')} and {_count(t, 'value')}.",
-            f"**位置 {t}，词元 {token}**。新算：一个查询、一个键、一个值。从缓存读取：{t} 个键，{t} 个值。",
+            f"**位置 {t}，词元 {token}**。新计算：一个查询、一个键、一个值。从缓存读取：{t} 个键，{t} 个值。",
         )
         lines = [
             rf"q_{t} = {_matrix(q)}",

@@ -68,11 +68,11 @@ def costs(page: Path, lang: str) -> str:
         ),
         (
             Words("queries, keys, values", "查询、键、值"), r"[Q, K, V] = H W_{qkv}", "3 T C²", 3 * t * d * d,
-            Words("three views of each token", "每个词元的三种视角"),
+            Words("three views of each token", "每个词元的三种表示"),
         ),
         (
             Words("scores", "分数"), r"S = Q K^{\top} / \sqrt{D}", "T² C", t * t * d,
-            Words("how well each query matches each key", "每个查询与每个键有多匹配"),
+            Words("how well each query matches each key", "每个查询与每个键的匹配程度"),
         ),
         (
             Words("softmax", "softmax"), r"P = \mathrm{softmax}(S)", "0", 0,
@@ -92,7 +92,7 @@ def costs(page: Path, lang: str) -> str:
         ),
         (
             Words("LM head", "语言模型头"), r"Z = X_n W_{lm}", "T C V", t * d * v,
-            Words("a score for each next token; once, not in each block", "给每个下一词元打分；只有一次，不随块重复"),
+            Words("a score for each next token; once, not in each block", "给每个可能的下一个词元打分；只算一次"),
         ),
         (
             Words("loss", "损失"), r"-\log p_y", "0", 0,
@@ -101,7 +101,7 @@ def costs(page: Path, lang: str) -> str:
         (
             Words("backward pass", "反向传播"), r"\partial A = \partial Y\, B^{\top}, \; \dots",
             Words("twice the forward pass", "前向的两倍"), "",
-            Words("two products for each product", "每个乘法对应两个乘法"),
+            Words("two products for each product", "每次矩阵乘法对应反向的两次"),
         ),
     ]  # fmt: skip
     shown = ((name, inline(latex), *rest) for name, latex, *rest in rows)

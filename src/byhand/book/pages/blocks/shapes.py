@@ -79,9 +79,9 @@ def parameters(page: Path, lang: str) -> str:
 def sizes(page: Path, lang: str) -> str:
     """The sizes of the paper model, with what they count, beside the default model's and GPT-2's."""
     counted = {
-        "B": Words("sequences in a batch", "一个批次的序列数"),
-        "T": Words("tokens in a sequence", "一个序列的词元数"),
-        "C": Words("columns of a token's vector", "一个词元的向量有几列"),
+        "B": Words("sequences in a batch", "一个批次中的序列数"),
+        "T": Words("tokens in a sequence", "一条序列的词元数"),
+        "C": Words("columns of a token's vector", "每个词元的向量的列数"),
         "H": Words("attention heads", "注意力头数"),
         "F": Words("features of the MLP", "前馈网络的特征数"),
         "L": Words("blocks", "块数"),

@@ -23,11 +23,11 @@ from byhand.runtimes.sampling import Sampling
 
 TEXT = b"to be"
 LOSSES = {
-    5.55: Words("a new model", "新建的模型"),
+    5.55: Words("a new model", "刚初始化的模型"),
     2.5: "",
     1.77: Words("the run in the README", "README 中的那次训练"),
     1.5: "",
-    math.log(2): Words("a coin toss between two bytes", "两个字节间抛硬币"),
+    math.log(2): Words("a coin toss between two bytes", "抛硬币，在两个字节中选一个"),
     0.1: Words("nearly certain", "几乎确定"),
 }
 RATE = 0.05  # of the small run
@@ -47,7 +47,7 @@ def windows(page: Path, lang: str) -> str:
 def loss_meaning(page: Path, lang: str) -> str:
     """Losses in nats as bits, as equally likely candidates, as a probability, and as a share of the text's size."""
     bits_of_byte = math.log2(ModelConfig().vocab_size)
-    nothing = {math.log(ModelConfig().vocab_size): Words("all bytes equally likely", "所有字节同样可能")}
+    nothing = {math.log(ModelConfig().vocab_size): Words("all bytes equally likely", "所有字节等可能")}
     rows = [
         (
             f"{nats:.4g}",
@@ -163,7 +163,7 @@ def small_text(page: Path, lang: str) -> str:
     """What the small run writes, always taking the likeliest byte."""
     before, after = trained()[1:]
     return table(
-        Words("Model|Prompt|Continuation", "模型|提示|续写"),
+        Words("Model|Prompt|Continuation", "模型|提示词|续写"),
         [
             (Words("before training", "训练前"), [BYTES[0]], before),
             (Words("after training", "训练后"), [BYTES[0]], after),
