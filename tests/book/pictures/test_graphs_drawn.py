@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from tests.book.pictures.drawn import texts
 
+from book.pictures.drawn import texts
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures import block_graph, blocks, shapes
 from byhand.book.pictures.batch_on_threads import BATCH, THREADS

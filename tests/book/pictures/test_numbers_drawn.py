@@ -4,8 +4,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.book.pictures.drawn import numbers, said, texts
 
+from book.pictures.drawn import numbers, said, texts
 from byhand.book.lessons.examples import make
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures import PICTURES

@@ -3,8 +3,8 @@
 from itertools import pairwise
 
 import pytest
-from tests.book.pictures.drawn import SVG, picture
 
+from book.pictures.drawn import SVG, picture
 from byhand.book.pictures.canvas import SIZE, text_width
 
 NAMES = (
