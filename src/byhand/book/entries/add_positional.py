@@ -39,8 +39,8 @@ entry = Entry(
         "让模型知道每个词元所在的位置。",
     ),
     why=Words(
-        "Without it, the same token has the same vector at every position. Adding keeps the width C, so no "
-        "later layer has to change.",
+        "Without positions, the same token has the same vector everywhere. Adding keeps the width C, so no later "
+        "layer has to change.",
         "不加位置，同一个词元在任何位置的向量都相同。用加法可以保持宽度 C，后面的层不必改动。",
     ),
     why_back=Words(

@@ -24,7 +24,7 @@ entry = Entry(
     result=[[[0, 1], [1, 0], [0, 1]]],
     d_result=[[[1, 2], [3, 4], [5, 6]]],
     gradients={"table": [[0, 0], [3, 4], [6, 8], [0, 0]]},
-    note="Token 2 stands at two positions, so its row collects both cotangents; unused rows get zero.",
+    note="Token 2 occurs at two positions, so its row collects both cotangents; unused rows get zero.",
     note_zh="词元 2 出现了两次，所以它那一行累加两份梯度；没有用到的行梯度为零。",
     goal=Words(
         "Turn each token id into a vector that the model can compute with.",

@@ -37,8 +37,8 @@ entry = Entry(
         "这样无论残差流中的数多大，下一层接收到的数尺度都相同。各列全相等时，eps 保证根号内仍大于 0。",
     ),
     why_back=Words(
-        "Shifting x as a whole, or stretching it, changes no result. The derivative therefore has no part along "
-        "these two directions: both averages are subtracted.",
+        "Shifting or stretching x as a whole does not change the result. The derivative therefore has no component "
+        "along these two directions: both averages are subtracted.",
         "把 x 整体平移或伸缩，结果都不变，所以导数在这两个方向上没有分量：公式中减去的两个平均值就是这两个分量。",
     ),
     without=((r"y = g \odot \hat{x} + b", r"y = \hat{x}"), (r"h = g \odot \partial y", r"h = \partial y")),

@@ -20,16 +20,16 @@ entry = Entry(
     result=[[[[4, 0], [1, 6]]]],
     d_result=[[[[1, 0], [0, 1]]]],
     gradients={"weights": [[[[4, 0], [0, 8]]]], "v": [[[[1, "1/4"], [0, "3/4"]]]]},
-    note="Each result row lies between the value rows; a value's gradient is weighted as the value was.",
+    note="Each result row lies between the value rows; a value's gradient has the same weights as the value had.",
     note_zh="结果的每一行都在各个值之间；值的梯度用同样的权重加权。",
     goal=Words(
         "Average the values with these weights.",
         "用这些权重对值求加权平均。",
     ),
     why=Words(
-        "Each token collects the others' values in proportion to its weights. This is the only step in which "
-        "information moves between tokens.",
-        "每个词元按权重收集其他词元的值。只有这一步让信息在词元之间传递。",
+        "Each token collects values in proportion to its weights. This is the only step in which information moves "
+        "between tokens.",
+        "每个词元按权重收集各词元的值。只有这一步让信息在词元之间传递。",
     ),
     why_back=Words(
         "V[s] contributes to Y[t] with the factor P[t,s], and P[t,s] with the factor V[s]: two matrix products "

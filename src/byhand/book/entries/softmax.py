@@ -43,8 +43,9 @@ entry = Entry(
         "把分数变成和为 1 的正权重。",
     ),
     why=Words(
-        "exp makes each score positive and keeps their order; dividing by the sum makes them shares. "
-        "Subtracting the maximum m divides top and bottom by the same number, and keeps exp from overflowing.",
+        "exp makes each score positive and keeps their order; dividing by the sum turns them into fractions of the "
+        "whole. Subtracting the maximum m divides numerator and denominator by the same number, and keeps exp from "
+        "overflowing.",
         "exp 使每个分数变为正数且保持大小顺序；再除以总和，就成为各自的份额。减去最大值 m 相当于分子、分母同"
         "除以一个数，可防止 exp 溢出。",
     ),

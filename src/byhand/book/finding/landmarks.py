@@ -275,7 +275,7 @@ PLACES = (
         ),
     ),
     Place(
-        "Forgetting gradients",
+        "Clearing gradients",
         "清零梯度",
         "zero_grad",
         "model.py",

@@ -82,7 +82,7 @@ def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
 def _goal(known: list[str], wanted: list[str]) -> Words:
     """Return what a step on the way back is for."""
     return Words(
-        f"From {', '.join(known)} to {', '.join(wanted)}: how the loss changes with each input.",
+        f"From {', '.join(known)} to {', '.join(wanted)}: the derivative of the loss with respect to each input.",
         f"由 {'、'.join(known)} 求 {'、'.join(wanted)}，即损失对各个输入的导数。",
     )
 
@@ -181,7 +181,7 @@ def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
         )
         for index in np.ndindex(*total.shape)
     )
-    title = Words(f"Both ways to {name} add up", f"{name} 的各路梯度相加")
+    title = Words(f"The gradients of {name} add up", f"{name} 的各路梯度相加")
     listing = listings()["backward"]
     return [
         Step(
@@ -197,7 +197,7 @@ def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
             arrays=(Array(r"\text{a} + \text{b}" if len(parts) == 2 else r"\textstyle\sum", f"∂{name}", own(total)),),
             goal=Words(f"Add up what each use of {name} passed back.", f"把 {name} 每次使用时传回的梯度相加。"),
             why=Words(
-                f"A change of {name} reaches the loss through every use at once, and small changes add up.",
+                f"A change in {name} affects the loss through every use at once, and small effects add up.",
                 f"{name} 的变化同时通过每一处使用影响损失，这些影响相加。",
             ),
         )

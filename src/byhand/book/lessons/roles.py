@@ -17,8 +17,8 @@ class Role:
 
 
 ONE_SCALE = Words(
-    "The stream grows from block to block, yet the layer behind the norm sees numbers of one size. eps keeps "
-    "the root above 0 when all columns are equal.",
+    "The residual stream grows from block to block, but the layer after the norm always receives numbers of the "
+    "same scale. eps keeps the root above 0 when all columns are equal.",
     "残差流中的数逐块增大；归一化之后，后面的层接收到的数始终在同一尺度。eps 保证各列相等时根号内仍大于 0。",
 )
 ROLES: dict[tuple[str, str], Role] = {
@@ -26,8 +26,8 @@ ROLES: dict[tuple[str, str], Role] = {
         Words("queries", "查询"),
         Words("Give each token a query: what it looks for.", "给每个词元一个查询：它在找什么。"),
         Words(
-            "Queries, keys and values are three views of the same tokens, each with its own weights. A token can be "
-            "found by one property and hand over another.",
+            "Queries, keys and values are three views of the same tokens, each with its own weights. A token can be"
+            " found by one property and pass on another.",
             "查询、键、值是同一批词元的三种表示，各有自己的权重。因此一个词元可以凭一种特征被找到，却交出另一种内容。",
         ),
     ),
@@ -35,29 +35,29 @@ ROLES: dict[tuple[str, str], Role] = {
         Words("keys", "键"),
         Words("Give each token a key: what it can be found by.", "给每个词元一个键：别人凭哪些特征找到它。"),
         Words(
-            "W_K exchanges the two columns here: each token is found by what the other one looks for.",
+            "W_K swaps the two columns here, so each token's key equals the other token's query.",
             "这里的 W_K 交换两列：每个词元的键，正好是另一个词元要找的。",
         ),
     ),
     ("linear", "V"): Role(
         Words("values", "值"),
         Words(
-            "Give each token a value: what it hands over when it is found.", "给每个词元一个值：被找到时交出的内容。"
+            "Give each token a value: what it passes on when it is found.", "给每个词元一个值：被找到时交出的内容。"
         ),
         Words(
-            "A score decides how much of a value is taken, never what is in it. Content has weights of its own.",
+            "A score decides how much of a value is used, never what it contains. The content has its own weights.",
             "分数只决定取多少，不决定取到什么；内容由单独的权重产生。",
         ),
     ),
     ("matmul", "z"): Role(
-        Words("the row that predicts", "用来预测的一行"),
+        Words("the row of logits", "用来预测的一行"),
         Words(
             "Take row 0 of the output as logits: a score for each of two tokens.",
             "取输出的第 0 行作为 logits：两个词元各一个分数。",
         ),
         Words(
-            "A real model has one more weight here, the LM head: it turns the columns into a score for each token of "
-            "the vocabulary. The core leaves it out.",
+            "A real model has one more weight matrix here, the LM head. It turns the columns into a score for each "
+            "token of the vocabulary. This example leaves it out.",
             "真实的模型在这里还有一个权重，即语言模型头，把各列变成词表中每个词元的分数。这个核心例子省去了它。",
         ),
     ),
@@ -80,7 +80,7 @@ ROLES: dict[tuple[str, str], Role] = {
     ("layer_norm", "ln_f"): Role(
         Words("before the LM head", "语言模型头之前"),
         Words(
-            "Bring the finished stream to one scale before the LM head reads it.",
+            "Normalise the final residual stream before the LM head reads it.",
             "在语言模型头读取之前，把最终的残差流调整到同一尺度。",
         ),
         ONE_SCALE,
@@ -88,11 +88,12 @@ ROLES: dict[tuple[str, str], Role] = {
     ("linear", "attn.qkv"): Role(
         Words("queries, keys and values", "查询、键与值"),
         Words(
-            "Give each token a query (what it seeks), a key (what it is found by) and a value (what it hands over).",
+            "Give each token a query (what it looks for), a key (what it can be found by) and a value (what it "
+            "passes on).",
             "给每个词元一个查询（它在找什么）、一个键（别人凭哪些特征找到它）、一个值（它交出什么）。",
         ),
         Words(
-            "Three views with their own weights: a token can be found by one property and hand over another. These "
+            "Three views with their own weights: a token can be found by one property and pass on another. These "
             "weights lie side by side, so one product computes all three.",
             "三种表示各有自己的权重：词元可以凭一种特征被找到，却交出另一种内容。三个权重矩阵并排存放，一次乘法全部算出。",
         ),
@@ -100,7 +101,7 @@ ROLES: dict[tuple[str, str], Role] = {
     ("linear", "attn.out"): Role(
         Words("output projection", "输出投影"),
         Words(
-            "Turn what attention gathered into a change of the stream.",
+            "Turn what attention gathered into a change to the stream.",
             "把注意力收集到的内容变成加到残差流上的增量。",
         ),
         Words(
@@ -113,29 +114,28 @@ ROLES: dict[tuple[str, str], Role] = {
         Words("into the MLP", "进入前馈网络"),
         Words("Measure F features of each token.", "为每个词元算出 F 个特征。"),
         Words(
-            "Each column of W_fc asks one question about the vector. GPT asks four times as many questions as the "
+            "Each column of W_fc detects one feature of the vector. GPT uses four times as many features as the "
             "stream has columns.",
             "W_fc 的每一列检测一种特征：词元的向量与该列方向越接近，结果越大。在 GPT 中，特征数是残差流列数的四倍。",
         ),
     ),
     ("linear", "mlp.out"): Role(
         Words("out of the MLP", "离开前馈网络"),
+        Words("Turn the active features into a change to the stream.", "把被激活的特征变成加到残差流上的增量。"),
         Words(
-            "Turn the features that answered into a change of the stream.", "把被激活的特征变成加到残差流上的增量。"
-        ),
-        Words(
-            "Row f of W_out is what feature f writes into the stream when it is on.",
+            "Row f of W_out is what feature f writes into the stream when it is active.",
             "W_out 的第 f 行，就是特征 f 被激活时写入残差流的内容。",
         ),
     ),
     ("linear", "logits"): Role(
         Words("LM head", "语言模型头"),
         Words(
-            "Score every token of the vocabulary as the next one.",
+            "Give every token of the vocabulary a score as the next token.",
             "给词表中的每个词元打分：分数越大，越可能是下一个词元。",
         ),
         Words(
-            "Each column of W_lm stands for a token. Its logit is large where the stream points the same way.",
+            "Each column of W_lm stands for a token. The token's logit is large when the stream points in the "
+            "direction of that column.",
             "W_lm 的每一列代表一个词元；最终的残差流与哪一列方向相近，哪个词元的 logit 就大。",
         ),
     ),
@@ -157,8 +157,9 @@ for _letter, _role in (("Q", "queries'"), ("K", "keys'"), ("V", "values'")):
             f"由 W_{_letter} 的梯度得到改变量：负的学习率乘以梯度。",
         ),
         Words(
-            "The gradient points where the loss grows, so the step goes the other way. The rate keeps it short: a "
-            "gradient is right only close to where it was computed.",
+            "The gradient points in the direction in which the loss grows fastest, so the step goes the opposite "
+            "way. The learning rate keeps it short: a gradient is accurate only near the point where it was "
+            "computed.",
             "梯度指向损失增大最快的方向，所以权重朝反方向更新。学习率使步长保持很小：梯度只在计算它的那一点附近才准确。",
         ),
     )
@@ -166,7 +167,7 @@ for _letter, _role in (("Q", "queries'"), ("K", "keys'"), ("V", "values'")):
         Words(f"the new W_{_letter}", f"新的 W_{_letter}"),
         Words(f"Update W_{_letter}.", f"更新 W_{_letter}。"),
         Words(
-            "All weights take their steps together, each by its own gradient of the same loss.",
+            "All weights are updated together, each with its own gradient of the same loss.",
             "所有权重同时更新，用的都是同一个损失对各自的梯度。",
         ),
     )

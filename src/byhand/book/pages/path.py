@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from byhand.book.words.language import Words
 
-ARITHMETIC = Words("arithmetic only", "算术")
+ARITHMETIC = Words("arithmetic", "算术")
 PYTHON = Words("Python", "Python")
 FRAMEWORK = Words("having trained a model in a framework", "用框架训练模型的经验")
 
@@ -33,7 +33,8 @@ PATH = (
     Stop(
         "matrix-core", ARITHMETIC, (), 60,
         Words(
-            "work attention on two tokens with a pencil: scores, weights, output, loss, one gradient, one update",
+            "work through attention on two tokens with a pencil: scores, weights, output, loss, one gradient, one "
+            "update",
             "用纸笔算完两个词元的注意力：分数、权重、输出、损失、一个梯度和一次更新",
         ),
         "byhand work matrix-core --quiz",
@@ -41,7 +42,7 @@ PATH = (
     Stop(
         "learn-by-hand", ARITHMETIC, ("matrix-core",), 150,
         Words(
-            "follow four bytes through a whole GPT to the loss, and one weight's gradient back to its update",
+            "follow four bytes through a whole GPT to the loss, and one weight from its gradient to its update",
             "从四个字节出发，手算整个 GPT 直到损失，再求出一个权重的梯度并更新它",
         ),
         "byhand work paper-gpt --quiz",
@@ -49,7 +50,7 @@ PATH = (
     Stop(
         "backward-by-hand", ARITHMETIC, ("learn-by-hand",), 120,
         Words(
-            "take the gradient of a loss back through a whole block, and update every weight once",
+            "propagate the gradient of the loss back through a whole block, and update every weight once",
             "把损失的梯度传回整个块，并把每个权重更新一次",
         ),
         "byhand work paper-gpt-4 --quiz --from 21",
@@ -113,7 +114,7 @@ PATH = (
     Stop(
         "reading-order", PYTHON, ("equation-to-code",), 90,
         Words(
-            "read the package from one equation to the training loop, and stop a debugger where it matters",
+            "read the package from one equation to the training loop, and set breakpoints where they help",
             "从一个公式一直读到训练循环，并用断点让调试器停在关键处",
         ),
         'byhand where "backward pass"',

@@ -37,7 +37,7 @@ def attention_flow(canvas: Canvas) -> None:
     """X gives Q, K and V; these give scores, weights, and what each token takes from the others."""
     arrays = values()
     _matrix(canvas, MIDDLE, arrays["X"], "X")
-    canvas.text(COLUMNS[2], canvas.y - 14, Words("one row a token", "每行一个词元"), size=SMALL)
+    canvas.text(COLUMNS[2], canvas.y - 14, Words("a row per token", "每行一个词元"), size=SMALL)
     top = canvas.y
     for x, name in zip(COLUMNS, "QKV", strict=True):
         canvas.y = top

@@ -73,7 +73,7 @@ def batch_on_threads(canvas: Canvas) -> None:
             canvas.text(middles[-1], canvas.y + 50 + 16 * line, does, at="middle", size=SMALL)
     canvas.y += 80
     _label(
-        canvas, Words("2  Gradients, a region each", "2  梯度：每个线程一个区域"),
+        canvas, Words("2  Gradients: a region per thread", "2  梯度：每个线程一个区域"),
         Words("nothing shared", "互不共享"),
     )  # fmt: skip
     for thread in range(THREADS):
@@ -85,7 +85,7 @@ def batch_on_threads(canvas: Canvas) -> None:
     _ranges(canvas, ranges, range(THREADS), [f"{n:,}" for n in ranges])
     canvas.y += HIGH + 2
     _meeting(canvas)
-    said = Words("4  Clipped by the norm of all, AdamW", "4  按总范数裁剪，AdamW 更新")
+    said = Words("4  Clip by the global norm, then AdamW", "4  按总范数裁剪，AdamW 更新")
     _label(canvas, said, Words("parameters", "参数"))
     _ranges(canvas, ranges, range(THREADS), [f"{n:,}" for n in ranges])
     canvas.y += HIGH + 8

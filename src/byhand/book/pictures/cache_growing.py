@@ -56,7 +56,7 @@ def in_words(lang: str) -> str:
         row = f"k = ({', '.join(step.keys[-1])}), v = ({', '.join(step.values[-1])})"
         scores = f"({', '.join(step.scores)})"
         words = Words(
-            f"token {new}: new row {row}, {new - 1} kept, scores {scores}",
+            f"step {new}: new row {row}, {new - 1} kept, scores {scores}",
             f"第 {new} 个词元：新的一行 {row}，保留 {new - 1} 行，分数 {scores}",
         )
         said.append(words.said(lang))
@@ -71,7 +71,7 @@ def _total() -> Words:
     )
 
 
-@picture(Words("A KV cache growing by one row a token", "键值缓存：每个词元增加一行"), in_words)
+@picture(Words("A KV cache growing by one row per token", "键值缓存：每个词元增加一行"), in_words)
 def cache_growing(canvas: Canvas) -> None:
     """Rows kept in one colour, rows computed in the other; beside them the rows of the whole pass."""
     for x, fill, words in ((KEYS, BLUE, Words("kept", "保留")), (VALUES, RUST, Words("computed now", "本步计算"))):

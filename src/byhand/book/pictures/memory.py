@@ -141,7 +141,7 @@ def in_words(start: Words, lines: Callable[[], Sequence[Said]], lang: str) -> st
 
 @picture(
     Words("Row-major memory by rows", "行主序内存：按行着色"),
-    partial(in_words, Words("24 numbers of [B,T,C], four of a row beside each other.",
+    partial(in_words, Words("24 numbers of [B,T,C]; the four of a row are adjacent.",
                             "[B,T,C] 的 24 个数，每行四个相邻。"), rows_worked),
 )  # fmt: skip
 def memory_rows(canvas: Canvas) -> None:
@@ -153,7 +153,7 @@ def memory_rows(canvas: Canvas) -> None:
 
 @picture(
     Words("Row-major memory by batch elements", "行主序内存：按批次元素着色"),
-    partial(in_words, Words("24 numbers of [B,T,C], twelve of a batch element beside each other.",
+    partial(in_words, Words("24 numbers of [B,T,C]; the twelve of a batch element are adjacent.",
                             "[B,T,C] 的 24 个数，每个批次元素十二个相邻。"), batch_worked),
 )  # fmt: skip
 def memory_batch(canvas: Canvas) -> None:

@@ -37,7 +37,7 @@ def parts() -> dict[str, np.ndarray]:
 
 def in_words(lang: str) -> str:
     """Say the numbers of every row."""
-    start = Words("LayerNorm of 1, 7, 9, 15 on the way back. ", "1、7、9、15 的层归一化，反向传播。")
+    start = Words("The backward pass of LayerNorm for 1, 7, 9, 15. ", "1、7、9、15 的层归一化，反向传播。")
     return sentence(lang, start, (row(lang, words, x) for (words, _), x in zip(ROWS, parts().values(), strict=True)))
 
 

@@ -66,10 +66,10 @@ def _weights(application: Application) -> tuple[str, ...]:
 def in_words(lang: str) -> str:
     """Say the shapes in order."""
     way = " → ".join(f"{', '.join(s.names)} [{','.join(s.letters)}] = {list(s.lengths)}" for s in stages())
-    return Words("A batch's way through shapes: ", "一个批次的形状变化：").said(lang) + way
+    return Words("The shapes of a batch on its way through the model: ", "一个批次的形状变化：").said(lang) + way
 
 
-@picture(Words("A batch's way through shapes", "一个批次的形状变化"), in_words)
+@picture(Words("The shapes of a batch on its way through the model", "一个批次的形状变化"), in_words)
 def shapes(canvas: Canvas) -> None:
     """A rectangle for each stage, and between two of them what leads from one to the next."""
     canvas.text(4, 14, Words("Array", "数组"), bold=True)

@@ -141,7 +141,7 @@ def clipping_in_words(lang: str) -> str:
     """Say both gradients and their norms."""
     before, after, (x, y) = clipped()
     return Words(
-        "The gradient (3, 4) of norm {before} is scaled to ({x}, {y}) of norm {after}: the direction stays.",
+        "The gradient (3, 4) of norm {before} is scaled to ({x}, {y}) of norm {after}: the direction is unchanged.",
         "范数为 {before} 的梯度 (3, 4) 被缩放为 ({x}, {y})，范数 {after}：方向不变。",
     ).said(lang, before=decimal(before, 4), after=decimal(after, 4), x=decimal(x, 4), y=decimal(y, 4))
 

@@ -25,7 +25,7 @@ TITLES = {
     "matrix-core": Words("The 2 × 2 matrix core, trained on one row", "2 × 2 矩阵核心，用一行训练"),
     "matrix-core-rows": Words("The 2 × 2 matrix core, trained on both rows", "2 × 2 矩阵核心，用两行训练"),
     "matrix-core-exercise": Words(
-        "Stand-alone exercise: from a prediction to new values", "独立练习：由预测求出值的新权重"
+        "Stand-alone exercise: from a prediction to new value weights", "独立练习：由预测求出值的新权重"
     ),
     "post-norm": Words(
         "A post-norm block with ReLU and two heads, without a mask", "后置归一化、ReLU、两个头、无掩码的块"
@@ -40,7 +40,8 @@ TITLES = {
     "layer-norm": Words("LayerNorm and what its derivative removes", "层归一化，以及它的导数去掉了什么"),
     "adamw": Words("Two steps of AdamW", "AdamW 的两步"),
     "matmul": Words(
-        "Matrix product: both ways, then one weight for many rows", "矩阵乘法：正向与反向，以及多行共用一个权重"
+        "Matrix product: forward and backward, then one weight for many rows",
+        "矩阵乘法：正向与反向，以及多行共用一个权重",
     ),
     "embedding": Words("Embedding: from ids to vectors and back", "嵌入：从编号到向量，再传回梯度"),
     "softmax": Words("Softmax and what its derivative removes", "Softmax，以及它的导数去掉了什么"),

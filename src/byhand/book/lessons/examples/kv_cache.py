@@ -45,9 +45,10 @@ def lesson(array: Maker) -> Lesson:
     intro = Words(
         "Keys and values of earlier tokens are kept. A new token computes only its own row of Q, K and V; row t of "
         "the scores needs q of token t and the keys up to t, none of which a later token can change. That is why "
-        "both agree. First all three tokens at once, without a cache; then one by one, with it. The steps in which "
-        "tokens meet, and the logits, have their arithmetic here. Embeddings, LayerNorms, the projection and the MLP "
-        "work on each token alone: of these only the results are given (paper-gpt-4 works out the same equations).",
+        "the results with and without a cache agree. First all three tokens at once, without a cache; then one by "
+        "one, with it. The steps in which tokens meet, and the logits, have their arithmetic here. Embeddings, "
+        "LayerNorms, the projection and the MLP work on each token alone: of these only the results are given "
+        "(paper-gpt-4 works out the same equations).",
         "先前词元的键与值被保存下来。新词元只计算自己那一行的 Q、K、V；分数的第 t 行只需要词元 t 的查询与直到 t 的"
         "键，后面的词元不会改变它们，所以两种做法结果相同。先不用缓存，三个词元一次算完；再用缓存逐个计算。词元之间"
         "有联系的几步与 logits 给出全部算式；嵌入、层归一化、输出投影与前馈网络对每个词元单独计算，这里只给出结果"
@@ -116,7 +117,7 @@ def _compared(cached: np.ndarray, whole: np.ndarray) -> Step:
             "验证缓存不改变任何结果。",
         ),
         why=Words(
-            "Both computed the same sums from the same rows; only the moment differed.",
+            "Both computed the same sums from the same rows; only at different times.",
             "两种做法用同样的行算同样的和，只是时间不同。",
         ),
     )

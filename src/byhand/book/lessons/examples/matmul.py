@@ -15,7 +15,7 @@ ROWS, W, BIAS, D_Z = [[1, 2], [3, -1], [2, 1]], [[2, 1], [1, 3]], [1, -1], [[1, 
 def lesson(array: Maker) -> Lesson:
     """The product alone, then as a linear layer with a bias."""
     intro = Words(
-        "Rows times columns. On the way back each factor's gradient is again a matrix product, with the other "
+        "Rows times columns. In the backward pass each factor's gradient is again a matrix product, with the other "
         "factor transposed: that is the only arrangement whose shapes fit. A linear layer is such a product with "
         "one W for all rows.",
         "行乘以列。反向时，每个因子的梯度仍是矩阵乘积，用的是另一个因子的转置：只有这样排列，形状才对得上。"

@@ -35,8 +35,8 @@ def lesson(array: Maker) -> Lesson:
     d_output = array([["-3/10", "3/10"]])
     settle_gradients(second, d_output)
     intro = Words(
-        "Suppose the model says 0.7 and 0.3 and token 0 is right. The gradient of the logits, −0.3 and 0.3, is "
-        "taken as that of the output row, and goes on into W_V.",
+        "Suppose the model predicts 0.7 and 0.3, and token 0 is right. The gradient of the logits, −0.3 and 0.3, is "
+        "used as the gradient of the output row and propagated to W_V.",
         "假设模型给出 0.7 与 0.3，而正确的是词元 0。logits 的梯度 −0.3 与 0.3 直接当作输出行的梯度，继续传到 W_V。",
     )
     steps = (

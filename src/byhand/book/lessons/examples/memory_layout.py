@@ -39,15 +39,16 @@ def lesson(array: Maker) -> Lesson:
                     "在一整行数中找到各个元素。",
                 ),
                 why=Words(
-                    "Each step multiplies by the next length and adds the next index, so no power has to be kept.",
+                    "Each step multiplies by the next length and adds the next index, so no product of lengths has "
+                    "to be kept.",
                     "每一步乘以下一个轴的长度，再加上下一个下标，不必另存各轴的步长。",
                 ),
             )
         )
     steps.append(_way_back(where))
     intro = Words(
-        "An array is one row of numbers; the last axis is contiguous. Nothing but arithmetic on indices finds an "
-        "element.",
+        "An array is one row of numbers; the last axis is contiguous. Arithmetic on the indices is enough to find "
+        "an element.",
         "数组在内存中是一整行数，最后一个轴是连续的。找到一个元素只需要对下标做算术。",
     )
     return Lesson("memory-layout", TITLES["memory-layout"], intro, tuple(steps))
@@ -70,9 +71,7 @@ def _strides(name: str, shape: tuple[int, ...], axes: str, where: str) -> Step:
     )
     return Step(
         Words(f"Strides of {name} [{axes}] = {list(shape)}", f"{name} [{axes}] = {list(shape)} 的步长"),
-        Words(
-            "stride of an axis = product of the lengths of the axes behind it", "一个轴的步长 = 它后面各轴长度之积"
-        ),
+        Words("stride of an axis = product of the lengths of the axes after it", "一个轴的步长 = 它后面各轴长度之积"),
         where,
         numbers,
         goal=Words(
@@ -80,7 +79,7 @@ def _strides(name: str, shape: tuple[int, ...], axes: str, where: str) -> Step:
             "求每个轴上相邻元素相距多远。",
         ),
         why=Words(
-            "Axes behind an axis run through all their places before it moves on by one.",
+            "The axes after an axis run through all their positions before its own index grows by one.",
             "一个轴的下标加一，要跨过它后面各轴的全部位置。",
         ),
     )

@@ -27,8 +27,8 @@ def lesson(array: Maker) -> Lesson:
         steps += forward_steps(runs[heads])
     steps.append(_compared(runs))
     intro = Words(
-        "The projections are the same; only the cut differs. One head makes one pattern of weights for all four "
-        "columns, two heads make a pattern for each half, with √2 instead of √4 below the scores.",
+        "The projections are the same; only the split into heads differs. One head makes one pattern of weights for "
+        "all four columns. Two heads make one pattern for each half, and divide the scores by √2 instead of √4.",
         "投影完全相同，只是切法不同。一个头为四列给出同一组注意力权重；两个头各为一半的列给出一组，分数除以的是 "
         "√2，而不是 √4。",
     )
@@ -51,7 +51,7 @@ def _compared(runs: dict[int, Trace]) -> Step:
             "看看第二个头改变了什么。",
         ),
         why=Words(
-            "One head must serve all columns with one pattern of weights. Two heads look at different tokens.",
+            "One head must serve all columns with one pattern of weights. Two heads can look at different tokens.",
             "一个头对所有列只能用同一组权重；两个头可以看不同的词元。",
         ),
     )

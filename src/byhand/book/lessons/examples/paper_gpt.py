@@ -111,11 +111,12 @@ def data_step() -> Step:
         found,
         (("tokens", str(list(BYTES[:-1]))), ("targets", str(list(BYTES[1:])))),
         goal=Words(
-            "Make inputs and targets of a run of bytes: each token is to predict the next one.",
+            "Make inputs and targets from a run of bytes: each token is used to predict the next one.",
             "由一串字节得到输入与目标：每个词元要预测下一个。",
         ),
         why=Words(
-            "The text itself holds the answers, so nobody has to label anything; T + 1 bytes give T predictions.",
+            "The text itself holds the answers, so nothing has to be labelled by hand; T + 1 bytes give T "
+            "predictions.",
             "答案就在文本里，不需要人工标注；T + 1 个字节给出 T 次预测。",
         ),
         inputs=(Array(r"\mathrm{byte}", "bytes", np.asarray(BYTES)),),

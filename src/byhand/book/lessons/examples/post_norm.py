@@ -25,8 +25,8 @@ def lesson(array: Maker) -> Lesson:
     model = model_of(CONFIG, arrays)
     trace = Trace.of(lambda: model.loss(np.asarray(TOKENS), np.asarray(TARGETS)))
     intro = Words(
-        "The sum is normalised after each sublayer instead of before it, both tokens see each other, and ReLU cuts "
-        "the hidden columns at zero.",
+        "The normalisation follows each sublayer's sum instead of preceding the sublayer, both tokens see each "
+        "other, and ReLU sets negative hidden numbers to zero.",
         "归一化放在每个子层相加之后，而不是之前；两个词元可以互相看到；ReLU 把隐藏层的负值截为零。",
     )
     steps = (*forward_steps(trace), *backward_steps(trace, array(1)))

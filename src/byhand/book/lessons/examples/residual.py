@@ -20,9 +20,10 @@ SLOPE = [["1/10"]]  # of each layer of the deep examples
 def lesson(array: Maker) -> Lesson:
     """One layer beside the stream; then the way back through two layers, without the stream and with it."""
     intro = Words(
-        "X' = X + XW: the stream X goes past the layer. ∂X comes back on both ways, and the two parts add up. Then "
+        "X' = X + XW: the stream X bypasses the layer. ∂X comes back along both paths, and the two parts add up. "
+        "Then "
         "two layers in a row, each times w = 1/10: alone (g) they leave a hundredth of the gradient; with the "
-        "stream (h), each multiplies it by 1 + 1/10 instead. Only the way back is shown there.",
+        "stream (h), each multiplies it by 1 + 1/10 instead. Only the backward pass is shown there.",
         "X' = X + XW：残差流 X 绕过这一层。∂X 从两路传回，两份相加。然后是连续两层，每层都乘以 w = 1/10："
         "没有残差流时（g），梯度只剩百分之一；有残差流时（h），每层使它乘以 1 + 1/10。那里只列出反向的步骤。",
     )

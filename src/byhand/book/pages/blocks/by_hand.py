@@ -30,7 +30,7 @@ def worked(page: Path, lang: str, stem: str) -> str:
     pairs = [
         (said, given),
         (Words("Result", "结果").said(lang), result),
-        (Words("Gradient that comes back", "上游梯度").said(lang), back),
+        (Words("Upstream gradient", "上游梯度").said(lang), back),
         (Words("Gradients of the inputs", "各输入的梯度").said(lang), gradients),
     ]
     colon = Words(":", "：").said(lang)

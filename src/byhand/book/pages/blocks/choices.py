@@ -66,8 +66,8 @@ def numbers_by_kind(page: Path, lang: str) -> str:
         if left:
             raise LookupError(f"of no kind: {', '.join(left)}")
         counts.append([f"{n:,} ({n / total:.1%})" for n in reversed(found)] + [f"{total:,}"])
-    rows = zip((*kinds, Words("together", "合计")), *counts, strict=True)
-    return table(Words("Numbers|Default model|GPT-2", "参数个数|默认模型|GPT-2"), rows, lang)
+    rows = zip((*kinds, Words("total", "合计")), *counts, strict=True)
+    return table(Words("Parameters|Default model|GPT-2", "参数个数|默认模型|GPT-2"), rows, lang)
 
 
 @block

@@ -106,8 +106,8 @@ def holding(page: Path, lang: str, name: str) -> str:
         rows.append((f"`{shown}`", *sizes, axes_shown(parameter, EIGHT)))
     head = Words("Parameter|Whole|A device holds|Axes / shared by", "参数|整体|每台设备持有|各轴 / 沿哪个轴切分")
     said = Words(
-        f"Together {whole:,} numbers in {config.n_layers} blocks and around them; a device holds {held:,}, which is "
-        f"{held / whole:.1%}, and with both moments {_bytes(STATE_BYTES * held)} instead of "
+        f"In total {whole:,} parameters, inside and outside the {config.n_layers} blocks. A device holds {held:,} "
+        f"of them, which is {held / whole:.1%}; with both moments they take {_bytes(STATE_BYTES * held)} instead of "
         f"{_bytes(STATE_BYTES * whole)}.",
         f"连同 {config.n_layers} 个块，共 {whole:,} 个数；每台设备持有 {held:,} 个，占 {held / whole:.1%}，"
         f"加上两个矩估计，占用 {_bytes(STATE_BYTES * held)}，而不是 {_bytes(STATE_BYTES * whole)}。",
@@ -135,7 +135,7 @@ def sending(page: Path, lang: str) -> str:
             "使用前的参数；块的参数发送两次：前向、反向各一次",
         ),
         ("reduce-scatter", "fsdp"): Words("their gradients, each part to its holder", "它们的梯度，各部分归其持有者"),
-        ("all-reduce", "data"): Words("gradients of the parts that both hold", "双方都持有的那些部分的梯度"),
+        ("all-reduce", "data"): Words("gradients of the parts that both devices hold", "双方都持有的那些部分的梯度"),
         ("all-reduce", "data,fsdp"): Words("gradients of parameters without width", "不含 width 轴的参数的梯度"),
         ("all-reduce", "tensor"): Words(
             "the stream or its gradient, once for each weight that is shared",
@@ -146,9 +146,9 @@ def sending(page: Path, lang: str) -> str:
     rows: list[tuple[Any, ...]] = [
         (f"{kind}: `{axis}`", *(_bytes(c[kind, axis]) for c in counts), words) for (kind, axis), words in what.items()
     ]
-    rows.append((Words("together", "合计"), *(_bytes(sum(c.values())) for c in counts), ""))
+    rows.append((Words("total", "合计"), *(_bytes(sum(c.values())) for c in counts), ""))
     columns = "|".join(f"{BATCH_ROWS} × {config.seq_len}" for config in CONFIGS.values())
-    return table(Words(f"Exchange|{columns}|Of", f"交换|{columns}|内容"), rows, lang)
+    return table(Words(f"Exchange|{columns}|What is sent", f"交换|{columns}|内容"), rows, lang)
 
 
 @block
@@ -169,7 +169,7 @@ def waiting(page: Path, lang: str) -> str:
         (Words("died, or cannot be reached", "已退出，或网络不通"), f"{LOST:.0f} s", "LOST", watch),
         (Words("hangs in a step", "卡在某一步"), f"{PATIENCE:.0f} s", "PATIENCE", hosts),
         (
-            Words("does not come at the start; hangs while it compiles or saves", "启动时没有加入；编译或保存时卡住"),
+            Words("does not join at the start; hangs while it compiles or saves", "启动时没有加入；编译或保存时卡住"),
             f"{OUTSIDE} × {PATIENCE:.0f} s",
             "OUTSIDE",
             watch,
@@ -205,7 +205,7 @@ def equality(page: Path, lang: str) -> str:
             "test_a_resumed_run_has_the_bits_of_an_uninterrupted_one",
         ),
         (
-            Words("hosts, or one process with their mesh", "多台主机，或单个进程用同样的网格"),
+            Words("several hosts, compared with one process on the same mesh", "多台主机，或单个进程用同样的网格"),
             Words("every bit", "逐位相同"),
             tests / "tests/book/pages/test_many_hosts.py",
             "test_the_commands_of_the_page_train_together",

@@ -13,7 +13,8 @@ from byhand.book.words.plain_math import translated
 from byhand.engine.equation import registry
 
 CALCULUS = Words(
-    r"Its derivative, where $`\partial x`$ stands for the derivative of the loss with respect to $`x`$:",
+    r"Its derivative, where $`\partial x`$ stands for the derivative of the loss with respect to $`x`$ (its "
+    "gradient, or *cotangent*):",
     r"导数如下，其中损失对 $`x`$ 的导数记作 $`\partial x`$ ：",
 )
 MAP = Words("Equation|Formula|Code|In the original program", "公式|表达式|代码|在原 C++ 程序中")
@@ -60,7 +61,7 @@ def _places(page: Path, listing: Finding, lang: str) -> str:
         (Words("forward", "前向"), link(page, listing.forward)),
         (Words("derivative", "导数"), link(page, listing.derivative)),
         (
-            Words("one element as numbers", "单个元素的算式"),
+            Words("arithmetic of one element", "单个元素的算式"),
             link(page, source.definition(source.file_of(terms), terms.__name__) if terms else None),
         ),
         (
@@ -70,7 +71,7 @@ def _places(page: Path, listing: Finding, lang: str) -> str:
         (Words("test", "测试"), link(page, listing.test)),
         (Words("worked by hand", "手算例子"), link(page, listing.worked)),
         *(
-            (Words(f"kernel of runtime {runtime}", f"{runtime} 运行时的内核"), link(page, place))
+            (Words(f"kernel of the {runtime} runtime", f"{runtime} 运行时的内核"), link(page, place))
             for runtime, place in listing.kernels.items()
         ),
         (Words("in the original program", "在原 C++ 程序中"), ", ".join(f"`{name}`" for name in listing.seed_names)),

@@ -22,9 +22,7 @@ WHY: dict[str, Words | str] = {
         "scores and weights of a few queries stay in the first cache; no head is copied",
         "几个查询的分数与权重一直留在一级缓存；不必为拆分各头而复制",
     ),
-    "linear + residual": Words(
-        "the sums of the product begin with bias and stream", "累加乘积时以偏置与残差流为初值"
-    ),
+    "linear + residual": Words("the product is accumulated onto bias and stream", "累加乘积时以偏置与残差流为初值"),
     "linear + gelu": Words("bias, activation and its slope in one pass", "偏置、激活函数及其斜率在同一遍中算完"),
     "cross-entropy with its derivative": Words(
         "the logits become their own gradient in place", "logits 原地换成它的梯度"

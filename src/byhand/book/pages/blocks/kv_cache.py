@@ -94,7 +94,7 @@ def cache_rows(page: Path, lang: str) -> str:
         counts = [*work(model, TOKENS[:n], None), *work(model, TOKENS[n - 1 : n], cache)]
         totals = [a + b for a, b in zip(totals, counts, strict=True)]
         rows.append((n, TOKENS[:n], *counts))
-    rows.append((Words("together", "合计"), "", *totals))
+    rows.append((Words("total", "合计"), "", *totals))
     head = Words(
         "Step|Tokens so far|Rows without|Scores without|Rows with|Scores with",
         "步|已有词元|无缓存：行|无缓存：分数|有缓存：行|有缓存：分数",

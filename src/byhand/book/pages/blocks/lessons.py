@@ -49,7 +49,7 @@ ALL = 6  # numbers of a step that are worth showing all
 FEW = 2  # elements of each result that are worked in sight
 GOAL, WHY = Words("**Goal.** ", "**目的**："), Words("**Why.** ", "**原因**：")
 GIVEN, MADE = Words("given", "已知"), Words("step {n}", "第 {n} 步")
-KEPT, NEW = Words("kept on the way forward", "前向时保留"), Words("with the new weights", "由新权重算出")
+KEPT, NEW = Words("saved by the forward pass", "前向时保留"), Words("with the new weights", "由新权重算出")
 
 
 @block
@@ -168,7 +168,7 @@ def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> I
         missing = KEPT if not array.name else NEW if array.name.startswith("after.") else GIVEN
         origin = MADE.said(lang, n=latest[0]) if latest else missing.said(lang)
         origins.append(_called(array) + Words(f" ({origin})", f" （{origin}）").said(lang))
-    yield Words("Put in: ", "代入： ").said(lang) + Words(", ", "、 ").said(lang).join(origins)
+    yield Words("Inputs: ", "代入： ").said(lang) + Words(", ", "、 ").said(lang).join(origins)
     yield display_lines(_side_by_side(line for array in step.inputs for line in _matrices(array)))
 
 

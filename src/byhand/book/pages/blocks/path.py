@@ -42,7 +42,7 @@ def onward(page: Path, lang: str, name: str) -> str:
     else:
         front = _front(page, lang)
         end = Words(
-            f"The path ends here. The [front page]({front}) lists all equations.",
+            f"The path ends here. The [front page]({front}) lists every equation.",
             f"学习路线到此结束。[首页]({front})列出了全部公式。",
         )
         lines.append(end.said(lang))
@@ -55,7 +55,7 @@ def path_table(page: Path, lang: str) -> str:
     rows = [(n, _link(page, s, lang), s.needs, s.minutes, s.outcome) for n, s in enumerate(PATH, 1)]
     head = Words("|Page|Needs|Minutes|Afterwards you can", "|页面|需要|分钟|读完之后，你能")
     hours = round(sum(stop.minutes for stop in PATH) / 60)
-    together = Words(f"Together about {hours} hours.", f"合计约 {hours} 小时。").said(lang)
+    together = Words(f"About {hours} hours in total.", f"合计约 {hours} 小时。").said(lang)
     return f"{table(head, rows, lang)}\n\n{together}"
 
 

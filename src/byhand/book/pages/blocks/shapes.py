@@ -68,7 +68,7 @@ def parameters(page: Path, lang: str) -> str:
         seed = SEED.get(short, short.rpartition(".")[2])
         size, written = math.prod(shapes[name]), f"[{', '.join(map(str, shape))}]"
         rows.append((f"`{name}`", inline(LATEX[short]), written, list(shapes[name]), size, f"`{seed}`"))
-    rows.append((Words("together", "合计"), "", "", "", sum(map(math.prod, shapes.values())), ""))
+    rows.append((Words("total", "合计"), "", "", "", sum(map(math.prod, shapes.values())), ""))
     head = Words(
         "Parameter|Symbol|Shape|Default|Numbers|In the original program", "参数|符号|形状|默认值|个数|在原 C++ 程序中"
     )
