@@ -26,8 +26,8 @@ ROLES: dict[tuple[str, str], Role] = {
         Words("queries", "查询"),
         Words("Give each token a query: what it looks for.", "给每个词元一个查询：它在找什么。"),
         Words(
-            "Queries, keys and values are three views of the same tokens, each with its own weights. A token can be"
-            " found by one property and pass on another.",
+            "Queries, keys and values are three views of the same tokens, each with its own weights. A token can "
+            "be found by one property and pass on another.",
             "查询、键、值是同一批词元的三种表示，各有自己的权重。因此一个词元可以凭一种特征被找到，却交出另一种内容。",
         ),
     ),

@@ -192,7 +192,7 @@ def _kept(step: Step, lang: str) -> Iterator[str]:
     """Yield what the step computes on the way and the derivative needs again."""
     arrays = [kept for kept in step.kept if not any(np.array_equal(kept.data, x.data) for x in step.arrays)]
     if arrays:
-        yield Words("On the way:", "中间结果：").said(lang)
+        yield Words("Intermediate results:", "中间结果：").said(lang)
         yield display_lines(_side_by_side(line for array in arrays for line in _matrices(array)))
 
 
