@@ -72,7 +72,8 @@ def test_every_line_of_a_formula_has_its_call(part):
 
 def test_shapes_of_the_parts_are_told_in_letters():
     shapes = {
-        part: re.findall(r"\[[^\]]*\] \|$", steps.steps(PAGE, "en", part), re.MULTILINE) for part in steps.LINES
+        part: re.findall(r"(?<=\| )\[[^\]]*\] \|(?= [^|]*\|$)", steps.steps(PAGE, "en", part), re.MULTILINE)
+        for part in steps.LINES
     }
     assert shapes["project"] == ["[B, T, 3C] |", "[B, H, T, D] |"]
     assert shapes["score"] == shapes["weigh"] == ["[B, H, T, T] |"]

@@ -106,13 +106,14 @@ def data_step() -> Step:
     found = tuple(Number(f"targets[{t}]", f"byte {t + 1}", BYTES[t + 1]) for t in range(len(BYTES) - 1))
     return Step(
         place,
-        "tokens[t] = byte[s + t],  targets[t] = byte[s + t + 1]",
+        "tokens[t] = byte[s + t],  targets[t] = byte[s + t + 1] = tokens[t + 1]",
         str(listings()["sample_batch"].forward),
         found,
         (("tokens", str(list(BYTES[:-1]))), ("targets", str(list(BYTES[1:])))),
         goal=Words(
-            "Make inputs and targets from a run of bytes: each token is used to predict the next one.",
-            "由一串字节得到输入与目标：每个词元要预测下一个。",
+            "Cut T + 1 bytes out of the text at a random place s (here 0): the first T are inputs, the last T are "
+            "targets. Each token is used to predict the next one.",
+            "在文本的随机位置 s（这里是 0）截取 T + 1 个字节：前 T 个是输入，后 T 个是目标。每个词元要预测下一个。",
         ),
         why=Words(
             "The text itself holds the answers, so nothing has to be labelled by hand; T + 1 bytes give T "

@@ -92,6 +92,18 @@ def _escaped(name: str) -> str:
     return name.replace("_", r"\_")
 
 
+@block
+def looked_up(page: Path, lang: str) -> str:
+    """Which rows the paper model's tokens and positions choose, and their sums."""
+    steps = examples.make("paper-gpt").steps
+    arrays = {array.name: array.data for step in steps for array in (*step.inputs, *step.arrays)}
+    lines = []
+    for t, token in enumerate(arrays["tokens"].tolist()):
+        e, at, x = (_matrix(row) for row in (arrays["wte"][token], arrays["wpe"][t], arrays["x"][t]))
+        lines.append(rf"X_{t} = W_{{te}}[{token}] + W_{{pe}}[{t}] = {e} + {at} = {x}")
+    return display_lines(lines)
+
+
 def _letter(name: str, otherwise: str = "") -> str:
     """Return a name as a letter, such as W_Q; `otherwise`, or the name as words, for one that is none."""
     mark, bare = (PARTIAL, name[1:]) if name.startswith("∂") else ("", name)

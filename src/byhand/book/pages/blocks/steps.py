@@ -8,9 +8,10 @@ from pathlib import Path
 
 from byhand.book.finding import source
 from byhand.book.pages.blocks.excerpts import located
-from byhand.book.pages.blocks.markdown import block, inline, link, table
+from byhand.book.pages.blocks.markdown import block, inline, link, link_equation, table
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
+from byhand.engine.equation import registry
 from byhand.model import TinyGPT
 from byhand.tracing.trace import Trace
 
@@ -103,8 +104,10 @@ def steps(page: Path, lang: str, *parts: str) -> str:
     """The lines of some parts of the forward pass: formula, call, place in the source, shape of the result."""
     rows = []
     for formula, given, called, which, name in (line for part in parts for line in LINES[part]):
-        rows.append((inline(formula), *_called(page, given, called, which), _shape(name)))
-    return table(Words("Formula|Call|Where|Shape of the result", "公式|调用|位置|结果的形状"), rows, lang)
+        own = link_equation(page, called, lang) if called in registry else ""
+        rows.append((inline(formula), *_called(page, given, called, which), _shape(name), own))
+    head = Words("Formula|Call|Where|Shape of the result|Its page", "公式|调用|位置|结果的形状|公式页面")
+    return table(head, rows, lang)
 
 
 @block
