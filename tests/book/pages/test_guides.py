@@ -21,7 +21,7 @@ from byhand.book.lessons.naming import short
 from byhand.book.numbers import closed_form
 from byhand.book.pages import filling as pages
 from byhand.book.pages.blocks import kv_cache, shapes
-from byhand.book.pages.blocks.lessons import quiet
+from byhand.book.pages.blocks.arrays import quiet
 from byhand.cli.learn.explain import parse_target
 from byhand.cli.main import COMMANDS, main
 from byhand.config import ModelConfig

@@ -6,8 +6,6 @@ other elements are folded away.
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,34 +15,26 @@ import numpy as np
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
 from byhand.book.lessons import examples
-from byhand.book.lessons.lesson import Array, Number, Step
-from byhand.book.numbers.arithmetic import decimal
-from byhand.book.numbers.closed_form import matrix
-from byhand.book.pages.blocks.markdown import block, display, display_lines, inline, link, link_equation, table
+from byhand.book.lessons.lesson import Number, Step
+from byhand.book.pages.blocks.arrays import (
+    PARTIAL,
+    called,
+    escaped,
+    exact,
+    letter_of,
+    matrices,
+    matrix_of,
+    quiet,
+    side_by_side,
+)
+from byhand.book.pages.blocks.markdown import block, display, display_lines, link, link_equation, table
 from byhand.book.pages.blocks.shapes import LATEX
-from byhand.book.practice.quiz import tidy
 from byhand.book.practice.selection import telling
 from byhand.book.words.language import Words, say
 from byhand.book.words.plain_math import translated
 from byhand.engine.equation import registry
 
-SMALL = re.compile(r"([−-]?\d+(?:\.\d+)?)e[−-](\d+)")
-SETTINGS = {
-    "bytes": r"\mathrm{byte}",
-    "tokens": r"\mathrm{token}",
-    "targets": "y",
-    "rate": r"\text{rate}",
-    "lr": r"\alpha",
-    "beta1": r"\beta_1",
-    "beta2": r"\beta_2",
-    "eps": r"\epsilon",
-    "weight_decay": r"\lambda",
-    "eps of LN": r"\epsilon_{LN}",
-}
-NOISE = 10  # powers of ten below which a number is printed as 0: rounding decides, differently on each machine
-ROUGH = 8  # powers of ten below which the last digits are left out, for the same reason
-ACROSS = 34  # letters of a formula on a telephone
-QUAD, PARTIAL = r", \quad ", r"\partial "
+QUAD = r", \quad "
 ALL = 6  # numbers of a step that are worth showing all
 FEW = 2  # elements of each result that are worked in sight
 GOAL, WHY = Words("**Goal.** ", "**目的**："), Words("**Why.** ", "**原因**：")
@@ -82,14 +72,10 @@ def given(page: Path, lang: str, name: str) -> str:
     lines = []
     for array, numbers in examples.make(name, exact=True).given:
         called = say(array, "en")
-        letter = _letter(called)
+        letter = letter_of(called)
         known = LATEX.get(called)  # W_te is wte in code
-        lines.append(f"{letter} = {_exact(numbers)}" + (rf" \quad (\texttt{{{_escaped(called)}}})" if known else ""))
+        lines.append(f"{letter} = {exact(numbers)}" + (rf" \quad (\texttt{{{escaped(called)}}})" if known else ""))
     return display_lines(lines)
-
-
-def _escaped(name: str) -> str:
-    return name.replace("_", r"\_")
 
 
 @block
@@ -99,28 +85,9 @@ def looked_up(page: Path, lang: str) -> str:
     arrays = {array.name: array.data for step in steps for array in (*step.inputs, *step.arrays)}
     lines = []
     for t, token in enumerate(arrays["tokens"].tolist()):
-        e, at, x = (_matrix(row) for row in (arrays["wte"][token], arrays["wpe"][t], arrays["x"][t]))
+        e, at, x = (matrix_of(row) for row in (arrays["wte"][token], arrays["wpe"][t], arrays["x"][t]))
         lines.append(rf"X_{t} = W_{{te}}[{token}] + W_{{pe}}[{t}] = {e} + {at} = {x}")
     return display_lines(lines)
-
-
-def _letter(name: str, otherwise: str = "") -> str:
-    """Return a name as a letter, such as W_Q; `otherwise`, or the name as words, for one that is none."""
-    mark, bare = (PARTIAL, name[1:]) if name.startswith("∂") else ("", name)
-    bare = bare.removeprefix("after.")
-    known = LATEX.get(bare) or SETTINGS.get(bare)
-    letter = re.fullmatch(r"([A-Za-z])(?:_(\w+))?(\'*)", bare)
-    if letter and not known:
-        known = letter[1] + (f"_{{{letter[2]}}}" if letter[2] else "") + letter[3]
-    return mark + known if known else otherwise or rf"\text{{{name}}}"
-
-
-def _exact(text: str) -> str:
-    """Return nested rows of numbers in LaTeX."""
-    nested = ast.literal_eval(
-        re.sub(r"[^\[\],]+", lambda part: repr(tidy(part[0].strip())) if part[0].strip() else "", text)
-    )
-    return matrix(nested) if isinstance(nested, list) else _latex(float(nested)) if "e" in text else matrix(nested)
 
 
 def _step(
@@ -179,9 +146,9 @@ def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> I
         ]  # gradients that add up share a name
         missing = KEPT if not array.name else NEW if array.name.startswith("after.") else GIVEN
         origin = MADE.said(lang, n=latest[0]) if latest else missing.said(lang)
-        origins.append(_called(array) + Words(f" ({origin})", f" （{origin}）").said(lang))
+        origins.append(called(array) + Words(f" ({origin})", f" （{origin}）").said(lang))
     yield Words("Inputs: ", "代入： ").said(lang) + Words(", ", "、 ").said(lang).join(origins)
-    yield display_lines(_side_by_side(line for array in step.inputs for line in _matrices(array)))
+    yield display_lines(side_by_side(line for array in step.inputs for line in matrices(array)))
 
 
 def _worked(step: Step, lang: str) -> Iterator[str]:
@@ -205,71 +172,23 @@ def _kept(step: Step, lang: str) -> Iterator[str]:
     arrays = [kept for kept in step.kept if not any(np.array_equal(kept.data, x.data) for x in step.arrays)]
     if arrays:
         yield Words("Intermediate results:", "中间结果：").said(lang)
-        yield display_lines(_side_by_side(line for array in arrays for line in _matrices(array)))
+        yield display_lines(side_by_side(line for array in arrays for line in matrices(array)))
 
 
 def _results(step: Step, lang: str, brief: bool = False) -> Iterator[str]:
     arrays = [array for array in step.arrays if array.data.ndim or brief]
     if arrays:
-        named = [replace(array, letter=_letter(array.name, array.letter)) for array in arrays]
-        called = [_called(array) for array in named if array.name and _letter(array.name) != array.letter]
-        names = Words(", ", " 、 ").said(lang).join(called)
+        named = [replace(array, letter=letter_of(array.name, array.letter)) for array in arrays]
+        words = [called(array) for array in named if array.name and letter_of(array.name) != array.letter]
+        names = Words(", ", " 、 ").said(lang).join(words)
         yield (
             Words(f"Result: {names}", f"结果： {names}").said(lang)
-            if called
+            if words
             else Words("Result:", "结果：").said(lang)
         )
-        yield display_lines(_side_by_side(line for array in named for line in _matrices(array)))
+        yield display_lines(side_by_side(line for array in named for line in matrices(array)))
     elif step.results and not step.arrays:
         yield "\n".join(f"> `{quiet(f'{say(name, lang)} = {rows}')}`" for name, rows in step.results)
-
-
-def _called(array: Array) -> str:
-    """Return an array's letter, and its name where that is another one."""
-    same = not array.name or _letter(array.name) == array.letter
-    return inline(array.letter) + ("" if same else f" = `{array.name}`")
-
-
-def _side_by_side(lines: Iterable[str]) -> list[str]:
-    """Return matrices beside each other where a telephone has room for them."""
-    rows: list[list[str]] = []
-    room = 0
-    for line in lines:
-        width = max(len(re.sub(r"\\\w+|[{}^&\s]", "", row)) + 3 * row.count("&") for row in line.split(r"\\"))
-        if rows and width <= room:
-            rows[-1].append(line)
-            room -= width
-        else:
-            rows.append([line])
-            room = ACROSS - width
-    return [r" \quad ".join(row) for row in rows]
-
-
-def _matrices(array: Array) -> Iterator[str]:
-    """Yield an array as matrices, one for each place along the axes before the last two."""
-    data = np.asarray(array.data)
-    if data.ndim < 3 or not np.any(data):
-        yield f"{array.letter} = {_matrix(data)}"
-        return
-    for place in np.ndindex(*data.shape[:-2]):
-        yield f"{array.letter}^{{({', '.join(map(str, place))})}} = {_matrix(data[place])}"
-
-
-def _matrix(data: np.ndarray) -> str:
-    if data.ndim == 0:
-        return _latex(float(data))
-    if data.size > 1 and not np.any(data):
-        return "0"
-    rows = " \\\\ ".join(" & ".join(map(_latex, row)) for row in np.atleast_2d(data).tolist())
-    return rf"\begin{{bmatrix}}{rows}\end{{bmatrix}}"
-
-
-def _latex(x: float) -> str:
-    text = quiet(decimal(x))
-    mantissa, _, power = text.partition("e")
-    if power:
-        mantissa = rf"{mantissa} \cdot 10^{{{power}}}" if mantissa != "1" else rf"10^{{{power}}}"
-    return mantissa.replace("−", "-")
 
 
 def _table(numbers: Iterable[Number], lang: str) -> str:
@@ -279,18 +198,3 @@ def _table(numbers: Iterable[Number], lang: str) -> str:
 def _row(number: Number, lang: str) -> list[str]:
     said = [say(text, lang) for text in (number.label, number.expression, number.shown)]
     return [f"`{quiet(text)}`".replace("|", "\\|") for text in said]
-
-
-def quiet(text: str) -> str:
-    """Return arithmetic without the digits in which machines differ."""
-
-    def shorter(small: re.Match[str]) -> str:
-        if int(small[2]) >= NOISE:
-            return "0"
-        return (
-            f"{float(small[1].replace('−', '-')):.3g}e−{small[2]}".replace("-", "−")
-            if int(small[2]) >= ROUGH
-            else small[0]
-        )
-
-    return re.sub(r"(?<!\w)\(0\)", "0", SMALL.sub(shorter, text))
