@@ -25,7 +25,7 @@ ROOT = SITE.parents[1]
 LANGUAGES = {"en": "en", "zh-CN": "zh_CN"}  # folder of the site: Sphinx's name of the language
 FENCE = re.compile(r"(^ *```.*?^ *```)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^)\s]+)\)")
-PICTURE = re.compile(r"!\[[^\[\]]*\]\(([^)\s]+)\)")
+PICTURE = re.compile(r"!\[.*?\]\(((?!https?:)[^()\s]+\.(?:svg|png))\)")  # its words may hold brackets: Y[1,0]
 GAP = re.compile(
     r"(?<=[，。、；：（“]) (?=\$`)|(?<=`\$) (?=[，。、；：）”])"
 )  # GitHub needs these spaces, readers do not
