@@ -39,6 +39,7 @@ ALL = 6  # numbers of a step that are worth showing all
 FEW = 2  # elements of each result that are worked in sight
 GOAL, WHY = Words("**Goal.** ", "**目的**："), Words("**Why.** ", "**原因**：")
 GIVEN, MADE = Words("given", "已知"), Words("step {n}", "第 {n} 步")
+ONE = Words("always 1", "总是 1")
 KEPT, NEW = Words("saved by the forward pass", "前向时保留"), Words("with the new weights", "由新权重算出")
 
 
@@ -145,6 +146,8 @@ def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> I
             names[:k].count(array.name) :
         ]  # gradients that add up share a name
         missing = KEPT if not array.name else NEW if array.name.startswith("after.") else GIVEN
+        if array.letter.startswith(PARTIAL) and not array.data.ndim:
+            missing = ONE
         origin = MADE.said(lang, n=latest[0]) if latest else missing.said(lang)
         origins.append(called(array) + Words(f" ({origin})", f" （{origin}）").said(lang))
     yield Words("Inputs: ", "代入： ").said(lang) + Words(", ", "、 ").said(lang).join(origins)
