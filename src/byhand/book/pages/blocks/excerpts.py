@@ -11,6 +11,7 @@ from byhand.book.finding.answers import answers
 from byhand.book.finding.flow import concepts
 from byhand.book.finding.landmarks import PLACES
 from byhand.book.pages.blocks.markdown import block, link, link_equation, table
+from byhand.book.pages.definitions import DEFINITIONS
 from byhand.book.words.language import Words
 from byhand.engine.equation import registry
 
@@ -22,15 +23,18 @@ def code(page: Path, lang: str, *definitions: str) -> str:
     for number, given in enumerate(definitions, 1):
         path, name = located(given)
         called = name if path.parent.name != "equations" else f"{path.stem}.{name}"
-        rows.append((number, f"`{called}`", _what(page, path, name, lang), link(page, source.definition(path, name))))
+        rows.append((number, f"`{called}`", _what(page, given, lang), link(page, source.definition(path, name))))
     return table(Words("|Name|What|Where", "|名称|内容|位置"), rows, lang)
 
 
-def _what(page: Path, path: Path, name: str, lang: str) -> str:
-    """Return an equation's page, or the title of a place, for a definition; nothing for another one."""
+def _what(page: Path, given: str, lang: str) -> str:
+    """Return what a definition is: an equation's page, the title of a place, or words of its own."""
+    path, name = located(given)
     if path.stem in registry and path.parent.name == "equations":
-        return link_equation(page, path.stem, lang)
-    return next((p.said(lang) for p in PLACES if source.PACKAGE / p.path == path and p.definition == name), "")
+        half = {"vjp": Words(": derivative", "：导数"), "terms": Words(": one element", "：单个元素")}.get(name)
+        return link_equation(page, path.stem, lang) + (half.said(lang) if half else "")
+    known = next((p for p in PLACES if source.PACKAGE / p.path == path and p.definition == name), None)
+    return (known or DEFINITIONS[given]).said(lang)
 
 
 @block
