@@ -32,7 +32,7 @@ def masked(index):
     t, s = index[-2:]
     return Note(
         f"masked: query {t} must not see key {s}: the weight is exactly 0, and the score goes unused.",
-        f"已被掩码：查询 {t} 不能看到其后的键 {s}。权重恰好为 0，分数没有被用到。",
+        f"已被遮住：查询 {t} 不能看到其后的键 {s}。权重恰好为 0，分数没有被用到。",
         "masked",
         {"query": t, "key": s},
     )
@@ -85,7 +85,7 @@ entry = Entry(
     why_back=Words(
         "The weights of a row always sum to 1, so one can gain only what the others lose: the weighted mean "
         "of ∂P is subtracted. A masked score changes no weight.",
-        "一行权重之和恒为 1，一项增加，其余各项必然减少，所以要减去 ∂P 的加权平均。被掩码的分数不影响任何权重。",
+        "一行权重之和恒为 1，一项增加，其余各项必然减少，所以要减去 ∂P 的加权平均。被遮住的分数不影响任何权重。",
     ),
     on_paper=(
         r"P_t = \mathrm{softmax}(S_t + M_t), \quad "
@@ -99,7 +99,7 @@ entry = Entry(
         "mask buffer, bias buffer, register_buffer, cannot see the future, attn_weights, attn_probs, "
         "attention map, 下三角矩阵, 下三角掩码, 上三角, 看不到未来, 注意力掩码, 注意力图"
     ),
-    labels_zh={"masked": "被掩码"},
+    labels_zh={"masked": "被遮住"},
     notations=(
         r"P_i = \mathrm{softmax}(S_i)",
         r"mask(i, j) = \begin{cases} 0 & j \le i \\ -\infty & j > i \end{cases}",

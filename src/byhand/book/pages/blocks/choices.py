@@ -158,10 +158,10 @@ def _text() -> tuple[np.ndarray, np.ndarray]:
 def norm_gradients(page: Path, lang: str) -> str:
     """The gradient's norm in the first and in the last block of a new model, pre-norm and post-norm."""
     depths, rows = (2, 6, 12), []
-    for position in ("pre", "post"):
+    for position, name in (("pre", Words("pre-norm", "前置归一化")), ("post", Words("post-norm", "后置归一化"))):
         found = [block_gradients(position, depth) for depth in depths]
         for words, which in ((Words("first block", "第一个块"), 0), (Words("last block", "最后一个块"), 1)):
-            rows.append((f"{position}-norm", words, *(f"{norms[which]:.3f}" for norms in found)))
+            rows.append((name, words, *(f"{norms[which]:.3f}" for norms in found)))
     return table(_depths(Words("|Gradient of `w_fc`", "|`w_fc` 的梯度"), depths), rows, lang)
 
 
