@@ -42,7 +42,7 @@ split_qkv = Equation.of(
     latex=r"[Q, K, V] = X, \quad Q_{b,h,t,d} = X_{b,t,hD+d}, \quad K_{b,h,t,d} = X_{b,t,C+hD+d}, "
     r"\quad V_{b,h,t,d} = X_{b,t,2C+hD+d}",
     derivative=r"\partial X = [\partial Q, \partial K, \partial V]",
-    inputs=(Symbol("x", "X", "(B, T, 3C)", "packed projection of H W_qkv + b_qkv"),),
+    inputs=(Symbol("x", "X", "(B, T, 3C)", "packed projection H W_qkv + b_qkv"),),
     result=tuple(
         Symbol(letter.lower(), letter, "(B, H, T, D)", "queries, keys, values of each head") for letter in "QKV"
     ),
