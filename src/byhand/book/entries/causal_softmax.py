@@ -59,7 +59,7 @@ def exponentials(inputs, result):
 
     scores, seen = np.where(result == 0, -np.inf, inputs[0]), result != 0
     e = np.where(seen, np.exp(scores - scores.max(axis=-1, keepdims=True)), 0.0)
-    return (r"e^{S - m}", e), (r"\textstyle\sum_s e^{S_{t,s} - m_t}", e.sum(axis=-1, keepdims=True))
+    return (r"e^{S + M - m}", e), (r"\textstyle\sum_{s \le t} e^{S_{t,s} - m_t}", e.sum(axis=-1, keepdims=True))
 
 
 entry = Entry(

@@ -24,7 +24,7 @@ SETTINGS = {
     "lr": r"\alpha",
     "beta1": r"\beta_1",
     "beta2": r"\beta_2",
-    "eps": r"\epsilon",
+    "eps": r"\epsilon_{\mathrm{AdamW}}",
     "weight_decay": r"\lambda",
     "eps of LN": r"\epsilon_{LN}",
 }

@@ -139,13 +139,11 @@ def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> I
     origins = []
     names = [array.name for array in step.inputs]
     for k, array in enumerate(step.inputs):
-        if not array.name and not array.data.ndim:
-            continue  # a setting, which says itself what it is
         before = [n for n in made.get(array.name, []) if n < number]
         latest = before[-names.count(array.name) :][
             names[:k].count(array.name) :
         ]  # gradients that add up share a name
-        missing = KEPT if not array.name else NEW if array.name.startswith("after.") else GIVEN
+        missing = KEPT if not array.name and array.data.ndim else NEW if array.name.startswith("after.") else GIVEN
         if array.letter.startswith(PARTIAL) and not array.data.ndim:
             missing = ONE
         origin = MADE.said(lang, n=latest[0]) if latest else missing.said(lang)
