@@ -135,3 +135,12 @@ def test_what_nothing_answers_is_shown_without_steering_the_terminal(capsys):
     said = capsys.readouterr().err
     assert "\x1b" not in said
     assert said.count("\n") == 1
+
+
+def test_a_question_is_answered_in_its_language(capsys):
+    assert main(["where", "交叉熵"]) == 0
+    assert "前向" in capsys.readouterr().out
+    assert main(["where", "交叉熵", "--lang", "en"]) == 0
+    assert "forward" in capsys.readouterr().out
+    assert main(["where", "cross-entropy"]) == 0
+    assert "forward" in capsys.readouterr().out
