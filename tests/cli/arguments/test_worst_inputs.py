@@ -79,7 +79,9 @@ def test_a_quiz_that_is_answered_for_ever(tmp_path):
 def test_any_bytes_in_any_locale(locale):
     done = start("where", "\udce4\udcb8 xyzzy 中\udcff", **locale)
     assert done.returncode == 1
-    assert done.stderr.startswith((b"no answer to ", "没有找到 ".encode()))  # where the locale can read it: in Chinese
+    assert done.stderr.startswith(
+        (b"no answer to ", "没有找到 ".encode())
+    )  # where the locale can read it: in Chinese
     assert start("where", "-log p_y", "--lang", "zh", **locale).stdout.decode().startswith("交叉熵")
 
 
