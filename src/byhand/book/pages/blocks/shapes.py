@@ -83,12 +83,13 @@ def sizes(page: Path, lang: str) -> str:
         "T": Words("tokens in a sequence", "一条序列的词元数"),
         "C": Words("columns of a token's vector", "每个词元的向量的列数"),
         "H": Words("attention heads", "注意力头数"),
+        "D": Words("columns of a head, C / H", "每个头的列数，即 C / H"),
         "F": Words("features of the MLP", "前馈网络的特征数"),
         "L": Words("blocks", "块数"),
         "V": Words("tokens in the vocabulary", "词表中的词元数"),
     }
     shown = [
-        (b, c.seq_len, c.d_model, c.n_heads, c.ff_width, c.n_layers, c.vocab_size)
+        (b, c.seq_len, c.d_model, c.n_heads, c.head_width, c.ff_width, c.n_layers, c.vocab_size)
         for b, c in ((1, PAPER), (16, ModelConfig()), (512, GPT2_SMALL))
     ]
     rows = [(f"`{letter}`", words, *(x[k] for x in shown)) for k, (letter, words) in enumerate(counted.items())]

@@ -62,6 +62,10 @@ LINES: dict[str, tuple[Line, ...]] = {
         ),
     ),
 }
+APPLIED = {
+    "self.norm.apply": "layer_norm", "self.attention.apply": "causal_self_attention", "activation": "gelu",
+}  # fmt: skip
+"""The equation that a layer's call applies in the default model."""
 SESSION = "runtimes/tape/session.py:TapeSession.step"
 LOOP: tuple[tuple[str, str, str, Words], ...] = (
     (
@@ -104,7 +108,8 @@ def steps(page: Path, lang: str, *parts: str) -> str:
     """The lines of some parts of the forward pass: formula, call, place in the source, shape of the result."""
     rows = []
     for formula, given, called, which, name in (line for part in parts for line in LINES[part]):
-        own = link_equation(page, called, lang) if called in registry else ""
+        stem = APPLIED.get(called, called)
+        own = link_equation(page, stem, lang) if stem in registry else ""
         rows.append((inline(formula), *_called(page, given, called, which), _shape(name), own))
     head = Words("Formula|Call|Where|Shape of the result|Its page", "公式|调用|位置|结果的形状|公式页面")
     return table(head, rows, lang)
