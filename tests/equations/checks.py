@@ -154,5 +154,7 @@ def size(term: Term) -> float:
             return sizes[0] / abs(term.parts[1].value) if term.parts[1].value else 0.0
         case "negative" | "max":
             return max(sizes)
+        case "log":  # near 1 the rounding of the argument is all that is left
+            return max(abs(term.value), sizes[0] / abs(term.parts[0].value) if term.parts[0].value else 0.0)
         case _:
             return abs(term.value)

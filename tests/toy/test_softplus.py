@@ -28,6 +28,11 @@ def test_terms(softplus, case):
     check_terms(softplus, case)
 
 
+def test_terms_of_a_number_close_to_zero(softplus):
+    """The logarithm of 1 and a little keeps the rounding of the 1."""
+    check_terms(softplus, Case(np.array(-10.2603372)))
+
+
 def test_values(softplus):
     y, saved = softplus.forward(np.array([-1000.0, 0.0, 1000.0]))
     close(y, [0, math.log(2), 1000])
