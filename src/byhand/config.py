@@ -17,7 +17,10 @@ from byhand.errors import ConfigError
 
 Dtype = Literal["float32", "float64", "bfloat16"]
 MOST = {  # more than any machine of today can use: refused before anything is built
-    **dict.fromkeys(("vocab_size", "seq_len", "d_ff", "batch_size", "grad_accum", "eval_windows"), 1 << 20),
+    **dict.fromkeys(
+        ("vocab_size", "seq_len", "d_ff", "d_head", "attention_window", "batch_size", "grad_accum", "eval_windows"),
+        1 << 20,
+    ),
     "d_model": 1 << 17,
     **dict.fromkeys(("n_layers", "threads"), 1024),
     "keep": 10**6,
@@ -25,6 +28,7 @@ MOST = {  # more than any machine of today can use: refused before anything is b
     "seed": 2**63 - 1,
 }
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}
+LATER = {"later": True}  # files from before a setting lack it: at its default it is not written
 Weights = Literal["float32", "bfloat16"]  # of the arrays that generation reads
 Recompute = Literal["nothing", "cheap", "blocks"]  # on the way back, instead of keeping it
 
@@ -46,20 +50,56 @@ class ModelConfig:
     """L: number of blocks."""
     """L：块数"""
     n_heads: int = 1
-    """H: attention heads; must divide d_model."""
-    """H：注意力头数，必须整除 d_model"""
+    """H: attention heads; must divide d_model unless d_head is given."""
+    """H：注意力头数；不给 d_head 时必须整除 d_model"""
+    n_kv_heads: int | None = field(default=None, metadata=LATER)
+    """K: heads of keys and values; each serves H / K heads of queries. H if not given."""
+    """K：键和值的头数，每个由 H / K 个查询头共用；不给则为 H"""
+    d_head: int | None = field(default=None, metadata=LATER)
+    """D: width of a head; d_model / n_heads if not given."""
+    """D：一个头的宽度；不给则为 d_model / n_heads"""
     d_ff: int | None = None
-    """F: width of the MLP; 4 d_model if not given."""
-    """F：前馈网络的宽度；不给则为 4 d_model"""
+    """F: width of the MLP; if not given 4 d_model, or with a gate 8/3 d_model up to a multiple of 8."""
+    """F：前馈网络的宽度；不给则为 4 d_model，带门控时为 8/3 d_model（向上取到 8 的倍数）"""
+    positions: Literal["learned", "rotary", "none"] = field(default="learned", metadata=LATER)
+    """learned: a table added to the tokens. rotary: queries and keys turned by their position. none: neither."""
+    """learned：加到词元上的可学习位置表。rotary：按位置旋转查询与键。none：两者都不用"""
+    rope_base: float = field(default=10000.0, metadata=LATER)
+    """Base of the rotary angles: the slowest pair turns by about 1/base a position."""
+    """旋转角的底数：最慢的一对每个位置约转 1/base 弧度"""
+    rope_fraction: float = field(default=1.0, metadata=LATER)
+    """Fraction of a head's width that is rotated."""
+    """每个头中参与旋转的宽度比例"""
+    rope_pairing: Literal["halves", "neighbours"] = field(default="halves", metadata=LATER)
+    """Numbers that turn together. halves: i and i + D/2 (Hugging Face). neighbours: 2i and 2i + 1 (the paper)."""
+    """哪两个数一起旋转。halves：第 i 与第 i + D/2 个（Hugging Face）。neighbours：第 2i 与第 2i + 1 个（论文）"""
+    qk_norm: bool = field(default=False, metadata=LATER)
+    """Normalise every query and key by RMSNorm before their product."""
+    """点积之前先用均方根归一化处理每个查询和键"""
+    attention_window: int | None = field(default=None, metadata=LATER)
+    """Let a position attend to so many positions at most, itself included; all if not given."""
+    """每个位置最多看多少个位置（含自己）；不给则全看"""
+    attention_bias: Literal["all", "qkv", "none"] = field(default="all", metadata=LATER)
+    """Biases in attention: of both projections, of queries, keys and values alone, or none."""
+    """注意力中的偏置：两个投影都有，只有查询、键、值的投影有，或都没有"""
+    mlp_bias: bool = field(default=True, metadata=LATER)
+    """Give the linear layers of the MLP biases."""
+    """前馈网络的线性层是否带偏置"""
+    norm: Literal["layer", "rms"] = field(default="layer", metadata=LATER)
+    """LayerNorm, or RMSNorm, which does not subtract the mean."""
+    """层归一化，或不减均值的均方根归一化"""
+    norm_eps: float = field(default=1e-5, metadata=LATER)
+    """Added to the variance, or to the mean square, under the root."""
+    """加在根号下方差（或均方）上的小数"""
     norm_position: Literal["pre", "post"] = "pre"
     """pre: x + f(LN(x)), with a final LN. post: LN(x + f(x)), without."""
     """pre：x + f(LN(x))，最后再加一个 LN。post：LN(x + f(x))，没有最后的 LN"""
     norm_affine: bool = False
-    """Give every LayerNorm a learned gain and bias."""
-    """每个层归一化是否带可学习的增益与偏置"""
-    activation: Literal[with_role("activation")] = "gelu"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
-    """Non-linearity of the MLP."""
-    """前馈网络的激活函数"""
+    """Give every LayerNorm a learned gain and bias, or every RMSNorm a learned gain."""
+    """归一化是否带可学习的参数：层归一化为增益与偏置，均方根归一化只有增益"""
+    activation: Literal[with_role("activation", "gate")] = "gelu"  # pyright: ignore[reportInvalidTypeForm]  (late)
+    """Non-linearity of the MLP; swiglu gates a second linear layer with it."""
+    """前馈网络的激活函数；swiglu 用它给另一个线性层的结果加门控"""
     causal: bool = True
     """Let positions attend only to themselves and earlier ones."""
     """每个位置只能看自己和之前的位置"""
@@ -69,14 +109,23 @@ class ModelConfig:
     tied_embeddings: bool = False
     """Use the token embedding, transposed, as the LM head's weight."""
     """语言模型头的权重用转置后的词元嵌入表"""
+    logit_softcap: float = field(default=0.0, metadata=LATER)
+    """Bend logits z into this range: cap tanh(z / cap); 0: leave them as they are."""
+    """把 logits 压到这个范围内：cap·tanh(z / cap)；0 表示不变"""
+    zero_init: bool = field(default=False, metadata=LATER)
+    """Begin with zeros in the projections that add to the stream, and in an LM head of its own."""
+    """残差支路的输出投影与独立的语言模型头从零开始"""
 
     def __post_init__(self) -> None:
         _check_types(self)
         _at_least(self, 1, "vocab_size", "seq_len", "d_model", "n_layers", "n_heads")
-        if self.d_ff is not None:
-            _at_least(self, 1, "d_ff")
+        given = [
+            name for name in ("d_ff", "n_kv_heads", "d_head", "attention_window") if getattr(self, name) is not None
+        ]
+        _at_least(self, 1, *given)
+        _at_least(self, 0, "logit_softcap")
         _at_most(self)
-        if self.d_model % self.n_heads:
+        if self.d_head is None and self.d_model % self.n_heads:
             divisors = [h for h in range(1, self.d_model + 1) if self.d_model % h == 0]
             near = sorted(divisors, key=lambda h: abs(h - self.n_heads))[:2]
             raise ConfigError(
@@ -84,15 +133,61 @@ class ModelConfig:
                 f"Use n_heads {' or '.join(map(str, sorted(near)))}."
             )
 
+        if self.n_heads % self.kv_heads:
+            divisors = [k for k in range(1, self.n_heads + 1) if self.n_heads % k == 0]
+            raise ConfigError(
+                f"n_kv_heads {_brief(self.kv_heads)} does not divide n_heads {self.n_heads}. "
+                f"Use n_kv_heads {' or '.join(map(str, divisors[-4:]))}."
+            )
+        for name, low in (("rope_base", 1), ("norm_eps", 0)):
+            if not getattr(self, name) > low:
+                raise ConfigError(f"{name} is {getattr(self, name)}, but must be above {low}.{_usual(self, name)}")
+        if not 0 < self.rope_fraction <= 1:
+            raise ConfigError(f"rope_fraction is {self.rope_fraction}, but must lie above 0 and at most at 1. Use 1.")
+        if self.positions == "rotary" and self.rotary_width < 2:
+            raise ConfigError(
+                f"heads of width {self.head_width} have no pair of numbers to rotate with rope_fraction "
+                f"{self.rope_fraction:g}. Use wider heads or positions learned."
+            )
+        if self.attention_window is not None and not self.causal:
+            raise ConfigError("attention_window is for causal attention. Leave it out, or set causal.")
+
     @property
     def ff_width(self) -> int:
-        """F, the width of the MLP: d_ff, or 4 d_model."""
-        return self.d_ff if self.d_ff is not None else 4 * self.d_model
+        """F, the width of the MLP: d_ff, or 4 d_model; with a gate 8/3 d_model, which makes as many parameters."""
+        if self.d_ff is not None:
+            return self.d_ff
+        return -(-self.d_model // 3) * 8 if self.gated else 4 * self.d_model
+
+    @property
+    def gated(self) -> bool:
+        """Whether the activation gates a second linear layer."""
+        return self.activation in with_role("gate")
 
     @property
     def head_width(self) -> int:
-        """D, the width of one head."""
-        return self.d_model // self.n_heads
+        """D, the width of one head: d_head, or d_model / n_heads."""
+        return self.d_model // self.n_heads if self.d_head is None else self.d_head
+
+    @property
+    def kv_heads(self) -> int:
+        """K, the heads of keys and values: n_kv_heads, or n_heads."""
+        return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
+
+    @property
+    def rotary_width(self) -> int:
+        """How many numbers of a query or a key are rotated: an even number."""
+        return int(self.head_width * self.rope_fraction) // 2 * 2
+
+    @property
+    def visible(self) -> int:
+        """How many positions one attends to at most, itself included: attention_window, within seq_len."""
+        return self.seq_len if self.attention_window is None else min(self.attention_window, self.seq_len)
+
+    @property
+    def slides(self) -> bool:
+        """Whether the cache stays valid past seq_len: no number depends on where a text began."""
+        return self.positions != "learned"
 
 
 @dataclass(frozen=True)
@@ -182,9 +277,9 @@ class TrainConfig:
     """numpy: equation by equation. loops: the graph compiled for the CPU. xla: compiled by JAX. auto: the fastest."""
     threads: int = 0
     """Threads of the loops runtime, each with a share of the batch; 0: all cores."""
-    mesh: str = field(default="", metadata={"later": True})
+    mesh: str = field(default="", metadata=LATER)
     """Devices of the xla runtime along each axis, such as data=2,fsdp=2,sequence=2,tensor=2; one if not given."""
-    recompute: Recompute = field(default="nothing", metadata={"later": True})
+    recompute: Recompute = field(default="nothing", metadata=LATER)
     """What xla computes again on the way back to save memory: nothing, cheap (all but products), whole blocks."""
 
     def __post_init__(self) -> None:
@@ -266,6 +361,10 @@ def _at_most(config: Any) -> None:
         value, most = getattr(config, f.name), MOST.get(f.name)
         if most is not None and value is not None and value > most:
             raise ConfigError(f"{f.name} is {_brief(value)}, but can be at most {most}. Use a smaller one.")
+
+
+def _usual(config: Any, name: str) -> str:
+    return f" Use {type(config).__dataclass_fields__[name].default:g}."
 
 
 def _example(config: Any, name: str) -> str:

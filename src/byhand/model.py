@@ -27,10 +27,10 @@ BLOCKS = "blocks"
 
 @dataclass(frozen=True)
 class Layers:
-    """A model's layers in the order of the forward pass; `norm` stands before the head, or is None."""
+    """A model's layers in the order of the forward pass: `positions` with a learned table, `norm` with pre-norm."""
 
     tokens: TokenEmbedding
-    positions: PositionEmbedding
+    positions: PositionEmbedding | None
     blocks: tuple[Block, ...]
     norm: Norm | None
     head: LMHead
@@ -40,7 +40,7 @@ class Layers:
         """Return the layers that the config chooses."""
         return cls(
             TokenEmbedding(config),
-            PositionEmbedding(config),
+            PositionEmbedding(config) if config.positions == "learned" else None,
             (Block.of(config),) * config.n_layers,
             norm_of(config) if config.norm_position == "pre" else None,
             LMHead(config),
@@ -50,7 +50,7 @@ class Layers:
         """Return every layer's parameters under the layer's name."""
         return {
             **self.tokens.parameters(),
-            **self.positions.parameters(),
+            **(self.positions.parameters() if self.positions else {}),
             BLOCKS: {str(i): block.parameters() for i, block in enumerate(self.blocks)},
             "ln_f": self.norm.parameters() if self.norm else {},
             "lm_head": self.head.parameters(),
@@ -58,7 +58,8 @@ class Layers:
 
     def begin(self, p: Tree, tokens: Any, start: Any = None) -> Tensor:
         """Return the stream (B, T, C) that enters the first block; `start` counts the positions in a cache."""
-        return self.positions.apply(p, self.tokens.apply(p, tokens), start)
+        x = self.tokens.apply(p, tokens)
+        return self.positions.apply(p, x, start) if self.positions else x
 
     def finish(self, p: Tree, x: Tensor) -> Tensor:
         """Return the logits (B, T, V) of the stream that leaves the last block."""
@@ -127,7 +128,10 @@ class TinyGPT:
         return self.loss_of(tokens, host.token_array(targets, self.config.vocab_size, "targets"))
 
     def forward_logits(self, tokens: Any, cache: Cache | None = None) -> Tensor:
-        """Return logits (B, T, V) for tokens (B, T), ids in [0, V), with T + cache.length <= seq_len."""
+        """Return logits (B, T, V) for tokens (B, T), ids in [0, V).
+
+        T + cache.length is at most seq_len with a table of positions; else each attends to the last seq_len.
+        """
         return self.logits_of(self._checked(tokens, cache), cache)
 
     def loss_of(self, tokens: Any, targets: Any) -> Tensor:
@@ -137,11 +141,12 @@ class TinyGPT:
     def logits_of(self, tokens: Any, cache: Cache | None = None) -> Tensor:
         """Return the logits of a checked array; no branch depends on a value, so it can be traced."""
         p, layers = self._tree, self.layers
-        x = layers.begin(p, tokens, None if cache is None else cache.length)
+        start = None if cache is None else cache.length
+        x = layers.begin(p, tokens, start)
         for i, block in enumerate(layers.blocks):
             extend = None if cache is None else partial(cache.extend, i)
             with scope(f"{BLOCKS}.{i}"):
-                x = block.apply(p[BLOCKS][str(i)], x, extend)
+                x = block.apply(p[BLOCKS][str(i)], x, start, extend)
         if cache is not None:
             cache.advance(tokens.shape[1])
         return layers.finish(p, x)
@@ -154,7 +159,7 @@ class TinyGPT:
                 "a cache holds what earlier positions saw, but without causal mask they see later ones too."
             )
         length = (0 if cache is None else int(cache.length)) + tokens.shape[1]
-        if length > self.config.seq_len:
+        if length > self.config.seq_len and not self.config.slides:
             raise DataError(
                 f"{length} tokens, but the model's seq_len is {self.config.seq_len}. "
                 f"Pass the last {self.config.seq_len}."

@@ -31,7 +31,7 @@ def test_a_cache_keeps_what_the_layer_says():
         return k, v
 
     x = np.ones((2, 5, 6))
-    alone, cached = attention.apply(p, x), attention.apply(p, x, extend)
+    alone, cached = attention.apply(p, x), attention.apply(p, x, extend=extend)
     heads, width = attention.cache_shape
     assert [t.shape for t in kept] == [(2, heads, 5, width)] * 2 == [(2, 3, 5, 2)] * 2
     np.testing.assert_array_equal(alone.data, cached.data)

@@ -46,5 +46,5 @@ def test_only_attention_meets_the_cache():
         return k, v
 
     x = Tensor(np.ones((2, 3, 4)))
-    np.testing.assert_array_equal(block.apply(p, x, extend).data, block.apply(p, x).data)
+    np.testing.assert_array_equal(block.apply(p, x, extend=extend).data, block.apply(p, x).data)
     assert met == [(2, *block.attention.cache_shape[:1], 3, *block.attention.cache_shape[1:])]

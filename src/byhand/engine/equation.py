@@ -105,8 +105,8 @@ class Composite(Statement):
     compose: Callable[..., Tensor]
 
     def __call__(self, *inputs: Any, name: str = "", **static: Any) -> Tensor:
-        """Apply the smaller equations, each named under `name`."""
-        return current().compose(self, tuple(map(as_tensor, inputs)), static, name)
+        """Apply the smaller equations, each named under `name`; None stands for an optional input."""
+        return current().compose(self, tuple(x if x is None else as_tensor(x) for x in inputs), static, name)
 
 
 def per_element(forward: int, back: int) -> Callable[..., tuple[int, int]]:
@@ -114,9 +114,9 @@ def per_element(forward: int, back: int) -> Callable[..., tuple[int, int]]:
     return lambda shape, *_, **__: (forward * prod(shape), back * prod(shape))
 
 
-def with_role(role: str) -> tuple[str, ...]:
-    """Return the names of the equations that a model may choose for this role."""
-    return tuple(name for name, equation in registry.items() if getattr(equation, "role", "") == role)
+def with_role(*roles: str) -> tuple[str, ...]:
+    """Return the names of the equations that a model may choose for one of these roles."""
+    return tuple(name for name, equation in registry.items() if getattr(equation, "role", "") in roles)
 
 
 def as_tensor(x: Any) -> Tensor:

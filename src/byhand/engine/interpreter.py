@@ -25,7 +25,7 @@ class Evaluate:
         result, _ = equation.forward(*[t.data for t in inputs], **static)
         return _wrap(result, full_name(name), None)
 
-    def compose(self, composite: Composite, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Tensor:
+    def compose(self, composite: Composite, inputs: tuple[Any, ...], static: dict[str, Any], name: str) -> Tensor:
         """Run the composition, its parts named under `name`."""
         with scope(name):
             return composite.compose(*inputs, **static)

@@ -19,6 +19,8 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
     "log": math.log,
     "sqrt": math.sqrt,
     "tanh": math.tanh,
+    "cos": math.cos,
+    "sin": math.sin,
     "square": lambda v: v * v,
     "positive": lambda v: v if v > 0 else 0.0,
     "negative": lambda v: -v,

@@ -2,7 +2,8 @@ r"""Causal self-attention with any number of heads: a composition, and the truth
 
 Equation    [Q, K, V] = H W_qkv + b_qkv,  P = causal_softmax(Q K^T / sqrt(D)),  A = merge(P V) W_proj + b_proj
 Derivative  the composition's: each part's vjp in reverse order
-Shapes      h (B, T, C), w_qkv (C, 3C), b_qkv (3C,), w_proj (C, C), b_proj (C,) -> (B, T, C)
+Shapes      h (B, T, C), w_qkv (C, 3C), b_qkv (3C,), w_proj (C, C), b_proj (C,) -> (B, T, C);
+            with K heads of keys and values of width D: w_qkv (C, (H + 2K) D), w_proj (H D, C); biases may be None
 Raises      ShapeError if the heads do not divide the width
 Source      Vaswani et al. 2017, arXiv:1706.03762, section 3.2
 """
@@ -13,19 +14,51 @@ from byhand.equations.causal_softmax import causal_softmax
 from byhand.equations.linear import linear
 from byhand.equations.merge_heads import merge_heads
 from byhand.equations.mix import mix
+from byhand.equations.repeat_heads import repeat_heads
+from byhand.equations.rms_norm import rms_norm
+from byhand.equations.rotary import rotary
 from byhand.equations.softmax import softmax
 from byhand.equations.split_qkv import split_qkv
+from byhand.equations.window_softmax import window_softmax
 
 
-def compose(h, w_qkv, b_qkv, w_proj, b_proj, *, n_heads, causal=True, extend=None):
-    """Apply the parts. `extend(k, v)` puts the keys and values of earlier positions in front (a KV cache)."""
-    q, k, v = split_qkv(linear(h, w_qkv, b_qkv, name="qkv"), n_heads=n_heads, name="heads")
+def compose(
+    h, w_qkv, b_qkv, w_proj, b_proj, q_gain=None, k_gain=None, *, n_heads, n_kv_heads=None, causal=True, window=None,
+    qk_eps=None, rotary_settings=None, start=None, extend=None,
+):  # fmt: skip
+    """Apply the parts.
+
+    q_gain, k_gain, qk_eps  queries and keys are normalised if there is an eps
+    rotary_settings, start  queries and keys are rotated by `rotary` with these settings, from position `start` on
+    extend(k, v)            puts the keys and values of earlier positions in front (a KV cache)
+    """
+    packed = linear(h, w_qkv, *_given(b_qkv), name="qkv")
+    grouped = {} if n_kv_heads in (None, n_heads) else {"n_kv_heads": n_kv_heads}
+    q, k, v = split_qkv(packed, n_heads=n_heads, **grouped, name="heads")
+    if qk_eps is not None:
+        q = rms_norm(q, *_given(q_gain), eps=qk_eps, name="q_normed")
+        k = rms_norm(k, *_given(k_gain), eps=qk_eps, name="k_normed")
+    if rotary_settings is not None:
+        q = rotary(q, *_given(start), **rotary_settings, name="q_turned")
+        k = rotary(k, *_given(start), **rotary_settings, name="k_turned")
     if extend is not None:
         k, v = extend(k, v)
+    if grouped:
+        k = repeat_heads(k, times=n_heads // n_kv_heads, name="keys")
+        v = repeat_heads(v, times=n_heads // n_kv_heads, name="values")
     scores = attention_scores(q, k, name="scores")
-    weights = causal_softmax(scores, name="weights") if causal else softmax(scores, name="weights")
+    if not causal:
+        weights = softmax(scores, name="weights")
+    elif window is None or window >= k.shape[-2]:
+        weights = causal_softmax(scores, name="weights")
+    else:
+        weights = window_softmax(scores, window=window, name="weights")
     mixed = merge_heads(mix(weights, v, name="mixed"), name="merged")
-    return linear(mixed, w_proj, b_proj, name="out")
+    return linear(mixed, w_proj, *_given(b_proj), name="out")
+
+
+def _given(*inputs):
+    return [x for x in inputs if x is not None]
 
 
 causal_self_attention = Composite.of(
@@ -41,6 +74,8 @@ causal_self_attention = Composite.of(
         Symbol("b_qkv", "b_{qkv}", "(3C,)", "its bias"),
         Symbol("w_proj", "W_{proj}", "(C, C)", "output projection"),
         Symbol("b_proj", "b_{proj}", "(C,)", "its bias"),
+        Symbol("q_gain", "g_q", "(D,)", "gain of the queries' norm, optional"),
+        Symbol("k_gain", "g_k", "(D,)", "gain of the keys' norm, optional"),
     ),
     result=Symbol("a", "A", "(B, T, C)", "what attention adds to the stream"),
     seed_names=("nn::self_attention_1h", "nn::variants::mha::self_attention_mha"),

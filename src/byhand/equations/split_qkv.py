@@ -1,9 +1,9 @@
 r"""Split the packed projection into queries, keys and values, a slice for each head.
 
-Equation    q[b,h,t,d] = x[b,t, h D + d],  k[b,h,t,d] = x[b,t, C + h D + d],  v[b,h,t,d] = x[b,t, 2 C + h D + d]
+Equation    q[b,h,t,d] = x[b,t, h D + d],  k[b,h,t,d] = x[b,t, (H + h) D + d],  v[b,h,t,d] = x[b,t, (H + K + h) D + d]
 Derivative  d_x gathers d_q, d_k and d_v back into their columns
-Shapes      x (B, T, 3C) -> q, k, v each (B, H, T, D), C = H D
-Raises      ShapeError if 3C is not a multiple of 3H
+Shapes      x (B, T, (H + 2K) D) -> q (B, H, T, D), k and v (B, K, T, D); K = H unless queries are grouped
+Raises      ShapeError if the columns do not split into H + 2K heads
 Source      Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2
 """
 
@@ -12,28 +12,31 @@ from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, total
 
 
-def forward(x, *, n_heads):
-    """Name the axes (B, T, 3, H, D) and bring heads before positions; no number is copied."""
-    require(x.ndim == 3, f"split_qkv: x must be (B, T, 3C), not {x.shape}")
+def forward(x, *, n_heads, n_kv_heads=None):
+    """Name the axes (B, T, heads, D) and bring heads before positions; no number is copied."""
+    require(x.ndim == 3, f"split_qkv: x must be (B, T, columns), not {x.shape}")
     b, t, width = x.shape
-    require(width % (3 * n_heads) == 0, f"split_qkv: width {width} does not split into 3 x {n_heads} heads")
-    parts = namespace(x).permute_dims(x.reshape((b, t, 3, n_heads, width // 3 // n_heads)), (2, 0, 3, 1, 4))
-    return (parts[0], parts[1], parts[2]), ()
+    k = n_heads if n_kv_heads is None else n_kv_heads
+    parts = f"3 x {n_heads}" if k == n_heads else f"{n_heads} + 2 x {k}"
+    require(width % (n_heads + 2 * k) == 0, f"split_qkv: width {width} does not split into {parts} heads")
+    heads = x.reshape((b, t, n_heads + 2 * k, width // (n_heads + 2 * k)))
+    heads = namespace(x).permute_dims(heads, (0, 2, 1, 3))
+    return (heads[:, :n_heads], heads[:, n_heads : n_heads + k], heads[:, n_heads + k :]), ()
 
 
-def vjp(saved, d_qkv, *, n_heads):
+def vjp(saved, d_qkv, *, n_heads, n_kv_heads=None):
     """Put the three cotangents side by side again."""
     xp = namespace(d_qkv[0])
-    b, _, t, d = d_qkv[0].shape
-    packed = xp.stack([xp.permute_dims(part, (0, 2, 1, 3)) for part in d_qkv], axis=2)
-    return (packed.reshape((b, t, 3 * n_heads * d)),)
+    heads = xp.permute_dims(xp.concat(list(d_qkv), axis=1), (0, 2, 1, 3))
+    return (heads.reshape((*heads.shape[:2], heads.shape[2] * heads.shape[3])),)
 
 
-def terms(index, inputs, result, *, n_heads, which=0):
+def terms(index, inputs, result, *, n_heads, n_kv_heads=None, which=0):
     """One number of the queries (which = 0), keys (1) or values (2), read from its column."""
     b, h, t, d = index
-    width = inputs[0].shape[-1] // 3
-    return total([element(inputs, 0, (b, t, which * width + h * (width // n_heads) + d), "x")])
+    k = n_heads if n_kv_heads is None else n_kv_heads
+    width = inputs[0].shape[-1] // (n_heads + 2 * k)
+    return total([element(inputs, 0, (b, t, ((0, n_heads, n_heads + k)[which] + h) * width + d), "x")])
 
 
 split_qkv = Equation.of(

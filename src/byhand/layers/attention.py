@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
 from byhand.equations.causal_self_attention import causal_self_attention
-from byhand.layers.parameter import Parameter, Tree, residual_std, weight, zeros
+from byhand.layers.parameter import Parameter, Tree, ones, residual_std, weight, zeros
 
 Extend = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # new keys and values -> all keys and values
 
@@ -42,21 +42,35 @@ class SelfAttention:
 
     @property
     def cache_shape(self) -> tuple[int, int]:
-        """(H, D): a cache keeps H keys and H values of width D for each position."""
-        return self.config.n_heads, self.config.head_width
+        """(K, D): a cache keeps K keys and K values of width D for each position."""
+        return self.config.kv_heads, self.config.head_width
 
     def parameters(self) -> dict[str, Parameter]:
-        """Return the packed projection to queries, keys and values, and the output projection."""
-        width, heads = ("width", self.config.d_model), ("heads", self.config.d_model)
-        return {
-            "w_qkv": weight(width, heads, parts=3),
-            "b_qkv": zeros(heads, parts=3),
-            "w_proj": weight(heads, width, std=residual_std(self.config.n_layers)),
-            "b_proj": zeros(width),
-        }
+        """Return the packed projection to queries, keys and values, the output projection, and the gains of q and k.
 
-    def apply(self, p: Tree, x: Tensor, extend: Extend | None = None) -> Tensor:
+        The packed columns are parts of K heads each: H / K of queries, one of keys, one of values.
+        """
+        config = self.config
+        width, head = ("width", config.d_model), config.head_width
+        heads, parts = ("heads", config.kv_heads * head), config.n_heads // config.kv_heads + 2
+        found = {"w_qkv": weight(width, heads, parts=parts)}
+        if config.attention_bias != "none":
+            found["b_qkv"] = zeros(heads, parts=parts)
+        std = 0.0 if config.zero_init else residual_std(config.n_layers)
+        found["w_proj"] = weight(("heads", config.n_heads * head), width, std=std)
+        if config.attention_bias == "all":
+            found["b_proj"] = zeros(width)
+        if config.qk_norm and config.norm_affine:
+            found |= {"q_gain": ones(("head", head)), "k_gain": ones(("head", head))}
+        return found
+
+    def apply(self, p: Tree, x: Tensor, start: Any = None, extend: Extend | None = None) -> Tensor:
         """Return what attention adds to the stream, (B, T, C); `extend` prepends the positions of a cache."""
-        weights = (p["w_qkv"], p["b_qkv"], p["w_proj"], p["b_proj"])
-        heads, causal = self.config.n_heads, self.config.causal
-        return causal_self_attention(x, *weights, n_heads=heads, causal=causal, extend=extend, name="attn")
+        config = self.config
+        names = ("w_qkv", "b_qkv", "w_proj", "b_proj", *(("q_gain", "k_gain") if "q_gain" in p else ()))
+        turns = {"base": config.rope_base, "width": config.rotary_width, "pairing": config.rope_pairing}
+        return causal_self_attention(
+            x, *(p.get(name) for name in names), n_heads=config.n_heads, n_kv_heads=config.kv_heads,
+            causal=config.causal, window=config.visible, qk_eps=config.norm_eps if config.qk_norm else None,
+            rotary_settings=turns if config.positions == "rotary" else None, start=start, extend=extend, name="attn",
+        )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
@@ -36,14 +37,14 @@ class Block:
             "mlp": self.mlp.parameters(),
         }
 
-    def apply(self, p: Tree, x: Tensor, extend: Extend | None = None) -> Tensor:
-        """Return the stream (B, T, C) after this block; `extend` is for attention."""
+    def apply(self, p: Tree, x: Tensor, start: Any = None, extend: Extend | None = None) -> Tensor:
+        """Return the stream (B, T, C) after this block; `start` and `extend` are for attention."""
         if self.pre_norm:
             h = self.norm.apply(p["ln_1"], x, "ln_1")
-            x = residual(x, self.attention.apply(p["attn"], h, extend), name="x_mid")
+            x = residual(x, self.attention.apply(p["attn"], h, start, extend), name="x_mid")
             h = self.norm.apply(p["ln_2"], x, "ln_2")
             return residual(x, self.mlp.apply(p["mlp"], h), name="x_out")
-        x = residual(x, self.attention.apply(p["attn"], x, extend), name="x_mid")
+        x = residual(x, self.attention.apply(p["attn"], x, start, extend), name="x_mid")
         x = self.norm.apply(p["ln_1"], x, "ln_1")
         x = residual(x, self.mlp.apply(p["mlp"], x), name="x_out")
         return self.norm.apply(p["ln_2"], x, "ln_2")

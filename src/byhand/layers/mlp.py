@@ -12,23 +12,32 @@ from byhand.layers.parameter import Parameter, Tree, residual_std, weight, zeros
 
 @dataclass(frozen=True)
 class MLP:
-    """Two linear layers around an activation: any equation that is registered with this role."""
+    """Linear layers around an activation: any equation with this role, or a gate, which takes two inputs."""
 
     config: ModelConfig
 
     def parameters(self) -> dict[str, Parameter]:
-        """Return weight and bias of both linear layers."""
-        width, inner = ("width", self.config.d_model), ("hidden", self.config.ff_width)
-        return {
-            "w_fc": weight(width, inner),
-            "b_fc": zeros(inner),
-            "w_out": weight(inner, width, std=residual_std(self.config.n_layers)),
-            "b_out": zeros(width),
-        }
+        """Return weight and bias of each linear layer: with a gate there are two that widen."""
+        config = self.config
+        width, inner = ("width", config.d_model), ("hidden", config.ff_width)
+        found: dict[str, Parameter] = {}
+        for name in ("gate", "up") if config.gated else ("fc",):
+            found[f"w_{name}"] = weight(width, inner)
+            if config.mlp_bias:
+                found[f"b_{name}"] = zeros(inner)
+        std = 0.0 if config.zero_init else residual_std(config.n_layers)
+        found["w_out"] = weight(inner, width, std=std)
+        return found | ({"b_out": zeros(width)} if config.mlp_bias else {})
 
     def apply(self, p: Tree, x: Tensor) -> Tensor:
         """Return what the MLP adds to the stream, (B, T, C)."""
         activation = registry[self.config.activation]
         with scope("mlp"):
-            pre = linear(x, p["w_fc"], p["b_fc"], name="pre")
-            return linear(activation(pre, name="act"), p["w_out"], p["b_out"], name="out")
+            if self.config.gated:
+                wide = [self._linear(p, "gate", x, "gate"), self._linear(p, "up", x, "up")]
+            else:
+                wide = [self._linear(p, "fc", x, "pre")]
+            return self._linear(p, "out", activation(*wide, name="act"), "out")
+
+    def _linear(self, p: Tree, which: str, x: Tensor, name: str) -> Tensor:
+        return linear(x, p[f"w_{which}"], *([p[f"b_{which}"]] if self.config.mlp_bias else []), name=name)

@@ -8,9 +8,8 @@ from typing import Protocol
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
 from byhand.equations.layer_norm import layer_norm
+from byhand.equations.rms_norm import rms_norm
 from byhand.layers.parameter import Parameter, Tree, ones, zeros
-
-EPS = 1e-5
 
 
 class Norm(Protocol):
@@ -39,12 +38,28 @@ class LayerNorm:
     def apply(self, p: Tree, x: Tensor, name: str) -> Tensor:
         """Return x (..., C) normalised."""
         affine = (p["gain"], p["bias"]) if self.config.norm_affine else ()
-        return layer_norm(x, *affine, eps=EPS, name=name)
+        return layer_norm(x, *affine, eps=self.config.norm_eps, name=name)
 
 
-NORMS = {"layer": LayerNorm}
+@dataclass(frozen=True)
+class RMSNorm:
+    """Root mean square 1; `norm_affine` adds a learned gain, and no bias."""
+
+    config: ModelConfig
+
+    def parameters(self) -> dict[str, Parameter]:
+        """Return the gain (C,), or nothing."""
+        return {"gain": ones(("width", self.config.d_model))} if self.config.norm_affine else {}
+
+    def apply(self, p: Tree, x: Tensor, name: str) -> Tensor:
+        """Return x (..., C) normalised."""
+        gain = (p["gain"],) if self.config.norm_affine else ()
+        return rms_norm(x, *gain, eps=self.config.norm_eps, name=name)
+
+
+NORMS = {"layer": LayerNorm, "rms": RMSNorm}
 
 
 def norm_of(config: ModelConfig) -> Norm:
     """Return the norm of this config."""
-    return NORMS["layer"](config)
+    return NORMS[config.norm](config)

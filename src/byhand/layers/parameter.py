@@ -17,7 +17,7 @@ class Parameter:
     mean, std  of the normal distribution that its initial numbers are drawn from
     decays     whether weight decay acts on it, where not everything decays
     axes       what each axis counts: "vocab", "positions", "width" (of the residual stream), "heads" (columns of the
-               heads, one after the other) or "hidden" (of the MLP); devices can share an array along these
+               heads, one after the other), "head" (of one) or "hidden" (of the MLP); devices share arrays along these
     parts      so many arrays of one shape are packed side by side along the last axis
     """
 

@@ -15,6 +15,8 @@ entry = Entry(
         "b_qkv": "它的偏置",
         "w_proj": "输出投影权重",
         "b_proj": "它的偏置",
+        "q_gain": "查询归一化的增益，可省略",
+        "k_gain": "键归一化的增益，可省略",
     },
     result_zh="注意力加到残差流上的量",
     inputs={

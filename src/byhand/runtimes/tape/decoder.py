@@ -1,9 +1,12 @@
 """Generation by the tape: prefill, then decode with a KV cache, equation by equation.
 
-The context of the next token is the last seq_len tokens, at positions from 0, as the seed documents define it. While
-the text fits the window, keys and values of earlier positions are kept and each token costs one row. Past the window
-every position moves down by one with each token, so nothing kept is valid any more and the window is computed anew:
-the same text as without a cache, at the same cost.
+With a table of positions the context of the next token is the last seq_len tokens, at positions from 0, as the seed
+documents define it. While the text fits the window, keys and values of earlier positions are kept and each token
+costs one row. Past the window every position moves down by one with each token, so nothing kept is valid any more and
+the window is computed anew: the same text as without a cache, at the same cost.
+
+Without a table the window slides: the text begins with the last seq_len tokens of the prompt, and from there each
+position attends to the last seq_len. What is kept stays valid, so a token costs one row however long the text is.
 """
 
 from __future__ import annotations
@@ -22,26 +25,32 @@ from byhand.runtimes.sampling import Sampling, draw
 
 
 class KVCache:
-    """Keys and values of the positions so far: for each layer (B, H, S, D), allocated once for seq_len positions."""
+    """Keys and values for each layer, (B, K, S, D): of all positions, or of the last ones where the window slides."""
 
     def __init__(self, model: Any, batch_size: int) -> None:
+        config = model.config
+        self._room = config.visible if config.slides else config.seq_len
         self._store = [
-            np.zeros((2, batch_size, heads, model.config.seq_len, width), model.dtype)
-            for heads, width in model.cache_shapes()
+            np.zeros((2, batch_size, heads, self._room, width), model.dtype) for heads, width in model.cache_shapes()
         ]
         self.length = 0
 
     def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Store new keys and values (B, H, T, D) behind the others; return all of them (B, H, S, D)."""
+        """Store new keys and values (B, K, T, D) behind the others; return all that one of them attends to."""
         if k.requires_grad:
             raise DataError(
                 "a KV cache passes no gradient back. Compute inside `with no_grad():`, or without a cache."
             )
-        end = self.length + k.shape[2]
-        keys, values = self._store[layer]
-        keys[:, :, self.length : end] = k.data
-        values[:, :, self.length : end] = v.data
-        return Tensor(keys[:, :, :end]), Tensor(values[:, :, :end])
+        new = np.stack([k.data, v.data])
+        kept, store = min(self.length, self._room), self._store[layer]
+        if kept + new.shape[3] <= self._room:
+            store[:, :, :, kept : kept + new.shape[3]] = new
+            keys, values = store[:, :, :, : kept + new.shape[3]]
+        else:  # the first new position attends to the last room - 1 before it, and the oldest leaves
+            both = np.concatenate([store[:, :, :, max(0, kept - self._room + 1) : kept], new], axis=3)
+            store[...] = both[:, :, :, -self._room :]
+            keys, values = both
+        return Tensor(keys), Tensor(values)
 
     def advance(self, n: int) -> None:
         """Count n more positions."""
@@ -83,12 +92,15 @@ def next_logits(model: Any, tokens: Any, count: int, use_cache: bool = True) -> 
 
 def _logits(model: Any, streams: Sequence[list[int]], count: int, use_cache: bool) -> Iterator[np.ndarray]:
     """Yield `count` times the logits (streams, V) of what comes after each stream."""
-    window = model.config.seq_len
-    cache = KVCache(model, len(streams)) if use_cache and model.config.causal else None
+    config = model.config
+    window = config.seq_len
+    cache = KVCache(model, len(streams)) if use_cache and config.causal else None
+    first = max(0, len(streams[0]) - window) if config.slides and config.causal else 0
     for _ in range(count):
         with no_grad(), np.errstate(all="ignore"):  # `draw` refuses what is not finite
-            if cache is not None and len(streams[0]) <= window:
-                logits = model.forward_logits([tokens[cache.length :] for tokens in streams], cache)
+            if cache is not None and (config.slides or len(streams[0]) <= window):
+                logits = model.forward_logits([tokens[first + cache.length :] for tokens in streams], cache)
             else:
-                logits = model.forward_logits([tokens[-window:] for tokens in streams])
+                begin = first if config.slides and config.causal else -window
+                logits = model.forward_logits([tokens[begin:] for tokens in streams])
         yield logits.data[:, -1]

@@ -95,7 +95,7 @@ class Applying(Record):
         """Return the piece; a subclass may look at what its forward half gives."""
         return piece
 
-    def compose(self, composite: Composite, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Tensor:
+    def compose(self, composite: Composite, inputs: tuple[Any, ...], static: dict[str, Any], name: str) -> Tensor:
         """Apply the composition, or self-attention by name."""
         if composite.name != "causal_self_attention" or self.settings.attention == "equations":
             return super().compose(composite, inputs, static, name)

@@ -4,8 +4,8 @@ from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.words.language import Words
+from byhand.config import ModelConfig
 from byhand.equations.layer_norm import layer_norm
-from byhand.layers.norm import EPS
 
 
 def lesson(array: Maker) -> Lesson:
@@ -19,6 +19,6 @@ def lesson(array: Maker) -> Lesson:
     )
     parts = [
         both_ways(layer_norm, "y", "x", [[1, 7, 9, 15]], [[1, 0, 0, 0]], array, eps=0.0),
-        both_ways(layer_norm, "y(C=2)", "x(C=2)", [["1/10", 1]], [[1, 0]], array, eps=EPS),
+        both_ways(layer_norm, "y(C=2)", "x(C=2)", [["1/10", 1]], [[1, 0]], array, eps=ModelConfig.norm_eps),
     ]
     return single("layer-norm", intro, *parts)

@@ -23,7 +23,6 @@ from byhand.config import ModelConfig
 from byhand.engine import Tensor, scope
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.linear import linear
-from byhand.layers.norm import EPS
 from byhand.model import TinyGPT
 from byhand.tracing.trace import Trace
 
@@ -76,7 +75,7 @@ def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any],
     after = model_of(config, new)
     with scope("after"):
         steps.append(_loss_step(settled_trace(lambda: after.loss(tokens, targets))))
-    settings = ("lr", RATE), *OPTIMIZER.items(), ("eps of LN", EPS)
+    settings = ("lr", RATE), *OPTIMIZER.items(), ("eps of LN", ModelConfig.norm_eps)
     tables = [pair for pair in given(trace) if pair[0] not in ("tokens", "targets")]  # the first step makes these
     start = (("bytes", str(list(BYTES))), *tables, *((n, number_text(x)) for n, x in settings))
     return Lesson(name, TITLES[name], intro, tuple(steps), start)

@@ -1,0 +1,49 @@
+r"""Repeat heads: in grouped-query attention a head of keys or values serves a group of query heads.
+
+Equation    y[b,h,s,d] = x[b, h // G, s, d],   G = H / K query heads for each head of keys and values
+Derivative  d_x[b,k,s,d] = sum over the G heads h of group k of d_y[b,h,s,d]
+Shapes      x (B, K, S, D) -> y (B, H, S, D), H = G K
+Raises      ShapeError if x has not four axes
+Source      Ainslie et al. 2023, arXiv:2305.13245
+"""
+
+from math import prod
+
+from byhand.engine.arrays import namespace, require
+from byhand.engine.equation import Equation, Symbol
+from byhand.engine.terms import element, total
+
+
+def forward(x, *, times):
+    """Repeat each head so many times, one after the other."""
+    require(x.ndim == 4, f"repeat_heads: x must be (B, K, S, D), not {x.shape}")
+    b, k, s, d = x.shape
+    xp = namespace(x)
+    return xp.broadcast_to(x[:, :, None, :, :], (b, k, times, s, d)).reshape((b, k * times, s, d)), ()
+
+
+def vjp(saved, d_y, *, times):
+    """A head's cotangent is the sum over those that read it."""
+    b, h, s, d = d_y.shape
+    return (namespace(d_y).sum(d_y.reshape((b, h // times, times, s, d)), axis=2),)
+
+
+def terms(index, inputs, result, *, times):
+    """One number, read from the group's head."""
+    b, h, s, d = index
+    return total([element(inputs, 0, (b, h // times, s, d), "x")])
+
+
+def flops(x, *, times):
+    """Going back the sums over groups."""
+    return 0, (times - 1) * prod(x)
+
+
+repeat_heads = Equation.of(
+    __name__,
+    title="Grouped queries: a head of keys and values for a group of query heads",
+    latex=r"Y_{b,h,s,d} = X_{b,\lfloor h / G \rfloor,s,d}, \quad G = H / K",
+    derivative=r"\partial X_{b,k,s,d} = \sum_{g=0}^{G-1} \partial Y_{b,kG+g,s,d}",
+    inputs=(Symbol("x", "X", "(B, K, S, D)", "keys or values of K heads"),),
+    result=Symbol("y", "Y", "(B, H, S, D)", "one for each query head"),
+)
