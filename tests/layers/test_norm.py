@@ -23,8 +23,9 @@ def test_gain_and_bias_are_the_affine_norms():
     assert plain.parameters() == {}
     assert list(affine.parameters()) == ["gain", "bias"]
     p = {"gain": np.array([1.0, 2, 3, 4]), "bias": np.array([4.0, 3, 2, 1])}
-    np.testing.assert_array_equal(plain.apply({}, x, "y").data, layer_norm(x, eps=bh.ModelConfig.norm_eps).data)
-    np.testing.assert_array_equal(affine.apply(p, x, "y").data, layer_norm(x, p["gain"], p["bias"], eps=bh.ModelConfig.norm_eps).data)
+    eps = bh.ModelConfig.norm_eps
+    np.testing.assert_array_equal(plain.apply({}, x, "y").data, layer_norm(x, eps=eps).data)
+    np.testing.assert_array_equal(affine.apply(p, x, "y").data, layer_norm(x, p["gain"], p["bias"], eps=eps).data)
     assert affine.apply(p, x, "ln_1").name == "ln_1"
 
 

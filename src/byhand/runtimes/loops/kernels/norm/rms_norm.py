@@ -3,7 +3,7 @@
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.kernels.vector.bfloat16 import to_bfloat16
+from byhand.runtimes.loops.kernels.vector.arithmetic import to_bfloat16
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
