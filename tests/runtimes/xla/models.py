@@ -17,6 +17,16 @@ OTHER = ModelConfig(
     **SHAPE, norm_position="post", norm_affine=True, activation="relu", lm_head_bias=False, tied_embeddings=True
 )
 OPEN = ModelConfig(**SHAPE, norm_affine=True, causal=False)
+GROUPED = ModelConfig(  # as llama: two query heads for each head of keys and values
+    **SHAPE, positions="rotary", n_kv_heads=2, norm="rms", norm_affine=True, attention_bias="none", mlp_bias=False,
+    lm_head_bias=False,
+)  # fmt: skip
+NORMED = ModelConfig(  # as qwen3, and with a window
+    **SHAPE, positions="rotary", rope_pairing="neighbours", rope_fraction=0.5, n_kv_heads=1, d_head=6, qk_norm=True,
+    norm="rms", norm_affine=True, attention_bias="qkv", attention_window=3, logit_softcap=2.0, tied_embeddings=True,
+)  # fmt: skip
+BLIND = ModelConfig(**SHAPE, positions="none", qk_norm=True, attention_window=5)
+FAMILY = {"plain": PLAIN, "other": OTHER, "grouped": GROUPED, "normed": NORMED, "blind": BLIND}
 
 
 def batches(count, rows=4, config=PLAIN, seed=0):

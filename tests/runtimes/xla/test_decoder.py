@@ -10,7 +10,7 @@ from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.tape.decoder import TapeDecoder
 from byhand.runtimes.xla import decoder
 from byhand.runtimes.xla.decoder import XlaDecoder
-from runtimes.xla.models import OTHER, PLAIN
+from runtimes.xla.models import FAMILY, GROUPED, NORMED, PLAIN
 
 
 def confident(config):
@@ -28,18 +28,19 @@ def both(model, prompts, count, sampling, weights="float32", allowed=None):
 
 
 @pytest.mark.parametrize("prompts", [[[1, 2, 3]], [[1, 2], [3, 4], [5, 6]]], ids=["one", "three"])
-@pytest.mark.parametrize("config", [PLAIN, OTHER], ids=["plain", "other"])
+@pytest.mark.parametrize("config", FAMILY.values(), ids=FAMILY)
 def test_greedy_text_is_numpys_past_the_window_too(config, prompts, monkeypatch):
     monkeypatch.setattr(decoder, "RUN", 4)
-    ours, tapes = both(confident(config), prompts, 14, Sampling(0.0))
+    ours, tapes = both(confident(config), prompts, 30, Sampling(0.0))
     np.testing.assert_array_equal(ours, tapes)
 
 
+@pytest.mark.parametrize("config", [PLAIN, GROUPED, NORMED], ids=["plain", "grouped", "normed"])
 @pytest.mark.parametrize("length", [1, 7, 8, 9, 20])
-def test_a_prompt_of_any_length(length):
+def test_a_prompt_of_any_length(length, config):
     """Up to the window, just as long, and longer."""
     prompt = [(5 * i) % PLAIN.vocab_size for i in range(length)]
-    ours, tapes = both(confident(PLAIN), [prompt], 3, Sampling(0.0))
+    ours, tapes = both(confident(config), [prompt], 3, Sampling(0.0))
     np.testing.assert_array_equal(ours, tapes)
 
 

@@ -10,9 +10,9 @@ from byhand.layers.block import Block
 from byhand.model import TinyGPT
 from byhand.runtimes.xla.applying import TraceSettings
 from byhand.runtimes.xla.gradients import loss_and_gradients, mean_loss
-from runtimes.xla.models import OPEN, OTHER, PLAIN, batches, laid_out
+from runtimes.xla.models import FAMILY, OPEN, OTHER, PLAIN, batches, laid_out
 
-VARIANTS = {"plain": PLAIN, "other": OTHER, "open": OPEN}
+VARIANTS = FAMILY | {"open": OPEN}
 
 
 def by_tape(model, batch, weight=1.0):
@@ -77,8 +77,9 @@ def test_what_is_computed_again_changes_no_number_and_saves_memory():
 
 
 @pytest.mark.parametrize("recompute", ["nothing", "cheap", "blocks"])
-def test_attention_by_name_is_the_composite(recompute):
-    model, [batch] = TinyGPT(PLAIN), batches(1)
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
+def test_attention_by_name_is_the_composite(config, recompute):
+    model, [batch] = TinyGPT(config), batches(1)
     loss, expected = by_tape(model, batch)
     found_loss, found, _ = by_xla(model, batch, TraceSettings(attention="xla", recompute=recompute))
     assert found_loss == pytest.approx(loss, rel=1e-6)
@@ -95,7 +96,7 @@ def test_logits_in_chunks_are_the_logits():
     assert "f32[32,12]" not in compiled.as_text()
 
 
-@pytest.mark.parametrize("config", [PLAIN, OTHER], ids=["plain", "other"])
+@pytest.mark.parametrize("config", FAMILY.values(), ids=FAMILY)
 def test_bfloat16_multiplies_bfloat16_and_keeps_float32(config):
     model, [batch] = TinyGPT(config), batches(1)
     loss, expected = by_tape(model, batch)

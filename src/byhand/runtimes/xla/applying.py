@@ -14,9 +14,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from byhand.engine import Tensor, scope
-from byhand.engine.equation import Composite, Equation
+from byhand.engine.equation import Composite, Equation, as_tensor
 from byhand.engine.interpreter import Evaluate, Record
 from byhand.equations.linear import linear
+from byhand.equations.rms_norm import rms_norm
+from byhand.equations.rotary import rotary
 
 
 @dataclass(frozen=True)
@@ -102,14 +104,23 @@ class Applying(Record):
         with scope(name):
             return self._attention(*inputs, **static)
 
-    def _attention(
-        self, h: Tensor, w_qkv: Tensor, b_qkv: Tensor, w_proj: Tensor, b_proj: Tensor, **static: Any
-    ) -> Tensor:
-        def applied(piece: Piece, *inputs: Tensor, name: str, **fixed: Any) -> Any:
-            return self.apply(piece, inputs, fixed, name)
+    def _attention(self, h: Any, w_qkv: Any, b_qkv: Any, w_proj: Any, b_proj: Any, *gains: Any, **static: Any) -> Any:
+        """Apply the parts of `causal_self_attention` with positions before heads, (B, T, H, D)."""
 
-        q, k, v = applied(HEADS, h, w_qkv, b_qkv, name="heads", n_heads=static["n_heads"])
-        mixed = applied(attention(self.settings, static["causal"]), q, k, v, name="mixed")
+        def applied(piece: Piece, *inputs: Any, name: str, **fixed: Any) -> Any:
+            return self.apply(piece, tuple(as_tensor(x) for x in inputs if x is not None), fixed, name)
+
+        heads = {"n_heads": static["n_heads"], "n_kv_heads": static["n_kv_heads"]}
+        q, k, v = applied(HEADS, h, w_qkv, b_qkv, name="heads", **heads)
+        if (eps := static["qk_eps"]) is not None:
+            q_gain, k_gain = gains or (None, None)
+            q = applied(Piece.of(rms_norm), q, q_gain, name="q_normed", eps=eps)
+            k = applied(Piece.of(rms_norm), k, k_gain, name="k_normed", eps=eps)
+        if (settings := static["rotary_settings"]) is not None:
+            q = applied(TURNED, q, static["start"], name="q_turned", **settings)
+            k = applied(TURNED, k, static["start"], name="k_turned", **settings)
+        window = static["window"] if static["causal"] else None
+        mixed = applied(attention(self.settings, static["causal"], window), q, k, v, name="mixed")
         merged = applied(MERGED, mixed, name="merged")
         return applied(Piece.of(linear), merged, w_proj, b_proj, name="out")
 
@@ -120,24 +131,45 @@ class Evaluating(Applying):
     _run = Evaluate.apply
 
 
-def _heads(h: Any, w: Any, b: Any, *, n_heads: int) -> Any:
-    """Return queries, keys and values (B, T, H, D): `linear`, with the packed parts on an axis of their own.
+def _heads(h: Any, w: Any, b: Any = None, *, n_heads: int, n_kv_heads: int) -> Any:
+    """Return queries (B, T, H, D), keys and values (B, T, K, D): `linear`, the packed parts on an axis of their own.
 
-    Devices that share the heads have columns of each part then, and none has to be moved.
+    Devices that share the heads have columns of each part then. Only queries in groups have to be moved.
     """
-    parts = jnp.einsum("btc,cpn->pbtn", h, w.reshape((w.shape[0], 3, -1))) + b.reshape((3, 1, 1, -1))
-    q, k, v = parts.reshape((3, *h.shape[:2], n_heads, -1))
-    return (q, k, v), (h, w, b)
+    group, shape = n_heads // n_kv_heads, h.shape[:2]
+    parts = jnp.einsum("btc,cpn->pbtn", h, w.reshape((w.shape[0], group + 2, -1)))
+    if b is not None:
+        parts = parts + b.reshape((group + 2, 1, 1, -1))
+    parts = parts.reshape((group + 2, *shape, n_kv_heads, -1))
+    q = parts[0] if group == 1 else jnp.moveaxis(parts[:group], 0, 2).reshape((*shape, n_heads, -1))
+    return (q, parts[-2], parts[-1]), (h, w) if b is None else (h, w, b)
 
 
-def _heads_back(saved: Any, d_parts: Any, *, n_heads: int) -> Any:
-    h, w, b = saved
-    d = jnp.stack(d_parts).reshape((3, *h.shape[:2], -1))
-    d_h = jnp.einsum("pbtn,cpn->btc", d, w.reshape((w.shape[0], 3, -1)))
-    return d_h, jnp.einsum("btc,pbtn->cpn", h, d).reshape(w.shape), d.sum(axis=(1, 2)).reshape(b.shape)
+def _heads_back(saved: Any, d_parts: Any, *, n_heads: int, n_kv_heads: int) -> Any:
+    h, w, *b = saved
+    group, shape = n_heads // n_kv_heads, h.shape[:2]
+    if group > 1:
+        d_q, *d_others = d_parts
+        d_parts = *jnp.moveaxis(d_q.reshape((*shape, group, n_kv_heads, -1)), 2, 0), *d_others
+    d = jnp.stack(d_parts).reshape((group + 2, *shape, -1))
+    d_h = jnp.einsum("pbtn,cpn->btc", d, w.reshape((w.shape[0], group + 2, -1)))
+    d_w = jnp.einsum("btc,pbtn->cpn", h, d).reshape(w.shape)
+    return (d_h, d_w, *(d.sum(axis=(1, 2)).reshape(bias.shape) for bias in b))
+
+
+def _turned(x: Any, start: Any = None, **settings: Any) -> Any:
+    """Apply `rotary` to (B, T, H, D)."""
+    result, saved = rotary.forward(jnp.swapaxes(x, 1, 2), start, **settings)
+    return jnp.swapaxes(result, 1, 2), saved
+
+
+def _turned_back(saved: Any, d: Any, **settings: Any) -> Any:
+    d_x, *start = rotary.vjp(saved, jnp.swapaxes(d, 1, 2), **settings)
+    return jnp.swapaxes(d_x, 1, 2), *start
 
 
 HEADS = Piece("heads", _heads, _heads_back, multiplies=True)
+TURNED = Piece("turned", _turned, _turned_back)
 MERGED = Piece(
     "merged",
     lambda x: (x.reshape((*x.shape[:2], -1)), (x,)),
@@ -145,20 +177,25 @@ MERGED = Piece(
 )
 
 
-def attention(settings: TraceSettings, causal: bool) -> Piece:
+def attention(settings: TraceSettings, causal: bool, window: int | None) -> Piece:
     """Return scaled dot-product attention (B, T, H, D) as a kernel that JAX names, with that kernel's derivative.
 
-    Devices that share positions attend from their own queries to the keys of all.
+    A position attends to the last `window`, or to all. Devices that share positions attend from their own queries to
+    the keys of all.
     """
     tree: Any = None
     shared = settings.positions > 1
 
     def attend(q: Any, k: Any, v: Any) -> Any:
         kernel = cast(Any, settings.attention)
+        local = None if window is None or window >= k.shape[1] else (window - 1, 0)
         if not shared:
-            return jax.nn.dot_product_attention(q, k, v, is_causal=causal, implementation=kernel)
+            return jax.nn.dot_product_attention(
+                q, k, v, is_causal=causal, implementation=kernel, local_window_size=local
+            )
         first = lax.axis_index("sequence") * q.shape[1]
-        seen = first + jnp.arange(q.shape[1])[:, None] >= jnp.arange(k.shape[1])[None, :]
+        before = first + jnp.arange(q.shape[1])[:, None] - jnp.arange(k.shape[1])[None, :]
+        seen = (before >= 0) & (before < (window or k.shape[1]))
         return jax.nn.dot_product_attention(q, k, v, mask=seen[None, None] if causal else None, implementation=kernel)
 
     def forward(q: Any, k: Any, v: Any) -> Any:

@@ -1,7 +1,8 @@
 """Generation by XLA: the prompt at once, then runs of tokens, each run one call; the cache has a fixed shape.
 
 Positions are data: one compiled program serves all of them. A prompt is padded to a power of two; what stands behind
-the last position is never seen. Past the window every position moves, and the window is computed anew.
+the last position is never seen. Past the window every position moves, and the window is computed anew; without a
+table of positions the cache is a ring, and the newest key takes the oldest one's place.
 """
 
 from __future__ import annotations
@@ -30,12 +31,16 @@ from byhand.runtimes.xla.gradients import tensors
 from byhand.runtimes.xla.layout import Layout, Stack
 from byhand.runtimes.xla.mesh import mesh_of
 
+MASKED = ("causal_softmax", "window_softmax")
 RUN = 32  # tokens drawn in one call
 Caches = list[tuple[Any, ...]]  # keys and values (L, B, H, S, D) of each stack
 
 
 class Decoding(Evaluating):
-    """Evaluates with positions from `start` on, which is data: the mask compares with it."""
+    """Evaluates with positions from `start` on, which is data: the mask compares with it.
+
+    The place of position p in a cache of S places is p mod S.
+    """
 
     def __init__(self, settings: TraceSettings, start: Any) -> None:
         super().__init__(settings)
@@ -44,16 +49,17 @@ class Decoding(Evaluating):
     def watched(self, piece: Piece) -> Piece:
         """Let a query see the keys up to its own position; widen rows of tables that are kept in bfloat16."""
 
-        def causal(scores: Any) -> Any:
+        def causal(scores: Any, window: int | None = None) -> Any:
             t, s = scores.shape[-2:]
-            visible = jnp.arange(s) <= self._start + jnp.arange(t)[:, None]
-            return softmax.forward(jnp.where(visible, scores, -jnp.inf))
+            position = self._start + jnp.arange(t)[:, None]
+            age = (position - jnp.arange(s)) % s  # of the key in each place: the cache is a ring
+            return softmax.forward(jnp.where((age <= position) & (age < (window or s)), scores, -jnp.inf))
 
         def widened(*arrays: Any, **static: Any) -> Any:
             result, saved = piece.forward(*arrays, **static)
             return jax.tree.map(lambda a: a.astype(jnp.float32), result), saved
 
-        return Piece(piece.name, causal if piece.name == "causal_softmax" else widened, piece.vjp)
+        return Piece(piece.name, causal if piece.name in MASKED else widened, piece.vjp)
 
 
 class XlaDecoder:
@@ -71,7 +77,8 @@ class XlaDecoder:
         self, prompts: Sequence[Sequence[int]], count: int, sampling: Sampling, allowed: np.ndarray | None = None
     ) -> Iterator[np.ndarray]:
         """Yield runs of ids, (n, streams)."""
-        window, rng = self._model.config.seq_len, np.random.default_rng(sampling.seed)
+        window, slides = self._model.config.seq_len, self._model.config.slides
+        rng = np.random.default_rng(sampling.seed)
         text = np.array(prompts, np.int32)
         parameters = self._parameters()
         prefill, decode, slide = self._compiled(sampling, allowed)
@@ -81,13 +88,14 @@ class XlaDecoder:
         caches, logits = prefill(parameters, padded, length)
         state = caches, np.int32(length)
         while count:
-            if length == window and caches is not None:
+            if length == window and caches is not None and not slides:
                 caches, state = None, text[:, -window:]
-            n = min(RUN, count, window - length) if length < window else min(RUN, count)
+            kept = slides or length < window
+            n = min(RUN, count) if slides or not kept else min(RUN, count, window - length)
             u = np.zeros((RUN, len(text)), np.float32)
             if draws(sampling):
                 u[:n] = rng.random((n, len(text)))
-            state, logits, ids, made = (decode if length < window else slide)(parameters, state, logits, u, n)
+            state, logits, ids, made = (decode if kept else slide)(parameters, state, logits, u, n)
             ids, made = np.asarray(ids), int(made)
             if made:
                 text = np.concatenate([text, ids[:made].T], axis=1)
@@ -95,7 +103,7 @@ class XlaDecoder:
                 yield ids[:made]
             if made < n:
                 raise NonFiniteError(UNSOUND_LOGITS)
-            length, count = min(length + n, window), count - n
+            length, count = length + n if slides else min(length + n, window), count - n
 
     def _parameters(self) -> dict[str, Any]:
         held = self._layout.placed({name: p.data for name, p in self._model.parameters().items()})
@@ -169,10 +177,10 @@ class XlaDecoder:
 
         def extend(k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
             after.extend(
-                lax.dynamic_update_slice_in_dim(old, new.data, start, axis=2)
+                lax.dynamic_update_slice_in_dim(old, new.data, start % old.shape[2], axis=2)
                 for old, new in zip(cache, (k, v), strict=True)
             )
             return Tensor(after[0]), Tensor(after[1])
 
-        made = stack.block.apply(stack.tree(tensors(self._layout, arrays)), Tensor(x), extend)
+        made = stack.block.apply(stack.tree(tensors(self._layout, arrays)), Tensor(x), start, extend)
         return made.data, tuple(after)

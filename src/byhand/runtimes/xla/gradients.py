@@ -73,16 +73,16 @@ def stream(layout: Layout, parameters: Arrays, tokens: Any, start: Any = None) -
     for stack in layout.stacks:
 
         def block(x: Any, arrays: Arrays, stack: Stack = stack) -> tuple[Any, None]:
-            made = stack.block.apply(stack.tree(tensors(layout, arrays)), Tensor(x))
+            made = stack.block.apply(stack.tree(tensors(layout, arrays)), Tensor(x), start)
             return made.data, None
 
         x, _ = lax.scan(block, x, layout.of(stack, parameters))
     return x
 
 
-def _start(tokens: Any, settings: TraceSettings) -> Any:
-    """Return the position of a device's first token, as in a cache; None if it is the first of all."""
-    return lax.axis_index("sequence") * tokens.shape[1] if settings.positions > 1 else None
+def _start(rows: Any, settings: TraceSettings) -> Any:
+    """Return the position of the first token of a device's rows (B, T, ...), as in a cache; None: 0."""
+    return lax.axis_index("sequence") * rows.shape[1] if settings.positions > 1 else None
 
 
 def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: TraceSettings) -> tuple[Any, Pull]:
@@ -92,7 +92,7 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
     def applied(interpreter: Applying, leaves: dict[str, Tensor], x: Any) -> tuple[Tensor, Tensor]:
         entered = Tensor(x, requires_grad=True)
         with interpreting(interpreter):
-            return entered, stack.block.apply(stack.tree(leaves), entered)
+            return entered, stack.block.apply(stack.tree(leaves), entered, _start(x, settings))
 
     def gather_rounded(interpreter: Applying, leaves: dict[str, Tensor], arrays: Arrays) -> None:
         """Round matrices before they are gathered; XLA drops the float32 gathering that nobody reads.
