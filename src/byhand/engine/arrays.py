@@ -1,7 +1,7 @@
 """Arrays: their namespace, and the functions that the array API standard lacks.
 
 Equations call only functions of the standard, found through the array, so that the same two halves run on NumPy and
-under `jax.jit`. `scatter_add_rows` fills the one gap.
+under `jax.jit`. `sigmoid` and `scatter_add_rows` fill the gaps.
 """
 
 from typing import Any
@@ -35,6 +35,13 @@ def sum_to_shape(d: Array, shape: tuple[int, ...]) -> Array:
     if not axes:
         return d
     return namespace(d).sum(d, axis=axes, keepdims=True).reshape(shape)
+
+
+def sigmoid(x: Array) -> Array:
+    """Return 1 / (1 + exp(-x)): the exponential is of -|x| on both sides of 0, so that it cannot overflow."""
+    xp = namespace(x)
+    tail = xp.exp(-xp.abs(x))
+    return xp.where(x < 0, tail, xp.ones_like(tail)) / (1.0 + tail)
 
 
 def scatter_add_rows(n_rows: int, index: Array, rows: Array) -> Array:
