@@ -19,6 +19,7 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
     "log": math.log,
     "sqrt": math.sqrt,
     "tanh": math.tanh,
+    "erf": math.erf,
     "cos": math.cos,
     "sin": math.sin,
     "square": lambda v: v * v,

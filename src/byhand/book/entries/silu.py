@@ -1,7 +1,7 @@
 """At log 1/3, 0 and log 3: the gates are 1/4, 1/2 and 3/4."""
 
 from byhand.book.entries.contract import Entry
-from byhand.book.practice.edits import Asked, cotangent, first, nth, rest, within
+from byhand.book.practice.edits import Asked, within
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, product, ratio, total
@@ -30,7 +30,8 @@ entry = Entry(
     why=Words(
         "The sigmoid of x is a gate between 0 and 1: x controls how much of itself passes. Without a non-linearity "
         "the MLP's two linear layers would amount to a single one.",
-        "x 的 sigmoid 是介于 0 与 1 之间的门：x 自己决定自己通过多少。没有非线性，前馈网络的两个线性层就只相当于一个。",
+        "x 的 sigmoid 是介于 0 与 1 之间的门：x 自己决定自己通过多少。"
+        "没有非线性，前馈网络的两个线性层就只相当于一个。",
     ),
     why_back=Words(
         "The product rule on x and its gate: the gate, plus x times the gate's slope s (1 − s).",
@@ -38,7 +39,7 @@ entry = Entry(
     ),
     saved=("", "s"),
     place=("activation", 3),
-    asked="nn.SiLU, F.silu, torch.nn.SiLU, swish, SiLU, hidden_act silu, x sigmoid(x), jax.nn.silu, sigmoid linear unit",
+    asked="nn.SiLU, F.silu, torch.nn.SiLU, swish, SiLU, hidden_act silu, x sigmoid(x), sigmoid linear unit",
     notations=(
         r"\mathrm{SiLU}(x) = x \cdot \sigma(x)",
         r"\mathrm{Swish}_1(x) = x\,\mathrm{sigmoid}(x)",
