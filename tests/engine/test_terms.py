@@ -21,6 +21,7 @@ def test_functions():
         "log": math.log(0.25),
         "sqrt": 0.5,
         "tanh": math.tanh(0.25),
+        "erf": math.erf(0.25),
         "square": 0.0625,
         "positive": 0.25,
         "negative": -0.25,
@@ -30,6 +31,7 @@ def test_functions():
         assert math.isclose(term.value, value, rel_tol=1e-15)
         assert (term.op, term.parts) == (name, (number(0.25),))
     assert function("positive", number(-1)).value == 0
+    assert function("exp", number(1000)).value == math.inf
 
 
 def test_nothing_over_nothing_is_nothing():

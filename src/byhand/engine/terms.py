@@ -15,10 +15,11 @@ Index = tuple[int, ...]
 
 NOTHING = 1e-12  # of the largest part of a sum: what is smaller, rounding left over
 FUNCTIONS: dict[str, Callable[[float], float]] = {
-    "exp": math.exp,
+    "exp": lambda v: math.exp(v) if v < 709 else math.inf,
     "log": math.log,
     "sqrt": math.sqrt,
     "tanh": math.tanh,
+    "erf": math.erf,
     "cos": math.cos,
     "sin": math.sin,
     "square": lambda v: v * v,

@@ -70,12 +70,6 @@ batch_norm | Batch normalization | 批归一化 | layer_norm
     LayerNorm normalises each position alone, over its columns.
     层归一化对每个位置的各列归一化，位置之间互不影响。
     BatchNorm, nn.BatchNorm1d, batch norm, group norm, 批量归一化, 批标准化, 批归一化的区别
-swiglu | SwiGLU and gated MLPs | SwiGLU 与门控前馈网络 | mlp, gelu, activation
-    Multiplies one projection by the activation of another.
-    把一个投影乘以另一个投影的激活值。
-    The MLP has two linear layers with GELU or ReLU between.
-    前馈网络是两个线性层，中间为 GELU 或 ReLU。
-    SwiGLU, GLU, GEGLU, SiLU, F.silu, Swish, gate_proj, gated linear unit, LlamaMLP, 门控, 门控线性单元
 moe | Mixture of experts | 混合专家（MoE） | mlp
     A router sends each token to a few of many MLPs.
     路由器把每个词元送到多个前馈网络中的几个。

@@ -151,7 +151,7 @@ def term_value(term: Term, data: tuple[Any, ...]) -> Any:
             return -parts[0]
         case "square":
             return parts[0] * parts[0]
-        case "exp" | "log" | "sqrt" | "tanh":
+        case "exp" | "log" | "sqrt" | "tanh" | "erf":
             return getattr(parts[0], term.op)()
         case _:
             return Exact(term.value)

@@ -1,6 +1,6 @@
 r"""Closed forms: numbers as readers write them (`3/4`, `1/(1+exp(-1))`, `log(8/5)/2`), to a float and to LaTeX.
 
-The language is Python's arithmetic on integers and decimals, with sqrt, exp, log, tanh, pi and inf. What readers
+The language is Python's arithmetic on integers and decimals, with sqrt, exp, log, tanh, erf, pi and inf. What readers
 write is bounded before it is parsed, and never evaluated as code; fractions that grow long go on as floats. Nested
 lists of closed forms become arrays and matrices.
 """
@@ -23,11 +23,13 @@ DEEPEST = 20  # parentheses inside each other
 MOST_SIGNS = 3  # one behind the other
 LARGEST_POWER = 100
 LONGEST_FRACTION = 2000  # bits of its numerator or denominator; a float holds up to 1074
-FUNCTIONS = {"sqrt": math.sqrt, "exp": math.exp, "log": math.log, "tanh": math.tanh}
+FUNCTIONS = {"sqrt": math.sqrt, "exp": math.exp, "log": math.log, "tanh": math.tanh, "erf": math.erf}
 CONSTANTS = {"pi": math.pi, "inf": math.inf}
 HOW = "Write it like 3/4, 0.75, sqrt(2) or exp(-1)."
 _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
-_TOKEN = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?(?!\w)|sqrt|exp|log|tanh|pi|inf|\*\*|[-+*/()]|[ \t]+")
+_TOKEN = re.compile(
+    rf"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{{1,4}})?(?!\w)|{'|'.join((*FUNCTIONS, *CONSTANTS))}|\*\*|[-+*/()]|[ \t]+"
+)
 _SIGNS = re.compile(rf"(?:[-+]\s*){{{MOST_SIGNS + 1},}}")
 
 
@@ -159,6 +161,8 @@ def _latex(node: ast.expr, tightness: int) -> str:
             return rf"\sqrt{{{_latex(inner, 0)}}}"
         case ast.Call(func=ast.Name(id="exp"), args=[inner]):
             return f"e^{{{_latex(inner, 0)}}}"
+        case ast.Call(func=ast.Name(id="erf"), args=[inner]):
+            return rf"\mathrm{{erf}}\left({_latex(inner, 0)}\right)"
         case ast.Call(func=ast.Name(id=name), args=[inner]):
             return (
                 rf"\{name} {_latex(inner, 4)}"

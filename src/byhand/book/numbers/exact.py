@@ -125,6 +125,10 @@ class Exact:
         """Return the hyperbolic tangent: exact for 0 only."""
         return Exact.fraction(0) if self.form == {} else Exact(math.tanh(self.value))
 
+    def erf(self) -> Exact:
+        """Return the error function: exact for 0 only."""
+        return Exact.fraction(0) if self.form == {} else Exact(math.erf(self.value))
+
 
 def exact_array(numbers: Any) -> np.ndarray:
     """Return an array of Exacts; floats count as the short fractions that they stand for."""

@@ -88,9 +88,10 @@ class Builder:
         """Return a buffer for one call."""
         return Buffer(f"{node.name}:{what}", shape, kind)
 
-    def constant(self, value: float) -> Buffer:
-        """Return the buffer that holds this number."""
-        return self.constants.setdefault(value, (Buffer(repr(value), (1,), "constant"), value))[0]
+    def constant(self, value: float, count: int = 1) -> Buffer:
+        """Return the buffer that holds this number, so many times."""
+        made = Buffer(repr(value), (count,), "constant")
+        return self.constants.setdefault((value, count), (made, value))[0]
 
     def _buffer(self, which: Any, name: str, shape: tuple[int, ...]) -> Buffer:
         return self._made.setdefault(which, Buffer(name, tuple(shape), "value"))

@@ -6,6 +6,8 @@ reads them; then it takes the place of a copy.
 With a large vocabulary the logits (rows, V) of a share would be its largest array by far. So after `linear` CHUNK
 rows of them lie in one array. The array is filled, becomes the loss and the cotangent, is used up for the weight, the
 bias and the input, and filled again. Each chunk reads and writes the weight's gradient once, so it must not be small.
+
+A softcap in front is part of the same pass: the slopes of one row are all that has to be kept.
 """
 
 # pyright: reportMissingImports=false
@@ -17,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.kernels.products import linear
-from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
+from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest, tanh
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import LOSS_SLOT, Buffer
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
@@ -30,18 +32,28 @@ CHUNK = 256  # rows; even, so that rows of bfloat16 begin on a whole word
 
 
 @kernel
-def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot):
+def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot, cap, slopes):
     """Add the rows' losses to controls[slot]; logits become (p - onehot) * controls[0], the weight of a row.
 
     A row without a target (-1) counts for nothing.
+
+    cap     where the cap lies if the logits are to be capped first, else 0
+    slopes  room for a row: the slopes of cap tanh(z / cap), by which the row is multiplied in the end
     """
     weight = F(controls[0])
+    bend = vector(memory, slopes, vocab)
     total = 0.0
     for i in range(rows):
         z, target = vector(memory, logits + i * vocab, vocab), words[targets + i]
         if target < 0:
             z[:] = F(0)
             continue
+        if cap:
+            most, inverse = memory[cap], F(1.0) / memory[cap]
+            for v in range(vocab):
+                t = tanh(z[v] * inverse)
+                z[v] = most * t
+                bend[v] = F(1.0) - t * t
         m = largest(words, logits + i * vocab, vocab)
         shifted = z[target] - m
         sum_e = F(0)
@@ -54,6 +66,9 @@ def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot):
         for v in range(vocab):
             z[v] *= share
         z[target] -= weight
+        if cap:
+            for v in range(vocab):
+                z[v] *= bend[v]
     controls[slot] += total * controls[0]
 
 
@@ -63,23 +78,31 @@ def match_kept(node: Any, graph: Any) -> tuple[Any, ...] | None:
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """cross_entropy at the root of the graph, of logits that nothing else reads."""
-    logits = node.inputs[0]
-    return match_kept(node, graph) if logits.node is not None and graph.uses(logits) == 1 else None
+    """(softcap ->) cross_entropy at the root of the graph, of logits that nothing else reads."""
+    if not (match_kept(node, graph) and _is_own(node.inputs[0], graph)):
+        return None
+    cap = graph.only(node.inputs[0], "softcap")
+    return (cap, node) if cap and _is_own(cap.inputs[0], graph) else (node,)
 
 
-def _emit(builder: Builder, node: Any, logits: Buffer, first: int = 0) -> None:
+def _is_own(tensor: Any, graph: Any) -> bool:
+    return tensor.node is not None and graph.uses(tensor) == 1
+
+
+def _emit(builder: Builder, group: Group, logits: Buffer, first: int = 0) -> None:
     """Append the call for as many targets, from `first` on, as there are rows of logits."""
+    node = group.nodes[-1]
+    caps = [builder.constant(n.static["cap"]) for n in group.nodes if n.equation.name == "softcap"]
     builder.emit(
         "cross_entropy", node, logits=logits, targets=builder.value(node.inputs[1]).at(first), rows=logits.rows,
-        vocab=logits.width, slot=LOSS_SLOT,
+        vocab=logits.width, slot=LOSS_SLOT, cap=caps[0] if caps else 0,
+        slopes=builder.scratch(node, "slopes", (logits.width,)) if caps else 0,
     )  # fmt: skip
 
 
 def forward(builder: Builder, group: Group) -> None:
     """Loss and cotangent of the logits at once."""
-    (node,) = group.nodes
-    _emit(builder, node, builder.value(node.inputs[0]))
+    _emit(builder, group, builder.value(group.nodes[0].inputs[0]))
 
 
 def backward(builder: Builder, group: Group) -> None:
@@ -93,7 +116,7 @@ def forward_kept(builder: Builder, group: Group) -> None:
     (node,) = group.nodes
     logits, copy = builder.value(node.inputs[0]), builder.saved(node, "d_logits", node.inputs[0].shape)
     builder.emit("copy", node, 0, x=logits, y=copy, n=copy.size)
-    _emit(builder, node, copy)
+    _emit(builder, group, copy)
 
 
 def backward_kept(builder: Builder, group: Group) -> None:
@@ -103,13 +126,14 @@ def backward_kept(builder: Builder, group: Group) -> None:
 
 
 def match_head(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """linear -> cross_entropy at the root, with a large vocabulary and more than one chunk."""
-    head = graph.only(node.inputs[0], "linear")
-    if not (head and match(node, graph)):
+    """linear (-> softcap) -> cross_entropy at the root, with a large vocabulary and more than one chunk."""
+    last = match(node, graph)
+    head = last and graph.only(last[0].inputs[0], "linear")
+    if not (last and head):
         return None
     shape = node.inputs[0].shape
     pays = shape[-1] >= VOCABULARY and math.prod(shape[:-1]) > CHUNK
-    return (*linear.match(head, graph), node) if pays else None
+    return (*linear.match(head, graph), *last) if pays else None
 
 
 def _chunks(group: Group) -> list[tuple[int, int]]:
@@ -124,7 +148,7 @@ def _loss(builder: Builder, group: Group, first: int, count: int) -> Buffer:
     vocab = last.inputs[0].shape[-1]
     logits = builder.scratch(head, f"rows {first}", (count, vocab))
     linear.biased_product(builder, group, logits, first)
-    _emit(builder, last, logits, first)
+    _emit(builder, group, logits, first)
     return logits
 
 
@@ -146,8 +170,8 @@ def backward_head(builder: Builder, group: Group) -> None:
 
 
 register(Rule(
-    name="cross-entropy with its derivative", covers=("cross_entropy",), kernel="cross_entropy", stages=("train",),
-    match=match, forward=forward, backward=backward, is_loss=True,
+    name="cross-entropy with its derivative", covers=(("softcap", ""), "cross_entropy"), kernel="cross_entropy",
+    stages=("train",), match=match, forward=forward, backward=backward, is_loss=True,
     reason="probabilities get no array of their own: the logits become their cotangent in the same pass",
 ))  # fmt: skip
 register(Rule(
@@ -155,7 +179,8 @@ register(Rule(
     forward=forward_kept, backward=backward_kept, is_loss=True,
 ))  # fmt: skip
 register(Rule(
-    name="LM head + cross-entropy", covers=(("transpose", ""), "linear", "cross_entropy"), kernel="cross_entropy",
-    stages=("train",), match=match_head, forward=forward_head, backward=backward_head, is_loss=True,
+    name="LM head + cross-entropy", covers=(("transpose", ""), "linear", ("softcap", ""), "cross_entropy"),
+    kernel="cross_entropy", stages=("train",), match=match_head, forward=forward_head, backward=backward_head,
+    is_loss=True,
     reason="of a large vocabulary only the logits of some rows exist at a time",
 ))  # fmt: skip

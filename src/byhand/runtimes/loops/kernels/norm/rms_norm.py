@@ -1,4 +1,8 @@
-"""Kernels of `rms_norm`, with and without a gain."""
+"""Kernels of `rms_norm`, with and without a gain, for rows of x of any shape.
+
+Without a gain the result is xhat, which the linear layer behind keeps anyway. With one, backward reads x and makes
+xhat = x rstd anew: a product costs less than another array.
+"""
 
 # pyright: reportMissingImports=false
 import numpy as np
@@ -12,116 +16,99 @@ from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matr
 F = np.float32
 
 
-@kernel(rows="rows", moves={"x": "width", "xhat": "width", "rstd": 1})
-def rms_normalise(memory, x, xhat, rstd, eps, copy, rows, width):
-    """xhat = x * rstd, and a copy in bfloat16: passes over a row that stays in the first cache."""
-    bits, low = matrix_of_bits(memory, xhat, rows, width), matrix_of_bfloat16(memory, copy, rows, width)
-    a, o, r = matrix(memory, x, rows, width), matrix(memory, xhat, rows, width), vector(memory, rstd, rows)
+@kernel(rows="rows", moves={"x": "width", "y": "width", "rstd": 1})
+def rms_norm(memory, x, gain, y, rstd, eps, copy, rows, width, scaled):
+    """y = gain * x * rstd, or without the gain unless `scaled`, and a copy in bfloat16."""
+    bits, low = matrix_of_bits(memory, y, rows, width), matrix_of_bfloat16(memory, copy, rows, width)
+    a, o, g = matrix(memory, x, rows, width), matrix(memory, y, rows, width), vector(memory, gain, width)
+    r = vector(memory, rstd, rows)
     inverse = F(1.0) / F(width)
     for i in range(rows):
         squares = F(0)
         for c in range(width):
             squares += a[i, c] * a[i, c]
-        r[i] = F(1.0) / np.sqrt(squares * inverse + memory[eps])
-        for c in range(width):
-            o[i, c] = a[i, c] * r[i]
-        if copy:
+        scale = F(1.0) / np.sqrt(squares * inverse + memory[eps])
+        r[i] = scale
+        if scaled:
             for c in range(width):
-                low[i, c] = to_bfloat16(bits[i, c])
-
-
-@kernel(rows="rows", moves={"xhat": "width", "y": "width"})
-def rms_scale(memory, xhat, gain, y, copy, rows, width):
-    """y = gain * xhat, and a copy in bfloat16."""
-    bits, low = matrix_of_bits(memory, y, rows, width), matrix_of_bfloat16(memory, copy, rows, width)
-    a, o, g = matrix(memory, xhat, rows, width), matrix(memory, y, rows, width), vector(memory, gain, width)
-    for i in range(rows):
-        for c in range(width):
-            o[i, c] = g[c] * a[i, c]
-        if copy:
-            for c in range(width):
-                low[i, c] = to_bfloat16(bits[i, c])
-
-
-@kernel
-def rms_scale_back(memory, d_y, xhat, gain, d_gain, rows, width, adds):
-    """d_gain is a sum over rows; d_y becomes h = gain * d_y in its place."""
-    d, a, g = matrix(memory, d_y, rows, width), matrix(memory, xhat, rows, width), vector(memory, gain, width)
-    collected = vector(memory, d_gain, width)
-    if not adds:
-        collected[:] = F(0)
-    for i in range(rows):
-        for c in range(width):
-            collected[c] += d[i, c] * a[i, c]
-        for c in range(width):
-            d[i, c] *= g[c]
-
-
-@kernel
-def rms_normalise_back(memory, h, xhat, rstd, d_x, rows, width, adds):
-    """d_x = rstd * (h - xhat * avg(h * xhat)), added to what the residual stream brought."""
-    d, a, o = matrix(memory, h, rows, width), matrix(memory, xhat, rows, width), matrix(memory, d_x, rows, width)
-    r = vector(memory, rstd, rows)
-    inverse = F(1.0) / F(width)
-    for i in range(rows):
-        mean_x = F(0)
-        for c in range(width):
-            mean_x += d[i, c] * a[i, c]
-        mean_x *= inverse
-        if adds:
-            for c in range(width):
-                o[i, c] += r[i] * (d[i, c] - a[i, c] * mean_x)
+                o[i, c] = g[c] * (a[i, c] * scale)
         else:
             for c in range(width):
-                o[i, c] = r[i] * (d[i, c] - a[i, c] * mean_x)
+                o[i, c] = a[i, c] * scale
+        if copy:
+            for c in range(width):
+                low[i, c] = to_bfloat16(bits[i, c])
+
+
+@kernel
+def rms_norm_back(memory, d_y, x, rstd, gain, d_gain, d_x, rows, width, scaled, gain_adds, adds):
+    """d_x = rstd * (h - xhat * avg(h * xhat)), h = gain * d_y, which it becomes; d_gain = sum over rows of d_y * xhat.
+
+    x  what was normalised if `scaled`; else xhat, and there is no gain
+    """
+    d, a, o = matrix(memory, d_y, rows, width), matrix(memory, x, rows, width), matrix(memory, d_x, rows, width)
+    r, g, collected = vector(memory, rstd, rows), vector(memory, gain, width), vector(memory, d_gain, width)
+    inverse = F(1.0) / F(width)
+    if scaled and not gain_adds:
+        collected[:] = F(0)
+    for i in range(rows):
+        to_xhat = r[i] if scaled else F(1.0)
+        if scaled:
+            for c in range(width):
+                collected[c] += d[i, c] * (a[i, c] * to_xhat)
+            for c in range(width):
+                d[i, c] *= g[c]
+        aligned = F(0)
+        for c in range(width):
+            aligned += d[i, c] * a[i, c]
+        scale, along = r[i], aligned * inverse * to_xhat * to_xhat
+        if adds:
+            for c in range(width):
+                o[i, c] += scale * (d[i, c] - a[i, c] * along)
+        else:
+            for c in range(width):
+                o[i, c] = scale * (d[i, c] - a[i, c] * along)
 
 
 def forward(builder: Builder, group: Group) -> None:
-    """Divide by the root mean square; scale if there is a gain."""
+    """All in one pass over a row."""
     (node,) = group.nodes
     x, *gain = map(builder.value, node.inputs)
-    y, sizes = builder.result(node), {"rows": x.rows, "width": x.width}
-    xhat = builder.saved(node, "xhat", x.shape) if gain else y
+    y = builder.result(node)
     builder.emit(
-        "rms_normalise", node, x=x, xhat=xhat, rstd=builder.saved(node, "rstd", (x.rows,)),
-        eps=builder.constant(node.static.get("eps", 1e-5)), copy=0 if gain else builder.copy(xhat), **sizes,
+        "rms_norm", node, x=x, gain=gain[0] if gain else 0, y=y, rstd=builder.saved(node, "rstd", (x.rows,)),
+        eps=builder.constant(node.static.get("eps", 1e-5)), copy=builder.copy(y), rows=x.rows, width=x.width,
+        scaled=len(gain),
     )  # fmt: skip
-    if gain:
-        builder.emit("rms_scale", node, xhat=xhat, gain=gain[0], y=y, copy=builder.copy(y), **sizes)
 
 
 def backward(builder: Builder, group: Group) -> None:
-    """The gain first, then the root mean square."""
+    """The gain and the root mean square in one pass over a row."""
     (node,) = group.nodes
     x, *gain = node.inputs
     d_y = builder.cotangent(node)
-    sizes = {"rows": d_y.rows, "width": d_y.width}
-    xhat = builder.saved(node, "xhat", x.shape) if gain else builder.result(node)
-    if gain:
-        d_gain, adds = builder.gradient(gain[0])
-        builder.emit(
-            "rms_scale_back", node, d_y=d_y, xhat=xhat, gain=builder.value(gain[0]), d_gain=d_gain, **sizes,
-            adds=adds,
-        )  # fmt: skip
+    d_gain, gain_adds = builder.gradient(gain[0]) if gain else (0, 0)
     d_x, adds = builder.gradient(x)
-    rstd = builder.saved(node, "rstd", (d_y.rows,))
-    builder.emit("rms_normalise_back", node, h=d_y, xhat=xhat, rstd=rstd, d_x=d_x, **sizes, adds=adds)
+    builder.emit(
+        "rms_norm_back", node, d_y=d_y, x=builder.value(x) if gain else builder.result(node),
+        rstd=builder.saved(node, "rstd", (d_y.rows,)), gain=builder.value(gain[0]) if gain else 0, d_gain=d_gain,
+        d_x=d_x, rows=d_y.rows, width=d_y.width, scaled=len(gain), gain_adds=gain_adds, adds=adds,
+    )  # fmt: skip
 
 
 def decode(builder: Builder, group: Group) -> None:
-    """Every thread normalises the whole row for itself: that is faster than another barrier."""
+    """Every thread normalises all rows for itself: that is faster than another barrier."""
     (node,) = group.nodes
     y = builder.result(node)
-    own = [y, builder.saved(node, "rstd", (y.rows,))]
-    for buffer in own if len(node.inputs) == 1 else [*own, builder.saved(node, "xhat", y.shape)]:
+    for buffer in (y, builder.saved(node, "rstd", (y.rows,))):
         buffer.kind = "own"
     forward(builder, group)
 
 
 register(Rule(
-    name="rms_norm", covers=("rms_norm",), kernel="rms_normalise", stages=("train", "fill"), forward=forward,
+    name="rms_norm", covers=("rms_norm",), kernel="rms_norm", stages=("train", "fill"), forward=forward,
     backward=backward,
 ))  # fmt: skip
 register(Rule(
-    name="rms_norm", covers=("rms_norm",), kernel="rms_normalise", stages=("decode",), forward=decode,
+    name="rms_norm", covers=("rms_norm",), kernel="rms_norm", stages=("decode",), forward=decode,
 ))  # fmt: skip

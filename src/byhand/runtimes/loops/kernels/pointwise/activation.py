@@ -1,8 +1,8 @@
-"""Kernels of the activations `gelu` (tanh form) and `relu`: after `linear` with its bias, or alone.
+"""Kernels of the activation `gelu` (tanh form): after `linear` with its bias, or alone.
 
 Equation    gelu = x s,   s = (1 + tanh u) / 2 = 1 / (1 + exp(-2u)),   slope = s + x s (1 - s) 2 u'(x)
 After `linear` bias, gate and slope are one pass, and the slope overwrites x, which has no other reader: backward is
-one product instead of another exp. `relu` after `linear` adds the bias and cuts in place.
+one product instead of another exp.
 """
 
 # pyright: reportMissingImports=false
@@ -38,12 +38,6 @@ def gelu_and_slope(v):
     return g, s + (g - g * s) * TWO_K * (F(1.0) + F(3.0) * square)
 
 
-@compiled
-def relu_of(v):
-    """Return max(v, 0); NaN stays NaN."""
-    return F(0) if v <= F(0) else v
-
-
 @kernel(rows="rows", moves={"x": "width", "y": "width"})
 def bias_gelu(memory, x, bias, y, copy, rows, width, kept):
     """y = gelu(x + bias), and a copy in bfloat16; x becomes the slope there. Unless `kept`, y has but one row."""
@@ -75,15 +69,6 @@ def gelu_back(memory, d, slope, out, copy, rows, width, adds):
                 low[i, c] = to_bfloat16(bits[i, c])
 
 
-@kernel(rows="rows", moves={"x": "width"})
-def bias_relu(memory, x, bias, rows, width):
-    """x = relu(x + bias)."""
-    a, b = matrix(memory, x, rows, width), vector(memory, bias, width)
-    for i in range(rows):
-        for c in range(width):
-            a[i, c] = relu_of(a[i, c] + b[c])
-
-
 @kernel
 def gelu(memory, x, y, n):
     """y = gelu(x)."""
@@ -100,26 +85,9 @@ def times_gelu_slope(memory, d, x, n):
         a[i] *= gelu_and_slope(b[i])[1]
 
 
-@kernel
-def relu(memory, x, y, n):
-    """y = relu(x)."""
-    a, o = vector(memory, x, n), vector(memory, y, n)
-    for i in range(n):
-        o[i] = relu_of(a[i])
-
-
-@kernel
-def relu_back(memory, d, y, n):
-    """d = 0 where y is 0. Reading d only where it counts would keep the loop scalar."""
-    a, b = vector(memory, d, n), vector(memory, y, n)
-    for i in range(n):
-        v = a[i]
-        a[i] = v if b[i] > F(0) else F(0)
-
-
 def forward_gelu(builder: Builder, group: Group) -> None:
     """Product, then everything element-wise in one pass."""
-    inner, last = group.nodes
+    inner, last = linear.linear_node(group), group.nodes[-1]
     y = builder.result(last)
     x = builder.saved(inner, "pre", y.shape)
     linear.product(builder, group, x, 0)
@@ -127,7 +95,7 @@ def forward_gelu(builder: Builder, group: Group) -> None:
     reader = builder.graph.only_reader(last)
     kept = not copy or reader is None or reader.equation.name != "linear"
     builder.emit(
-        "bias_gelu", last, x=x, bias=builder.value(inner.inputs[2]),
+        "bias_gelu", last, x=x, bias=linear.bias_of(builder, inner),
         y=y if kept else builder.scratch(last, "row", (y.width,)), copy=copy, rows=y.rows, width=y.width,
         kept=int(kept),
     )  # fmt: skip
@@ -135,30 +103,14 @@ def forward_gelu(builder: Builder, group: Group) -> None:
 
 def backward_gelu(builder: Builder, group: Group) -> None:
     """One product with the slope and the bias's gradient in a pass, then the products."""
-    inner, last = group.nodes
+    inner, last = linear.linear_node(group), group.nodes[-1]
     d = builder.cotangent(last)
-    out, adds = builder.gradient(inner.inputs[2])
+    biased = len(inner.inputs) > 2
+    out, adds = builder.gradient(inner.inputs[2]) if biased else (builder.scratch(inner, "sums", (d.width,)), 0)
     builder.emit(
         "gelu_back", last, d=d, slope=builder.saved(inner, "pre", d.shape), out=out,
         copy=builder.copy(d, id(inner)), rows=d.rows, width=d.width, adds=adds,
     )  # fmt: skip
-    linear.product_back(builder, group, d)
-
-
-def forward_relu(builder: Builder, group: Group) -> None:
-    """Product, then bias and cut."""
-    inner, last = group.nodes
-    y = builder.result(last)
-    linear.product(builder, group, y, 0)
-    builder.emit("bias_relu", last, x=y, bias=builder.value(inner.inputs[2]), rows=y.rows, width=y.width)
-
-
-def backward_relu(builder: Builder, group: Group) -> None:
-    """Cut, then the linear layer's own."""
-    last = group.nodes[-1]
-    d = builder.cotangent(last)
-    builder.emit("relu_back", last, d=d, y=builder.result(last), n=d.size)
-    linear.bias_back(builder, group, d)
     linear.product_back(builder, group, d)
 
 
@@ -170,31 +122,19 @@ def forward_alone(builder: Builder, group: Group) -> None:
 
 
 def backward_alone(builder: Builder, group: Group) -> None:
-    """The slope of gelu is computed anew; relu cuts where the result was cut."""
+    """The slope is computed anew."""
     (node,) = group.nodes
     x, d = node.inputs[0], builder.cotangent(node)
-    if node.equation.name == "gelu":
-        builder.emit("times_gelu_slope", node, d=d, x=builder.value(x), n=d.size)
-    else:
-        builder.emit("relu_back", node, d=d, y=builder.result(node), n=d.size)
+    builder.emit("times_gelu_slope", node, d=d, x=builder.value(x), n=d.size)
     builder.join(x, d, node)
 
 
 register(Rule(
-    name="linear + gelu", covers=("linear", "gelu"), kernel="bias_gelu", stages=("train", "fill"),
-    match=linear.match_biased, forward=forward_gelu, backward=backward_gelu,
+    name="linear + gelu", covers=(("transpose", ""), "linear", "gelu"), kernel="bias_gelu", stages=("train", "fill"),
+    match=linear.match_before, forward=forward_gelu, backward=backward_gelu,
     reason="bias, gate and derivative in one pass over the widest array; going back is one product, not another exp",
 ))  # fmt: skip
 register(Rule(
     name="gelu", covers=("gelu",), kernel="gelu", stages=("train", "fill"), forward=forward_alone,
-    backward=backward_alone,
-))  # fmt: skip
-register(Rule(
-    name="linear + relu", covers=("linear", "relu"), kernel="bias_relu", stages=("train", "fill"),
-    match=linear.match_biased, forward=forward_relu, backward=backward_relu,
-    reason="bias and cut in one pass, in place",
-))  # fmt: skip
-register(Rule(
-    name="relu", covers=("relu",), kernel="relu", stages=("train", "fill"), forward=forward_alone,
     backward=backward_alone,
 ))  # fmt: skip

@@ -68,10 +68,10 @@ def match(node: Any, graph: Any) -> tuple[Any, ...]:
     return (*_transposed(node, graph), node)
 
 
-def match_biased(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """linear with a bias -> what is applied to its result alone."""
+def match_before(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """linear -> an equation that alone reads its result."""
     inner = graph.only(node.inputs[0], "linear")
-    return (inner, node) if inner and len(inner.inputs) > 2 and inner.inputs[1].node is None else None
+    return (*_transposed(inner, graph), inner, node) if inner else None
 
 
 def match_residual(node: Any, graph: Any) -> tuple[Any, ...] | None:
@@ -96,6 +96,11 @@ def weight_of(group: Group) -> tuple[Any, bool]:
         if node.equation.name == "transpose":
             return node.inputs[0], True
     return linear_node(group).inputs[1], False
+
+
+def bias_of(builder: Builder, node: Any) -> Buffer:
+    """Return the bias of an application of `linear`, or zeros where it has none."""
+    return builder.value(node.inputs[2]) if len(node.inputs) > 2 else builder.constant(0.0, node.results[0][0][-1])
 
 
 def product(

@@ -12,7 +12,8 @@ mask makes each a float32 again, so that every processor can do it and only the 
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.kernels.pointwise.activation import gelu_of, relu_of
+from byhand.runtimes.loops.kernels.pointwise.activation import gelu_of
+from byhand.runtimes.loops.kernels.pointwise.relu import relu_of, relu_squared_of
 from byhand.runtimes.loops.kernels.products import linear
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer
@@ -22,7 +23,8 @@ from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import float_of_bits, matrix, vector
 
 F = np.float32
-NONE, GELU, RELU = 0, 1, 2
+NONE, GELU, RELU, RELU_SQUARED = 0, 1, 2, 3
+GATES = {"gelu": GELU, "relu": RELU, "relu_squared": RELU_SQUARED}
 UPPER = np.int32(-0x10000)
 IN_ONE_PASS = "the bias, the gate and the stream are added while the row is in the first cache"
 
@@ -171,6 +173,9 @@ def row_product(memory, words, x, weight, bias, stream, out, rows, inner, width,
         if gate == RELU:
             for c in range(n):
                 o[c] = relu_of(o[c])
+        if gate == RELU_SQUARED:
+            for c in range(n):
+                o[c] = relu_squared_of(o[c])
         if added:
             s = vector(memory, stream + b * width + low, n)
             for c in range(n):
@@ -194,10 +199,16 @@ def packed_weight(builder: Builder, group: Group, inner: int, width: int) -> Buf
 
 def product(builder: Builder, group: Group) -> None:
     """x W with what surrounds it: bias, gate or the residual stream."""
+    emit_product(builder, group)
+    builder.meet()
+
+
+def emit_product(builder: Builder, group: Group) -> None:
+    """Append the call, after which each thread has its columns."""
     node, last = linear.linear_node(group), group.nodes[-1]
     x, out = builder.value(node.inputs[0]), builder.result(last)
     biased, added = len(node.inputs) > 2, last.equation.name == "residual"
-    gate = {"gelu": GELU, "relu": RELU}.get(last.equation.name, NONE)
+    gate = GATES.get(last.equation.name, NONE)
     rows, inner, width = out.rows, x.width, out.width
     weight = packed_weight(builder, group, inner, width)
     call = builder.emit(
@@ -207,13 +218,11 @@ def product(builder: Builder, group: Group) -> None:
         packs_bfloat16=int(builder.bfloat16_weights), part=PART, parts=PARTS,
     )  # fmt: skip
     call.label = group.rule.name
-    builder.meet()
 
 
 for name, covers, match, reason in (
     ("linear + residual", (("transpose", ""), "linear", "residual"), linear.match_residual, IN_ONE_PASS),
-    ("linear + gelu", ("linear", "gelu"), linear.match_biased, IN_ONE_PASS),
-    ("linear + relu", ("linear", "relu"), linear.match_biased, IN_ONE_PASS),
+    *((f"linear + {gate}", (("transpose", ""), "linear", gate), linear.match_before, IN_ONE_PASS) for gate in GATES),
     ("linear", (("transpose", ""), "linear"), linear.match, ""),
 ):
     register(Rule(name, covers, "row_product", ("decode",), forward=product, match=match, reason=reason))

@@ -33,6 +33,25 @@ def exp(x):
 
 
 @compiled
+def tanh(x):
+    """Return tanh(x) in float32; NaN stays NaN.
+
+    Equation    tanh(x) = x + x s p(s),   s = x^2, below 5/8;   sign(x) (1 - 2 / (exp(2 |x|) + 1)) above
+    Units       relative error below 3e-7
+    Source      Cephes, tanhf
+    """
+    s = x * x
+    p = F(-5.70498872745e-3)
+    p = p * s + F(2.06390887954e-2)
+    p = p * s - F(5.37397155531e-2)
+    p = p * s + F(1.33314422036e-1)
+    p = p * s - F(3.33332819422e-1)
+    size = abs(x)
+    far = F(1.0) - F(2.0) / (exp(size + size) + F(1.0))
+    return x + x * s * p if size < F(0.625) else (far if x > F(0) else -far)
+
+
+@compiled
 def largest(words, start, n):
     """Return the largest of the n float32 at `start`, found through the bit patterns; `words` is the memory as int32.
 
