@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -66,9 +67,13 @@ def _candidate(rung: Rung, base: TrainConfig, given: Collection[str], longest: i
     width = base.model.d_model if "d_model" in given else rung.d_model
     if "n_heads" in given and "d_model" not in given:
         width = -(-width // base.model.n_heads) * base.model.n_heads  # the next width that the heads divide
+    n_heads = base.model.n_heads if "n_heads" in given else heads(width)
     chosen: dict[str, Any] = {
         "d_model": width,
-        "n_heads": heads(width),
+        "n_heads": n_heads,
+        "n_kv_heads": kv_heads(n_heads, base.model),
+        "d_head": None,
+        "d_ff": None,
         "n_layers": rung.n_layers,
         "seq_len": min(rung.seq_len, longest),
         "batch_size": rung.batch_size,
@@ -87,6 +92,13 @@ def heads(width: int) -> int:
     """Return the number of heads that divides the width and makes them nearest to 32 wide."""
     divisors = (h for h in range(1, width + 1) if width % h == 0)
     return min(divisors, key=lambda h: abs(width / h - HEAD_WIDTH))
+
+
+def kv_heads(n_heads: int, base: ModelConfig) -> int | None:
+    """Return the heads of keys and values for so many of queries: groups as large as in `base`, if they divide."""
+    if base.n_kv_heads is None:
+        return None
+    return n_heads // math.gcd(n_heads, base.n_heads // base.kv_heads)
 
 
 def _of(cls: type[Any], settings: dict[str, Any]) -> dict[str, Any]:

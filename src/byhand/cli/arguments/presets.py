@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from byhand.architectures import GPT2, LLAMA, MODERN, QWEN3
 from byhand.cli.arguments.settings import overridden
 from byhand.cli.terminal.shown import quoted, shown
 from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig
@@ -40,7 +41,19 @@ PRESETS = {
         batch_size=4,
         steps=200,
     ),
+    # In the size of the smallest published model; --minutes chooses another one. The vocabulary is the tokenizer's.
+    "gpt2": Settings(
+        model=GPT2, optim=OptimConfig(lr=6e-4, warmup_steps=700, beta2=0.95), batch_size=8, steps=20_000
+    ),
+    "llama": Settings(
+        model=LLAMA, optim=OptimConfig(lr=1e-3, warmup_steps=700, beta2=0.95), batch_size=4, steps=20_000
+    ),
+    "qwen3": Settings(
+        model=QWEN3, optim=OptimConfig(lr=6e-4, warmup_steps=700, beta2=0.95), batch_size=2, steps=20_000
+    ),
+    "modern": Settings(model=MODERN, batch_size=12, steps=2000),
 }
+PUBLISHED = {"gpt2", "llama", "qwen3"}
 LARGEST = 1 << 16  # bytes of a TOML file; with every setting it has one thousand
 SECTIONS = {"model": ModelConfig, "data": DataConfig, "optim": OptimConfig}
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from byhand.budget.recipe import candidates
 from byhand.cli.runs.minutes import Promise, planned
 from byhand.cli.runs.run_text import stored, text_of
 from byhand.config import TrainConfig
@@ -55,7 +56,8 @@ def begun(
     promise = None
     if out:
         run_folder.require_free(out)  # refuse before anything is read or written
-    require_room(config, replace(to_train(config), hosts=hosts))
+    smallest = config if minutes is None else candidates(config, given, config.model.seq_len)[0]
+    require_room(smallest, replace(to_train(smallest), hosts=hosts))
     text = open_text(config.data.data)
     whole = corpus_of(text)
     whole.require_vocabulary(config.model.vocab_size)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from byhand.cli.arguments.parsing import Given, read
-from byhand.cli.arguments.presets import Settings, preset, with_toml
+from byhand.cli.arguments.presets import PUBLISHED, Settings, preset, with_toml
 from byhand.cli.runs.minutes import require_sense
 from byhand.cli.runs.opening import OF_A_MACHINE, Opened, begun, shared, taken_up
 from byhand.cli.runs.run_text import identity, spot_check
@@ -37,6 +37,18 @@ from byhand.runtimes.tape.session import keep_pages
 from byhand.tokenizers.byte import BYTES
 from byhand.train import Trainer, require_same_text, training
 
+SIZES = {
+    "seq_len",
+    "d_model",
+    "n_layers",
+    "n_heads",
+    "n_kv_heads",
+    "d_head",
+    "d_ff",
+    "batch_size",
+    "lr",
+    "warmup_steps",
+}
 OF_A_LENGTH = {"steps", "eval_interval", "save_interval"}  # a preset's fit its own number of steps
 
 
@@ -46,7 +58,8 @@ class Options:
 
     train: Settings = field(default_factory=lambda: preset("nano"))
     preset: str = "nano"
-    """tiny, nano, small, or seed: settings that --config and flags override."""
+    """tiny, nano, small, seed, gpt2, llama, qwen3, or modern: settings that --config and flags override. With --minutes
+    those of published models keep their architecture, and the size fits the time."""
     config: Path | None = None
     """A TOML file with any of these settings."""
     minutes: float | None = None
@@ -73,7 +86,8 @@ def main(arguments: list[str]) -> int:
         config, in_file = with_toml(config, values["config"])
         decided |= in_file
     if "preset" in values:
-        decided |= {f.name for cls in (ModelConfig, OptimConfig, TrainConfig) for f in fields(cls)} - OF_A_LENGTH
+        open_ = OF_A_LENGTH | (SIZES if values["preset"] in PUBLISHED else set())
+        decided |= {f.name for cls in (ModelConfig, OptimConfig, TrainConfig) for f in fields(cls)} - open_
     options = given.over(Options(train=config))
     for name in ("out", "resume"):
         if name in values and given.written[name][1] == [""]:  # as a path it would be the current folder
