@@ -96,6 +96,14 @@ PATH = (
         "byhand work memory-layout --quiz",
     ),
     Stop(
+        "classifier", PYTHON, ("learn-by-hand", "autograd-and-memory"), 45,
+        Words(
+            "work through one update of a two-layer network, train it to read digits, and build one like it",
+            "手算两层网络的一次更新，训练它识别数字，并仿照它搭建自己的网络",
+        ),
+        "byhand work classifier --quiz",
+    ),
+    Stop(
         "structures-to-math", PYTHON, ("learn-by-hand", "autograd-and-memory"), 40,
         Words(
             "name every parameter with its shape, and read each class as a piece of the decoder's mathematics",
