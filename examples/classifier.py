@@ -14,7 +14,6 @@ import argparse
 from collections.abc import Iterator
 
 import numpy as np
-from glyphs import ALPHABETS, PIXELS, Alphabet, shown
 
 import byhand as bh
 from byhand.book.explain.gradient import explain_gradient
@@ -25,6 +24,7 @@ from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.linear import linear
 from byhand.equations.relu import relu
 from byhand.tracing.trace import Trace
+from glyphs import ALPHABETS, PIXELS, Alphabet, shown
 
 HIDDEN = 96  # units between the two layers
 NOISE = 0.05  # probability that a pixel is flipped
