@@ -86,7 +86,7 @@ def check(arguments: list[str]) -> int:
     for tool in (
         ["ruff", "format", "--check", "."],
         ["ruff", "check", "."],
-        ["basedpyright", "--pythonpath", str(PYTHON), "src"],
+        ["basedpyright", "--pythonpath", str(PYTHON), "src", "examples"],
         ["lint-imports"],
     ):
         print("$", *tool, flush=True)

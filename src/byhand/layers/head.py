@@ -9,7 +9,7 @@ from byhand.engine import Tensor
 from byhand.equations.linear import linear
 from byhand.equations.softcap import softcap
 from byhand.equations.transpose import transpose
-from byhand.layers.parameter import STD, Parameter, Tree, weight, zeros
+from byhand.layers.parameter import STD, Parameter, Tree, given, weight, zeros
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,6 @@ class LMHead:
     def apply(self, p: Tree, x: Tensor, table: Tensor) -> Tensor:
         """Return logits (B, T, V) for x (B, T, C); `table` is the token embedding (V, C)."""
         w = transpose(table) if self.config.tied_embeddings else p["w"]
-        bias, cap = [p["b"]] if self.config.lm_head_bias else [], self.config.logit_softcap
-        if not cap:
-            return linear(x, w, *bias, name="logits")
-        return softcap(linear(x, w, *bias, name="uncapped"), cap=cap, name="logits")
+        cap = self.config.logit_softcap
+        z = linear(x, w, *given(p, "b"), name="uncapped" if cap else "logits")
+        return softcap(z, cap=cap, name="logits") if cap else z

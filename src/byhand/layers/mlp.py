@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from byhand.config import ModelConfig
 from byhand.engine import Tensor, registry, scope
 from byhand.equations.linear import linear
-from byhand.layers.parameter import Parameter, Tree, residual_std, weight, zeros
+from byhand.layers.parameter import Parameter, Tree, given, residual_std, weight, zeros
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class MLP:
         """Return what the MLP adds to the stream, (B, T, C)."""
         activation = registry[self.config.activation]
         with scope("mlp"):
-            if self.config.gated:
-                wide = [self._linear(p, "gate", x, "gate"), self._linear(p, "up", x, "up")]
+            if not self.config.gated:
+                pre = linear(x, p["w_fc"], *given(p, "b_fc"), name="pre")
+                hidden = activation(pre, name="act")
             else:
-                wide = [self._linear(p, "fc", x, "pre")]
-            return self._linear(p, "out", activation(*wide, name="act"), "out")
-
-    def _linear(self, p: Tree, which: str, x: Tensor, name: str) -> Tensor:
-        return linear(x, p[f"w_{which}"], *([p[f"b_{which}"]] if self.config.mlp_bias else []), name=name)
+                gate = linear(x, p["w_gate"], *given(p, "b_gate"), name="gate")
+                up = linear(x, p["w_up"], *given(p, "b_up"), name="up")
+                hidden = activation(gate, up, name="act")
+            return linear(hidden, p["w_out"], *given(p, "b_out"), name="out")

@@ -67,6 +67,11 @@ def residual_std(n_layers: int) -> float:
     return STD / math.sqrt(2 * n_layers)
 
 
+def given(p: Tree, name: str) -> list[Any]:
+    """Return the parameter of this name in a list, which is empty where the layer has none."""
+    return [p[name]] if name in p else []
+
+
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return the tree's leaves by dotted name, in order: {"attn": {"w": x}} becomes {"attn.w": x}."""
     found: dict[str, Any] = {}

@@ -100,4 +100,6 @@ MISSED = {
     "头数": "n_heads",
     "批大小": "batch_size, sample_batch",
     "how does backward work": "guides/autograd-and-memory, backward",
+    "digit classifier": "guides/classifier",
+    "数字分类器": "guides/classifier",
 }

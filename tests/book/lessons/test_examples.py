@@ -2,6 +2,7 @@
 
 import math
 import re
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from byhand.book.lessons.examples import (
     TITLES,
+    classifier,
     find,
     kv_cache,
     make,
@@ -21,6 +23,7 @@ from byhand.book.lessons.examples import (
 from byhand.book.lessons.naming import place
 from byhand.book.lessons.text import text
 from byhand.book.numbers.closed_form import value
+from byhand.book.numbers.exact import Exact
 from byhand.book.practice.quiz import agrees, check, tidy
 from byhand.book.words.language import say
 from byhand.errors import ByhandError
@@ -157,6 +160,26 @@ def test_every_title_leads_to_its_lesson(name):
 def test_a_part_of_several_titles():
     with pytest.raises(ByhandError, match=r"several worked examples\. Use one of matrix-core, matrix-core-rows"):
         find("2 × 2")
+
+
+def test_classifier():
+    name = "classifier"
+    shows(name, "h", [[0, 3], [3, 0], [1, 1], [1, 1]], digits=12)
+    shows(name, "z", [[math.log(8), 0]] * 2 + [[math.log(4), 0]] * 2, digits=12)
+    assert found(name, "L") == pytest.approx((math.log(9 / 8) + math.log(5)) / 2, rel=1e-12)
+    shows(name, "∂b_2", [31 / 90, -31 / 90], digits=12)
+    shows(name, "∂W_2", [[19 / 60, -19 / 60]] * 2, digits=12)
+    wrong, right = 1 / 5, 1 / 36  # what a picture that is read wrongly, and one that is read correctly, passes back
+    shows(name, "∂b_1", [(2 * wrong - right) * math.log(2)] * 2, digits=12)
+    shows(name, "∂W_1", np.array([[wrong, wrong - right], [wrong - right, wrong]] * 2) * math.log(2), digits=12)
+    shows(name, "W_1'", [[-1.1, 0.9], [0.9, -1.1]] * 2, digits=12)
+    assert found(name, "after.L") < found(name, "L")
+
+
+def test_no_linear_layer_can_tell_the_bars_apart():
+    left, right, top, bottom = np.array(classifier.PICTURES)
+    assert (left + right == top + bottom).all()
+    assert classifier.CLASSES == [0, 0, 1, 1]
 
 
 def test_cross_entropy():
@@ -297,6 +320,21 @@ def test_fractions_and_roots_are_shown():
     shown = {say(n.label, "en"): n.exact for s in LESSONS["matrix-core", True].steps for n in s.numbers}
     assert shown["S[0,1]"] == "√2/2"
     assert {n.exact for s in LESSONS["layer-norm", True].steps for n in s.numbers} >= {"−7/5", "13/250"}
+
+
+def test_sums_and_multiples_of_logarithms_are_logarithms():
+    shown = {say(n.label, "en"): n.exact for s in LESSONS["classifier", True].steps[:6] for n in s.numbers}
+    assert [shown[label] for label in ("z[0,0]", "z[2,0]", "loss[0]", "loss[2]")] == [
+        "ln(8)", "ln(4)", "ln(9/8)", "ln(5)"
+    ]  # fmt: skip
+    assert [shown[label] for label in ("∂z[0,0]", "∂W_2[0,0]", "∂b_2[1]")] == ["−1/36", "19/60", "−31/90"]
+
+
+@pytest.mark.parametrize(("times", "odds"), [(3, 8), (-2, Fraction(1, 4)), (10, None), (Fraction(1, 2), None)])
+def test_only_a_few_whole_logarithms_stay_exact(times, odds):
+    product = Exact.fraction(Fraction(times)) * Exact.of(math.log(2))
+    assert product.odds == odds
+    assert product.value == pytest.approx(float(times) * math.log(2), rel=1e-15)
 
 
 def test_fractions_come_back_out_of_logarithms():

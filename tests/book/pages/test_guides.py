@@ -201,6 +201,7 @@ def test_every_number_that_the_map_asks_for_can_be_explained(suffix):
         ("matrix-core", "matrix-core-exercise", ()),
         ("learn-by-hand", "paper-gpt", (*range(23, 52), 53)),  # the other page works these, with four columns
         ("backward-by-hand", "paper-gpt-4", (54, 55)),
+        ("classifier", "classifier", ()),
     ],
 )
 def test_every_step_of_a_lesson_stands_on_its_page_in_order(page, name, left, suffix):
@@ -215,7 +216,7 @@ def test_every_step_of_a_lesson_stands_on_its_page_in_order(page, name, left, su
     assert all(make(name).steps[n - 1].stem == "adamw" for n in again)  # in full, and in the list of all
 
 
-@pytest.mark.parametrize("name", ["paper-gpt", "matrix-core"])
+@pytest.mark.parametrize("name", ["paper-gpt", "matrix-core", "classifier"])
 def test_products_by_nought_and_one_are_not_spelled_out(name):
     for step in make(name).steps:
         if step.stem in ("linear", "matmul", "mix", "attention_scores"):

@@ -15,6 +15,7 @@ from byhand.book.pictures import (
     PICTURES,
     activation_curves,
     attention_maps,
+    classifier,
     cross_entropy_curve,
     loss_curve,
     normalising,
@@ -48,6 +49,15 @@ def test_probabilities_are_those_of_the_lesson():
     shown = words("softmax-temperature")
     assert {"0.644", "0.237", "0.455", "0.102"} <= set(shown)
     assert words("softmax-top-k").count("0") == 2 + 3 + 3  # dropped tokens, and the logit 0 of each panel
+
+
+def test_bars_are_drawn_with_the_numbers_of_the_lesson():
+    units, p = classifier.computed()
+    worked = {n.label: n.value for step in make("classifier").steps[:4] for n in step.numbers}
+    assert all(worked[f"h[{n},{j}]"] == units[n, j] for n in range(4) for j in range(2))
+    assert [worked[f"loss[{n}]"] for n in range(4)] == pytest.approx(-np.log(p[range(4), [0, 0, 1, 1]]), abs=1e-6)
+    shown = words("bars-through-the-network")
+    assert [shown.count(number) for number in ("0.889", "0.111", "0.8", "0.2", "3")] == [2] * 5
 
 
 def test_top_p_keeps_the_fewest_that_reach_p():

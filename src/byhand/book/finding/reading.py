@@ -28,6 +28,9 @@ multi-head-attention | why several heads, why multiple heads, how does multi-hea
     为什么要多个头, 为什么需要多头, 多头注意力的原理
 kv-cache | how does the KV cache work, why is a KV cache faster, why cache keys and values, KV缓存为什么能加速,
     为什么要缓存键和值, KV 缓存的原理
+classifier | digit classifier, letter classifier, classify digits, recognise digits, image classifier,
+    handwritten digits, MNIST, two-layer network, network without attention, a model of my own, XOR, 数字分类器,
+    字母分类器, 识别数字, 数字识别, 图像分类, 手写数字, 两层网络
 attention-index | index of an attention score, attention as loops, offset of a score, 注意力的下标, 注意力循环
 equation-to-code | all equations, list of equations, map of equations, math to code, 所有公式, 公式列表, 公式对照代码
 structures-to-math | classes and their mathematics, what does each class stand for, tour of the classes,
@@ -45,6 +48,7 @@ glossary | list of terms, terminology, glossary, 术语表, 术语, 名词解释
 ASKED_OF_LESSONS = """
 paper-gpt | work a GPT by hand, exercise, practise, quiz, 练习, 习题
 matrix-core | 2x2 attention exercise, 2×2 练习
+classifier | digit classifier on paper, 纸上的分类器
 """
 
 

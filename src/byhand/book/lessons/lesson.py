@@ -92,7 +92,7 @@ def number_text(x: Any) -> str:
 
 def form(x: Any) -> str:
     """Write a number in its form if it has one that fits on paper."""
-    text = str(x) if isinstance(x, Exact) and x.form is not None else ""
+    text = str(x) if isinstance(x, Exact) and (x.form is not None or x.odds is not None) else ""
     return text if len(text) <= LONGEST_FORM else ""
 
 
@@ -151,6 +151,8 @@ def term_value(term: Term, data: tuple[Any, ...]) -> Any:
             return -parts[0]
         case "square":
             return parts[0] * parts[0]
+        case "max":
+            return max(parts)
         case "exp" | "log" | "sqrt" | "tanh" | "erf":
             return getattr(parts[0], term.op)()
         case _:

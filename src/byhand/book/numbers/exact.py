@@ -2,8 +2,9 @@
 
 An `Exact` holds its value as a float and, where it has one, its form: a sum of fractions times roots of square-free
 integers, such as 1/2 + 3/4 √2. Exponentials and the like have no such form; what is made of them keeps only the
-float, but the logarithm of a fraction knows its fraction (`odds`), which an exponential gives back. NumPy arrays of
-dtype object hold Exacts, so that the equations themselves compute with them.
+float. But the logarithm of a fraction knows its fraction (`odds`), which an exponential gives back; sums and integer
+multiples of such logarithms know theirs. NumPy arrays of dtype object hold Exacts, so that the equations themselves
+compute with them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 Form = dict[int, Fraction]  # square-free radicand -> coefficient
+MOST_TIMES = 9  # a logarithm counted more often is no power that is easy to work out
 LARGEST = 10**12  # a form with longer fractions than this helps nobody on paper
 
 
@@ -48,7 +50,9 @@ class Exact:
         return self.value
 
     def __str__(self) -> str:
-        return written(self.form) if self.form is not None else f"{self.value:.6g}"
+        if self.form is not None:
+            return written(self.form)
+        return f"{self.value:.6g}" if self.odds is None else f"ln({self.odds})"
 
     __repr__ = __str__
 
@@ -61,7 +65,8 @@ class Exact:
         other = Exact.of(other)
         if {} in (self.form, other.form):
             return Exact(0.0, {})
-        return Exact(self.value * other.value, _both(_multiply, self, other))
+        odds = _multiple(self, other) or _multiple(other, self)
+        return Exact(self.value * other.value, _both(_multiply, self, other), odds)
 
     def __neg__(self) -> Exact:
         form = None if self.form is None else {r: -c for r, c in self.form.items()}
@@ -175,6 +180,14 @@ def _multiply(a: Form | None, b: Form | None) -> Form | None:
             outside, inside = _squares(r * s)
             result[inside] = result.get(inside, Fraction(0)) + c * d * outside
     return _without_zeros(result)
+
+
+def _multiple(log: Exact, times: Exact) -> Fraction | None:
+    """Return the odds of a logarithm that is taken a few times: n ln q = ln q^n."""
+    form = times.form
+    if log.odds is None or form is None or set(form) != {1} or form[1].denominator > 1 or abs(form[1]) > MOST_TIMES:
+        return None
+    return log.odds ** int(form[1])
 
 
 def _inverse(a: Form) -> Form | None:

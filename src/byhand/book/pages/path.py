@@ -96,6 +96,14 @@ PATH = (
         "byhand work memory-layout --quiz",
     ),
     Stop(
+        "classifier", PYTHON, ("learn-by-hand", "autograd-and-memory"), 45,
+        Words(
+            "work through one update of a two-layer network, train it to read digits, and build one like it",
+            "手算两层网络的一次更新，训练它识别数字，并仿照它搭建自己的网络",
+        ),
+        "byhand work classifier --quiz",
+    ),
+    Stop(
         "structures-to-math", PYTHON, ("learn-by-hand", "autograd-and-memory"), 40,
         Words(
             "name every parameter with its shape, and read each class as a piece of the decoder's mathematics",
@@ -126,6 +134,14 @@ PATH = (
             "用数字说明模型的每项设计选择，并说出其他模型的选择",
         ),
         "byhand train --data python-stdlib --preset tiny --norm-position post --activation relu --out runs/post",
+    ),
+    Stop(
+        "model-family", PYTHON, ("design-choices", "kv-cache"), 40,
+        Words(
+            "say what GPT-2, Llama and Qwen3 choose, what each choice costs or saves, and train any of them",
+            "说出 GPT-2、Llama、Qwen3 各选了什么、每项选择的代价与收益，并训练其中任何一种",
+        ),
+        "byhand train --preset llama --minutes 2 --data python-stdlib --out runs/llama",
     ),
     Stop(
         "fast-runtime", PYTHON, ("autograd-and-memory", "equation-to-code"), 30,

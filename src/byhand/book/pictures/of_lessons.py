@@ -26,6 +26,7 @@ OF_LESSONS = {
     "embedding": ("embedding-lookup",),
     "softmax": ("softmax-temperature",),
     "attention": ("attention-flow", "attention-one-head", "scale-by-root-d"),
+    "classifier": ("bars-through-the-network",),
     "residual": ("residual-gradient", "block"),
 }
 """The pictures of each lesson, by name, in the order in which they are shown."""

@@ -40,7 +40,7 @@ class Options:
     plot: Annotated[Path | None, OPTIONAL] = None
     """Draw its pictures into an SVG file, work-NAME.svg in the current folder if no name follows."""
     exact: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Show fractions and roots where they exist."""
+    """Show fractions, roots and logarithms where they exist."""
     lang: Language = "en"
     """Language."""
 

@@ -46,12 +46,13 @@ TITLES = {
     "embedding": Words("Embedding: from ids to vectors and back", "嵌入：从编号到向量，再传回梯度"),
     "softmax": Words("Softmax and what its derivative removes", "Softmax，以及它的导数去掉了什么"),
     "attention": Words("Attention of one head, forward and back", "注意力：一个头，正向与反向"),
+    "classifier": Words("A classifier of four tiny pictures, trained for one step", "四张小图的分类器，训练一步"),
     "residual": Words("Residual connection: why the gradient survives depth", "残差连接：梯度为何能穿过很深的网络"),
 }
 
 
 def make(name: str, exact: bool = False) -> Lesson:
-    """Build a worked example, with fractions and roots where they exist if `exact`; ByhandError for a wrong name."""
+    """Build a worked example, with exact forms where they exist if `exact`; ByhandError for a wrong name."""
     return _made(find(name), exact)
 
 

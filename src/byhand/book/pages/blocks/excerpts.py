@@ -104,9 +104,12 @@ def snippet(page: Path, lang: str, given: str) -> str:
 
 
 def located(given: str) -> tuple[Path, str]:
-    """Return the file and the name in `engine/backward.py:walk_back`; LookupError if they are not there any more."""
+    """Return the file and the name in `engine/backward.py:walk_back`; LookupError if they are not there any more.
+
+    The file is one of the package, or of the repository's `examples/`.
+    """
     file, _, name = given.partition(":")
-    path = source.PACKAGE / file
+    path = ((source.repository() or Path()) if file.startswith("examples/") else source.PACKAGE) / file
     if source.definition(path, name) is None:
         raise LookupError(f"there is no {name} in {file}; the page names something that has moved")
     return path, name

@@ -35,7 +35,7 @@ LINES: dict[str, tuple[Line, ...]] = {
     "mlp": (
         (r"U = M W_{fc} + b_{fc}", MLP, "linear", 0, "blocks.0.mlp.pre"),
         (r"G = \mathrm{GELU}(U)", MLP, "activation", 0, "blocks.0.mlp.act"),
-        (r"O = G W_{out} + b_{out}", MLP, "linear", 1, "blocks.0.mlp.out"),
+        (r"O = G W_{out} + b_{out}", MLP, "linear", 3, "blocks.0.mlp.out"),
     ),
     "head": (
         (r"X_n = \mathrm{LN}(X)", "model.py:Layers.finish", "self.norm.apply", 0, "ln_f"),

@@ -1,0 +1,152 @@
+"""Generated tables of the model family: what each architecture chooses, its size, its cache, and the sliding window."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byhand import host
+from byhand.architectures import ARCHITECTURES
+from byhand.book.finding import index
+from byhand.book.pages.blocks.markdown import block, link, link_equation, table
+from byhand.book.words.language import Words
+from byhand.config import ModelConfig
+from byhand.engine import no_grad
+from byhand.model import TinyGPT, parameter_shapes
+from byhand.runtimes.tape.decoder import next_logits
+
+NAMES = ("byhand", "GPT-2", "Llama", "Qwen3", "modern")
+VOCABULARIES = (256, 50_257, 49_152, 151_936, 256)  # bytes, or that of the published tokenizer
+HEAD = Words("|".join(("", *NAMES)), "|".join(("", *NAMES)))
+NONE = Words("none", "无")
+
+
+def _models() -> list[ModelConfig]:
+    """Return the default model and the architectures, each with its vocabulary."""
+    shapes = [ModelConfig(), *ARCHITECTURES.values()]
+    return [replace(config, vocab_size=v) for config, v in zip(shapes, VOCABULARIES, strict=True)]
+
+
+def _biases(c: ModelConfig) -> Words:
+    kept = {
+        Words("attention", "注意力"): c.attention_bias != "none",
+        Words("MLP", "前馈网络"): c.mlp_bias,
+        Words("head", "语言模型头"): c.lm_head_bias,
+    }
+    found = [words for words, there in kept.items() if there]
+    return Words(", ".join(w.en for w in found), "、".join(w.zh for w in found)) if found else NONE
+
+
+def _norm(c: ModelConfig) -> str:
+    return {"layer": "LayerNorm", "rms": "RMSNorm"}[c.norm]
+
+
+def _learned(c: ModelConfig) -> Words:
+    if not c.norm_affine:
+        return NONE
+    return Words("gain, bias", "增益与偏置") if c.norm == "layer" else Words("gain", "增益")
+
+
+CHOICES: dict[Words, Callable[[ModelConfig], Any]] = {
+    Words("positions", "位置"): lambda c: {
+        "learned": Words("learned table", "可学习的表"),
+        "rotary": Words(f"rotary, base {c.rope_base:,.0f}", f"旋转，底数 {c.rope_base:,.0f}"),
+    }[c.positions],
+    Words("normalisation", "归一化"): _norm,
+    Words("learned in it", "其中可学习的"): _learned,
+    Words("queries and keys normalised", "查询与键归一化"): lambda c: (
+        Words("yes", "是") if c.qk_norm else Words("no", "否")
+    ),
+    Words("activation", "激活函数"): lambda c: f"`{c.activation}`",
+    Words("biases", "偏置"): _biases,
+    Words("head's weight", "语言模型头的权重"): lambda c: (
+        Words("token table", "词元嵌入表") if c.tied_embeddings else Words("its own", "独立")
+    ),
+    Words("width C, blocks L", "宽度 C、块数 L"): lambda c: f"{c.d_model}, {c.n_layers}",
+    Words("heads H, of keys and values K, width D", "查询头 H、键值头 K、头宽 D"): lambda c: (
+        f"{c.n_heads}, {c.kv_heads}, {c.head_width}"
+    ),
+    Words("MLP width F", "前馈网络宽度 F"): lambda c: c.ff_width,
+    Words("context T", "上下文 T"): lambda c: c.seq_len,
+}
+
+
+@block
+def family_choices(page: Path, lang: str) -> str:
+    """What the default model and each architecture choose."""
+    rows = [(name, *(choice(config) for config in _models())) for name, choice in CHOICES.items()]
+    return table(HEAD, rows, lang)
+
+
+@block
+def family_sizes(page: Path, lang: str) -> str:
+    """Parameters of each kind, and the bytes that a cache keeps for each position in float32."""
+    kinds = {
+        Words("tables", "嵌入表"): lambda n: n in ("wte", "wpe"),
+        Words("attention", "注意力"): lambda n: ".attn." in n,
+        Words("MLP", "前馈网络"): lambda n: ".mlp." in n,
+        Words("gains and biases of norms", "归一化的增益与偏置"): lambda n: "ln_" in n,
+        Words("head", "语言模型头"): lambda n: n.startswith("lm_head"),
+    }
+    counts = [{n: math.prod(s) for n, s in parameter_shapes(config).items()} for config in _models()]
+    rows: list[tuple[Any, ...]] = [
+        (kind, *(f"{sum(n for name, n in count.items() if chosen(name)):,}" for count in counts))
+        for kind, chosen in kinds.items()
+    ]
+    rows.append((Words("all", "合计"), *(f"{sum(count.values()):,}" for count in counts)))
+    kept = (8 * c.n_layers * c.kv_heads * c.head_width for c in _models())
+    rows.append((Words("cache, bytes for a position", "每个位置的缓存字节数"), *(f"{n:,}" for n in kept)))
+    return table(HEAD, rows, lang)
+
+
+SLIDING = ModelConfig(vocab_size=12, seq_len=6, d_model=16, n_layers=2, n_heads=4, positions="rotary")
+PROMPT, SHOWN = (1, 2, 3), (2, 3, 4, 9, 15)
+
+
+@block
+def sliding(page: Path, lang: str) -> str:
+    """The largest logit after so many tokens: with a sliding cache, over the whole text, and over a fresh window."""
+    model = TinyGPT(SLIDING, dtype="float64")
+    for name, p in model.parameters().items():
+        p.data = host.draw(name, p.data.shape, float(name.endswith("gain")), 0.5, 1, "float64")
+    tokens, rows = list(PROMPT), []
+    for logits in islice(next_logits(model, tokens, max(SHOWN) + 1), max(SHOWN) + 1):
+        with no_grad():
+            whole = model.forward_logits([tokens]).data[0, -1]
+            fresh = model.forward_logits([tokens[-SLIDING.seq_len :]]).data[0, -1]
+        if len(tokens) - len(PROMPT) in SHOWN:
+            best = int(np.argmax(logits))
+            rows.append((len(tokens), *(f"{each[best]:.6f}" for each in (logits, whole, fresh))))
+        tokens.append(int(np.argmax(logits)))
+    head = Words(
+        "Tokens so far|With the cache that slides|The whole text|The last `seq_len` tokens alone",
+        "已有词元|滑动的缓存|整段文本|只看最后 `seq_len` 个词元",
+    )
+    return table(head, rows, lang)
+
+
+CHOSEN_BY = {
+    "rms_norm": "`--norm rms`, `--qk-norm`",
+    "rotary": "`--positions rotary`",
+    "repeat_heads": "`--n-kv-heads K`",
+    "window_softmax": "`--attention-window W`",
+    "softcap": "`--logit-softcap c`",
+    **{name: f"`--activation {name}`" for name in ("silu", "swiglu", "relu_squared", "gelu_exact")},
+}
+
+
+@block
+def family_equations(page: Path, lang: str) -> str:
+    """Each variant's equation, the setting that chooses it, its code and the loops' kernel."""
+    rows = []
+    for stem, flag in CHOSEN_BY.items():
+        listing = index.listings()[stem]
+        places = [link(page, place) for place in (listing.forward, listing.kernels.get("loops"))]
+        rows.append((link_equation(page, stem, lang), flag, *places))
+    return table(Words("Equation|Chosen by|Code|Compiled", "公式|设置|代码|编译内核"), rows, lang)

@@ -1,0 +1,34 @@
+"""What the page about the small classifier says in prose about its generated numbers."""
+
+from itertools import islice
+
+import pytest
+
+from byhand.book.lessons.examples import make
+from byhand.book.pages.blocks.classifier import SHOWN, training
+from byhand.book.words.language import say
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return list(islice(training(), max(SHOWN) + 1))
+
+
+def test_the_first_update_is_that_of_the_lesson(trained):
+    worked = {say(n.label, "en"): n.value for step in make("classifier").steps for n in step.numbers}
+    assert [loss for loss, _ in trained[:2]] == pytest.approx([worked["L"], worked["after.L"]], abs=1e-7)
+
+
+def test_horizontal_bars_gain_more_than_vertical_ones_lose(trained):
+    (_, before), (_, after) = trained[:2]
+    assert after[2] > before[2]
+    assert after[0] < before[0]
+    assert after[2] / before[2] > before[0] / after[0]  # in nats
+
+
+def test_momentum_overshoots_while_the_loss_goes_on_falling(trained):
+    losses = [trained[step][0] for step in SHOWN]
+    assert losses == sorted(losses, reverse=True)
+    counts = {step: int((trained[step][1] > 0.5).sum()) for step in SHOWN}
+    assert counts[5] == 2 < counts[2] == counts[10] == 4
+    assert 0.45 < trained[5][1][0] < 0.5
