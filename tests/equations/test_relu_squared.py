@@ -60,8 +60,9 @@ def test_typical_mistakes():
     assert wrong_numbers(relu_squared, case, (1,), d) == {
         "forgot the factor 2": 15,
         "used the derivative of ReLU": 5,
-        "multiplied by the square": 45,
+        "let the gradient through where x is negative": 30,
     }
+    assert wrong_numbers(relu_squared, case, (0,), d)["let the gradient through where x is negative"] == -20
 
 
 def witnesses(torch):

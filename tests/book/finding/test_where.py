@@ -271,7 +271,7 @@ def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
             calls_of.setdefault(node.equation.name, set()).add(main.kernel)
 
     monkeypatch.setattr(fusion, "assign_operations", assign)
-    for settings in ({}, *each_choice()):
+    for settings in ({}, *each_choice(), {"logit_softcap": 5.0}):
         model = TinyGPT(ModelConfig(seq_len=4, d_model=8, n_layers=1, n_heads=2, **settings))
         runtime = LoopsSession(model, AdamW(), 1, "tiles")
         made = {call.kernel for call in runtime.plan("train", (2, 4)).calls}

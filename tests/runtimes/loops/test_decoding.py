@@ -28,6 +28,10 @@ from model_cases import each_choice
 from runtimes.loops.arrays import logits_of
 
 GREEDY = Sampling(temperature=0)
+BIASLESS = {
+    "norm": "rms", "norm_affine": True, "activation": "relu_squared", "logit_softcap": 2.0, "attention_bias": "none",
+    "mlp_bias": False, "lm_head_bias": False,
+}  # fmt: skip
 
 
 def model(seed=3, **settings):
@@ -52,6 +56,8 @@ def replayed(gpt, prompt, count, sampling=GREEDY, threads=2, blas="auto"):
         {"norm_position": "post", "activation": "relu"},
         {"tied_embeddings": True, "lm_head_bias": False},
         {"d_ff": 7, "d_model": 18, "n_heads": 3},
+        {"logit_softcap": 2.0, "tied_embeddings": True},
+        BIASLESS,
         *(chosen for chosen in (*each_choice(), *each_choice(norm_affine=True)) if "causal" not in chosen),
     ],
     ids=str,
@@ -65,7 +71,7 @@ def test_greedy_text_is_the_numpy_runtimes(settings, threads):
 
 
 @pytest.mark.parametrize("blas", ["tiles", "scipy"])
-@pytest.mark.parametrize("settings", [{}, {"norm_affine": True, "activation": "relu"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"norm_affine": True, "activation": "relu"}, BIASLESS], ids=str)
 def test_whatever_fills_the_cache_the_text_is_the_same(settings, blas):
     gpt, prompt = model(**settings), [i % 37 for i in range(19)]
     expected = list(generate(gpt, prompt, 20, GREEDY, runtime="numpy"))
@@ -91,13 +97,14 @@ def test_prompts_of_any_length(length):
     ],
     ids=str,
 )
-def test_sampled_text_is_the_numpy_runtimes(sampling):
+@pytest.mark.parametrize("settings", [{}, {"logit_softcap": 1.0}], ids=str)
+def test_sampled_text_is_the_numpy_runtimes(sampling, settings):
     """The same uniform numbers in the same order; a difference could only come from a draw on the very edge."""
-    gpt = model()
+    gpt = model(**settings)
     assert replayed(gpt, [7], 200, sampling) == list(generate(gpt, [7], 200, sampling, runtime="numpy"))
 
 
-@pytest.mark.parametrize("settings", [{}, {"tied_embeddings": True, "n_heads": 1}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"tied_embeddings": True, "n_heads": 1}, BIASLESS], ids=str)
 @pytest.mark.parametrize("streams", [2, 4, 8, 16, 64])
 def test_streams_side_by_side_are_the_numpy_runtimes(settings, streams):
     """40 tokens from 6 go past the window of 24."""
@@ -109,10 +116,11 @@ def test_streams_side_by_side_are_the_numpy_runtimes(settings, streams):
         assert together[:, i].tolist() == list(generate(gpt, prompts[i], 40, GREEDY, runtime="numpy"))
 
 
+@pytest.mark.parametrize("settings", [{"norm_affine": True}, BIASLESS], ids=str)
 @pytest.mark.parametrize("streams", [1, 9])
-def test_one_thread_that_does_all_parts_gets_the_same_bits(streams):
+def test_one_thread_that_does_all_parts_gets_the_same_bits(streams, settings):
     """Which way is chosen depends on the clock, so neither may change a number."""
-    gpt = model(norm_affine=True)
+    gpt = model(**settings)
     prompts = np.random.default_rng(2).integers(0, 37, (streams, 6))
     logits = []
     for way in (TOGETHER, ALONE):
@@ -177,6 +185,7 @@ def test_what_it_cannot_do_is_refused():
         {"tied_embeddings": True},
         {"norm_affine": True, "activation": "relu"},
         {"d_ff": 7, "d_model": 18, "n_heads": 3},
+        BIASLESS,
     ],
     ids=str,
 )
@@ -365,7 +374,7 @@ def test_a_decoder_leaves_the_model_as_it_is():
     assert all(p.data is before[name] for name, p in gpt.parameters().items())
 
 
-@pytest.mark.parametrize("settings", [{}, {"norm_affine": True, "activation": "relu"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"norm_affine": True, "activation": "relu"}, BIASLESS], ids=str)
 @pytest.mark.parametrize("weights", ["float32", "bfloat16"])
 @pytest.mark.parametrize("prompt", [[1], [1, 2], list(range(30))], ids=len)
 def test_a_text_compiles_its_kernels_in_one_round(settings, weights, prompt, monkeypatch):

@@ -1,6 +1,7 @@
 """The plan itself: what it records, fuses and places, and that a replayed step is the reference's."""
 
 import importlib.util
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import byhand as bh
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
+from byhand.engine.equation import with_role
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.graph.outline import Outline
 from byhand.runtimes.loops.graph.record import record
@@ -22,12 +24,21 @@ from byhand.runtimes.loops.run.training import LoopsSession
 from model_cases import each_choice
 from runtimes.loops.arrays import gradients_of
 
+BIASLESS = {
+    "norm": "rms", "norm_affine": True, "activation": "relu_squared", "logit_softcap": 2.0, "attention_bias": "none",
+    "mlp_bias": False, "lm_head_bias": False,
+}  # fmt: skip
 FAMILY = {
     "default": {},
     "one head": {"n_heads": 1},
     "post-norm, affine, relu": {"norm_position": "post", "norm_affine": True, "activation": "relu"},
     "tied, no head bias": {"tied_embeddings": True, "lm_head_bias": False},
     "not causal, narrow": {"causal": False, "d_ff": 5},
+    "capped": {"logit_softcap": 2.0},
+    "capped and tied, no head bias": {"logit_softcap": 2.0, "tied_embeddings": True, "lm_head_bias": False},
+    "no bias anywhere, RMSNorm with gain, squared ReLU, capped": BIASLESS,
+    "no bias in the MLP, relu": {"mlp_bias": False, "activation": "relu"},
+    "RMSNorm behind the sum": {"norm": "rms", "norm_position": "post", "norm_eps": 0.01},
     **{str(chosen): chosen for chosen in (*each_choice(), *each_choice(norm_affine=True))},
 }
 
@@ -116,7 +127,8 @@ def test_a_step_without_one_fusion_has_the_same_numbers(name, monkeypatch):
     if name == "LM head + cross-entropy":
         monkeypatch.setattr(cross_entropy, "VOCABULARY", 10)
         monkeypatch.setattr(cross_entropy, "CHUNK", 4)
-    config = {"activation": "relu"} if "relu" in name else {}
+    last = name.rpartition(" + ")[2]
+    config = {"activation": last} if last in with_role("activation") else {}
     fast, slow = two_models(norm_affine=True, **config)
     alone = name not in ("attention", "embeddings")
     runtime = assert_step_equal(fast, slow, *batch(fast.config, 3, 9), kernels_only=alone, rules=without(name))
@@ -132,11 +144,15 @@ def test_a_step_without_one_fusion_has_the_same_numbers(name, monkeypatch):
         ("linear + residual", "residual"),
         ("linear + gelu", "gelu"),
         ("linear + relu", "relu"),
+        ("linear + relu_squared", "relu_squared"),
+        ("rms_norm",),
     ],
     ids=str,
 )
 def test_an_equation_without_a_kernel_runs_its_reference_halves(without):
-    fast, slow = two_models(norm_affine=True, activation="relu" if "relu" in without else "gelu")
+    activation = without[-1] if without[-1] in with_role("activation") else "gelu"
+    norm = "rms" if "rms_norm" in without else "layer"
+    fast, slow = two_models(norm_affine=True, activation=activation, norm=norm)
     rules = rules_without(*without)
     assert_step_equal(fast, slow, *batch(fast.config, 3, 9), kernels_only=False, rules=rules)
 
@@ -194,7 +210,9 @@ def test_float64_is_refused_with_a_way_out():
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"lm_head_bias": False}, {"tied_embeddings": True}, {"norm_affine": True}], ids=str
+    "settings",
+    [{}, {"lm_head_bias": False}, {"tied_embeddings": True}, {"norm_affine": True}, {"logit_softcap": 2.0}, BIASLESS],
+    ids=str,
 )
 @pytest.mark.parametrize("rows", [4, 10, 26])
 def test_logits_some_rows_at_a_time(settings, rows, monkeypatch):
@@ -212,6 +230,32 @@ def test_logits_some_rows_at_a_time(settings, rows, monkeypatch):
     loss, norm = runtime.step([(tokens, targets), (tokens, targets)])
     once, norm_once = runtime.step([(tokens, targets)])
     assert (loss, norm) == (pytest.approx(once, rel=1e-6), pytest.approx(norm_once, rel=1e-5))
+
+
+@pytest.mark.parametrize("chunk", [4, 256])
+def test_the_loss_caps_its_logits_itself(chunk, monkeypatch):
+    monkeypatch.setattr(cross_entropy, "VOCABULARY", 10)
+    monkeypatch.setattr(cross_entropy, "CHUNK", chunk)
+    fast, _ = two_models(logit_softcap=2.0)
+    calls = LoopsSession(fast, bh.AdamW(), threads=1).plan("train", (3, 9)).calls
+    slopes = {b.shape for c in calls for b in c.buffers if b.name == "loss:slopes"}
+    assert "softcap" not in {c.kernel for c in calls}
+    assert slopes == {(19,)}, "no more slopes than a row's"
+
+
+def test_capped_logits_that_something_else_reads_stay():
+    """Then the cap is a step of its own, and so is its derivative."""
+    fast, slow = two_models(logit_softcap=2.0)
+    for each in (fast, slow):
+        each.loss_of = partial(regularised, each)
+        each.loss = each.loss_of
+    assert_step_equal(fast, slow, *batch(fast.config, 3, 9), kernels_only=False)
+
+
+def regularised(model, tokens, targets):
+    """A loss of logits plus a hundredth of themselves."""
+    logits = model.logits_of(tokens)
+    return bh.equations.cross_entropy(logits + 0.01 * logits, targets, name="loss")
 
 
 def test_a_small_vocabulary_keeps_its_logits_together():

@@ -2,6 +2,7 @@
 
 import importlib.util
 import platform
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,14 +31,14 @@ def batches(steps, micro=1, rows=4, seed=0):
         yield made
 
 
-def train_by_plan(steps, threads=2, micro=1, max_norm=1.0, rows=4, blas="auto", **optimizer):
-    model, adamw = bh.TinyGPT(CONFIG, seed=5), bh.AdamW(**{"lr": 3e-3, "weight_decay": 0.1, **optimizer})
+def train_by_plan(steps, threads=2, micro=1, max_norm=1.0, rows=4, blas="auto", config=CONFIG, **optimizer):
+    model, adamw = bh.TinyGPT(config, seed=5), bh.AdamW(**{"lr": 3e-3, "weight_decay": 0.1, **optimizer})
     runtime = LoopsSession(model, adamw, threads, blas)
     return model, adamw, [runtime.step(b, max_norm) for b in batches(steps, micro, rows)]
 
 
-def train_by_tape(steps, micro=1, max_norm=1.0, rows=4, **optimizer):
-    model, adamw = bh.TinyGPT(CONFIG, seed=5), bh.AdamW(**{"lr": 3e-3, "weight_decay": 0.1, **optimizer})
+def train_by_tape(steps, micro=1, max_norm=1.0, rows=4, config=CONFIG, **optimizer):
+    model, adamw = bh.TinyGPT(config, seed=5), bh.AdamW(**{"lr": 3e-3, "weight_decay": 0.1, **optimizer})
     curve = []
     for step in batches(steps, micro, rows):
         model.zero_grad()
@@ -57,6 +58,37 @@ def test_a_hundred_steps_have_the_tapes_losses(decay, blas):
     np.testing.assert_allclose(losses, expected_losses, atol=1e-4)
     np.testing.assert_allclose(norms, expected_norms, rtol=2e-3)
     assert ours[-1][0] < ours[0][0] - 0.5, "nothing was learned, so equality says little"
+
+
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"norm": "rms"},
+        {"norm": "rms", "norm_position": "post"},
+        {"activation": "relu_squared"},
+        {"mlp_bias": False},
+        {"lm_head_bias": False, "attention_bias": "none"},
+        {"attention_bias": "qkv"},
+        {"logit_softcap": 1.5},
+        {"zero_init": True},
+        {
+            "norm": "rms", "activation": "relu_squared", "mlp_bias": False, "lm_head_bias": False,
+            "attention_bias": "none", "logit_softcap": 1.5, "tied_embeddings": True, "zero_init": True,
+        },
+    ],
+    ids=str,
+)  # fmt: skip
+def test_steps_of_every_choice_have_the_tapes_losses(settings, affine):
+    """From the initial weights, zeros among them: what is equal after some steps has equal gradients in each."""
+    config = replace(CONFIG, **settings, norm_affine=affine)
+    _, adamw, ours = train_by_plan(20, micro=2, config=config)
+    _, expected, theirs = train_by_tape(20, micro=2, config=config)
+    (losses, norms), (expected_losses, expected_norms) = (zip(*curve, strict=True) for curve in (ours, theirs))
+    np.testing.assert_allclose(losses, expected_losses, atol=1e-4)
+    np.testing.assert_allclose(norms, expected_norms, rtol=2e-3)
+    assert losses[-1] < losses[0] - 0.1, "nothing was learned, so equality says little"
+    assert adamw.m.keys() == expected.m.keys()
 
 
 def test_moments_and_weights_go_by_the_same_names():

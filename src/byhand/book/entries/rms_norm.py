@@ -3,6 +3,7 @@
 from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, first, nth, within
 from byhand.book.words.glossary import Concept
+from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, ratio, total
 
 
@@ -26,10 +27,33 @@ entry = Entry(
     result=[["-2/5", "7/5", 1, -3]],
     d_result=[[1, 0, 0, 0]],
     gradients={"x": [["99/250", "7/250", "1/50", "-1/50"]], "gain": ["-1/5", 0, 0, 0]},
-    note="The root mean square is 5. Stretching x changes nothing, so x · ∂x = 0.",
-    note_zh="均方根为 5。把 x 整体放大或缩小不会改变结果，所以 x · ∂x = 0。",
-    place=("stream", 2),
+    note="The root mean square is 5. Stretching x changes nothing, so the products of x and its gradient sum to 0.",
+    note_zh="均方根为 5。把 x 整体伸缩不会改变结果，所以 x 与它的梯度逐项相乘，和为 0。",
+    goal=Words(
+        "Bring each token's vector to root mean square 1.",
+        "把每个词元的向量调整为均方根 1。",
+    ),
+    why=Words(
+        "The next layer then receives numbers of the same scale, however large the residual stream has grown. "
+        "LayerNorm subtracts the mean first; the scale alone is enough. eps keeps the square root above 0 when all "
+        "columns are 0.",
+        "这样无论残差流中的数多大，下一层接收到的数尺度都相同。层归一化还先减去均值；其实只要尺度稳定就够了。"
+        "各列全为 0 时，eps 保证根号内仍大于 0。",
+    ),
+    why_back=Words(
+        "Stretching x as a whole does not change the result. The derivative therefore has no component along x: "
+        "it is subtracted.",
+        "把 x 整体伸缩，结果不变，所以导数在 x 的方向上没有分量：公式中减去的就是这个分量。",
+    ),
+    without=((r"y = g \odot \hat{x}", r"y = \hat{x}"), (r"h = g \odot \partial y", r"h = \partial y")),
+    place=("stream", 1),  # behind layer_norm
+    asked=(
+        "nn.RMSNorm, F.rms_norm, LlamaRMSNorm, Qwen2RMSNorm, Qwen3RMSNorm, T5LayerNorm, variance_epsilon, "
+        "root mean square layer normalization, LayerNorm without the mean, RMSNorm vs LayerNorm, q_norm, k_norm, "
+        "均方根层归一化, 不减均值的归一化, RMSNorm 与 LayerNorm 的区别"
+    ),
     labels_zh={"mean": "均值", "avg": "均值", "xhat": "x\u0302"},
+    saved=(r"\hat{x}", r"\frac{1}{\sqrt{\overline{x^2} + \epsilon}}"),
     settings={"eps": r"\epsilon"},
     notations=(
         "RMSNorm(x)",

@@ -1,19 +1,87 @@
-"""Zero stays zero."""
+"""Logarithms make fractions of the tanh: it is 3/5 at log 2 and 4/5 at log 3."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.practice.edits import Asked, cotangent, nth, over, rest
+from byhand.book.words.glossary import Concept
+from byhand.book.words.language import Words
+from byhand.engine.terms import Term, number, product
+
+
+def _uncapped(term: Term, at: Asked) -> Term:
+    """The tanh of x itself."""
+    return nth(1, nth(0, lambda inside, at: inside.parts[0]))(term, at)
+
+
+def _cut(term: Term, at: Asked) -> Term:
+    """What clipping gives."""
+    cap = at.static["cap"]
+    return number(min(max(at.read(0, "x").value, -cap), cap))
+
 
 entry = Entry(
     stem="softcap",
     title_zh="logits 软上限",
     meanings_zh={"x": "任意数组"},
     result_zh="压到 -c 与 c 之间的数组",
-    inputs={"x": [0, 15]},
+    inputs={"x": [0, "15*log(2)", "15*log(3)", "-15*log(2)"]},
     static={"cap": 15.0},
-    result=[0, "15*tanh(1)"],
-    d_result=[1, 1],
-    gradients={"x": [1, "1-tanh(1)*tanh(1)"]},
-    note="At zero nothing changes; at the cap tanh(1) of it is left.",
-    note_zh="零处不变；等于上限时剩下 tanh(1) 倍。",
-    place=("activation", 9),
-    asked="logit softcapping, final_logit_softcapping, tanh cap",
+    result=[0, 9, 12, -9],
+    d_result=[1, 1, 1, 1],
+    gradients={"x": [1, "16/25", "9/25", "16/25"]},
+    note="Near 0 nothing changes. The closer y comes to the cap 15, the smaller the slope.",
+    note_zh="0 附近几乎不变；y 越接近上限 15，斜率越小。",
+    goal=Words(
+        "Keep each logit between −c and c.",
+        "让每个 logit 保持在 −c 与 c 之间。",
+    ),
+    why=Words(
+        "Small logits pass nearly unchanged, large ones are bent towards the cap, and their order stays. The softmax "
+        "can then never become quite certain, and no logit grows without bound in training.",
+        "小的 logit 几乎不变，大的被压向上限，大小次序不变。这样 softmax 不会变得绝对肯定，"
+        "训练中也没有哪个 logit 会无限增大。",
+    ),
+    why_back=Words(
+        "The curve has slope 1 at zero and flattens towards the cap, so a logit near the cap passes hardly any "
+        "derivative back.",
+        "曲线在零处斜率为 1，越接近上限越平，所以接近上限的 logit 几乎不传回导数。",
+    ),
+    place=("learning", 0),  # between the LM head and the loss
+    asked=(
+        "final_logit_softcapping, attn_logit_softcapping, logits_soft_cap, tanh cap, cap the logits, soft capping, "
+        "Gemma 2 softcap, 软截断, 限制 logits, logits 太大"
+    ),
+    labels_zh={"cap": "上限"},
+    saved=(r"\tanh \frac{x}{c}",),
+    settings={"cap": "c"},
+    notations=(
+        "cap * tanh(logits / cap)",
+        r"\text{soft\_cap} \cdot \tanh(\text{logits} / \text{soft\_cap})",
+        "logits = logits / cap; logits = torch.tanh(logits); logits = logits * cap",
+    ),
+    concepts=(
+        Concept(
+            "logit softcapping",
+            "logits 软上限",
+            ("softcap",),
+            ("softcap", "soft cap", "softcapping", "soft-capping", "软上限"),
+        ),
+    ),
+    mistakes=(
+        ("forgot to multiply by the cap", "忘了乘以上限", rest),
+        ("forgot to divide by the cap", "忘了除以上限", _uncapped),
+        ("cut off at the cap", "在上限处直接截断了", _cut),
+    ),
+    gradient_mistakes=(
+        ("let the gradient through unchanged", "让梯度原样通过了", cotangent),
+        (
+            "forgot the square",
+            "忘了平方",
+            nth(1, nth(1, nth(0, lambda square, at: square.parts[0]))),
+        ),
+        (
+            "divided by the cap once more",
+            "又除以了一次上限",
+            lambda term, at: over(number(at.static["cap"], "cap"))(product(term.parts), at),
+        ),
+    ),
 )

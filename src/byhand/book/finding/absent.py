@@ -58,12 +58,6 @@ alibi | ALiBi and relative positions | ALiBi 与相对位置 | add_positional, a
     使用绝对位置：每个位置一个可学习的向量。
     ALiBi, relative position bias, relative positional encoding, T5 bias, 相对位置编码, 相对位置
 # Layers
-rms_norm | RMSNorm | RMSNorm（均方根归一化） | layer_norm
-    Divides by the root mean square and subtracts no mean.
-    除以均方根，不减均值。
-    LayerNorm subtracts the mean, then divides by the standard deviation.
-    层归一化先减均值，再除以标准差。
-    RMSNorm, root mean square norm, LlamaRMSNorm, nn.RMSNorm, 均方根归一化, 均方根层归一化
 batch_norm | Batch normalization | 批归一化 | layer_norm
     Normalises each column over the batch.
     对每一列在整个批次上归一化。

@@ -38,15 +38,21 @@ n_heads | Number of attention heads H | 注意力头数 H | n_head, num_attentio
     head_dim, head_size, d_head, width of a head, 头数, 每个头的维度, 多少个头
 d_ff | Width F of the MLP | 前馈网络的宽度 F | intermediate_size, n_inner, ffn_dim, dim_feedforward, hidden_dim,
     4 * n_embd, expansion factor, MLP width, 中间层维度, 前馈层宽度, 前馈维度
+mlp_bias | Biases of the MLP | 前馈网络的偏置 | MLP without bias, bias=False, bias-free linear layers, 不带偏置的线性层
+norm | LayerNorm or RMSNorm | 层归一化或均方根归一化 | norm_type, normalization layer, which norm, 用哪种归一化
+norm_eps | Epsilon of the norms | 归一化的 ε | layer_norm_epsilon, layer_norm_eps, rms_norm_eps, norm_epsilon
 norm_position | Pre-norm or post-norm | 前置或后置归一化 | do_layer_norm_before, norm_first
-norm_affine | Gain and bias of LayerNorm | 层归一化的增益与偏置 | elementwise_affine, learnable LayerNorm,
-    LayerNorm weight and bias
+norm_affine | Gain and bias of the norms | 归一化的增益与偏置 | elementwise_affine, learnable LayerNorm,
+    LayerNorm weight and bias, gain of RMSNorm
 activation | Activation of the MLP | 前馈网络的激活函数 | hidden_act, hidden_activation, GELU or ReLU
 causal | Causal or bidirectional attention | 因果或双向注意力 | bidirectional attention, is_decoder, 双向注意力,
     非因果
 lm_head_bias | Bias of the LM head | 语言模型头的偏置 | lm_head.bias
 tied_embeddings | Weight tying | 权重绑定 | tie_word_embeddings, tie_weights, share embeddings, weight sharing,
     tied embeddings, wte = lm_head, 权重共享, 共享嵌入, 嵌入共享
+logit_softcap | Cap of the logits | logits 的上限 | final_logit_softcapping value, soft_cap, largest logit
+zero_init | Output projections begin at zero | 输出投影从零开始 | zero initialisation, zero-init residual,
+    init to zeros, 零初始化, 初始化为零
 # DataConfig
 data | The text to train on | 训练用的文本 | corpus, training data, my own text, own data, dataset file,
     tiny shakespeare, openwebtext, 训练数据, 语料, 自己的数据, 自己的文本
