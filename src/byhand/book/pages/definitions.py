@@ -3,6 +3,7 @@
 from byhand.book.words.language import Words
 
 LINES = """
+architectures.py:ARCHITECTURES | Architectures by name | 各架构的设置
 engine/backward.py:applications | Applications in the order recorded | 按记录次序列出的运算
 engine/backward.py:walk_back | The reverse walk over the graph | 沿计算图反向遍历
 engine/equation.py:Equation | An equation and its derivative | 一个公式及其导数
@@ -12,7 +13,10 @@ host.py:draw | Random numbers, the same on every machine | 各台机器相同的
 layers/block.py:Block | A block: its norms and sublayers | 块：归一化与子层
 layers/embeddings.py:PositionEmbedding | Positional embeddings | 位置嵌入
 layers/head.py:LMHead | LM head | 语言模型头
+layers/attention.py:SelfAttention | Attention with all its choices | 带各项选择的注意力
+layers/mlp.py:MLP | The MLP, with or without a gate | 前馈网络，带或不带门控
 layers/norm.py:LayerNorm | LayerNorm of a model | 模型中的层归一化
+layers/norm.py:RMSNorm | RMSNorm of a model | 模型中的均方根归一化
 layers/parameter.py:Parameter | A parameter: shape, axes, initialization | 参数：形状、轴与初始化
 layers/parameter.py:STD | Standard deviation of initial weights | 初始权重的标准差
 layers/parameter.py:residual_std | The same for weights that write to the stream | 写入残差流的权重的标准差
