@@ -16,6 +16,6 @@ def test_weight_and_bias(bias, tied):
     head = LMHead(bh.ModelConfig(vocab_size=3, d_model=4, lm_head_bias=bias, tied_embeddings=tied))
     shapes = {name: p.shape for name, p in head.parameters().items()}
     assert shapes == ({} if tied else {"w": (4, 3)}) | ({"b": (3,)} if bias else {})
-    logits = head.apply({"w": W, "b": B}, X, TABLE)
+    logits = head.apply({"w": W} | ({"b": B} if bias else {}), X, TABLE)
     assert logits.name == "logits"
     np.testing.assert_allclose(logits.data, X @ (TABLE.T if tied else W) + (B if bias else 0), rtol=1e-14)

@@ -63,19 +63,20 @@ def test_it_applies_the_activation_that_the_config_names(activation):
 
 
 def test_an_activation_registered_elsewhere_is_a_choice_until_it_goes(toy):
-    assert with_role("activation") == ("gelu", "relu", "squared_relu")
+    ours = with_role("activation", "gate")[:-1]
+    assert with_role("activation", "gate") == (*ours, "squared_relu")
     assert bh.ModelConfig(activation="squared_relu").activation == "squared_relu"
-    with pytest.raises(ConfigError, match=r"activation is 'tanh'. Use one of gelu, relu, squared_relu\.$"):
+    with pytest.raises(ConfigError, match=rf"activation is 'tanh'. Use one of {', '.join(ours)}, squared_relu\.$"):
         bh.ModelConfig(activation="tanh")
     del registry["squared_relu"]
-    with pytest.raises(ConfigError, match=r"Use one of gelu, relu\.$"):
+    with pytest.raises(ConfigError, match=rf"Use one of {', '.join(ours)}\.$"):
         bh.ModelConfig(activation="squared_relu")
     registry["squared_relu"] = toy  # for the fixture
 
 
 @pytest.mark.parametrize("name", ["linear", "adamw", "causal_self_attention", "", "no such"])
 def test_other_equations_are_no_activations(name):
-    with pytest.raises(ConfigError, match="Use one of gelu, relu"):
+    with pytest.raises(ConfigError, match="Use one of gelu, gelu_exact, relu, relu_squared, silu, swiglu"):
         bh.ModelConfig(activation=name)
 
 
