@@ -17,7 +17,11 @@ WRONG = [  # (config, settings, what the message says)
     (ModelConfig, {"d_model": 10, "n_heads": 4}, "n_heads 4 does not divide d_model 10. Use n_heads 2 or 5."),
     (ModelConfig, {"d_model": 7, "n_heads": 3}, "n_heads 3 does not divide d_model 7. Use n_heads 1 or 7."),
     (ModelConfig, {"norm_position": "mid"}, "norm_position is 'mid'. Use one of pre, post."),
-    (ModelConfig, {"activation": "tanh"}, "activation is 'tanh'. Use one of gelu, gelu_exact, relu, relu_squared, silu, swiglu."),
+    (
+        ModelConfig,
+        {"activation": "tanh"},
+        "activation is 'tanh'. Use one of gelu, gelu_exact, relu, relu_squared, silu, swiglu.",
+    ),
     (ModelConfig, {"d_model": "64"}, "d_model is '64', but must be a whole number, such as 64."),
     (ModelConfig, {"d_model": 64.0}, "d_model is 64.0, but must be a whole number, such as 64."),
     (ModelConfig, {"n_layers": True}, "n_layers is true, but must be a whole number, such as 1."),

@@ -23,7 +23,16 @@ CONFIGS = {
     "post-norm": bh.ModelConfig(**SHAPE, norm_position="post", activation="relu"),
     "gpt2": bh.ModelConfig(**SHAPE, norm_affine=True, tied_embeddings=True, lm_head_bias=False),
     "bidirectional": bh.ModelConfig(**SHAPE, causal=False),
-}
+    "llama": bh.ModelConfig(
+        **SHAPE, positions="rotary", n_kv_heads=1, norm="rms", norm_affine=True, activation="swiglu",
+        attention_bias="none", mlp_bias=False, lm_head_bias=False, tied_embeddings=True,
+    ),
+    "others": bh.ModelConfig(
+        **SHAPE, positions="rotary", rope_pairing="neighbours", rope_fraction=0.5, d_head=4, qk_norm=True,
+        norm="rms", norm_affine=True, activation="relu_squared", attention_bias="qkv", attention_window=2,
+        logit_softcap=3.0,
+    ),
+}  # fmt: skip
 PRECISION = {"float32": 1e-6, "float64": 1e-12}
 TOKENS, TARGETS = [[2, 1, 3], [3, 3, 0]], [[1, 3, 0], [3, 0, 6]]
 

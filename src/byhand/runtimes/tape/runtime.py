@@ -51,7 +51,9 @@ class TapeRuntime:
 
     def kept(self, config: ModelConfig) -> int:
         """Return the numbers of logits, probabilities and their gradient, and of every result of a block."""
-        return 3 * config.vocab_size + config.n_layers * (12 * config.d_model + 2 * config.ff_width)
+        queries, both = config.n_heads * config.head_width, 2 * config.kv_heads * config.head_width
+        inner = (4 if config.gated else 2) * config.ff_width
+        return 3 * config.vocab_size + config.n_layers * (4 * config.d_model + 4 * queries + 2 * both + inner)
 
     def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
         """Raise ConfigError: it computes in one process."""

@@ -41,7 +41,9 @@ def norms_beside(page: Path, lang: str) -> str:
         (Words("its mean subtracted", "减去均值"), x - x.mean()),
         (Words("plus 100", "加上 100"), x + 100),
     ]
-    shown = ((words, _row(r, "g"), *(_row(norm.forward(r, eps=0.0)[0], ".3f") for norm in NORMS)) for words, r in rows)
+    shown = (
+        (words, _row(r, "g"), *(_row(norm.forward(r, eps=0.0)[0], ".3f") for norm in NORMS)) for words, r in rows
+    )
     return table(Words("Row|x|LayerNorm|RMSNorm", "一行|x|层归一化|均方根归一化"), shown, lang)
 
 

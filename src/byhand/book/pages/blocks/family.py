@@ -1,4 +1,4 @@
-"""Generated tables of the model family: what each architecture chooses, its size, its cache, and the sliding window."""
+"""Generated tables of the model family: what each architecture chooses, its size and cache, the sliding window."""
 
 from __future__ import annotations
 

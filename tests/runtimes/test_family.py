@@ -1,0 +1,90 @@
+"""Models of the family drawn at random: every runtime makes the tape's steps and writes the tape's text."""
+
+import importlib.util
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import byhand as bh
+from byhand.config import OptimConfig
+from byhand.model import TinyGPT, matrices
+from byhand.optim import AdamW
+from byhand.runtimes.protocol import Request
+from byhand.runtimes.registry import choose
+from byhand.runtimes.sampling import Sampling
+from model_cases import drawn_config
+
+NEEDS = {"loops": ("numba", "scipy"), "xla": ("jax",)}
+RUNTIMES = [
+    pytest.param(
+        name,
+        marks=pytest.mark.skipif(any(importlib.util.find_spec(m) is None for m in needs), reason=f"needs {needs}"),
+    )
+    for name, needs in NEEDS.items()
+]
+SEEDS = [*range(8), *(pytest.param(i, marks=pytest.mark.slow) for i in range(8, 150))]
+
+
+def model_of(config, scale=4.0):
+    """Return a model whose parts all matter: larger weights than initial ones, and no zeros."""
+    model, rng = TinyGPT(config), np.random.default_rng(7)
+    for name, p in model.parameters().items():
+        mean = 1.0 if name.endswith("gain") else 0.0
+        p.data = (mean + 0.02 * scale * rng.standard_normal(p.shape)).astype(np.float32)
+    return model
+
+
+def steps(config, runtime, count=3):
+    """Make steps, and return losses and the weights after them."""
+    model = model_of(config)
+    optimizer = AdamW.of(OptimConfig(), matrices(config))
+    request = Request("train", config, runtime)
+    session = choose(request).runtime.session(model, optimizer, request)
+    rng, losses = np.random.default_rng(3), []
+    for _ in range(count):
+        optimizer.lr = 1e-3
+        tokens = rng.integers(0, config.vocab_size, (3, config.seq_len + 1))
+        losses.append(session.step([(tokens[:, :-1], tokens[:, 1:])], 1.0).loss)
+    return np.array(losses), {name: np.array(a) for name, a in session.state().parameters.items()}
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_steps_are_the_tapes(seed, runtime):
+    config = drawn_config(seed)
+    losses, arrays = steps(config, runtime)
+    expected, exact = steps(config, "numpy")
+    np.testing.assert_allclose(losses, expected, rtol=2e-5, err_msg=str(config))
+    for name, array in exact.items():  # AdamW makes large steps of small gradients: most numbers must agree
+        far = np.abs(arrays[name] - array) > 2e-4
+        assert far.mean() <= 0.02, (name, config)
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_greedy_text_is_the_tapes(seed, runtime):
+    """Three windows long; where two logits lie close, rounding may decide, so the text is held while they do not."""
+    config = replace(drawn_config(seed), causal=True)
+    model = model_of(config, 20.0)
+    prompt = [1, 2, 3]
+    count = 3 * config.seq_len
+    ours, tapes = (
+        list(bh.generate(model, prompt, count, Sampling(0.0), runtime=name)) for name in (runtime, "numpy")
+    )
+    if ours != tapes:
+        same = next(i for i, (a, b) in enumerate(zip(ours, tapes, strict=True)) if a != b)
+        assert _gap(model, prompt, tapes[:same]) < 1e-3, config
+
+
+def _gap(model, prompt, text):
+    """Return how far the two largest logits after a text lie apart, relative to the largest."""
+    from byhand.runtimes.tape.decoder import next_logits
+
+    tokens = list(prompt)
+    for logits, token in zip(next_logits(model, tokens, len(text) + 1), [*text, None], strict=True):
+        if token is None:
+            first, second = np.sort(logits)[:-3:-1]
+            return (first - second) / max(1.0, abs(first))
+        tokens.append(token)
+    raise AssertionError
