@@ -63,6 +63,7 @@ EQUIVALENT = {
     ("attention_scores", "inputs[0] → inputs[1]"): "asks for the head width, which queries and keys share",
     ("reshape", "offset = 0 → offset = 1"): "adds a multiple of the size, which the last division drops",
     ("relu", "x <= 0 → x < 0"): "both give zero at zero",
+    ("relu_squared", "x <= 0 → x < 0"): "both give zero at zero",
     ("add", "a → a * 0"): SHAPE,
     ("add", "b → b * 0"): SHAPE,
     ("add_positional", "table → table * 0"): SHAPE,

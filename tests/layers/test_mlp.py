@@ -54,6 +54,18 @@ def test_parameters():
     }
 
 
+def test_without_biases_and_with_a_projection_that_begins_at_zero():
+    mlp = MLP(bh.ModelConfig(d_model=4, d_ff=3, mlp_bias=False, zero_init=True, activation="relu_squared"))
+    assert {name: (p.shape, p.std) for name, p in mlp.parameters().items()} == {
+        "w_fc": ((4, 3), 0.02),
+        "w_out": ((3, 4), 0.0),
+    }
+    rng = np.random.default_rng(0)
+    x, p = rng.standard_normal((2, 3, 4)), {"w_fc": rng.standard_normal((4, 3)), "w_out": rng.standard_normal((3, 4))}
+    wide = x @ p["w_fc"]
+    np.testing.assert_allclose(mlp.apply(p, x).data, np.where(wide > 0, wide * wide, 0.0) @ p["w_out"])
+
+
 @pytest.mark.parametrize("activation", [gelu, relu], ids=lambda e: e.name)
 def test_it_applies_the_activation_that_the_config_names(activation):
     mlp, p = made(activation.name)

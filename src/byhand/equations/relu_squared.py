@@ -3,7 +3,7 @@ r"""Squared ReLU: negative values become zero, positive ones their square.
 Equation    y = max(x, 0)^2
 Derivative  d_x = d_y * 2 * max(x, 0)
 Shapes      any -> the same
-Source      So et al. 2021, arXiv:2109.08668, section 4.2
+Source      So et al. 2021, arXiv:2109.08668
 """
 
 from byhand.engine.arrays import namespace

@@ -4,7 +4,7 @@ Equation    y = cap tanh(x / cap)
 Derivative  d_x = d_y (1 - (y / cap)^2)
 Shapes      any -> the same
 Units       y has x's; near 0 it changes nothing, and no logit passes the cap
-Source      Bello et al. 2016, arXiv:1611.09940, section 5.3; Gemma Team 2024, arXiv:2408.00118
+Source      Bello et al. 2016, arXiv:1611.09940; Gemma Team 2024, arXiv:2408.00118
 """
 
 from byhand.engine.arrays import namespace

@@ -7,7 +7,7 @@ from byhand.book.words.language import Words
 from byhand.engine.terms import Term, number, product
 
 
-def _uncapped(term: Term, at: Asked) -> Term:
+def _uncapped(term: Term, at: Asked) -> Term | None:
     """The tanh of x itself."""
     return nth(1, nth(0, lambda inside, at: inside.parts[0]))(term, at)
 
@@ -23,7 +23,7 @@ entry = Entry(
     title_zh="logits 软上限",
     meanings_zh={"x": "任意数组"},
     result_zh="压到 -c 与 c 之间的数组",
-    inputs={"x": [0, "15*log(2)", "15*log(3)", "-15*log(2)"]},
+    inputs={"x": [0, "15*log(2)", "15*log(3)", "-(15*log(2))"]},
     static={"cap": 15.0},
     result=[0, 9, 12, -9],
     d_result=[1, 1, 1, 1],

@@ -102,5 +102,5 @@ def _is_whole(seed: str, name: str) -> bool:
 
 
 def plain_words(text: str) -> str:
-    """Lower-case words of a query or phrase, whatever joined them (`::`, `_`, `-`, `.`)."""
-    return " ".join(WORD.findall(text.lower()))
+    """Lower-case words of a query or phrase, whatever joined them (`::`, `_`, `-`, `.`); ReLU² is relu2."""
+    return " ".join(WORD.findall(re.sub("(?<=[a-z]{2})²", "2", text.lower())))

@@ -38,7 +38,8 @@ n_heads | Number of attention heads H | 注意力头数 H | n_head, num_attentio
     head_dim, head_size, d_head, width of a head, 头数, 每个头的维度, 多少个头
 d_ff | Width F of the MLP | 前馈网络的宽度 F | intermediate_size, n_inner, ffn_dim, dim_feedforward, hidden_dim,
     4 * n_embd, expansion factor, MLP width, 中间层维度, 前馈层宽度, 前馈维度
-mlp_bias | Biases of the MLP | 前馈网络的偏置 | MLP without bias, bias=False, bias-free linear layers, 不带偏置的线性层
+mlp_bias | Biases of the MLP | 前馈网络的偏置 | MLP without bias, bias=False, bias-free linear layers,
+    不带偏置的线性层
 norm | LayerNorm or RMSNorm | 层归一化或均方根归一化 | norm_type, normalization layer, which norm, 用哪种归一化
 norm_eps | Epsilon of the norms | 归一化的 ε | layer_norm_epsilon, layer_norm_eps, rms_norm_eps, norm_epsilon
 norm_position | Pre-norm or post-norm | 前置或后置归一化 | do_layer_norm_before, norm_first

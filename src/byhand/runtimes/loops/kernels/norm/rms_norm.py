@@ -42,7 +42,7 @@ def rms_norm(memory, x, gain, y, rstd, eps, copy, rows, width, scaled):
 
 @kernel
 def rms_norm_back(memory, d_y, x, rstd, gain, d_gain, d_x, rows, width, scaled, gain_adds, adds):
-    """d_x = rstd * (h - xhat * avg(h * xhat)), h = gain * d_y, which it becomes; d_gain = sum over rows of d_y * xhat.
+    """d_x = rstd * (h - xhat * avg(h * xhat)), d_gain = sum over rows of d_y * xhat; d_y becomes h = gain * d_y.
 
     x  what was normalised if `scaled`; else xhat, and there is no gain
     """

@@ -1,4 +1,4 @@
-"""Kernel of `softcap` for decoding, after the linear layer that it caps. In training the loss caps its logits itself."""
+"""Kernel of `softcap` for decoding, after the linear layer that it caps. In training the loss caps its own logits."""
 
 # pyright: reportMissingImports=false
 import numpy as np
