@@ -45,7 +45,9 @@ def measure(shape: Shape, threads: int = 0, blas: str = "auto", seconds: float =
 
     usual = shape.model().activation
     bases = {
-        r.name: r.ends if registry[r.ends].role == "activation" else usual for r in rules_of("train") if r.reason
+        r.name: r.ends if registry[r.ends].role in ("activation", "gate") else usual
+        for r in rules_of("train")
+        if r.reason
     }
     whole = {name: TimedPlan(shape, threads, blas, name) for name in dict.fromkeys([usual, *bases.values()])}
     less = {name: TimedPlan(shape, threads, blas, base, without(name)) for name, base in bases.items()}

@@ -124,7 +124,9 @@ def rounding_halves(monkeypatch):
     "settings", [{}, {"tied_embeddings": True, "lm_head_bias": False}, {"activation": "relu", "norm_affine": True},
                  {"norm_position": "post", "causal": False},
                  {"norm": "rms", "norm_affine": True, "activation": "relu_squared", "logit_softcap": 2.0},
-                 {"norm": "rms", "attention_bias": "none", "mlp_bias": False, "lm_head_bias": False}]
+                 {"norm": "rms", "attention_bias": "none", "mlp_bias": False, "lm_head_bias": False},
+                 {"activation": "silu"}, {"activation": "gelu_exact"}, {"activation": "swiglu"},
+                 {"activation": "swiglu", "mlp_bias": False}]
 )  # fmt: skip
 @pytest.mark.parametrize("rows", [None, 10], ids=["all logits", "some rows' logits"])
 def test_gradients_are_those_of_rounded_halves(settings, rows, stand_in, monkeypatch):

@@ -58,6 +58,8 @@ def replayed(gpt, prompt, count, sampling=GREEDY, threads=2, blas="auto"):
         {"d_ff": 7, "d_model": 18, "n_heads": 3},
         {"logit_softcap": 2.0, "tied_embeddings": True},
         BIASLESS,
+        {"activation": "swiglu", "mlp_bias": False},
+        {"activation": "swiglu", "d_ff": 7, "d_model": 18, "n_heads": 3},
         *(chosen for chosen in (*each_choice(), *each_choice(norm_affine=True)) if "causal" not in chosen),
     ],
     ids=str,
@@ -71,7 +73,9 @@ def test_greedy_text_is_the_numpy_runtimes(settings, threads):
 
 
 @pytest.mark.parametrize("blas", ["tiles", "scipy"])
-@pytest.mark.parametrize("settings", [{}, {"norm_affine": True, "activation": "relu"}, BIASLESS], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"norm_affine": True, "activation": "relu"}, BIASLESS, {"activation": "swiglu"}], ids=str
+)
 def test_whatever_fills_the_cache_the_text_is_the_same(settings, blas):
     gpt, prompt = model(**settings), [i % 37 for i in range(19)]
     expected = list(generate(gpt, prompt, 20, GREEDY, runtime="numpy"))
@@ -186,6 +190,8 @@ def test_what_it_cannot_do_is_refused():
         {"norm_affine": True, "activation": "relu"},
         {"d_ff": 7, "d_model": 18, "n_heads": 3},
         BIASLESS,
+        {"activation": "swiglu", "mlp_bias": False},
+        {"activation": "gelu_exact"},
     ],
     ids=str,
 )

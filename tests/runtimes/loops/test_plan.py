@@ -38,6 +38,9 @@ FAMILY = {
     "capped and tied, no head bias": {"logit_softcap": 2.0, "tied_embeddings": True, "lm_head_bias": False},
     "no bias anywhere, RMSNorm with gain, squared ReLU, capped": BIASLESS,
     "no bias in the MLP, relu": {"mlp_bias": False, "activation": "relu"},
+    **{f"no bias in the MLP, {name}": {"mlp_bias": False, "activation": name} for name in ("silu", "gelu_exact")},
+    "no bias in the MLP, swiglu": {"mlp_bias": False, "activation": "swiglu", "tied_embeddings": True},
+    "a narrow gate": {"activation": "swiglu", "d_ff": 5, "norm_position": "post"},
     "RMSNorm behind the sum": {"norm": "rms", "norm_position": "post", "norm_eps": 0.01},
     **{str(chosen): chosen for chosen in (*each_choice(), *each_choice(norm_affine=True))},
 }
@@ -128,7 +131,7 @@ def test_a_step_without_one_fusion_has_the_same_numbers(name, monkeypatch):
         monkeypatch.setattr(cross_entropy, "VOCABULARY", 10)
         monkeypatch.setattr(cross_entropy, "CHUNK", 4)
     last = name.rpartition(" + ")[2]
-    config = {"activation": last} if last in with_role("activation") else {}
+    config = {"activation": last} if last in with_role("activation", "gate") else {}
     fast, slow = two_models(norm_affine=True, **config)
     alone = name not in ("attention", "embeddings")
     runtime = assert_step_equal(fast, slow, *batch(fast.config, 3, 9), kernels_only=alone, rules=without(name))
@@ -146,11 +149,14 @@ def test_a_step_without_one_fusion_has_the_same_numbers(name, monkeypatch):
         ("linear + relu", "relu"),
         ("linear + relu_squared", "relu_squared"),
         ("rms_norm",),
+        ("linear + silu", "silu"),
+        ("linear + gelu_exact", "gelu_exact"),
+        ("linear, linear + swiglu", "swiglu"),
     ],
     ids=str,
 )
 def test_an_equation_without_a_kernel_runs_its_reference_halves(without):
-    activation = without[-1] if without[-1] in with_role("activation") else "gelu"
+    activation = without[-1] if without[-1] in with_role("activation", "gate") else "gelu"
     norm = "rms" if "rms_norm" in without else "layer"
     fast, slow = two_models(norm_affine=True, activation=activation, norm=norm)
     rules = rules_without(*without)

@@ -34,7 +34,7 @@ entry = Entry(
     result=[f"-(1-{E})/2", 0, f"(1+{E})/2"],
     d_result=[1, 1, 1],
     gradients={"x": [f"(1-{E})/2-{DENSITY}", "1/2", f"(1+{E})/2+{DENSITY}"]},
-    note="GELU(1) is the probability of a standard normal number below 1; GELU(1) + GELU(-1), of one between -1 and 1.",
+    note="GELU(1) is the probability of a standard normal number below 1; with GELU(-1) added, that of one within ±1.",
     note_zh="GELU(1) 是标准正态分布的数小于 1 的概率；GELU(1) + GELU(-1) 是它介于 -1 与 1 之间的概率。",
     goal=Words(
         "Keep large positive numbers and suppress negative ones.",

@@ -95,7 +95,7 @@ def forward_gelu(builder: Builder, group: Group) -> None:
     reader = builder.graph.only_reader(last)
     kept = not copy or reader is None or reader.equation.name != "linear"
     builder.emit(
-        "bias_gelu", last, x=x, bias=linear.bias_of(builder, inner),
+        group.rule.kernel, last, x=x, bias=linear.bias_of(builder, inner),
         y=y if kept else builder.scratch(last, "row", (y.width,)), copy=copy, rows=y.rows, width=y.width,
         kept=int(kept),
     )  # fmt: skip
@@ -125,7 +125,7 @@ def backward_alone(builder: Builder, group: Group) -> None:
     """The slope is computed anew."""
     (node,) = group.nodes
     x, d = node.inputs[0], builder.cotangent(node)
-    builder.emit("times_gelu_slope", node, d=d, x=builder.value(x), n=d.size)
+    builder.emit(f"times_{node.equation.name}_slope", node, d=d, x=builder.value(x), n=d.size)
     builder.join(x, d, node)
 
 

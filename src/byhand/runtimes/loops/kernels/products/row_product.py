@@ -13,7 +13,9 @@ mask makes each a float32 again, so that every processor can do it and only the 
 import numpy as np
 
 from byhand.runtimes.loops.kernels.pointwise.activation import gelu_of
+from byhand.runtimes.loops.kernels.pointwise.gelu_exact import gelu_exact_of
 from byhand.runtimes.loops.kernels.pointwise.relu import relu_of, relu_squared_of
+from byhand.runtimes.loops.kernels.pointwise.silu import silu_of
 from byhand.runtimes.loops.kernels.products import linear
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer
@@ -23,8 +25,8 @@ from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import float_of_bits, matrix, vector
 
 F = np.float32
-NONE, GELU, RELU, RELU_SQUARED = 0, 1, 2, 3
-GATES = {"gelu": GELU, "relu": RELU, "relu_squared": RELU_SQUARED}
+NONE, GELU, RELU, RELU_SQUARED, SILU, GELU_EXACT = range(6)
+GATES = {"gelu": GELU, "relu": RELU, "relu_squared": RELU_SQUARED, "silu": SILU, "gelu_exact": GELU_EXACT}
 UPPER = np.int32(-0x10000)
 IN_ONE_PASS = "the bias, the gate and the stream are added while the row is in the first cache"
 
@@ -176,6 +178,12 @@ def row_product(memory, words, x, weight, bias, stream, out, rows, inner, width,
         if gate == RELU_SQUARED:
             for c in range(n):
                 o[c] = relu_squared_of(o[c])
+        if gate == SILU:
+            for c in range(n):
+                o[c] = silu_of(o[c])
+        if gate == GELU_EXACT:
+            for c in range(n):
+                o[c] = gelu_exact_of(o[c])
         if added:
             s = vector(memory, stream + b * width + low, n)
             for c in range(n):
