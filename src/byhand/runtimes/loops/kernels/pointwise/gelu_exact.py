@@ -31,7 +31,7 @@ def probability_and_bell(v):
     """Return the probability P that a standard normal number is below v, and exp(-v^2 / 2).
 
     Equation    P(-|v|) = exp(-v^2 / 2) t p(t),   t = 1 / (1 + |v| / 4),   P(|v|) = 1 - P(-|v|)
-    Units       error below 1e-7 of P(|v|); p is minimax on [0, 14], with errors weighted by the root of P(-|v|) (Remez)
+    Units       error below 2e-7; p is minimax for |v| up to 14, its errors weighted by the root of P(-|v|) (Remez)
     """
     size = abs(v)
     bell, t = exp(F(-0.5) * v * v), F(1.0) / (F(1.0) + F(0.25) * size)
