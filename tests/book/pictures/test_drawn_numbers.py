@@ -27,7 +27,9 @@ from byhand.book.pictures import (
 from byhand.book.pictures.heat import ink, tint
 from byhand.config import OptimConfig
 from byhand.equations.gelu import gelu
+from byhand.equations.gelu_exact import gelu_exact
 from byhand.equations.relu import relu
+from byhand.equations.silu import silu
 
 WORDS = re.compile(r"<text[^>]*>([^<]*)</text>")
 SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "loss_curve.py"
@@ -71,12 +73,19 @@ def test_top_p_keeps_the_fewest_that_reach_p():
 
 def test_activations_and_slopes():
     xs = np.linspace(-3, 3, 13) + 0.01  # off the corner of ReLU
-    for equation in (gelu, relu):
+    for equation in (gelu, gelu_exact, silu, relu):
         up, down = (activation_curves.values(equation, xs + h) for h in (1e-6, -1e-6))
         np.testing.assert_allclose(activation_curves.slopes(equation, xs), (up - down) / 2e-6, atol=1e-8)
     one = 0.5 * (1 + math.tanh(math.sqrt(2 / math.pi) * 1.044715))
     assert f"GELU(1) = {one:.3f}" in words("gelu-relu")
     assert "0.5" in words("gelu-relu-slopes")
+    assert f"SiLU(−1.3) = −{1.3 / (1 + math.exp(1.3)):.3f}" in words("silu-gelu-relu")
+
+
+def test_the_two_forms_of_gelu_differ_most_where_the_picture_says():
+    xs = np.linspace(0, 4, 81)
+    apart = [abs(gelu.forward(np.array([x]))[0][0] - x * math.erfc(-x / math.sqrt(2)) / 2) for x in xs]
+    assert f"x = {xs[np.argmax(apart)]:g}: {max(apart):.2g}" in words("gelu-forms")
 
 
 def test_attention_is_that_of_the_lessons():

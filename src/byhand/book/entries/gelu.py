@@ -40,8 +40,8 @@ entry = Entry(
     saved=("", r"\tanh u"),
     place=("activation", 1),
     asked=(
-        "nn.GELU, F.gelu, gelu_new, NewGELU, gelu_pytorch_tanh, gelu_tanh, tanh approximation, why GELU, "
-        "为什么用 GELU, tanh 近似"
+        "gelu_new, NewGELU, gelu_pytorch_tanh, gelu_tanh, F.gelu approximate tanh, nn.GELU approximate tanh, "
+        "GELU of GPT-2, ggml_gelu, tanh approximation, why GELU, 为什么用 GELU, tanh 近似"
     ),
     notations=(
         r"F = \mathrm{GELU}(M W_{fc} + b_{fc})",

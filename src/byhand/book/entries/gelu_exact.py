@@ -34,8 +34,8 @@ entry = Entry(
     result=[f"-(1-{E})/2", 0, f"(1+{E})/2"],
     d_result=[1, 1, 1],
     gradients={"x": [f"(1-{E})/2-{DENSITY}", "1/2", f"(1+{E})/2+{DENSITY}"]},
-    note="GELU(1) is the probability of a standard normal number below 1; with GELU(-1) added, that of one within ±1.",
-    note_zh="GELU(1) 是标准正态分布的数小于 1 的概率；GELU(1) + GELU(-1) 是它介于 -1 与 1 之间的概率。",
+    note="GELU(1) is the probability of a standard normal number below 1; plus GELU(-1), that of one within ±1.",
+    note_zh="GELU(1) 是标准正态分布的数小于 1 的概率；加上 GELU(-1)，就是它介于 ±1 之间的概率。",
     goal=Words(
         "Keep large positive numbers and suppress negative ones.",
         "保留较大的正数，抑制负数。",
@@ -52,8 +52,8 @@ entry = Entry(
     saved=("", r"\mathrm{erf}(u)"),
     place=("activation", 2),
     asked=(
-        "exact GELU, GELU with erf, erf, F.gelu approximate none, nn.GELU(), hidden_act gelu, x Φ(x), "
-        "Gaussian error linear unit, BERT activation, 精确 GELU, 高斯误差线性单元"
+        "nn.GELU, F.gelu, exact GELU, GELU with erf, F.gelu approximate none, hidden_act gelu, GELUActivation, "
+        "ggml_gelu_erf, gelu_erf, x Φ(x), Gaussian error linear unit, GELU of BERT, 精确 GELU, GELU 的两种形式"
     ),
     notations=(
         r"\mathrm{GELU}(x) = x\,\Phi(x)",
