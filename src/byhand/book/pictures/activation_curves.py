@@ -135,7 +135,7 @@ def gelu_forms(canvas: Canvas) -> None:
     """The tanh form less the exact one from -4 to 4, with its largest value."""
     xs = np.linspace(-LIMIT, LIMIT, POINTS)
     ys = between(xs)
-    axes = Axes(canvas, 36, 14, 350, 170, (-LIMIT, LIMIT), (-3.0, 6.0))
+    axes = Axes(canvas, 36, 14, 350, 170, (-LIMIT, LIMIT), (-3.0, 7.0))
     axes.x_ticks(range(-4, 5), "x")
     axes.y_ticks((-2, 0, 2, 4, 6))
     axes.zero()
