@@ -46,9 +46,9 @@ def test_pointers_open_the_code_they_name(name):
     assert line_at(entry.derivative).startswith(("def vjp(", "def walk_back("))
     assert Path(entry.forward.rsplit(":", 1)[0]).stem == name
     assert entry.uses or name == "reshape", "an equation that nothing applies"
-    role = getattr(registry[name], "role", "")  # what the config chooses is applied by its role
+    role = getattr(registry[name], "role", "")  # what the config chooses is applied as the activation
     for use in entry.uses:
-        assert name in line_at(use.where) or (role and f"{role}(" in line_at(use.where))
+        assert name in line_at(use.where) or (role and "activation(" in line_at(use.where))
     if entry.test:
         assert line_at(entry.test).lstrip().startswith("def test")
     if entry.worked:
@@ -157,6 +157,20 @@ def test_a_line_of_the_model_finds_every_equation_in_it(query, expected):
     found = [m.listing.name for m in search(query)]
     assert found[0] == expected[0]
     assert set(expected) <= set(found[:5])
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("nn.GELU, F.gelu, hidden_act gelu, GELUActivation, ggml_gelu_erf, exact GELU, erf, 误差函数", "gelu_exact"),
+        ("gelu, gelu_new, NewGELU, gelu_pytorch_tanh, gelu_tanh, ggml_gelu, tanh 近似", "gelu"),
+        ("F.silu, nn.SiLU, swish, hidden_act silu, sigmoid", "silu"),
+        ("SwiGLU, GLU, GEGLU, gate_proj, up_proj, down_proj, ffn_gate, LlamaMLP, 门控, 门控线性单元", "swiglu"),
+    ],
+)
+def test_the_activations_of_other_programs_are_found(asked, expected):
+    for query in asked.split(", "):
+        assert search(query)[0].listing.name == expected, query
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,9 @@ def search(query: str) -> list[Match]:
     top = max((m.score for m in found), default=0.0)
     order = {name: i for i, name in enumerate(known)}
     found = [m for m in found if m.score >= top - SPREAD]
-    return sorted(found, key=lambda m: (-m.score, order[m.listing.name]))
+    literal = [m.listing.name for m in found if query.strip() not in known and query.strip() in m.listing.asked]
+    # to the letter: nn.GELU of PyTorch is not nn::gelu of the original program
+    return sorted(found, key=lambda m: (m.listing.name not in literal, -m.score, order[m.listing.name]))
 
 
 def nearest(query: str, n: int = 5) -> list[str]:
