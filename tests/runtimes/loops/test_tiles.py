@@ -20,6 +20,7 @@ from byhand.runtimes.loops.kernels.attention.causal_self_attention import (
     room_of_attention,
     stride_of,
 )
+from byhand.runtimes.loops.kernels.attention.chain import EVERY
 from byhand.runtimes.loops.kernels.products.tiled_gemm import BLOCK, DEPTH, room_of
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES
 from byhand.runtimes.loops.machine.blas import find_blas
@@ -104,26 +105,32 @@ def test_large_products(shape, ta, tb, adds):
     check_product(np.random.default_rng(1), *shape, ta, tb, adds)
 
 
-def reference_attention(qkv, d_out, heads, causal):
-    """Return out, weights and d_qkv in float64."""
-    batch, steps, row = qkv.shape
-    width = row // 3 // heads
-    q, k, v = (x.reshape(batch, steps, heads, width).swapaxes(1, 2) for x in np.split(qkv.astype(float), 3, axis=2))
+def reference_attention(qkv, d_out, heads, times, causal, window):
+    """Return out, weights and d_qkv in float64, and which weights are no zeros."""
+    batch, steps, _ = qkv.shape
+    kv_heads = heads // times
+    parts = qkv.astype(float).reshape(batch, steps, heads + 2 * kv_heads, -1).swapaxes(1, 2)
+    q, (k, v) = parts[:, :heads], (np.repeat(x, times, axis=1) for x in np.split(parts[:, heads:], 2, axis=1))
+    width = q.shape[-1]
     d_o = d_out.astype(float).reshape(batch, steps, heads, width).swapaxes(1, 2)
     scores = q @ k.swapaxes(2, 3) / np.sqrt(width)
-    if causal:
-        scores = np.where(np.tri(steps, dtype=bool), scores, -np.inf)
+    tri = np.tri(steps, dtype=bool)
+    seen = tri & ~np.tri(steps, k=-window, dtype=bool) if causal else np.ones((steps, steps), bool)
+    scores = np.where(seen, scores, -np.inf)
     p = np.exp(scores - scores.max(-1, keepdims=True))
     p /= p.sum(-1, keepdims=True)
     d_p = d_o @ v.swapaxes(2, 3)
     d_s = p * (d_p - (d_p * p).sum(-1, keepdims=True)) / np.sqrt(width)
-    merge = [
-        x.swapaxes(1, 2).reshape(batch, steps, -1) for x in (d_s @ k, d_s.swapaxes(2, 3) @ q, p.swapaxes(2, 3) @ d_o)
+    grouped = [
+        x.reshape(batch, kv_heads, times, steps, width).sum(axis=2)
+        for x in (d_s.swapaxes(2, 3) @ q, p.swapaxes(2, 3) @ d_o)
     ]
-    return (p @ v).swapaxes(1, 2).reshape(batch, steps, -1), p, np.concatenate(merge, axis=2)
+    d_qkv = np.concatenate([d_s @ k, *grouped], axis=1).swapaxes(1, 2).reshape(qkv.shape)
+    return (p @ v).swapaxes(1, 2).reshape(batch, steps, -1), p, d_qkv, seen
 
 
-@pytest.mark.parametrize("causal", [0, 1])
+@pytest.mark.parametrize(("causal", "window"), [(0, EVERY), (1, EVERY), (1, 1), (1, 9), (1, 64), (1, 300)])
+@pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize(
     ("batch", "heads", "steps", "width"),
     [
@@ -131,9 +138,11 @@ def reference_attention(qkv, d_out, heads, causal):
         (1, 1, 100, 100), (1, 1, 128, 64), (1, 1, QUERIES, 8), (1, 1, QUERIES + 1, 8), (1, 2, 2 * QUERIES + 70, 5),
     ],
 )  # fmt: skip
-def test_attention_of_any_shape(batch, heads, steps, width, causal):
+def test_attention_of_any_shape(batch, heads, steps, width, times, causal, window):
     rng = np.random.default_rng(steps)
-    qkv = rng.normal(size=(batch, steps, 3 * heads * width)).astype(np.float32)
+    heads *= times
+    columns = (heads + 2 * (heads // times)) * width
+    qkv = rng.normal(size=(batch, steps, columns)).astype(np.float32)
     d_out = rng.normal(size=(batch, steps, heads * width)).astype(np.float32)
     stride, rows = stride_of(steps), -(-steps // ROWS) * ROWS
     room = room_of_attention(steps, width)
@@ -141,14 +150,14 @@ def test_attention_of_any_shape(batch, heads, steps, width, causal):
     at_qkv, at_d_out = memory.put(qkv), memory.put(d_out)
     at_out, at_d_qkv = memory.room(d_out.shape), memory.room(qkv.shape)
     at_weights, at_d_weights = memory.room((batch, heads, rows, stride)), memory.room((min(QUERIES, rows), stride))
-    sizes = {"batch": batch, "heads": heads, "steps": steps, "width": width, "causal": causal, "stride": stride}
-    sizes |= {"room": memory.end, "qkv": at_qkv, "weights": at_weights}
-    alone = {"keys": 0, "values": 0, "places": 0, "kept": 1, "part": 0, "parts": 1}
+    sizes = {"batch": batch, "heads": heads, "times": times, "steps": steps, "width": width, "causal": causal}
+    sizes |= {"window": window, "stride": stride, "room": memory.end, "weights": at_weights, "qk": at_qkv}
+    sizes |= {"row_qk": columns, "v": at_qkv + columns - heads // times * width, "row_v": columns}
+    alone = {"keys": 0, "values": 0, "slots": 0, "places": 0, "kept": 1, "part": 0, "parts": 1}
     run_kernel("attention", memory.numbers, out=at_out, **alone, **sizes)
     run_kernel("attention_back", memory.numbers, d_out=at_d_out, d_weights=at_d_weights, d_qkv=at_d_qkv, **sizes)
-    out, weights, d_qkv = reference_attention(qkv, d_out, heads, causal)
+    out, weights, d_qkv, seen = reference_attention(qkv, d_out, heads, times, causal, window)
     kept = memory.array(at_weights, (batch, heads, rows, stride))[:, :, :steps, :steps]
-    seen = np.tri(steps, dtype=bool) if causal else np.ones((steps, steps), bool)
     np.testing.assert_allclose(kept[:, :, seen], weights[:, :, seen], atol=2e-6)
     np.testing.assert_allclose(memory.array(at_out, out.shape), out, atol=1e-5)
     np.testing.assert_allclose(memory.array(at_d_qkv, d_qkv.shape), d_qkv, atol=1e-5 * np.abs(d_qkv).max() + 1e-6)

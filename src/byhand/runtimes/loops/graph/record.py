@@ -23,6 +23,18 @@ class Graph:
         self.inputs = inputs
         self._uses = Counter(key(t) for node in self.nodes for t in node.inputs)
         self._uses[key(root)] += 1
+        if cache is not None:
+            self._count_what_is_kept(cache)
+
+    def _count_what_is_kept(self, cache: RecordedCache) -> None:
+        """Count the cache as a reader, and the applications that lead to nothing else."""
+        known = set(map(id, self.nodes))
+        for tensor in cache.given:
+            self._uses[key(tensor)] += 1
+            for node in applications(tensor):
+                if id(node) not in known:
+                    known.add(id(node))
+                    self._uses.update(map(key, node.inputs))
 
     def uses(self, tensor: Tensor) -> int:
         """Return how many applications read this tensor (the root counts as read once more)."""
@@ -38,6 +50,10 @@ class Graph:
         readers = [n for n in self.nodes if any(t.node is node for t in n.inputs)]
         return readers[0] if len(readers) == 1 and node is not self.root.node else None
 
+    def stored(self, tensor: Tensor) -> tuple[Tensor, int | None]:
+        """Return what was put into the cache where the tensor came out, and the layer; without a cache the tensor."""
+        return self.cache.stored(tensor) if self.cache else (tensor, None)
+
     def input_name(self, tensor: Tensor) -> str:
         """Return the name of the step's array that the tensor holds, or "" for another."""
         return next((name for name, array in self.inputs.items() if tensor.data is array), "")
@@ -49,34 +65,45 @@ def key(tensor: Tensor) -> tuple[int, int]:
 
 
 class RecordedCache:
-    """Stands in for a KV cache while recording: remembers which tensors came out of it, for which layer.
+    """Stands in for a KV cache while recording: remembers which tensors went into it and came out, for which layer.
 
     Its length is an input of the graph, called `position`: a plan reads it when it runs.
+
+    room  positions that the cache has room for
+    read  positions that the new ones read; as many as are new, if not given: they are the first
     """
 
-    def __init__(self) -> None:
+    def __init__(self, room: int, read: int | None = None) -> None:
         self.length = np.zeros((), np.int64)
-        self._layers: dict[int, int] = {}
+        self.room = room
+        self.given: list[Tensor] = []
+        self._read = read
+        self._stored: dict[int, tuple[Tensor, int]] = {}
         self._kept: list[Tensor] = []
 
     def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Return stand-ins for all keys and values."""
-        both = Tensor(k.data), Tensor(v.data)
-        self._layers |= {id(t): layer for t in both}
+        self.given += k, v
+        both = self._stand_in(k), self._stand_in(v)
+        self._stored |= {id(t): (new, layer) for t, new in zip(both, (k, v), strict=True)}
         self._kept += both
         return both
+
+    def _stand_in(self, new: Tensor) -> Tensor:
+        b, heads, steps, width = new.shape
+        data = new.data if self._read in (None, steps) else Outline((b, heads, self._read, width), new.dtype)
+        return Tensor(data, requires_grad=True)
 
     def advance(self, n: int) -> None:
         """Do nothing: a plan reads the position when it runs."""
 
     def holds(self, tensor: Tensor) -> bool:
         """Return whether the tensor stands for all keys or values of a layer."""
-        return id(tensor) in self._layers
+        return id(tensor) in self._stored
 
-    def layer_of(self, keys: Tensor, values: Tensor) -> int | None:
-        """Return the layer whose keys and values these are; None if they are not of one layer."""
-        layers = {self._layers.get(id(keys)), self._layers.get(id(values))}
-        return layers.pop() if len(layers) == 1 else None
+    def stored(self, tensor: Tensor) -> tuple[Tensor, int | None]:
+        """Return what was put into the cache where the tensor came out, and the layer; else the tensor and None."""
+        return self._stored.get(id(tensor), (tensor, None))
 
 
 class RecordShapes(Record):

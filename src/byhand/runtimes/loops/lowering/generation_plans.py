@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from byhand.config import ModelConfig
 from byhand.engine import Node
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.graph.record import Graph, RecordedCache, record
@@ -63,7 +64,7 @@ def decoding_plan(
     """Return the plan of one token of each stream, sampling included."""
     streams, vocab = inputs["tokens"].shape[0], model.config.vocab_size
     builder = Builder(
-        _recorded(model, (streams, 1)), model.parameters(), inputs=dict(inputs), caches=caches,
+        _recorded(model, (streams, 1), cached(model.config)), model.parameters(), inputs=dict(inputs), caches=caches,
         bfloat16_weights=bfloat16_weights,
     )  # fmt: skip
     groups = _groups(builder, "decode")
@@ -102,8 +103,13 @@ def filling_plan(
     return _placed(builder, arena, calls, start)
 
 
-def _recorded(model: Any, shape: tuple[int, int]) -> Graph:
-    return record(model.logits_of, RecordedCache(), tokens=np.zeros(shape, np.int64))
+def cached(config: ModelConfig) -> int:
+    """Return how many positions a cache keeps: where the window slides, as many as are visible, in a ring."""
+    return config.visible if config.slides else config.seq_len
+
+
+def _recorded(model: Any, shape: tuple[int, int], read: int | None = None) -> Graph:
+    return record(model.logits_of, RecordedCache(cached(model.config), read), tokens=np.zeros(shape, np.int64))
 
 
 def _reads_cache(node: Node, graph: Graph) -> bool:

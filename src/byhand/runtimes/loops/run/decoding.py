@@ -24,7 +24,7 @@ from byhand.host import token_array
 from byhand.quantities import counted
 from byhand.runtimes.bfloat16 import rounded
 from byhand.runtimes.loops.kernels.threads.barrier import STOPPED
-from byhand.runtimes.loops.lowering.generation_plans import GenerationPlan, decoding_plan, filling_plan
+from byhand.runtimes.loops.lowering.generation_plans import GenerationPlan, cached, decoding_plan, filling_plan
 from byhand.runtimes.loops.lowering.ir import Buffer
 from byhand.runtimes.loops.lowering.layout import padded
 from byhand.runtimes.loops.machine.blas import find_blas
@@ -75,7 +75,7 @@ class LoopsDecoder:
             "drawn": Buffer("drawn", (LONGEST_RUN, streams), "input", "int32"),
             "allowed": Buffer("allowed", (config.vocab_size,), "input"),
         }
-        caches = [(streams, *shape, padded(config.seq_len)) for shape in self.model.cache_shapes()]
+        caches = [(streams, *shape, padded(cached(config))) for shape in self.model.cache_shapes()]
         self._caches = [
             (Buffer(f"blocks.{i}.keys", cache, "input"), Buffer(f"blocks.{i}.values", cache, "input"))
             for i, cache in enumerate(caches)
@@ -123,8 +123,8 @@ class LoopsDecoder:
     ) -> Iterator[np.ndarray]:
         """Yield token ids (n, streams), run by run, until `count` of each stream are drawn; see `Decoder`.
 
-        prompts (streams, P), P at least 1. The context is the last seq_len tokens at positions from 0: past the
-        window each token fills the cache anew.
+        prompts (streams, P), P at least 1. The text begins with its last seq_len tokens, at positions from 0. With
+        learned positions the context stays that: past the window each token fills the cache anew. Else it slides.
         """
         tokens = token_array(prompts, self.model.config.vocab_size)
         if tokens.shape[0] != self.streams:
@@ -142,7 +142,7 @@ class LoopsDecoder:
         while count > 0:
             context = tokens[:, -window:]
             self._fill(context, allowed)
-            room = window - context.shape[1] + 1
+            room = count if self.model.config.slides else window - context.shape[1] + 1
             while room > 0 and count > 0:
                 way = self.autotuner.choose()
                 n = min(self.autotuner.units(way, run), room, count)

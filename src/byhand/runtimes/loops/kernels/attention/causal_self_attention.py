@@ -1,8 +1,9 @@
 """Kernels of the middle of `causal_self_attention`: split_qkv, scores, softmax, mix and merge_heads in one.
 
-Queries, keys and values are read where the projection left them: head h of row t begins at column h D. Keys and
-values of a head are laid out once for register tiles; then ROWS queries at a time get their scores, softmax and mix
-while everything is in the first cache. Of the masked half only a corner of each tile is computed.
+Queries, keys and values are read where the projection left them: head h of row t begins at column h D, and query
+head h reads head h // G of keys and values. A head of these is laid out once for register tiles, for
+its whole group; then ROWS queries at a time get their scores, softmax and mix while everything is in the first cache.
+Of what is masked, because it comes later or has left the window, only a corner of each tile is computed.
 """
 
 # pyright: reportMissingImports=false
@@ -13,205 +14,165 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.products.packing import VECTORS, pack_columns, pack_left, pack_right
-from byhand.runtimes.loops.kernels.products.register_tile import put_tiles, register_tile
-from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
+from byhand.runtimes.loops.kernels.attention import queries_and_keys
+from byhand.runtimes.loops.kernels.attention.chain import EVERY, Chain, chain_of
+from byhand.runtimes.loops.kernels.attention.score_tiles import (
+    EVEN,
+    PAIR,
+    first_key,
+    pack_head,
+    pack_pairs,
+    row_tiles,
+    scores_of,
+    softmax_rows,
+    softmax_rows_back,
+    softmax_rows_in_window,
+    store_head,
+)
+from byhand.runtimes.loops.kernels.products.packing import VECTORS, pack_columns
+from byhand.runtimes.loops.kernels.products.register_tile import put_tiles
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import ONE, ZERO, compiled
-from byhand.runtimes.loops.machine.views import address_of, matrix, vector
+from byhand.runtimes.loops.machine.views import address_of
 
 F = np.float32
-PAIR = 2 * LANES  # keys in a tile of scores: three vectors would compute more of what is masked
-EVEN = max(LANES, ROWS)  # keys are padded to a multiple: tiles read and write whole vectors and rows
 QUERIES = 256  # in a block of the backward pass, which keeps their cotangents of scores
 
 
 @compiled
-def softmax_rows(memory, words, scores, first, keys, stride, covered, scale, causal):
-    """Softmax of scale times ROWS rows of scores, in place; row i sees keys up to first + i, all else gets 0.
+def attend_head(memory, words, base, q, row, weights, stride, kept, out, row_out, steps, width, padded, causal,
+                window, room):  # fmt: skip
+    """One head of one text: out = softmax(scale q k^T) v. The weights of ROWS queries lie `kept` after the last.
 
-    The loop with exp runs over all keys that tiles covered: whole vectors cost less than a shorter row's loose end.
+    room  the head's keys and values, as `pack_head` lays them out
     """
-    for i in range(ROWS):
-        p = vector(memory, scores + i * stride, covered)
-        visible = min(first + i + 1, keys) if causal else keys
-        m = largest(words, scores + i * stride, visible)
-        z = F(0)
-        for s in range(covered):
-            e = exp((p[s] - m) * scale) if s < visible else F(0)
-            p[s] = e
-            z += e
-        z = F(1.0) / z
-        for s in range(covered):
-            p[s] *= z
-
-
-@compiled
-def softmax_rows_back(memory, d_weights, weights, stride, covered, scale):
-    """d = scale p (d - sum of d p) for ROWS rows, in place; 0 where masked, since p is."""
-    for i in range(ROWS):
-        d, p = vector(memory, d_weights + i * stride, covered), vector(memory, weights + i * stride, covered)
-        dot = F(0)
-        for s in range(covered):
-            dot += d[s] * p[s]
-        for s in range(covered):
-            d[s] = scale * p[s] * (d[s] - dot)
-
-
-@compiled
-def pack_pairs(base, keys, row, steps, width, out):
-    """Lay out keys (steps, width) transposed, as columns of tiles (width, PAIR); return how many keys that makes."""
-    padded = (steps + EVEN - 1) // EVEN * EVEN
-    for s in range(0, padded, PAIR):
-        vectors = min(PAIR, padded - s) // LANES
-        pack_right(base, keys + s * row, row, ONE, ZERO, width, min(PAIR, steps - s), vectors, out + s * width)
-    return padded
-
-
-@compiled
-def row_tiles(base, a, row, first, steps, width, room):
-    """Return where ROWS rows of A from `first` on lie, and their strides: laid out, if fewer are left."""
-    if first + ROWS <= steps:
-        return a + first * row, row, ONE
-    pack_left(base, a + first * row, row, ZERO, ZERO, width, steps - first, room)
-    return room, ONE, ROWS
-
-
-@compiled
-def scores_of(base, scores, stride, a, row_a, next_a, packed, seen, padded, width):
-    """Fill ROWS rows of scores with A times packed keys, for at least the first `seen`; return for how many."""
-    s = 0
-    while s < seen:
-        vectors = min(PAIR, padded - s) // LANES
-        right = base + 4 * (packed + s * width)
-        register_tile(
-            vectors, base + 4 * (scores + s), stride, ZERO, ZERO, ZERO, base + 4 * a, row_a, next_a, right,
-            vectors * LANES, width, right, ZERO, ZERO, ZERO,
-        )  # fmt: skip
-        s += vectors * LANES
-    return s
-
-
-@compiled
-def attend_head(
-    memory, words, base, q, row, weights, stride, kept, out, row_out, steps, width, model_width, causal, room
-):
-    """One head of one text: out = softmax(scale q k^T) v. The weights of ROWS queries lie `kept` after the last."""
     scale = F(1.0 / math.sqrt(width))
     values = room + (steps + EVEN) * width
     tail = values + steps * (width + PAIR)
     edge = tail + ROWS * width
-    padded = pack_pairs(base, q + model_width, row, steps, width, room)
-    pack_columns(base, q + 2 * model_width, row, ZERO, ZERO, steps, width, values, ONE)
     for first in range(0, steps, ROWS):
         p = weights + first // ROWS * kept
         a, row_a, next_a = row_tiles(base, q, row, first, steps, width, tail)
-        seen = min(first + ROWS, steps) if causal else steps
-        covered = scores_of(base, p, stride, a, row_a, next_a, room, seen, padded, width)
-        softmax_rows(memory, words, p, first, steps, stride, covered, scale, causal)
+        begin, seen = first_key(first, window), min(first + ROWS, steps) if causal else steps
+        covered = scores_of(base, p, stride, a, row_a, next_a, room, begin, seen, padded, width)
+        if first + ROWS > window:
+            softmax_rows_in_window(memory, words, p, first, steps, stride, begin, covered, scale, window)
+        else:
+            softmax_rows(memory, words, p, first, steps, stride, covered, scale, causal)
         rows = min(ROWS, steps - first)
         to = out + first * row_out
-        put_tiles(base, rows, width, to, row_out, ZERO, p, stride, ONE, values, steps, ZERO, seen, edge)
+        put_tiles(
+            base, rows, width, to, row_out, ZERO, p + begin, stride, ONE, values, steps, begin, seen - begin, edge
+        )
 
 
 @kernel(costly=True)
-def attention(memory, words, qkv, weights, keys, values, out, batch, heads, steps, width, causal, places, kept,
-              stride, part, parts, room):  # fmt: skip
-    """out[b,t,h D:] = sum over s of weights[b,h,t,s] v[b,s,h D:], this thread's heads.
+def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, batch, heads, times, steps, width,
+              causal, window, slots, places, kept, stride, part, parts, room):  # fmt: skip
+    """out[b,t,h D:] = sum over s of weights[b,h,t,s] v[b,s,h // times D:], this thread's heads.
 
+    qk       rows of queries and keys: key heads begin behind the query heads
+    window   keys that a query sees at most
     weights  rows `stride` apart; unless `kept`, room for those of ROWS queries
-    keys     where a cache keeps the keys (B, H, D, places) that it is to be filled with, or 0; `values` likewise
+    keys     where a cache keeps the keys (B, K, D, places) that it is to be filled with, or 0; `values` likewise
     """
-    c, row, base = heads * width, 3 * heads * width, address_of(memory)
+    c, base = heads * width, address_of(memory)
     tile = ROWS * stride if kept else 0
-    for head in range(part, batch * heads, parts):
-        b, h = head // heads, head % heads
-        q, o = qkv + b * steps * row + h * width, out + b * steps * c + h * width
-        if keys:
-            k = matrix(memory, keys + head * width * places, width, places)
-            v = matrix(memory, values + head * width * places, width, places)
-            for t in range(steps):
-                new_k, new_v = vector(memory, q + t * row + c, width), vector(memory, q + t * row + 2 * c, width)
-                for d in range(width):
-                    k[d, t] = new_k[d]
-                    v[d, t] = new_v[d]
+    packed, padded = -1, 0
+    for head in range(part * batch * heads // parts, (part + 1) * batch * heads // parts):
+        b, h, kv = head // heads, head % heads, head // times
+        q, o = qk + b * steps * row_qk + h * width, out + b * steps * c + h * width
+        if kv != packed:
+            group = h // times * width
+            k_head, v_head = qk + b * steps * row_qk + c + group, v + b * steps * row_v + group
+            packed, padded = kv, pack_head(base, k_head, row_qk, v_head, row_v, steps, width, room)
+            if keys and h % times == 0:
+                to = kv * width * places
+                store_head(memory, k_head, row_qk, v_head, row_v, keys + to, values + to, steps, width, slots, places)
         p = weights + head * ((steps + ROWS - 1) // ROWS) * tile
-        attend_head(memory, words, base, q, row, p, stride, tile, o, c, steps, width, c, causal, room)
+        attend_head(memory, words, base, q, row_qk, p, stride, tile, o, c, steps, width, padded, causal, window, room)
 
 
 @kernel(costly=True)
-def attention_back(memory, d_out, qkv, weights, d_weights, d_qkv, batch, heads, steps, width, causal, stride, room):
-    """Cotangents of q, k and v into their columns of d_qkv; `d_weights` holds those of QUERIES rows of weights."""
-    c, row, base = heads * width, 3 * heads * width, address_of(memory)
+def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qkv, batch, heads, times, steps, width,
+                   causal, window, stride, room):  # fmt: skip
+    """Cotangents of q, k and v into their columns of d_qkv; `d_weights` holds those of QUERIES rows of weights.
+
+    Those of a head of keys and values are sums over its query heads, in their order.
+    """
+    c, base = heads * width, address_of(memory)
+    row = c + 2 * (heads // times) * width
     scale = F(1.0 / math.sqrt(width))
     size = steps * (width + PAIR)
     queries = room + (steps + EVEN) * width
     keys, d_outs, tail = queries + size, queries + 2 * size, queries + 3 * size
     edge = tail + ROWS * width
     last = (steps - 1) // QUERIES * QUERIES
+    padded = 0
     for b in range(batch):
         for h in range(heads):
-            q, d_q = qkv + b * steps * row + h * width, d_qkv + b * steps * row + h * width
+            q, d_q = qk + b * steps * row_qk + h * width, d_qkv + b * steps * row + h * width
+            d_k = d_qkv + b * steps * row + c + h // times * width
+            d_v = d_k + heads // times * width
             d_o = d_out + b * steps * c + h * width
             p = weights + (b * heads + h) * ((steps + ROWS - 1) // ROWS * ROWS) * stride
-            padded = pack_pairs(base, q + 2 * c, row, steps, width, room)
-            pack_columns(base, q, row, ZERO, ZERO, steps, width, queries, ONE)
-            pack_columns(base, q + c, row, ZERO, ZERO, steps, width, keys, ONE)
+            if h % times == 0:
+                group = h // times * width
+                padded = pack_pairs(base, v + b * steps * row_v + group, row_v, steps, width, room)
+                k_head = qk + b * steps * row_qk + c + group
+                pack_columns(base, k_head, row_qk, ZERO, ZERO, steps, width, keys, ONE)
+            pack_columns(base, q, row_qk, ZERO, ZERO, steps, width, queries, ONE)
             pack_columns(base, d_o, c, ZERO, ZERO, steps, width, d_outs, ONE)
-            for first in range(last, -1, -QUERIES):  # the last block sees every key: it writes, the others add
+            for first in range(last, -1, -QUERIES):
                 end = min(first + QUERIES, steps)
-                adds = ZERO if first == last else ONE
                 for t in range(first, end, ROWS):
                     d = d_weights + (t - first) * stride
                     a, row_a, next_a = row_tiles(base, d_o, c, t, steps, width, tail)
-                    seen = min(t + ROWS, steps) if causal else steps
-                    covered = scores_of(base, d, stride, a, row_a, next_a, room, seen, padded, width)
-                    softmax_rows_back(memory, d, p + t * stride, stride, covered, scale)
+                    begin, seen = first_key(t, window), min(t + ROWS, steps) if causal else steps
+                    covered = scores_of(base, d, stride, a, row_a, next_a, room, begin, seen, padded, width)
+                    softmax_rows_back(memory, d, p + t * stride, stride, begin, covered, scale)
                     rows = min(ROWS, steps - t)
                     put_tiles(
-                        base, rows, width, d_q + t * row, row, ZERO, d, stride, ONE, keys, steps, ZERO, seen, edge
-                    )
-                for s in range(0, end if causal else steps, ROWS):
+                        base, rows, width, d_q + t * row, row, ZERO, d + begin, stride, ONE, keys, steps, begin,
+                        seen - begin, edge,
+                    )  # fmt: skip
+                for s in range(max(0, first + 1 - window) // ROWS * ROWS, end if causal else steps, ROWS):
+                    reached = min(s + ROWS + window - 1, steps)  # the first query that sees none of these keys
+                    # the last block that sees a key of the group's first head writes, all others add
+                    adds = ONE if h % times or first != (reached - 1) // QUERIES * QUERIES else ZERO
                     t = max(first, s) if causal else first
-                    rows, inner = min(ROWS, steps - s), end - t
-                    d_k, d_v = d_q + c + s * row, d_q + 2 * c + s * row
+                    rows, inner = min(ROWS, steps - s), min(end, reached) - t
                     left, d_left = p + t * stride + s, d_weights + (t - first) * stride + s
-                    put_tiles(base, rows, width, d_v, row, adds, left, ONE, stride, d_outs, steps, t, inner, edge)
-                    put_tiles(base, rows, width, d_k, row, adds, d_left, ONE, stride, queries, steps, t, inner, edge)
-
-
-def chain(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """split_qkv -> attention_scores -> softmax (causal or not) -> mix -> merge_heads, followed along the queries."""
-    mix = graph.only(node.inputs[0], "mix")
-    softmax = mix and graph.only(mix.inputs[0], "causal_softmax", "softmax")
-    scores = softmax and graph.only(softmax.inputs[0], "attention_scores")
-    split = scores and graph.only(scores.inputs[0], "split_qkv")
-    return (split, scores, softmax, mix, node) if split else None
+                    to = s * row
+                    put_tiles(
+                        base, rows, width, d_v + to, row, adds, left, ONE, stride, d_outs, steps, t, inner, edge
+                    )
+                    put_tiles(
+                        base, rows, width, d_k + to, row, adds, d_left, ONE, stride, queries, steps, t, inner, edge
+                    )
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """The chain with queries, keys and values of one projection, as many keys as queries."""
-    if (found := chain(node, graph)) is None:
-        return None
-    split, scores, _, mix, _ = found
-    parts = *scores.inputs, mix.inputs[1]
-    own = all(graph.only(t, "split_qkv") is split and t.index == i for i, t in enumerate(parts))
-    return found if own else None
+    """The chain without a cache."""
+    found = chain_of(node, graph)
+    return found.nodes if found and found.layer is None else None
 
 
-def _sizes(group: Group) -> dict[str, int]:
-    batch, heads, steps, width = group.nodes[3].results[0][0]
-    causal = int(group.nodes[2].equation.name == "causal_softmax")
-    return {"batch": batch, "heads": heads, "steps": steps, "width": width, "causal": causal}
+def found_in(builder: Builder, group: Group) -> Chain:
+    """Return the group's chain."""
+    found = chain_of(group.nodes[-1], builder.graph)
+    assert found
+    return found
 
 
-def products(batch: int, heads: int, steps: int, width: int, causal: int) -> int:
+def products(batch: int, heads: int, steps: int, width: int, causal: int, window: int = EVERY, times: int = 1) -> int:
     """Return the FLOPs of one (T, S, D) product over all heads, without what the mask skips."""
-    visible = sum(min(ROWS, steps - f) * (min(f + ROWS, steps) if causal else steps) for f in range(0, steps, ROWS))
+    ends = ((f, min(f + ROWS, steps) if causal else steps) for f in range(0, steps, ROWS))
+    visible = sum(min(ROWS, steps - f) * (end - max(0, f + 1 - window) // PAIR * PAIR) for f, end in ends)
     return 2 * batch * heads * visible * width
 
 
@@ -230,46 +191,79 @@ def weights_of(sizes: dict[str, int]) -> tuple[int, ...]:
     return sizes["batch"], sizes["heads"], -(-sizes["steps"] // ROWS) * ROWS, stride_of(sizes["steps"])
 
 
+def texts_of(chain: Chain, batch: int) -> list[tuple[int, int]]:
+    """Return the first text and the number of texts for each pair of calls.
+
+    Norm and rotation take turns with attention, text by text, so that both find a text's rows in the second cache.
+    """
+    return [(text, 1) for text in range(batch)] if chain.prepared else [(0, batch)]
+
+
 def forward(builder: Builder, group: Group) -> None:
-    """One call for all heads."""
-    weights = builder.saved(group.nodes[2], "weights", weights_of(_sizes(group)))
-    emit_attention(builder, group, weights, weights.size)
+    """One call for all heads; with norm or rotation two for each text."""
+    chain = found_in(builder, group)
+    sizes = chain.sizes
+    weights = builder.saved(chain.softmax, "weights", weights_of(sizes))
+    made, angles = queries_and_keys.prepared(builder, chain), queries_and_keys.angles_from_0(builder, chain)
+    for first, count in texts_of(chain, sizes["batch"]):
+        queries_and_keys.emit(builder, chain, made, angles, first)
+        emit_attention(builder, chain, made, weights, weights.size, first, count)
 
 
 def emit_attention(
-    builder: Builder, group: Group, weights: Buffer, touched: int, keys: Any = 0, values: Any = 0, places: int = 0
-) -> None:
-    """Append the call; with keys and values it fills a cache and keeps no weights. `touched` are numbers besides."""
-    split, _, _, mix, merge = group.nodes
-    sizes = _sizes(group)
-    qkv, out = builder.value(split.inputs[0]), builder.result(merge)
+    builder: Builder, chain: Chain, made: Buffer, weights: Buffer, touched: int, first: int, count: int,
+    keys: Any = 0, values: Any = 0,
+) -> None:  # fmt: skip
+    """Append the call for `count` texts; with keys and values it fills a cache and keeps no weights.
+
+    touched  numbers of all texts that the call reads or writes besides
+    """
+    sizes, batch = chain.sizes, chain.sizes["batch"]
+    packed, out = builder.value(chain.split.inputs[0]), builder.result(chain.merge)
+    columns = packed.width - chain.kv_heads * sizes["width"]
+    steps = first * sizes["steps"]
     builder.emit(
-        "attention", mix, 2 * products(**sizes), 4 * (qkv.size + touched + out.size), qkv=qkv, weights=weights,
-        keys=keys, values=values, out=out, **sizes, places=places, kept=int(not keys), stride=weights.width,
-        part=PART, parts=PARTS, room=builder.room(room_of_attention(sizes["steps"], sizes["width"])),
+        "attention", chain.mix, 2 * products(**sizes) * count // batch,
+        4 * (packed.size + touched + out.size) * count // batch, qk=made.at(steps * made.width), row_qk=made.width,
+        v=packed.at(steps * packed.width + columns), row_v=packed.width,
+        weights=weights if keys else weights.at(first * weights.size // batch), keys=keys, values=values,
+        out=out.at(steps * out.width), **sizes | {"batch": count},
+        slots=builder.graph.cache.room if builder.graph.cache else 0, places=keys.width if keys else 0,
+        kept=int(not keys), stride=weights.width, part=PART, parts=PARTS,
+        room=builder.room(room_of_attention(sizes["steps"], sizes["width"])),
     )  # fmt: skip
 
 
 def backward(builder: Builder, group: Group) -> None:
-    """One call for all heads; it writes the whole cotangent of the projection."""
-    split, scores, softmax, mix, merge = group.nodes
-    sizes = _sizes(group)
-    d_out = builder.cotangent(merge)
-    qkv, d_qkv = builder.value(split.inputs[0]), builder.fresh_gradient(split.inputs[0])
-    weights = builder.saved(softmax, "weights", weights_of(sizes))
-    d_weights = builder.scratch(scores, "d_scores", (min(QUERIES, weights.shape[2]), weights.width))
-    builder.emit(
-        "attention_back", mix, 4 * products(**sizes), 4 * (d_out.size + qkv.size + weights.size + d_qkv.size),
-        d_out=d_out, qkv=qkv, weights=weights, d_weights=d_weights, d_qkv=d_qkv, **sizes, stride=weights.width,
-        room=builder.room(room_of_attention(sizes["steps"], sizes["width"])),
-    )  # fmt: skip
-    builder.join(split.inputs[0], d_qkv, split)
+    """The calls forward in reverse; together they write the whole cotangent of the projection."""
+    chain = found_in(builder, group)
+    sizes, packed = chain.sizes, chain.split.inputs[0]
+    batch, rows = sizes["batch"], sizes["steps"]
+    d_out, qkv, d_qkv = builder.cotangent(chain.merge), builder.value(packed), builder.fresh_gradient(packed)
+    weights = builder.saved(chain.softmax, "weights", weights_of(sizes))
+    d_weights = builder.scratch(chain.scores, "d_scores", (min(QUERIES, weights.shape[2]), weights.width))
+    made, angles = queries_and_keys.prepared(builder, chain), queries_and_keys.angles_from_0(builder, chain)
+    gains = queries_and_keys.gain_targets(builder, chain)
+    touched = 4 * (d_out.size + qkv.size + weights.size + d_qkv.size)
+    for first, count in texts_of(chain, batch):
+        at = first * rows
+        builder.emit(
+            "attention_back", chain.mix, 4 * products(**sizes) * count // batch, touched * count // batch,
+            d_out=d_out.at(at * d_out.width), qk=made.at(at * made.width), row_qk=made.width,
+            v=qkv.at(at * qkv.width + qkv.width - chain.kv_heads * sizes["width"]), row_v=qkv.width,
+            weights=weights.at(first * weights.size // batch), d_weights=d_weights,
+            d_qkv=d_qkv.at(at * d_qkv.width), **sizes | {"batch": count}, stride=weights.width,
+            room=builder.room(room_of_attention(rows, sizes["width"])),
+        )  # fmt: skip
+        queries_and_keys.emit_back(builder, chain, d_qkv, angles, first, gains)
+    builder.join(packed, d_qkv, chain.split)
 
 
 register(Rule(
     name="attention", part_of="causal_self_attention",
-    covers=("split_qkv", "attention_scores", ("causal_softmax", "softmax"), "mix", "merge_heads"),
+    covers=("split_qkv", ("rms_norm", ""), ("rotary", ""), ("repeat_heads", ""), "attention_scores",
+            ("causal_softmax", "softmax", "window_softmax"), "mix", "merge_heads"),
     kernel="attention", stages=("train",), match=match, forward=forward, backward=backward,
     reason="some queries' scores stay in the first cache from product to softmax to product; of what is masked "
-    "only a corner of a tile is computed; splitting and merging heads moves nothing",
+    "only a corner of a tile is computed; splitting, repeating and merging heads moves nothing",
 ))  # fmt: skip

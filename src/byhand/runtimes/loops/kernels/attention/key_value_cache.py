@@ -1,7 +1,8 @@
 """Kernels of attention with a KV cache: the newest position of each stream against all before, and filling the cache.
 
-Keys and values lie as (B, H, D, S), positions side by side: scores are a sum of D rows, the mix is D dot products,
-and both read in order. The room for positions is whole cache lines.
+Keys, normalised and rotated, and values lie as (B, K, D, S), positions side by side: scores are a sum of D rows, the
+mix is D dot products, and both read in order. The room for positions is whole cache lines. Where the window slides
+the cache is a ring: position t lies in slot t % slots, and all that is there is visible.
 """
 
 # pyright: reportMissingImports=false
@@ -12,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.attention.causal_self_attention import chain, emit_attention, stride_of
+from byhand.runtimes.loops.kernels.attention import queries_and_keys
+from byhand.runtimes.loops.kernels.attention.causal_self_attention import emit_attention, found_in, stride_of
+from byhand.runtimes.loops.kernels.attention.chain import chain_of
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import ROWS
 from byhand.runtimes.loops.lowering.builder import Builder
@@ -26,29 +29,38 @@ F = np.float32
 
 
 @kernel
-def attend(memory, words, qkv, keys, values, scores, out, position, rows, heads, width, room, part, parts):
-    """Attention of the newest position to all so far, this thread's heads; stores its key and value first."""
-    c, row = heads * width, 3 * heads * width
+def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, position, rows, heads, times, width, slots,
+           window, room, part, parts):  # fmt: skip
+    """Attention of the newest position to those before it that it sees, this thread's heads.
+
+    It stores its key and value first; where threads share a head of them, each stores the same numbers.
+    """
+    c = heads * width
     t = words[position]
-    n = t + 1
+    end = min(t + 1, slots)
+    low = max(0, end - window)
+    n = end - low
     scale = F(1.0 / math.sqrt(width))
     p = vector(memory, scores, n)
-    for head in range(part, rows * heads, parts):
-        b, h = head // heads, head % heads
-        start = qkv + b * row + h * width
-        key, value = keys + head * width * room, values + head * width * room
-        k, v = matrix(memory, key, width, room), matrix(memory, value, width, room)
-        for d in range(width):
-            k[d, t] = memory[start + c + d]
-            v[d, t] = memory[start + 2 * c + d]
-        add_rows(memory, start, key, scores, width, room, n)
+    stored = -1
+    for head in range(part * rows * heads // parts, (part + 1) * rows * heads // parts):
+        b, h, kv = head // heads, head % heads, head // times
+        key, value = keys + kv * width * room, values + kv * width * room
+        if kv != stored:
+            stored = kv
+            k_new, v_new = qk + b * row_qk + c + h // times * width, v + b * row_v + h // times * width
+            k_kept, v_kept = matrix(memory, key, width, room), matrix(memory, value, width, room)
+            for d in range(width):
+                k_kept[d, t % slots] = memory[k_new + d]
+                v_kept[d, t % slots] = memory[v_new + d]
+        add_rows(memory, qk + b * row_qk + h * width, key + low, scores, width, room, n)
         m = largest(words, scores, n)
         z = F(0)
         for s in range(n):
             e = exp((p[s] - m) * scale)
             p[s] = e
             z += e
-        mix_rows(memory, scores, value, out + b * c + h * width, width, room, n, F(1.0) / z)
+        mix_rows(memory, scores, value + low, out + b * c + h * width, width, room, n, F(1.0) / z)
 
 
 @compiled
@@ -92,42 +104,48 @@ def mix_rows(memory, weights, rows, out, count, width, n, scale):
 
 
 def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """split_qkv -> (cache) -> attention_scores -> causal_softmax -> mix -> merge_heads."""
-    if graph.cache is None or (found := chain(node, graph)) is None or found[2].equation.name != "causal_softmax":
-        return None
-    return found if graph.cache.layer_of(found[1].inputs[1], found[3].inputs[1]) is not None else None
-
-
-def _layer(builder: Builder, group: Group) -> int:
-    cache: Any = builder.graph.cache
-    return cache.layer_of(group.nodes[1].inputs[1], group.nodes[3].inputs[1])
+    """The chain with a cache."""
+    found = chain_of(node, graph)
+    return found.nodes if found and found.layer is not None and found.sizes["causal"] else None
 
 
 def decode(builder: Builder, group: Group) -> None:
     """The newest position against the cache."""
-    split, scored, _, mix, merge = group.nodes
-    rows, heads, _, width = mix.results[0][0]
-    keys, values = builder.caches[_layer(builder, group)]
-    room = keys.width
-    seen = room // 2  # the cost is that of the middle of the window
-    scores = builder.scratch(scored, "scores", (room,), "own")
+    chain, cache = found_in(builder, group), builder.graph.cache
+    assert cache is not None
+    assert chain.layer is not None
+    sizes = chain.sizes
+    rows, heads, width = sizes["batch"], sizes["heads"], sizes["width"]
+    packed, made = builder.value(chain.split.inputs[0]), queries_and_keys.prepared(builder, chain, own=True)
+    queries_and_keys.emit(builder, chain, made, queries_and_keys.angles_at_position(builder, chain), alone=True)
+    keys, values = builder.caches[chain.layer]
+    seen = min(keys.width // 2, sizes["window"])  # the cost is that of the middle of the window
+    scores = builder.scratch(chain.scores, "scores", (keys.width,), "own")
     builder.emit(
-        "attend", mix, 4 * rows * heads * width * seen, touched=8 * rows * heads * width * seen,
-        qkv=builder.value(split.inputs[0]), keys=keys, values=values, scores=scores, out=builder.result(merge),
-        position=builder.inputs["position"], rows=rows, heads=heads, width=width, room=room, part=PART, parts=PARTS,
+        "attend", chain.mix, 4 * rows * heads * width * seen, touched=8 * rows * chain.kv_heads * width * seen,
+        qk=made, row_qk=made.width, v=packed.at(packed.width - chain.kv_heads * width), row_v=packed.width,
+        keys=keys, values=values, scores=scores, out=builder.result(chain.merge),
+        position=builder.inputs["position"], rows=rows, heads=heads, times=sizes["times"], width=width,
+        slots=cache.room, window=sizes["window"], room=keys.width, part=PART, parts=PARTS,
     )  # fmt: skip
     builder.meet()
 
 
 def fill(builder: Builder, group: Group) -> None:
     """Prefill: attention over the whole prompt as in training, and its keys and values into the cache."""
-    keys, values = builder.caches[_layer(builder, group)]
-    steps = group.nodes[3].results[0][0][2]
-    scores = builder.scratch(group.nodes[1], "scores", (ROWS, stride_of(steps)), "own")
-    emit_attention(builder, group, scores, keys.size + values.size, keys, values, keys.width)
+    chain = found_in(builder, group)
+    assert chain.layer is not None
+    keys, values = builder.caches[chain.layer]
+    scores = builder.scratch(chain.scores, "scores", (ROWS, stride_of(chain.sizes["steps"])), "own")
+    made = queries_and_keys.prepared(builder, chain)
+    queries_and_keys.emit(builder, chain, made, queries_and_keys.angles_from_0(builder, chain))
+    emit_attention(builder, chain, made, scores, keys.size + values.size, 0, chain.sizes["batch"], keys, values)
 
 
-COVERS = "split_qkv", "attention_scores", "causal_softmax", "mix", "merge_heads"
+COVERS = (
+    "split_qkv", ("rms_norm", ""), ("rotary", ""), ("repeat_heads", ""), "attention_scores",
+    ("causal_softmax", "window_softmax"), "mix", "merge_heads",
+)  # fmt: skip
 register(Rule(
     name="attention", covers=COVERS, kernel="attend", stages=("decode",), match=match, forward=decode,
     reason="the newest key and value are stored and used in the same pass; only positions that exist are visited",

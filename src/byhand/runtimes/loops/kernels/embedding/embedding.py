@@ -1,4 +1,4 @@
-"""Kernels of `embedding` followed by `add_positional`: look both rows up in one pass."""
+"""Kernels of `embedding`, followed by `add_positional` or alone: both rows are looked up in one pass."""
 
 # pyright: reportMissingImports=false
 from typing import Any
@@ -27,6 +27,17 @@ def embed(memory, words, table, positions, tokens, position, out, batch, steps, 
         p, o = vector(memory, first + i % steps * width, n), vector(memory, out + i * width + low, n)
         for c in range(n):
             o[c] = e[c] + p[c]
+
+
+@kernel
+def embed_tokens(memory, words, table, tokens, out, rows, width, part, parts):
+    """out[i,:] = table[tokens[i],:], this thread's columns."""
+    low, high = columns_of(part, parts, width)
+    for i in range(rows):
+        e = vector(memory, table + words[tokens + i] * width + low, high - low)
+        o = vector(memory, out + i * width + low, high - low)
+        for c in range(high - low):
+            o[c] = e[c]
 
 
 @kernel
@@ -87,14 +98,10 @@ def _emit(builder: Builder, group: Group, position: Buffer | int) -> None:
 def backward(builder: Builder, group: Group) -> None:
     """Add to the token's row, and over the batch to the position's."""
     first, last = group.nodes
-    (table, tokens), positions = first.inputs, last.inputs[1]
+    positions = last.inputs[1]
     batch, steps, width = last.results[0][0]
     d_out = builder.cotangent(last)
-    d_table, adds = builder.gradient(table)
-    builder.emit(
-        "embed_back", first, d_out=d_out, tokens=builder.value(tokens), d_table=d_table, rows=batch * steps,
-        width=width, vocab=table.shape[0], adds=adds,
-    )  # fmt: skip
+    _emit_back(builder, first, d_out)
     d_positions, adds = builder.gradient(positions)
     builder.emit(
         "positions_back", last, d_out=d_out, d_positions=d_positions, batch=batch, steps=steps, width=width,
@@ -102,6 +109,51 @@ def backward(builder: Builder, group: Group) -> None:
     )  # fmt: skip
 
 
+def _emit_back(builder: Builder, node: Any, d_out: Buffer) -> None:
+    table, tokens = node.inputs
+    d_table, adds = builder.gradient(table)
+    builder.emit(
+        "embed_back", node, d_out=d_out, tokens=builder.value(tokens), d_table=d_table, rows=d_out.rows,
+        width=d_out.width, vocab=table.shape[0], adds=adds,
+    )  # fmt: skip
+
+
+def match_alone(node: Any, graph: Any) -> tuple[Any, ...] | None:
+    """embedding of the step's tokens."""
+    return (node,) if graph.input_name(node.inputs[1]) else None
+
+
+def forward_alone(builder: Builder, group: Group) -> None:
+    """Copy rows."""
+    (node,) = group.nodes
+    table, tokens = map(builder.value, node.inputs)
+    out = builder.result(node)
+    builder.emit(
+        "embed_tokens", node, touched=8 * out.size, table=table, tokens=tokens, out=out, rows=out.rows,
+        width=out.width, part=PART, parts=PARTS,
+    )  # fmt: skip
+
+
+def decode_alone(builder: Builder, group: Group) -> None:
+    """Each stream's newest token."""
+    forward_alone(builder, group)
+    builder.meet()
+
+
+def backward_alone(builder: Builder, group: Group) -> None:
+    """Add to the token's row."""
+    (node,) = group.nodes
+    _emit_back(builder, node, builder.cotangent(node))
+
+
+register(Rule(
+    name="embedding", covers=("embedding",), kernel="embed_tokens", stages=("train", "fill"), match=match_alone,
+    forward=forward_alone, backward=backward_alone,
+))  # fmt: skip
+register(Rule(
+    name="embedding", covers=("embedding",), kernel="embed_tokens", stages=("decode",), match=match_alone,
+    forward=decode_alone,
+))  # fmt: skip
 register(Rule(
     name="embeddings", covers=("embedding", "add_positional"), kernel="embed", stages=("train", "fill"), match=match,
     forward=forward, backward=backward, reason="token and position rows are read once and written once",

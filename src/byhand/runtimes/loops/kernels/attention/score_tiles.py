@@ -1,0 +1,132 @@
+"""Score tiles: what attention's kernels do with ROWS queries of a head at a time, forward and back.
+
+A head's keys, transposed, and its values are laid out once for register tiles. Rows of scores lie `stride` apart.
+"""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import numpy as np
+
+from byhand.runtimes.loops.kernels.products.packing import pack_columns, pack_left, pack_right
+from byhand.runtimes.loops.kernels.products.register_tile import register_tile
+from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
+from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
+from byhand.runtimes.loops.machine.native import ONE, ZERO, compiled
+from byhand.runtimes.loops.machine.views import matrix, vector
+
+F = np.float32
+PAIR = 2 * LANES  # keys in a tile of scores: three vectors would compute more of what is masked
+EVEN = max(LANES, ROWS)  # keys are padded to a multiple: tiles read and write whole vectors and rows
+
+
+@compiled
+def softmax_rows(memory, words, scores, first, keys, stride, covered, scale, causal):
+    """Softmax of scale times ROWS rows of scores, in place; row i sees keys up to first + i, all else gets 0.
+
+    The loop with exp runs over all keys that tiles covered: whole vectors cost less than a shorter row's loose end.
+    """
+    for i in range(ROWS):
+        p = vector(memory, scores + i * stride, covered)
+        visible = min(first + i + 1, keys) if causal else keys
+        m = largest(words, scores + i * stride, visible)
+        z = F(0)
+        for s in range(covered):
+            e = exp((p[s] - m) * scale) if s < visible else F(0)
+            p[s] = e
+            z += e
+        z = F(1.0) / z
+        for s in range(covered):
+            p[s] *= z
+
+
+@compiled
+def softmax_rows_in_window(memory, words, scores, first, keys, stride, begin, covered, scale, window):
+    """The same for rows that see the last `window` keys up to their own; tiles covered those from `begin` on."""
+    for i in range(ROWS):
+        low = max(begin, first + i + 1 - window)
+        row, n = scores + i * stride + low, covered - low
+        p = vector(memory, row, n)
+        visible = min(first + i + 1, keys) - low
+        m = largest(words, row, visible)
+        z = F(0)
+        for s in range(n):
+            e = exp((p[s] - m) * scale) if s < visible else F(0)
+            p[s] = e
+            z += e
+        z = F(1.0) / z
+        for s in range(n):
+            p[s] *= z
+        vector(memory, scores + i * stride + begin, low - begin)[:] = F(0)
+
+
+@compiled
+def softmax_rows_back(memory, d_weights, weights, stride, begin, covered, scale):
+    """d = scale p (d - sum of d p) for ROWS rows, in place; 0 where masked, since p is."""
+    covered -= begin
+    for i in range(ROWS):
+        at = i * stride + begin
+        d, p = vector(memory, d_weights + at, covered), vector(memory, weights + at, covered)
+        dot = F(0)
+        for s in range(covered):
+            dot += d[s] * p[s]
+        for s in range(covered):
+            d[s] = scale * p[s] * (d[s] - dot)
+
+
+@compiled
+def pack_pairs(base, keys, row, steps, width, out):
+    """Lay out keys (steps, width) transposed, as columns of tiles (width, PAIR); return how many keys that makes."""
+    padded = (steps + EVEN - 1) // EVEN * EVEN
+    for s in range(0, padded, PAIR):
+        vectors = min(PAIR, padded - s) // LANES
+        pack_right(base, keys + s * row, row, ONE, ZERO, width, min(PAIR, steps - s), vectors, out + s * width)
+    return padded
+
+
+@compiled
+def row_tiles(base, a, row, first, steps, width, room):
+    """Return where ROWS rows of A from `first` on lie, and their strides: laid out, if fewer are left."""
+    if first + ROWS <= steps:
+        return a + first * row, row, ONE
+    pack_left(base, a + first * row, row, ZERO, ZERO, width, steps - first, room)
+    return room, ONE, ROWS
+
+
+@compiled
+def scores_of(base, scores, stride, a, row_a, next_a, packed, begin, seen, padded, width):
+    """Fill ROWS rows of scores with A times packed keys, at least from `begin` to `seen`; return to which."""
+    s = begin
+    while s < seen:
+        vectors = min(PAIR, padded - s) // LANES
+        right = base + 4 * (packed + s * width)
+        register_tile(
+            vectors, base + 4 * (scores + s), stride, ZERO, ZERO, ZERO, base + 4 * a, row_a, next_a, right,
+            vectors * LANES, width, right, ZERO, ZERO, ZERO,
+        )  # fmt: skip
+        s += vectors * LANES
+    return s
+
+
+@compiled
+def first_key(first, window):
+    """Return the first key of the tiles that the query `first` and those after it need."""
+    return max(0, first + 1 - window) // PAIR * PAIR
+
+
+@compiled
+def pack_head(base, k, row_k, v, row_v, steps, width, room):
+    """Lay out a head's keys and values; return how many keys that makes."""
+    pack_columns(base, v, row_v, ZERO, ZERO, steps, width, room + (steps + EVEN) * width, ONE)
+    return pack_pairs(base, k, row_k, steps, width, room)
+
+
+@compiled
+def store_head(memory, k, row_k, v, row_v, keys, values, steps, width, slots, places):
+    """Put the last keys and values of a head into its cache (D, places), position t into slot t % slots."""
+    kept_k, kept_v = matrix(memory, keys, width, places), matrix(memory, values, width, places)
+    for t in range(max(0, steps - slots), steps):
+        new_k, new_v = vector(memory, k + t * row_k, width), vector(memory, v + t * row_v, width)
+        for d in range(width):
+            kept_k[d, t % slots] = new_k[d]
+            kept_v[d, t % slots] = new_v[d]

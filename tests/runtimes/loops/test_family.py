@@ -1,0 +1,285 @@
+"""Attention's variants in any combination: training and generation by plan against the tape, on tiny models."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import byhand as bh
+
+if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
+    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
+
+from byhand.engine import Tensor
+from byhand.equations import (
+    attention_scores,
+    causal_softmax,
+    cross_entropy,
+    embedding,
+    linear,
+    matmul,
+    merge_heads,
+    mix,
+    repeat_heads,
+    rms_norm,
+    rotary,
+    split_qkv,
+)
+from byhand.equations.rotary import frequencies
+from byhand.generation import Sampling
+from byhand.runtimes.bfloat16 import rounded
+from byhand.runtimes.loops.graph.record import RecordedCache, record
+from byhand.runtimes.loops.kernels.attention import queries_and_keys
+from byhand.runtimes.loops.kernels.attention.chain import chain_of
+from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
+from byhand.runtimes.loops.run.decoding import LoopsDecoder
+from byhand.runtimes.loops.run.replay import run_kernel
+from byhand.runtimes.loops.run.training import LoopsSession
+from byhand.runtimes.tape.decoder import next_logits
+from runtimes.loops.arrays import gradients_of, logits_of
+from runtimes.loops.test_plan import assert_step_equal, batch, two_models
+
+GREEDY = Sampling(temperature=0)
+LLAMA = {
+    "positions": "rotary", "n_heads": 4, "n_kv_heads": 2, "d_head": 6, "norm": "rms", "norm_affine": True,
+    "attention_bias": "none", "mlp_bias": False, "lm_head_bias": False,
+}  # fmt: skip
+
+
+@st.composite
+def attentions(draw, causal=True):
+    """Settings of attention that make sense together."""
+    heads = draw(st.integers(1, 4))
+    chosen = {
+        "n_heads": heads,
+        "n_kv_heads": draw(st.sampled_from([k for k in range(1, heads + 1) if heads % k == 0])),
+        "d_head": draw(st.integers(3, 9)),
+        "positions": draw(st.sampled_from(["rotary", "rotary", "learned", "none"])),
+        "rope_pairing": draw(st.sampled_from(["halves", "neighbours"])),
+        "rope_fraction": draw(st.sampled_from([1.0, 0.7])),
+        "rope_base": draw(st.sampled_from([10000.0, 50.0])),
+        "qk_norm": draw(st.booleans()),
+        "norm_affine": draw(st.booleans()),
+        "attention_bias": draw(st.sampled_from(["all", "qkv", "none"])),
+        "norm": draw(st.sampled_from(["layer", "rms"])),
+        "causal": causal or draw(st.booleans()),
+    }
+    if chosen["causal"]:
+        chosen["attention_window"] = draw(st.none() | st.integers(1, 14))
+    return chosen
+
+
+@settings(max_examples=60)
+@given(
+    chosen=attentions(causal=False), rows=st.integers(1, 4), steps=st.integers(1, 11), threads=st.integers(1, 3),
+    seed=st.integers(0, 1000),
+)  # fmt: skip
+def test_training_is_the_tapes(chosen, rows, steps, threads, seed):
+    fast, slow = two_models(seed, **chosen, seq_len=11)
+    assert_step_equal(fast, slow, *batch(fast.config, rows, steps, seed), threads=threads)
+
+
+@pytest.mark.parametrize("window", [1, 2, 31, 32, 33, 60, 256, 257, 300])
+@pytest.mark.parametrize("steps", [33, 257, 301])
+def test_windows_in_tiles_and_blocks(window, steps):
+    """The last block of queries does not see every key: another one writes the first gradient."""
+    chosen = {"n_heads": 4, "n_kv_heads": 2, "positions": "rotary", "d_head": 6, "n_layers": 1}
+    fast, slow = two_models(seq_len=301, attention_window=window, **chosen)
+    assert_step_equal(fast, slow, *batch(fast.config, 1, steps))
+
+
+def test_micro_batches_add_up_and_so_do_the_gains_gradients():
+    fast, slow = two_models(**LLAMA, qk_norm=True)
+    tokens, targets = batch(fast.config, 4, 9)
+    runtime = LoopsSession(fast, bh.AdamW(lr=0.0, weight_decay=0.0), 2)
+    runtime.step([(tokens[:2], targets[:2]), (tokens[2:], targets[2:])])
+    slow.loss(tokens, targets).backward()
+    for name, gradient in gradients_of(runtime).items():
+        expected = slow.parameters()[name].grad
+        np.testing.assert_allclose(gradient, expected, rtol=0, atol=2e-5 * max(1e-3, np.abs(expected).max()) + 2e-6)
+
+
+def test_repeated_heads_cost_nothing():
+    """No array holds keys or values of all query heads, and no call but attention's touches them."""
+    fast, _ = two_models(**LLAMA)
+    calls = LoopsSession(fast, bh.AdamW(), threads=1).plan("train", (3, 9)).calls
+    own = [call.kernel for call in calls if call.node is not None and ".attn." in call.node.name]
+    heads = {"queries_and_keys", "attention", "attention_back", "queries_and_keys_back"}
+    assert set(own) == {"tiled_gemm", *heads} or set(own) == {"gemm", *heads}
+    packed = 3 * 9 * (4 + 2 * 2) * 6
+    named = {b.name: b.size for call in calls for b in call.buffers if b.name.startswith("blocks.0.attn")}
+    assert max(n for name, n in named.items() if not name.endswith("weights")) == packed
+
+
+class Attention:
+    """A loss of one attention of two query heads, one of keys and values; `change` comes before the scores."""
+
+    config = bh.ModelConfig(vocab_size=7, seq_len=8)
+    dtype = np.dtype("float32")
+
+    def __init__(self, change):
+        self.change, rng = change, np.random.default_rng(0)
+        shapes = {"table": (7, 5), "w_qkv": (5, 4 * 6), "gain": (6,), "w_out": (12, 6)}
+        self.arrays = {n: Tensor(rng.standard_normal(s).astype(np.float32), True, n) for n, s in shapes.items()}
+
+    def parameters(self):
+        return dict(self.arrays)
+
+    def loss_of(self, tokens, targets):
+        p = self.arrays
+        heads = split_qkv(linear(embedding(p["table"], tokens), p["w_qkv"]), n_heads=2, n_kv_heads=1)
+        q, k, v = self.change(*heads, p["gain"])
+        k, v = (repeat_heads(x, times=2) for x in (k, v))
+        mixed = mix(causal_softmax(attention_scores(q, k)), v)
+        return cross_entropy(linear(merge_heads(mixed), p["w_out"], p["gain"]), targets)
+
+    def loss(self, tokens, targets):
+        return self.loss_of(tokens, targets)
+
+
+TURN = {"base": 100.0, "width": 4}
+
+
+@pytest.mark.parametrize(
+    ("fused", "change"),
+    [
+        (True, lambda q, k, v, g: (q, k, v)),
+        (True, lambda q, k, v, g: (rms_norm(q, g), rms_norm(k, g), v)),
+        (True, lambda q, k, v, g: (rotary(rms_norm(q), **TURN), rotary(rms_norm(k), **TURN), v)),
+        (False, lambda q, k, v, g: (rms_norm(rotary(q, **TURN)), rms_norm(rotary(k, **TURN)), v)),
+        (False, lambda q, k, v, g: (rms_norm(q, g), k, v)),
+        (False, lambda q, k, v, g: (rms_norm(q), rms_norm(k, g), v)),
+        (False, lambda q, k, v, g: (rms_norm(q, eps=0.5), rms_norm(k), v)),
+        (False, lambda q, k, v, g: (q, rotary(k, **TURN), v)),
+        (False, lambda q, k, v, g: (rotary(q, **TURN), rotary(k, pairing="neighbours", **TURN), v)),
+        (False, lambda q, k, v, g: (rotary(q, np.array(3), **TURN), rotary(k, np.array(3), **TURN), v)),
+        (False, lambda q, k, v, g: (q, k, rms_norm(v))),
+        (False, lambda q, k, v, g: (q, v, k)),
+        (False, lambda q, k, v, g: (q, k, k)),
+        (False, lambda q, k, v, g: (q + g, k, v)),
+    ],
+)
+def test_what_is_no_chain_runs_by_single_kernels_or_halves(fused, change):
+    fast, slow = Attention(change), Attention(change)
+    rng = np.random.default_rng(1)
+    runtime = assert_step_equal(fast, slow, *rng.integers(0, 6, (2, 3, 8)), kernels_only=fused)
+    assert ("attention" in {call.kernel for call in runtime.plan("train", (3, 8)).calls}) == fused
+
+
+def test_a_projection_that_others_read_is_not_turned_in_place():
+    """The projection's own numbers go into the loss a second time."""
+
+    class Read(Attention):
+        def loss_of(self, tokens, targets):
+            p = self.arrays
+            packed = linear(embedding(p["table"], tokens), p["w_qkv"])
+            q, k, v = split_qkv(packed, n_heads=2, n_kv_heads=1)
+            q, k = (rotary(x, **TURN) for x in (q, k))
+            k, v = (repeat_heads(x, times=2) for x in (k, v))
+            mixed = merge_heads(mix(causal_softmax(attention_scores(q, k)), v))
+            return cross_entropy(linear(mixed, p["w_out"], p["gain"]) + matmul(packed, p["w_more"]), targets)
+
+    models = Read(None), Read(None)
+    for model in models:
+        model.arrays["w_more"] = Tensor(np.linspace(-1, 1, 24 * 6).reshape(24, 6).astype(np.float32), True, "w_more")
+    rng = np.random.default_rng(1)
+    runtime = assert_step_equal(*models, *rng.integers(0, 6, (2, 3, 8)), kernels_only=False)
+    assert "queries_and_keys" in {call.kernel for call in runtime.plan("train", (3, 8)).calls}
+
+
+def assert_greedy(gpt, decoder, prompts, count):
+    """Hold a greedy text against the tape's logits after the same tokens: a tie may be broken by rounding."""
+    made = np.concatenate(list(decoder.generate(prompts, count, GREEDY)))
+    if decoder.weights == "bfloat16":
+        arrays = {n: rounded(p.data) if p.ndim > 1 else p.data for n, p in gpt.parameters().items()}
+        gpt = bh.TinyGPT(gpt.config, arrays=arrays)
+    for i, prompt in enumerate(prompts):
+        text = list(prompt)
+        for drawn, logits in zip(made[:, i], next_logits(gpt, text, count), strict=True):
+            assert logits[drawn] >= logits.max() - 1e-4 * np.abs(logits).max(), len(text) - len(prompt)
+            text.append(int(drawn))
+        np.testing.assert_allclose(logits_of(decoder)[i], logits, rtol=0, atol=1e-4 * np.abs(logits).max())
+
+
+@settings(max_examples=40)
+@given(
+    chosen=attentions(), length=st.integers(1, 20), streams=st.integers(1, 3), threads=st.integers(1, 3),
+    weights=st.sampled_from(["float32", "bfloat16"]), seed=st.integers(0, 1000),
+)  # fmt: skip
+def test_generation_is_the_tapes_over_three_windows(chosen, length, streams, threads, weights, seed):
+    gpt, _ = two_models(seed, **chosen, seq_len=11)
+    prompts = np.random.default_rng(seed).integers(0, 19, (streams, length))
+    decoder = LoopsDecoder(gpt, streams, threads, weights=weights)
+    assert_greedy(gpt, decoder, prompts.tolist(), 35)
+
+
+@pytest.mark.parametrize("window", [None, 1, 40, 100, 129])
+@pytest.mark.parametrize("length", [1, 100, 129, 140])
+def test_a_ring_holds_the_last_places_of_a_prompt(window, length):
+    """A window of 129 places in a room of 144; prompts shorter and longer than attention's window and seq_len."""
+    gpt, _ = two_models(**LLAMA, seq_len=129, attention_window=window)
+    prompt = np.random.default_rng(0).integers(0, 19, length).tolist()
+    decoder = LoopsDecoder(gpt, threads=2)
+    assert_greedy(gpt, decoder, [prompt], 40)
+    assert list(decoder._filling) == ([min(length, 129) - 1] if length > 1 else [])
+
+
+def test_a_window_that_slides_never_fills_the_cache_again():
+    gpt, _ = two_models(**LLAMA, seq_len=8)
+    decoder = LoopsDecoder(gpt, threads=1)
+    fills = []
+    fill = decoder._fill
+    decoder._fill = lambda *arguments: (fills.append(1), fill(*arguments))
+    assert len(np.concatenate(list(decoder.generate([[1, 2]], 500, GREEDY)))) == 500
+    assert len(fills) == 1
+
+
+def test_a_prompt_and_the_same_tokens_drawn_give_the_same_logits():
+    """Positions from a table in filling, computed one by one in decoding: the cache is the same to rounding."""
+    gpt, _ = two_models(**LLAMA, qk_norm=True, seq_len=64)
+    decoder = LoopsDecoder(gpt, threads=2)
+    text = np.concatenate(list(decoder.generate([[1, 2]], 50, GREEDY)))[:, 0].tolist()
+    logits = logits_of(decoder).copy()
+    list(decoder.generate([[1, 2, *text[:-1]]], 1, GREEDY))
+    np.testing.assert_allclose(logits_of(decoder), logits, rtol=0, atol=1e-5 * np.abs(logits).max())
+
+
+@pytest.mark.parametrize("base", [10000.0, 1e6, 50.0])
+@pytest.mark.parametrize("position", [0, 1, 3, 4, 5, 1023, 123_457, 10**7 + 1, 2**31 - 1])
+def test_angles_are_exact_at_any_position(position, base):
+    """Within float32's rounding of the cosine and sine of the true angle, which a float32 could not hold."""
+    pairs, memory = 16, np.zeros(128, np.float32)
+    words = memory.view(np.int32)
+    words[0], words[16:48] = position, queries_and_keys.phases_of(base, 2 * pairs).ravel()
+    run_kernel("angles_at", memory, position=0, phases=16, angles=64, pairs=pairs)
+    angles = np.longdouble(position) * np.array(frequencies(base, 2 * pairs), np.longdouble)
+    for start, function in ((64, np.cos), (64 + pairs, np.sin)):
+        np.testing.assert_allclose(memory[start : start + pairs], function(angles).astype(float), rtol=0, atol=4e-8)
+
+
+def test_what_goes_into_a_cache_changed_is_no_chain():
+    """Keys that are no projection's own, normalised or rotated ones: attention's kernels would store others."""
+
+    def logits(tokens, cache):
+        model = Attention(lambda q, k, v, g: (q, *cache.extend(0, k * np.float32(2), v)))
+        return model.loss_of(tokens, np.zeros(tokens.shape, int))
+
+    graph = record(logits, RecordedCache(8), tokens=np.zeros((1, 5), np.int64))
+    (merge,) = (node for node in graph.nodes if node.equation.name == "merge_heads")
+    assert chain_of(merge, graph) is None
+
+
+@pytest.mark.skipif(bool(lacks_bfloat16(find_blas("auto"))), reason="no bfloat16 products here")
+def test_bfloat16_training_rounds_the_inputs_of_products_alone():
+    fast, slow = two_models(**LLAMA, qk_norm=True, attention_window=5)
+    tokens, targets = batch(fast.config, 4, 9)
+    runtime = LoopsSession(fast, bh.AdamW(lr=0.0, weight_decay=0.0), 2, dtype="bfloat16")
+    loss, _ = runtime.step([(tokens, targets)])
+    expected = slow.loss(tokens, targets)
+    expected.backward()
+    assert loss == pytest.approx(expected.item(), rel=0.02)
+    for name, gradient in gradients_of(runtime).items():
+        theirs = slow.parameters()[name].grad
+        assert np.linalg.norm(gradient - theirs) <= 0.05 * np.linalg.norm(theirs), name
