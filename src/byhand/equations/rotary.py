@@ -3,7 +3,7 @@ r"""Rotary position embedding: turn each pair of a query's or key's numbers by a
 Equation    y_i = x_i cos(a) - x_j sin(a),   y_j = x_j cos(a) + x_i sin(a),   a = (start + t) base ** (-2 p / R)
             for each pair p < R/2 of columns: (i, j) = (p, p + R/2) for "halves", (2 p, 2 p + 1) for "neighbours";
             columns from R on stay as they are
-Derivative  turns the pairs of d_y back: d_x_i = d_y_i cos(a) + d_y_j sin(a),   d_x_j = d_y_j cos(a) - d_y_i sin(a)
+Derivative  d_x_i = d_y_i cos(a) + d_y_j sin(a),   d_x_j = d_y_j cos(a) - d_y_i sin(a): the pairs turned back
 Shapes      x (..., T, D), start () of integers or absent: 0 -> (..., T, D); R = width, even, at most D
 Units       angles in radians; lengths stay, and q.k depends on the distance of the two positions alone
 Raises      ShapeError if x has fewer than two axes, if the width is odd or larger than D, or
@@ -56,8 +56,8 @@ def turned(x, cos, sin, pairing):
 
 def vjp(saved, d_y, *, base, width, pairing="halves"):
     """Turn back: the transpose of a rotation is the rotation by the opposite angle."""
-    cos, sin, *start = saved
-    return (turned(d_y, cos, -sin, pairing), *[None] * len(start))
+    d_x = turned(d_y, saved[0], -saved[1], pairing)
+    return (d_x,) if len(saved) == 2 else (d_x, None)
 
 
 def pair_of(column, width, pairing):

@@ -124,6 +124,8 @@ def _is_given(part: Term, value: float) -> bool:
 
 
 def _is_nothing(part: Term) -> bool:
+    if part.op == "negative" and part.parts[0].op == "product":
+        return _is_nothing(part.parts[0])
     return _is_given(part, 0) or (part.op == "product" and any(_is_given(factor, 0) for factor in part.parts))
 
 

@@ -1,6 +1,6 @@
 r"""Closed forms: numbers as readers write them (`3/4`, `1/(1+exp(-1))`, `log(8/5)/2`), to a float and to LaTeX.
 
-The language is Python's arithmetic on integers and decimals, with sqrt, exp, log, tanh, erf, cos, sin, pi and inf. What
+The language is Python's arithmetic on integers and decimals, with sqrt, exp, log, tanh, erf, cos, sin, pi, inf. What
 readers write is bounded before it is parsed, and never evaluated as code; fractions that grow long go on as floats.
 Nested lists of closed forms become arrays and matrices.
 """
