@@ -25,7 +25,7 @@ def cases(draw):
 
 @st.composite
 def variants(draw):
-    """Grouped heads of any width, biases or none, norms of q and k, rotary positions, a window, combined at random."""
+    """Grouped heads of any width, biases or none, norms of q and k, rotary positions, a window, in any mix."""
     b, t, kv, group, width, c = (draw(st.integers(1, most)) for most in (2, 4, 2, 2, 3, 4))
     heads = kv * group
     rotated = draw(st.integers(0, width // 2)) * 2

@@ -1,7 +1,7 @@
 r"""Repeat heads: in grouped-query attention a head of keys or values serves a group of query heads.
 
 Equation    y[b,h,s,d] = x[b, h // G, s, d],   G = H / K query heads read each head of keys and values
-Derivative  d_x[b,k,s,d] = sum over the G heads h of group k of d_y[b,h,s,d]
+Derivative  d_x[b,k,s,d] = sum over the G heads h with h // G = k of d_y[b,h,s,d]
 Shapes      x (B, K, S, D) -> y (B, H, S, D), H = G K
 Raises      ShapeError if x has not four axes
 Source      Ainslie et al. 2023, arXiv:2305.13245
@@ -43,7 +43,7 @@ repeat_heads = Equation.of(
     __name__,
     title="Grouped queries: one head of keys and values for several of queries",
     latex=r"Y_{b,h,s,d} = X_{b,\lfloor h / G \rfloor,s,d}, \quad G = H / K",
-    derivative=r"\partial X_{b,k,s,d} = \sum_{g=0}^{G-1} \partial Y_{b,kG+g,s,d}",
+    derivative=r"\partial X_{b,k,s,d} = \sum_{h:\, \lfloor h / G \rfloor = k} \partial Y_{b,h,s,d}",
     inputs=(Symbol("x", "X", "(B, K, S, D)", "keys or values of K heads"),),
     result=Symbol("y", "Y", "(B, H, S, D)", "one head for each query head"),
 )

@@ -3,8 +3,19 @@
 from byhand.book.entries.contract import Entry
 from byhand.book.practice.edits import Asked, first
 from byhand.book.words.glossary import Concept
-from byhand.book.words.language import Words
+from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Term, element, number, ratio, total
+
+
+def remark(term, index):
+    """The head that this head of queries reads."""
+    own, shared = index[1], term.parts[0].source[1][1]
+    return Note(
+        f"head {own} of the queries reads head {shared} of the keys or values.",
+        f"第 {own} 个查询头读第 {shared} 个键值头。",
+        "group",
+        {"head": own, "kv_head": shared},
+    )
 
 
 def _in_turn(term: Term, at: Asked) -> Term:
@@ -39,7 +50,7 @@ entry = Entry(
     ),
     on_paper=(
         r"Y^{(h)} = X^{(\lfloor h / G \rfloor)}",
-        r"\partial X^{(k)} = \sum_{g=0}^{G-1} \partial Y^{(kG+g)}",
+        r"\partial X^{(k)} = \sum_{h:\, \lfloor h / G \rfloor = k} \partial Y^{(h)}",
     ),
     settings={"times": "G"},
     place=("attention", 4),
@@ -58,6 +69,7 @@ entry = Entry(
         ),
         Concept("multi-query attention", "多查询注意力", ("repeat_heads",), ("MQA",)),
     ),
+    remark=remark,
     mistakes=(("took head h % K instead of h // G", "取了第 h % K 个头，而不是第 h // G 个", _in_turn),),
     gradient_mistakes=(
         ("took the derivative of one query head alone", "只取了一个查询头的导数", first),

@@ -3,11 +3,36 @@
 import math
 
 from byhand.book.entries.contract import Entry
+from byhand.book.numbers import arithmetic
 from byhand.book.practice.edits import Asked, within
 from byhand.book.words.glossary import Concept
-from byhand.book.words.language import Words
+from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Term, function, number, product, total
 from byhand.equations.rotary import terms
+
+
+def remark(term, index):
+    """The pair that the column belongs to, and how fast it turns."""
+    column = index[-1]
+    if len(term.parts) < 2:
+        return Note(
+            f"column {column} stays: only the first R columns of a head are turned.",
+            f"第 {column} 列不变：每个头只旋转前 R 列。",
+            "unturned",
+            {"column": column},
+        )
+    x, other = term.parts
+    other = other.parts[0] if other.op == "negative" else other
+    position, step = x.parts[1].parts[0].parts
+    i, j = sorted((column, other.parts[0].source[1][-1]))
+    angle = arithmetic.decimal(step.value)
+    return Note(
+        f"columns {i} and {j} are a pair, which turns by {step.label} = {angle} radians a position; "
+        f"this is position {position.value:g}.",
+        f"第 {i}、{j} 列是一对，每个位置转 {step.label} = {angle} 弧度；这里是位置 {position.value:g}。",
+        "pair",
+        {"i": i, "j": j, "angle": step.value, "position": position.value},
+    )
 
 
 def _other_sine(term: Term, at: Asked) -> Term | None:
@@ -99,6 +124,7 @@ entry = Entry(
             ("RoPE", "rotary embedding", "rotary positions", "旋转位置嵌入"),
         ),
     ),
+    remark=remark,
     mistakes=(
         ("turned the other way: the sign of the sine", "转错了方向：正弦的符号反了", _other_sine),
         (

@@ -114,7 +114,7 @@ def spared(term: Term) -> Term:
                 "negative",
                 (spared(replace(term, label="", value=-term.value, parts=parts[1:])),),
             )
-    elif term.op == "sum" and any(part.op == "product" for part in parts):
+    elif term.op == "sum" and any(_product_in(part) for part in parts):
         parts = tuple(part for part in parts if not _is_nothing(part)) or (Term("", 0.0),)
     return parts[0] if len(parts) == 1 and term.op in ("sum", "product") else replace(term, parts=parts)
 
@@ -124,9 +124,14 @@ def _is_given(part: Term, value: float) -> bool:
 
 
 def _is_nothing(part: Term) -> bool:
-    if part.op == "negative" and part.parts[0].op == "product":
-        return _is_nothing(part.parts[0])
-    return _is_given(part, 0) or (part.op == "product" and any(_is_given(factor, 0) for factor in part.parts))
+    inside = _product_in(part)
+    return _is_given(part, 0) or (inside is not None and any(_is_given(factor, 0) for factor in inside.parts))
+
+
+def _product_in(part: Term) -> Term | None:
+    """Return the product that a part of a sum is, itself or with a minus before it."""
+    inside = part.parts[0] if part.op == "negative" else part
+    return inside if inside.op == "product" else None
 
 
 def leaves(term: Term) -> list[Term]:
