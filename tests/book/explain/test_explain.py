@@ -167,8 +167,8 @@ def test_clipping_is_said_and_done():
 @pytest.mark.parametrize(
     ("name", "index", "en", "zh"),
     [
-        ("q_turned", (0, 1, 2, 3), "columns 1 and 3 are a pair, which turns by b^(−2/4) = 0.333333 radians a position; "
-         "this is position 2.", "第 1、3 列是一对，每个位置转 b^(−2/4) = 0.333333 弧度；这里是位置 2。"),
+        ("q_turned", (0, 1, 2, 3), "columns 1 and 3 are a pair, which turns by b^(−2/4) = 0.333333 radians a "
+         "position; this is position 2.", "第 1、3 列是一对，每个位置转 b^(−2/4) = 0.333333 弧度；这里是位置 2。"),
         ("k_turned", (0, 0, 1, 4), "column 4 stays", "第 4 列不变"),
         ("keys", (0, 1, 2, 3), "head 1 of the queries reads head 0", "第 1 个查询头读第 0 个键值头"),
         ("weights", (0, 1, 2, 0), "key 0 lies outside the window of query 2", "键 0 不在查询 2 的窗口内"),
