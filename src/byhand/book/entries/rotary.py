@@ -47,8 +47,8 @@ def _worked(later: int, at: Asked, **changed: str) -> Term | None:
     """Work the element at a later position, or with other settings."""
     if at.index[-1] >= at.static["width"]:
         return None
-    start = int(at.inputs[1]) if len(at.inputs) > 1 else 0
-    return terms(at.index, (at.inputs[0], start + later), None, **(at.static | changed))
+    x, *start = at.inputs
+    return terms(at.index, (x, sum(map(int, start)) + later), None, **(at.static | changed))
 
 
 def _other_pairing(term: Term, at: Asked) -> Term | None:
