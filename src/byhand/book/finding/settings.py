@@ -42,7 +42,8 @@ d_head | Width D of a head | 每个头的宽度 D | head_dim, head_size, d_kv, k
     每个头的维度, 头的宽度
 d_ff | Width F of the MLP | 前馈网络的宽度 F | intermediate_size, n_inner, ffn_dim, dim_feedforward, hidden_dim,
     4 * n_embd, expansion factor, MLP width, 中间层维度, 前馈层宽度, 前馈维度
-mlp_bias | Biases of the MLP | 前馈网络的偏置 | MLP without bias, bias=False, bias-free linear layers, 不带偏置的线性层
+mlp_bias | Biases of the MLP | 前馈网络的偏置 | MLP without bias, bias=False, bias-free linear layers,
+    不带偏置的线性层
 norm | LayerNorm or RMSNorm | 层归一化或均方根归一化 | norm_type, normalization layer, which norm, 用哪种归一化
 norm_eps | Epsilon of the norms | 归一化的 ε | layer_norm_epsilon, layer_norm_eps, rms_norm_eps, norm_epsilon
 positions | How positions are told: learned, rotary, none | 位置的表示方式 | position_embedding_type, use_rope, NoPE,
