@@ -52,8 +52,6 @@ ENGINE = {
 SHAPE = "the derivative asks only for the shape of what is saved"
 # Mutants that compute the same numbers, and why.
 EQUIVALENT = {
-    ("causal_self_attention", "d_x → d_x * 0"): "only a layer without bias returns here; attention's have one",
-    ("causal_self_attention", "d_weight → d_weight * 0"): "as above",
     ("split_qkv", "d_qkv[0] → d_qkv[1]"): "asks for the namespace or the shape, which all three share",
     ("causal_self_attention", "d_qkv[0] → d_qkv[1]"): "as in split_qkv",
     (

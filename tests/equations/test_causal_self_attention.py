@@ -1,3 +1,4 @@
+import cmath
 import math
 
 import numpy as np
@@ -11,6 +12,8 @@ from byhand.errors import ShapeError
 from equations.checks import check_gradient, close
 from equations.strategies import Case, arrays, lengths
 
+WEIGHTS = ("w_qkv", "b_qkv", "w_proj", "b_proj", "q_gain", "k_gain")
+
 
 @st.composite
 def cases(draw):
@@ -20,32 +23,97 @@ def cases(draw):
     return Case(*(draw(arrays(*shape)) for shape in shapes), n_heads=heads, causal=draw(st.booleans()))
 
 
-def by_loops(h, w_qkv, b_qkv, w_proj, b_proj, n_heads, causal):
+@st.composite
+def variants(draw):
+    """Grouped heads of any width, biases or none, norms of q and k, rotary positions, a window, in any mix."""
+    b, t, kv, group, width, c = (draw(st.integers(1, most)) for most in (2, 4, 2, 2, 3, 4))
+    heads = kv * group
+    rotated = draw(st.integers(0, width // 2)) * 2
+    shapes = {"w_qkv": (c, (heads + 2 * kv) * width), "w_proj": (heads * width, c)}
+    biases = draw(st.sampled_from(((), ("b_qkv",), ("b_qkv", "b_proj"))))
+    shapes |= {bias: shapes[bias.replace("b_", "w_")][1:] for bias in biases}
+    static = {"n_heads": heads, "n_kv_heads": kv, "window": draw(st.sampled_from((None, 1, 2, 4)))}
+    if draw(st.booleans()):
+        static["qk_eps"] = 0.1
+        shapes |= dict.fromkeys(draw(st.sampled_from(((), ("q_gain", "k_gain")))), (width,))
+    if rotated:
+        pairing = draw(st.sampled_from(("halves", "neighbours")))
+        static["rotary_settings"] = {"base": 5.0, "width": rotated, "pairing": pairing}
+        static["start"] = draw(st.sampled_from((None, np.array(0), np.array(3))))
+    given = tuple(name for name in WEIGHTS if name in shapes)
+    return Case(draw(arrays(b, t, c)), *(draw(arrays(*shapes[name])) for name in given), given=given, **static)
+
+
+def attend(h, *weights, given, **static):
+    """Apply attention with the weights that are given; None stands for the others."""
+    there = dict(zip(given, weights, strict=True))
+    return causal_self_attention(h, *(there.get(name) for name in WEIGHTS), **static)
+
+
+attend.name = causal_self_attention.name
+
+
+def by_loops(
+    h, w_qkv, b_qkv, w_proj, b_proj, q_gain=None, k_gain=None, *, n_heads, n_kv_heads=None, causal=True, window=None,
+    qk_eps=None, rotary_settings=None, start=None,
+):  # fmt: skip
     """One head, one query, one key at a time."""
-    n_batch, n_tokens, width = h.shape
-    head_width = width // n_heads
-    mixed = np.zeros(h.shape)
+    n_batch, n_tokens, _ = h.shape
+    kv = n_kv_heads or n_heads
+    width = w_proj.shape[0] // n_heads
+    columns = (n_heads + 2 * kv) * width
+    b_qkv, b_proj = (np.zeros(n) if b is None else b for b, n in ((b_qkv, columns), (b_proj, w_proj.shape[1])))
+
+    def prepared(x, gain, t):
+        if qk_eps is not None:
+            root = math.sqrt(sum(v * v for v in x) / width + qk_eps)
+            x = [v / root * (1 if gain is None else gain[i]) for i, v in enumerate(x)]
+        return turned(list(x), t + int(start or 0), **rotary_settings) if rotary_settings else x
+
+    mixed = np.zeros((n_batch, n_tokens, n_heads * width))
     for b in range(n_batch):
-        rows = [[sum(x * w for x, w in zip(row, w_qkv.T[o], strict=True)) + b_qkv[o] for o in range(3 * width)]
+        rows = [[sum(x * w for x, w in zip(row, w_qkv.T[o], strict=True)) + b_qkv[o] for o in range(columns)]
                 for row in h[b]]  # fmt: skip
         for head in range(n_heads):
-            first = head * head_width
+            first, key = head * width, (n_heads + head // (n_heads // kv)) * width
+            q = [prepared(row[first : first + width], q_gain, t) for t, row in enumerate(rows)]
+            k = [prepared(row[key : key + width], k_gain, t) for t, row in enumerate(rows)]
             for t in range(n_tokens):
-                seen = range(t + 1 if causal else n_tokens)
-                scores = [
-                    sum(rows[t][first + d] * rows[s][width + first + d] for d in range(head_width))
-                    / math.sqrt(head_width)
-                    for s in seen
-                ]
-                total = sum(math.exp(x) for x in scores)
+                seen = range(max(0, t + 1 - (window or n_tokens)), t + 1) if causal else range(n_tokens)
+                scores = {s: sum(x * y for x, y in zip(q[t], k[s], strict=True)) / math.sqrt(width) for s in seen}
+                total = sum(map(math.exp, scores.values()))
                 for s in seen:
-                    for d in range(head_width):
-                        mixed[b, t, first + d] += math.exp(scores[s]) / total * rows[s][2 * width + first + d]
+                    for d in range(width):
+                        mixed[b, t, first + d] += math.exp(scores[s]) / total * rows[s][key + kv * width + d]
     return np.einsum("btc,co->bto", mixed, w_proj) + b_proj
+
+
+def turned(x, position, base, width, pairing):
+    """Turn pairs of numbers as complex ones."""
+    for p in range(width // 2):
+        i, j = (p, p + width // 2) if pairing == "halves" else (2 * p, 2 * p + 1)
+        z = complex(x[i], x[j]) * cmath.exp(1j * position * base ** (-2 * p / width))
+        x[i], x[j] = z.real, z.imag
+    return x
 
 
 @given(cases())
 def test_gradient(case):
+    check_gradient(causal_self_attention, case)
+
+
+@given(variants())
+def test_gradient_of_variants(case):
+    check_gradient(attend, case)
+
+
+def test_gradient_of_all_variants_at_once():
+    rng = np.random.default_rng(2)
+    shapes = ((1, 5, 6), (6, 16), (16,), (8, 6), (6,), (2,), (2,))
+    case = Case(
+        *map(rng.standard_normal, shapes), n_heads=4, n_kv_heads=2, window=3, qk_eps=0.1, start=np.array(2),
+        rotary_settings={"base": 5.0, "width": 2, "pairing": "neighbours"},
+    )  # fmt: skip
     check_gradient(causal_self_attention, case)
 
 
@@ -54,6 +122,16 @@ def test_forward_is_attention_head_by_head(case):
     with no_grad():
         a = causal_self_attention(*case.inputs, **case.static)
     close(a.data, by_loops(*case.inputs, **case.static), 1e-10)
+
+
+@given(variants())
+def test_forward_of_variants_is_attention_head_by_head(case):
+    h, *weights = case.inputs
+    static = dict(case.static)
+    there = dict(zip(static.pop("given"), weights, strict=True))
+    with no_grad():
+        a = attend(*case.inputs, **case.static)
+    close(a.data, by_loops(h, *(there.get(name) for name in WEIGHTS), **static), 1e-9)
 
 
 @given(cases())
@@ -79,9 +157,18 @@ def test_the_future_changes_nothing():
     assert (a[:, 2:] != b[:, 2:]).any()
 
 
-def test_earlier_keys_and_values_go_in_front():
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"rotary_settings": {"base": 5.0, "width": 2}},
+        {"n_kv_heads": 1, "window": 2, "qk_eps": 0.1, "rotary_settings": {"base": 5.0, "width": 2}},
+    ],
+)
+def test_earlier_keys_and_values_go_in_front(settings):
     rng = np.random.default_rng(1)
-    h, *weights = (rng.standard_normal(s) for s in ((2, 5, 4), (4, 12), (12,), (4, 4), (4,)))
+    columns = 4 + 4 * settings.get("n_kv_heads", 2)
+    h, *weights = (rng.standard_normal(s) for s in ((2, 5, 4), (4, columns), (columns,), (4, 4), (4,)))
     kept = []
 
     def remember(k, v):
@@ -92,11 +179,12 @@ def test_earlier_keys_and_values_go_in_front():
         (old_k, old_v), = kept  # fmt: skip
         return tuple(Tensor(np.concatenate([o.data, n.data], axis=2)) for o, n in ((old_k, k), (old_v, v)))
 
+    def run(h, **more):
+        return causal_self_attention(h, *weights, n_heads=2, **settings, **more).data
+
     with no_grad():
-        whole = causal_self_attention(h, *weights, n_heads=2).data
-        first = causal_self_attention(h[:, :3], *weights, n_heads=2, extend=remember).data
-        last = causal_self_attention(h[:, 3:], *weights, n_heads=2, extend=extend).data
-    close(np.concatenate([first, last], axis=1), whole)
+        parts = [run(h[:, :3], extend=remember), run(h[:, 3:], extend=extend, start=3)]
+    close(np.concatenate(parts, axis=1), run(h))
 
 
 def test_heads_must_divide_the_width():

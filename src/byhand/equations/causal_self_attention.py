@@ -2,9 +2,9 @@ r"""Causal self-attention with any number of heads: a composition, and the truth
 
 Equation    [Q, K, V] = H W_qkv + b_qkv,  P = causal_softmax(Q K^T / sqrt(D)),  A = merge(P V) W_proj + b_proj
 Derivative  the composition's: each part's vjp in reverse order
-Shapes      h (B, T, C), w_qkv (C, 3C), b_qkv (3C,), w_proj (C, C), b_proj (C,) -> (B, T, C);
-            with K heads of keys and values of width D: w_qkv (C, (H + 2K) D), w_proj (H D, C); biases may be None
-Raises      ShapeError if the heads do not divide the width
+Shapes      h (B, T, C), w_qkv (C, (H + 2K) D), b_qkv ((H + 2K) D,), w_proj (H D, C), b_proj (C,), gains (D,)
+            -> (B, T, C); H heads of queries, K of keys and values (K = H if not given); biases and gains may be None
+Raises      ShapeError if the columns do not split into H + 2K heads
 Source      Vaswani et al. 2017, arXiv:1706.03762, section 3.2
 """
 
@@ -26,10 +26,12 @@ def compose(
     h, w_qkv, b_qkv, w_proj, b_proj, q_gain=None, k_gain=None, *, n_heads, n_kv_heads=None, causal=True, window=None,
     qk_eps=None, rotary_settings=None, start=None, extend=None,
 ):  # fmt: skip
-    """Apply the parts.
+    """Apply the parts; without the optional settings, the first equation of this file.
 
-    q_gain, k_gain, qk_eps  queries and keys are normalised if there is an eps
-    rotary_settings, start  queries and keys are rotated by `rotary` with these settings, from position `start` on
+    n_kv_heads              K heads of keys and values, each for H / K heads of queries
+    window                  how many positions one attends to, itself included
+    q_gain, k_gain, qk_eps  with an eps, `rms_norm` normalises queries and keys
+    rotary_settings, start  `rotary` turns queries and keys, with these settings and from position `start` on
     extend(k, v)            puts the keys and values of earlier positions in front (a KV cache)
     """
     packed = linear(h, w_qkv, *_given(b_qkv), name="qkv")
@@ -70,10 +72,10 @@ causal_self_attention = Composite.of(
     r"\circ \mathrm{vjp}_{mix} \circ \mathrm{vjp}_{proj}\,(\partial A)",
     inputs=(
         Symbol("h", "H", "(B, T, C)", "normalised residual stream"),
-        Symbol("w_qkv", "W_{qkv}", "(C, 3C)", "packed projection to queries, keys and values"),
-        Symbol("b_qkv", "b_{qkv}", "(3C,)", "its bias"),
-        Symbol("w_proj", "W_{proj}", "(C, C)", "output projection"),
-        Symbol("b_proj", "b_{proj}", "(C,)", "its bias"),
+        Symbol("w_qkv", "W_{qkv}", "(C, (H + 2K) D)", "packed projection to queries, keys and values"),
+        Symbol("b_qkv", "b_{qkv}", "((H + 2K) D,)", "its bias; may be left out"),
+        Symbol("w_proj", "W_{proj}", "(H D, C)", "output projection"),
+        Symbol("b_proj", "b_{proj}", "(C,)", "its bias; may be left out"),
         Symbol("q_gain", "g_q", "(D,)", "gain of the queries' norm, optional"),
         Symbol("k_gain", "g_k", "(D,)", "gain of the keys' norm, optional"),
     ),

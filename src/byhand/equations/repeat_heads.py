@@ -1,7 +1,7 @@
 r"""Repeat heads: in grouped-query attention a head of keys or values serves a group of query heads.
 
-Equation    y[b,h,s,d] = x[b, h // G, s, d],   G = H / K query heads for each head of keys and values
-Derivative  d_x[b,k,s,d] = sum over the G heads h of group k of d_y[b,h,s,d]
+Equation    y[b,h,s,d] = x[b, h // G, s, d],   G = H / K query heads read each head of keys and values
+Derivative  d_x[b,k,s,d] = sum over the G heads h with h // G = k of d_y[b,h,s,d]
 Shapes      x (B, K, S, D) -> y (B, H, S, D), H = G K
 Raises      ShapeError if x has not four axes
 Source      Ainslie et al. 2023, arXiv:2305.13245
@@ -15,7 +15,7 @@ from byhand.engine.terms import element, total
 
 
 def forward(x, *, times):
-    """Repeat each head so many times, one after the other."""
+    """Repeat each head `times` times in a row: heads 0, 0, 1, 1 rather than 0, 1, 0, 1."""
     require(x.ndim == 4, f"repeat_heads: x must be (B, K, S, D), not {x.shape}")
     b, k, s, d = x.shape
     xp = namespace(x)
@@ -23,7 +23,7 @@ def forward(x, *, times):
 
 
 def vjp(saved, d_y, *, times):
-    """A head's cotangent is the sum over those that read it."""
+    """Sum the cotangents of the query heads that read a head."""
     b, h, s, d = d_y.shape
     return (namespace(d_y).sum(d_y.reshape((b, h // times, times, s, d)), axis=2),)
 
@@ -35,15 +35,15 @@ def terms(index, inputs, result, *, times):
 
 
 def flops(x, *, times):
-    """Going back the sums over groups."""
+    """Nothing forward; going back a sum over each group."""
     return 0, (times - 1) * prod(x)
 
 
 repeat_heads = Equation.of(
     __name__,
-    title="Grouped queries: a head of keys and values for a group of query heads",
+    title="Grouped queries: one head of keys and values for several of queries",
     latex=r"Y_{b,h,s,d} = X_{b,\lfloor h / G \rfloor,s,d}, \quad G = H / K",
-    derivative=r"\partial X_{b,k,s,d} = \sum_{g=0}^{G-1} \partial Y_{b,kG+g,s,d}",
+    derivative=r"\partial X_{b,k,s,d} = \sum_{h:\, \lfloor h / G \rfloor = k} \partial Y_{b,h,s,d}",
     inputs=(Symbol("x", "X", "(B, K, S, D)", "keys or values of K heads"),),
-    result=Symbol("y", "Y", "(B, H, S, D)", "one for each query head"),
+    result=Symbol("y", "Y", "(B, H, S, D)", "one head for each query head"),
 )

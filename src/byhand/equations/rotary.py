@@ -1,12 +1,13 @@
 r"""Rotary position embedding: turn each pair of a query's or key's numbers by an angle that grows with the position.
 
 Equation    y_i = x_i cos(a) - x_j sin(a),   y_j = x_j cos(a) + x_i sin(a),   a = (start + t) base ** (-2 p / R)
-            for each pair p = 0, 1, ..., R/2 - 1 of numbers (i, j): (p, p + R/2) for "halves",
-            (2 p, 2 p + 1) for "neighbours"; the other D - R numbers stay
-Derivative  the pairs of d_y turned back: d_x_i = d_y_i cos(a) + d_y_j sin(a),  d_x_j = d_y_j cos(a) - d_y_i sin(a)
+            for each pair p < R/2 of columns: (i, j) = (p, p + R/2) for "halves", (2 p, 2 p + 1) for "neighbours";
+            columns from R on stay as they are
+Derivative  d_x_i = d_y_i cos(a) + d_y_j sin(a),   d_x_j = d_y_j cos(a) - d_y_i sin(a): the pairs turned back
 Shapes      x (..., T, D), start () of integers or absent: 0 -> (..., T, D); R = width, even, at most D
 Units       angles in radians; lengths stay, and q.k depends on the distance of the two positions alone
-Raises      ShapeError if the width is odd or larger than D
+Raises      ShapeError if x has fewer than two axes, if the width is odd or larger than D, or
+            if there is no such pairing
 Source      Su et al. 2021, arXiv:2104.09864, section 3.2
 """
 
@@ -14,13 +15,17 @@ from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol, per_element
 from byhand.engine.terms import element, function, number, product, total
 
+PAIRINGS = ("halves", "neighbours")
+
 
 def forward(x, start=None, *, base, width, pairing="halves"):
-    """Turn by angles computed in the widest type that the arrays' namespace has by default."""
+    """Compute the angles in the namespace's default real type: float32 loses digits of large angles."""
+    require(x.ndim >= 2, f"rotary: x must be (..., T, D), not {x.shape}")
     require(
         0 < width <= x.shape[-1] and width % 2 == 0,
         f"rotary: the width {width} must be even and at most that of x {x.shape}",
     )
+    require(pairing in PAIRINGS, f"rotary: the pairing {pairing!r} is not one of {', '.join(PAIRINGS)}")
     xp = namespace(x)
     wide = xp.__array_namespace_info__().default_dtypes()["real floating"]
     steps = xp.arange(x.shape[-2]) if start is None else start + xp.arange(x.shape[-2])
@@ -30,12 +35,12 @@ def forward(x, start=None, *, base, width, pairing="halves"):
 
 
 def frequencies(base, width):
-    """Return the angle of each pair at position 1."""
+    """Return the angle by which each pair turns from one position to the next."""
     return [base ** (-2 * p / width) for p in range(width // 2)]
 
 
 def turned(x, cos, sin, pairing):
-    """Return x with its pairs turned by the angles of cos and sin (T, R/2)."""
+    """Return x with its pairs turned by the angles whose cosines and sines (T, R/2) are given."""
     xp, width = namespace(x), 2 * cos.shape[-1]
     if pairing == "halves":
         left, right = x[..., : width // 2], x[..., width // 2 : width]
@@ -51,18 +56,17 @@ def turned(x, cos, sin, pairing):
 
 def vjp(saved, d_y, *, base, width, pairing="halves"):
     """Turn back: the transpose of a rotation is the rotation by the opposite angle."""
-    cos, sin, *start = saved
-    return (turned(d_y, cos, -sin, pairing), *[None] * len(start))
+    d_x = turned(d_y, saved[0], -saved[1], pairing)
+    return (d_x,) if len(saved) == 2 else (d_x, None)
 
 
 def pair_of(column, width, pairing):
-    """Return a column's pair, its partner, and the sign of the partner's sine; None if it is not rotated."""
+    """Return a column's pair p, its partner, and whether it is the pair's first; None for a column that stays."""
     if column >= width:
         return None
     if pairing == "halves":
-        half = width // 2
-        return column % half, (column + half) % width, -1 if column < half else 1
-    return column // 2, column ^ 1, -1 if column % 2 == 0 else 1
+        return column % (width // 2), (column + width // 2) % width, column < width // 2
+    return column // 2, column ^ 1, column % 2 == 0
 
 
 def terms(index, inputs, result, *, base, width, pairing="halves"):
@@ -71,11 +75,24 @@ def terms(index, inputs, result, *, base, width, pairing="halves"):
     x = element(inputs, 0, index, "x")
     if (found := pair_of(column, width, pairing)) is None:
         return total([x])
-    pair, partner, sign = found
-    position = t + (int(inputs[1]) if len(inputs) > 1 else 0)
-    angle = product((number(position, "position"), number(frequencies(base, width)[pair], "angle of a step")), "a")
+    pair, partner, is_first = found
+    start = int(inputs[1]) if len(inputs) > 1 else 0
+    step = number(frequencies(base, width)[pair], f"b^(−{2 * pair}/{width})")
+    angle = product((number(start + t, "start + t" if start else "t"), step), "a")
     other = product((element(inputs, 0, (*place, t, partner), "x"), function("sin", angle)))
-    return total((product((x, function("cos", angle))), function("negative", other) if sign < 0 else other))
+    return total((product((x, function("cos", angle))), function("negative", other) if is_first else other))
+
+
+def gradient_terms(saved, d_results, slot, index, *, base, width, pairing="halves"):
+    """Two cotangents of the pair, times cosine and sine of the angle."""
+    *place, t, column = index
+    d = d_results[0]
+    if (found := pair_of(column, width, pairing)) is None:
+        return number(d[index])
+    pair, partner, is_first = found
+    cos, sin = (number(part[t, pair]) for part in saved[:2])
+    other = product((number(d[(*place, t, partner)]), sin))
+    return total((product((number(d[index]), cos)), other if is_first else function("negative", other)))
 
 
 flops = per_element(3, 3)  # two products and a sum; the angles are few
@@ -83,15 +100,15 @@ flops = per_element(3, 3)  # two products and a sum; the angles are few
 rotary = Equation.of(
     __name__,
     title="Rotary position embedding (RoPE)",
-    latex=r"\begin{pmatrix} y_i \\ y_j \end{pmatrix} = "
-    r"\begin{pmatrix} \cos a & -\sin a \\ \sin a & \cos a \end{pmatrix} "
-    r"\begin{pmatrix} x_i \\ x_j \end{pmatrix}, \quad a = (\mathrm{start} + t)\, b^{-2p/R}",
-    derivative=r"\begin{pmatrix} \partial x_i \\ \partial x_j \end{pmatrix} = "
-    r"\begin{pmatrix} \cos a & \sin a \\ -\sin a & \cos a \end{pmatrix} "
-    r"\begin{pmatrix} \partial y_i \\ \partial y_j \end{pmatrix}",
+    latex=r"y_i = x_i \cos a - x_j \sin a, \quad y_j = x_j \cos a + x_i \sin a, "
+    r"\quad a = (\mathrm{start} + t)\, b^{-2p/R}, "
+    r"\quad (i, j) = \begin{cases} (p,\; p + R/2) & \mathrm{halves} \\ (2p,\; 2p + 1) & \mathrm{neighbours} "
+    r"\end{cases}",
+    derivative=r"\partial x_i = \partial y_i \cos a + \partial y_j \sin a, "
+    r"\quad \partial x_j = \partial y_j \cos a - \partial y_i \sin a",
     inputs=(
         Symbol("x", "x", "(..., T, D)", "queries or keys"),
         Symbol("start", r"\mathrm{start}", "()", "number of positions before the first one; 0 if it is not given"),
     ),
-    result=Symbol("y", "y", "(..., T, D)", "the same, turned"),
+    result=Symbol("y", "y", "(..., T, D)", "the same, turned by position"),
 )

@@ -42,12 +42,14 @@ def terms(index, inputs, result, *, n_heads, n_kv_heads=None, which=0):
 split_qkv = Equation.of(
     __name__,
     title="Queries, keys and values, split into heads",
-    latex=r"[Q, K, V] = X, \quad Q_{b,h,t,d} = X_{b,t,hD+d}, \quad K_{b,h,t,d} = X_{b,t,C+hD+d}, "
-    r"\quad V_{b,h,t,d} = X_{b,t,2C+hD+d}",
+    latex=r"[Q, K, V] = X, \quad Q_{b,h,t,d} = X_{b,t,hD+d}, \quad K_{b,h,t,d} = X_{b,t,(H+h)D+d}, "
+    r"\quad V_{b,h,t,d} = X_{b,t,(H+K+h)D+d}",
     derivative=r"\partial X = [\partial Q, \partial K, \partial V]",
-    inputs=(Symbol("x", "X", "(B, T, 3C)", "packed projection H W_qkv + b_qkv"),),
-    result=tuple(
-        Symbol(letter.lower(), letter, "(B, H, T, D)", "queries, keys, values of each head") for letter in "QKV"
+    inputs=(Symbol("x", "X", "(B, T, (H + 2K) D)", "packed projection H W_qkv + b_qkv; K = H if it is not given"),),
+    result=(
+        Symbol("q", "Q", "(B, H, T, D)", "queries of each head"),
+        Symbol("k", "K", "(B, K, T, D)", "keys of each head"),
+        Symbol("v", "V", "(B, K, T, D)", "values of each head"),
     ),
     moves=True,
     seed_names=("nn::slice_lastdim_copy",),

@@ -13,11 +13,12 @@ from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, number
 from byhand.equations.softmax import flops as softmax_flops
+from byhand.equations.softmax import gradient_terms as softmax_gradient_terms
 from byhand.equations.softmax import softmax, softmax_terms
 
 
 def forward(scores, *, window):
-    """Mask with -inf, then take the plain softmax."""
+    """Mask with -inf on both sides of the window, then take the plain softmax."""
     require(scores.ndim >= 2, f"window_softmax: scores must be (..., T, S), not {scores.shape}")
     xp = namespace(scores)
     t, s = scores.shape[-2:]
@@ -31,7 +32,7 @@ def vjp(saved, d_p, *, window):
 
 
 def seen(t, shape, window):
-    """Return the visible keys of query t: the first, and one past the last."""
+    """Return the keys that query t sees: the first, and one past the last."""
     end = max(0, t + shape[-1] - shape[-2] + 1)
     return max(0, end - window), end
 
@@ -53,8 +54,7 @@ def flops(scores, *, window):
 
 def gradient_terms(saved, d_results, slot, index, *, window):
     """The plain softmax's."""
-    assert softmax.gradient_terms
-    return softmax.gradient_terms(saved, d_results, slot, index)
+    return softmax_gradient_terms(saved, d_results, slot, index)
 
 
 window_softmax = Equation.of(

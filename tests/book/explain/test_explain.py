@@ -33,6 +33,9 @@ CONFIGS = {
         logit_softcap=3.0,
     ),
 }  # fmt: skip
+VARIANTS = bh.ModelConfig(
+    **SHAPE, positions="rotary", rope_base=9.0, n_kv_heads=1, d_head=5, attention_window=2, qk_norm=True
+)
 PRECISION = {"float32": 1e-6, "float64": 1e-12}
 TOKENS, TARGETS = [[2, 1, 3], [3, 3, 0]], [[1, 3, 0], [3, 0, 6]]
 
@@ -159,6 +162,32 @@ def test_clipping_is_said_and_done():
     assert e.definitions[0].term.value == pytest.approx(
         gradient.value * 0.01 / Explainer(model, TOKENS, TARGETS).clipping().norm
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "en", "zh"),
+    [
+        ("q_turned", (0, 1, 2, 3), "columns 1 and 3 are a pair, which turns by b^(−2/4) = 0.333333 radians a "
+         "position; this is position 2.", "第 1、3 列是一对，每个位置转 b^(−2/4) = 0.333333 弧度；这里是位置 2。"),
+        ("k_turned", (0, 0, 1, 4), "column 4 stays", "第 4 列不变"),
+        ("keys", (0, 1, 2, 3), "head 1 of the queries reads head 0", "第 1 个查询头读第 0 个键值头"),
+        ("weights", (0, 1, 2, 0), "key 0 lies outside the window of query 2", "键 0 不在查询 2 的窗口内"),
+    ],
+)  # fmt: skip
+def test_what_the_variants_of_attention_say(name, index, en, zh):
+    e = explain(model_of(VARIANTS), TOKENS, TARGETS, f"blocks.0.attn.{name}", index)
+    assert en in text(e)
+    assert zh in text(e, "zh")
+
+
+def test_zero_gradients_of_a_window():
+    explainer = Explainer(model_of(VARIANTS), TOKENS, TARGETS)
+    said = {
+        i: explainer.explain("blocks.0.attn.scores", (0, 0, *i), grad=True).note for i in ((0, 0), (2, 0), (0, 1))
+    }
+    assert "sees one key only" in said[0, 0].en
+    assert all("outside the window" in said[i].en for i in ((2, 0), (0, 1)))
+    assert not explainer.explain("blocks.0.attn.scores", (0, 0, 2, 1), grad=True).note
 
 
 @pytest.mark.parametrize(

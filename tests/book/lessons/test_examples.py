@@ -102,6 +102,18 @@ def test_residual():
     assert found(name, "∂h0[0]") == pytest.approx(1.21)
 
 
+def test_rotary():
+    name = "rotary"
+    shows(name, "y", [[math.cos(t), math.cos(t / 2), math.sin(t), math.sin(t / 2)] for t in range(3)], digits=12)
+    shows(name, "S", [[(math.cos(t - s) + math.cos((t - s) / 2)) / 2 for s in range(3)] for t in range(3)], 12)
+    shows(name, "y2", [[math.cos(t) - math.sin(t), math.cos(t) + math.sin(t), 0, 0] for t in range(3)], digits=12)
+    shows(name, "S2", [[math.cos(t - s) for s in range(3)] for t in range(3)], digits=12)
+    differences = [n for s in LESSONS[name, False].steps for n in s.numbers if say(n.label, "en").startswith("Δ")]
+    assert [n.value for n in differences] == [0] * 6
+    sin, cos = math.sin(1), math.cos(1)  # pair 0 of row 1 turned back by 1, pair 1 of row 2 by 2 / 2
+    shows(name, "∂x", [[1, 0, 0, 0], [sin, 0, cos, 0], [0, sin, 0, cos]], digits=12)
+
+
 def test_embedding():
     name = "embedding"
     shows(name, "X", [[2.5, 5], [1, 4.5], [1.5, 6]], digits=12)
@@ -145,7 +157,8 @@ def test_a_reason_is_told_once():
         ("交叉熵", "cross-entropy"), ("交叉熵及其梯度", "cross-entropy"), ("注意力", "attention"),
         ("残差", "residual"), ("嵌入", "embedding"), ("矩阵乘法", "matmul"), ("层归一化", "layer-norm"),
         ("LayerNorm", "layer-norm"), ("Softmax", "softmax"), ("纸上的 GPT", "paper-gpt"),
-        ("Two steps of AdamW", "adamw"), ("键值缓存", "kv-cache"),
+        ("Rotary positions", "rotary"), ("旋转位置编码", "rotary"), ("键值缓存", "kv-cache"),
+        ("Two steps of AdamW", "adamw"),
     ],
 )  # fmt: skip
 def test_titles_in_both_languages_are_names(asked, name):

@@ -10,7 +10,7 @@ from byhand.book.pictures.canvas import SIZE, text_width
 NAMES = (
     "gpt-in-a-minute", "block", "post-norm-block", "shapes", "attention-flow", "core-forward", "core-backward",
     "block-graph", "memory-rows", "memory-batch", "memory-heads", "cache-growing", "batch-on-threads",
-    "training-loop",
+    "training-loop", "rotary-turns", "grouped-queries", "attention-windows",
 )  # fmt: skip
 DRAWN = [(name, lang) for name in NAMES for lang in ("en", "zh")]
 

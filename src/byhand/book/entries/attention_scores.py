@@ -54,7 +54,7 @@ entry = Entry(
         "Q[t] 以系数 K[s] / √D 影响 S[t,s]，K[s] 以系数 Q[t] / √D 影响 S[t,s]：两个导数都是矩阵乘法，都除以 √D。",
     ),
     on_the_way=dot_products,
-    place=("attention", 3),
+    place=("attention", 5),
     asked=(
         "d_k, sqrt(dk), 1/sqrt(dk), divide by sqrt d, divide by the square root of the head size, "
         "why scale the dot product, attention logits, variance of the dot product, 除以根号d, 除以根号dk, 除以√d, "

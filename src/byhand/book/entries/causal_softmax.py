@@ -13,14 +13,17 @@ def remark(term, index):
     return masked(index) if term.label == "masked" else None
 
 
-def why_zero(inputs, slot, index):
+def why_zero(inputs, slot, index, **static):
     """The score is masked, or is a query's only one."""
     queries, keys = inputs[0].shape[-2:]
     seen = index[-2] + keys - queries + 1
     if index[-1] >= seen:
         return masked(index)
-    if seen > 1:
-        return None
+    return only_one(index) if seen == 1 else None
+
+
+def only_one(index):
+    """Say why the gradient of a query's only score is zero."""
     return Words(
         f"zero: query {index[-2]} sees one key only, whose weight is 1 whatever the score.",
         f"为零：查询 {index[-2]} 只能看到一个键，无论分数是多少，权重总是 1。",
@@ -93,7 +96,7 @@ entry = Entry(
         r"\partial S_t = P_t \odot \left( \partial P_t - \sum_s \partial P_{t,s}\, P_{t,s} \right)",
     ),
     on_the_way=exponentials,
-    place=("attention", 4),
+    place=("attention", 6),
     asked=(
         "tril, triu, masked_fill, float('-inf'), attn_mask, attention_mask, is_causal, lower triangular matrix, "
         "mask buffer, bias buffer, register_buffer, cannot see the future, attn_weights, attn_probs, "

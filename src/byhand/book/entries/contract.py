@@ -49,7 +49,7 @@ class Entry:
                        `part_mistakes` of a labelled quotient inside a term
     concepts           terms of the glossary that the entry brings along
     remark             (term, index) -> a note about a value
-    why_zero           (inputs, slot, index) -> why the gradient of an element of input number `slot` is zero
+    why_zero           (inputs, slot, index, **static) -> why the gradient of an element of an input is zero
     order_of_sources   (inputs) -> the key that sorts the (index, value) of a value's sources
     """
 
@@ -82,7 +82,7 @@ class Entry:
     part_mistakes: Mapping[str, Slips] = field(default_factory=dict)
     concepts: tuple[Concept, ...] = ()
     remark: Callable[[Term, Index], Note | None] | None = None
-    why_zero: Callable[[tuple[Any, ...], int, Index], Words | None] | None = None
+    why_zero: Callable[..., Words | None] | None = None
     order_of_sources: Callable[[tuple[Any, ...]], Callable[[Index, float], Any]] | None = None
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from byhand.book.practice.edits import other_row
 from byhand.book.words.language import Words
 
 
-def why_zero(inputs, slot, index):
+def why_zero(inputs, slot, index, **static):
     """The token of a row does not occur."""
     if slot or index[0] in inputs[1]:
         return None

@@ -36,7 +36,7 @@ entry = Entry(
         "again.",
         "V[s] 以系数 P[t,s] 影响 Y[t]，P[t,s] 以系数 V[s] 影响 Y[t]：所以两个导数都是矩阵乘法。",
     ),
-    place=("attention", 6),
+    place=("attention", 9),
     asked="attn @ v, att @ v, context vector, average of the values, 上下文向量, 注意力输出",
     notations=(
         r"Y_i = \sum_j P_{i,j} V_j",

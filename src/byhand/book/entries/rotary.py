@@ -1,19 +1,145 @@
-"""Two positions of one pair, turned by whole steps."""
+"""The same vector (3, 0, 4, 1) at positions 1 and 2: its pairs turn by 1 and 1/2 radian a position."""
+
+import math
 
 from byhand.book.entries.contract import Entry
+from byhand.book.numbers import arithmetic
+from byhand.book.practice.edits import Asked, within
+from byhand.book.words.glossary import Concept
+from byhand.book.words.language import Note, Words
+from byhand.engine.terms import Term, function, number, product, total
+from byhand.equations.rotary import terms
+
+
+def remark(term, index):
+    """The pair that the column belongs to, and how fast it turns."""
+    column = index[-1]
+    if len(term.parts) < 2:
+        return Note(
+            f"column {column} stays: only the first R columns of a head are turned.",
+            f"第 {column} 列不变：每个头只旋转前 R 列。",
+            "unturned",
+            {"column": column},
+        )
+    x, other = term.parts
+    other = other.parts[0] if other.op == "negative" else other
+    position, step = x.parts[1].parts[0].parts
+    i, j = sorted((column, other.parts[0].source[1][-1]))
+    angle = arithmetic.decimal(step.value)
+    return Note(
+        f"columns {i} and {j} are a pair, which turns by {step.label} = {angle} radians a position; "
+        f"this is position {position.value:g}.",
+        f"第 {i}、{j} 列是一对，每个位置转 {step.label} = {angle} 弧度；这里是位置 {position.value:g}。",
+        "pair",
+        {"i": i, "j": j, "angle": step.value, "position": position.value},
+    )
+
+
+def _other_sine(term: Term, at: Asked) -> Term | None:
+    """Turn the sign of the sine round: the other direction."""
+    if len(term.parts) < 2:
+        return None
+    x, other = term.parts
+    return total((x, other.parts[0] if other.op == "negative" else function("negative", other)))
+
+
+def _worked(later: int, at: Asked, **changed: str) -> Term | None:
+    """Work the element at a later position, or with other settings."""
+    if at.index[-1] >= at.static["width"]:
+        return None
+    x, *start = at.inputs
+    return terms(at.index, (x, sum(map(int, start)) + later), None, **(at.static | changed))
+
+
+def _other_pairing(term: Term, at: Asked) -> Term | None:
+    own = at.static.get("pairing", "halves")
+    return _worked(0, at, pairing="neighbours" if own == "halves" else "halves")
+
+
+def _in_degrees(angle: Term, at: Asked) -> Term:
+    return product((*angle.parts, number(math.pi / 180, "π/180")), "a")
+
 
 entry = Entry(
     stem="rotary",
     title_zh="旋转位置编码（RoPE）",
-    meanings_zh={"x": "查询或键", "start": "第一个位置之前的位置数，不给则为 0"},
-    result_zh="旋转后的查询或键",
-    inputs={"x": [[1, 0], [1, 0]]},
-    static={"base": 10000.0, "width": 2},
-    result=[[1, 0], ["cos(1)", "sin(1)"]],
-    d_result=[[1, 0], [1, 0]],
-    gradients={"x": [[1, 0], ["cos(1)", "-sin(1)"]]},
-    note="Position 0 is not turned; position 1 by one radian.",
-    note_zh="位置 0 不旋转，位置 1 旋转一弧度。",
-    place=("attention", 9),
-    asked="rope, apply_rotary_pos_emb, rotate_half",
+    meanings_zh={"x": "查询或键", "start": "第一个位置之前已有的位置数；不给则为 0"},
+    result_zh="按位置旋转后的查询或键",
+    inputs={"x": [[3, 0, 4, 1], [3, 0, 4, 1]], "start": 1},
+    static={"base": 4.0, "width": 4},
+    result=[
+        ["3*cos(1)-4*sin(1)", "-sin(1/2)", "4*cos(1)+3*sin(1)", "cos(1/2)"],
+        ["3*cos(2)-4*sin(2)", "-sin(1)", "4*cos(2)+3*sin(2)", "cos(1)"],
+    ],
+    d_result=[[1, 0, 0, 0], [0, 0, 0, 1]],
+    gradients={"x": [["cos(1)", 0, "-sin(1)", 0], [0, "sin(1)", 0, "cos(1)"]]},
+    note=(
+        "Columns 0 and 2 are the pair (3, 4): its length stays 5 at every position. Columns 1 and 3 turn half as "
+        "fast, since 4 to the power −2/4 is 1/2."
+    ),
+    note_zh="第 0、2 列配成一对 (3, 4)，在任何位置长度都是 5。第 1、3 列只转一半的角度，因为 4 的 −2/4 次方是 1/2。",
+    goal=Words(
+        "Turn each query and key by its position, so that a score depends on how far apart two tokens stand.",
+        "按位置旋转每个查询和键，使分数取决于两个词元相隔多远。",
+    ),
+    why=Words(
+        "Two vectors turned by the angles a and b form a dot product that depends on a − b alone: on the distance, "
+        "wherever the two stand. A turn changes no length and needs no parameter.",
+        "两个向量分别转过角 a 与 b，点积只与 a − b 有关，也就是只与距离有关，与两者在文中的什么位置无关。旋转不改变"
+        "长度，也不需要任何参数。",
+    ),
+    why_back=Words(
+        "The transpose of a rotation is the rotation back, so the derivative is turned by the opposite angle: only "
+        "the sign of the sine changes.",
+        "旋转矩阵的转置就是反向旋转，所以导数按相反的角度转回去：只有正弦的符号改变。",
+    ),
+    on_paper=(
+        r"y_i = x_i \cos a - x_j \sin a, \quad y_j = x_j \cos a + x_i \sin a, "
+        r"\quad a = (\mathrm{start} + t)\, b^{-2p/R}",
+        r"\partial x_i = \partial y_i \cos a + \partial y_j \sin a, "
+        r"\quad \partial x_j = \partial y_j \cos a - \partial y_i \sin a",
+    ),
+    without=((r"(\mathrm{start} + t)", "t"),),
+    saved=(r"\cos a", r"\sin a"),
+    settings={"base": "b", "width": "R"},
+    place=("attention", 3),
+    asked=(
+        "RoPE, apply_rotary_pos_emb, rotate_half, apply_rotary_emb, freqs_cis, precompute_freqs_cis, inv_freq, "
+        "rotary_emb, LlamaRotaryEmbedding, rotary positional encoding, cos_cached, view_as_complex, "
+        "rotate queries and keys, how does RoPE work, why rotate, 旋转位置嵌入, 旋转编码, 旋转式位置编码, "
+        "旋转位置编码的原理, 为什么旋转"
+    ),
+    notations=(
+        r"f(x, m) = x e^{i m \theta}",
+        r"q_m = R_{\Theta,m} W_q x_m",
+        r"\theta_i = 10000^{-2i/d}",
+        "x * cos + rotate_half(x) * sin",
+        "torch.polar(ones, freqs)",
+    ),
+    concepts=(
+        Concept(
+            "rotary position embedding",
+            "旋转位置编码",
+            ("rotary",),
+            ("RoPE", "rotary embedding", "rotary positions", "旋转位置嵌入"),
+        ),
+    ),
+    remark=remark,
+    mistakes=(
+        ("turned the other way: the sign of the sine", "转错了方向：正弦的符号反了", _other_sine),
+        (
+            "paired the wrong columns: those of the other pairing",
+            "配错了列：用了另一种配对方式",
+            _other_pairing,
+        ),
+        (
+            "took the position one too large: positions count from 0",
+            "位置多了一：位置从 0 数起",
+            lambda term, at: _worked(1, at),
+        ),
+        ("took the angle in degrees instead of radians", "把弧度当成了角度制的度", within(_in_degrees, "a")),
+    ),
+    gradient_mistakes=(
+        ("turned the derivative forward instead of back", "导数应当转回去，却又向前转了一次", _other_sine),
+    ),
 )

@@ -55,7 +55,7 @@ entry = Entry(
         "权重之和恒为 1，一项增加，其余各项必然减少，所以要减去 ∂p 的加权平均。",
     ),
     on_the_way=exponentials,
-    place=("attention", 5),
+    place=("attention", 8),
     asked=(
         "F.softmax, nn.Softmax, torch.softmax, subtract the max, subtract the maximum, why subtract the max, "
         "exponential overflow, scores to probabilities, 减去最大值, 为什么减最大值, 溢出, 指数溢出, 概率归一化"

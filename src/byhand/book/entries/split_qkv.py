@@ -21,8 +21,8 @@ entry = Entry(
         [[[[9], [10]], [[11], [12]]]],
     ),
     gradients={"x": [[[1, 3, 5, 7, 9, 11], [2, 4, 6, 8, 10, 12]]]},
-    note="Head 1 of the keys reads column 3 = C + h D + d with C = 2, h = 1, D = 1, d = 0.",
-    note_zh="第 1 个头的键读取第 3 列：C + hD + d，其中 C = 2、h = 1、D = 1、d = 0。",
+    note="Head 1 of the keys reads column 3 = (H + h) D + d with H = 2, h = 1, D = 1, d = 0.",
+    note_zh="第 1 个头的键读取第 3 列：(H + h)D + d，其中 H = 2、h = 1、D = 1、d = 0。",
     goal=Words(
         "Cut the projection into queries, keys and values, and each of these into heads.",
         "把投影结果切成查询、键与值，再各自切成多个头。",

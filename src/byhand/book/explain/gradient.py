@@ -69,7 +69,7 @@ def why_zero(uses: Sequence[BackwardStep], tensor: Tensor, index: Index) -> Note
         inputs = step.node.inputs
         explain = ENTRIES[step.node.equation.name].why_zero
         slot = next(k for k, t in enumerate(inputs) if t is tensor)
-        words = explain(tuple(t.data for t in inputs), slot, index) if explain else None
+        words = explain(tuple(t.data for t in inputs), slot, index, **step.node.static) if explain else None
         if words:
             return words if isinstance(words, Note) else Note(words.en, words.zh, "zero")
     return UNREACHED

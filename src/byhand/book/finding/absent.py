@@ -39,23 +39,17 @@ dropout | Dropout | 随机失活（dropout） | weight_decay, evaluate
     nn.Dropout, F.dropout, attn_pdrop, resid_pdrop, embd_pdrop, attn_dropout, attention dropout, resid_dropout,
     丢弃法, 丢弃, 失活
 # Positions
-rope | Rotary position embedding (RoPE) | 旋转位置编码（RoPE） | add_positional
-    Rotates queries and keys by an angle that grows with the position.
-    按位置把查询和键旋转一个角度。
-    A learned vector for each position is added to the embedding.
-    把每个位置的可学习向量加到词元嵌入上。
-    RoPE, rotary, rotary embedding, rotary_emb, rope_theta, apply_rotary_pos_emb, 旋转位置嵌入, 旋转编码
-sinusoidal | Sinusoidal positions | 正弦位置编码 | add_positional
-    Sines and cosines of fixed frequencies mark the position.
-    用固定频率的正弦和余弦表示位置。
-    The vectors of the positions are learned.
-    位置向量由训练得到。
+sinusoidal | Sinusoidal positions | 正弦位置编码 | add_positional, rotary
+    Sines and cosines of fixed frequencies are added to the embedding.
+    把固定频率的正弦和余弦加到词元嵌入上。
+    The vectors of the positions are learned; rotary positions turn queries and keys by such sines and cosines.
+    位置向量由训练得到；旋转位置编码用这样的正弦和余弦旋转查询与键。
     sinusoidal positional encoding, sin cos positions, sine and cosine, 正弦余弦位置编码, 三角函数位置编码
-alibi | ALiBi and relative positions | ALiBi 与相对位置 | add_positional, attention_scores
+alibi | ALiBi and relative positions | ALiBi 与相对位置 | rotary, add_positional, attention_scores
     A bias on the scores that depends on the distance of two positions.
     按两个位置的距离给分数加偏置。
-    Positions are absolute: a learned vector for each.
-    使用绝对位置：每个位置一个可学习的向量。
+    Rotary positions make scores depend on the distance; a learned vector for each position does not.
+    旋转位置编码使分数取决于距离；可学习的位置向量表示绝对位置。
     ALiBi, relative position bias, relative positional encoding, T5 bias, 相对位置编码, 相对位置
 # Layers
 batch_norm | Batch normalization | 批归一化 | layer_norm
@@ -77,26 +71,25 @@ rnn | Convolution and recurrence | 卷积与循环网络 | causal_self_attention
     只有注意力混合不同的位置。
     RNN, LSTM, GRU, Mamba, state space model, convolution, nn.Conv1d, CNN, 循环神经网络, 卷积, 卷积神经网络
 # Attention
-gqa | Grouped-query attention (GQA, MQA) | 分组查询注意力（GQA、MQA） | split_qkv, n_heads
-    Several query heads share one head of keys and values.
-    多个查询头共用一个键值头。
-    Each head has its own queries, keys and values.
-    每个头都有自己的查询、键和值。
-    GQA, MQA, grouped-query attention, grouped query attention, multi-query attention, num_key_value_heads,
-    n_kv_heads, repeat_kv, MLA, latent attention, 分组查询注意力, 多查询注意力
+mla | Multi-head latent attention (MLA) | 多头潜在注意力（MLA） | repeat_heads, n_kv_heads, kv_cache
+    Keeps a short vector for each position, from which keys and values are projected.
+    每个位置只存一个短向量，再由它投影出键和值。
+    Grouped queries make the cache smaller: --n-kv-heads.
+    用分组查询缩小缓存：--n-kv-heads。
+    MLA, latent attention, kv_lora_rank, compressed KV, 潜在注意力, 多头潜在注意力, 低秩键值压缩
 flash_attention | Flash attention | Flash Attention | causal_self_attention, runtime
     Computes attention in tiles without writing the scores to memory.
     分块计算注意力，不把分数写入内存。
     The equations write the scores out; the loops runtime fuses scores, softmax and sum in one kernel.
     公式会写出分数；loops 运行时把分数、softmax 和加权求和融合在一个内核中。
     flash_attn, FlashAttention, FlashAttention-2, memory-efficient attention, xformers, PagedAttention, 闪存注意力
-sparse_attention | Sliding-window and sparse attention | 滑动窗口与稀疏注意力 | causal_softmax, seq_len
-    Each position sees only some of the earlier ones.
-    每个位置只看之前的一部分位置。
-    Each position sees all earlier ones in the context.
-    每个位置能看到上下文中之前的全部位置。
-    sliding window attention, local attention, sparse attention, Longformer, linear attention, 滑动窗口,
-    滑动窗口注意力, 稀疏注意力, 线性注意力
+sparse_attention | Sparse and linear attention | 稀疏注意力与线性注意力 | window_softmax, causal_softmax
+    Each position sees a chosen pattern of earlier ones, or a running sum of them.
+    每个位置只看按某种模式选出的部分位置，或看之前各位置的累积和。
+    Each position sees all earlier ones, or the last ones: --attention-window.
+    每个位置能看到之前的全部位置，或只看最近的若干个：--attention-window。
+    sparse attention, Longformer, BigBird, linear attention, Performer, dilated attention, attention sink, 稀疏注意力,
+    线性注意力
 cross_attention | Encoder and cross-attention | 编码器与交叉注意力 | causal_self_attention, forward_logits, causal
     Queries of one sequence attend to another sequence.
     一个序列的查询去看另一个序列。

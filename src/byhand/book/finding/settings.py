@@ -35,13 +35,31 @@ d_model | Width C of the residual stream | 模型宽度 C | n_embd, hidden_size,
     hidden dimension, embedding dimension, 隐藏层维度, 隐藏层大小, 隐藏维度, 嵌入维度, 词向量维度, 残差流的宽度
 n_layers | Number of blocks L | 块数 L | n_layer, num_hidden_layers, num_layers, depth, how many layers, 层数, 多少层
 n_heads | Number of attention heads H | 注意力头数 H | n_head, num_attention_heads, num_heads, nhead, how many heads,
-    head_dim, head_size, d_head, width of a head, 头数, 每个头的维度, 多少个头
+    头数, 多少个头
+n_kv_heads | Heads of keys and values K | 键值头数 K | num_key_value_heads, n_head_kv, num_kv_heads, kv_heads,
+    head_count_kv, how many key-value heads, 多少个键值头
+d_head | Width D of a head | 每个头的宽度 D | head_dim, head_size, d_kv, key_length, width of a head, head dimension,
+    每个头的维度, 头的宽度
 d_ff | Width F of the MLP | 前馈网络的宽度 F | intermediate_size, n_inner, ffn_dim, dim_feedforward, hidden_dim,
     4 * n_embd, expansion factor, MLP width, 中间层维度, 前馈层宽度, 前馈维度
 mlp_bias | Biases of the MLP | 前馈网络的偏置 | MLP without bias, bias=False, bias-free linear layers,
     不带偏置的线性层
 norm | LayerNorm or RMSNorm | 层归一化或均方根归一化 | norm_type, normalization layer, which norm, 用哪种归一化
 norm_eps | Epsilon of the norms | 归一化的 ε | layer_norm_epsilon, layer_norm_eps, rms_norm_eps, norm_epsilon
+positions | How positions are told: learned, rotary, none | 位置的表示方式 | position_embedding_type, use_rope, NoPE,
+    no positional embedding, without positions, learned or rotary positions, 不用位置编码, 用哪种位置编码
+rope_base | Base of the rotary angles | 旋转角的底数 | rope_theta, rotary_emb_base, rope.freq_base, theta of RoPE,
+    旋转基数
+rope_fraction | Part of a head that is rotated | 每个头中旋转的比例 | partial_rotary_factor, rotary_pct, rotary_dim,
+    partial rotary, rotary_ndims, 部分旋转
+rope_pairing | Which columns turn together | 哪两列一起旋转 | rope_interleaved, rope interleave, interleaved rotary,
+    NeoX style, GPT-J style, halves or neighbours, is_neox_style, 旋转配对, 相邻配对
+qk_norm | Normalise queries and keys | 对查询和键归一化 | q_norm, k_norm, QK norm, use_qk_norm, QK-Norm, qk_layernorm,
+    query-key normalization, 查询键归一化
+attention_window | How many positions one attends to | 注意力窗口的大小 | attention_window_size, local_window_size,
+    max_window_layers, length of the attention window, 窗口大小, 注意力窗口
+attention_bias | Biases of attention's linear layers | 注意力线性层的偏置 | qkv_bias, c_attn.bias, q_proj.bias,
+    use_bias, add_bias_linear, bias in attention, 注意力偏置
 norm_position | Pre-norm or post-norm | 前置或后置归一化 | do_layer_norm_before, norm_first
 norm_affine | Gain and bias of the norms | 归一化的增益与偏置 | elementwise_affine, learnable LayerNorm,
     LayerNorm weight and bias, gain of RMSNorm

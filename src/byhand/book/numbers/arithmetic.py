@@ -114,8 +114,9 @@ def spared(term: Term) -> Term:
                 "negative",
                 (spared(replace(term, label="", value=-term.value, parts=parts[1:])),),
             )
-    elif term.op == "sum" and any(part.op == "product" for part in parts):
-        parts = tuple(part for part in parts if not _is_nothing(part)) or (Term("", 0.0),)
+    elif term.op == "sum":
+        alone = not any(part.op == "product" for part in parts)
+        parts = tuple(part for part in parts if not _is_nothing(part, alone)) or (Term("", 0.0),)
     return parts[0] if len(parts) == 1 and term.op in ("sum", "product") else replace(term, parts=parts)
 
 
@@ -123,8 +124,12 @@ def _is_given(part: Term, value: float) -> bool:
     return not part.parts and part.value == value
 
 
-def _is_nothing(part: Term) -> bool:
-    return _is_given(part, 0) or (part.op == "product" and any(_is_given(factor, 0) for factor in part.parts))
+def _is_nothing(part: Term, alone: bool) -> bool:
+    """Say whether a part of a sum is a product with a factor 0, or 0 itself unless it stands `alone`."""
+    inside = part.parts[0] if part.op == "negative" else part
+    return (_is_given(part, 0) and not alone) or (
+        inside.op == "product" and any(_is_given(factor, 0) for factor in inside.parts)
+    )
 
 
 def leaves(term: Term) -> list[Term]:

@@ -1,8 +1,8 @@
 r"""Closed forms: numbers as readers write them (`3/4`, `1/(1+exp(-1))`, `log(8/5)/2`), to a float and to LaTeX.
 
-The language is Python's arithmetic on integers and decimals, with sqrt, exp, log, tanh, erf, pi and inf. What readers
-write is bounded before it is parsed, and never evaluated as code; fractions that grow long go on as floats. Nested
-lists of closed forms become arrays and matrices.
+The language is Python's arithmetic on integers and decimals, with sqrt, exp, log, tanh, erf, cos, sin, pi, inf. What
+readers write is bounded before it is parsed, and never evaluated as code; fractions that grow long go on as floats.
+Nested lists of closed forms become arrays and matrices.
 """
 
 import ast
@@ -23,7 +23,7 @@ DEEPEST = 20  # parentheses inside each other
 MOST_SIGNS = 3  # one behind the other
 LARGEST_POWER = 100
 LONGEST_FRACTION = 2000  # bits of its numerator or denominator; a float holds up to 1074
-FUNCTIONS = {"sqrt": math.sqrt, "exp": math.exp, "log": math.log, "tanh": math.tanh, "erf": math.erf}
+FUNCTIONS = {name: getattr(math, name) for name in ("sqrt", "exp", "log", "tanh", "erf", "cos", "sin")}
 CONSTANTS = {"pi": math.pi, "inf": math.inf}
 HOW = "Write it like 3/4, 0.75, sqrt(2) or exp(-1)."
 _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}

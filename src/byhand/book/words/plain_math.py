@@ -15,7 +15,7 @@ SIGNS = {
     "alpha": "α", "beta": "β", "epsilon": "ε", "lambda": "λ", "mu": "μ", "sigma": "σ", "tau": "τ", "theta": "θ",
     "pi": "π", "infty": "∞", "partial": "∂", "sum": "Σ", "cdot": "·", "odot": "⊙", "times": "×", "circ": "∘",
     "le": "≤", "leftarrow": "←", "top": "ᵀ", "max": "max", "log": "log", "exp": "exp", "tanh": "tanh", "quad": WIDE,
-    "left": "", "right": "", "in": "∈",
+    "left": "", "right": "", "in": "∈", "cos": "cos", "sin": "sin", "lfloor": "⌊", "rfloor": "⌋",
 }  # fmt: skip
 ACCENTS = {"hat": "\u0302", "overline": "\u0304"}
 IN_LATEX = {r"\text{otherwise}": r"\text{其余情形}", r"\text{ is kept}": r"\text{ 被保留}"}
@@ -41,7 +41,7 @@ def plain(latex: str, lang: str = "en") -> str:
     if rest != len(tokens):
         raise ByhandError(f"the braces of {latex!r} do not match.")
     text = re.sub(rf",? *{WIDE} *", "\n", re.sub(r" +", " ", text)).replace("-", "−")
-    text = re.sub(r"∂ (?=\S)", "∂", re.sub(r" +([,)\]ᵀ])", r"\1", re.sub(r"([(\[]) +", r"\1", text)))
+    text = re.sub(r"∂ (?=\S)", "∂", re.sub(r" +([,)\]ᵀ⌋])", r"\1", re.sub(r"([(\[⌊]) +", r"\1", text)))
     for word, chinese in CHINESE.items() if lang == "zh" else ():
         text = text.replace(word, chinese)
     return text.strip()

@@ -47,6 +47,7 @@ TITLES = {
     "softmax": Words("Softmax and what its derivative removes", "Softmax，以及它的导数去掉了什么"),
     "attention": Words("Attention of one head, forward and back", "注意力：一个头，正向与反向"),
     "classifier": Words("A classifier of four tiny pictures, trained for one step", "四张小图的分类器，训练一步"),
+    "rotary": Words("Rotary positions: one token at three positions", "旋转位置编码：同一词元在三个位置"),
     "residual": Words("Residual connection: why the gradient survives depth", "残差连接：梯度为何能穿过很深的网络"),
 }
 

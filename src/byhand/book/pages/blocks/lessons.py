@@ -140,9 +140,8 @@ def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> I
     names = [array.name for array in step.inputs]
     for k, array in enumerate(step.inputs):
         before = [n for n in made.get(array.name, []) if n < number]
-        latest = before[-names.count(array.name) :][
-            names[:k].count(array.name) :
-        ]  # gradients that add up share a name
+        latest = before[-names.count(array.name) :][names[:k].count(array.name) :]  # gradients that add up share one
+        latest = latest or before[-1:]  # an array may stand in two places, such as q and k
         missing = KEPT if not array.name and array.data.ndim else NEW if array.name.startswith("after.") else GIVEN
         if array.letter.startswith(PARTIAL) and not array.data.ndim:
             missing = ONE
