@@ -31,13 +31,13 @@ class MLP:
 
     def apply(self, p: Tree, x: Tensor) -> Tensor:
         """Return what the MLP adds to the stream, (B, T, C)."""
-        activation = registry[self.config.activation]
+        activation = gate = registry[self.config.activation]
         with scope("mlp"):
             if not self.config.gated:
                 pre = linear(x, p["w_fc"], *given(p, "b_fc"), name="pre")
                 hidden = activation(pre, name="act")
             else:
-                gate = linear(x, p["w_gate"], *given(p, "b_gate"), name="gate")
+                opening = linear(x, p["w_gate"], *given(p, "b_gate"), name="gate")
                 up = linear(x, p["w_up"], *given(p, "b_up"), name="up")
-                hidden = activation(gate, up, name="act")
+                hidden = gate(opening, up, name="act")
             return linear(hidden, p["w_out"], *given(p, "b_out"), name="out")

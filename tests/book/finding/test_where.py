@@ -46,9 +46,9 @@ def test_pointers_open_the_code_they_name(name):
     assert line_at(entry.derivative).startswith(("def vjp(", "def walk_back("))
     assert Path(entry.forward.rsplit(":", 1)[0]).stem == name
     assert entry.uses or name == "reshape", "an equation that nothing applies"
-    role = getattr(registry[name], "role", "")  # what the config chooses is applied as the activation
+    role = getattr(registry[name], "role", "")  # what the config chooses is applied by its role
     for use in entry.uses:
-        assert name in line_at(use.where) or (role and "activation(" in line_at(use.where))
+        assert name in line_at(use.where) or (role and f"{role}(" in line_at(use.where))
     if entry.test:
         assert line_at(entry.test).lstrip().startswith("def test")
     if entry.worked:

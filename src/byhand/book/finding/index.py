@@ -243,7 +243,7 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
             for p in inspect.signature(forward).parameters.values()
             if p.kind is p.KEYWORD_ONLY
         },
-        uses=source.uses(name, "activation" if not composite and equation.role else ""),  # a gate is applied as one
+        uses=source.uses(name, "" if composite else equation.role),
         source=parts["Source"],
     )
 
