@@ -28,15 +28,18 @@ N_GRAMS = (
 )
 
 
-def expected_loss(weights: int, tokens: int, seq_len: int, text_bytes: int) -> float:
-    """Return the validation loss in nats per byte, on Shakespeare, after training on `text_bytes` of it."""
+def expected_loss(weights: int, tokens: float, seq_len: float, text_bytes: float) -> float:
+    """Return the validation loss in nats per byte, on Shakespeare, after training on `text_bytes` of it.
+
+    Tokens and the context count as bytes.
+    """
     passes = tokens / text_bytes
     fresh = text_bytes * (1 + R * (1 - math.exp((1 - passes) / R))) if passes > 1 else tokens
     unlearnt = B * (1e6 / fresh) ** BETA * (seq_len / 64) ** C
     return min(E + A * (1e5 / weights) ** ALPHA + unlearnt + K * 64 / seq_len, math.log(256))
 
 
-def most_passes(weights: int, text_bytes: int) -> float:
+def most_passes(weights: int, text_bytes: float) -> float:
     """Return the passes over a text after which more of them make the validation loss rise.
 
     More weights for each byte memorise the text sooner.
@@ -51,6 +54,10 @@ class Range:
     loss: float
     low: float
     high: float
+
+    def times(self, factor: float) -> Range:
+        """Return the range of so many bytes: of a token."""
+        return Range(self.loss * factor, self.low * factor, self.high * factor)
 
 
 def expected_range(loss: float, n_grams: Sequence[float], counted: int) -> Range:
