@@ -14,8 +14,8 @@ SIGNS = [
     *'!?.,;:-_()[]{}<>|/\\"#$%&*+=^`~\u20ac\u2014\u3002\uff0c\U0001f600\U0001f469\u200d\ufe0f',
     *"\u0378\U0001fae9\ua7da\U000105c0\ue000\uffff\U0010ffff",
 ]
-RUNS = ["  ", "   ", "\n\n", "\r\n", "\n ", " \n", "\t\t", " \t", "'s", "'LL", "'re", "'\u017f", "'ve", "aaaa", "1234567",
-        "...", "!!\n\n", "the", " the", "hello", "<|", "|>", "<|endof", "0x1F", "e.g."]  # fmt: skip
+RUNS = ["  ", "   ", "\n\n", "\r\n", "\n ", " \n", "\t\t", " \t", "'s", "'LL", "'re", "'\u017f", "'ve", "aaaa",
+        "1234567", "...", "!!\n\n", "the", " the", "hello", "<|", "|>", "<|endof", "0x1F", "e.g."]  # fmt: skip
 
 
 def nasty_texts(count: int, seed: int, special: bool = False) -> Iterator[str]:

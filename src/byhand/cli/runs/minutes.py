@@ -68,7 +68,7 @@ def planned(
     n_grams = n_gram_losses(train.tokens, val.tokens)
     worth = len(as_bytes) / len(text)
     choice, cost = _probed(base, given, text, budget, worth)
-    expected = expected_range(choice.loss, n_grams, len(train)).times(worth)
+    expected = expected_range(choice.loss, n_grams, len(train)).of_tokens(worth)
     seconds = elapsed() + choice.seconds + ENDING if choice.text_ends else budget
     _say(choice, cost, expected, seconds)
     return choice.config, Promise(seconds, expected.loss)
