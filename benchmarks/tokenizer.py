@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import resource
 import statistics
 import subprocess
@@ -22,6 +23,8 @@ from typing import Any
 
 ENCODED = 20_000_000  # bytes of the text that are encoded
 BLOCK = 1 << 20
+DOCUMENT = 100_000  # characters
+BORDER = re.compile(r"[a-z]\n(?=[a-z])")
 
 
 def blocks(path: Path) -> Iterator[bytes]:
@@ -29,6 +32,16 @@ def blocks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while block := file.read(BLOCK):
             yield block
+
+
+def documents(path: Path) -> Iterator[str]:
+    """Yield the text in parts: a line ends in a letter and the next begins with one: no word is cut."""
+    text, begin = path.read_bytes().decode(), 0
+    while begin < len(text):
+        match = BORDER.search(text, begin + DOCUMENT)
+        end = match.end() if match else len(text)
+        yield text[begin:end]
+        begin = end
 
 
 def train_ours(path: Path, size: int, split: str) -> list[bytes]:
@@ -40,13 +53,13 @@ def train_ours(path: Path, size: int, split: str) -> list[bytes]:
 
 
 def train_rustbpe(path: Path, size: int, split: str) -> list[bytes]:
-    """Train with rustbpe: the text is one string, so that its words are the same."""
+    """Train with rustbpe, which cuts documents in parallel."""
     import rustbpe
 
     from byhand.tokenizers.splitting import SPLITS
 
     made = rustbpe.Tokenizer()
-    made.train_from_iterator([path.read_bytes().decode()], size, pattern=SPLITS[split].regex[-1])
+    made.train_from_iterator(documents(path), size, pattern=SPLITS[split].regex[-1])
     return [bytes(token) for token, _ in made.get_mergeable_ranks()]
 
 
@@ -63,7 +76,7 @@ def train_tokenizers(path: Path, size: int, split: str) -> list[bytes]:
     ])  # fmt: skip
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False)
-    made.train_from_iterator([path.read_bytes().decode()], trainer)
+    made.train_from_iterator(documents(path), trainer)
     return []
 
 
@@ -149,7 +162,8 @@ def main() -> None:
             size = rows[0].get("bytes", arguments.text.stat().st_size)
             print(
                 f"{turn:<7} {name:<11} {seconds:6.2f} s  {size / seconds / 1e6:6.1f} MB/s  "
-                f"peak {max(row['megabytes'] for row in rows):6.0f} MB"
+                f"peak {max(row['megabytes'] for row in rows):6.0f} MB",
+                flush=True,
             )
 
 
