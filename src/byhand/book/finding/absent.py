@@ -121,11 +121,11 @@ padding | Padding | 填充（padding） | sample_batch
     Every window is a full piece of a long text.
     每个窗口都是长文本中完整的一段。
     pad_token, pad_token_id, padding mask, key_padding_mask, ignore_index, 填充掩码, 补齐, 填充
-special_tokens | Special tokens | 特殊词元 | generate, tokenizer
-    Tokens for the beginning or end of a text.
-    表示文本开头或结尾的词元。
-    Generation stops after the number of tokens asked for.
-    生成到指定的词元数为止。
+special_tokens | Special tokens | 特殊词元 | generate, tokenization
+    Tokens for the beginning or end of a text that stop generation.
+    表示文本开头或结尾、使生成停止的词元。
+    A tokenizer may have them (--special); generation stops after the number of tokens asked for.
+    分词器可以有特殊词元（--special）；生成到指定的词元数为止。
     EOS, BOS, eos_token_id, bos_token, end of text, <|endoftext|>, stop token, CLS token, chat template, 结束符,
     起始符, 终止词元
 other_tokenizers | WordPiece, Unigram, SentencePiece | WordPiece、Unigram、SentencePiece | bpe, bpe_training

@@ -299,7 +299,7 @@ PLACES = (
     Place(
         "Tokenizer",
         "分词器",
-        "tokenizer",
+        "tokenization",
         "tokenizers/tokenizer.py",
         "Tokenizer",
         asked=(

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from byhand.cli.arguments.parsing import parse, text_bytes
+from byhand.cli.arguments.settings import settings
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted, shown
 from byhand.corpus.text_file import blocks
@@ -115,6 +116,9 @@ def main(arguments: list[str]) -> int:
         print(f"usage: byhand tokenizer {{{','.join(SUBCOMMANDS)}}} [options]\n")
         for known, (options, _) in SUBCOMMANDS.items():
             print(f"  {known:<{width}}  {(options.__doc__ or '').splitlines()[0]}")
+            print(
+                f"  {'':<{width}}  {' '.join(s.name.upper() if s.positional else s.flag for s in settings(options).values())}"
+            )
         return 0
     if name not in SUBCOMMANDS:
         raise ConfigError(f"there is no byhand tokenizer {quoted(name)}. Use one of {', '.join(SUBCOMMANDS)}.")

@@ -185,7 +185,7 @@ def _saved(rows: list[Row], names: Mapping[int, str]) -> Step:
     return Step(
         Words("What is saved", "省下了多少"),
         Words("bytes per token = bytes of the text / tokens", "每词元字节数 = 文本的字节数 / 词元数"),
-        str(listings()["tokenizer"].forward),
+        str(listings()["tokenization"].forward),
         (
             Number(Words("tokens of the text", "文本的词元数"), " + ".join(str(len(row)) for row in rows), tokens,
                    mistakes=(Mistake("counted bytes", "数成了字节", bytes_),)),
