@@ -38,6 +38,7 @@ def in_words(lang: str) -> str:
 def merges(canvas: Canvas) -> None:
     """The tokens of a word as boxes, as wide as they have bytes; new ones are filled."""
     before: list[str] = []
+    canvas.y += 4
     for k, tokens in enumerate(stages()):
         label = Words(f"after merge {k}", f"第 {k} 次合并后") if k else Words("bytes", "字节")
         canvas.text(LEFT - 10, canvas.y + HIGH * 0.68, label, at="end", size=12)

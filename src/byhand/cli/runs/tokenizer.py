@@ -116,9 +116,8 @@ def main(arguments: list[str]) -> int:
         print(f"usage: byhand tokenizer {{{','.join(SUBCOMMANDS)}}} [options]\n")
         for known, (options, _) in SUBCOMMANDS.items():
             print(f"  {known:<{width}}  {(options.__doc__ or '').splitlines()[0]}")
-            print(
-                f"  {'':<{width}}  {' '.join(s.name.upper() if s.positional else s.flag for s in settings(options).values())}"
-            )
+            flags = (s.name.upper() if s.positional else s.flag for s in settings(options).values())
+            print(f"  {'':<{width}}  {' '.join(flags)}")
         return 0
     if name not in SUBCOMMANDS:
         raise ConfigError(f"there is no byhand tokenizer {quoted(name)}. Use one of {', '.join(SUBCOMMANDS)}.")
