@@ -196,6 +196,8 @@ class DataConfig:
 
     data: str = "python-stdlib"
     """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
+    tokenizer: str = field(default="", metadata={"later": True})
+    """A tokenizer's file or folder (see `byhand tokenizer`), whose size vocab_size takes; bytes if not given."""
     val_fraction: float = 0.1
     """The last part of the text, kept for validation."""
 

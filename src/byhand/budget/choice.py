@@ -44,17 +44,19 @@ def choose(
     candidates: Sequence[TrainConfig],
     cost: Callable[[TrainConfig], Cost],
     seconds: float,
-    text_bytes: int,
+    text_tokens: int,
     given: Collection[str] = (),
+    worth: float = 1.0,
 ) -> PlannedRun | None:
     """Return the choice with the lowest expected loss, or None if not one step of any candidate fits.
 
     Of choices as good as the best it takes the largest, or, if the text ends some early, the one done first.
     candidates  runs, all but their steps            cost   what each costs here
     seconds     time from now to the end             given  names of settings that stay
-    text_bytes  length of the text to learn from
+    text_tokens  length of the text to learn from
+    worth       bytes that a token stands for
     """
-    fitting = [c for run in candidates if (c := _fit(run, cost(run), seconds, text_bytes, given))]
+    fitting = [c for run in candidates if (c := _fit(run, cost(run), seconds, text_tokens, given, worth))]
     best = min((choice.loss for choice in fitting), default=0.0)
     good = [choice for choice in fitting if choice.loss <= best + AS_GOOD]
     early = [choice for choice in good if choice.text_ends]
@@ -64,7 +66,7 @@ def choose(
 
 
 def _fit(
-    candidate: TrainConfig, cost: Cost, seconds: float, text_bytes: int, given: Collection[str]
+    candidate: TrainConfig, cost: Cost, seconds: float, text_tokens: int, given: Collection[str], worth: float
 ) -> PlannedRun | None:
     """Return the candidate with as many steps as time and text allow, or None."""
     parameters = sum(math.prod(shape) for shape in parameter_shapes(candidate.model).values())
@@ -85,15 +87,15 @@ def _fit(
         elif interval:
             each += price / interval
     in_time = int(left / each)
-    in_text = int(most_passes(weights, text_bytes) * text_bytes / candidate.tokens_per_step)
+    in_text = int(most_passes(weights, text_tokens * worth) * text_tokens / candidate.tokens_per_step)
     steps = min(in_time, max(1, in_text))
     if steps < 1:
         return None
     intervals = {n: -(-steps // (count + 1)) if count else 0 for n, count in counts.items() if n not in given}
     config = finished(candidate, given, steps=steps, **intervals)
     tokens = steps * config.tokens_per_step
-    loss = expected_loss(weights, tokens, config.model.seq_len, text_bytes)
-    return PlannedRun(candidate, config, once + steps * each, tokens / text_bytes, loss, steps < in_time)
+    loss = expected_loss(weights, tokens * worth, config.model.seq_len * worth, text_tokens * worth)
+    return PlannedRun(candidate, config, once + steps * each, tokens / text_tokens, loss, steps < in_time)
 
 
 def predicted(measured: Mapping[TrainConfig, Cost]) -> Callable[[TrainConfig], Cost]:

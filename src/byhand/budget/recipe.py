@@ -51,7 +51,8 @@ def candidates(base: TrainConfig, given: Collection[str], longest: int) -> list[
 
 def smallest(base: TrainConfig, longest: int) -> TrainConfig:
     """Return the smallest run of the ladder on the same text, runtime and type as `base`."""
-    plain = TrainConfig(data=base.data, dtype=base.dtype, runtime=base.runtime, threads=base.threads)
+    model = ModelConfig(vocab_size=base.model.vocab_size)
+    plain = TrainConfig(model=model, data=base.data, dtype=base.dtype, runtime=base.runtime, threads=base.threads)
     return _candidate(LADDER[0], plain, (), longest)
 
 

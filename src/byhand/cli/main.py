@@ -25,6 +25,7 @@ COMMANDS = {  # by name: the folder of its file, and its line of help
     "sample": ("runs", "Continue a prompt with a trained model."),
     "eval": ("runs", "Measure a model on a text: nats and bits per byte."),
     "info": ("runs", "Say what a run holds: shape, steps, checkpoints."),
+    "tokenizer": ("runs", "Learn tokens from a text by byte-pair encoding; encode, decode, inspect, convert."),
     "plot": ("runs", "Draw a run's loss in the terminal, and as PNG with matplotlib."),
     "where": ("learn", "Say where an equation is implemented: by name, words or formula, in English or Chinese."),
     "explain": ("learn", "Explain one number of a model: its equation, its terms, and what it was made from."),

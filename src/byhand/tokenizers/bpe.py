@@ -1,8 +1,8 @@
-"""Byte-pair encoding in the form of GPT-2: vocab.json and merges.txt, read from files.
+"""Byte-pair encoding: words become ids by merges that were learnt from a text, here or elsewhere.
 
-Text is cut into words (contractions, letters, digits, other signs, spaces; a space belongs to the word after it).
-A word starts as its UTF-8 bytes; of all neighbours, the pair that stands first in merges.txt is joined, everywhere
-in the word, until no pair is listed. The files write each byte as one visible character.
+Text is cut into words (`splitting`). A word starts as its UTF-8 bytes; of all neighbours, the pair that was learnt
+first is joined, of equal ones the leftmost, until no pair is known. `plain.py` says the same in fewer lines;
+`compiled.py` does it faster. Symbols write each byte as one visible character, as GPT-2's files do.
 
 Source      Sennrich, Haddow & Birch 2016, arXiv:1508.07909; Radford et al. 2019, section 2.2
 """
@@ -10,177 +10,264 @@ Source      Sennrich, Haddow & Birch 2016, arXiv:1508.07909; Radford et al. 2019
 from __future__ import annotations
 
 import codecs
-import itertools
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from heapq import heapify, heappop, heappush
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, TypeGuard
 
+import numpy as np
+
 from byhand.errors import DataError, reason
 from byhand.files.reading import parse_json, read_regular
+from byhand.tokenizers import compiled
+from byhand.tokenizers.splitting import SPLITS, pieces, with_end, words
 from byhand.tokenizers.tokenizer import Tokenizer, utf8
-
-WORD = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+", re.ASCII)
-UNTIL_A_SPACE = re.compile(r".*\S(?=[ \t\n\r])", re.DOTALL)  # all up to the last space that follows a word
 
 MOST = 1 << 26  # bytes of a file; GPT-2's have 1 million, today's largest 10 million
 LARGEST = 1 << 20  # id; no model has a larger vocabulary
 KEPT = 1 << 18  # words whose ids are kept
+LONG = 1 << 16  # bytes of a first block from which on compiled loops are worth their loading
+UNTIL_ASCII = re.compile(r".*(?=[\x00-\x7f])", re.DOTALL)
 
 
 class BytePairTokenizer(Tokenizer):
     """Token ids by a vocabulary and its merges.
 
     vocabulary  symbol to id; a symbol writes each byte as one visible character (`visible_bytes`)
-    merges      pairs of symbols, the first to be joined first; every joined pair must be a symbol too
+    merges      pairs of symbols, the first to be joined first; every joined pair must be a symbol too. None: any two
+                tokens whose bytes are a token, the smallest id first, and a word that is a token at once (tiktoken)
+    split       the pre-tokenizer, one of `splitting.SPLITS`
+    special     texts that are tokens by themselves wherever they stand; decoded, they are these texts again
+    whole       a word that is a symbol becomes its id without merging
+    normal      "NFC": text is composed before it is cut, and does not always come back as it was
     """
 
     kind = "bpe"
 
-    def __init__(self, vocabulary: Mapping[str, int], merges: Iterable[tuple[str, str]]) -> None:
-        self.vocabulary = vocabulary
-        self.ranks: dict[tuple[str, str], int] = {}
-        for rank, pair in enumerate(merges):
-            if (joined := "".join(pair)) not in vocabulary:
-                raise DataError(
-                    f"merge {rank + 1} makes {joined[:80]!r}, which the vocabulary lacks. Use files of one set."
-                )
-            self.ranks.setdefault(pair, rank)
-        self._visible = visible_bytes()
-        byte_of = {sign: byte for byte, sign in enumerate(self._visible)}
+    def __init__(
+        self, vocabulary: Mapping[str, int], merges: Iterable[tuple[str, str]] | None, *, split: str = "gpt2",
+        special: Mapping[str, int] | None = None, whole: bool = False, normal: str = "",
+    ) -> None:  # fmt: skip
+        self.vocabulary, self.special = vocabulary, dict(special or {})
+        self.split, self.whole, self.normal = SPLITS[split], whole or merges is None, normal
+        self.merges = None if merges is None else list(dict.fromkeys(merges))
+        byte_of = {sign: byte for byte, sign in enumerate(visible_bytes())}
         token_bytes: dict[int, bytes] = {}
-        for symbol, token in vocabulary.items():
+        for symbol, token in chain(vocabulary.items(), self.special.items()):
             if token in token_bytes:
                 raise DataError(f"the vocabulary has two symbols with the id {token}. Use another vocab.json.")
-            known = all(sign in byte_of for sign in symbol)  # a special token is its own text
+            known = symbol not in self.special and all(sign in byte_of for sign in symbol)
             token_bytes[token] = bytes(map(byte_of.__getitem__, symbol)) if known else utf8(symbol)
-        self._words: dict[str, list[int]] = {}
+        if "" in self.special:
+            raise DataError("a special token is empty. Use one with a text.")
+        self.pairs = _every_pair(vocabulary) if self.merges is None else _listed(self.merges, vocabulary)
+        self._byte_ids = [vocabulary.get(sign) for sign in visible_bytes()]
+        self._whole = {token_bytes[token]: token for token in vocabulary.values()} if self.whole else {}
+        self._words: dict[bytes, list[int]] = {}
         super().__init__(token_bytes)
 
     @classmethod
     def from_files(cls, vocab: Path, merges: Path) -> BytePairTokenizer:
         """Read vocab.json (symbol to id) and merges.txt (two symbols a line, `#version` first)."""
-        try:
-            vocabulary = parse_json(_text(vocab), depth=1)
-        except DataError:
-            raise
-        except ValueError:
-            raise DataError(f"{vocab} is not JSON. Use the vocab.json of the tokenizer.") from None
-        if not _is_vocabulary(vocabulary):
-            raise DataError(
-                f"{vocab} must be one JSON object of symbols and their ids. Use the tokenizer's vocab.json."
-            )
-        pairs: list[tuple[str, str]] = []
-        for number, line in enumerate(_text(merges).split("\n"), 1):
-            if not line.strip() or (number == 1 and line.startswith("#version")):
-                continue
-            left, _, right = line.rstrip("\r").partition(" ")
-            if not left or not right or " " in right:
-                raise DataError(
-                    f"{merges}, line {number}: {line[:80]!r} is not a pair of symbols. Use the merges.txt of {vocab}."
-                )
-            pairs.append((left, right))
-        return cls(vocabulary, pairs)
+        return cls(*read_files(vocab, merges))
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> BytePairTokenizer:
         """Return the tokenizer of a vocabulary and its merges, each merge a list of two symbols."""
-        vocabulary, merges = values.get("vocabulary"), values.get("merges")
-        if not _is_vocabulary(vocabulary):
+        vocabulary, merges, special = values.get("vocabulary"), values.get("merges", ()), values.get("special", {})
+        if not is_vocabulary(vocabulary):
             raise DataError("its vocabulary is not one table of symbols and their ids")
-        if not isinstance(merges, list) or not all(map(_is_pair, merges)):
+        if not is_vocabulary(special):
+            raise DataError("its special tokens are not one table of texts and their ids")
+        if merges is not None and not (isinstance(merges, list) and all(map(is_pair, merges))):
             raise DataError("its merges are not a list of pairs of symbols")
-        return cls(vocabulary, [(left, right) for left, right in merges])
+        split, whole, normal = values.get("split", "gpt2"), values.get("whole", False), values.get("normal", "")
+        if not isinstance(split, str) or split not in SPLITS or type(whole) is not bool or normal not in ("", "NFC"):
+            raise DataError(f"its way to cut words is none of {', '.join(SPLITS)}")
+        pairs = None if merges is None else [(left, right) for left, right in merges]
+        return cls(vocabulary, pairs, split=split, special=special, whole=whole, normal=normal)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the vocabulary and the merges."""
-        return {"vocabulary": dict(self.vocabulary), "merges": list(map(list, self.ranks))}
+        """Return the vocabulary and the merges, and what differs from GPT-2's tokenizer."""
+        others = {
+            "split": (self.split.name, "gpt2"),
+            "special": (self.special, {}),
+            "normal": (self.normal, ""),
+            "whole": (self.whole, self.merges is None),
+        }
+        merges = None if self.merges is None else list(map(list, self.merges))
+        given = {name: value for name, (value, usual) in others.items() if value != usual}
+        return {"vocabulary": dict(self.vocabulary), "merges": merges, **given}
 
-    def encode_blocks(self, blocks: Iterable[bytes]) -> Iterator[list[int]]:
+    def encode_blocks(self, blocks: Iterable[bytes]) -> Iterator[Sequence[int] | np.ndarray]:
         """Yield the ids of a text that comes in blocks. DataError if the vocabulary lacks a byte of it."""
-        for text in _whole_words(blocks):
-            yield [token for word in words(text) for token in self._encode_word(word)]
+        blocks = iter(blocks)
+        first = next(blocks, b"")
+        blocks = chain([first], blocks)
+        if self.normal:
+            blocks = _composed(blocks, self.normal)
+        if len(first) >= LONG and compiled.available():
+            try:
+                yield from self._encoder.encode(blocks)
+            except compiled.Unknown as unknown:
+                for piece in words(unknown.args[0].decode("utf-8", "surrogateescape"), self.split):
+                    self._ids(piece)
+            return
+        for found in pieces(blocks, self.split, self.special):
+            yield [token for piece in found for token in self._ids(piece)]
 
-    def _encode_word(self, word: str) -> list[int]:
+    @cached_property
+    def _encoder(self) -> compiled.Encoder:
+        byte_ids = [-1 if token is None else token for token in self._byte_ids]
+        return compiled.Encoder(self.split, self.special, byte_ids, self.pairs, self._whole)
+
+    def _ids(self, piece: str) -> list[int]:
+        """Return the ids of a word, or of a special token."""
+        if piece in self.special:
+            return [self.special[piece]]
+        word = utf8(piece)
         if word not in self._words:
-            symbols = self._merged([self._visible[byte] for byte in utf8(word)])
-            if missing := [s for s in symbols if s not in self.vocabulary]:
-                raise DataError(
-                    f"the vocabulary has no token for {missing[0]!r}, which the text {word[:80]!r} needs."
-                )
+            ids = [self._byte_ids[byte] for byte in word]
+            if None in ids:
+                raise lacking(word[ids.index(None)], piece)
             if len(self._words) >= KEPT:
                 self._words.clear()
-            self._words[word] = [self.vocabulary[s] for s in symbols]
+            whole = self._whole.get(word)
+            self._words[word] = self._merged(ids) if whole is None else [whole]  # pyright: ignore[reportArgumentType]
         return self._words[word]
 
-    def _merged(self, symbols: list[str]) -> list[str]:
-        """Join pairs, the earliest merge first, until none is listed."""
-        while len(symbols) > 1:
-            pairs = set(itertools.pairwise(symbols))
-            first = min(pairs, key=lambda pair: self.ranks.get(pair, len(self.ranks)))
-            if first not in self.ranks:
-                break
-            joined: list[str] = []
-            i = 0
-            while i < len(symbols):
-                both = tuple(symbols[i : i + 2]) == first
-                joined.append("".join(first) if both else symbols[i])
-                i += 1 + both
-            symbols = joined
-        return symbols
+    def listed_merges(self) -> list[tuple[str, str]]:
+        """Return the merges; of tiktoken's ranks, the last one that makes each token of its bytes.
+
+        Raises DataError if a token of the ranks is not made of two others.
+        """
+        if self.merges is not None:
+            return self.merges
+        visible, found = visible_bytes(), list[tuple[str, str]]()
+        symbol_of = {token: symbol for symbol, token in self.vocabulary.items()}
+        for token, symbol in sorted(symbol_of.items()):
+            if len(symbol) > 1:
+                parts = self._merged([self.vocabulary[sign] for sign in symbol if sign in visible], token)
+                if len(parts) != 2:
+                    raise DataError(f"no merge of two tokens makes {symbol[:80]!r}. Write it as .tiktoken.")
+                found.append((symbol_of[parts[0]], symbol_of[parts[1]]))
+        return found
+
+    def _merged(self, ids: list[int], below: int = LARGEST) -> list[int]:
+        """Join pairs, the least rank first and of equal ones the leftmost, until no rank is below."""
+        pairs, n = self.pairs, len(ids)
+        before, behind = list(range(-1, n - 1)), list(range(1, n + 1))
+        heap = [(pairs[pair][0], k) for k, pair in enumerate(pairwise(ids)) if pair in pairs]
+        heapify(heap)
+        while heap and heap[0][0] < below:
+            rank, k = heappop(heap)
+            if (j := behind[k]) == n or (found := pairs.get((ids[k], ids[j]), (-1, -1)))[0] != rank:
+                continue  # one of the two has been joined to another since
+            ids[k], ids[j] = found[1], -1
+            behind[k] = behind[j]
+            if behind[k] < n:
+                before[behind[k]] = k
+            for i in (before[k], k):
+                if i >= 0 and behind[i] < n and (pair := (ids[i], ids[behind[i]])) in pairs:
+                    heappush(heap, (pairs[pair][0], i))
+        return [token for token in ids if token >= 0]
 
 
-def words(text: str) -> list[str]:
-    """Cut a text into GPT-2's words; joined, they are the text."""
-    # `re` knows no Unicode classes, so each sign is first replaced by an ASCII one of its kind.
-    kinds = "".join(map(_kind, text))
-    return [text[match.start() : match.end()] for match in WORD.finditer(kinds)]
+def lacking(byte: int, text: str) -> DataError:
+    """Return the error of a text with a byte that the vocabulary lacks."""
+    return DataError(
+        f"the vocabulary has no token for {visible_bytes()[byte]!r}, which the text {text[:80]!r} needs."
+    )
 
 
-def _whole_words(blocks: Iterable[bytes]) -> Iterator[str]:
-    """Yield a text in parts that end before a space after a word: later text does not change their words."""
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape")
-    left = ""
-    for block in blocks:
-        left += decoder.decode(block)
-        if match := UNTIL_A_SPACE.match(left):
-            yield match[0]
-            left = left[match.end() :]
-    yield left + decoder.decode(b"", final=True)
+def read_files(vocab: Path, merges: Path) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """Return what vocab.json and merges.txt hold."""
+    try:
+        vocabulary = parse_json(file_text(vocab), depth=1)
+    except DataError:
+        raise
+    except ValueError:
+        raise DataError(f"{vocab} is not JSON. Use the vocab.json of the tokenizer.") from None
+    if not is_vocabulary(vocabulary):
+        raise DataError(f"{vocab} must be one JSON object of symbols and their ids. Use the tokenizer's vocab.json.")
+    pairs: list[tuple[str, str]] = []
+    for number, line in enumerate(file_text(merges).split("\n"), 1):
+        if not line.strip() or (number == 1 and line.startswith("#version")):
+            continue
+        pair = tuple(line.rstrip("\r").split(" "))
+        if not is_pair(pair) or not all(pair):
+            raise DataError(
+                f"{merges}, line {number}: {line[:80]!r} is not a pair of symbols. Use the merges.txt of {vocab}."
+            )
+        pairs.append(pair)
+    return vocabulary, pairs
 
 
-def _is_vocabulary(values: object) -> TypeGuard[dict[str, int]]:
+def is_vocabulary(values: object) -> TypeGuard[dict[str, int]]:
     """Return whether JSON is one table of symbols and ids."""
     return isinstance(values, dict) and all(type(i) is int and 0 <= i < LARGEST for i in values.values())
 
 
-def _is_pair(values: object) -> bool:
-    return isinstance(values, list) and len(values) == 2 and all(isinstance(v, str) for v in values)
+def is_pair(values: object) -> TypeGuard[tuple[str, str]]:
+    """Return whether JSON is a pair of symbols."""
+    return isinstance(values, (list, tuple)) and len(values) == 2 and all(isinstance(v, str) for v in values)
 
 
-def _kind(sign: str) -> str:
-    if sign.isascii():
-        return sign
-    category = unicodedata.category(sign)[0]
-    if category == "L":
-        return "A"
-    if category == "N":
-        return "0"
-    return "\t" if sign.isspace() else "!"
-
-
-def visible_bytes() -> list[str]:
+@cache
+def visible_bytes() -> tuple[str, ...]:
     """Return for each byte the character that writes it: itself if it is a visible Latin-1 sign, else from 256 on."""
     plain = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
     others = iter(range(256, 512))
-    return [chr(byte) if byte in plain else chr(next(others)) for byte in range(256)]
+    return tuple(chr(byte) if byte in plain else chr(next(others)) for byte in range(256))
 
 
-def _text(path: Path) -> str:
+def file_text(path: Path) -> str:
+    """Return the text of a tokenizer's file; DataError if it is none."""
     try:
         return read_regular(path, MOST).decode("utf-8")
     except OSError as error:
         raise DataError(f"cannot read {path}: {reason(error)}. Check the path and its permissions.") from None
     except UnicodeDecodeError:
         raise DataError(f"{path} is not UTF-8 text. Use the file of the tokenizer.") from None
+
+
+def _listed(merges: list[tuple[str, str]], vocabulary: Mapping[str, int]) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return for each pair of ids its rank and the id that it becomes."""
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    for rank, (left, right) in enumerate(merges):
+        for symbol, what in ((left + right, "makes"), (left, "joins"), (right, "joins")):
+            if symbol not in vocabulary:
+                raise DataError(
+                    f"merge {rank + 1} {what} {symbol[:80]!r}, which the vocabulary lacks. Use files of one set."
+                )
+        found[vocabulary[left], vocabulary[right]] = rank, vocabulary[left + right]
+    return found
+
+
+def _every_pair(vocabulary: Mapping[str, int]) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return the pairs of tokens whose bytes are a token: its id is their rank."""
+    if (work := sum(len(symbol) ** 2 for symbol in vocabulary)) > MOST:
+        raise DataError(
+            f"tokens are so long that their parts have {work:,} bytes. Use a tokenizer with shorter ones."
+        )
+    return {
+        (vocabulary[symbol[:k]], vocabulary[symbol[k:]]): (token, token)
+        for symbol, token in vocabulary.items()
+        for k in range(1, len(symbol))
+        if symbol[:k] in vocabulary and symbol[k:] in vocabulary
+    }
+
+
+def _composed(blocks: Iterable[bytes], form: str) -> Iterator[bytes]:
+    """Yield a text in Unicode's composed form; parts end before ASCII, which composes with nothing before it."""
+    decoder, left = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape"), ""
+    for block, ends in with_end(blocks):
+        left += decoder.decode(block, final=ends)
+        match = None if ends else UNTIL_ASCII.match(left)
+        cut = len(left) if ends else match.end() if match else 0
+        yield utf8(unicodedata.normalize(form, left[:cut]))  # pyright: ignore[reportArgumentType]
+        left = left[cut:]

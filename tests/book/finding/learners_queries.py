@@ -49,7 +49,7 @@ CHINESE = {
     "贪心解码": "generate, temperature, top_k",
     "束搜索": "beam_search",
     "旋转位置编码": "rotary",
-    "分词器": "tokenizer",
+    "分词器": "tokenization",
     "KV缓存为什么能加速": "kv_cache, guides/kv-cache",
     "多头注意力 代码": "causal_self_attention, guides/multi-head-attention",
     "梯度清零": "zero_grad, backward, train",

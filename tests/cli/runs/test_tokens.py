@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from byhand.budget.choice import PlannedRun
+from byhand.budget.probe import Cost
+from byhand.cli.runs import minutes
 from byhand.cli.runs.minutes import planned
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.corpus.dataset import Corpus
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import on_disk
-from byhand.errors import ConfigError
 from byhand.files import run_folder
 from byhand.runs import checkpoint, metrics
 from byhand.train import Trainer, training
@@ -178,7 +180,63 @@ def test_tokens_in_the_cache_are_used_and_checked(run, cache, tmp_path):
     assert path.read_bytes() == content
 
 
-def test_minutes_are_for_bytes():
-    corpus = Corpus(TEXT, BPE, "notes")
-    with pytest.raises(ConfigError, match="n-grams of bytes, but notes is of bpe tokens"):
-        planned(CONFIG, [], corpus, 1.0)
+SPECIAL = "<|endoftext|>"
+DOCUMENTS = (b"hello the other house, caf\xc3\xa9 \xff%d" + SPECIAL.encode()) * 40
+
+
+@pytest.fixture(scope="module")
+def learnt(tmp_path_factory, cache):
+    """A folder with a text, and a tokenizer learnt from it, whose special token ends each document."""
+    folder = tmp_path_factory.mktemp("learnt")
+    (folder / "text").write_bytes(DOCUMENTS)
+    done = byhand(
+        "tokenizer", "train", "text", "--vocab-size", 270, "--special", SPECIAL, "--out", "t.json", cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"t.json: 270 tokens learnt from text" in done.stderr
+    return folder
+
+
+def test_train_with_a_tokenizer(learnt):
+    """The vocabulary follows the tokenizer; the checkpoint holds it; bits are per byte of the file."""
+    train = ("train", "--data", "text", "--tokenizer", "t.json", "--seq-len", 8, "--d-model", 16, "--preset", "tiny")
+    done = byhand(*train, "--steps", 4, "--eval-windows", 4, "--out", "run", cwd=learnt)
+    assert done.returncode == 0, done.stderr
+    loaded = checkpoint.load(learnt / "run")
+    assert loaded.config.model.vocab_size == loaded.tokenizer.vocab_size == 270
+    assert loaded.config.data.tokenizer == "t.json"
+    assert loaded.tokenizer.encode(SPECIAL) == [269]
+    (learnt / "t.json").rename(learnt / "moved.json")  # a run goes on without the file
+    try:
+        assert b"is complete" in inside.byhand("train", "--resume", "run", cwd=learnt).stdout
+        result = json.loads(inside.byhand("eval", "run", "--data", "text", "--json", cwd=learnt).stdout)
+    finally:
+        (learnt / "moved.json").rename(learnt / "t.json")
+    ids = loaded.tokenizer.encode(DOCUMENTS)
+    assert ids.count(269) == 40
+    assert result["tokens"] == len(ids) - 1
+    assert result["bytes"] == len(DOCUMENTS) - len(loaded.tokenizer.decode(ids[:1]))
+    assert result["bpb"] == pytest.approx(result["loss"] * result["tokens"] / (result["bytes"] * math.log(2)))
+    assert b"kind             bpe" in inside.byhand("info", "run", cwd=learnt).stdout
+    line = error_line(inside.byhand(*train, "--vocab-size", 300, "--out", "other", cwd=learnt))
+    assert "the bpe tokenizer has 270 tokens, but the model's vocab_size is 300" in line
+    line = error_line(inside.byhand("train", "--resume", "run", "--tokenizer", "t.json", cwd=learnt))
+    assert "--tokenizer cannot change a run that is resumed" in line
+    assert "cannot read no.json" in error_line(inside.byhand("train", "--tokenizer", "no.json", cwd=learnt))
+
+
+def test_minutes_count_tokens(monkeypatch, capsys):
+    """Losses are expected by the n-grams of the bytes, and said for a token, which has several."""
+    asked = []
+
+    def probed(base, given, text, budget, worth):
+        asked.append((text, worth))
+        return PlannedRun(base, base, 1.0, 1.0, 2.0, False), Cost(1.0, 1.0, 1.0)
+
+    monkeypatch.setattr(minutes, "_probed", probed)
+    text, as_bytes = Corpus(TEXT, BPE, "notes"), Corpus(TEXT)
+    _, of_bytes = planned(CONFIG, [], as_bytes, 1.0, as_bytes)
+    _, of_tokens = planned(CONFIG, [], text, 1.0, as_bytes)
+    worth = len(TEXT) / len(BPE.encode(TEXT))
+    assert asked == [(as_bytes, 1.0), (text, worth)]
+    assert of_tokens.loss == pytest.approx(of_bytes.loss * worth)

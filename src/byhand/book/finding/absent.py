@@ -102,19 +102,19 @@ padding | Padding | 填充（padding） | sample_batch
     Every window is a full piece of a long text.
     每个窗口都是长文本中完整的一段。
     pad_token, pad_token_id, padding mask, key_padding_mask, ignore_index, 填充掩码, 补齐, 填充
-special_tokens | Special tokens | 特殊词元 | generate, tokenizer
-    Tokens for the beginning or end of a text.
-    表示文本开头或结尾的词元。
-    Generation stops after the number of tokens asked for.
-    生成到指定的词元数为止。
+special_tokens | Special tokens | 特殊词元 | generate, tokenization
+    Tokens for the beginning or end of a text that stop generation.
+    表示文本开头或结尾、使生成停止的词元。
+    A tokenizer may have them (--special); generation stops after the number of tokens asked for.
+    分词器可以有特殊词元（--special）；生成到指定的词元数为止。
     EOS, BOS, eos_token_id, bos_token, end of text, <|endoftext|>, stop token, CLS token, chat template, 结束符,
     起始符, 终止词元
-tokenizer_training | Training a tokenizer | 训练分词器 | tokenizer, bpe
-    Counts pairs in a text to find merges of one's own.
-    统计文本中的相邻对，得到自己的合并表。
-    Bytes are the tokens, or GPT-2's merges are read from files.
-    以字节为词元，或从文件读取 GPT-2 的合并表。
-    train a tokenizer, train BPE, sentencepiece, WordPiece, unigram tokenizer, learn merges, 训练 BPE, 训练词表
+other_tokenizers | WordPiece, Unigram, SentencePiece | WordPiece、Unigram、SentencePiece | bpe, bpe_training
+    Other ways to choose a vocabulary: by likelihood, or on text without pre-tokenisation.
+    选择词表的其他方法：按似然，或不先切词。
+    Bytes are the tokens, or byte-pair encoding.
+    以字节为词元，或用字节对编码。
+    sentencepiece, WordPiece, unigram tokenizer, Metaspace, byte fallback
 # PyTorch
 einsum | einsum | 爱因斯坦求和（einsum） | matmul, reshape, transpose
     Products and sums written by indices.

@@ -299,7 +299,7 @@ PLACES = (
     Place(
         "Tokenizer",
         "分词器",
-        "tokenizer",
+        "tokenization",
         "tokenizers/tokenizer.py",
         "Tokenizer",
         asked=(
@@ -308,11 +308,36 @@ PLACES = (
         ),
     ),
     Place(
-        "Byte-pair encoding, read from GPT-2's files",
-        "字节对编码（读取 GPT-2 的文件）",
+        "Byte-pair encoding",
+        "字节对编码",
         "bpe",
         "tokenizers/bpe.py",
         "BytePairTokenizer",
-        asked="byte-pair encoding, tiktoken, GPT2Tokenizer, merges.txt, vocab.json, subword, 字节对编码, 子词",
+        asked=(
+            "byte-pair encoding, tiktoken, GPT2Tokenizer, merges.txt, vocab.json, tokenizer.json, subword, "
+            "apply merges, 字节对编码, 子词, 应用合并"
+        ),
+    ),
+    Place(
+        "Training a tokenizer: the commonest pair becomes a token",
+        "训练分词器：最常见的一对成为新词元",
+        "bpe_training",
+        "tokenizers/plain.py",
+        "learn",
+        asked=(
+            "train a tokenizer, train BPE, learn merges, count pairs, merge, tie-break, rustbpe, minbpe, "
+            "训练 BPE, 训练分词器, 训练词表, 合并, 统计相邻对, 次数相同时的规则"
+        ),
+    ),
+    Place(
+        "Pre-tokenisation: a text is cut into words",
+        "预分词：把文本切成词",
+        "pre_tokenization",
+        "tokenizers/splitting.py",
+        "Split",
+        asked=(
+            "pre-tokenization, pre_tokenizer, regex split, pat_str, contractions, word boundaries, 预分词, "
+            "预切分, 切词"
+        ),
     ),
 )

@@ -75,6 +75,7 @@ zero_init | Output projections begin at zero | 输出投影从零开始 | zero i
 # DataConfig
 data | The text to train on | 训练用的文本 | corpus, training data, my own text, own data, dataset file,
     tiny shakespeare, openwebtext, 训练数据, 语料, 自己的数据, 自己的文本
+tokenizer | A tokenizer's file | 分词器文件 | tokenizer.json, tiktoken ranks, own vocabulary, 自己的词表, 词表文件
 val_fraction | Share of text for validation | 留作验证的比例 | train test split, validation split, val.bin, 验证集,
     划分验证集
 # OptimConfig

@@ -64,7 +64,7 @@ class Step:
     formula: Said
     where: str
     numbers: tuple[Number, ...] = ()
-    results: tuple[tuple[str, str], ...] = ()
+    results: tuple[tuple[Said, str], ...] = ()
     stem: str = ""
     is_derivative: bool = False
     goal: Words | None = None
@@ -82,7 +82,7 @@ class Lesson:
     title: Words
     intro: Words
     steps: tuple[Step, ...]
-    given: tuple[tuple[str, str], ...] = ()
+    given: tuple[tuple[Said, str], ...] = ()
 
 
 def number_text(x: Any) -> str:

@@ -88,6 +88,14 @@ PATH = (
         "byhand work kv-cache --quiz",
     ),
     Stop(
+        "bpe", ARITHMETIC, ("learn-by-hand",), 30,
+        Words(
+            "learn a vocabulary from a text with a pencil, encode a new word with it, and train one on your own text",
+            "用纸笔从文本学习词表，用它编码新词，并在自己的文本上训练分词器",
+        ),
+        "byhand work bpe --quiz",
+    ),
+    Stop(
         "autograd-and-memory", PYTHON, ("learn-by-hand",), 45,
         Words(
             "read a recorded graph, run the backward pass on it by hand, and check a derivative numerically",

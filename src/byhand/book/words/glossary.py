@@ -21,8 +21,11 @@ TERMS = """
 # Data and tables
 token | 词元 | embedding | token id, 标记, 词元编号
 vocabulary | 词表 | embedding | byte-level vocabulary, 字节级词表
-tokenizer | 分词器 | tokenizer, bpe | tokenization, 分词
-byte-pair encoding | 字节对编码 | bpe | BPE, 子词
+tokenizer | 分词器 | tokenization, bpe | tokenization, 分词
+byte-pair encoding | 字节对编码 | bpe, bpe_training | BPE, 子词
+merge | 合并 | bpe_training, bpe | merge rank, 合并规则, 合并表
+pre-tokenization | 预分词 | pre_tokenization | pre-tokenisation, pre-tokenizer, 预切分
+special token | 特殊词元 | bpe | <|endoftext|>
 token embedding | 词元嵌入 | embedding | embedding lookup, lookup table, 词嵌入, wte, wte_, word embedding
 positional embedding | 位置嵌入 | add_positional | position embedding, learned positions, position,
     positional encoding, 位置编码, wpe, wpe_, 加位置嵌入

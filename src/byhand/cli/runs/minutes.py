@@ -18,7 +18,6 @@ from byhand.config import TrainConfig
 from byhand.corpus.dataset import Corpus
 from byhand.errors import ConfigError
 from byhand.quantities import counted, duration
-from byhand.tokenizers.byte import ByteTokenizer
 
 PROBING, LONGEST_PROBE = 0.006, 2.0  # share of the time for each shape that is timed; seconds
 LONGEST = 60 * 24 * 366  # minutes of a year
@@ -57,27 +56,30 @@ def require_sense(minutes: float, given: Collection[str], resuming: bool) -> Non
         )
 
 
-def planned(base: TrainConfig, given: Collection[str], text: Corpus, minutes: float) -> tuple[TrainConfig, Promise]:
-    """Probe the machine; report the choice and the prediction; return both."""
+def planned(
+    base: TrainConfig, given: Collection[str], text: Corpus, minutes: float, as_bytes: Corpus
+) -> tuple[TrainConfig, Promise]:
+    """Probe the machine; report the choice and the prediction; return both.
+
+    as_bytes  the text in bytes, by whose n-grams the loss is expected; a token is worth as many of them as it has
+    """
     budget = 60 * minutes
-    if not isinstance(text.tokenizer, ByteTokenizer):
-        raise ConfigError(
-            f"--minutes expects losses by the n-grams of bytes, but {text.name} is of {text.tokenizer.kind} tokens. "
-            f"Choose the number of --steps."
-        )
-    train, val = text.split(base.data.val_fraction, 1)
+    train, val = as_bytes.split(base.data.val_fraction, 1)
     n_grams = n_gram_losses(train.tokens, val.tokens)
-    choice, cost = _probed(base, given, text, budget)
-    expected = expected_range(choice.loss, n_grams, len(train))
+    worth = len(as_bytes) / len(text)
+    choice, cost = _probed(base, given, text, budget, worth)
+    expected = expected_range(choice.loss, n_grams, len(train)).of_tokens(worth)
     seconds = elapsed() + choice.seconds + ENDING if choice.text_ends else budget
     _say(choice, cost, expected, seconds)
     return choice.config, Promise(seconds, expected.loss)
 
 
-def _probed(base: TrainConfig, given: Collection[str], text: Corpus, budget: float) -> tuple[PlannedRun, Cost]:
+def _probed(
+    base: TrainConfig, given: Collection[str], text: Corpus, budget: float, worth: float
+) -> tuple[PlannedRun, Cost]:
     """Time the best shape and its larger neighbour until the choice is stable; return it and its cost."""
     train, val = text.split(base.data.val_fraction, 1)
-    longest = 2 ** int(math.log2(max(2, min(len(train), len(val))) - 1))  # a window is one byte longer
+    longest = 2 ** int(math.log2(max(2, min(len(train), len(val))) - 1))  # a window is one token longer
     runs = candidates(base, given, longest)
     text.split(base.data.val_fraction, runs[0].model.seq_len)  # a given context may not fit
     warm_up(smallest(base, longest), train, val)
@@ -87,7 +89,7 @@ def _probed(base: TrainConfig, given: Collection[str], text: Corpus, budget: flo
     while True:
         measured[runs[guess]] = measure(runs[guess], train, val, probing)
         cost = predicted(measured)
-        choice = choose(runs, cost, budget - ENDING - elapsed(), len(train), given)
+        choice = choose(runs, cost, budget - ENDING - elapsed(), len(train), given, worth)
         if choice is None:
             raise ConfigError(
                 f"--minutes {budget / 60:g} is over before the first step: start-up and probe took {elapsed():.0f} s "

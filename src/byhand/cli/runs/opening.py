@@ -28,6 +28,8 @@ from byhand.runtimes.hosts import ProcessGroup
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
 from byhand.runtimes.registry import choose
+from byhand.tokenizers.byte import BYTES
+from byhand.tokenizers.tokenizer import Tokenizer
 
 OF_A_MACHINE = ("runtime", "threads", "dtype", "mesh", "recompute")  # a resumed run may change these: machines differ
 
@@ -38,6 +40,7 @@ class Opened:
 
     text   None if the run is complete
     place  the folder's lock, which only the first host holds
+    tokenizer  of a run that begins; a checkpoint has its own
     """
 
     run: Path
@@ -46,11 +49,17 @@ class Opened:
     place: HeldRun | None
     start: Checkpoint | None = None
     promise: Promise | None = None
+    tokenizer: Tokenizer = BYTES
 
 
 @contextmanager
 def begun(
-    config: TrainConfig, out: Path | None, given: Collection[str], minutes: float | None, hosts: int
+    config: TrainConfig,
+    out: Path | None,
+    given: Collection[str],
+    minutes: float | None,
+    hosts: int,
+    tokenizer: Tokenizer = BYTES,
 ) -> Iterator[Opened]:
     """Begin a run in a new or empty folder, and hold it."""
     promise = None
@@ -59,10 +68,10 @@ def begun(
     smallest = config if minutes is None else candidates(config, given, config.model.seq_len)[0]
     require_room(smallest, replace(to_train(smallest), hosts=hosts))
     text = open_text(config.data.data)
-    whole = corpus_of(text)
+    whole = corpus_of(text, tokenizer)
     whole.require_vocabulary(config.model.vocab_size)
     if minutes is not None:
-        config, promise = planned(config, given, whole, minutes)
+        config, promise = planned(config, given, whole, minutes, corpus_of(text))
     whole.split(config.data.val_fraction, config.model.seq_len)
     run = out or _free_folder(Path("runs"))
     run_folder.begin(run)
@@ -70,7 +79,7 @@ def begun(
         run_folder.require_free(run)  # another process may have been faster
         checkpoint.require_way(run, range(run_folder.STEPS))
         metrics.keep_until(run, 0)
-        yield Opened(run, config, stored(text, run), place, promise=promise)
+        yield Opened(run, config, stored(text, run), place, promise=promise, tokenizer=tokenizer)
 
 
 @contextmanager
@@ -108,6 +117,7 @@ def shared(
     opening: Callable[[], AbstractContextManager[Opened]],
     config: TrainConfig,
     values: dict[str, Any],
+    tokenizer: Tokenizer = BYTES,
 ) -> Iterator[Opened]:
     """Open a run on the first host; the others read the same files, and hold nothing."""
     with ExitStack() as held:
@@ -136,7 +146,7 @@ def shared(
             if start:
                 start.config = settings
             text = on_disk(Path(named[0]), named[1]) if named else None
-            return Opened(run, settings, text, None, start)
+            return Opened(run, settings, text, None, start, tokenizer=tokenizer)
 
         yield follow()
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,9 @@ from byhand.runs.lock import HeldRun
 from byhand.runtimes.hosts import PATIENCE, ProcessGroup
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.tape.session import keep_pages
+from byhand.tokenizers import forms
 from byhand.tokenizers.byte import BYTES
+from byhand.tokenizers.tokenizer import Tokenizer
 from byhand.train import Trainer, require_same_text, training
 
 SIZES = {
@@ -85,9 +88,11 @@ def main(arguments: list[str]) -> int:
     if "config" in values:
         config, in_file = with_toml(config, values["config"])
         decided |= in_file
+    chosen = decided
     if "preset" in values:
         open_ = OF_A_LENGTH | (SIZES if values["preset"] in PUBLISHED else set())
-        decided |= {f.name for cls in (ModelConfig, OptimConfig, TrainConfig) for f in fields(cls)} - open_
+        settings = {f.name for cls in (ModelConfig, OptimConfig, TrainConfig) for f in fields(cls)}
+        decided = decided | settings - open_
     options = given.over(Options(train=config))
     for name in ("out", "resume"):
         if name in values and given.written[name][1] == [""]:  # as a path it would be the current folder
@@ -107,17 +112,24 @@ def main(arguments: list[str]) -> int:
     with joined(options.hosts, run, options.patience, request) as group:
         if options.resume:
             _require_resumable(given)
-        with shared(group, lambda: _opening(options, decided, values, group.count), options.train, values) as opened:
+        tokenizer = BYTES
+        if options.train.data.tokenizer and not options.resume:
+            tokenizer = forms.read(Path(options.train.data.tokenizer))
+            if "vocab_size" not in chosen:
+                model = replace(options.train.model, vocab_size=tokenizer.vocab_size)
+                options = replace(options, train=replace(options.train, model=model))
+        opening = partial(_opening, options, decided, values, group.count, tokenizer)
+        with shared(group, opening, options.train, values, tokenizer) as opened:
             return _train(opened, group)
 
 
 def _opening(
-    options: Options, decided: Collection[str], values: dict[str, Any], hosts: int
+    options: Options, decided: Collection[str], values: dict[str, Any], hosts: int, tokenizer: Tokenizer
 ) -> AbstractContextManager[Opened]:
     """Return what begins or takes up the run."""
     if options.resume:
         return taken_up(options.resume, values, hosts)
-    return begun(options.train, options.out, decided, options.minutes, hosts)
+    return begun(options.train, options.out, decided, options.minutes, hosts, tokenizer)
 
 
 def _require_resumable(given: Given[Options]) -> None:
@@ -141,7 +153,7 @@ def _train(opened: Opened, group: ProcessGroup) -> int:
         record = json.loads(group.first(lambda: json.dumps(identity(text, run))))
         if start and "sha256" in start.state["text"]:
             require_same_text(start, record)
-        corpus = corpus_of(text, start.tokenizer if start else BYTES)
+        corpus = corpus_of(text, start.tokenizer if start else opened.tokenizer)
         train, val = corpus.split(config.data.val_fraction, config.model.seq_len)
         trainer = Trainer(config, train, val, start, {"text": record}, group)
         if place:

@@ -35,6 +35,7 @@ TITLES = {
     "multi-head": Words("The same input through one head and through two", "同一输入经过一个头与两个头"),
     "kv-cache": Words("Three tokens with and without a KV cache", "三个词元：有与没有键值缓存"),
     "sampling": Words("Temperature and top-k on four logits", "四个 logits 上的温度与 top-k"),
+    "bpe": Words("Byte-pair encoding: four merges, then a new word", "字节对编码：四次合并，再编码一个新词"),
     "cross-entropy": Words("Cross-entropy and its gradient", "交叉熵及其梯度"),
     "gelu": Words("GELU and its slope", "GELU 及其斜率"),
     "layer-norm": Words("LayerNorm and what its derivative removes", "层归一化，以及它的导数去掉了什么"),

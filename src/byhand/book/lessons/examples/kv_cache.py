@@ -13,7 +13,7 @@ from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.lessons.lesson import Lesson, Number, Step, difference, grid
 from byhand.book.lessons.naming import short
 from byhand.book.practice.edits import Mistake
-from byhand.book.words.language import Words
+from byhand.book.words.language import Words, say
 from byhand.engine import scope
 from byhand.runtimes.tape.decoder import KVCache
 from byhand.tracing.trace import Trace
@@ -62,7 +62,7 @@ def _folded(trace: Trace) -> list[Step]:
     """Return the steps of a pass: those that work on each token alone give their results only, several as one."""
     steps: list[Step] = []
     for step in forward_steps(trace):
-        if not step.numbers or step.results[0][0].endswith(SHOWN):
+        if not step.numbers or say(step.results[0][0], "en").endswith(SHOWN):
             steps.append(step)
         elif steps and steps[-1].title is ALONE:
             steps[-1] = replace(steps[-1], results=steps[-1].results + step.results)

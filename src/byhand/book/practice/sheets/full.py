@@ -75,7 +75,7 @@ def _asked(steps: tuple[Step, ...]) -> Iterator[Step]:
     moved: list[Said] = []
     for step in steps:
         if not step.numbers:
-            names = f"→ {', '.join(name for name, _ in step.results)}"
+            names = f"→ {', '.join(say(name, 'en') for name, _ in step.results)}"
             moved += [step.formula, Words(names, names)]
             continue
         formulas = [*moved, step.formula]

@@ -60,6 +60,25 @@ matrix_of_bits = _matrix("uint32")  # each number as its bits
 matrix_of_bfloat16 = _matrix("uint16")  # twice as many numbers, 16 bits each
 
 
+def _at(dtype: str) -> Any:
+    @intrinsic
+    def at(typingctx: Any, address: Any, n: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = signature.return_type
+            data = builder.inttoptr(args[0], context.get_data_type(kind.dtype).as_pointer())
+            return view_of(context, builder, kind, data, [args[1]])
+
+        return types.Array(getattr(types, dtype), 1, "C")(types.int64, types.int64), codegen
+
+    return at
+
+
+# (address, n): the n numbers that lie there, outside the arena
+bytes_at = _at("uint8")
+ints_at = _at("int32")
+longs_at = _at("int64")
+
+
 @intrinsic
 def address_of(typingctx: Any, memory: Any) -> Any:
     """Return the address of an array's first element."""

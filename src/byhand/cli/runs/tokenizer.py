@@ -1,0 +1,231 @@
+"""`byhand tokenizer train|encode|decode|inspect|convert`: byte-pair encoding, learnt from a text or read."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from byhand.cli.arguments.parsing import parse, text_bytes
+from byhand.cli.arguments.settings import settings
+from byhand.cli.terminal.say import say
+from byhand.cli.terminal.shown import quoted, shown
+from byhand.corpus.text_file import blocks
+from byhand.corpus.texts import open_text
+from byhand.errors import ConfigError, DataError
+from byhand.files.reading import parse_integer
+from byhand.quantities import duration
+from byhand.tokenizers import forms
+from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.tokenizer import Tokenizer
+from byhand.tokenizers.training import train
+
+LONGEST = 1 << 26  # bytes on standard input
+SHOWN = 10  # merges and tokens that `inspect` lists
+Splitting = Literal["gpt2", "gpt4", "qwen2", "smollm"]
+File = Annotated[Path, tyro.conf.Positional]
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """Learn a vocabulary from a text: 256 bytes, then the commonest pairs, again and again, then special tokens.
+
+    Of pairs that are equally common the one with the smaller left id is merged first, then the smaller right id.
+    """
+
+    text: Annotated[str, tyro.conf.Positional]
+    """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
+    vocab_size: int
+    """Tokens, with the bytes and the special tokens."""
+    out: Path
+    """NAME.json (Hugging Face), NAME.tiktoken (ranks), or a folder (vocab.json and merges.txt)."""
+    split: Splitting = "gpt4"
+    """How text is cut into words, in which tokens stay: GPT-2's way, GPT-4's, Qwen2's or SmolLM's."""
+    special: tuple[str, ...] = ()
+    """Texts that are tokens by themselves wherever they stand, such as <|endoftext|>."""
+
+
+@dataclass(frozen=True)
+class EncodeOptions:
+    """Print the ids of a text."""
+
+    tokenizer: File
+    """A tokenizer's file or folder."""
+    text: str = "-"
+    """The text; - reads it from standard input."""
+    split: Splitting | None = None
+    """How text is cut, where the file does not say (.tiktoken, vocab.json)."""
+    special: tuple[str, ...] = ()
+    """Special tokens, where the file does not say."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON list."""
+
+
+@dataclass(frozen=True)
+class DecodeOptions:
+    """Write the bytes that ids stand for, as they are."""
+
+    tokenizer: File
+    """A tokenizer's file or folder."""
+    ids: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    """Ids; from standard input if none are given."""
+    special: tuple[str, ...] = ()
+    """Special tokens, where the file does not say."""
+
+
+@dataclass(frozen=True)
+class InspectOptions:
+    """Say what a tokenizer holds, and how it cuts a text."""
+
+    tokenizer: File
+    """A tokenizer's file or folder."""
+    text: str = ""
+    """Show the tokens of this text; - reads it from standard input."""
+    split: Splitting | None = None
+    """How text is cut, where the file does not say (.tiktoken, vocab.json)."""
+    special: tuple[str, ...] = ()
+    """Special tokens, where the file does not say."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print one JSON object."""
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """Write a tokenizer in another form, with the same ids."""
+
+    tokenizer: File
+    """A tokenizer's file or folder."""
+    out: Path
+    """NAME.json (Hugging Face), NAME.tiktoken (ranks), or a folder (vocab.json and merges.txt)."""
+    split: Splitting | None = None
+    """How text is cut, where the file does not say (.tiktoken, vocab.json)."""
+    special: tuple[str, ...] = ()
+    """Special tokens, where the file does not say."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the subcommand."""
+    name, *rest = arguments or ["--help"]
+    if name in ("-h", "--help"):
+        width = max(map(len, SUBCOMMANDS))
+        print(f"usage: byhand tokenizer {{{','.join(SUBCOMMANDS)}}} [options]\n")
+        for known, (options, _) in SUBCOMMANDS.items():
+            print(f"  {known:<{width}}  {(options.__doc__ or '').splitlines()[0]}")
+            flags = (s.name.upper() if s.positional else s.flag for s in settings(options).values())
+            print(f"  {'':<{width}}  {' '.join(flags)}")
+        return 0
+    if name not in SUBCOMMANDS:
+        raise ConfigError(f"there is no byhand tokenizer {quoted(name)}. Use one of {', '.join(SUBCOMMANDS)}.")
+    options, run = SUBCOMMANDS[name]
+    return run(parse(options, rest, f"byhand tokenizer {name}"))
+
+
+def _train(options: TrainOptions) -> int:
+    forms.require_form(options.out)
+    text, begun = open_text(options.text), time.monotonic()
+    content = (block.tobytes() for block in blocks(text.content))
+    tokenizer = train(content, options.vocab_size, options.split, options.special, len(text.content))
+    forms.write(tokenizer, options.out)
+    say(
+        f"{shown(options.out, 200)}: {tokenizer.vocab_size:,} tokens learnt from {shown(text.name, 200)} "
+        f"({len(text.content):,} bytes) in {duration(time.monotonic() - begun)}"
+    )
+    return 0
+
+
+def _encode(options: EncodeOptions) -> int:
+    ids = _read(options).encode(_text(options.text))
+    print(json.dumps(ids) if options.json else " ".join(map(str, ids)))
+    return 0
+
+
+def _decode(options: DecodeOptions) -> int:
+    given = options.ids or _standard_input().decode(errors="replace").replace(",", " ").strip(" []\n").split()
+    ids = [parse_integer(written, "the id") for written in given]
+    content = forms.read(options.tokenizer, "", options.special).decode(ids)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _inspect(options: InspectOptions) -> int:
+    tokenizer = _read(options)
+    facts = _tokens(tokenizer, _text(options.text)) if options.text else _facts(tokenizer)
+    if options.json:
+        print(json.dumps(facts, ensure_ascii=False, indent=2))
+        return 0
+    for name, value in facts.items():
+        if isinstance(value, list):
+            print(f"{name}:")
+            for line in value:
+                print("  " + "  ".join(f"{shown(cell):<8}" for cell in line).rstrip())
+        else:
+            print(f"{name:<16} {f'{value:,}' if type(value) is int else shown(value)}")
+    return 0
+
+
+def _convert(options: ConvertOptions) -> int:
+    forms.require_form(options.out)
+    forms.write(_read(options), options.out)
+    return 0
+
+
+def _read(options: Any) -> Tokenizer:
+    return forms.read(options.tokenizer, options.split or "", options.special)
+
+
+def _facts(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Return what a tokenizer holds."""
+    facts: dict[str, Any] = {"kind": tokenizer.kind, "tokens": tokenizer.vocab_size, "sha256": tokenizer.digest}
+    if isinstance(tokenizer, BytePairTokenizer):
+        facts |= {"split": tokenizer.split.name, "merges": len(tokenizer.pairs)}
+        facts["special"] = [[token, text] for text, token in tokenizer.special.items()]
+        facts["first merges"] = [
+            [new, f"{_seen(tokenizer, left)} + {_seen(tokenizer, right)}"]
+            for (left, right), (_, new) in list(tokenizer.pairs.items())[:SHOWN]
+        ]
+    longest = sorted(tokenizer.token_bytes, key=lambda token: (-len(tokenizer.token_bytes[token]), token))
+    facts["longest"] = [[token, _seen(tokenizer, token)] for token in longest[:SHOWN]]
+    return facts
+
+
+def _tokens(tokenizer: Tokenizer, text: bytes) -> dict[str, Any]:
+    """Return the tokens of a text."""
+    ids = tokenizer.encode(text)
+    return {
+        "bytes": len(text),
+        "tokens": len(ids),
+        "bytes per token": f"{len(text) / max(1, len(ids)):.3f}",
+        "text": [[token, _seen(tokenizer, token)] for token in ids],
+    }
+
+
+def _seen(tokenizer: Tokenizer, token: int) -> str:
+    """Return a token's text in quotes; bytes that are no whole character as \\x.."""
+    return repr(tokenizer.token_bytes[token].decode(errors="backslashreplace"))
+
+
+def _text(text: str) -> bytes:
+    return _standard_input() if text == "-" else text_bytes(text, "--text")
+
+
+def _standard_input() -> bytes:
+    content = sys.stdin.buffer.read(LONGEST + 1)
+    if len(content) > LONGEST:
+        raise DataError(f"standard input holds more than {LONGEST:,} bytes. Use a part of it.")
+    return content
+
+
+SUBCOMMANDS: dict[str, tuple[type[Any], Any]] = {
+    "train": (TrainOptions, _train),
+    "encode": (EncodeOptions, _encode),
+    "decode": (DecodeOptions, _decode),
+    "inspect": (InspectOptions, _inspect),
+    "convert": (ConvertOptions, _convert),
+}

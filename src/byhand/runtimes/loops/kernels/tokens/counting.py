@@ -1,0 +1,40 @@
+"""Kernel of counting: how often each distinct word occurs in a text that comes in blocks."""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+from byhand.runtimes.loops.kernels.tokens.cutting import word_end
+from byhand.runtimes.loops.kernels.tokens.tables import add_word, word_slot
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import word
+from byhand.runtimes.loops.machine.views import bytes_at, ints_at, longs_at
+
+AHEAD = 4  # bytes of the longest character: how far ahead a decision may look
+
+
+@kernel
+def count_words(tables):
+    """Count words until the text or the room in the table ends.
+
+    Tables: state, the block, kinds, letters, starts, slots, counts. The state is: how far it came, distinct words,
+    whether the text ends with the block, joins, digits (see `word_end`), bytes at the end of the block to leave.
+    """
+    state = longs_at(word(tables, 0), word(tables, 1))
+    n = word(tables, 3)
+    text, kinds = bytes_at(word(tables, 2), n), bytes_at(word(tables, 4), word(tables, 5))
+    letters, starts = bytes_at(word(tables, 6), word(tables, 7)), longs_at(word(tables, 8), word(tables, 9))
+    slots, counts = ints_at(word(tables, 10), word(tables, 11)), longs_at(word(tables, 12), word(tables, 13))
+    i, entries, ends, joins, digits, left = state[0], state[1], state[2], state[3], state[4], state[5]
+    while i < n:
+        end, seen = word_end(text, i, n, kinds, joins, digits)
+        if ends == 0 and seen + AHEAD + left > n:
+            break
+        slot = word_slot(text, i, end, letters, starts, slots)
+        if slots[slot] == 0:
+            if 2 * entries >= slots.shape[0] or starts[entries] + end - i > letters.shape[0]:
+                break
+            add_word(text, i, end, letters, starts, slots, slot, entries)
+            entries += 1
+        counts[slots[slot] - 1] += 1
+        i = end
+    state[0], state[1] = i, entries

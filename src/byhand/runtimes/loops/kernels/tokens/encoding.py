@@ -1,0 +1,142 @@
+"""Kernel of encoding: the ids of a text's words, each of which is merged once and then remembered."""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+from byhand.runtimes.loops.kernels.tokens.counting import AHEAD
+from byhand.runtimes.loops.kernels.tokens.cutting import word_end
+from byhand.runtimes.loops.kernels.tokens.tables import add_word, pair_slot, word_slot
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import compiled, word
+from byhand.runtimes.loops.machine.views import bytes_at, ints_at, longs_at
+
+ENDED, FULL, TOO_LONG, UNKNOWN = 0, 1, 2, 3  # why it returned: the text, the memory of words, a word, a byte
+
+
+@kernel
+def encode_words(tables):
+    """Encode words until the text ends or something lacks.
+
+    Tables: state, the block, kinds; the words that are remembered: letters, starts, slots, where each one's ids
+    begin, ids; ids of bytes (-1: none), keys of pairs, slots of pairs, ranks of pairs, ids of pairs; scratch (int32),
+    heap, and the ids (int32, one for each byte at most). The state is: how far it came, words that are remembered,
+    whether the text ends with the block, joins, digits, bytes at the end to leave, ids written, why it returned.
+    """
+    state = longs_at(word(tables, 0), word(tables, 1))
+    n = word(tables, 3)
+    text, kinds = bytes_at(word(tables, 2), n), bytes_at(word(tables, 4), word(tables, 5))
+    letters, starts = bytes_at(word(tables, 6), word(tables, 7)), longs_at(word(tables, 8), word(tables, 9))
+    slots, begins = ints_at(word(tables, 10), word(tables, 11)), longs_at(word(tables, 12), word(tables, 13))
+    known, bytes_ids = ints_at(word(tables, 14), word(tables, 15)), ints_at(word(tables, 16), word(tables, 17))
+    keys, pairs = longs_at(word(tables, 18), word(tables, 19)), ints_at(word(tables, 20), word(tables, 21))
+    ranks, joined = ints_at(word(tables, 22), word(tables, 23)), ints_at(word(tables, 24), word(tables, 25))
+    scratch, heap = ints_at(word(tables, 26), word(tables, 27)), longs_at(word(tables, 28), word(tables, 29))
+    ids = ints_at(word(tables, 30), word(tables, 31))
+    i, entries, ends, joins, digits = state[0], state[1], state[2], state[3], state[4]
+    left, written, why = state[5], state[6], ENDED
+    while i < n:
+        end, seen = word_end(text, i, n, kinds, joins, digits)
+        if ends == 0 and seen + AHEAD + left > n:
+            break
+        slot = word_slot(text, i, end, letters, starts, slots)
+        if slots[slot] == 0:
+            if 3 * (end - i) > min(scratch.shape[0], heap.shape[0]):
+                why = TOO_LONG
+                break
+            count = _merged(text, i, end, bytes_ids, keys, pairs, ranks, joined, scratch, heap, ids, written)
+            if count < 0:
+                why = UNKNOWN
+                break
+            if end - i <= letters.shape[0] >> 8:  # a very long word is hardly met again
+                if (2 * entries >= slots.shape[0] or starts[entries] + end - i > letters.shape[0]
+                        or begins[entries] + count > known.shape[0]):  # fmt: skip
+                    why = FULL
+                    break
+                add_word(text, i, end, letters, starts, slots, slot, entries)
+                for k in range(count):
+                    known[begins[entries] + k] = ids[written + k]
+                entries += 1
+                begins[entries] = begins[entries - 1] + count
+            written += count
+        else:
+            entry = slots[slot] - 1
+            for k in range(begins[entry], begins[entry + 1]):
+                ids[written] = known[k]
+                written += 1
+        i = end
+    state[0], state[1], state[6], state[7] = i, entries, written, why
+
+
+@compiled
+def _merged(text, i, end, bytes_ids, keys, pairs, ranks, joined, scratch, heap, ids, written):
+    """Write the ids of one word and return their number, -1 if a byte has none.
+
+    The pair of the least rank is joined first, of equal ones the leftmost. Ids and the places before and behind lie
+    in `scratch`; the heap may hold pairs that are gone, which are passed over.
+    """
+    n, size = end - i, 0
+    for k in range(n):
+        scratch[3 * k] = bytes_ids[text[i + k]]
+        scratch[3 * k + 1], scratch[3 * k + 2] = k - 1, k + 1
+        if scratch[3 * k] < 0:
+            return -1
+    for k in range(n - 1):
+        size = _consider(k, n, keys, pairs, ranks, scratch, heap, size)
+    while size > 0:
+        least = heap[0]
+        size -= 1
+        _sift_down(heap, size, heap[size])
+        k = least & 0xFFFFFFFF
+        if scratch[3 * k] < 0:
+            continue
+        behind = scratch[3 * k + 2]
+        if behind >= n:
+            continue
+        slot = pair_slot(int(scratch[3 * k]) << 32 | int(scratch[3 * behind]), keys, pairs)
+        if pairs[slot] == 0 or ranks[pairs[slot] - 1] != least >> 32:
+            continue
+        scratch[3 * k] = joined[pairs[slot] - 1]
+        scratch[3 * behind] = -1
+        after = scratch[3 * behind + 2]
+        scratch[3 * k + 2] = after
+        if after < n:
+            scratch[3 * after + 1] = k
+            size = _consider(k, n, keys, pairs, ranks, scratch, heap, size)
+        if scratch[3 * k + 1] >= 0:
+            size = _consider(scratch[3 * k + 1], n, keys, pairs, ranks, scratch, heap, size)
+    k, count = 0, 0
+    while k < n:
+        ids[written + count] = scratch[3 * k]
+        count += 1
+        k = scratch[3 * k + 2]
+    return count
+
+
+@compiled
+def _consider(k, n, keys, pairs, ranks, scratch, heap, size):
+    """Put the pair at k onto the heap if it can be joined; return the heap's size."""
+    key = int(scratch[3 * k]) << 32 | int(scratch[3 * scratch[3 * k + 2]])
+    slot = pair_slot(key, keys, pairs)
+    if pairs[slot] == 0:
+        return size
+    value, at = int(ranks[pairs[slot] - 1]) << 32 | k, size
+    while at > 0 and heap[(at - 1) >> 1] > value:
+        heap[at] = heap[(at - 1) >> 1]
+        at = (at - 1) >> 1
+    heap[at] = value
+    return size + 1
+
+
+@compiled
+def _sift_down(heap, size, value):
+    """Put a value in the place of the least one, in a heap of this size."""
+    at = 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= value:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = value

@@ -1,0 +1,109 @@
+"""Tokenizers in files: the forms that other programs read, and a run's own.
+
+NAME.json       Hugging Face's tokenizer.json; reading, a run's own tokenizer.json too
+NAME.tiktoken   tiktoken's ranks: they say neither how text is cut nor which special tokens there are
+a folder        with tokenizer.json, or with GPT-2's vocab.json and merges.txt
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from byhand.errors import DataError, reason
+from byhand.files.reading import parse_json, read_regular
+from byhand.files.writing import replace
+from byhand.tokenizers.bpe import MOST, BytePairTokenizer, read_files
+from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
+from byhand.tokenizers.ranks import as_ranks, of_ranks
+from byhand.tokenizers.registry import DEPTH, restored
+from byhand.tokenizers.tokenizer import Tokenizer
+
+OURS, VOCAB, MERGES = "tokenizer.json", "vocab.json", "merges.txt"
+RANKS = ".tiktoken"
+
+
+def read(path: Path, split: str = "", special: Sequence[str] = ()) -> Tokenizer:
+    """Return the tokenizer of a file or folder.
+
+    split    how text is cut, where the file does not say: GPT-4's way for ranks, GPT-2's for vocab.json
+    special  texts that become tokens behind the others, where the file does not say
+    Raises DataError, one line, if the files are damaged, or hold what byhand cannot represent.
+    """
+    if path.is_dir():
+        if not (path / OURS).exists():
+            return _of_folder(path, split or "gpt2", special)
+        path /= OURS
+    try:
+        content = read_regular(path, MOST)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {reason(error)}. Check the path and its permissions.") from None
+    try:
+        if path.suffix == RANKS:
+            return of_ranks(content, split or "gpt4", special)
+        found = _of_json(content)
+    except DataError as error:
+        raise DataError(f"{path} is no tokenizer that byhand can use: {str(error).rstrip('.')}.") from None
+    if split or special:
+        raise DataError(
+            f"{path} says itself how text is cut, and its special tokens. Leave out --split and --special."
+        )
+    return found
+
+
+def _of_json(content: bytes) -> Tokenizer:
+    try:
+        values = parse_json(content, DEPTH + 4)
+    except ValueError as error:
+        raise DataError(f"it is not JSON ({' '.join(str(error).split())[:80]})") from None
+    if isinstance(values, dict) and "model" in values:
+        return of_hugging_face(values)
+    return restored(content)
+
+
+def _of_folder(path: Path, split: str, special: Sequence[str]) -> BytePairTokenizer:
+    """Return the tokenizer of vocab.json and merges.txt: symbols that no merge makes are special tokens."""
+    vocabulary, merges = read_files(path / VOCAB, path / MERGES)
+    made = {left + right for left, right in merges}
+    alone = {symbol: token for symbol, token in vocabulary.items() if len(symbol) > 1 and symbol not in made}
+    size = max(vocabulary.values(), default=-1) + 1
+    alone |= {text: size + k for k, text in enumerate(t for t in special if t not in alone)}
+    ordinary = {symbol: token for symbol, token in vocabulary.items() if symbol not in alone}
+    return BytePairTokenizer(ordinary, merges, split=split, special=alone)
+
+
+def require_form(path: Path) -> None:
+    """Raise DataError unless a tokenizer can have this name."""
+    if path.suffix not in ("", ".json", RANKS) and not path.is_dir():
+        raise DataError(f"{path} is no name of a tokenizer. End it with .json or .tiktoken, or name a folder.")
+
+
+def write(tokenizer: Tokenizer, path: Path) -> None:
+    """Write a tokenizer in the form that the name asks for. DataError if that form cannot hold it."""
+    require_form(path)
+    if not isinstance(tokenizer, BytePairTokenizer):
+        raise DataError(f"a {tokenizer.kind} tokenizer has no file. Use one of byte-pair encoding.")
+    try:
+        contents = _contents(tokenizer, path)
+        if path not in contents:
+            path.mkdir(parents=True, exist_ok=True)
+        for place, content in contents.items():
+            replace(place, [content])
+    except OSError as error:
+        raise DataError(f"cannot write {error.filename}: {reason(error)}. Choose another place with --out.") from None
+
+
+def _contents(tokenizer: BytePairTokenizer, path: Path) -> dict[Path, bytes]:
+    if path.suffix == RANKS:
+        return {path: as_ranks(tokenizer)}
+    if path.suffix == ".json":
+        return {path: as_hugging_face(tokenizer)}
+    if tokenizer.split.name != "gpt2" or tokenizer.normal or (tokenizer.whole and tokenizer.merges is not None):
+        raise DataError("vocab.json and merges.txt are for text that is cut in GPT-2's way. Write a .json file.")
+    vocabulary = sorted({**tokenizer.vocabulary, **tokenizer.special}.items(), key=lambda item: item[1])
+    lines = ["#version: 0.2", *map(" ".join, tokenizer.listed_merges())]
+    return {
+        path / VOCAB: json.dumps(dict(vocabulary), ensure_ascii=False).encode(),
+        path / MERGES: "".join(f"{line}\n" for line in lines).encode(),
+    }

@@ -1,0 +1,136 @@
+"""tokenizer.json of Hugging Face's `tokenizers`: byte-level BPE, read and written.
+
+Only tokenizers that give the same ids here and there are accepted: byte-level BPE with a pre-tokenizer of `SPLITS`,
+no normalizer but NFC. The post-processor, which adds tokens around a text, is not read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from byhand.errors import DataError
+from byhand.tokenizers.bpe import BytePairTokenizer, is_pair, is_vocabulary
+from byhand.tokenizers.splitting import SPLITS
+
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+UNUSED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")  # of the model: they would change ids
+AROUND = ("lstrip", "rstrip", "single_word")  # of an added token: the same
+REGEX = {regex: split.name for split in SPLITS.values() for regex in split.regex}
+
+
+def of_hugging_face(values: Mapping[str, Any]) -> BytePairTokenizer:
+    """Return the tokenizer of a tokenizer.json. DataError if it cannot be represented."""
+    model = values.get("model")
+    if not isinstance(model, dict) or model.get("type", "BPE") != "BPE" or model.get("byte_fallback"):
+        raise DataError("its model is not byte-level BPE")
+    if used := [name for name in UNUSED if model.get(name)]:
+        raise DataError(f"its model uses {used[0]}, which byhand does not")
+    vocabulary, merges = model.get("vocab"), model.get("merges")
+    if not is_vocabulary(vocabulary):
+        raise DataError("its vocab is not one table of symbols and their ids")
+    if not isinstance(merges, list):
+        raise DataError("its merges are not a list")
+    pairs = [tuple(merge.split(" ")) if isinstance(merge, str) else merge for merge in merges]
+    if not all(map(is_pair, pairs)):
+        raise DataError("its merges are not pairs of symbols")
+    special = _special(values.get("added_tokens") or [])
+    normalizer = values.get("normalizer")
+    if normalizer not in (None, {"type": "NFC"}):
+        raise DataError("its normalizer is not NFC")
+    decoder = values.get("decoder")
+    if decoder is not None and not (isinstance(decoder, dict) and decoder.get("type") == "ByteLevel"):
+        raise DataError("its decoder is not ByteLevel")
+    ignore = model.get("ignore_merges", False)
+    if type(ignore) is not bool:
+        raise DataError("its ignore_merges is neither true nor false")
+    return BytePairTokenizer(
+        {symbol: token for symbol, token in vocabulary.items() if special.get(symbol) != token},
+        [(left, right) for left, right in pairs],
+        split=_split(values.get("pre_tokenizer")),
+        special=special,
+        whole=ignore,
+        normal="NFC" if normalizer else "",
+    )
+
+
+def as_hugging_face(tokenizer: BytePairTokenizer) -> bytes:
+    """Return the tokenizer.json that `tokenizers` loads. DataError if it could not hold the tokenizer."""
+    if both := tokenizer.special.keys() & tokenizer.vocabulary.keys():
+        raise DataError(f"the special token {min(both)[:80]!r} is also a symbol of the vocabulary. Use another text.")
+    name, symbols = tokenizer.split.name, {**tokenizer.vocabulary, **tokenizer.special}
+    if name == "gpt2":
+        pre: dict[str, Any] = {**BYTE_LEVEL, "use_regex": True}
+    else:
+        first: dict[str, Any] = {"type": "Digits", "individual_digits": True}
+        if name != "smollm":
+            pattern = {"Regex": tokenizer.split.regex[0]}
+            first = {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
+        pre = {
+            "type": "Sequence",
+            "pretokenizers": [first, {**BYTE_LEVEL, "use_regex": name == "smollm"}],
+        }
+    added = [
+        {"id": token, "content": text, **dict.fromkeys(AROUND, False), "normalized": False, "special": True}
+        for text, token in sorted(tokenizer.special.items(), key=lambda item: item[1])
+    ]
+    model = {
+        "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+        "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "ignore_merges": tokenizer.whole,
+        "vocab": dict(sorted(symbols.items(), key=lambda item: item[1])),
+        "merges": list(map(list, tokenizer.listed_merges())),
+    }  # fmt: skip
+    whole = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": added,
+        "normalizer": {"type": "NFC"} if tokenizer.normal else None,
+        "pre_tokenizer": pre,
+        "post_processor": None,
+        "decoder": {**BYTE_LEVEL, "use_regex": True},
+        "model": model,
+    }
+    return json.dumps(whole, ensure_ascii=False, indent=1).encode() + b"\n"
+
+
+def _special(added: Any) -> dict[str, int]:
+    """Return the added tokens; the order and flags of `tokenizers` are checked."""
+    special: dict[str, int] = {}
+    for token in added if isinstance(added, list) else [None]:
+        if not isinstance(token, dict) or not isinstance(token.get("content"), str):
+            raise DataError("its added_tokens are not a list of tokens")
+        text = token["content"]
+        if not text or text in special or not is_vocabulary({text: token.get("id")}):
+            raise DataError(f"its added token {text[:80]!r} is empty, comes twice, or has no id")
+        if used := [name for name in AROUND if token.get(name)]:
+            raise DataError(f"its added token {text[:80]!r} uses {used[0]}, which byhand does not")
+        special[text] = token["id"]
+    return special
+
+
+def _split(pre: Any) -> str:
+    """Return the name of the split that a pre-tokenizer describes."""
+    steps = pre.get("pretokenizers") if isinstance(pre, dict) and pre.get("type") == "Sequence" else [pre]
+    if isinstance(steps, list) and all(isinstance(step, dict) for step in steps) and steps:
+        *before, last = steps
+        if last.get("type") == "ByteLevel" and last.get("add_prefix_space") is False:
+            by_itself = last.get("use_regex", True)
+            if not before and by_itself is True:
+                return "gpt2"
+            if len(before) == 1 and by_itself is False:
+                return _by_pattern(before[0])
+            if before == [{"type": "Digits", "individual_digits": True}] and by_itself is True:
+                return "smollm"
+    raise DataError("its pre_tokenizer is none that byhand knows")
+
+
+def _by_pattern(step: Mapping[str, Any]) -> str:
+    """Return the name of a split by its regular expression; each of these covers every text."""
+    pattern = step.get("pattern")
+    regex = pattern.get("Regex") if isinstance(pattern, dict) else None
+    how = step.get("behavior"), step.get("invert")
+    if step.get("type") != "Split" or how not in (("Isolated", False), ("Removed", True)) or regex not in REGEX:
+        raise DataError("its pre_tokenizer splits by a pattern that byhand does not know")
+    return REGEX[regex]

@@ -1,0 +1,134 @@
+"""Pre-tokenisation: a text is cut into words, and no token reaches from one word into the next.
+
+GPT-2's words are contractions, letters, numbers, other signs and spaces; a space belongs to the word behind it. In
+GPT-4's any sign belongs to the letters behind it, numbers have at most three digits, and newlines belong to the signs
+before them. The kinds of characters are those of Unicode 16 (`unicode_kinds`) on every Python.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from byhand.tokenizers.unicode_kinds import LETTER, NUMBER, OTHER, kinds
+
+AHEAD = 4  # characters behind a word that may decide where it ends
+SPACES = " \t\n\r\f\v"
+STANDS_FOR = {OTHER: "!", LETTER: "A", NUMBER: "0"}  # any other kind: a tab
+
+
+@dataclass(frozen=True)
+class Split:
+    """A pre-tokenizer.
+
+    pattern  its words, in a text in which each sign is an ASCII one of its kind (`re` knows no Unicode classes)
+    regex    the same as other programs write it, the first as files here have it
+    joins    signs join the letters behind them (see `kernels.tokens.cutting`)
+    digits   of a word at most; 0: any number, which a space may precede
+    """
+
+    name: str
+    pattern: re.Pattern[str]
+    regex: tuple[str, ...]
+    joins: bool
+    digits: int
+
+
+def _split(name: str, pattern: str, joins: bool, digits: int, *regex: str) -> Split:
+    return Split(name, re.compile(pattern, re.ASCII), regex, joins, digits)
+
+
+_GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+"
+_GPT4 = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\nA-Za-z0-9]?[A-Za-z]+|[0-9]{1,3}| ?[^\sA-Za-z0-9]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_GPT4_REGEX = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
+    r"\s+(?!\S)|\s+"
+)
+SPLITS = {
+    split.name: split
+    for split in (
+        _split(
+            "gpt2", _GPT2, False, 0, r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+            r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+        ),
+        _split(
+            "gpt4", _GPT4, True, 3, _GPT4_REGEX,
+            r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|"
+            r"\s+(?!\S)|\s+",
+        ),
+        _split("qwen2", _GPT4.replace("{1,3}", ""), True, 1, _GPT4_REGEX.replace("{1,3}", "")),
+        _split("smollm", _GPT2.replace(" ?[0-9]+", "[0-9]").replace(r"(?!\S)", r"(?![^\s0-9])"), False, 1),
+    )
+}  # fmt: skip
+
+
+class _Signs(dict[int, str]):
+    """The ASCII sign of a character's kind, for `str.translate`."""
+
+    def __missing__(self, point: int) -> str:
+        sign = chr(point) if point < 128 else "S" if point == 0x17F else STANDS_FOR.get(kinds()[point], "\t")
+        self[point] = sign  # the long s is a letter, and a capital S wherever capitals do not matter
+        return sign
+
+
+_SIGNS = _Signs()
+
+
+def words(text: str, split: Split = SPLITS["gpt2"]) -> list[str]:
+    """Cut a text into words; joined, they are the text."""
+    return [text[match.start() : match.end()] for match in split.pattern.finditer(_signs(text))]
+
+
+def pieces(blocks: Iterable[bytes], split: Split, special: Collection[str] = ()) -> Iterator[list[str]]:
+    """Yield the words and special tokens of a text that comes in blocks, however it is cut.
+
+    Bytes that are no UTF-8 are surrogates, as Python's `surrogateescape` writes them.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape")
+    find, longest = finder(special), max(map(len, special), default=0)
+    left, kept = "", 0
+    for block, ends in with_end(blocks):
+        left += decoder.decode(block, final=ends)
+        if len(left) < 2 * kept and not ends:  # a long word: look at it again when there is twice as much
+            continue
+        found: list[str] = []
+        begin = 0
+        for match in find.finditer(left) if find else ():
+            if not ends and match.start() + longest > len(left):
+                break
+            found += [*words(left[begin : match.start()], split), match[0]]
+            begin = match.end()
+        if ends:
+            found += words(left[begin:], split)
+        else:
+            signs = _signs(left[begin:])
+            sure = min(len(signs) - AHEAD - longest, len(signs.rstrip(SPACES)))
+            at = begin
+            for match in split.pattern.finditer(signs):
+                if match.end() > sure:
+                    break
+                found.append(left[at : begin + match.end()])
+                at = begin + match.end()
+            left, kept = left[at:], len(left) - at
+        yield found
+
+
+def finder(special: Collection[str]) -> re.Pattern[str] | None:
+    """Return what finds special tokens: the first, of those that begin there the longest; None without any."""
+    ordered = sorted(special, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, ordered))) if ordered else None
+
+
+def with_end(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Yield the blocks, then an empty one, and whether the text ends there."""
+    for block in blocks:
+        yield block, False
+    yield b"", True
+
+
+def _signs(text: str) -> str:
+    return text if text.isascii() else text.translate(_SIGNS)

@@ -1,0 +1,125 @@
+"""Training a tokenizer: a text's words are counted, block by block, and the commonest pairs become tokens.
+
+Memory goes by the distinct words, not by the text. The rule, ties included, is that of `plain.learn`; compiled loops
+follow it where they are installed, else the code here.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+
+from byhand.errors import ConfigError
+from byhand.tokenizers import compiled
+from byhand.tokenizers.bpe import LARGEST, BytePairTokenizer, visible_bytes
+from byhand.tokenizers.plain import Pair, joined
+from byhand.tokenizers.splitting import SPLITS, Split, pieces
+from byhand.tokenizers.tokenizer import utf8
+
+log = logging.getLogger(__name__)
+EVERY = 2.0  # seconds between two lines of progress
+
+
+def train(
+    blocks: Iterable[bytes], vocab_size: int, split: str = "gpt4", special: Sequence[str] = (), size: int = 0
+) -> BytePairTokenizer:
+    """Return a tokenizer of at most vocab_size tokens: 256 bytes, merges, then the special tokens.
+
+    size  of the text in bytes, for the log
+    Raises ConfigError if the bytes and special tokens are more than vocab_size, or a special token comes twice.
+    """
+    if not 256 + len(special) <= vocab_size <= LARGEST:
+        raise ConfigError(
+            f"vocab_size is {vocab_size:,}, but must be from {256 + len(special):,} (bytes and special tokens) "
+            f"to {LARGEST:,}. Use 8192."
+        )
+    if "" in special or len(set(special)) < len(special):
+        raise ConfigError("special tokens must be different texts. Give each one once.")
+    wanted = vocab_size - 256 - len(special)
+    merges: list[Pair] = []
+    said = time.monotonic()
+    for found in _learnt(_logged(blocks, size), wanted, SPLITS[split], special):
+        merges += found
+        if time.monotonic() - said > EVERY:
+            said = time.monotonic()
+            log.info("merge %s of %s", f"{len(merges):,}", f"{wanted:,}")
+    if len(merges) < wanted:
+        log.warning("the text has only %s merges: no word has two tokens any more", f"{len(merges):,}")
+    return of_merges(merges, split, special)
+
+
+def of_merges(merges: Iterable[Pair], split: str, special: Sequence[str] = ()) -> BytePairTokenizer:
+    """Return the tokenizer whose ids are the bytes, the merges in order, and the special tokens."""
+    symbols, pairs = list(visible_bytes()), list[tuple[str, str]]()
+    for left, right in merges:
+        pairs.append((symbols[left], symbols[right]))
+        symbols.append("".join(pairs[-1]))
+    vocabulary = {symbol: token for token, symbol in enumerate(symbols)}
+    return BytePairTokenizer(
+        vocabulary, pairs, split=split, special={text: len(symbols) + k for k, text in enumerate(special)}
+    )
+
+
+def learn(words: Mapping[bytes, int], merges: int) -> Iterator[list[Pair]]:
+    """Yield the pairs that `plain.learn` returns, one by one: only words with the pair are looked at again."""
+    rows, weights = [tuple(word) for word in words], list(words.values())
+    counts, places = Counter[Pair](), defaultdict[Pair, set[int]](set)
+
+    def count(row: int, sign: int) -> set[Pair]:
+        for pair in (found := list(pairwise(rows[row]))):
+            counts[pair] += sign * weights[row]
+            places[pair].add(row)
+        return set(found)
+
+    for row in range(len(rows)):
+        count(row, 1)
+    heap = [(-n, pair) for pair, n in counts.items()]
+    heapify(heap)
+    new = 256
+    while heap and new < 256 + merges:
+        n, pair = heappop(heap)
+        if counts[pair] != -n:  # a count only falls
+            if counts[pair] > 0:
+                heappush(heap, (-counts[pair], pair))
+            continue
+        fresh: set[Pair] = set()
+        for row in places.pop(pair):
+            count(row, -1)
+            rows[row] = joined(rows[row], pair, new)
+            fresh |= {found for found in count(row, 1) if new in found}
+        for found in fresh:
+            heappush(heap, (-counts[found], found))
+        del counts[pair], places[pair]
+        yield [pair]
+        new += 1
+
+
+def _learnt(blocks: Iterable[bytes], merges: int, split: Split, special: Sequence[str]) -> Iterator[list[Pair]]:
+    if compiled.available():
+        counter = compiled.Counter(split, special)
+        for _ in counter.feed(blocks):
+            pass
+        log.info("%s distinct words", f"{counter.count:,}")
+        return compiled.learn(counter, merges)
+    words: Counter[str] = Counter()
+    for found in pieces(blocks, split, special):
+        words.update(found)
+    for text in special:
+        del words[text]
+    log.info("%s distinct words; byhand[fast] would count and merge them many times faster", f"{len(words):,}")
+    return learn({utf8(word): count for word, count in words.items()}, merges)
+
+
+def _logged(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Yield blocks, and log now and then how many bytes there were."""
+    done, said = 0, time.monotonic()
+    for block in blocks:
+        yield block
+        done += len(block)
+        if time.monotonic() - said > EVERY:
+            said = time.monotonic()
+            log.info("counted the words of %s of %s MB", f"{done / 1e6:,.0f}", f"{size / 1e6:,.0f}")

@@ -1,0 +1,200 @@
+"""Tokenizers in files: every form comes back with the same ids, and what cannot be represented is refused."""
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from byhand.errors import DataError
+from byhand.tokenizers import forms
+from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
+from byhand.tokenizers.byte import BYTES
+from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
+from byhand.tokenizers.ranks import as_ranks, of_ranks
+from byhand.tokenizers.registry import restored, stored
+from byhand.tokenizers.splitting import SPLITS
+from byhand.tokenizers.training import train
+from oracle.nasty_texts import SPECIAL, nasty_texts
+
+STORED = json.loads(Path(__file__).with_name("stored_ids.json").read_text())
+TEXTS = list(nasty_texts(40, 5, special=True))
+LEARNT = "\n".join([*nasty_texts(60, 6), *["hello the cat 's cats  \n"] * 30]).encode()
+
+
+def trained(split="gpt4", special=SPECIAL):
+    return train([LEARNT], 340, split, special)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_stored_ids_of_other_programs(split):
+    """Ids that tokenizers, and tiktoken where it knows the split, gave (`make_fixtures.py`)."""
+    tokenizer = of_hugging_face(STORED["splits"][split]["tokenizer.json"])
+    assert tokenizer.split.name == split
+    for text, ids in zip(STORED["texts"], STORED["splits"][split]["ids"], strict=True):
+        assert tokenizer.encode(text) == ids, repr(text)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_tokenizer_json_comes_back(tmp_path, split):
+    ours = trained(split)
+    forms.write(ours, tmp_path / "t.json")
+    read = forms.read(tmp_path / "t.json")
+    assert read.digest == ours.digest
+    assert forms.read(tmp_path / "t.json").content == stored(restored(stored(ours)))
+    forms.write(read, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "t.json").read_bytes()
+
+
+def test_a_runs_own_file_is_read(tmp_path):
+    ours = trained()
+    (tmp_path / "tokenizer.json").write_bytes(stored(ours))
+    for path in (tmp_path / "tokenizer.json", tmp_path):
+        assert forms.read(path).digest == ours.digest
+
+
+def test_vocab_and_merges_come_back(tmp_path):
+    ours = trained("gpt2")
+    forms.write(ours, tmp_path / "folder")
+    read = forms.read(tmp_path / "folder")
+    assert read.special == ours.special
+    assert [read.encode(text) for text in TEXTS] == [ours.encode(text) for text in TEXTS]
+    more = forms.read(tmp_path / "folder", "gpt4", ["<|more|>"])
+    assert (more.split.name, more.special["<|more|>"], more.vocab_size) == ("gpt4", 340, 341)
+
+
+def test_ranks_come_back(tmp_path):
+    ours = trained(special=())
+    forms.write(ours, tmp_path / "t.tiktoken")
+    read = forms.read(tmp_path / "t.tiktoken")
+    assert [read.encode(text) for text in TEXTS] == [ours.encode(text) for text in TEXTS]
+    assert as_ranks(read) == as_ranks(ours)
+    named = forms.read(tmp_path / "t.tiktoken", "gpt2", SPECIAL)
+    assert named.special == {text: 340 + k for k, text in enumerate(SPECIAL)}
+    assert restored(stored(named)).digest == named.digest
+    forms.write(named, tmp_path / "t.json")  # the merges are found again
+    listed = forms.read(tmp_path / "t.json")
+    assert listed.merges == trained(special=()).merges
+    assert [listed.encode(text) for text in TEXTS] == [named.encode(text) for text in TEXTS]
+    forms.write(named, tmp_path / "folder")
+    assert forms.read(tmp_path / "folder").merges == listed.merges
+
+
+def changed(**values):
+    made = json.loads(as_hugging_face(trained()))
+    for name, value in values.items():
+        if name in made:
+            made[name] = value
+        else:
+            made["model"][name] = value
+    return json.dumps(made)
+
+
+def added(**values):
+    token = {"id": 338, "content": "<|endoftext|>", "special": True, **values}
+    return changed(added_tokens=[token])
+
+
+SPLIT = json.loads(as_hugging_face(trained()))["pre_tokenizer"]["pretokenizers"]
+
+
+def sequence(**values):
+    return {"type": "Sequence", "pretokenizers": [{**SPLIT[0], **values}, SPLIT[1]]}
+
+
+REFUSED = {
+    "no JSON": ("{", "it is not JSON"),
+    "another model": (changed(type="WordPiece"), "not byte-level BPE"),
+    "no model": (json.dumps({"model": None}), "not byte-level BPE"),
+    "sentencepiece": (changed(byte_fallback=True), "not byte-level BPE"),
+    "dropout": (changed(dropout=0.1), "uses dropout"),
+    "a prefix": (changed(continuing_subword_prefix="##"), "uses continuing_subword_prefix"),
+    "ids that are words": (changed(vocab={"a": "b"}), "vocab is not one table"),
+    "merges that are a word": (changed(merges="a b"), "merges are not a list"),
+    "three symbols": (changed(merges=["a b c"]), "merges are not pairs"),
+    "a merge without a symbol": (changed(merges=[["a", "zzz"]]), "which the vocabulary lacks"),
+    "ignore_merges": (changed(ignore_merges=1), "neither true nor false"),
+    "a normalizer": (changed(normalizer={"type": "Lowercase"}), "normalizer is not NFC"),
+    "a decoder": (changed(decoder={"type": "Metaspace"}), "decoder is not ByteLevel"),
+    "no pre-tokenizer": (changed(pre_tokenizer=None), "pre_tokenizer is none"),
+    "a space in front": (changed(pre_tokenizer={**SPLIT[1], "add_prefix_space": True}), "pre_tokenizer is none"),
+    "another pattern": (
+        changed(pre_tokenizer=sequence(pattern={"Regex": "a"})),
+        "a pattern that byhand does not know",
+    ),
+    "words removed": (
+        changed(pre_tokenizer=sequence(behavior="Removed")),
+        "a pattern that byhand does not know",
+    ),
+    "a greedy token": (added(lstrip=True), "uses lstrip"),
+    "a token without id": (added(id=-1), "has no id"),
+    "a token of another's id": (added(id=5, content="x y"), "two symbols with the id 5"),
+    "a token that is no table": (changed(added_tokens=["x"]), "not a list of tokens"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_ids_would_differ_for_is_refused(tmp_path, name):
+    content, message = REFUSED[name]
+    (tmp_path / "t.json").write_text(content)
+    with pytest.raises(DataError, match=message) as error:
+        forms.read(tmp_path / "t.json")
+    assert "\n" not in str(error.value)
+    assert str(error.value).count("..") == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (b"", "no rank for the byte 0"),
+        (b"!!!! 0\n", "line 1"),
+        (b"AA== -1\n", "line 1"),
+        (b"AA== 0\nAA== 1\n", "line 2"),
+        (b"AA== 99999999\n", "line 1"),
+        (b"AA==\n", "line 1"),
+        (b" 5\n", "line 1"),
+        (b"AA== 0 5\n", "line 1"),
+    ],
+)
+def test_what_are_no_ranks(tmp_path, lines, message):
+    (tmp_path / "t.tiktoken").write_bytes(lines)
+    with pytest.raises(DataError, match=message):
+        forms.read(tmp_path / "t.tiktoken")
+
+
+def test_two_tokens_of_one_rank():
+    lines = b"".join(base64.b64encode(bytes([byte])) + b" %d\n" % min(byte, 254) for byte in range(256))
+    with pytest.raises(DataError, match="two symbols with the id 254"):
+        of_ranks(lines, "gpt4")
+
+
+def test_what_a_form_cannot_hold(tmp_path):
+    ours = trained()
+    with pytest.raises(DataError, match="cut in GPT-2's way"):
+        forms.write(ours, tmp_path / "folder")
+    assert not (tmp_path / "folder").exists()
+    symbols = {sign: token for token, sign in enumerate(visible_bytes())}
+    loose = BytePairTokenizer(symbols | {"ab": 256}, [])
+    with pytest.raises(DataError, match="tokens that no merge makes"):
+        forms.write(loose, tmp_path / "t.tiktoken")
+    late = BytePairTokenizer(symbols | {"ab": 257, "bc": 256}, [("a", "b"), ("b", "c")])
+    with pytest.raises(DataError, match="in the order of the merges"):
+        forms.write(late, tmp_path / "t.tiktoken")
+    with pytest.raises(DataError, match="also a symbol"):
+        forms.write(BytePairTokenizer(symbols, [], special={"a": 256}), tmp_path / "t.json")
+    with pytest.raises(DataError, match="no merge of two tokens makes 'abc'"):
+        forms.write(BytePairTokenizer(symbols | {"abc": 256}, None), tmp_path / "t.json")
+    with pytest.raises(DataError, match="no name of a tokenizer"):
+        forms.write(ours, tmp_path / "t.txt")
+    with pytest.raises(DataError, match="a byte tokenizer has no file"):
+        forms.write(BYTES, tmp_path / "t.json")
+    with pytest.raises(DataError, match="cannot write"):
+        forms.write(ours, tmp_path / "none" / "t.json")
+
+
+def test_a_file_that_says_all_takes_no_more(tmp_path):
+    forms.write(trained(), tmp_path / "t.json")
+    with pytest.raises(DataError, match="says itself"):
+        forms.read(tmp_path / "t.json", "gpt2")
+    with pytest.raises(DataError, match="cannot read"):
+        forms.read(tmp_path / "none.json")
