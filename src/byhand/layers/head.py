@@ -20,7 +20,7 @@ class LMHead:
     def parameters(self) -> dict[str, Parameter]:
         """Return the weight unless it is tied, and the bias if there is one."""
         width, vocab = ("width", self.config.d_model), ("vocab", self.config.vocab_size)
-        w = {} if self.config.tied_embeddings else {"w": weight(width, vocab)}
+        w = {} if self.config.tied_embeddings else {"w": weight(width, vocab, group="head")}
         return w | ({"b": zeros(vocab)} if self.config.lm_head_bias else {})
 
     def apply(self, p: Tree, x: Tensor, table: Tensor) -> Tensor:
