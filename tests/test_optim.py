@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -6,7 +7,17 @@ import pytest
 from byhand.config import OptimConfig
 from byhand.engine import Tensor
 from byhand.errors import ConfigError, ShapeError
-from byhand.optim import AdamW, UpdateSettings, clip_gradients, gradient_norm, learning_rate, update
+from byhand.layers.parameter import Parameter
+from byhand.optim import (
+    AdamW,
+    Muon,
+    UpdateSettings,
+    clip_gradients,
+    gradient_norm,
+    learning_rate,
+    optimizer_of,
+    update,
+)
 from interrupts import at_every_point
 from traced import Traced, plain
 
@@ -232,7 +243,7 @@ def test_the_update_reads_no_value_and_is_what_a_step_does(max_norm, dtype):
     optimizer, p = AdamW(lr=0.1, betas=(0.8, 0.9), weight_decay=0.3, decay="matrices"), parameters(dtype)
     rng = np.random.default_rng(4)
     arrays = {name: Traced(t.data) for name, t in p.items()}
-    moments: tuple[dict, dict] = ({}, {})
+    moments: tuple[dict, dict, dict] = ({}, {}, {})
     settings = UpdateSettings((0.8, 0.9), 1e-8, 0.3, frozenset(n for n, t in p.items() if t.ndim >= 2), max_norm)
     for t in (1, 2, 3):
         for tensor in p.values():
@@ -240,7 +251,8 @@ def test_the_update_reads_no_value_and_is_what_a_step_does(max_norm, dtype):
         gradients = {name: Traced(tensor.grad) for name, tensor in p.items()}
         made, norm = update(arrays, gradients, moments, Traced(t), Traced(0.1), settings)
         assert optimizer.clipped_step(p, max_norm) == plain(norm)
-        for name, (theta, m, v) in made.items():
+        for name, (theta, m, v, average) in made.items():
+            assert average is None
             arrays[name], moments[0][name], moments[1][name] = theta, m, v
             expected = (p[name].data, optimizer.m[name], optimizer.v[name])
             for array, other in zip((theta, m, v), expected, strict=True):
@@ -272,3 +284,51 @@ def test_the_norm_is_the_correctly_rounded_sum_of_squares(dtype):
         expected = math.sqrt(math.fsum(float(np.sum(g * g)) for g in gradients.values()))
         assert gradient_norm(gradients) == expected
         assert gradient_norm(dict(reversed(gradients.items()))) == expected
+
+
+@pytest.mark.parametrize("cooldown", [1.0, 0.6, 0.25])
+def test_a_linear_schedule_holds_lr_and_falls_over_the_last_part(cooldown):
+    config = OptimConfig(lr=2.0, min_lr=0.0, warmup_steps=10, schedule="linear", cooldown=cooldown)
+    rates = [learning_rate(config, step, 100) for step in range(100)]
+    begin = max(10, 100 - round(100 * cooldown))
+    assert rates[:10] == pytest.approx([2.0 * (step + 1) / 10 for step in range(10)])
+    assert set(rates[10 : begin + 1]) == {2.0}
+    falls = [a - b for a, b in itertools.pairwise(rates[begin:])]
+    assert falls == pytest.approx([2.0 / (99 - begin)] * len(falls))
+    assert rates[-1] == 0.0
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_linear_schedule_of_few_steps_stays_within_its_bounds(steps):
+    config = OptimConfig(lr=1.0, min_lr=0.1, warmup_steps=1, schedule="linear", cooldown=0.5)
+    assert all(0.1 <= learning_rate(config, step, steps) <= 1.0 for step in range(steps))
+
+
+def test_every_group_has_its_rate_and_weights_are_averaged():
+    p = parameters()
+    declared = {name: Parameter(t.shape, group="head" if name == "b" else "vectors") for name, t in p.items()}
+    optimizer = optimizer_of(OptimConfig(lr=0.1, head_lr=0.3, weight_decay=0.0, ema=0.5), declared)
+    before = {name: t.data for name, t in p.items()}
+    for t in p.values():
+        t.grad = np.ones(t.shape)
+    optimizer.step(p)
+    for name, t in p.items():  # AdamW's first step is the rate
+        np.testing.assert_allclose(before[name] - t.data, 0.3 if name == "b" else 0.1, rtol=1e-6)
+        kept = 2 / 11  # (1 + t) / (10 + t), below the decay
+        np.testing.assert_allclose(optimizer.averages[name], kept * before[name] + (1 - kept) * t.data, rtol=1e-12)
+
+
+def test_muon_keeps_no_squares_and_a_step_in_which_nothing_is_finite_changes_nothing():
+    p = {"w": Tensor(np.eye(3), requires_grad=True), "b": Tensor(np.ones(3), requires_grad=True)}
+    optimizer = Muon({"w": 1}, lr=0.1, scales={"w": 2.0}, weight_decay=0.0)
+    p["w"].grad, p["b"].grad = 5.0 * np.eye(3), np.ones(3)
+    optimizer.step(p)
+    assert (set(optimizer.m), set(optimizer.v)) == ({"w", "b"}, {"b"})
+    moved = np.eye(3) - p["w"].data
+    np.testing.assert_allclose(moved, moved[0, 0] * np.eye(3), atol=1e-12)
+    assert 0.2 * 0.6 < moved[0, 0] < 0.2 * 1.25
+    before = p["w"].data
+    p["w"].grad = np.full((3, 3), np.nan)
+    optimizer.clipped_step(p, 1.0)
+    assert p["w"].data is before
+    assert optimizer.t == 1

@@ -13,7 +13,7 @@ _NAMES = {
     "byhand.errors": ("ByhandError", "ShapeError"),
     "byhand.engine": ("Tensor", "Equation", "no_grad", "scope", "gradcheck"),
     "byhand.model": ("TinyGPT",),
-    "byhand.optim": ("AdamW",),
+    "byhand.optim": ("AdamW", "Muon"),
     "byhand.corpus.dataset": ("ByteDataset", "Corpus"),
     "byhand.generation": ("generate",),
     "byhand.runs.checkpoint": ("load_model",),
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from byhand.generation import generate as generate
     from byhand.model import TinyGPT as TinyGPT
     from byhand.optim import AdamW as AdamW
+    from byhand.optim import Muon as Muon
     from byhand.runs.checkpoint import load_model as load_model
 
 

@@ -29,6 +29,7 @@ MOST = {  # more than any machine of today can use: refused before anything is b
 }
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}
 LATER = {"later": True}  # files from before a setting lack it: at its default it is not written
+GROUPS = ("embeddings", "head", "matrices", "vectors")  # of parameters, as layers declare them
 Weights = Literal["float32", "bfloat16"]  # of the arrays that generation reads
 Recompute = Literal["nothing", "cheap", "blocks"]  # on the way back, instead of keeping it
 
@@ -196,7 +197,7 @@ class DataConfig:
 
     data: str = "python-stdlib"
     """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
-    tokenizer: str = field(default="", metadata={"later": True})
+    tokenizer: str = field(default="", metadata=LATER)
     """A tokenizer's file or folder (see `byhand tokenizer`), whose size vocab_size takes; bytes if not given."""
     val_fraction: float = 0.1
     """The last part of the text, kept for validation."""
@@ -209,16 +210,37 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class OptimConfig:
-    """AdamW and its schedule: linear warm-up to lr, then by default a cosine down to min_lr at the last step."""
+    """The optimizer and its schedule: linear warm-up to lr, then by default a cosine down to min_lr at the end."""
 
+    optimizer: Literal["adamw", "muon"] = field(default="adamw", metadata=LATER)
+    """muon: Muon for the matrices of the blocks, AdamW for embeddings, head and vectors. adamw: AdamW for all."""
+    """muon：各块中的矩阵用 Muon，嵌入、语言模型头与向量用 AdamW。adamw：全部用 AdamW"""
     lr: float = 3e-3
     """Highest learning rate."""
     min_lr: float | None = None
     """Learning rate at the last step; lr / 10 if not given."""
     warmup_steps: int = 100
     """Steps over which the learning rate rises from 0 to lr; at most half of the run."""
-    schedule: Literal["cosine", "constant"] = "cosine"
-    """What follows the warm-up: a cosine down to min_lr, or lr to the end."""
+    schedule: Literal["cosine", "constant", "linear"] = "cosine"
+    """What follows the warm-up: a cosine down to min_lr, lr to the end, or a straight line down (see --cooldown)."""
+    cooldown: float = field(default=1.0, metadata=LATER)
+    """With --schedule linear: the last part of the run, over which the rate falls; before, it is lr."""
+    """--schedule linear 时，学习率在训练最后这一部分里直线下降；此前保持 lr"""
+    embedding_lr: float | None = field(default=None, metadata=LATER)
+    """Highest learning rate of the embeddings; lr if not given. The schedule scales all rates alike."""
+    """嵌入表的最高学习率；不给则为 lr。调度按同一比例改变所有学习率"""
+    head_lr: float | None = field(default=None, metadata=LATER)
+    """Highest learning rate of the LM head's weight; lr if not given."""
+    """语言模型头权重的最高学习率；不给则为 lr"""
+    vector_lr: float | None = field(default=None, metadata=LATER)
+    """Highest learning rate of biases and gains; lr if not given."""
+    """偏置与增益的最高学习率；不给则为 lr"""
+    muon_lr: float = field(default=0.02, metadata=LATER)
+    """Highest learning rate of the matrices that Muon updates."""
+    """Muon 所更新的矩阵的最高学习率"""
+    muon_momentum: float = field(default=0.95, metadata=LATER)
+    """Memory of Muon's mean of gradients."""
+    """Muon 的动量系数"""
     beta1: float = 0.9
     """Memory of the mean of gradients."""
     beta2: float = 0.99
@@ -231,18 +253,41 @@ class OptimConfig:
     """Which arrays decay: all, or only those with two or more axes."""
     grad_clip: float = 1.0
     """Largest global norm of the gradient; 0 switches clipping off."""
+    ema: float = field(default=0.0, metadata=LATER)
+    """Decay of a moving average of the weights, such as 0.999, which is evaluated and sampled; 0: none."""
+    """权重滑动平均的衰减系数，如 0.999；评估与采样用平均后的权重。0：不平均"""
 
     def __post_init__(self) -> None:
         _check_types(self)
-        _at_least(self, 0, "lr", "warmup_steps", "weight_decay", "grad_clip")
+        _at_least(self, 0, "lr", "warmup_steps", "weight_decay", "grad_clip", "muon_lr")
         _at_most(self)
         if self.min_lr is not None and not 0 <= self.min_lr <= self.lr:
             raise ConfigError(f"min_lr {self.min_lr} must lie between 0 and lr {self.lr}. Lower min_lr.")
-        for name in ("beta1", "beta2"):
+        for name in ("beta1", "beta2", "muon_momentum", "ema"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}, but must be at least 0 and below 1. Use 0.9.")
         if not self.eps > 0:
             raise ConfigError(f"eps is {self.eps}, but must be positive. Use 1e-8.")
+        if not 0 < self.cooldown <= 1:
+            raise ConfigError(f"cooldown is {self.cooldown}, but must be above 0 and at most 1. Use 0.6.")
+        if self.cooldown < 1 and self.schedule != "linear":
+            raise ConfigError(
+                f"cooldown {self.cooldown} is for schedule linear, not {self.schedule}. Use --schedule linear."
+            )
+        for name in ("embedding_lr", "head_lr", "vector_lr"):
+            if (rate := getattr(self, name)) is not None and rate < 0:
+                raise ConfigError(f"{name} is {rate}, but must be at least 0. Leave it out for lr {self.lr:g}.")
+        if not self.lr and any(map(self.rate_of, GROUPS)):
+            raise ConfigError(
+                "lr is 0, but another learning rate is not: the schedule scales all alike. Use --lr 1e-3."
+            )
+
+    def rate_of(self, group: str) -> float:
+        """Return the highest learning rate of a group of parameters."""
+        matrices = self.muon_lr if self.optimizer == "muon" else None
+        rates = (self.embedding_lr, self.head_lr, matrices, self.vector_lr)
+        found = rates[GROUPS.index(group)]
+        return self.lr if found is None else found
 
     @property
     def floor_lr(self) -> float:

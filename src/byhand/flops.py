@@ -1,4 +1,4 @@
-"""The weights of a model's blocks, and the operations of a training step, from the model's graph."""
+"""The weights of a model's blocks, and the operations of a step, from the model's graph and its optimizer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from math import prod
 
 import numpy as np
 
-from byhand.config import ModelConfig
-from byhand.model import TinyGPT, parameter_shapes
+from byhand.config import ModelConfig, OptimConfig
+from byhand.equations.orthogonalise import products
+from byhand.model import TinyGPT, declared, parameter_shapes
+from byhand.optim import by_muon
 from byhand.runtimes.loops.graph.outline import Outline
 from byhand.runtimes.loops.graph.record import record
 
@@ -22,6 +24,13 @@ def step_flops(model: ModelConfig, sequences: int) -> int:
     Source: Kaplan et al. 2020, arXiv:2001.08361, section 2.1
     """
     return sequences * _window_flops(model)
+
+
+def update_flops(model: ModelConfig, optim: OptimConfig) -> int:
+    """Return the operations of the matrix products in an update: those of Muon's orthogonalisation."""
+    shapes = parameter_shapes(model)
+    by_name = by_muon(optim, declared(model)).items()
+    return sum(products((parts, shapes[n][0], shapes[n][1] // parts))[0] for n, parts in by_name)
 
 
 @cache

@@ -7,7 +7,8 @@ import os
 
 from byhand.config import TrainConfig
 from byhand.errors import ConfigError
-from byhand.model import parameter_shapes
+from byhand.model import declared, parameter_shapes
+from byhand.optim import by_muon
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
 
@@ -23,17 +24,19 @@ def physical() -> int | None:
 
 
 def training_bytes(config: TrainConfig, kept: int) -> int:
-    """Return the fewest bytes of a run: parameters, gradients, moments, kept activations; buffers come on top.
+    """Return the fewest bytes of a run: parameters, gradients, moments, averages, activations; buffers come on top.
 
     kept  numbers that the runtime keeps for the backward pass for each token (`Runtime.kept`)
     """
     model = config.model
     item = 8 if config.dtype == "float64" else 4
-    count = sum(map(math.prod, parameter_shapes(model).values()))
+    sizes = {name: math.prod(shape) for name, shape in parameter_shapes(model).items()}
+    without_v = sum(sizes[name] for name in by_muon(config.optim, declared(model)))
+    arrays = (5 if config.optim.ema else 4) * sum(sizes.values()) - without_v
     tokens = config.batch_size * model.seq_len
     read = 16 * config.grad_accum * tokens  # int64 tokens and targets
     evaluated = 16 * config.eval_windows * model.seq_len
-    return item * (4 * count + tokens * kept) + read + evaluated
+    return item * (arrays + tokens * kept) + read + evaluated
 
 
 def require_room(config: TrainConfig, request: Request) -> None:

@@ -1,18 +1,20 @@
-"""AdamW over named parameters, its learning-rate schedule, and clipping by global norm."""
+"""AdamW and Muon over named parameters, the learning-rate schedule, clipping by global norm, averaged weights."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from byhand.config import OptimConfig
 from byhand.engine import Tensor
 from byhand.engine.arrays import namespace, require
 from byhand.equations.adamw import adamw
+from byhand.equations.muon import muon
+from byhand.layers.parameter import Parameter
 
 Arrays = Mapping[str, Any]  # by parameter name
-Updated = tuple[Any, Any, Any]  # a parameter, its first and its second moment
+Updated = tuple[Any, Any, Any, Any]  # a parameter, its moments m and v, its average; None for what is not kept
 
 
 class AdamW:
@@ -22,10 +24,15 @@ class AdamW:
     betas, eps    as in the equation
     weight_decay  decoupled, scaled by lr, on every array (`decay="all"`) or on `matrices` alone
     matrices      names of parameters, as a model's layers declare them; None: those with two or more axes
+    scales        what lr is multiplied with, by name, where not by 1
+    ema           decay of the `averages` of the parameters, as `averaged` says; 0 keeps none
     t             steps made so far; moments m and v are kept by parameter name, in the parameter's dtype
 
     Deviation from the paper: decay is scaled by lr, as PyTorch and the original program do.
     """
+
+    momentum = 0.0
+    parts: Mapping[str, int] = {}  # of the arrays that Muon updates: so many matrices side by side in each
 
     def __init__(
         self,
@@ -35,24 +42,33 @@ class AdamW:
         weight_decay: float = 0.01,
         decay: Literal["all", "matrices"] = "all",
         matrices: Collection[str] | None = None,
+        *,
+        scales: Mapping[str, float] | None = None,
+        ema: float = 0.0,
     ) -> None:
         # the same checks, with the same messages, as for a run's settings
-        OptimConfig(lr=lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay, decay=decay)
+        OptimConfig(lr=lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay, decay=decay, ema=ema)
         self.lr = lr
         self.betas = betas
         self.eps = eps
         self.weight_decay = weight_decay
         self.decay = decay
         self.matrices = None if matrices is None else frozenset(matrices)
+        self.scales = dict(scales or {})
+        self.ema = ema
         self.t = 0
         self.m: dict[str, Any] = {}
         self.v: dict[str, Any] = {}
+        self.averages: dict[str, Any] = {}
 
-    @classmethod
-    def of(cls, config: OptimConfig, matrices: Collection[str]) -> AdamW:
-        """Return the optimizer of a run's settings before its first step."""
-        betas = (config.beta1, config.beta2)
-        return cls(config.lr, betas, config.eps, config.weight_decay, config.decay, matrices)
+    @property
+    def state(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """What it keeps between steps: m, v and averages."""
+        return self.m, self.v, self.averages
+
+    @state.setter
+    def state(self, kept: Iterable[Mapping[str, Any]]) -> None:
+        self.m, self.v, self.averages = map(dict, kept)
 
     def is_matrix(self, name: str, array: Any) -> bool:
         """Return whether decay="matrices" decays a parameter."""
@@ -61,6 +77,17 @@ class AdamW:
     def decays(self, name: str, array: Any) -> bool:
         """Return whether weight decay acts on a parameter."""
         return self.decay == "all" or self.is_matrix(name, array)
+
+    def rate_of(self, name: str) -> float:
+        """Return the learning rate of a parameter."""
+        return self.lr * self.scales.get(name, 1.0)
+
+    def settings(self, decaying: Collection[str], max_norm: Any = 0.0) -> UpdateSettings:
+        """Return the settings of its updates."""
+        return UpdateSettings(
+            self.betas, self.eps, self.weight_decay, frozenset(decaying), max_norm, self.scales, self.parts,
+            self.momentum, self.ema,
+        )  # fmt: skip
 
     def step(self, parameters: Mapping[str, Tensor]) -> None:
         """Replace each parameter's array by the updated one. A parameter without gradient stays as it is.
@@ -89,16 +116,18 @@ class AdamW:
                 f"AdamW: the gradient of {name} is {g.shape} {g.dtype}, not {p.shape} {p.dtype}",
             )
         arrays = {name: parameters[name].data for name in gradients}
-        decaying = frozenset(name for name, array in arrays.items() if self.decays(name, array))
-        settings = UpdateSettings(self.betas, self.eps, self.weight_decay, decaying, max_norm)
-        return update(arrays, gradients, (self.m, self.v), self.t + 1, self.lr, settings)
+        settings = self.settings([name for name, array in arrays.items() if self.decays(name, array)], max_norm)
+        return update(arrays, gradients, self.state, self.t + 1, self.lr, settings)
 
     def _replace(self, parameters: Mapping[str, Tensor], made: dict[str, Updated]) -> None:
         t = self.t + 1
 
         def commit() -> None:
-            for name, (theta, m, v) in made.items():
-                parameters[name].data, self.m[name], self.v[name] = theta, m, v
+            for name, (theta, *state) in made.items():
+                parameters[name].data = theta
+                for held, new in zip(self.state, state, strict=True):
+                    if new is not None:
+                        held[name] = new
             self.t = t
 
         try:
@@ -107,10 +136,56 @@ class AdamW:
             commit()  # once more, which changes nothing unless an interrupt ended it above
 
 
+class Muon(AdamW):
+    """Muon for some matrices, one application of the `muon` equation each; AdamW for every other parameter.
+
+    parts     names of the arrays that Muon updates, each with the number of matrices packed in it side by side
+              along its last axis, which are orthogonalised apart
+    momentum  as in the equation
+
+    The further settings are those of AdamW; Muon's learning rate is lr times the array's scale.
+    """
+
+    def __init__(self, parts: Mapping[str, int], momentum: float = 0.95, **adamw: Any) -> None:
+        super().__init__(**adamw)
+        OptimConfig(muon_momentum=momentum)
+        self.parts = dict(parts)
+        self.momentum = momentum
+
+
+def optimizer_of(config: OptimConfig, declared: Mapping[str, Parameter]) -> AdamW:
+    """Return the optimizer of a run's settings before its first step, for parameters as the layers declare them."""
+    settings: dict[str, Any] = {
+        "lr": config.lr,
+        "betas": (config.beta1, config.beta2),
+        "eps": config.eps,
+        "weight_decay": config.weight_decay,
+        "decay": config.decay,
+        "matrices": [name for name, parameter in declared.items() if parameter.decays],
+        "scales": {
+            n: config.rate_of(p.group) / config.lr
+            for n, p in declared.items()
+            if config.rate_of(p.group) != config.lr
+        },
+        "ema": config.ema,
+    }
+    if config.optimizer == "adamw":
+        return AdamW(**settings)
+    return Muon(by_muon(config, declared), config.muon_momentum, **settings)
+
+
+def by_muon(config: OptimConfig, declared: Mapping[str, Parameter]) -> dict[str, int]:
+    """Return the parameters that Muon updates, which have no second moment, and the number of matrices in each."""
+    return {n: p.parts for n, p in declared.items() if config.optimizer == "muon" and p.group == "matrices"}
+
+
 class UpdateSettings(NamedTuple):
     """What an update needs beside its arrays; fixed for a run, so that a traced update may be compiled for it.
 
-    decaying  names of the parameters that weight decay acts on
+    decaying         names of the parameters that weight decay acts on
+    scales           what lr is multiplied with, by name, where not by 1
+    parts, momentum  of Muon: its parameters, with the number of matrices packed in each, and its memory
+    ema              decay of the averages; 0 makes none
     """
 
     betas: tuple[float, float] = (0.9, 0.999)
@@ -118,35 +193,60 @@ class UpdateSettings(NamedTuple):
     weight_decay: float = 0.01
     decaying: frozenset[str] = frozenset()
     max_norm: Any = 0.0
+    scales: Mapping[str, float] = {}
+    parts: Mapping[str, int] = {}
+    momentum: float = 0.95
+    ema: float = 0.0
 
 
 def update(
-    parameters: Arrays, gradients: Arrays, moments: tuple[Arrays, Arrays], t: Any, lr: Any, settings: UpdateSettings
-) -> tuple[dict[str, Updated], Any]:
-    """Return (parameter, m, v) after step t by name, and the gradients' norm before clipping.
+    parameters: Arrays, gradients: Arrays, state: tuple[Arrays, Arrays, Arrays], t: Any, lr: Any,
+    settings: UpdateSettings,
+) -> tuple[dict[str, Updated], Any]:  # fmt: skip
+    """Return (parameter, m, v, average) after step t by name, and the gradients' norm before clipping.
 
     A function of arrays by name, without a branch on their values: it can be traced. The step t (from 1) and lr may
-    be arrays. A name that the moments lack has zeros. Parameters without gradient are left out.
+    be arrays. A name that the moments lack has zeros, one that the averages lack its parameter. Parameters without
+    gradient are left out.
     """
     norm = gradient_norm(gradients)
-    m, v = moments
-    made = {}
+    m, v, averages = state
+    made: dict[str, Updated] = {}
     for name, g in clip_gradients(gradients, norm, settings.max_norm).items():
         theta = parameters[name]
         xp = namespace(theta)
-        made[name], _ = adamw.forward(
-            theta,
-            g,
-            m[name] if name in m else xp.zeros_like(theta),
-            v[name] if name in v else xp.zeros_like(theta),
-            xp.asarray(lr, dtype=theta.dtype),
-            t,
-            beta1=settings.betas[0],
-            beta2=settings.betas[1],
-            eps=settings.eps,
-            weight_decay=settings.weight_decay if name in settings.decaying else 0.0,
-        )
+        rate = xp.asarray(lr * settings.scales.get(name, 1.0), dtype=theta.dtype)
+        decay = settings.weight_decay if name in settings.decaying else 0.0
+        before = m[name] if name in m else xp.zeros_like(theta)
+        if name in settings.parts:
+            static = {"momentum": settings.momentum, "weight_decay": decay, "parts": settings.parts[name]}
+            new = (*muon.forward(theta, g, before, rate, **static)[0], None)
+        else:
+            squares = v[name] if name in v else xp.zeros_like(theta)
+            new, _ = adamw.forward(
+                theta, g, before, squares, rate, t, beta1=settings.betas[0], beta2=settings.betas[1],
+                eps=settings.eps, weight_decay=decay,
+            )  # fmt: skip
+        average = averaged(averages.get(name, theta), new[0], t, settings.ema) if settings.ema else None
+        made[name] = new[0], new[1], new[2], average
     return made, norm
+
+
+def averaged(average: Any, theta: Any, t: Any, decay: float) -> Any:
+    r"""Return the moving average of a parameter after step t.
+
+    Equation    a' = a + (1 - d) (theta - a),   d = min(decay, (1 + t) / (10 + t))
+                so that early averages, of few steps, are not held back by the initial weights
+    Source      Tarvainen & Valpola 2017, arXiv:1703.01780; the smaller decay at first is TensorFlow's
+    """
+    xp = namespace(theta)
+    kept = xp.minimum(xp.asarray(decay, dtype=theta.dtype), xp.asarray((1 + t) / (10 + t), dtype=theta.dtype))
+    return average + (1.0 - kept) * (theta - average)
+
+
+def decay_at(t: int, decay: float) -> float:
+    """Return d of `averaged` after step t."""
+    return min(decay, (1 + t) / (10 + t))
 
 
 def gradient_norm(gradients: Arrays) -> Any:
@@ -184,16 +284,22 @@ def clip_gradients(gradients: Arrays, norm: Any, max_norm: Any) -> Arrays:
 
 
 def learning_rate(config: OptimConfig, step: int, steps: int) -> float:
-    r"""Return the learning rate of update `step` (from 0) of `steps`.
+    r"""Return the learning rate of update `step` (from 0) of `steps`; every group's is scaled alike.
 
     Equation    lr (step + 1) / warmup while step < warmup (at most half of the run), then
-                floor + (lr - floor) (1 + cos(pi (step - warmup) / (steps - 1 - warmup))) / 2, or lr for "constant"
-    Source      Loshchilov & Hutter 2017, arXiv:1608.03983
+                floor + (lr - floor) (1 + cos(pi (step - warmup) / (steps - 1 - warmup))) / 2 for "cosine",
+                floor + (lr - floor) min(1, (steps - 1 - step) / (steps - 1 - begin)) for "linear", where
+                begin = max(warmup, steps - cooldown steps), or lr for "constant"
+    Source      Loshchilov & Hutter 2017, arXiv:1608.03983; linear: Haegele et al. 2024, arXiv:2405.18392
     """
     warmup = min(config.warmup_steps, steps // 2)
     if step < warmup:
         return config.lr * (step + 1) / warmup
     if config.schedule == "constant":
         return config.lr
+    if config.schedule == "linear":
+        begin = max(warmup, steps - round(config.cooldown * steps))
+        left = min(1.0, max(0.0, (steps - 1 - step) / max(1, steps - 1 - begin)))
+        return config.floor_lr + (config.lr - config.floor_lr) * left
     progress = min(1.0, (step - warmup) / max(1, steps - 1 - warmup))
     return config.floor_lr + (config.lr - config.floor_lr) * (1 + math.cos(math.pi * progress)) / 2

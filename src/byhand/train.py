@@ -21,8 +21,8 @@ import numpy as np
 from byhand.config import TrainConfig
 from byhand.corpus.dataset import Corpus, batch_generator
 from byhand.errors import ByhandError, CheckpointError, DataError, NonFiniteError
-from byhand.model import TinyGPT, matrices
-from byhand.optim import AdamW, learning_rate
+from byhand.model import TinyGPT, declared
+from byhand.optim import AdamW, learning_rate, optimizer_of
 from byhand.runs import checkpoint
 from byhand.runs.checkpoint import Checkpoint
 from byhand.runtimes.hosts import ALONE, ProcessGroup
@@ -78,13 +78,13 @@ class Trainer:
         self.tokenizer = train.tokenizer
         self.record = {"text": {}, **(record or {})}
         self.group = group
-        self._optimizer = AdamW.of(config.optim, matrices(config.model))
+        self._optimizer = optimizer_of(config.optim, declared(config.model))
         if start is None:
             self._model = TinyGPT(config.model, config.seed, config.array_dtype)
         else:
-            self._model = start.model()
+            self._model = start.model(average=False)
             self._optimizer.t = start.step
-            self._optimizer.m, self._optimizer.v = dict(start.m), dict(start.v)
+            self._optimizer.state = start.m, start.v, start.averages
         self._before = start.state.get("used") if start else None
         request = replace(to_train(config), hosts=group.count)
         if group.count > 1:
@@ -108,7 +108,7 @@ class Trainer:
 
     @property
     def optimizer(self) -> AdamW:
-        """The optimizer, with its moments as they are now."""
+        """The optimizer, with its moments and averages as they are now."""
         self.session.state()
         return self._optimizer
 
@@ -145,7 +145,7 @@ class Trainer:
         self._prepared = True
 
     def update(self) -> Progress:
-        """Make one update: the mean gradient of grad_accum micro-batches, clipped, through AdamW.
+        """Make one update: the mean gradient of grad_accum micro-batches, clipped, through the optimizer.
 
         Raises NonFiniteError before the update if a loss or gradient is NaN or infinite.
         """
@@ -178,9 +178,9 @@ class Trainer:
         return [self.train.sample_batch(config.batch_size, config.model.seq_len, rng, rows) for rng in generators]
 
     def evaluate(self) -> float:
-        """Return the mean loss in nats over the fixed validation windows."""
+        """Return the mean loss in nats over the fixed validation windows, with averages if the run keeps some."""
         rows, chunk = len(self.val_windows[0]), self._chunk
-        sums = [self._val_loss(i) * min(chunk, rows - i) for i in range(0, rows, chunk)]
+        sums = [self._val_loss(i, self.config.optim.ema > 0) * min(chunk, rows - i) for i in range(0, rows, chunk)]
         return math.fsum(sums) / rows
 
     @property
@@ -188,17 +188,17 @@ class Trainer:
         """The number of validation windows that are computed at once."""
         return max(1, 2048 // self.config.model.seq_len)
 
-    def _val_loss(self, first: int) -> float:
+    def _val_loss(self, first: int, average: bool) -> float:
         """Return the mean loss over a chunk of the validation windows."""
         tokens, targets = (array[first : first + self._chunk] for array in self.val_windows)
-        loss = self.session.loss(tokens, targets)
+        loss = self.session.loss(tokens, targets, average=average)
         if not math.isfinite(loss):
             raise NonFiniteError(self._not_finite("the validation loss", self.step))
         return loss
 
     def checkpoint(self) -> Checkpoint:
         """Return everything needed to go on from here, bit for bit; of the arrays what this process saves."""
-        arrays = self.session.own()
+        parameters, m, v, averages = self.session.own()
         state = {
             "step": self.step,
             "next_batch": self.step * self.config.grad_accum,
@@ -208,22 +208,24 @@ class Trainer:
             "used": self.used,
             "versions": {"python": platform.python_version(), "numpy": np.__version__},
         }
-        return Checkpoint(self.config, *arrays, state, tokenizer=self.tokenizer)
+        return Checkpoint(self.config, parameters, m, v, state, tokenizer=self.tokenizer, averages=averages)
 
     def save(self, run: Path) -> Path:
         """Write a checkpoint of this step into the run folder.
 
-        Raises NonFiniteError, and writes nothing, if the model is not sound: if a parameter or a moment is not
+        Raises NonFiniteError, and writes nothing, if the model is not sound: if an array of it is not
         finite, or with these parameters the loss on the first validation windows. (Finite parameters may be so large
         that the forward pass overflows, and the loss of the step itself was that of the parameters before.)
         """
         made = self.group.together(self._finite_checkpoint)
-        self._val_loss(0)
+        for average in {False, self.config.optim.ema > 0}:
+            self._val_loss(0, average)
         return checkpoint.save(run, made, self.config.keep, self.group)
 
     def _finite_checkpoint(self) -> Checkpoint:
         made = self.checkpoint()
-        for what, arrays in (("", made.parameters), ("moment m of ", made.m), ("moment v of ", made.v)):
+        kept = {"": made.parameters, "moment m of ": made.m, "moment v of ": made.v, "the average of ": made.averages}
+        for what, arrays in kept.items():
             for name, array in arrays.items():
                 if not np.isfinite(array).all():
                     raise NonFiniteError(self._not_finite(f"{what}{name}, after the update,", self.step))

@@ -12,7 +12,7 @@ from byhand.budget.expectation import expected_loss, most_passes
 from byhand.budget.probe import Cost
 from byhand.budget.recipe import finished
 from byhand.config import TrainConfig
-from byhand.flops import block_weights, step_flops
+from byhand.flops import block_weights, step_flops, update_flops
 from byhand.model import parameter_shapes
 
 MARGIN = 0.03  # of the time: a step's mean is above the median that the probe found
@@ -126,4 +126,4 @@ def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 
 
 def _flops(config: TrainConfig) -> int:
-    return step_flops(config.model, config.batch_size * config.grad_accum)
+    return step_flops(config.model, config.batch_size * config.grad_accum) + update_flops(config.model, config.optim)

@@ -20,7 +20,7 @@ class TokenEmbedding:
 
     def parameters(self) -> dict[str, Parameter]:
         """Return the table (V, C)."""
-        return {"wte": weight(("vocab", self.config.vocab_size), ("width", self.config.d_model))}
+        return {"wte": weight(("vocab", self.config.vocab_size), ("width", self.config.d_model), group="embeddings")}
 
     def apply(self, p: Tree, tokens: Any) -> Tensor:
         """Return the rows of tokens (B, T)."""
@@ -35,7 +35,7 @@ class PositionEmbedding:
 
     def parameters(self) -> dict[str, Parameter]:
         """Return the table (seq_len, C)."""
-        return {"wpe": weight(("positions", self.config.seq_len), ("width", self.config.d_model))}
+        return {"wpe": weight(("positions", self.config.seq_len), ("width", self.config.d_model), group="embeddings")}
 
     def apply(self, p: Tree, x: Tensor, start: Any = None) -> Tensor:
         """Add rows start, start + 1, ... to x (B, T, C); start is the length of the cache, None without one."""

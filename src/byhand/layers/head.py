@@ -22,7 +22,7 @@ class LMHead:
         """Return the weight unless it is tied, and the bias if there is one."""
         width, vocab = ("width", self.config.d_model), ("vocab", self.config.vocab_size)
         std = 0.0 if self.config.zero_init else STD
-        w = {} if self.config.tied_embeddings else {"w": weight(width, vocab, std=std)}
+        w = {} if self.config.tied_embeddings else {"w": weight(width, vocab, std=std, group="head")}
         return w | ({"b": zeros(vocab)} if self.config.lm_head_bias else {})
 
     def apply(self, p: Tree, x: Tensor, table: Tensor) -> Tensor:

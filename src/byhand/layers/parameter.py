@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+Group = Literal["embeddings", "head", "matrices", "vectors"]
 STD = 0.02  # of initial tables and weights
 
 
@@ -19,6 +20,7 @@ class Parameter:
     axes       what each axis counts: "vocab", "positions", "width" (of the residual stream), "heads" (columns of the
                heads, one after the other), "head" (of one) or "hidden" (of the MLP); devices share arrays along these
     parts      so many arrays of one shape are packed side by side along the last axis
+    group      the optimizer's: its groups may have learning rates of their own, and Muon updates matrices
     """
 
     shape: tuple[int, ...]
@@ -27,6 +29,7 @@ class Parameter:
     decays: bool = False
     axes: tuple[str, ...] = ()
     parts: int = 1
+    group: Group = "vectors"
 
 
 Tree = dict[str, Any]  # by name: what belongs to a parameter, or the tree of a layer inside
@@ -35,9 +38,9 @@ Tree = dict[str, Any]  # by name: what belongs to a parameter, or the tree of a 
 Axis = tuple[str, int]  # what an axis counts, and its length
 
 
-def weight(*axes: Axis, std: float = STD, parts: int = 1) -> Parameter:
+def weight(*axes: Axis, std: float = STD, parts: int = 1, group: Group = "matrices") -> Parameter:
     """Return a weight or a table: drawn from N(0, std^2), and it decays."""
-    return Parameter(_shape(axes, parts), std=std, decays=True, axes=_names(axes), parts=parts)
+    return Parameter(_shape(axes, parts), std=std, decays=True, axes=_names(axes), parts=parts, group=group)
 
 
 def zeros(*axes: Axis, parts: int = 1) -> Parameter:

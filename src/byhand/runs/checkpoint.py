@@ -1,7 +1,8 @@
 """Checkpoints: a directory that is whole or absent.
 
     RUN/step-00001000/  model.safetensors  config.json  optimizer.safetensors  trainer_state.json  manifest.json
-                        and tokenizer.json, unless tokens are bytes; where several hosts train, each writes
+                        and tokenizer.json, unless tokens are bytes, and average.safetensors with --ema;
+                        where several hosts train, each writes
                         model-00001-of-00004.safetensors and the like, with its parts of the arrays
     RUN/latest          the name of the newest one
 
@@ -43,6 +44,7 @@ from byhand.files.sealed import as_json, entries, manifest_of
 from byhand.files.writing import TEMPORARY, create, remedy, replace, sync_folder
 from byhand.model import TinyGPT
 from byhand.runs.stored import (
+    AVERAGE,
     CONFIG,
     DIGEST,
     OPTIMIZER,
@@ -146,6 +148,9 @@ def _contents(checkpoint: Checkpoint, group: ProcessGroup) -> dict[str, bytes]:
         part_name(MODEL, group.index, group.count): write_safetensors(_contiguous(checkpoint.parameters)),
         part_name(OPTIMIZER, group.index, group.count): write_safetensors(_contiguous(moments)),
     }
+    if checkpoint.config.optim.ema:
+        averages = write_safetensors(_contiguous(checkpoint.averages))
+        contents[part_name(AVERAGE, group.index, group.count)] = averages
     checkpoint.tokenizer.require_vocabulary(checkpoint.config.model.vocab_size)
     if group.index == 0:
         contents |= {CONFIG: as_json(to_dict(checkpoint.config)), STATE: _state(checkpoint)}

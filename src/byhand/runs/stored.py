@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +19,28 @@ from byhand.files.run_folder import MANIFEST, MODEL, step_of
 from byhand.files.sealed import Sealed
 from byhand.files.tensor_file import MOST_OF_PARTS, parts, sizes, tensors
 from byhand.memory import physical
-from byhand.model import TinyGPT, parameter_shapes
+from byhand.model import TinyGPT, declared, parameter_shapes
+from byhand.optim import by_muon
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.registry import MOST as LARGEST_TOKENIZER
 from byhand.tokenizers.registry import restored
 from byhand.tokenizers.tokenizer import Tokenizer
 
 CONFIG, OPTIMIZER, STATE = "config.json", "optimizer.safetensors", "trainer_state.json"
+AVERAGE = "average.safetensors"  # of the weights, in runs with --ema
 TOKENIZER, DIGEST = "tokenizer.json", "tokenizer"  # the file, and the state's key for its SHA-256
-FILES = (MODEL, CONFIG, OPTIMIZER, STATE)  # of a checkpoint that one process wrote
-PARTS = re.compile(r"(model|optimizer)-([0-9]{5})-of-([0-9]{5})\.safetensors")  # where several did
-OURS = re.compile("|".join([*map(re.escape, (MANIFEST, *FILES, TOKENIZER)), PARTS.pattern]))
+FILES = (MODEL, CONFIG, OPTIMIZER, STATE)  # of a checkpoint that one process wrote, without averages
+PARTS = re.compile(r"(model|optimizer|average)-([0-9]{5})-of-([0-9]{5})\.safetensors")  # where several did
+OURS = re.compile("|".join([*map(re.escape, (MANIFEST, *FILES, AVERAGE, TOKENIZER)), PARTS.pattern]))
 _known: set[tuple[object, ...]] = set()  # signatures of checkpoints that this process wrote or verified
 
 
 @dataclass
 class Checkpoint:
-    """What a run needs to go on: settings, parameters, moments, the trainer's state, the text's tokenizer."""
+    """What a run needs to go on: settings, parameters, moments, the trainer's state, the text's tokenizer.
+
+    averages  moving averages of the parameters, of a run with --ema after its first step
+    """
 
     config: TrainConfig
     parameters: Mapping[str, np.ndarray]
@@ -44,16 +49,25 @@ class Checkpoint:
     state: dict[str, Any]
     path: Path | None = None
     tokenizer: Tokenizer = BYTES
+    averages: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def step(self) -> int:
         """The number of updates made."""
         return self.state["step"]
 
-    def model(self) -> TinyGPT:
-        """Return the model; CheckpointError if the arrays do not have the shapes that the config says."""
+    @property
+    def of_average(self) -> str:
+        """Say how its weights are averaged; "" if they are not."""
+        return f"weights averaged with decay {self.config.optim.ema:g}" if self.averages else ""
+
+    def model(self, average: bool = True) -> TinyGPT:
+        """Return the model; CheckpointError if the arrays do not have the shapes that the config says.
+
+        average  with the averaged weights if there are any, instead of those of the last step
+        """
         try:
-            return TinyGPT(self.config.model, arrays=self.parameters)
+            return TinyGPT(self.config.model, arrays=(average and self.averages) or self.parameters)
         except ByhandError as error:
             raise CheckpointError(f"{self.path or 'the checkpoint'}: {error}") from None
 
@@ -82,7 +96,6 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
     """Return a checkpoint with all parts verified and consistent; without moments only their file's size is."""
     before = _signature(path)
     sealed = Sealed(path, (CONFIG, STATE), OURS)
-    files = {whole: _files(sealed, whole) for whole in (MODEL, OPTIMIZER)}
     try:
         config = from_dict(TrainConfig, parse_json(sealed.read(CONFIG, SMALL).tobytes()), CONFIG)
         state = parse_json(sealed.read(STATE, SMALL).tobytes())
@@ -98,11 +111,16 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
     if step_of(path.resolve().name) not in (None, step):
         raise CheckpointError(f"{path} is not what its name says: {STATE} is of step {step}.")
     shapes, dtype = parameter_shapes(config.model), config.array_dtype
-    both = {f"{k}.{n}": s for k in "mv" for n, s in shapes.items()}
+    without_v = by_muon(config.optim, declared(config.model))
+    both = {f"{k}.{n}": s for k in "mv" for n, s in shapes.items() if k == "m" or n not in without_v}
+    averages = shapes if config.optim.ema else {}
+    files = {whole: _files(sealed, whole) for whole in (MODEL, OPTIMIZER, *([AVERAGE] if averages else []))}
     held = {whole: sum(map(sealed.size, names)) for whole, names in files.items()}
     if step == 0 and held[OPTIMIZER] < sizes(both, dtype)[0]:
         both = {}  # nothing was updated yet
-    due = {MODEL: shapes, OPTIMIZER: both}
+    if step == 0 and averages and held[AVERAGE] < sizes(averages, dtype)[0]:
+        averages = {}
+    due = {MODEL: shapes, OPTIMIZER: both} | ({AVERAGE: averages} if AVERAGE in files else {})
     for whole, part in due.items():
         fewest, most = sizes(part, dtype)
         if files[whole] != [whole]:
@@ -118,18 +136,18 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
         )
     if not moments:
         del due[OPTIMIZER]
-    found: dict[str, np.ndarray] = {}
-    for whole, part in due.items():
-        found |= _arrays(sealed, files[whole], part, dtype)
-    if any((found[name] < 0).any() for name in both if name in found and name.startswith("v.")):
+    found = {whole: _arrays(sealed, files[whole], part, dtype) for whole, part in due.items()}
+    kept = found.get(OPTIMIZER, {})
+    if any((array < 0).any() for name, array in kept.items() if name.startswith("v.")):
         raise CheckpointError(f"{path} is damaged: a mean of squared gradients is negative.")
     tokenizer = _tokenizer(sealed, config.model.vocab_size)
     if state.get(DIGEST, tokenizer.digest) != tokenizer.digest:
         raise CheckpointError(f"{path} is damaged: {TOKENIZER} is not of the tokenizer that the run began with.")
     if moments:
         _known.add(before)
-    m, v = ({n: found[f"{k}.{n}"] for n in shapes if f"{k}.{n}" in found} for k in "mv")
-    return Checkpoint(config, {n: found[n] for n in shapes}, m, v, state, path, tokenizer=tokenizer)
+    m, v = ({n: kept[f"{k}.{n}"] for n in shapes if f"{k}.{n}" in kept} for k in "mv")
+    parameters, averaged = ({n: found[w][n] for n in part} for w, part in ((MODEL, shapes), (AVERAGE, averages)))
+    return Checkpoint(config, parameters, m, v, state, path, tokenizer, averaged)
 
 
 def _files(sealed: Sealed, whole: str) -> list[str]:

@@ -96,13 +96,14 @@ class State(NamedTuple):
     parameters: dict[str, np.ndarray]
     m: dict[str, np.ndarray]
     v: dict[str, np.ndarray]
+    averages: dict[str, np.ndarray]
 
 
 def state_of(model: Any, optimizer: Any = None) -> State:
     """Return the arrays that model and optimizer hold."""
-    moments = (optimizer.m, optimizer.v) if optimizer is not None else ({}, {})
+    kept = optimizer.state if optimizer is not None else ({}, {}, {})
     arrays = {name: p.data for name, p in model.parameters().items()}
-    return State(*({name: _read_only(a) for name, a in part.items()} for part in (arrays, *moments)))
+    return State(*({name: _read_only(a) for name, a in part.items()} for part in (arrays, *kept)))
 
 
 def _read_only(array: Any) -> np.ndarray:
@@ -139,8 +140,11 @@ class TrainingSession(Protocol):
         """
         ...
 
-    def loss(self, tokens: Any, targets: Any, counted: int | None = None) -> float:
-        """Return the mean loss of a batch in nats, or of the last `counted` targets of its rows."""
+    def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
+        """Return the mean loss of a batch in nats, or of the last `counted` targets of its rows.
+
+        average  with the optimizer's averages, once it has some, in place of the parameters
+        """
         ...
 
     def state(self) -> State:

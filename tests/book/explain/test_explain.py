@@ -149,6 +149,37 @@ def test_an_update_is_what_the_optimizer_does():
     assert "step 3" in explained["m"].note.en
 
 
+def test_an_update_by_muon_is_what_the_optimizer_does():
+    model, name, index = model_of(CONFIGS["seed"], "float32"), "blocks.0.attn.w_qkv", (1, 3)
+    optimizer = bh.Muon({name: 3}, lr=0.01, weight_decay=0.1, scales={name: 4.0})
+    for _ in range(2):
+        model.zero_grad()
+        model.loss(TOKENS, TARGETS).backward()
+        optimizer.step(model.parameters())
+    before = float(model.parameters()[name].data[index])
+    explained = {
+        part: explain(model, TOKENS, TARGETS, f"{name}.{part}", index, optimizer=optimizer, max_grad_norm=0.01)
+        for part in ("theta", "m", "update")
+    }
+    with pytest.raises(ExplainError, match="Muon keeps no squares"):
+        explain(model, TOKENS, TARGETS, f"{name}.v", index, optimizer=optimizer)
+    model.zero_grad()
+    model.loss(TOKENS, TARGETS).backward()
+    optimizer.clipped_step(model.parameters(), 0.01)
+    assert explained["theta"].value == float(model.parameters()[name].data[index])
+    assert explained["m"].value == float(optimizer.m[name][index])
+    assert explained["update"].value == pytest.approx(float(model.parameters()[name].data[index]) - before, rel=1e-3)
+    for part, e in explained.items():  # five steps in float32 raise what rounding leaves; the update is in float64
+        assert e.term.value == pytest.approx(e.value, rel=1e-3 if part == "update" else 1e-6)
+        assert "lr 0.04" in e.note.en
+    lines = {d.label: d for d in explained["theta"].definitions}
+    assert abs(lines["n"].term.value) <= lines["|n|"].term.value
+    assert text(explained["theta"], "en").count(arithmetic.decimal(lines["O[1,3]"].term.value)) > 1
+    assert {(s.name, s.index, s.grad) for s in explained["theta"].sources} == {
+        (name, index, False), (name, index, True), (f"{name}.m before", index, False)
+    }  # fmt: skip
+
+
 def test_clipping_is_said_and_done():
     model = model_of(CONFIGS["seed"])
     e = explain(model, TOKENS, TARGETS, "wte.m", (2, 0), max_grad_norm=0.01)

@@ -7,7 +7,7 @@ ENGLISH = {
     "nn.CrossEntropyLoss": "cross_entropy",
     "F.scaled_dot_product_attention": "causal_self_attention",
     "loss.backward()": "backward",
-    "optimizer.step()": "optimizer, adamw",
+    "optimizer.step()": "optimizer_step, adamw",
     "c_attn": "causal_self_attention, split_qkv",
     "ln_f": "layer_norm",
     "get_batch": "sample_batch",

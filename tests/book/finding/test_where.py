@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from byhand import AdamW, ModelConfig, TinyGPT
+from byhand import ModelConfig, Muon, TinyGPT
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding import source
 from byhand.book.finding.answers import answers
@@ -274,7 +274,9 @@ def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
     from byhand.runtimes.loops.lowering import fusion
     from byhand.runtimes.loops.run.training import LoopsSession
 
-    calls_of: dict[str, set[str]] = {"adamw": {"adamw"}}
+    calls_of: dict[str, set[str]] = {name: {name} for name in ("adamw", "muon")} | {
+        "orthogonalise": {"newton_schulz"}
+    }
     counted = fusion.assign_operations
 
     def assign(nodes, ahead, back):
@@ -287,9 +289,9 @@ def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
     monkeypatch.setattr(fusion, "assign_operations", assign)
     for settings in ({}, *each_choice(), {"logit_softcap": 5.0}):
         model = TinyGPT(ModelConfig(seq_len=4, d_model=8, n_layers=1, n_heads=2, **settings))
-        runtime = LoopsSession(model, AdamW(), 1, "tiles")
+        runtime = LoopsSession(model, Muon({"blocks.0.attn.w_qkv": 3}), 1, "tiles")
         made = {call.kernel for call in runtime.plan("train", (2, 4)).calls}
-        assert "adamw" in made
+        assert made >= {"adamw", "muon", "newton_schulz"}
     attention = registry["causal_self_attention"]
     calls_of[attention.name] = calls_of["mix"]  # a composite is recorded by its parts
     named = {name: kernels_of(name)["loops"] for name in registry if "loops" in kernels_of(name)}

@@ -1,4 +1,4 @@
-"""Where an update comes from: one AdamW step for one element of a parameter, from clipping to the new value."""
+"""Where an update comes from: one step of AdamW or Muon for one element, from clipping to the new value."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.explain.explanation import BEFORE, Explanation, Source, origin
+from byhand.book.explain.explanation import BEFORE, ExplainError, Explanation, Source, origin
 from byhand.book.explain.value import explain_term, resolved
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.arithmetic import decimal, written
 from byhand.book.words.language import Note
 from byhand.engine import Tensor
-from byhand.engine.terms import Index, Term, number, product, ratio
+from byhand.engine.terms import Index, Term, element, number, product, ratio, total
 from byhand.equations.adamw import adamw
+from byhand.equations.muon import apart, muon, together
+from byhand.equations.orthogonalise import frobenius, orthogonalise
 from byhand.optim import AdamW
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Application
 
-RESULTS = ("theta", "m", "v")  # of the adamw equation
+RESULTS = ("theta", "m", "v")  # of the adamw equation; muon has the first two
 PARTS = (*RESULTS, "update")
 GRADIENT = 1  # number of the input g
 
@@ -54,7 +56,9 @@ def explain_update(
 
     gradient is the parameter's before clipping.
     """
-    name = f"{parameter}.{part}"
+    name, rate = f"{parameter}.{part}", optimizer.rate_of(parameter)
+    if part == "v" and parameter in optimizer.parts:
+        raise ExplainError(f"{name} does not exist: Muon keeps no squares. Ask for {parameter}.m, .theta or .update.")
     index = resolved(name, index, tensor.shape)
     clipped = clipping.of(gradient)
     application = _step(parameter, tensor, clipped, optimizer)
@@ -62,19 +66,22 @@ def explain_update(
     result = application.results[PARTS.index(part) % len(RESULTS)]  # the update is the last part of theta
     term, value = trace.terms(trace.name(result), index), float(result.data[index])
     if part == "update":  # in float64: a difference of close numbers
-        term, value = term.parts[1], float(_moved(application, optimizer)[index])
+        term, value = term.parts[1], float(_moved(application, optimizer, rate)[index])
     explanation = explain_term(name, index, value, term, application, trace)
     whole = float(gradient[index])
+    definitions, read, term = explanation.definitions, explanation.sources, explanation.term
+    if parameter in optimizer.parts and part != "m":
+        lines, own = _direction(application, index)
+        definitions, read = (*definitions, *lines), (*read, *own)
     sources = tuple(
         Source(parameter, s.index, whole, "" if clipping.acts else s.letter, grad=True) if s.letter == "g" else s
-        for s in explanation.sources
+        for s in read
     )
-    definitions, term = explanation.definitions, explanation.term
-    if clipping.acts and term and sources != explanation.sources:
+    if clipping.acts and term and any(source.grad for source in sources):
         definitions = (clipping.line(parameter, index, whole, float(clipped[index])), *definitions)
         term = _unclipped(term, index, whole, clipping)
     norm = clipping.norm if clipping.acts else None
-    note = _note(optimizer.t + 1, optimizer.lr, norm, clipping.limit)
+    note = _note(optimizer.t + 1, rate, norm, clipping.limit)
     before, _, *others = explanation.origins
     origins = (before, origin(parameter, grad=True), *others)
     return replace(explanation, term=term, origins=origins, sources=sources, definitions=definitions, note=note)
@@ -86,14 +93,15 @@ def updated(
     """Return the whole array that `explain_update` explains one element of."""
     application = _step(parameter, tensor, clipping.of(gradient), optimizer)
     if part == "update":
-        return _moved(application, optimizer)
+        return _moved(application, optimizer, optimizer.rate_of(parameter))
     return np.asarray(application.results[RESULTS.index(part)].data)
 
 
-def _moved(application: Application, optimizer: AdamW) -> np.ndarray:
+def _moved(application: Application, optimizer: AdamW, rate: float) -> np.ndarray:
     """Return by how much the step moves each element, computed in float64."""
-    doubles = [np.asarray(t.data, dtype=np.float64) for t in application.inputs[:4]]
-    return adamw.forward(*doubles, optimizer.lr, optimizer.t + 1, **application.static)[0][0] - doubles[0]
+    doubles = [np.asarray(t.data, dtype=np.float64) for t in application.inputs if t.name not in ("lr", "t")]
+    numbers = (rate, optimizer.t + 1)[: len(application.inputs) - len(doubles)]
+    return application.equation.forward(*doubles, *numbers, **application.static)[0][0] - doubles[0]
 
 
 def _note(t: int, lr: float, norm: float | None, limit: float) -> Note:
@@ -115,22 +123,46 @@ def _unclipped(term: Term, index: Index, whole: float, clipping: Clipping) -> Te
 
 
 def _step(parameter: str, tensor: Tensor, gradient: Any, optimizer: AdamW) -> Application:
-    """Apply the adamw equation to the parameter as the optimizer's next step would; nothing is changed."""
-    static = {
-        "beta1": optimizer.betas[0],
-        "beta2": optimizer.betas[1],
-        "eps": optimizer.eps,
-        "weight_decay": optimizer.weight_decay if optimizer.decays(parameter, tensor) else 0.0,
-    }
-    zeros = np.zeros_like(tensor.data)
-    moments = [part.get(parameter, zeros) for part in (optimizer.m, optimizer.v)]
-    results, _ = adamw.forward(tensor.data, gradient, *moments, optimizer.lr, optimizer.t + 1, **static)
+    """Apply the parameter's equation as the optimizer's next step would; nothing is changed."""
+    by_muon = parameter in optimizer.parts
+    equation = muon if by_muon else adamw
+    decay = {"weight_decay": optimizer.weight_decay if optimizer.decays(parameter, tensor) else 0.0}
+    static: dict[str, Any] = (
+        {"momentum": optimizer.momentum, **decay, "parts": optimizer.parts[parameter]}
+        if by_muon
+        else {"beta1": optimizer.betas[0], "beta2": optimizer.betas[1], "eps": optimizer.eps, **decay}
+    )
+    zeros, rate = np.zeros_like(tensor.data), optimizer.rate_of(parameter)
+    kept = {"m": optimizer.m} if by_muon else {"m": optimizer.m, "v": optimizer.v}
+    moments = [part.get(parameter, zeros) for part in kept.values()]
+    numbers = {"lr": rate} if by_muon else {"lr": rate, "t": optimizer.t + 1}
+    results, _ = equation.forward(tensor.data, gradient, *moments, *numbers.values(), **static)
     inputs = (
         tensor,
         Tensor(gradient, name=parameter),
-        *(Tensor(x, name=f"{parameter}.{k}{BEFORE.en}") for x, k in zip(moments, "mv", strict=True)),
-        Tensor(optimizer.lr, name="lr"),
-        Tensor(optimizer.t + 1, name="t"),
+        *(Tensor(x, name=f"{parameter}.{k}{BEFORE.en}") for x, k in zip(moments, kept, strict=True)),
+        *(Tensor(value, name=name) for name, value in numbers.items()),
     )
-    outputs = tuple(Tensor(r, name=n) for r, n in zip(results, RESULTS, strict=True))
-    return Application(0, f"{parameter}.adamw", adamw, inputs, static, outputs)
+    outputs = tuple(Tensor(r, name=n) for r, n in zip(results, RESULTS, strict=False))
+    return Application(0, f"{parameter}.{equation.name}", equation, inputs, static, outputs)
+
+
+def _direction(application: Application, index: Index) -> tuple[list[arithmetic.Definition], list[Source]]:
+    """Return the lines that lead to an element of Muon's direction O, and the element's own gradient and momentum."""
+    _, g, m = (np.asarray(t.data) for t in application.inputs[:3])
+    mu, parts = application.static["momentum"], application.static["parts"]
+    mean, own = element((g, m), 1, index, "m"), element((g, m), 0, index, "g")
+    mean = total((product((number(mu), mean)), product((number(1 - mu), own))), "m'")
+    ahead = total((product((number(mu), mean)), product((number(1 - mu), own))), "n")
+    whole = apart(mu * (mu * m + (1 - mu) * g) + (1 - mu) * g, parts)
+    norm = together(np.broadcast_to(frobenius(whole), whole.shape), parts)[index]
+    made = together(orthogonalise.forward(whole)[0], parts)[index]
+    lines = [
+        *arithmetic.definitions(total((ahead,))),
+        arithmetic.Definition("|n|", "√Σn²", Term("|n|", norm)),
+        arithmetic.Definition(written("O", index), written("orthogonalise(n)", index), Term("O", made)),
+    ]
+    tensors = application.inputs[1], application.inputs[2]
+    return lines, [
+        Source(tensor.name, index, float(tensor.data[index]), k) for k, tensor in zip("gm", tensors, strict=True)
+    ]

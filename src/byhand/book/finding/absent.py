@@ -132,16 +132,16 @@ loss_scaling | Loss scaling (GradScaler) | 损失缩放（GradScaler） | dtype
 other_schedules | Other schedules | 其他学习率调度 | learning_rate, schedule
     Steps, exponentials, restarts, or a plateau detector.
     阶梯、指数、重启，或按平台期调整。
-    A linear warm-up, then a cosine or a constant (--schedule).
-    线性预热，之后按余弦下降或保持不变（--schedule）。
-    StepLR, MultiStepLR, ExponentialLR, ReduceLROnPlateau, OneCycleLR, CosineAnnealingWarmRestarts, linear decay,
-    polynomial decay, WSD, cyclic learning rate, 阶梯学习率, 指数衰减, 余弦重启, 线性衰减
-other_optimizers | Other optimizers | 其他优化器 | adamw, optimizer
+    A linear warm-up, then a cosine, a constant or a straight line down (--schedule, --cooldown).
+    线性预热，之后按余弦下降、保持不变或直线下降（--schedule、--cooldown）。
+    StepLR, MultiStepLR, ExponentialLR, ReduceLROnPlateau, OneCycleLR, CosineAnnealingWarmRestarts,
+    polynomial decay, cyclic learning rate, 阶梯学习率, 指数衰减, 余弦重启
+other_optimizers | Other optimizers | 其他优化器 | adamw, muon, optimizer_step
     Other rules that turn gradients into new weights.
     由梯度得到新权重的其他规则。
-    AdamW is the only optimizer.
-    优化器只有 AdamW。
-    RMSprop, Adagrad, Adafactor, Lion, Muon, Shampoo, LAMB, torch.optim.SGD, Nesterov, 随机梯度下降
+    AdamW, and Muon for matrices (--optimizer).
+    AdamW，以及用于矩阵的 Muon（--optimizer）。
+    RMSprop, Adagrad, Adafactor, Lion, Shampoo, SOAP, LAMB, torch.optim.SGD, 随机梯度下降
 early_stopping | Early stopping | 早停 | steps, eval_interval, evaluate
     Ends training when the validation loss no longer falls.
     验证损失不再下降时结束训练。
@@ -161,12 +161,12 @@ other_losses | Other losses | 其他损失 | cross_entropy
     损失只有交叉熵。
     mean squared error, MSE, nn.MSELoss, L1 loss, KL divergence, focal loss, contrastive loss, hinge loss, 均方误差,
     KL 散度, 对比损失
-weight_averaging | Averaged weights | 权重平均（EMA） | evaluate, adamw
-    Keeps a moving average of the weights for evaluation.
-    保留权重的滑动平均，用于评估。
-    The last weights are evaluated; AdamW averages gradients only.
-    评估用最后的权重；AdamW 只平均梯度。
-    EMA, exponential moving average of weights, SWA, stochastic weight averaging, 权重的滑动平均
+weight_averaging | Averages of checkpoints (SWA) | 检查点平均（SWA） | ema, evaluate
+    Averages the weights of some checkpoints, each alike.
+    对若干检查点的权重取等权平均。
+    A moving average of the weights goes along with training (--ema).
+    训练时同步保存权重的滑动平均（--ema）。
+    SWA, stochastic weight averaging, model soup, checkpoint averaging, 随机权重平均
 fine_tuning | Fine-tuning methods | 微调方法 | train, load
     Adapters, instructions or rewards for a trained model.
     用适配器、指令或奖励继续训练已有模型。

@@ -157,7 +157,7 @@ def _formulas(known: tuple[Finding, ...]) -> tuple[tuple[str, str, tuple[str, ..
             part for text in (listing.plain, listing.plain_derivative) for part in re.split(r",\s{2,}|;\s|\n", text)
         ]
         own += [s.latex for s in listing.symbols if "_" in s.latex]
-        for text in (listing.latex, *own, *listing.notations):
+        for text in (listing.latex, listing.latex_derivative, *own, *listing.notations):
             parts = tuple(formula.tokens(text))
             if parts:
                 found.append((name, _compact(text), parts))

@@ -79,17 +79,28 @@ tokenizer | A tokenizer's file | 分词器文件 | tokenizer.json, tiktoken rank
 val_fraction | Share of text for validation | 留作验证的比例 | train test split, validation split, val.bin, 验证集,
     划分验证集
 # OptimConfig
+optimizer | AdamW for all, or Muon for matrices | 全用 AdamW，或矩阵用 Muon | --optimizer muon, optim, optimizer_name,
+    which optimizer, 选哪个优化器
 lr | Highest learning rate | 最高学习率 | learning rate, step size, max_lr, 学习率设多少, 步长大小
 min_lr | Learning rate at the last step | 最后一步的学习率 | eta_min, final learning rate, 最小学习率
 warmup_steps | Steps of warm-up | 预热步数 | warmup_iters, num_warmup_steps, warmup_ratio
 schedule | What follows the warm-up | 预热之后的学习率调度 | lr_scheduler_type, decay_lr, constant learning rate,
-    恒定学习率
+    linear decay, linear schedule, get_linear_schedule_with_warmup, 恒定学习率, 线性衰减, 线性下降
+cooldown | Part of the run over which the rate falls | 学习率下降所占的训练比例 | cool-down, warmdown, warmdown_ratio,
+    cooldown_frac, WSD, warmup-stable-decay, trapezoidal schedule, decay phase, 冷却阶段, 梯形调度
+embedding_lr | Learning rate of the embeddings | 嵌入表的学习率 | wte_lr, lr of the embedding, 嵌入学习率
+head_lr | Learning rate of the LM head | 语言模型头的学习率 | unembedding_lr, lm_head lr, output learning rate
+vector_lr | Learning rate of biases and gains | 偏置与增益的学习率 | scalar_lr, bias learning rate
+muon_lr | Learning rate of Muon | Muon 的学习率 | matrix_lr, muon learning rate
+muon_momentum | Momentum of Muon | Muon 的动量系数 | momentum coefficient, muon beta
 beta1 | Memory of the mean gradient | 一阶矩的衰减系数 | adam_beta1, betas[0]
 beta2 | Memory of the squared gradient | 二阶矩的衰减系数 | adam_beta2, betas[1]
 eps | Epsilon of AdamW | AdamW 的 ε | adam_epsilon
 weight_decay | Strength of weight decay | 权重衰减系数 | L2 regularisation, L2 penalty, L2 正则化
-decay | Which arrays decay | 哪些参数衰减 | no_decay, param_groups, parameter groups, 参数分组
+decay | Which arrays decay | 哪些参数衰减 | no_decay, weight decay of biases, 哪些参数不衰减
 grad_clip | Largest gradient norm | 梯度范数的上限 | max_grad_norm value, clip value
+ema | Averaged weights | 权重平均 | EMA, ema_decay, exponential moving average of weights, AveragedModel,
+    torch.optim.swa_utils, Polyak averaging, 权重的滑动平均, 指数滑动平均, 平均权重
 # TrainConfig
 steps | Number of updates | 更新步数 | max_iters, max_steps, num_train_epochs, iterations, number of epochs, epochs,
     训练步数, 训练多少步, 训练轮数, 迭代次数

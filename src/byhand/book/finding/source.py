@@ -80,7 +80,8 @@ def first_test(path: Path) -> str | None:
 def uses(name: str, role: str = "") -> tuple[Use, ...]:
     """Return each place of the package that applies an equation: by its name, as an operator, or by its role.
 
-    Within a composite, results are named in the scope that the composite is applied under.
+    Equations that are no composites count where nothing else applies it. Within a composite, results are named in
+    the scope that the composite is applied under.
     """
     found: list[Use] = []
     for path in _wiring():
@@ -88,15 +89,22 @@ def uses(name: str, role: str = "") -> tuple[Use, ...]:
         found += [
             Use(f"{shown(path)}:{n}", result, scope or _around(path)) for n, (result, scope) in sorted(lines.items())
         ]
-    return tuple(found)
+    inside = {f"{shown(path)}" for path in _wiring() if path.parent.name == "equations" and not _composes(path)}
+    return tuple(use for use in found if use.where.rpartition(":")[0] not in inside) or tuple(found)
+
+
+def _composes(path: Path) -> bool:
+    return "import Composite" in path.read_text(encoding="utf-8")
 
 
 @cache
 def _wiring() -> tuple[Path, ...]:
-    """Return the files that apply equations: those that import some, or name operators; composites."""
+    """Return the files that apply equations: those that import some, or name operators; equations made of others."""
     paths = dict.fromkeys(path for pattern in WIRING for path in sorted(PACKAGE.glob(pattern)))
     marks = {
-        path: ("import Composite",) if path.parent.name == "equations" else ("byhand.equations", "_operator(")
+        path: ("import Composite", ".forward(")
+        if path.parent.name == "equations"
+        else ("byhand.equations", "_operator(")
         for path in paths
     }
     texts = {path: path.read_text(encoding="utf-8") for path in paths}

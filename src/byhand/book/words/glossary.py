@@ -81,13 +81,20 @@ computation graph | 计算图 | node, backward | backprop graph, parents, record
 cotangent | 上游梯度 | backward | incoming gradient, gradient of the result, 传回来的梯度, d_y
 gradient accumulation | 梯度累积 | train | micro-batch, 微批, grad_accum
 gradient check | 梯度检验 | gradcheck | finite differences, 有限差分, central difference, 数值梯度
-AdamW optimizer | AdamW 优化器 | adamw, optimizer | optimizer update, 优化器更新, Adam, parameter update, 参数更新,
-    weight update, 权重更新
-gradient descent | 梯度下降 | adamw, optimizer | gradient descent update, SGD
+AdamW optimizer | AdamW 优化器 | adamw, optimizer_step | optimizer update, 优化器更新, Adam, parameter update,
+    参数更新, weight update, 权重更新
+Muon optimizer | Muon 优化器 | muon, optimizer_of | orthogonalised momentum, 正交化动量
+orthogonalisation | 正交化 | orthogonalise, muon | Newton-Schulz iteration, orthogonal matrix,
+    牛顿–舒尔茨迭代, 正交矩阵
+singular values | 奇异值 | orthogonalise, muon | singular vectors, SVD, 奇异值分解, 奇异向量
+parameter groups | 参数分组 | optimizer_of, embedding_lr | param_groups, learning rate of each group, 各组的学习率
+weight averaging | 权重平均 | averaged, ema | average of the weights, 平均后的权重
+gradient descent | 梯度下降 | adamw, optimizer_step | gradient descent update, SGD
 bias correction | 偏差修正 | adamw | 偏置修正, 偏差校正, m_hat, v_hat
 moment estimates | 矩估计 | adamw | beta_1, beta_2, momentum, moving average, 滑动平均, 一阶矩, 二阶矩, 动量
 weight decay | 权重衰减 | adamw | decoupled weight decay, 解耦权重衰减, regularisation, 正则化
-learning-rate schedule | 学习率调度 | learning_rate | learning rate, warm-up, cosine decay, 学习率, 预热, 余弦退火
+learning-rate schedule | 学习率调度 | learning_rate | learning rate, warm-up, cosine decay, cool-down,
+    学习率, 预热, 余弦退火, 冷却
 gradient clipping | 梯度裁剪 | clip_gradients | global norm, 全局范数, grad_clip
 training loop | 训练循环 | train | training step, 训练步, trainer, one training step
 # Generation

@@ -23,8 +23,8 @@ from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import DataError, NonFiniteError
 from byhand.files.reading import parse_integer
-from byhand.model import matrices
-from byhand.optim import AdamW, learning_rate
+from byhand.model import declared
+from byhand.optim import AdamW, learning_rate, optimizer_of
 from byhand.quantities import counted
 from byhand.runs import checkpoint
 from byhand.runs.checkpoint import Checkpoint
@@ -98,7 +98,9 @@ def main(arguments: list[str]) -> int:
     wanted = options.targets if name else options.targets or options.prompt  # the list shows a value's whole prompt
     tokens, targets = read_prompt(options.prompt, wanted, needs_loss, loaded.tokenizer)
     with np.errstate(all="ignore"):
-        explainer = Explainer(loaded.model(), tokens, targets, optimizer(loaded), loaded.config.optim.grad_clip)
+        explainer = Explainer(
+            loaded.model(average=False), tokens, targets, optimizer(loaded), loaded.config.optim.grad_clip
+        )
         if unsound := first_non_finite(explainer.trace.result):
             raise NonFiniteError(f"with this model {unsound} is not finite. Use an earlier checkpoint of the run.")
     if not name:
@@ -214,9 +216,9 @@ def picture(
 def optimizer(loaded: Checkpoint) -> AdamW:
     """Return the run's optimizer as it stands before the next step."""
     settings = loaded.config.optim
-    made = AdamW.of(settings, matrices(loaded.config.model))
+    made = optimizer_of(settings, declared(loaded.config.model))
     made.lr = learning_rate(settings, loaded.step, loaded.config.steps)
-    made.t, made.m, made.v = loaded.step, dict(loaded.m), dict(loaded.v)
+    made.t, made.state = loaded.step, (loaded.m, loaded.v, {})
     return made
 
 

@@ -14,11 +14,11 @@ from byhand.bench.shapes import Shape, require_threads, shape_of
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.measure import plan_mesh
 from byhand.cli.terminal.picture import require_drawing, unwritten
-from byhand.config import Recompute, Weights
+from byhand.config import OptimConfig, Recompute, Weights
 from byhand.engine.equation import with_role
 from byhand.errors import ConfigError
-from byhand.model import TinyGPT
-from byhand.optim import AdamW
+from byhand.model import TinyGPT, declared
+from byhand.optim import optimizer_of
 from byhand.runtimes.protocol import Line, Listing, Request
 from byhand.runtimes.registry import choose
 
@@ -43,6 +43,8 @@ class Options:
     """Type of what linear layers multiply in training."""
     activation: Literal[with_role("activation")] = "gelu"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """Non-linearity of the MLP."""
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """What updates the matrices of the blocks in training."""
     streams: int = 1
     """Texts side by side in generation."""
     weights: Weights = "float32"
@@ -79,6 +81,8 @@ def main(arguments: list[str]) -> int:
         require_drawing(options.plot, "plan.png")
     if options.of != "train" and options.dtype != "float32":
         raise ConfigError("--dtype is training's. Use --weights bfloat16 with --of decode or prefill.")
+    if options.of != "train" and options.optimizer != "adamw":
+        raise ConfigError("--optimizer is training's. Leave it out.")
     if options.of == "train" and (options.weights != "float32" or options.streams != 1):
         raise ConfigError("--weights and --streams are generation's. Use them with --of decode or prefill.")
     shape = shape_of(options.shape)
@@ -105,7 +109,8 @@ def _listed(options: Options, shape: Shape) -> Listing:
         blas=options.blas, weights=options.weights, streams=options.streams, listed=True,
     )  # fmt: skip
     runtime, model = choose(request).runtime, TinyGPT(request.model)
-    return runtime.listing(options.of, model, AdamW(), request, (shape.batch, shape.seq_len), options.steps)
+    optimizer = optimizer_of(OptimConfig(optimizer=options.optimizer), declared(request.model))
+    return runtime.listing(options.of, model, optimizer, request, (shape.batch, shape.seq_len), options.steps)
 
 
 def _print(table: list[Line], title: str, ms: np.ndarray | None, peak: float | None) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from byhand.bench.shapes import Shape
+from byhand.config import OptimConfig
 from byhand.errors import ConfigError
 from byhand.quantities import in_units
 from byhand.runtimes.protocol import Request
@@ -44,7 +45,9 @@ def show(options: Any, shape: Shape) -> int:
     choose(request)
     from byhand.runtimes.xla.sharing import device_share
 
-    share = device_share(request, (shape.batch, shape.seq_len), options.per_host)
+    share = device_share(
+        request, (shape.batch, shape.seq_len), options.per_host, OptimConfig(optimizer=options.optimizer)
+    )
     device = DEVICES.get(options.machine)
     facts: dict[str, Any] = {
         "mesh": str(mesh), "devices": mesh.size, "per_host": options.per_host, "shape": options.shape,

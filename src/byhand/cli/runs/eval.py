@@ -34,6 +34,8 @@ class Options:
     """Tokens between windows: each token has at least seq_len - stride of context. Half of seq_len if not given."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """numpy, or loops: the same loss, faster; auto takes loops where Numba is installed and the text is long."""
+    last: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Use the weights of the last step also where the run averages them (--ema)."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON object."""
 
@@ -42,7 +44,9 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand eval")
     loaded = checkpoint.load(options.run, moments=False)
-    model = loaded.model()
+    model = loaded.model(not options.last)
+    if loaded.of_average and not options.last:
+        say(loaded.of_average)
     text = corpus_of(open_text(options.data), loaded.tokenizer)
     result = evaluate(model, text, options.stride, options.runtime)
     if result.why:

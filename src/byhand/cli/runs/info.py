@@ -11,7 +11,7 @@ import tyro
 
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.shown import shown
-from byhand.config import to_dict
+from byhand.config import GROUPS, OptimConfig, to_dict
 from byhand.files import run_folder
 from byhand.runs import checkpoint, metrics
 from byhand.tokenizers.byte import ByteTokenizer
@@ -66,13 +66,25 @@ def gather(run: Path) -> dict[str, Any]:
         **({} if isinstance(tokenizer, ByteTokenizer) else {"tokenizer": named}),
         "train/loss": rows[-1]["train/loss"] if rows else None,
         "val/loss": evaluated[-1]["val/loss"] if evaluated else None,
+        **({"sampled": loaded.of_average} if loaded.of_average else {}),
         "checkpoints": states,
         "model": config.pop("model"),
         "optim": config.pop("optim"),
+        **_groups(loaded.config.optim),
         "training": {k: v for k, v in config.items() if k != "data"},
         **({"computed by": {**used, "dtype": loaded.config.dtype}} if isinstance(used, dict) else {}),
         "versions": loaded.state.get("versions", {}),
     }
+
+
+def _groups(optim: OptimConfig) -> dict[str, Any]:
+    """Return the highest learning rate of each group of parameters, and Muon's momentum, unless lr is all of it."""
+    rates = {group: optim.rate_of(group) for group in GROUPS}
+    if optim.optimizer == "muon":
+        return {
+            "learning rates": {**rates, "matrices": f"{rates['matrices']:g} (Muon, momentum {optim.muon_momentum:g})"}
+        }
+    return {} if set(rates.values()) == {optim.lr} else {"learning rates": rates}
 
 
 def _plain(value: Any) -> str:

@@ -49,6 +49,8 @@ class Options:
     """numpy, or loops: the same text, faster; auto takes loops where Numba is installed."""
     weights: Weights = "float32"
     """bfloat16 rounds the weights once and reads half as much: faster where they exceed the caches."""
+    last: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Use the weights of the last step also where the run averages them (--ema)."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON object at the end instead of streaming."""
 
@@ -58,7 +60,9 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand sample")
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
     loaded = checkpoint.load(options.run, moments=False)
-    model = loaded.model()
+    model = loaded.model(not options.last)
+    if loaded.of_average and not options.last:
+        say(loaded.of_average)
     given = sys.stdin.buffer.read(LONGEST + 1) if options.prompt == "-" else text_bytes(options.prompt, "--prompt")
     if len(given) > LONGEST:
         raise DataError(f"the prompt on standard input has more than {LONGEST:,} bytes. Use its end.")

@@ -1,4 +1,4 @@
-"""Training by the tape: record the graph, walk back, apply AdamW."""
+"""Training by the tape: record the graph, walk back, apply the optimizer."""
 
 from __future__ import annotations
 
@@ -64,13 +64,16 @@ class TapeSession:
             norm = self.optimizer.clipped_step(parameters, max_norm)
         return KnownOutcome(math.fsum(losses), norm)
 
-    def loss(self, tokens: Any, targets: Any, counted: int | None = None) -> float:
+    def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
         """Return the mean loss of a batch, or of the last `counted` targets of its rows, without recording."""
+        model = self.model
+        if average and self.optimizer.averages:
+            model = type(model)(model.config, arrays=self.optimizer.averages)
         with no_grad(), np.errstate(all="ignore"):
             if counted is None:
-                return self.model.loss(tokens, targets).item()
-            vocab = self.model.config.vocab_size
-            logits = self.model.forward_logits(token_array(tokens, vocab)).data[:, -counted:]
+                return model.loss(tokens, targets).item()
+            vocab = model.config.vocab_size
+            logits = model.forward_logits(token_array(tokens, vocab)).data[:, -counted:]
             return cross_entropy(logits, token_array(targets, vocab, "targets")[:, -counted:]).item()
 
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:

@@ -162,9 +162,11 @@ class Layout:
         return PartitionSpec(*spec_of(parameter, self.mesh))
 
     def placed(self, arrays: Mapping[str, np.ndarray]) -> dict[str, jax.Array]:
-        """Return a model's arrays on the devices, stacked."""
+        """Return a model's arrays, or some of each block's, on the devices, stacked."""
         found = {}
         for name, parameter in self.declared.items():
+            if name not in arrays:
+                continue
             stack = self._stack_of.get(name)
             shape = held_shape(parameter)
             whole = np.stack([arrays[n] for n in self.names(name)]) if stack else arrays[name]

@@ -68,8 +68,8 @@ class XlaSession:
         if request.hosts > 1 and devices[0].platform == "cpu":
             compiling.hush()
         self.layout = Layout(model.layers, model.config, self.mesh)
-        self._held: Held = ({}, {}, {})
-        self._left = State({}, {}, {})  # the host's arrays that the devices' were made from, or became
+        self._held: Held = ({}, {}, {}, {})
+        self._left = State({}, {}, {}, {})  # the host's arrays that the devices' were made from, or became
         self._ahead: XlaOutcome | None = None  # of the last step, since the host's arrays are those before
         self._made: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
@@ -115,13 +115,14 @@ class XlaSession:
         optimizer.t += 1
         return self._ahead
 
-    def loss(self, tokens: Any, targets: Any, counted: int | None = None) -> float:
+    def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
         """Return the mean loss of a batch, or of the last `counted` targets of its rows."""
         tokens, targets = self._checked(tokens, targets)
         self._settle()
         self._take_over()
         b, t = tokens.shape
-        return float(self._loss((b, t), counted or t)(self._held[0], [(self._placed(tokens), self._placed(targets))]))
+        arrays = (average and self._held[3]) or self._held[0]
+        return float(self._loss((b, t), counted or t)(arrays, [(self._placed(tokens), self._placed(targets))]))
 
     def state(self) -> State:
         """Bring the arrays of model and optimizer up to date, but for those that were replaced; return them."""
@@ -135,7 +136,7 @@ class XlaSession:
             ]
             for name, tensor in self.model.parameters().items():
                 tensor.data = after[0][name]
-            self.optimizer.m, self.optimizer.v = after[1:]
+            self.optimizer.state = after[1:]
             self._left = made
         return state_of(self.model, self.optimizer)
 
@@ -157,8 +158,8 @@ class XlaSession:
 
     def _of_host(self) -> State:
         arrays = {name: tensor.data for name, tensor in self.model.parameters().items()}
-        moments = (self.optimizer.m, self.optimizer.v) if self.optimizer else ({}, {})
-        return State(arrays, *map(dict, moments))
+        kept = self.optimizer.state if self.optimizer else ({}, {}, {})
+        return State(arrays, *map(dict, kept))
 
     def _take_over(self) -> None:
         """Place arrays that were replaced in model or optimizer on the devices."""
@@ -168,12 +169,15 @@ class XlaSession:
             return
         self.state()
         host = self._of_host()
-        arrays = host.parameters
-        moments = (
-            {name: part.get(name, np.zeros_like(array)) for name, array in arrays.items()}
-            for part in (host.m, host.v)
-        )
-        self._held = self.layout.placed(arrays), *(self.layout.placed(m) if self.optimizer else {} for m in moments)
+        arrays, optimizer = host.parameters, self.optimizer
+        kept = {}, {}, {}
+        if optimizer:
+            kept = (
+                {name: host.m.get(name, np.zeros_like(array)) for name, array in arrays.items()},
+                {n: host.v.get(n, np.zeros_like(a)) for n, a in arrays.items() if n not in optimizer.parts},
+                {n: host.averages.get(n, a) for n, a in arrays.items()} if optimizer.ema else {},
+            )
+        self._held = self.layout.placed(arrays), *map(self.layout.placed, kept)
         self._left = host
 
     def _checked(self, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:

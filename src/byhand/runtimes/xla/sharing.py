@@ -19,8 +19,8 @@ from jax.sharding import PartitionSpec
 
 from byhand.config import OptimConfig
 from byhand.errors import ConfigError
-from byhand.model import Layers, matrices
-from byhand.optim import AdamW
+from byhand.model import Layers, declared
+from byhand.optim import optimizer_of
 from byhand.runtimes.protocol import Request, Shape
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.layout import Layout
@@ -58,10 +58,11 @@ class DeviceShare:
     looped: Moved
 
 
-def device_share(request: Request, shape: Shape, per_host: int) -> DeviceShare:
+def device_share(request: Request, shape: Shape, per_host: int, optim: OptimConfig | None = None) -> DeviceShare:
     """Return what each device of the request's mesh does in a step of one micro-batch (B, T).
 
     per_host  devices of a host, which are neighbours in the mesh
+    optim     settings of the optimizer; AdamW for all if not given
 
     No accelerator is used: JAX must not have begun in this process, or with as many CPU devices.
     """
@@ -73,8 +74,11 @@ def device_share(request: Request, shape: Shape, per_host: int) -> DeviceShare:
     if shape[1] % mesh.sequence:
         n = mesh.sequence
         raise ConfigError(f"{n} devices cannot share {shape[1]} positions. Use a multiple of {n}.")
-    whole = _compiled(request, shape, mesh, request.model.n_layers, chunked=True)
-    none, two, three = (_counted(_compiled(request, shape, mesh, n, chunked=False), per_host) for n in (0, 2, 3))
+    optim = optim or OptimConfig()
+    whole = _compiled(request, optim, shape, mesh, request.model.n_layers, chunked=True)
+    none, two, three = (
+        _counted(_compiled(request, optim, shape, mesh, n, chunked=False), per_host) for n in (0, 2, 3)
+    )
     each, looped = {}, {}
     for key in three:
         beside_loops = three[key] - two[key]  # of a block: its parameters' sums and updates
@@ -88,7 +92,7 @@ def device_share(request: Request, shape: Shape, per_host: int) -> DeviceShare:
     return DeviceShare(held, beside, each.pop("flops"), each, looped)
 
 
-def _compiled(request: Request, shape: Shape, mesh: Mesh, blocks: int, chunked: bool) -> Any:
+def _compiled(request: Request, optim: OptimConfig, shape: Shape, mesh: Mesh, blocks: int, chunked: bool) -> Any:
     """Return the compiled step of a model with so many blocks; not chunked, with all logits at once."""
     config = replace(request.model, n_layers=max(1, blocks))
     layers = Layers.of(config)
@@ -99,8 +103,10 @@ def _compiled(request: Request, shape: Shape, mesh: Mesh, blocks: int, chunked: 
     whole = mesh.sharding(PartitionSpec())
     tokens = jax.ShapeDtypeStruct(shape, jnp.int32, sharding=mesh.sharding(mesh.batch_spec(shape)))
     numbers = tuple(jax.ShapeDtypeStruct((), kind, sharding=whole) for kind in (jnp.float32, jnp.float32, jnp.int32))
-    step = traced_step(layout, AdamW.of(OptimConfig(), matrices(config)), settings, [shape])
-    held = (layout.described(),) * 3
+    optimizer, arrays = optimizer_of(optim, declared(config)), layout.described()
+    step = traced_step(layout, optimizer, settings, [shape])
+    squares = {name: array for name, array in arrays.items() if name not in optimizer.parts}
+    held = (arrays, arrays, squares, arrays if optimizer.ema else {})
     places = jax.tree.map(lambda a: a.sharding, held)
     jitted = jax.jit(step, donate_argnums=0, out_shardings=(places, whole, whole))
     return jitted.lower(held, [(tokens, tokens)], numbers).compile()

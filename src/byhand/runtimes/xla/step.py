@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from jax import lax
 from jax.sharding import PartitionSpec
 
 from byhand.errors import ConfigError
-from byhand.optim import AdamW, UpdateSettings, update
+from byhand.optim import AdamW, update
 from byhand.runtimes.protocol import Batch, Shape
 from byhand.runtimes.xla.applying import TraceSettings
 from byhand.runtimes.xla.gradients import loss_and_gradients
@@ -21,7 +21,7 @@ from byhand.runtimes.xla.layout import Layout
 from byhand.runtimes.xla.mesh import TOKENS
 
 Arrays = Mapping[str, Any]  # by parameter name
-Held = tuple[dict[str, Any], ...]  # parameters, m and v, on the devices
+Held = tuple[dict[str, Any], ...]  # parameters, m, v and averages, on the devices
 Step = Callable[[Held, list[Batch], tuple[Any, Any, Any]], tuple[Held, Any, Any]]
 
 
@@ -30,7 +30,9 @@ def traced_step(layout: Layout, optimizer: AdamW, settings: TraceSettings, shape
 
     Micro-batches of one shape are scanned. If loss or norm is not finite, what is held stays as it was.
     """
-    fixed = UpdateSettings(optimizer.betas, optimizer.eps, optimizer.weight_decay, decaying(layout, optimizer))
+    fixed = optimizer.settings(decaying(layout, optimizer))
+    packed = {name for name, parts in fixed.parts.items() if name in layout.declared and parts > 1}
+    fixed = fixed._replace(parts=dict.fromkeys(fixed.parts, 1))  # held with an axis of their own
     total = sum(b * t for b, t in shapes)
 
     def of_batch(parameters: Arrays, batch: Batch, shape: Shape) -> Any:
@@ -56,29 +58,37 @@ def traced_step(layout: Layout, optimizer: AdamW, settings: TraceSettings, shape
     gradients_of = layout.by_tokens(of_tokens, [layout.mesh.batch_spec(shape) for shape in shapes], places)
 
     def step(held: Held, batches: list[Batch], numbers: tuple[Any, Any, Any]) -> tuple[Held, Any, Any]:
-        (parameters, m, v), (lr, max_norm, t) = held, numbers
+        parameters, (lr, max_norm, t) = held[0], numbers
         loss, gradients = gradients_of(parameters, batches)
+        parameters, m, v, averages, gradients = _turned((*held, gradients), packed)
         limit = jnp.where(max_norm > 0, max_norm, jnp.finfo(jnp.float32).max)
-        updated, norm = update(parameters, gradients, (m, v), t, lr, fixed._replace(max_norm=limit))
+        updated, norm = update(parameters, gradients, (m, v, averages), t, lr, fixed._replace(max_norm=limit))
         sound = jnp.isfinite(loss) & jnp.isfinite(norm)
-        after = tuple(
-            {name: jnp.where(sound, updated[name][i], old) for name, old in part.items()}
-            for i, part in enumerate(held)
-        )
+        made = _turned([{name: updated[name][i] for name in part} for i, part in enumerate(held)], packed)
+        after = jax.tree.map(lambda new, old: jnp.where(sound, new, old), tuple(made), held)
         return after, loss, norm
 
     return step
 
 
+def _turned(held: Sequence[Arrays], packed: Collection[str]) -> list[dict[str, Any]]:
+    """Swap the axes of rows and of packed parts, so that a matrix is what the last two axes hold; and back."""
+    return [{name: jnp.swapaxes(a, -3, -2) if name in packed else a for name, a in part.items()} for part in held]
+
+
 def decaying(layout: Layout, optimizer: AdamW) -> frozenset[str]:
-    """Return the arrays that weight decay acts on; ConfigError if it treats equal blocks differently."""
+    """Return the arrays that weight decay acts on; ConfigError if the optimizer treats equal blocks differently."""
     found = set()
     for name, parameter in layout.declared.items():
         array = np.broadcast_to(np.float32(0), parameter.shape)
-        answers = {optimizer.decays(each, array) for each in layout.names(name)}
+        answers = {
+            (optimizer.decays(n, array), optimizer.scales.get(n), optimizer.parts.get(n)) for n in layout.names(name)
+        }
         if len(answers) > 1:
-            raise ConfigError(f"weight decay acts on {name}, but not in every block. Use --runtime loops or numpy.")
-        found |= {name} if answers.pop() else set()
+            raise ConfigError(
+                f"the optimizer updates {name} otherwise in other blocks. Use --runtime loops or numpy."
+            )
+        found |= {name} if answers.pop()[0] else set()
     return frozenset(found)
 
 

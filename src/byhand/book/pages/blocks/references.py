@@ -19,6 +19,21 @@ PAPERS = {
         "Decoupled Weight Decay Regularization",
         "https://arxiv.org/abs/1711.05101",
     ),
+    "muon": (
+        "Jordan et al. 2024",
+        "Muon: An optimizer for hidden layers in neural networks",
+        "https://kellerjordan.github.io/posts/muon/",
+    ),
+    "cooldown": (
+        "Hägele et al. 2024",
+        "Scaling Laws and Compute-Optimal Training Beyond Fixed Training Durations",
+        "https://arxiv.org/abs/2405.18392",
+    ),
+    "ema": (
+        "Tarvainen & Valpola 2017",
+        "Mean teachers are better role models",
+        "https://arxiv.org/abs/1703.01780",
+    ),
     "cosine": (
         "Loshchilov & Hutter 2017",
         "SGDR: Stochastic Gradient Descent with Warm Restarts",

@@ -92,6 +92,7 @@ class Call:
     run      a step in Python instead of a kernel: an equation's own forward or derivative
     shared   its operations are its part of what its group's equations compute (see `fusion`)
     label    the equations that it computes, if they are more than the node's
+    place    what it computes for, where it has no node
     """
 
     kernel: str
@@ -103,6 +104,7 @@ class Call:
     touched: int | None = None
     shared: bool = False
     label: str = ""
+    place: str = ""
 
     @property
     def bytes(self) -> int:

@@ -34,7 +34,7 @@ from byhand.runtimes.loops.lowering.ir import (
 )
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime, place_in_order
 from byhand.runtimes.loops.lowering.rules import Group, Rule, rules_of
-from byhand.runtimes.loops.lowering.update import update_calls
+from byhand.runtimes.loops.lowering.update import scratch_of_muon, update_calls
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.replay import IN_PYTHON, OPCODES, WIDTH
@@ -132,12 +132,14 @@ def make_plan(
     inputs_of_products: str = "float32",
     rules: tuple[Rule, ...] | None = None,
     tiles: bool = False,
+    parameters: int = 0,
 ) -> Plan:
     """Record compute(**inputs) for each size of share, and turn it into a plan.
 
-    inputs give the whole batch's shapes, batch first. With `backward` the plan ends with the AdamW update.
+    inputs give the whole batch's shapes, batch first. With `backward` the plan ends with the update.
     inputs_of_products "bfloat16" rounds what linear layers multiply.
     rules say which applications become one, those of training if not given; with `tiles` no BLAS multiplies float32.
+    parameters  where in the arena the weights lie that it computes with
     """
     sizes = split(next(iter(inputs.values()))[0], arena.shares)
     builders: dict[int, Builder] = {}
@@ -148,16 +150,21 @@ def make_plan(
         emit_groups(builder, _checked(groups_of(graph, rules or rules_of("train"))))
     constants = [constant for builder in builders.values() for constant in builder.constants.values()]
     end = place_in_order(buffer for buffer, _ in constants)
-    stride = max(place_by_lifetime(b.calls, place_in_order(b.inputs.values())) for b in builders.values())
+    inputs_end = max(place_in_order(b.inputs.values()) for b in builders.values())
+    stride = max(place_by_lifetime(b.calls, inputs_end) for b in builders.values())
+    if backward:
+        stride = max(stride, inputs_end + scratch_of_muon(arena, tiles))
     arena.reserve(end + len(sizes) * stride)
     shares = []
     for number, size in enumerate(sizes):
         values = arena.workspace + end + number * stride
         starts = {
-            "parameter": 0, "gradient": arena.gradients + number * arena.region, "constant": arena.workspace,
+            "parameter": parameters, "gradient": arena.gradients + number * arena.region, "constant": arena.workspace,
             "input": values, "value": values,
         }  # fmt: skip
-        calls = builders[size].calls + (update_calls(arena, number, len(sizes)) if backward else [])
+        calls = builders[size].calls
+        if backward:
+            calls = calls + update_calls(arena, number, len(sizes), values + inputs_end, tiles)
         share = Share(number, size, calls, builders[size].inputs, arena, starts)
         share.tables = [share.table(calls, adds) for adds in ((False, True) if backward else (False,))]
         shares.append(share)

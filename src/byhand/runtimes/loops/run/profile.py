@@ -79,7 +79,7 @@ def lines(calls: list[Call], ms: np.ndarray | None = None, peak: float | None = 
     total = None if ms is None else float(ms.sum())
     made = []
     for i, call in enumerate(calls):
-        name = call.node.name if call.node else ""
+        name = call.node.name if call.node else call.place
         line = Line(call.kernel, _equation(call), name, _shapes(call), 1, call.flops, call.bytes)
         made.append(line if ms is None or total is None else _timed(line, float(ms[i]), total, peak))
     return made
@@ -110,7 +110,7 @@ def _timed(line: Line, ms: float, total: float, peak: float | None) -> Line:
 def _equation(call: Call) -> str:
     if call.node is not None:
         return call.label or call.node.equation.name
-    return KERNELS[call.kernel].computes
+    return call.label or KERNELS[call.kernel].computes
 
 
 def _shapes(call: Call) -> str:
@@ -122,6 +122,8 @@ def _shapes(call: Call) -> str:
         o = call.operands
         return f"({o['rows']}, {o['inner']}) ({o['inner']}, {o['width']})"
     first = next((b for b in buffers_of(call.operands) if b.kind == "value"), None)
+    if {"rows", "columns"} <= set(call.operands):
+        return f"({call.operands['rows']}, {call.operands['columns']})"
     if first is None and isinstance(call.operands.get("n"), int):
         return f"({call.operands['n']},)"
     return str(first.shape) if first else ""

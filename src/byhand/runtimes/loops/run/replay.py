@@ -120,5 +120,5 @@ def run_kernel(kernel: str, memory: np.ndarray, blas: Sequence[int] = (0, 0, 0),
     fields = KERNELS[kernel].operands
     table[0, : 1 + len(fields)] = OPCODES[kernel], *(operands.pop(field) for field in fields)
     assert not operands, f"{kernel} has no {', '.join(operands)}"
-    scratch = np.zeros(16), np.zeros(32, np.int64), np.array(blas, np.int64)
+    scratch = np.zeros(32), np.zeros(32, np.int64), np.array(blas, np.int64)
     replay(table, 0, 1, 1, Resources(memory, memory.view(np.int32), *scratch))

@@ -13,6 +13,7 @@ import numpy as np
 
 from byhand.errors import ConfigError, DataError, ShapeError
 from byhand.host import token_array
+from byhand.optim import decay_at
 from byhand.quantities import counted
 from byhand.runtimes.loops.lowering import controls
 from byhand.runtimes.loops.lowering.plan import Plan, make_plan
@@ -29,7 +30,7 @@ class LoopsSession:
     """Steps and losses of one model, replayed; see `TrainingSession`.
 
     model      float32; its arrays move into the arena
-    optimizer  AdamW; without one the session has only `loss`
+    optimizer  AdamW or Muon; without one the session has only `loss`
     threads    shares of the batch, all cores if not given
     blas       matrix products: "auto", "tiles", "mkl" or "scipy" (see `blas.py`)
     dtype      "bfloat16": float32 storage, bfloat16 inputs of the linear layers' products
@@ -55,9 +56,9 @@ class LoopsSession:
         if dtype == "bfloat16" and (lack := lacks_bfloat16(self.blas)):
             raise ConfigError(lack)
         self.rules = rules
-        chosen = {"is_matrix": optimizer.is_matrix} if optimizer else {}
-        self.arena = Arena(model.parameters(), self.threads, **chosen)
-        self.runner = Runner(self.arena, self.threads, self.blas, controls.CONTROLS + 2 * self.threads)
+        self.arena = Arena(model.parameters(), self.threads, optimizer=optimizer)
+        self._rates = controls.rate_slots(self.arena.scales, self.threads)
+        self.runner = Runner(self.arena, self.threads, self.blas, controls.end(self.threads) + len(self._rates))
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._active: Plan | None = None
 
@@ -85,6 +86,9 @@ class LoopsSession:
         c[controls.CORRECTION1], c[controls.CORRECTION2] = (1 / (1 - b ** (done + 1)) for b in optimizer.betas)
         c[controls.MATRIX_DECAY] = optimizer.weight_decay
         c[controls.VECTOR_DECAY] = optimizer.weight_decay if optimizer.decay == "all" else 0.0
+        c[controls.MOMENTUM], c[controls.AVERAGING] = optimizer.momentum, 1 - decay_at(done + 1, optimizer.ema)
+        for scale, slot in self._rates.items():
+            c[slot] = optimizer.lr * scale
         c[controls.WEIGHT] = 1 / sum(tokens.size for tokens, _ in checked)
         try:
             try:
@@ -108,12 +112,12 @@ class LoopsSession:
         if not updates:
             self._replay(widest, computes=False)
 
-    def loss(self, tokens: Any, targets: Any, counted: int | None = None) -> float:
+    def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
         """Return the mean loss of a batch, or of the last `counted` targets of its rows; no gradient is kept."""
         tokens, targets = self._checked(tokens, targets)
         if counted is not None:
             targets = np.where(np.arange(tokens.shape[1]) < tokens.shape[1] - counted, -1, targets)
-        plan = self.plan("loss", tokens.shape)
+        plan = self.plan("average" if average and self.arena.averages else "loss", tokens.shape)
         self.runner.settle()
         self._adopt()
         self.runner.controls[:] = 0
@@ -123,7 +127,7 @@ class LoopsSession:
         return self._loss()
 
     def plan(self, kind: str, shape: tuple[int, ...]) -> Plan:
-        """Return the plan of a "train" step or a "loss" for tokens of this shape (B, T); made and compiled once."""
+        """Return the plan of a "train" step, a "loss" or one of the "average" for tokens (B, T); made once."""
         if (kind, shape) not in self._plans:
             ready_for(self._planned(kind, shape).tables)
         return self._plans[kind, shape]
@@ -133,13 +137,21 @@ class LoopsSession:
             inputs = {"tokens": shape, "targets": shape}
             tiles = self.blas.tiles and self.threads // min(shape[0], self.threads) == 1  # one core for each share
             self._plans[kind, shape] = make_plan(
-                self.model.loss, inputs, self.arena, kind == "train", self.dtype, self.rules, tiles
+                self.model.loss,
+                inputs,
+                self.arena,
+                kind == "train",
+                self.dtype,
+                self.rules,
+                tiles,
+                self.arena.averages if kind == "average" else 0,
             )
         return self._plans[kind, shape]
 
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
         """Make the plans of steps and losses for micro-batches of these shapes, and compile what they call."""
-        wanted = [*(("train", shape) for shape in steps), *(("loss", shape) for shape in losses)]
+        kinds = ("loss", *(["average"] if self.arena.averages else []))
+        wanted = [*(("train", shape) for shape in steps), *((kind, shape) for kind in kinds for shape in losses)]
         ready_for([table for kind, shape in wanted for table in self._planned(kind, shape).tables])
 
     def state(self) -> State:
@@ -173,10 +185,10 @@ class LoopsSession:
 
     def _adopt(self) -> None:
         """Take over what was exchanged since the last step: a checkpoint that was loaded, say."""
-        self.arena.adopt((self.optimizer.m, self.optimizer.v) if self.optimizer else None)
+        self.arena.adopt(self.optimizer.state if self.optimizer else None)
 
     def _loss(self) -> float:
-        return sum(self.runner.controls[controls.CONTROLS :: 2].tolist())
+        return sum(self.runner.controls[controls.CONTROLS : controls.end(self.threads) : 2].tolist())
 
     def _put(self, plan: Plan, tokens: np.ndarray, targets: np.ndarray) -> None:
         """Give every share its rows of the batch, and the plan its constants if another one ran before."""

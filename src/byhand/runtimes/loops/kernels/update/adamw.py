@@ -2,7 +2,8 @@
 
 controls    0 weight of a row, 1 lr, 2 beta1, 3 beta2, 4 eps, 5 1 / (1 - beta1^t), 6 1 / (1 - beta2^t), 7 max_norm,
             8 the gradient's norm (out), 9 and 10 weight decay of matrices and of vectors, 11 not 0 if a share has
-            given up (in), 12 1 if the update was applied (out); then for each share its loss and its sum of squares
+            given up (in), 12 1 if the update was applied (out), 13 Muon's momentum, 14 how far averages go on; then
+            for each share its loss and its sum of squares; then rates of groups
 
 Every thread decides from the same numbers whether there is an update, so either all apply it or none. A share gives
 up only before it reaches the barriers around `sum_shares`, which no other share passes without it.
@@ -14,15 +15,16 @@ import math
 import numpy as np
 
 from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector
 
 F = np.float32
 BLOCK = 1024
 
 
-@kernel(computes="adamw")
-def adamw(memory, controls, theta, gradient, m, v, n, decay, slot, shares):
-    """Update theta, m and v in place; nothing at all if loss or norm is not finite, or if a share has given up."""
+@compiled
+def clip_of(controls, slot, shares):
+    """Return what gradients are multiplied with; -1 if loss or norm is not finite, or if a share has given up."""
     loss, squares = 0.0, 0.0
     for k in range(shares):
         loss += controls[slot - 1 + 2 * k]
@@ -30,10 +32,18 @@ def adamw(memory, controls, theta, gradient, m, v, n, decay, slot, shares):
     norm = math.sqrt(squares)
     controls[8] = norm
     if not (math.isfinite(loss) and math.isfinite(norm)) or controls[11] != 0.0:
-        return
+        return F(-1.0)
     controls[12] = 1.0
-    clip = F(controls[7] / norm) if 0.0 < controls[7] < norm else F(1.0)
-    lr, eps = F(controls[1]), F(controls[4])
+    return F(controls[7] / norm) if 0.0 < controls[7] < norm else F(1.0)
+
+
+@kernel(computes="adamw")
+def adamw(memory, controls, theta, gradient, m, v, n, rate, decay, slot, shares):
+    """Update theta, m and v in place; nothing at all if there is no update."""
+    clip = clip_of(controls, slot, shares)
+    if clip < F(0):
+        return
+    lr, eps = F(controls[rate]), F(controls[4])
     beta1, beta2 = F(controls[2]), F(controls[3])
     one1, one2 = F(1.0 - controls[2]), F(1.0 - controls[3])
     wd = F(controls[decay])
@@ -47,6 +57,18 @@ def adamw(memory, controls, theta, gradient, m, v, n, decay, slot, shares):
         first[i] = mean
         second[i] = square
         p[i] -= lr * (mean * correct1 / (np.sqrt(square * correct2) + eps) + wd * p[i])
+
+
+@kernel(computes="adamw")
+def average(memory, controls, theta, average, rows, width, stride, slot, shares):
+    """average += (1 - d) (theta - average) in rows so far apart; nothing if there is no update."""
+    if clip_of(controls, slot, shares) < F(0):
+        return
+    part = F(controls[14])
+    for i in range(rows):
+        p, mean = vector(memory, theta + i * stride, width), vector(memory, average + i * stride, width)
+        for j in range(width):
+            mean[j] += part * (p[j] - mean[j])
 
 
 @kernel(computes="adamw")

@@ -1,0 +1,105 @@
+"""Runs with Muon and averaged weights: saved, taken up bit for bit, and read as the average."""
+
+import importlib.util
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from byhand.config import ModelConfig, OptimConfig, TrainConfig, to_dict
+from byhand.corpus.dataset import ByteDataset
+from byhand.errors import CheckpointError
+from byhand.memory import training_bytes
+from byhand.runs import checkpoint
+from byhand.runs.stored import AVERAGE, OPTIMIZER
+from byhand.train import Trainer, training
+
+TEXT = np.frombuffer(b"".join(b"line %d of a text; " % (i * i) for i in range(200)), dtype=np.uint8)
+CONFIG = TrainConfig(
+    model=ModelConfig(seq_len=8, d_model=8, n_layers=2, n_heads=2),
+    optim=OptimConfig(lr=1e-2, warmup_steps=2, optimizer="muon", ema=0.9, schedule="linear", cooldown=0.5),
+    steps=8,
+    batch_size=3,
+    eval_interval=4,
+    eval_windows=5,
+    save_interval=2,
+    keep=9,
+    runtime="numpy",
+)
+needs_loops = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs the extra `fast`")
+
+
+def trainer(config=CONFIG, start=None):
+    train, val = ByteDataset(TEXT).split(0.1, config.model.seq_len)
+    return Trainer(config, train, val, start)
+
+
+def files(run, step):
+    folder = run / f"step-{step:08d}"
+    return {path.name: path.read_bytes() for path in folder.glob("*.safetensors")}
+
+
+@pytest.fixture
+def run(tmp_path):
+    list(training(trainer(), tmp_path / "run"))
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize("runtime", ["numpy", pytest.param("loops", marks=needs_loops)])
+@pytest.mark.parametrize("stop", [0, 3])
+def test_a_run_taken_up_ends_with_the_same_bits(tmp_path, runtime, stop):
+    config = replace(CONFIG, runtime=runtime, threads=2 if runtime == "loops" else 0)
+    records = list(training(trainer(config), tmp_path / "whole"))
+    first = trainer(config)
+    list(itertools.islice(training(first, tmp_path / "parts"), stop))
+    first.save(tmp_path / "parts")
+    second = trainer(config, checkpoint.load(tmp_path / "parts"))
+    rest = list(training(second, tmp_path / "parts"))
+    assert [r.val_loss for r in records[stop:]] == [r.val_loss for r in rest]
+    assert files(tmp_path / "whole", 8) == files(tmp_path / "parts", 8)
+
+
+def test_the_model_of_a_run_is_the_average_unless_the_last_is_asked_for(run):
+    loaded = checkpoint.load(run, moments=False)
+    average, last = (loaded.model(which).parameters() for which in (True, False))
+    assert loaded.of_average == "weights averaged with decay 0.9"
+    for name, array in loaded.averages.items():
+        np.testing.assert_array_equal(average[name].data, array)
+        np.testing.assert_array_equal(last[name].data, loaded.parameters[name])
+    assert (average["wte"].data != last["wte"].data).any()
+    expected, val = trainer(replace(CONFIG, optim=OptimConfig())), checkpoint.load_model(run)
+    for name, p in expected.model.parameters().items():
+        p.data = val.parameters()[name].data
+    taken_up = trainer(start=checkpoint.load(run))
+    assert taken_up.evaluate() == pytest.approx(expected.evaluate(), rel=1e-6)
+
+
+def test_squares_are_kept_for_what_adamw_updates(run):
+    loaded = checkpoint.load(run)
+    assert set(loaded.m) == set(loaded.parameters)
+    assert set(loaded.m) - set(loaded.v) == {n for n in loaded.m if ".w_" in n and n.startswith("blocks.")}
+
+
+@pytest.mark.parametrize("name", [AVERAGE, OPTIMIZER])
+def test_a_damaged_file_is_passed_over(run, name):
+    path = run / "step-00000008" / name
+    path.write_bytes(path.read_bytes()[:-4] + b"\0\0\0\x41")
+    assert checkpoint.load(run).step == 6
+    with pytest.raises(CheckpointError, match=name):
+        checkpoint.load(run / "step-00000008")
+
+
+def test_without_averages_a_run_has_no_file_and_no_setting_of_them(tmp_path):
+    config = replace(CONFIG, optim=OptimConfig(warmup_steps=2))
+    list(training(trainer(config), tmp_path))
+    assert set(files(tmp_path, 8)) == {"model.safetensors", "optimizer.safetensors"}
+    assert checkpoint.load(tmp_path).of_average == ""
+    assert not {"ema", "optimizer", "muon_lr", "cooldown", "head_lr"} & set(to_dict(config)["optim"])
+
+
+def test_memory_counts_what_is_kept():
+    adamw = replace(CONFIG, optim=OptimConfig())
+    count = sum(p.data.size for p in trainer(adamw).model.parameters().values())
+    by_muon = 2 * (8 * 24 + 8 * 8 + 2 * 8 * 32)
+    assert training_bytes(CONFIG, 0) - training_bytes(adamw, 0) == 4 * (count - by_muon)
