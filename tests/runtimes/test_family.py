@@ -8,8 +8,8 @@ import pytest
 
 import byhand as bh
 from byhand.config import OptimConfig
-from byhand.model import TinyGPT, matrices
-from byhand.optim import AdamW
+from byhand.model import TinyGPT, declared
+from byhand.optim import optimizer_of
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
 from byhand.runtimes.sampling import Sampling
@@ -35,10 +35,15 @@ def model_of(config, scale=4.0):
     return model
 
 
-def steps(config, runtime, count=3):
+def optim_of(seed):
+    """Return AdamW or Muon, by turns."""
+    return OptimConfig(optimizer=("adamw", "muon")[seed % 2], muon_lr=1e-3)
+
+
+def steps(config, runtime, seed, count=3):
     """Make steps, and return losses and the weights after them."""
     model = model_of(config)
-    optimizer = AdamW.of(OptimConfig(), matrices(config))
+    optimizer = optimizer_of(optim_of(seed), declared(config))
     request = Request("train", config, runtime)
     session = choose(request).runtime.session(model, optimizer, request)
     rng, losses = np.random.default_rng(3), []
@@ -53,8 +58,8 @@ def steps(config, runtime, count=3):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_steps_are_the_tapes(seed, runtime):
     config = drawn_config(seed)
-    losses, arrays = steps(config, runtime)
-    expected, exact = steps(config, "numpy")
+    losses, arrays = steps(config, runtime, seed)
+    expected, exact = steps(config, "numpy", seed)
     np.testing.assert_allclose(losses, expected, rtol=2e-5, err_msg=str(config))
     for name, array in exact.items():  # AdamW makes large steps of small gradients: most numbers must agree
         far = np.abs(arrays[name] - array) > 2e-4

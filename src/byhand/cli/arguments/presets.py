@@ -51,7 +51,12 @@ PRESETS = {
     "qwen3": Settings(
         model=QWEN3, optim=OptimConfig(lr=6e-4, warmup_steps=700, beta2=0.95), batch_size=2, steps=20_000
     ),
-    "modern": Settings(model=MODERN, batch_size=12, steps=2000),
+    "modern": Settings(
+        model=MODERN,
+        optim=OptimConfig(optimizer="muon", lr=5e-3, schedule="linear", cooldown=0.6, min_lr=0.0),
+        batch_size=12,
+        steps=2000,
+    ),
 }
 PUBLISHED = {"gpt2", "llama", "qwen3"}
 LARGEST = 1 << 16  # bytes of a TOML file; with every setting it has one thousand
