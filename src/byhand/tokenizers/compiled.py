@@ -57,7 +57,7 @@ class Unknown(Exception):
     """A word of which a byte has no token begins this text."""
 
 
-class Reader:
+class SplitReader:
     """What feeds a text in blocks to a kernel, and stops at special tokens.
 
     A subclass reads words: `read(text, ends, left)` returns how many bytes it used up: all if the text `ends` there,
@@ -97,7 +97,7 @@ class Reader:
         """Take a special token."""
 
 
-class Counter(Reader):
+class Counter(SplitReader):
     """Counts the distinct words of a text: their letters in a row, where each starts, how often it occurs."""
 
     def __init__(self, split: Split, special: Collection[str]) -> None:
@@ -130,7 +130,7 @@ class Counter(Reader):
             self.letters = np.resize(self.letters, max(2 * len(self.letters), len(self.letters) + more))
 
 
-class Encoder(Reader):
+class Encoder(SplitReader):
     """Encodes a text with merges; what words became is remembered.
 
     byte_ids  of each byte, -1 where there is none

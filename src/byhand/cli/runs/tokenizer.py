@@ -32,7 +32,7 @@ File = Annotated[Path, tyro.conf.Positional]
 
 
 @dataclass(frozen=True)
-class TrainOptions:
+class TrainingOptions:
     """Learn a vocabulary from a text: 256 bytes, then the commonest pairs, again and again, then special tokens.
 
     Of pairs that are equally common the one with the smaller left id is merged first, then the smaller right id.
@@ -125,7 +125,7 @@ def main(arguments: list[str]) -> int:
     return run(parse(options, rest, f"byhand tokenizer {name}"))
 
 
-def _train(options: TrainOptions) -> int:
+def _train(options: TrainingOptions) -> int:
     forms.require_form(options.out)
     text, begun = open_text(options.text), time.monotonic()
     content = (block.tobytes() for block in blocks(text.content))
@@ -223,7 +223,7 @@ def _standard_input() -> bytes:
 
 
 SUBCOMMANDS: dict[str, tuple[type[Any], Any]] = {
-    "train": (TrainOptions, _train),
+    "train": (TrainingOptions, _train),
     "encode": (EncodeOptions, _encode),
     "decode": (DecodeOptions, _decode),
     "inspect": (InspectOptions, _inspect),
