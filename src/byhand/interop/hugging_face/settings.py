@@ -69,7 +69,7 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
             raise DataError(f"its {key} is {_brief(found[key])}, but only {_brief(value)} can be computed here.")
     family, settings = FAMILIES[kind], dict[str, Any]()
     for key, ours in KEYS[kind].items():
-        if key not in found and key not in MISSING[kind]:
+        if found.get(key) is None and key not in MISSING[kind]:
             raise DataError(f"it lacks {key}. Use the folder as save_pretrained wrote it.")
         settings[ours] = found.get(key, MISSING[kind].get(key))
     settings |= {name: values[0] for name, values in family.allowed().items() if name != "activation"}

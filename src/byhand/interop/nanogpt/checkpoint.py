@@ -96,6 +96,8 @@ def _config(found: dict[str, Any], path: Path) -> ModelConfig:
     given = found["model_args"]
     if extra := sorted(str(key) for key in given.keys() - SIZES.keys() - {BIAS, DROPOUT}):
         raise DataError(f"{path}: nanoGPT has no setting {extra[0][:80]!r}, so it is unknown what it computes.")
+    if missing := sorted(key for key in SIZES if given.get(key) is None):
+        raise DataError(f"{path}: it lacks {missing[0]}. Use a ckpt.pt as nanoGPT wrote it.")
     bias = given.get(BIAS, True)
     settings: dict[str, Any] = {name: values[0] for name, values in FAMILIES["gpt2"].allowed().items()}
     settings |= {"activation": "gelu_exact", "tied_embeddings": True, "mlp_bias": bias}
