@@ -84,10 +84,10 @@ def _pattern(name: str) -> tuple[str, str]:
 
 
 def to_theirs(arrays: Arrays, config: ModelConfig, known: Iterable[Fact]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield their tensors, contiguous."""
+    """Yield their tensors in float32, contiguous: the NumPy writer of safetensors stores views scrambled."""
     for piece in pieces(config, known):
         array = arrays[piece.ours][..., piece.columns]
-        yield piece.theirs, np.ascontiguousarray(array.T if piece.transposed else array)
+        yield piece.theirs, np.ascontiguousarray(array.T if piece.transposed else array, np.float32)
 
 
 def from_theirs(

@@ -24,6 +24,10 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path) -> Checkpoint
     if chosen := sorted(OF_THE_MODEL & set(given)):
         flag = chosen[0].replace("_", "-")
         raise ConfigError(f"--{flag} cannot change the model of {base}. Leave it out, or train without --init-from.")
+    if config.data.tokenizer:
+        raise ConfigError(
+            f"the model of {base} has a tokenizer. Leave out --tokenizer, or train without --init-from."
+        )
     loaded = checkpoint.load(base, moments=False)
     model, arrays = loaded.config.model, dict(loaded.parameters)
     if "seq_len" in given and config.model.seq_len != model.seq_len:

@@ -160,8 +160,8 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, quantize: s
     def data(name: str) -> bytes:
         found, array = next(theirs)
         assert found == name, (found, name)
-        x = array.astype("<f4", copy=False)
-        return x.tobytes() if tensors[name].kind.name == "F32" else quantised(x, tensors[name].kind).tobytes()
+        kind = tensors[name].kind
+        return (array.astype("<f4", copy=False) if kind.block == 1 else quantised(array, kind)).tobytes()
 
     yield NAME, content(keys, tensors, data)
 

@@ -80,7 +80,9 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer) -> Iterator
     """Yield the files of a folder that transformers loads. ConfigError if no family has this model."""
     family = family_of(config, FAMILIES, "transformers")
     full, whole = completed(arrays, config, family, PAIRING)
-    end = tokens.end_of_text(tokenizer)
+    pairs = tokens.byte_pairs(tokenizer)
+    name = tokens.end_of_text(pairs)
+    end = None if name is None else pairs.special[name]
     yield CONFIG, _json(as_json(family, whole, end))
     yield GENERATION, _json({"bos_token_id": end, "eos_token_id": end, "do_sample": False})
     yield from tokens.files(tokenizer, config.seq_len)
