@@ -395,8 +395,8 @@ PLACES = (
         "cli/runs/tuning.py",
         "tuned",
         asked=(
-            "fine-tune gpt2, fine-tune a pretrained model, init_from, finetune, continue pretraining, 微调, 微调模型, "
-            "继续预训练"
+            "fine-tune gpt2, fine-tune a pretrained model, init_from, finetune, continue pretraining, 微调, "
+            "微调模型, 继续预训练"
         ),
     ),
 )
