@@ -74,14 +74,14 @@ def save_as_run(model: Foreign, tokenizer: Tokenizer, run: Path) -> Path:
 
 
 def write(run: Checkpoint, goal: str, out: Path, quantize: str = "") -> list[Path]:
-    """Write a run's model for another program into a new or empty folder; return the files.
+    """Write a run's model, with averaged weights if it has them, into a new or empty folder; return the files.
 
     goal      "hf" or "gguf"
     quantize  "q8_0" or "q4_0" of the matrices of a GGUF, "" for float32
 
     Raises ConfigError if the model has no form there, with what to change.
     """
-    given = run.config.model, run.parameters, run.tokenizer
+    given = run.config.model, run.averages or run.parameters, run.tokenizer
     contents = gguf.files(*given, quantize) if goal == "gguf" else hugging_face.files(*given)
     first = next(contents)  # whether it can be represented shows before anything is written
     try:

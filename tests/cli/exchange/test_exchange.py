@@ -184,6 +184,19 @@ def test_what_is_no_model_is_said(place, name, content, words, tmp_path):
     assert words in error_line(byhand("import", tmp_path / name, "--out", tmp_path / "run", cwd=place))
 
 
+def test_averaged_weights_go_out_and_are_tuned(place, tmp_path):
+    flags = [*TINY, "--no-lm-head-bias", "--ema", 0.9, "--runtime", "numpy", "--data", "text.txt", "--out"]
+    assert byhand("train", *flags, tmp_path / "run", cwd=place).returncode == 0
+    due = checkpoint.load(tmp_path / "run")
+    assert not np.array_equal(due.averages["wte"], due.parameters["wte"])
+    assert byhand("export", tmp_path / "run", "--to", "hf", "--out", tmp_path / "hf", cwd=place).returncode == 0
+    assert byhand("import", tmp_path / "hf", "--out", tmp_path / "again", cwd=place).returncode == 0
+    assert np.array_equal(checkpoint.load(tmp_path / "again").parameters["wte"], due.averages["wte"])
+    more = ["--steps", 1, "--lr", "1e-9", "--runtime", "numpy", "--data", "text.txt", "--out", tmp_path / "tuned"]
+    assert byhand("train", "--init-from", tmp_path / "run", *more, cwd=place).returncode == 0
+    np.testing.assert_allclose(checkpoint.load(tmp_path / "tuned").parameters["wte"], due.averages["wte"], atol=1e-7)
+
+
 def test_float64_goes_out_as_float32(place, tmp_path):
     arrays = {name: array.astype("float64") for name, array in parameters(GPT2).items()}
     config = TrainConfig(model=GPT2, dtype="float64")

@@ -16,7 +16,7 @@ OF_THE_MODEL = {f.name for f in fields(ModelConfig)} - {"seq_len"}
 
 
 def tuned(config: TrainConfig, given: Collection[str], base: Path) -> Checkpoint:
-    """Return step 0 of a new run: the newest weights of another, with fresh moments.
+    """Return step 0 of a new run: the newest weights of another (averaged if it has such), with fresh moments.
 
     given  names of the settings that the user chose; of the model only seq_len, and only a shorter one if there is a
            table of positions, which is cut then
@@ -29,7 +29,7 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path) -> Checkpoint
             f"the model of {base} has a tokenizer. Leave out --tokenizer, or train without --init-from."
         )
     loaded = checkpoint.load(base, moments=False)
-    model, arrays = loaded.config.model, dict(loaded.parameters)
+    model, arrays = loaded.config.model, dict(loaded.averages or loaded.parameters)
     if "seq_len" in given and config.model.seq_len != model.seq_len:
         length = config.model.seq_len
         if "wpe" in arrays and length > model.seq_len:
