@@ -6,7 +6,7 @@
     python3 dev.py fuzz [--minutes M] [NAME ...] look for new findings with fresh seeds
     python3 dev.py check                         lint, format, types, import layers
     python3 dev.py docs                          bring generated pages up to date, and build the site
-    python3 dev.py oracle                        compare with PyTorch (installs its CPU build)
+    python3 dev.py oracle                        compare with PyTorch, transformers, llama.cpp (installs them)
     python3 dev.py lock                          compute the pinned requirements anew (needs uv)
 
 Everything goes into the private environment .venv beside this file. Packages are pinned with hashes in
@@ -26,6 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
 
 ROOT = Path(__file__).resolve().parent
 FIRST_RUN = ["--preset", "nano", "--steps", "2000", "--data", "python-stdlib"]
+WITNESSES = {"torch": "2.13.0", "transformers": "5.23.0", "gguf": "0.19.0", "xllamacpp": "2026.10.11549"}
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 if sys.version_info < (3, 11):  # noqa: UP036 (a checkout can meet any Python)
@@ -103,10 +104,11 @@ def docs(arguments: list[str]) -> int:
 
 
 def oracle(arguments: list[str]) -> int:
-    """Run the comparisons with PyTorch; 2.13.0 is pinned, since a newer one may bring gigabytes of CUDA."""
+    """Compare with other programs; torch is pinned, since a newer one may bring gigabytes of CUDA."""
     prepare("test")
-    if python("-c", "import importlib.util as u, sys; sys.exit(not u.find_spec('torch'))"):
-        install("torch==2.13.0")
+    for name, version in WITNESSES.items():
+        if python("-c", f"import importlib.util as u, sys; sys.exit(not u.find_spec('{name}'))"):
+            install(f"{name}=={version}")
     return pytest("-m", "oracle", *arguments)
 
 

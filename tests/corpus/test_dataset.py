@@ -92,11 +92,12 @@ def test_a_corpus_knows_how_many_bytes_its_tokens_stand_for():
         corpus.require(99999)
 
 
-def test_the_vocabulary_must_be_the_tokenizers():
+def test_the_vocabulary_must_have_the_tokenizers_ids():
     pairs = PairTokenizer(b"abcd")
-    Corpus(b"abba", pairs).require_vocabulary(16)
-    with pytest.raises(DataError, match="has 16 tokens, but the model's vocab_size is 17"):
-        Corpus(b"abba", pairs).require_vocabulary(17)
+    for size in (16, 17, 64):
+        Corpus(b"abba", pairs).require_vocabulary(size)
+    with pytest.raises(DataError, match="has 16 tokens, but the model's vocab_size is 15"):
+        Corpus(b"abba", pairs).require_vocabulary(15)
     with pytest.raises(DataError, match=r"holds the token 16, but vocab_size 16 has ids 0 to 15\."):
         Corpus(np.array([1, 16]), pairs).require_vocabulary(16)
 

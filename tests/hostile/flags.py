@@ -10,12 +10,14 @@ import contextlib
 import dataclasses
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
 from unittest import mock
 
 from byhand import ModelConfig, TinyGPT, TrainConfig
+from byhand.cli.exchange import export
 from byhand.cli.learn import explain, grade, where, work, worksheet
 from byhand.cli.main import as_process, main
 from byhand.cli.measure import bench, bench_fusions, bench_scale, doctor, plan
@@ -28,6 +30,7 @@ from byhand.runs import checkpoint
 from hostile.outcome import command
 from hostile.words import NUMBERS, damaged, hostile
 
+import_command = import_module("byhand.cli.exchange.import")  # a word of Python's own
 WRITING = ("out", "png", "plot", "save")
 SAFE = (
     "made",
@@ -62,6 +65,8 @@ OPTIONS: dict[tuple[str, ...], tuple[type[Any], ...]] = {
     ("plan",): (plan.Options,),
     ("doctor",): (doctor.Options,),
     ("train_gpt",): (train_gpt_flags.Flags,),
+    ("import",): (import_command.Options,),
+    ("export",): (export.Options,),
 }
 COMMANDS = list(OPTIONS)
 GOOD = {
@@ -77,6 +82,8 @@ GOOD = {
     "grade": ["sheet.md"],
     "plan": ["--shape", "tiny", "--steps", "0"],
     "train_gpt": ["--data", "text.txt", "--steps", "1"],
+    "import": ["run", "--out", "made"],
+    "export": ["run", "--to", "hf", "--out", "made"],
 }
 
 

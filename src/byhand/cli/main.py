@@ -27,6 +27,8 @@ COMMANDS = {  # by name: the folder of its file, and its line of help
     "info": ("runs", "Say what a run holds: shape, steps, checkpoints."),
     "tokenizer": ("runs", "Learn tokens from a text by byte-pair encoding; encode, decode, inspect, convert."),
     "plot": ("runs", "Draw a run's loss in the terminal, and as PNG with matplotlib."),
+    "import": ("exchange", "Make a run of a model from Hugging Face, a GGUF, llm.c or nanoGPT."),
+    "export": ("exchange", "Write a run's model for transformers or llama.cpp."),
     "where": ("learn", "Say where an equation is implemented: by name, words or formula, in English or Chinese."),
     "explain": ("learn", "Explain one number of a model: its equation, its terms, and what it was made from."),
     "work": ("learn", "Work an example on paper, step by step, or be asked for each number."),

@@ -95,11 +95,11 @@ class Tokenizer(ABC):
         return int(self._lengths[tokens].sum())
 
     def require_vocabulary(self, vocab_size: int) -> None:
-        """Raise DataError unless a model of this vocabulary fits."""
-        if vocab_size != self.vocab_size:
+        """Raise DataError unless a model of this vocabulary fits; it may be padded with ids that have no text."""
+        if vocab_size < self.vocab_size:
             raise DataError(
                 f"the {self.kind} tokenizer has {self.vocab_size:,} tokens, but the model's vocab_size is "
-                f"{vocab_size:,}. Both must be equal."
+                f"{vocab_size:,}. It must not be smaller."
             )
 
     @cached_property

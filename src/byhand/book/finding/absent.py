@@ -172,7 +172,7 @@ fine_tuning | Fine-tuning methods | 微调方法 | train, load
     用适配器、指令或奖励继续训练已有模型。
     All weights are trained to predict the next token; a run can be resumed.
     全部权重都为预测下一词元而训练；训练可以续跑。
-    LoRA, PEFT, QLoRA, adapter, RLHF, PPO, DPO, GRPO, SFT, instruction tuning, fine-tune, finetune, 微调, 指令微调,
+    LoRA, PEFT, QLoRA, adapter, RLHF, PPO, DPO, GRPO, SFT, instruction tuning, 指令微调,
     强化学习, 低秩适配, 对齐
 # Generation
 beam_search | Beam search | 束搜索 | generate, temperature, top_k
@@ -194,12 +194,12 @@ speculative_decoding | Speculative decoding | 推测解码 | generate, kv_cache
     Every token comes from the one model, with a KV cache.
     每个词元都由同一个模型生成，使用键值缓存。
     assisted generation, draft model, Medusa, continuous batching, 投机解码, 投机采样
-quantization | Quantisation | 量化 | dtype, generate, kv_cache
+quantization | Quantisation | 量化 | quantise, dtype, generate
     Stores weights, or the KV cache, as integers of few bits.
     用位数很少的整数存放权重或键值缓存。
-    Weights can be read as bfloat16 in generation; the KV cache keeps the type of the activations.
-    生成时权重可按 bfloat16 读取；键值缓存与激活值类型相同。
-    quantization, int8, int4, GPTQ, AWQ, GGUF, bitsandbytes, load_in_8bit, KV-cache quantisation, quantized KV cache,
+    A GGUF can be exported quantised; generation here reads weights as float32 or bfloat16.
+    可以导出量化的 GGUF；这里生成文本时按 float32 或 bfloat16 读取权重。
+    quantization, int8, int4, GPTQ, AWQ, bitsandbytes, load_in_8bit, KV-cache quantisation, quantized KV cache,
     distillation, pruning, 量化, KV 缓存量化, KV cache 量化, 蒸馏, 剪枝
 """
 

@@ -357,4 +357,46 @@ PLACES = (
             "预切分, 切词"
         ),
     ),
+    Place(
+        "Import of a model",
+        "模型的导入",
+        "import",
+        "interop/exchange.py",
+        "read",
+        asked=(
+            "load gpt2 weights, import a model, pretrained weights, load a Hugging Face model, AutoModelForCausalLM, "
+            "safetensors to numpy, load a gguf, read a gguf, nanoGPT checkpoint, ckpt.pt, llm.c checkpoint, 导入, "
+            "导入模型, 预训练权重, 加载预训练模型, 加载 GPT-2 权重"
+        ),
+    ),
+    Place(
+        "Export of a model",
+        "模型的导出",
+        "export",
+        "interop/exchange.py",
+        "write",
+        asked=(
+            "save_pretrained, export a model, convert to gguf, convert_hf_to_gguf, GGUF, llama.cpp, Ollama, "
+            "push to hub, 导出, 导出模型, 转换为 GGUF, 转成 GGUF"
+        ),
+    ),
+    Place(
+        "Quantised numbers",
+        "量化的数",
+        "quantise",
+        "interop/gguf/quantised.py",
+        "quantised",
+        asked="Q8_0, Q4_0, quantize, quantise, ggml, 4-bit weights, 8-bit weights, 量化权重",
+    ),
+    Place(
+        "Tuning an imported model",
+        "微调导入的模型",
+        "tune",
+        "cli/runs/tuning.py",
+        "tuned",
+        asked=(
+            "fine-tune gpt2, fine-tune a pretrained model, init_from, finetune, continue pretraining, 微调, "
+            "微调模型, 继续预训练"
+        ),
+    ),
 )

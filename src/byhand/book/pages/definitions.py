@@ -10,6 +10,11 @@ engine/equation.py:Equation | An equation and its derivative | 一个公式及�
 engine/interpreter.py:Record | Computing and recording | 计算并记录
 files/parts.py:Assembly | Putting an array's parts together | 拼合数组的各部分
 host.py:draw | Random numbers, the same on every machine | 各台机器相同的随机数
+interop/families.py:family_of | Choosing a family | 选择模型系列
+interop/gguf/model.py:files | Writing a GGUF | 写出 GGUF
+interop/hugging_face/folder.py:read | Reading a Hugging Face folder | 读取 Hugging Face 文件夹
+interop/pairing.py:column_order | Columns of a head in either pairing | 一个头的各列在两种配对下的次序
+interop/tensors.py:pieces | Which tensors make an array | 一个数组由哪些张量组成
 layers/block.py:Block | A block: its norms and sublayers | 块：归一化与子层
 layers/embeddings.py:PositionEmbedding | Positional embeddings | 位置嵌入
 layers/head.py:LMHead | LM head | 语言模型头

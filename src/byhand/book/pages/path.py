@@ -167,6 +167,14 @@ PATH = (
         ),
         "byhand train --preset tiny --steps 50 --mesh data=2 --out runs/one",
     ),
+    Stop(
+        "exchange", FRAMEWORK, ("structures-to-math",), 30,
+        Words(
+            "move a model between byhand, Hugging Face and llama.cpp, and name what must be transposed or permuted",
+            "在本项目、Hugging Face 与 llama.cpp 之间搬动模型，并说出哪些张量要转置或重排",
+        ),
+        "byhand export runs/one --to hf --out exported",
+    ),
 )  # fmt: skip
 """Every page of the path, in order; `path` and `onward` blocks stand on each of them."""
 

@@ -63,6 +63,7 @@ def gather(run: Path) -> dict[str, Any]:
         "step": f"{loaded.step} of {loaded.config.steps}",
         "parameters": sum(a.size for a in loaded.parameters.values()),
         "text": loaded.state.get("text", {}),
+        **({"imported": loaded.state["imported"]} if "imported" in loaded.state else {}),
         **({} if isinstance(tokenizer, ByteTokenizer) else {"tokenizer": named}),
         "train/loss": rows[-1]["train/loss"] if rows else None,
         "val/loss": evaluated[-1]["val/loss"] if evaluated else None,

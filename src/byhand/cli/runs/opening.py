@@ -60,8 +60,9 @@ def begun(
     minutes: float | None,
     hosts: int,
     tokenizer: Tokenizer = BYTES,
+    start: Checkpoint | None = None,
 ) -> Iterator[Opened]:
-    """Begin a run in a new or empty folder, and hold it."""
+    """Begin a run in a new or empty folder, and hold it; `start` has the weights that it begins with."""
     promise = None
     if out:
         run_folder.require_free(out)  # refuse before anything is read or written
@@ -79,7 +80,7 @@ def begun(
         run_folder.require_free(run)  # another process may have been faster
         checkpoint.require_way(run, range(run_folder.STEPS))
         metrics.keep_until(run, 0)
-        yield Opened(run, config, stored(text, run), place, promise=promise, tokenizer=tokenizer)
+        yield Opened(run, config, stored(text, run), place, start, promise, tokenizer)
 
 
 @contextmanager

@@ -37,6 +37,8 @@ def stored(text: Text, run: Path) -> Text:
 
 def text_of(start: Checkpoint, run: Path, moved: str | None) -> Path:
     """Return the file of a run's text; a run saved through the Python API may not name one."""
+    if not start.state["text"] and "imported" in start.state:
+        raise CheckpointError(f"{run} was imported, not trained. Tune it with `byhand train --init-from {run}`.")
     if moved is not None:
         if not moved:
             raise DataError("--data names no file. Say where the run's text is, or leave it out.")

@@ -19,6 +19,7 @@ from byhand.cli.runs.minutes import require_sense
 from byhand.cli.runs.opening import OF_A_MACHINE, Opened, begun, shared, taken_up
 from byhand.cli.runs.run_text import identity, spot_check
 from byhand.cli.runs.together import joined
+from byhand.cli.runs.tuning import tuned
 from byhand.cli.terminal.interrupt import StopRequest
 from byhand.cli.terminal.progress import Display
 from byhand.cli.terminal.say import say
@@ -32,6 +33,7 @@ from byhand.errors import ConfigError, DataError
 from byhand.quantities import counted, duration
 from byhand.runs import metrics
 from byhand.runs.lock import HeldRun
+from byhand.runs.stored import Checkpoint
 from byhand.runtimes.hosts import PATIENCE, ProcessGroup
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.tape.session import keep_pages
@@ -73,6 +75,8 @@ class Options:
     resume: Path | None = None
     """Go on with this run. Its settings stay; --data may say where its text is now. --runtime, --threads, --dtype,
     --mesh and --recompute may change; the run keeps what was asked for last."""
+    init_from: Path | None = None
+    """Begin a new run with this run's model and tokenizer, to tune it on --data; --lr is 0.0001 unless given."""
     hosts: str = ""
     """Train with other hosts, each of which runs this command: the first one's address, their number and this one's,
     as in 10.0.0.1:9876,4,0; auto takes them from SLURM, Kubernetes, Open MPI or torchrun."""
@@ -94,9 +98,10 @@ def main(arguments: list[str]) -> int:
         settings = {f.name for cls in (ModelConfig, OptimConfig, TrainConfig) for f in fields(cls)}
         decided = decided | settings - open_
     options = given.over(Options(train=config))
-    for name in ("out", "resume"):
+    for name in ("out", "resume", "init_from"):
         if name in values and given.written[name][1] == [""]:  # as a path it would be the current folder
-            raise ConfigError(f"--{name} names no folder. Use a path, as in --{name} runs/mine.")
+            flag = name.replace("_", "-")
+            raise ConfigError(f"--{flag} names no folder. Use a path, as in --{flag} runs/mine.")
     if options.train.data.data == "-" and not options.resume and sys.stdin.isatty():
         print("reading the text from standard input; end with Ctrl-D", file=sys.stderr)
     keep_pages()
@@ -106,6 +111,8 @@ def main(arguments: list[str]) -> int:
         raise ConfigError("--hosts names no host. Leave it out to train alone, or use --hosts auto.")
     if options.minutes is not None and options.hosts:
         raise ConfigError("--minutes probes one machine, not several hosts. Choose the number of --steps.")
+    if options.init_from and (options.minutes is not None or options.hosts):
+        raise ConfigError("--init-from trains on one host, for a number of --steps. Leave out --minutes and --hosts.")
     runtime = values.get("runtime", "auto") if options.resume else options.train.runtime
     request = replace(to_train(options.train), runtime=runtime, hosts=2 if options.hosts else 1)
     run = (options.resume or options.out or Path()).name
@@ -113,23 +120,31 @@ def main(arguments: list[str]) -> int:
         if options.resume:
             _require_resumable(given)
         tokenizer = BYTES
-        if options.train.data.tokenizer and not options.resume:
+        start = tuned(options.train, chosen, options.init_from) if options.init_from else None
+        if start:
+            options, tokenizer = replace(options, train=start.config), start.tokenizer
+        elif options.train.data.tokenizer and not options.resume:
             tokenizer = forms.read(Path(options.train.data.tokenizer))
             if "vocab_size" not in chosen:
                 model = replace(options.train.model, vocab_size=tokenizer.vocab_size)
                 options = replace(options, train=replace(options.train, model=model))
-        opening = partial(_opening, options, decided, values, group.count, tokenizer)
+        opening = partial(_opening, options, decided, values, group.count, tokenizer, start)
         with shared(group, opening, options.train, values, tokenizer) as opened:
             return _train(opened, group)
 
 
 def _opening(
-    options: Options, decided: Collection[str], values: dict[str, Any], hosts: int, tokenizer: Tokenizer
+    options: Options,
+    decided: Collection[str],
+    values: dict[str, Any],
+    hosts: int,
+    tokenizer: Tokenizer,
+    start: Checkpoint | None,
 ) -> AbstractContextManager[Opened]:
     """Return what begins or takes up the run."""
     if options.resume:
         return taken_up(options.resume, values, hosts)
-    return begun(options.train, options.out, decided, options.minutes, hosts, tokenizer)
+    return begun(options.train, options.out, decided, options.minutes, hosts, tokenizer, start)
 
 
 def _require_resumable(given: Given[Options]) -> None:

@@ -1,0 +1,1 @@
+"""Commands that bring models in and out."""

@@ -1,0 +1,42 @@
+"""`byhand export`: a run's model as files that transformers or llama.cpp load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.terminal.shown import shown
+from byhand.errors import ConfigError
+from byhand.interop import exchange
+from byhand.runs import checkpoint
+
+
+@dataclass(frozen=True)
+class Options:
+    """Write a run's model and tokenizer for other programs."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder, or one of its checkpoints."""
+    to: Literal["hf", "gguf"]
+    """hf: a folder for transformers. gguf: a file for llama.cpp and its relatives."""
+    out: Path
+    """The folder to write: new or empty."""
+    quantize: Literal["", "q8_0", "q4_0"] = ""
+    """Pack the matrices of a GGUF in blocks of 32: 8.5 or 4.5 bits a number; float32 if not given."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand export")
+    if options.out == Path():
+        raise ConfigError("--out names no folder. Use a path, as in --out exported.")
+    if options.quantize and options.to == "hf":
+        raise ConfigError("--quantize packs a GGUF alone. Use --to gguf, or leave it out.")
+    loaded = checkpoint.load(options.run, moments=False)
+    for path in exchange.write(loaded, options.to, options.out, options.quantize):
+        print(f"{shown(str(path), 200)} {path.stat().st_size:,} bytes")
+    return 0

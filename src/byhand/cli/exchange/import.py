@@ -1,0 +1,67 @@
+"""`byhand import`: a model of another program becomes a run folder."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from byhand.cli.arguments.parsing import parse
+from byhand.cli.terminal.say import say
+from byhand.cli.terminal.shown import shown
+from byhand.errors import ConfigError
+from byhand.files import run_folder
+from byhand.interop import exchange
+from byhand.interop.hugging_face import tokens
+from byhand.quantities import counted
+from byhand.tokenizers.byte import BYTES
+from byhand.tokenizers.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Options:
+    """Make a run of a model that another program wrote."""
+
+    path: Annotated[Path, tyro.conf.Positional]
+    """A Hugging Face folder (gpt2, llama, mistral, qwen2, qwen3), a GGUF (F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q6_K),
+    an llm.c model file, or a nanoGPT ckpt.pt."""
+    out: Path
+    """The run folder: new or empty."""
+    tokenizer: str = ""
+    """A tokenizer.json, a folder with one (or with vocab.json and merges.txt), or bytes; the model's own if not
+    given."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(Options, arguments, "byhand import")
+    if options.out == Path():
+        raise ConfigError("--out names no folder. Use a path, as in --out runs/gpt2.")
+    run_folder.require_free(options.out)
+    given = _tokenizer(options.tokenizer)
+    model = exchange.read(options.path)
+    tokenizer = exchange.with_tokenizer(model, given, options.path)
+    exchange.save_as_run(model, tokenizer, options.out)
+    m, run = model.config, str(options.out)
+    say(
+        f"{shown(run, 200)}: {model.source}, {sum(a.size for a in model.arrays.values()):,} parameters "
+        f"({counted(m.n_layers, 'layer')}, {counted(m.n_heads, 'head')}, width {m.d_model}, context {m.seq_len}), "
+        f"tokens: {tokenizer.kind}"
+    )
+    sample = shlex.join(["byhand", "sample", run, "--prompt", "The "])
+    tune = shlex.join(["byhand", "train", "--init-from", run, "--data", "TEXT"])
+    print(f"Try: {shown(sample)}\nor:  {shown(tune)}")
+    return 0
+
+
+def _tokenizer(named: str) -> Tokenizer | None:
+    if named in ("", "bytes"):
+        return BYTES if named else None
+    path = Path(named)
+    if os.path.isdir(path) and tokens.of_folder(path) is None:
+        raise ConfigError(f"{path} has no tokenizer.json, and no vocab.json with merges.txt. Name another folder.")
+    return tokens.of_path(path)

@@ -1,0 +1,45 @@
+"""`byhand train --init-from RUN`: a new run that begins with another run's model and tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import fields, replace
+from pathlib import Path
+
+from byhand.config import ModelConfig, TrainConfig
+from byhand.errors import ConfigError
+from byhand.runs import checkpoint
+from byhand.runs.stored import Checkpoint
+
+LR = 1e-4  # highest learning rate unless one is given: the weights are good already
+OF_THE_MODEL = {f.name for f in fields(ModelConfig)} - {"seq_len"}
+
+
+def tuned(config: TrainConfig, given: Collection[str], base: Path) -> Checkpoint:
+    """Return step 0 of a new run: the newest weights of another (averaged if it has such), with fresh moments.
+
+    given  names of the settings that the user chose; of the model only seq_len, and only a shorter one if there is a
+           table of positions, which is cut then
+    """
+    if chosen := sorted(OF_THE_MODEL & set(given)):
+        flag = chosen[0].replace("_", "-")
+        raise ConfigError(f"--{flag} cannot change the model of {base}. Leave it out, or train without --init-from.")
+    if config.data.tokenizer:
+        raise ConfigError(
+            f"the model of {base} has a tokenizer. Leave out --tokenizer, or train without --init-from."
+        )
+    loaded = checkpoint.load(base, moments=False)
+    model, arrays = loaded.config.model, dict(loaded.averages or loaded.parameters)
+    if "seq_len" in given and config.model.seq_len != model.seq_len:
+        length = config.model.seq_len
+        if "wpe" in arrays and length > model.seq_len:
+            raise ConfigError(
+                f"the model of {base} knows {model.seq_len} positions. Use --seq-len {model.seq_len} or less."
+            )
+        model = replace(model, seq_len=length)
+        if "wpe" in arrays:
+            arrays["wpe"] = arrays["wpe"][:length]
+    optim = config.optim if "lr" in given else replace(config.optim, lr=LR, min_lr=None)
+    config = replace(config, model=model, optim=optim)
+    arrays = {name: array.astype(config.array_dtype, copy=False) for name, array in arrays.items()}
+    return Checkpoint(config, arrays, {}, {}, {"step": 0, "text": {}}, tokenizer=loaded.tokenizer)

@@ -1,0 +1,86 @@
+"""Arrays in files that other programs wrote, read one at a time within bounds, and the number types of them.
+
+A reader states each array's type, shape and place first; nothing is allocated before these agree with the size.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from byhand.errors import DataError, reason
+from byhand.files.reading import open_regular
+
+MOST_AXES = 8
+PLAIN = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
+SIZES = {
+    "F64": 8, "F32": 4, "F16": 2, "BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1, "BOOL": 1,
+    "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One array in a file: its type, its shape, its first byte, and how many bytes it has."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    size: int
+
+
+class OpenFile:
+    """A regular file that another program wrote; every error is a DataError that names it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = os.fdopen(open_regular(path), "rb", buffering=0)
+            self.size = os.fstat(self._file.fileno()).st_size
+        except OSError as error:
+            raise DataError(f"cannot read {path}: {reason(error)}. Check the path and its permissions.") from None
+
+    def __enter__(self) -> OpenFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, begin: int, size: int) -> np.ndarray:
+        """Return bytes, uint8 (size,); they must lie in the file."""
+        if not 0 <= begin <= begin + size <= self.size:
+            raise self.damaged(f"it ends at byte {self.size:,}, within what it should hold")
+        content, done = np.empty(size, np.uint8), 0
+        try:
+            self._file.seek(begin)
+            while got := self._file.readinto(content.data[done : done + (1 << 30)]):
+                done += got
+        except OSError as error:
+            raise DataError(f"cannot read {self.path}: {reason(error)}. Check its disk.") from None
+        if done != size:
+            raise self.damaged("it changed while it was read")
+        return content
+
+    def damaged(self, what: str) -> DataError:
+        """Return the error for a file that is not what it should be."""
+        return DataError(f"{self.path} is damaged: {what}. Use another copy.")
+
+
+def elements(shape: object) -> int | None:
+    """Return how many numbers an array of this shape has; None if it is no shape of an array in a file."""
+    if not isinstance(shape, (list, tuple)) or len(shape) > MOST_AXES:
+        return None
+    if not all(type(n) is int and 0 <= n < 1 << 48 for n in shape):
+        return None
+    return math.prod(shape)
+
+
+def float32(content: np.ndarray, dtype: str) -> np.ndarray:
+    """Return bytes of F64, F32, F16 or BF16 numbers as float32."""
+    if dtype == "BF16":
+        return (content.view("<u2").astype(np.uint32) << 16).view(np.float32)
+    return content.view(PLAIN[dtype]).astype(np.float32, copy=False)

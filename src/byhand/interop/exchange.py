@@ -1,0 +1,97 @@
+"""Models in and out: a path of another program becomes a run folder, and a run the files of another program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+
+from byhand.config import TrainConfig
+from byhand.errors import DataError, reason
+from byhand.files import run_folder
+from byhand.files.weights import OpenFile
+from byhand.files.writing import create, remedy
+from byhand.interop.foreign import Foreign
+from byhand.interop.gguf import model as gguf
+from byhand.interop.hugging_face import folder as hugging_face
+from byhand.interop.llm_c import checkpoint as llm_c
+from byhand.interop.nanogpt import checkpoint as nanogpt
+from byhand.runs import checkpoint
+from byhand.runs.lock import locked
+from byhand.runs.stored import Checkpoint
+from byhand.tokenizers.byte import BYTES
+from byhand.tokenizers.tokenizer import Tokenizer
+
+READERS: dict[bytes, Callable[[Path], Foreign]] = {  # by a file's first bytes
+    gguf.MAGIC: gguf.read,
+    llm_c.MAGIC: llm_c.read,
+    nanogpt.MAGIC: nanogpt.read,
+}
+IMPORTED = "imported"  # key of the state: what the first checkpoint was read from
+
+
+def read(path: Path) -> Foreign:
+    """Return the model of a folder of transformers, a GGUF, or a checkpoint of llm.c or nanoGPT.
+
+    Raises DataError or ConfigError in one line if it is none of these, is damaged, or cannot be a model of ours.
+    """
+    if os.path.isdir(path):
+        found = sorted(path.glob("*.gguf"))
+        if (path / hugging_face.CONFIG).exists() or len(found) != 1:
+            return hugging_face.read(path)
+        path = found[0]
+    with OpenFile(path) as file:
+        start = file.read(0, min(4, file.size)).tobytes()
+    if start not in READERS:
+        raise DataError(
+            f"{path} is no GGUF and no checkpoint of llm.c or nanoGPT. "
+            f"Give one of these, or a folder with config.json and model.safetensors."
+        )
+    return READERS[start](path)
+
+
+def with_tokenizer(model: Foreign, given: Tokenizer | None, path: Path) -> Tokenizer:
+    """Return the tokenizer that a model comes with or that is given; 256 tokens are bytes. DataError without one."""
+    tokenizer = given or model.tokenizer or (BYTES if model.config.vocab_size == 256 else None)
+    if tokenizer is None:
+        raise DataError(
+            f"{path} has no tokenizer for its {model.config.vocab_size:,} tokens. Name one with --tokenizer: a "
+            f"tokenizer.json, a folder with one, or bytes."
+        )
+    tokenizer.require_vocabulary(model.config.vocab_size)
+    return tokenizer
+
+
+def save_as_run(model: Foreign, tokenizer: Tokenizer, run: Path) -> Path:
+    """Write a model as the first checkpoint of a new run and return the checkpoint's path."""
+    config = TrainConfig(model=model.config)
+    state = {"step": 0, "text": {}, IMPORTED: model.source}
+    run_folder.begin(run)
+    with locked(run):
+        run_folder.require_free(run)
+        return checkpoint.save(run, Checkpoint(config, model.arrays, {}, {}, state, tokenizer=tokenizer))
+
+
+def write(run: Checkpoint, goal: str, out: Path, quantize: str = "") -> list[Path]:
+    """Write a run's model, with averaged weights if it has them, into a new or empty folder; return the files.
+
+    goal      "hf" or "gguf"
+    quantize  "q8_0" or "q4_0" of the matrices of a GGUF, "" for float32
+
+    Raises ConfigError if the model has no form there, with what to change.
+    """
+    given = run.config.model, run.averages or run.parameters, run.tokenizer
+    contents = gguf.files(*given, quantize) if goal == "gguf" else hugging_face.files(*given)
+    first = next(contents)  # whether it can be represented shows before anything is written
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if taken := sorted(os.listdir(out)):
+            raise DataError(f"{out} holds {taken[0]!r}. Choose a new or empty folder with --out.")
+        written = list[Path]()
+        for name, content in chain([first], contents):
+            create(out / name, [content] if isinstance(content, bytes) else content)
+            written.append(out / name)
+    except OSError as error:
+        raise DataError(f"cannot write {error.filename}: {reason(error)}. {remedy(error, 'export again')}") from None
+    return written

@@ -1,0 +1,212 @@
+"""A GGUF file: metadata by key, tensors by name, and the bytes of each, read within bounds and written.
+
+    "GGUF"  u32 version  u64 number of tensors  u64 number of keys
+    each key:     string, u32 type, value             string: u64 length and UTF-8
+    each tensor:  string, u32 axes, u64 each length (the innermost first), u32 type, u64 offset
+    padding to the alignment, then the tensors' bytes, each padded to it
+
+Source      https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from byhand.errors import DataError
+from byhand.files.weights import OpenFile
+from byhand.interop.gguf.quantised import KINDS, Kind, dequantised
+
+MAGIC, VERSIONS, ALIGNMENT = b"GGUF", (2, 3), 32
+ALIGN = "general.alignment"
+MOST = 1 << 26  # bytes of metadata and descriptions; a vocabulary of 150,000 tokens takes 8 million
+ITEMS = 1 << 21  # of a list: twice the largest vocabulary
+KEYS = TENSORS = 1 << 16
+AXES = 4
+NUMBERS = {
+    code: struct.Struct(f"<{letter}")
+    for code, letter in {
+        0: "B",
+        1: "b",
+        2: "H",
+        3: "h",
+        4: "I",
+        5: "i",
+        6: "f",
+        7: "B",
+        10: "Q",
+        11: "q",
+        12: "d",
+    }.items()
+}
+U32, I32, F32, TRUTH, STRING, LIST, U64 = 4, 5, 6, 7, 8, 9, 10
+
+
+@dataclass(frozen=True)
+class Described:
+    """A tensor of a file: its type, its shape with the outermost axis first, and its first byte."""
+
+    kind: Kind
+    shape: tuple[int, ...]
+    begin: int
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return math.prod(self.shape) // self.kind.block * self.kind.size
+
+
+class GGUF:
+    """A file that another program wrote; DataError unless its metadata and tensors fit into it."""
+
+    def __init__(self, file: OpenFile) -> None:
+        self.file = file
+        self._place = 0
+        if self._take(4) != MAGIC or (version := self._number(U32)) not in VERSIONS:
+            raise file.damaged("it does not begin as a GGUF of version 2 or 3")
+        n_tensors, n_keys = self._number(U64), self._number(U64)
+        if n_tensors > TENSORS or n_keys > KEYS:
+            raise file.damaged(f"it names {n_tensors:,} tensors and {n_keys:,} keys")
+        self.version = version
+        self.keys: dict[str, Any] = {}
+        for _ in range(n_keys):
+            name = self._string()
+            if name in self.keys:
+                raise file.damaged(f"the key {name[:80]!r} is there twice")
+            self.keys[name] = self._value(self._number(U32))
+        self.tensors: dict[str, Described] = {}
+        self._describe(n_tensors)
+
+    def read(self, name: str) -> np.ndarray:
+        """Return a tensor of finite numbers in float32."""
+        found = self.tensors[name]
+        with np.errstate(all="ignore"):
+            array = dequantised(self.file.read(found.begin, found.size), found.kind).reshape(found.shape)
+        if not np.isfinite(array).all():
+            raise self.file.damaged(f"{name[:80]} holds NaN or infinity")
+        return array
+
+    def _describe(self, count: int) -> None:
+        """Read the tensors' descriptions; their bytes must follow each other up to the end of the file."""
+        alignment = self.keys.get(ALIGN, ALIGNMENT)
+        if type(alignment) is not int or not 8 <= alignment <= 1 << 16 or alignment & (alignment - 1):
+            raise self.file.damaged(f"its alignment is {str(alignment)[:20]}")
+        listed: list[tuple[str, Kind, tuple[int, ...], int]] = []
+        for _ in range(count):
+            name, axes = self._string(), self._number(U32)
+            if not 0 < axes <= AXES:
+                raise self.file.damaged(f"{name[:80]!r} has {axes} axes")
+            shape = tuple(self._number(U64) for _ in range(axes))[::-1]
+            code, offset = self._number(U32), self._number(U64)
+            if code not in KINDS:
+                raise DataError(
+                    f"{self.file.path}: {name[:80]!r} is of the type {code}, which cannot be read here. "
+                    f"Use a file in {', '.join(kind.name for kind in KINDS.values())}."
+                )
+            kind = KINDS[code]
+            if not all(0 < n < 1 << 48 for n in shape) or shape[-1] % kind.block:
+                raise self.file.damaged(f"{name[:80]!r} has the shape {shape} in {kind.name}")
+            listed.append((name, kind, shape, offset))
+        begin = end = -(-self._place // alignment) * alignment
+        for name, kind, shape, offset in sorted(listed, key=lambda entry: entry[3]):
+            if begin + offset != -(-end // alignment) * alignment or name in self.tensors:
+                raise self.file.damaged(f"{name[:80]!r} does not follow the tensor before it")
+            self.tensors[name] = Described(kind, shape, begin + offset)
+            end = begin + offset + self.tensors[name].size
+        if not end <= self.file.size <= -(-end // alignment) * alignment:
+            raise self.file.damaged(f"it has {self.file.size:,} bytes, but its tensors end at {end:,}")
+
+    def _value(self, kind: int) -> Any:
+        """Return a value of the metadata: a number, a string, or a list of either."""
+        if kind == STRING:
+            return self._string()
+        if kind in NUMBERS:
+            return self._number(kind)
+        if kind != LIST:
+            raise self.file.damaged(f"a key is of the type {kind}")
+        item, count = self._number(U32), self._number(U64)
+        if count > ITEMS:
+            raise self.file.damaged(f"a list has {count:,} items")
+        if item == STRING:
+            return [self._string() for _ in range(count)]
+        if item not in NUMBERS:
+            raise self.file.damaged(f"a list is of the type {item}")
+        number = NUMBERS[item]
+        found = [value for (value,) in number.iter_unpack(self._take(count * number.size))]
+        return list(map(bool, found)) if item == TRUTH else found
+
+    def _number(self, kind: int) -> Any:
+        (value,) = NUMBERS[kind].unpack(self._take(NUMBERS[kind].size))
+        if kind == TRUTH and value > 1:
+            raise self.file.damaged("a truth value is neither 0 nor 1")
+        return bool(value) if kind == TRUTH else value
+
+    def _string(self) -> str:
+        content = self._take(self._number(U64))
+        try:
+            return content.decode("utf-8")
+        except UnicodeDecodeError:
+            raise self.file.damaged("a string is not UTF-8") from None
+
+    def _take(self, size: int) -> bytes:
+        if self._place + size > MOST:
+            raise self.file.damaged(f"its metadata have more than {MOST:,} bytes")
+        content = self._ahead(size)
+        self._place += size
+        return content
+
+    def _ahead(self, size: int) -> bytes:
+        """Return the next bytes, from a part of the file that is read at once."""
+        begin = self._place - self._begun
+        if begin + size > len(self._part):
+            if self._place + size > self.file.size:
+                raise self.file.damaged(f"it ends at byte {self.file.size:,}, within its metadata")
+            self._begun, begin = self._place, 0
+            self._part = self.file.read(self._place, min(self.file.size - self._place, max(size, 1 << 20))).tobytes()
+        return self._part[begin : begin + size]
+
+    _begun, _part = 0, b""
+
+
+def content(keys: Mapping[str, Any], tensors: Mapping[str, Described], read: Any) -> Iterator[bytes]:
+    """Yield the bytes of a file; `read(name)` gives the bytes of a tensor, whose description has no place yet."""
+    yield MAGIC + struct.pack("<IQQ", VERSIONS[-1], len(tensors), len(keys))
+    head = [b"".join([_text(key), _typed(value)]) for key, value in keys.items()]
+    offset = 0
+    for name, tensor in tensors.items():
+        shape = tensor.shape[::-1]
+        numbers = struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, tensor.kind.code, offset)
+        head.append(_text(name) + numbers)
+        offset += -(-tensor.size // ALIGNMENT) * ALIGNMENT
+    yield (whole := b"".join(head))
+    yield bytes(-(len(whole) + 24) % ALIGNMENT)
+    for name, tensor in tensors.items():
+        yield (data := read(name))
+        if len(data) != tensor.size:
+            raise ValueError(f"{name} has {len(data)} bytes, not {tensor.size}")
+        yield bytes(-len(data) % ALIGNMENT)
+
+
+def _text(text: str) -> bytes:
+    encoded = text.encode()
+    return struct.pack("<Q", len(encoded)) + encoded
+
+
+def _typed(value: Any) -> bytes:
+    """Return a value with its type: truth values, u32, f32, strings, lists of strings or of i32."""
+    if isinstance(value, bool):
+        return struct.pack("<I?", TRUTH, value)
+    if isinstance(value, int):
+        return struct.pack("<II", U32, value)
+    if isinstance(value, float):
+        return struct.pack("<If", F32, value)
+    if isinstance(value, str):
+        return struct.pack("<I", STRING) + _text(value)
+    if all(isinstance(item, str) for item in value):
+        return struct.pack("<IIQ", LIST, STRING, len(value)) + b"".join(map(_text, value))
+    return struct.pack("<IIQ", LIST, I32, len(value)) + np.asarray(value, "<i4").tobytes()

@@ -1,0 +1,111 @@
+"""Numbers of GGUF tensors: plain types and quantised blocks, to float32 and back.
+
+Q8_0   32 numbers in 34 bytes: float16 d, int8 q;              x = d q
+Q4_0   32 in 18: float16 d, nibbles q, low ones first;         x = d (q - 8)
+Q4_K   256 in 144: float16 d and m, 8 scales and minima of 6 bits, nibbles;   x = d s q - m n
+Q6_K   256 in 210: 4 low and 2 high bits of q, 16 int8 scales, float16 d;     x = d s (q - 32)
+
+Quantising gives the bytes of the gguf package's reference, dequantising its numbers.
+
+Source      https://github.com/ggml-org/llama.cpp/blob/master/ggml/src/ggml-common.h
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from byhand.files.weights import float32
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type of numbers: its code in the file, how many make a block, and the bytes of a block."""
+
+    name: str
+    code: int
+    block: int
+    size: int
+
+
+KINDS = {
+    kind.code: kind
+    for kind in (
+        Kind("F32", 0, 1, 4), Kind("F16", 1, 1, 2), Kind("BF16", 30, 1, 2), Kind("F64", 28, 1, 8),
+        Kind("Q8_0", 8, 32, 34), Kind("Q4_0", 2, 32, 18), Kind("Q4_K", 12, 256, 144), Kind("Q6_K", 14, 256, 210),
+    )
+}  # fmt: skip
+BY_NAME = {kind.name: kind for kind in KINDS.values()}
+
+
+def dequantised(content: np.ndarray, kind: Kind) -> np.ndarray:
+    """Return bytes, uint8 (N,), as float32 numbers in one row."""
+    if kind.block == 1:
+        return float32(content, kind.name)
+    return BLOCKS[kind.name](content.reshape(-1, kind.size)).reshape(-1)
+
+
+def quantised(x: np.ndarray, kind: Kind) -> np.ndarray:
+    """Return float32 numbers, a multiple of 32 of them, as bytes of Q8_0 or Q4_0."""
+    blocks = x.reshape(-1, kind.block)
+    if kind.name == "Q8_0":
+        d = np.abs(blocks).max(axis=1, keepdims=True) / np.float32(127)
+        q = _rounded(blocks * _inverse(d)).astype(np.int8).view(np.uint8)
+    else:
+        extreme = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=1)[:, None], axis=1)
+        d = extreme / np.float32(-8)
+        shifted = np.trunc(blocks * _inverse(d) + np.float32(8.5))
+        nibbles = shifted.astype(np.uint8).clip(0, 15).reshape(-1, 2, 16)
+        q = nibbles[:, 0] | nibbles[:, 1] << np.uint8(4)
+    return np.concatenate([d.astype(np.float16).view(np.uint8), q], axis=1).reshape(-1)
+
+
+def _inverse(d: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.where(d == 0, np.float32(0), 1 / d)
+
+
+def _rounded(x: np.ndarray) -> np.ndarray:
+    """Round halves away from zero."""
+    whole = np.floor(np.abs(x))
+    return np.sign(x) * (whole + np.floor(2 * (np.abs(x) - whole)))
+
+
+def _half(content: np.ndarray) -> np.ndarray:
+    return content.view("<f2").astype(np.float32)
+
+
+def _nibbles(content: np.ndarray) -> np.ndarray:
+    """Return (..., 2, n): low ones, then high ones."""
+    return np.stack([content & 15, content >> 4], axis=-2)
+
+
+def _q8_0(blocks: np.ndarray) -> np.ndarray:
+    return blocks[:, 2:].view(np.int8).astype(np.float32) * _half(blocks[:, :2].copy())
+
+
+def _q4_0(blocks: np.ndarray) -> np.ndarray:
+    q = _nibbles(blocks[:, 2:]).reshape(len(blocks), 32).astype(np.int8) - 8
+    return q.astype(np.float32) * _half(blocks[:, :2].copy())
+
+
+def _q4_k(blocks: np.ndarray) -> np.ndarray:
+    d, m = _half(blocks[:, :2].copy()), _half(blocks[:, 2:4].copy())
+    first, second, mixed = (blocks[:, begin : begin + 4] for begin in (4, 8, 12))
+    scales = np.concatenate([first & 63, mixed & 15 | first >> 2 & 48], axis=1)
+    minima = np.concatenate([second & 63, mixed >> 4 | second >> 2 & 48], axis=1)
+    q = _nibbles(blocks[:, 16:].reshape(-1, 4, 32)).reshape(-1, 8, 32).astype(np.float32)
+    return (d * scales.astype(np.float32))[..., None] * q - (m * minima.astype(np.float32))[..., None]
+
+
+def _q6_k(blocks: np.ndarray) -> np.ndarray:
+    low, high, scales, d = np.split(blocks, [128, 192, 208], axis=1)
+    low = _nibbles(low.reshape(-1, 2, 64)).reshape(-1, 8, 32)
+    high = (high.reshape(-1, 2, 1, 32) >> np.array([0, 2, 4, 6], np.uint8)[:, None] & 3).reshape(-1, 8, 32)
+    q = ((low | high << np.uint8(4)).astype(np.int8) - np.int8(32)).reshape(-1, 16, 16).astype(np.float32)
+    scale = _half(d.copy()) * scales.copy().view(np.int8).astype(np.float32)
+    return scale[..., None] * q
+
+
+BLOCKS = {"Q8_0": _q8_0, "Q4_0": _q4_0, "Q4_K": _q4_k, "Q6_K": _q6_k}

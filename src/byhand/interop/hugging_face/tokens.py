@@ -1,0 +1,61 @@
+"""Tokenizers in a folder of transformers: tokenizer.json, or vocab.json and merges.txt; bytes are 256 symbols."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from byhand.errors import DataError
+from byhand.tokenizers import forms
+from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
+from byhand.tokenizers.byte import BYTES, ByteTokenizer
+from byhand.tokenizers.hugging_face import as_hugging_face
+from byhand.tokenizers.tokenizer import Tokenizer
+
+SETTINGS = "tokenizer_config.json"
+ENDS = ("<|endoftext|>", "<|im_end|>", "<|end_of_text|>", "</s>")  # names of the token that ends a text
+
+
+def of_folder(folder: Path) -> Tokenizer | None:
+    """Return the tokenizer of a folder, None if it has no file of one."""
+    named = (folder / forms.OURS).exists() or ((folder / forms.VOCAB).exists() and (folder / forms.MERGES).exists())
+    return of_path(folder) if named else None
+
+
+def of_path(path: Path) -> Tokenizer:
+    """Return the tokenizer of a file or a folder. DataError if it is damaged or of a kind that is not known."""
+    found = forms.read(path)
+    return plainest(found) if isinstance(found, BytePairTokenizer) else found
+
+
+def plainest(tokenizer: BytePairTokenizer) -> Tokenizer:
+    """Return the tokenizer of bytes in place of one that has their symbols alone."""
+    bytes_alone = tokenizer.vocabulary == {sign: byte for byte, sign in enumerate(visible_bytes())}
+    return BYTES if bytes_alone and not tokenizer.merges and not tokenizer.special else tokenizer
+
+
+def byte_pairs(tokenizer: Tokenizer) -> BytePairTokenizer:
+    """Return a tokenizer as other programs know it; DataError if they do not."""
+    if isinstance(tokenizer, ByteTokenizer):
+        return BytePairTokenizer({sign: byte for byte, sign in enumerate(visible_bytes())}, [])
+    if isinstance(tokenizer, BytePairTokenizer):
+        return tokenizer
+    raise DataError(f"a {tokenizer.kind} tokenizer has no form in other programs. Use byte-pair encoding or bytes.")
+
+
+def files(tokenizer: Tokenizer, seq_len: int) -> Iterator[tuple[str, bytes]]:
+    """Yield the files that AutoTokenizer loads."""
+    pairs = byte_pairs(tokenizer)
+    yield forms.OURS, as_hugging_face(pairs)
+    end = end_of_text(pairs)
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": seq_len,
+        "clean_up_tokenization_spaces": False, "bos_token": end, "eos_token": end,
+    }  # fmt: skip
+    yield SETTINGS, (json.dumps(settings, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def end_of_text(tokenizer: BytePairTokenizer) -> str | None:
+    """Return the special token that ends a text, known by its name; None if there is none."""
+    return next((name for name in ENDS if name in tokenizer.special), None)

@@ -1,0 +1,95 @@
+"""A model file of llm.c: 256 integers, then each of sixteen arrays for all blocks.
+
+    i32 20240326, version (3: float32, 5: bfloat16), T, V, L, H, C, V padded to a multiple of 128; zeros to 1024 bytes
+    then the arrays in the order of FACTS, those of blocks with the block's number as the first axis
+
+GPT-2 with the tanh form of GELU; the LM head is the token embedding. Padding tokens are cut off.
+
+Source      https://github.com/karpathy/llm.c/blob/master/train_gpt2.py (write_model)
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from byhand.config import ModelConfig
+from byhand.errors import ByhandError, DataError
+from byhand.files.weights import OpenFile, float32
+from byhand.interop.families import FAMILIES
+from byhand.interop.foreign import Foreign, require_room
+from byhand.interop.tensors import facts, from_theirs, pieces
+
+MAGIC_NUMBER, HEADER = 20240326, 1024
+MAGIC = MAGIC_NUMBER.to_bytes(4, "little")
+VERSIONS = {3: "F32", 5: "BF16"}
+SIZE = {"F32": 4, "BF16": 2}
+FACTS = facts("""
+    wte = wte
+    wpe = wpe
+    blocks.*.ln_1.gain = ln1w *
+    blocks.*.ln_1.bias = ln1b *
+    blocks.*.attn.w_qkv = qkvw * : T
+    blocks.*.attn.b_qkv = qkvb *
+    blocks.*.attn.w_proj = attprojw * : T
+    blocks.*.attn.b_proj = attprojb *
+    blocks.*.ln_2.gain = ln2w *
+    blocks.*.ln_2.bias = ln2b *
+    blocks.*.mlp.w_fc = fcw * : T
+    blocks.*.mlp.b_fc = fcb *
+    blocks.*.mlp.w_out = fcprojw * : T
+    blocks.*.mlp.b_out = fcprojb *
+    ln_f.gain = lnfw
+    ln_f.bias = lnfb
+""")
+
+
+def read(path: Path) -> Foreign:
+    """Return the model of a file. DataError or ConfigError in one line if it is damaged."""
+    with OpenFile(path) as file:
+        head = file.read(0, min(HEADER, file.size)).tobytes()
+        if len(head) < HEADER or not head.startswith(MAGIC):
+            raise file.damaged("it does not begin with the 1024 bytes of a model of llm.c")
+        _, version, *sizes = np.frombuffer(head, "<i4")[:8].tolist()
+        if version not in VERSIONS:
+            raise DataError(f"{path} has version {version}, but only 3 (float32) and 5 (bfloat16) are known.")
+        length, vocab, layers, heads, width, padded = sizes
+        settings = {name: values[0] for name, values in FAMILIES["gpt2"].allowed().items()}
+        try:
+            config = ModelConfig(
+                vocab_size=vocab, seq_len=length, d_model=width, n_layers=layers, n_heads=heads, tied_embeddings=True,
+                **settings,
+            )  # fmt: skip
+        except ByhandError as error:
+            raise DataError(f"{path}: {error}") from None
+        if not vocab <= padded <= vocab + 1024:
+            raise file.damaged(f"it has {vocab:,} tokens, padded to {padded:,}")
+        require_room(config)
+        dtype = VERSIONS[version]
+        places, end = _places(config, (padded - vocab) * width, SIZE[dtype])
+        if end != file.size:
+            raise file.damaged(f"it has {file.size:,} bytes, but its sizes say {end:,}")
+
+        def tensor(name: str) -> np.ndarray:
+            begin, shape = places[name]
+            array = float32(file.read(begin, SIZE[dtype] * math.prod(shape)), dtype).reshape(shape)
+            if not np.isfinite(array).all():
+                raise file.damaged(f"{name} holds NaN or infinity")
+            return array
+
+        return Foreign("llm.c", config, from_theirs(tensor, config, FACTS))
+
+
+def _places(config: ModelConfig, padding: int, size: int) -> tuple[dict[str, tuple[int, tuple[int, ...]]], int]:
+    """Return each array's first byte and shape, and the end; `padding` numbers follow the token embedding."""
+    order = {fact.theirs[0].partition(" ")[0]: i for i, fact in enumerate(FACTS)}
+    listed = sorted(
+        pieces(config, FACTS), key=lambda piece: order[piece.theirs.partition(" ")[0]]
+    )  # stable: by block
+    places, place = dict[str, tuple[int, tuple[int, ...]]](), HEADER
+    for piece in listed:
+        places[piece.theirs] = place, piece.shape
+        place += size * (math.prod(piece.shape) + (padding if piece.theirs == "wte" else 0))
+    return places, place

@@ -1,0 +1,123 @@
+"""A checkpoint of nanoGPT, ckpt.pt, read by torch's weights-only loader where torch is installed.
+
+A zip with a pickle inside. Before torch sees it, its directory is checked: nothing is compressed, and no file in it
+is larger than the whole. torch then maps it into memory, and makes tensors and plain values alone of the pickle.
+
+Source      https://github.com/karpathy/nanoGPT (model.py, train.py)
+"""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byhand.config import ModelConfig
+from byhand.errors import ByhandError, DataError
+from byhand.files.weights import OpenFile
+from byhand.interop.families import FAMILIES
+from byhand.interop.foreign import Foreign, require_room
+from byhand.interop.hugging_face import names
+from byhand.interop.tensors import from_theirs, pieces
+
+MAGIC = b"PK\3\4"
+ENTRIES, PICKLE = 1 << 16, 1 << 24  # files in the zip, and bytes of its pickle
+COMPILED, PREFIX, HEAD = "_orig_mod.", "transformer.", "lm_head.weight"
+LINEAR = ("w_qkv", "w_proj", "w_fc", "w_out")  # nn.Linear, [out, in], where GPT-2 has Conv1D
+FACTS = tuple(replace(fact, transposed=fact.ours.endswith(LINEAR)) for fact in names.GPT2)
+SIZES = {
+    "vocab_size": "vocab_size", "block_size": "seq_len", "n_embd": "d_model", "n_layer": "n_layers",
+    "n_head": "n_heads",
+}  # fmt: skip
+BIAS, DROPOUT = "bias", "dropout"
+
+
+def read(path: Path) -> Foreign:
+    """Return the model of a ckpt.pt. DataError in one line if it is damaged, is another zip, or torch is missing."""
+    _require_plain(path)
+    found = _loaded(path)
+    config = _config(found, path)
+    require_room(config)
+    tensors = {str(k).removeprefix(COMPILED).removeprefix(PREFIX): v for k, v in found["model"].items()}
+    due = {piece.theirs: piece.shape for piece in pieces(config, FACTS)}
+    zeros = set() if config.mlp_bias else {name for name in due if name.endswith(".bias")}  # of LayerNorm
+    wanted = {**due, HEAD: due["wte.weight"]}
+    if tensors.keys() != wanted.keys() - zeros:
+        differing = min(tensors.keys() ^ (wanted.keys() - zeros))
+        raise DataError(f"{path} is no checkpoint of nanoGPT as it stands: see the tensor {differing[:80]!r}.")
+
+    def tensor(name: str) -> np.ndarray:
+        return np.zeros(due[name], np.float32) if name in zeros else _array(tensors[name], wanted[name], name, path)
+
+    arrays = from_theirs(tensor, config, FACTS)
+    if not np.array_equal(tensor(HEAD), arrays["wte"]):
+        raise DataError(f"{path} is damaged: its LM head is not its token embedding. Use another copy.")
+    return Foreign("nanoGPT", config, arrays)
+
+
+def _require_plain(path: Path) -> None:
+    """Raise DataError unless the zip holds its files uncompressed, one pickle among them, within its size."""
+    try:
+        with OpenFile(path) as file, zipfile.ZipFile(path) as archive:
+            listed = archive.infolist()
+            sound = len(listed) <= ENTRIES and sum(entry.file_size for entry in listed) <= file.size
+            sound = sound and all(entry.compress_type == zipfile.ZIP_STORED for entry in listed)
+            pickles = [entry for entry in listed if entry.filename.endswith("data.pkl")]
+            sound = sound and len(pickles) == 1 and pickles[0].file_size <= PICKLE
+    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
+        sound = False
+    if not sound:
+        raise DataError(f"{path} is no whole checkpoint of torch. Use a ckpt.pt as nanoGPT wrote it.")
+
+
+def _loaded(path: Path) -> dict[str, Any]:
+    """Return the tables of a checkpoint."""
+    try:
+        import torch  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise DataError(
+            f"{path} is a checkpoint of torch, which is not installed. Install torch, or convert the file elsewhere."
+        ) from None
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except Exception as error:  # of many kinds, for a damaged file
+        why = (str(error).splitlines() or [""])[0][:80]
+        raise DataError(f"{path} cannot be loaded: {type(error).__name__}: {why}. Use another copy.") from None
+    if not isinstance(found, dict) or not all(isinstance(found.get(key), dict) for key in ("model", "model_args")):
+        raise DataError(f"{path} is no checkpoint of nanoGPT: it has no model and model_args.")
+    return found
+
+
+def _config(found: dict[str, Any], path: Path) -> ModelConfig:
+    """Return the config of `model_args`."""
+    given = found["model_args"]
+    if extra := sorted(str(key) for key in given.keys() - SIZES.keys() - {BIAS, DROPOUT}):
+        raise DataError(f"{path}: nanoGPT has no setting {extra[0][:80]!r}, so it is unknown what it computes.")
+    if missing := sorted(key for key in SIZES if given.get(key) is None):
+        raise DataError(f"{path}: it lacks {missing[0]}. Use a ckpt.pt as nanoGPT wrote it.")
+    bias = given.get(BIAS, True)
+    settings: dict[str, Any] = {name: values[0] for name, values in FAMILIES["gpt2"].allowed().items()}
+    settings |= {"activation": "gelu_exact", "tied_embeddings": True, "mlp_bias": bias}
+    settings["attention_bias"] = "all" if bias is True else "none"
+    try:
+        return ModelConfig(**settings, **{ours: given.get(theirs) for theirs, ours in SIZES.items()})
+    except ByhandError as error:
+        raise DataError(f"{path}: {error}") from None
+
+
+def _array(tensor: Any, shape: tuple[int, ...], name: str, path: Path) -> np.ndarray:
+    """Return a tensor of finite numbers in float32."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    kinds = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+    if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided or tensor.dtype not in kinds:
+        raise DataError(f"{path} is damaged: {name} is no tensor of real numbers. Use another copy.")
+    if tuple(tensor.shape) != shape or not tensor.is_contiguous() or tensor.is_meta:
+        raise DataError(f"{path}: {name} has the shape {tuple(tensor.shape)}, but model_args say {shape}.")
+    array = tensor.detach().to(torch.float32).numpy()
+    if not np.isfinite(array).all():
+        raise DataError(f"{path} is damaged: {name} holds NaN or infinity. Use another copy.")
+    return array

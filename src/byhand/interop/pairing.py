@@ -1,0 +1,47 @@
+"""Which numbers of a query and a key turn together: two orders of the same columns.
+
+halves      i and i + D/2, as Hugging Face and GGUF's qwen models
+neighbours  2i and 2i + 1, as the paper and GGUF's llama models
+
+A model in one order is one in the other with the columns of q and k permuted in each head. Applied to a model in
+the wrong order, rotation is silently wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from byhand.config import ModelConfig
+
+
+def with_pairing(
+    arrays: Mapping[str, np.ndarray], config: ModelConfig, pairing: str
+) -> tuple[dict[str, np.ndarray], ModelConfig]:
+    """Return a model that computes the same with the other pairing; its columns of q and k are permuted."""
+    if config.positions != "rotary" or config.rope_pairing == pairing:
+        return dict(arrays), config
+    order = column_order(config.head_width, config.rotary_width, pairing)
+    heads = config.n_heads + config.kv_heads
+    packed = np.arange((heads + config.kv_heads) * config.head_width)
+    packed[: heads * config.head_width] = (packed[: heads * config.head_width].reshape(heads, -1)[:, order]).reshape(
+        -1
+    )
+    orders = {"w_qkv": packed, "b_qkv": packed, "q_gain": order, "k_gain": order}
+    found = {
+        name: np.ascontiguousarray(array[..., orders[last]]) if (last := name.rpartition(".")[2]) in orders else array
+        for name, array in arrays.items()
+    }
+    return found, replace(config, rope_pairing=pairing)
+
+
+def column_order(width: int, rotated: int, pairing: str) -> np.ndarray:
+    """Return for each column of a head with this pairing its column with the other one; the rest stays."""
+    order = np.arange(width)
+    turned = order[:rotated].reshape(2, -1)  # halves: pair p is column p of this table
+    order[:rotated] = (
+        turned.T.reshape(-1) if pairing == "neighbours" else order[:rotated].reshape(-1, 2).T.reshape(-1)
+    )
+    return order

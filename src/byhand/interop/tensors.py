@@ -1,0 +1,101 @@
+"""Tensors of other programs as facts: which of theirs make one of ours, and how.
+
+A fact names one array of a model with `*` for the block's number, and theirs in the same way. Several of theirs lie
+side by side along our last axis (queries, keys, values). Theirs may be transposed: [out, in] where ours is [in, out].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from byhand.config import ModelConfig
+from byhand.interop.families import Arrays
+from byhand.model import declared
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One array of ours, and the tensors of theirs that it is made of."""
+
+    ours: str
+    theirs: tuple[str, ...]
+    transposed: bool = False
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One tensor of theirs: columns of one array of ours, perhaps transposed.
+
+    shape  theirs
+    """
+
+    ours: str
+    theirs: str
+    columns: slice
+    transposed: bool
+    shape: tuple[int, ...]
+
+
+def facts(table: str) -> tuple[Fact, ...]:
+    """Return the facts of a table: a line each, `ours = theirs`, with ` : T` behind it where theirs are transposed.
+
+    Braces stand for several: `attn_{q,k,v}.bias` is `attn_q.bias`, `attn_k.bias`, `attn_v.bias`.
+    """
+    found = []
+    for line in filter(None, map(str.strip, table.splitlines())):
+        ours, _, theirs = line.partition(" = ")
+        name, _, sign = theirs.partition(" : ")
+        before, _, rest = name.partition("{")
+        inner, _, after = rest.partition("}")
+        names = tuple(f"{before}{one}{after}" for one in inner.split(","))
+        found.append(Fact(ours, names, transposed=sign == "T"))
+    return tuple(found)
+
+
+def pieces(config: ModelConfig, known: Iterable[Fact]) -> Iterator[Piece]:
+    """Yield the tensors of theirs that make a model of this config, in the order of our arrays."""
+    by_name = {fact.ours: fact for fact in known}
+    for name, parameter in declared(config).items():
+        pattern, block = _pattern(name)
+        fact, last = by_name[pattern], parameter.shape[-1]
+        widths = [last]
+        if len(fact.theirs) == 3:  # queries, keys, values
+            widths = [heads * config.head_width for heads in (config.n_heads, config.kv_heads, config.kv_heads)]
+        begin = 0
+        for theirs, width in zip(fact.theirs, widths, strict=True):
+            shape = (*parameter.shape[:-1], width)
+            yield Piece(
+                name, theirs.replace("*", block), slice(begin, begin + width), fact.transposed,
+                shape[::-1] if fact.transposed else shape,
+            )  # fmt: skip
+            begin += width
+
+
+def _pattern(name: str) -> tuple[str, str]:
+    """Return a name with `*` for the number of its block, and the number."""
+    room, _, rest = name.partition(".")
+    if room != "blocks":
+        return name, ""
+    block, _, rest = rest.partition(".")
+    return f"blocks.*.{rest}", block
+
+
+def to_theirs(arrays: Arrays, config: ModelConfig, known: Iterable[Fact]) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield their tensors in float32, contiguous: the NumPy writer of safetensors stores views scrambled."""
+    for piece in pieces(config, known):
+        array = arrays[piece.ours][..., piece.columns]
+        yield piece.theirs, np.ascontiguousarray(array.T if piece.transposed else array, np.float32)
+
+
+def from_theirs(
+    read: Callable[[str], np.ndarray], config: ModelConfig, known: Iterable[Fact]
+) -> dict[str, np.ndarray]:
+    """Return our arrays, in float32; `read` gives a tensor of theirs by name, in the shape that `pieces` says."""
+    found = {name: np.empty(parameter.shape, np.float32) for name, parameter in declared(config).items()}
+    for piece in pieces(config, known):
+        tensor = read(piece.theirs)
+        found[piece.ours][..., piece.columns] = tensor.T if piece.transposed else tensor
+    return found

@@ -1,0 +1,208 @@
+"""`byhand import`, `byhand export` and `byhand train --init-from` as a user gives them."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from byhand.config import TrainConfig
+from byhand.runs import checkpoint
+from byhand.runs.stored import Checkpoint
+from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
+from cli.inside import byhand
+from cli.process import TINY, error_line, write_text
+from interop import foreign_cases as foreign
+from interop.run_cases import GPT2, LLAMA, parameters
+
+TEXT = "the quick brown fox"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A run of bytes, and one of byte pairs with a padded vocabulary, each exported in both forms."""
+    folder = tmp_path_factory.mktemp("exchange")
+    write_text(folder / "text.txt")
+    flags = [*TINY, "--no-lm-head-bias", "--runtime", "numpy", "--data", "text.txt"]
+    assert byhand("train", *flags, "--out", "bytes", cwd=folder).returncode == 0
+    symbols = [*visible_bytes(), "th", "qu"]
+    words = BytePairTokenizer(
+        {s: i for i, s in enumerate(symbols)}, [("t", "h"), ("q", "u")], special={"<|endoftext|>": 258}
+    )
+    config = TrainConfig(model=replace(LLAMA, vocab_size=272))
+    state = {"step": 0, "text": {}}
+    checkpoint.save(folder / "pairs", Checkpoint(config, parameters(config.model), {}, {}, state, tokenizer=words))
+    for run in ("bytes", "pairs"):
+        for goal in ("hf", "gguf"):
+            done = byhand("export", run, "--to", goal, "--out", f"{run}-{goal}", cwd=folder)
+            assert done.returncode == 0, done.stderr.decode()
+    return folder
+
+
+def sampled(place, run, **flags):
+    words = [word for name, value in flags.items() for word in (f"--{name.replace('_', '-')}", value)]
+    done = byhand("sample", run, "--prompt", TEXT, "--max-new-tokens", 12, "--runtime", "numpy", *words, cwd=place)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+@pytest.mark.parametrize("goal", ["hf", "gguf"])
+@pytest.mark.parametrize("run", ["bytes", "pairs"])
+def test_a_run_that_went_out_and_came_back_writes_the_same_text(place, run, goal, tmp_path):
+    path = place / f"{run}-{goal}"
+    done = byhand("import", path, "--out", tmp_path / "again", cwd=place)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"Try: byhand sample" in done.stdout
+    assert sampled(place, tmp_path / "again", temperature=0) == sampled(place, run, temperature=0)
+    assert sampled(place, tmp_path / "again", temperature=5) == sampled(place, run, temperature=5)
+    before, after = checkpoint.load(place / run), checkpoint.load(tmp_path / "again")
+    assert after.tokenizer.content == before.tokenizer.content
+    assert all(np.array_equal(after.parameters[name], array) for name, array in before.parameters.items())
+    facts = json.loads(byhand("info", tmp_path / "again", "--json", cwd=place).stdout)
+    assert facts["imported"].endswith("gpt2" if run == "bytes" else "llama")
+
+
+def test_an_imported_run_is_evaluated_explained_and_tuned(place, tmp_path):
+    run = tmp_path / "run"
+    assert byhand("import", place / "bytes-hf", "--out", run, cwd=place).returncode == 0
+    losses = [
+        byhand("eval", of, "--data", "text.txt", "--runtime", "numpy", cwd=place).stdout for of in ("bytes", run)
+    ]
+    assert losses[0] == losses[1]
+    done = byhand("explain", run, "--prompt", TEXT[:9], "blocks.0.mlp.act[0,3,5]", cwd=place)
+    assert done.returncode == 0, done.stderr.decode()
+    flags = ["--steps", 4, "--runtime", "numpy", "--data", "text.txt"]
+    done = byhand("train", "--init-from", run, *flags, "--seq-len", 8, "--out", tmp_path / "tuned", cwd=place)
+    assert done.returncode == 0, done.stderr.decode()
+    tuned, before = checkpoint.load(tmp_path / "tuned"), checkpoint.load(run)
+    assert tuned.step == 4
+    assert tuned.config.model == replace(before.config.model, seq_len=8)
+    assert tuned.config.optim.lr == 1e-4
+    moved = np.abs(tuned.parameters["wpe"] - before.parameters["wpe"][:8]).max()
+    assert 0 < moved < 1e-3
+    error = error_line(byhand("train", "--resume", run, "--data", "text.txt", cwd=place))
+    assert f"{run} was imported, not trained. Tune it with `byhand train --init-from {run}`." in error
+
+
+def test_tuning_keeps_the_tokenizer_and_does_not_begin_at_random(place, tmp_path):
+    flags = ["--steps", 1, "--lr", "1e-9", "--runtime", "numpy", "--data", "text.txt", "--out", tmp_path / "tuned"]
+    done = byhand("train", "--init-from", "pairs", *flags, "--eval-windows", 4, "--batch-size", 2, cwd=place)
+    assert done.returncode == 0, done.stderr.decode()
+    tuned, before = checkpoint.load(tmp_path / "tuned"), checkpoint.load(place / "pairs")
+    assert tuned.tokenizer.content == before.tokenizer.content
+    for name, array in before.parameters.items():
+        np.testing.assert_allclose(tuned.parameters[name], array, atol=1e-7)
+    more = ["--runtime", "numpy", "--steps", 2]
+    assert byhand("train", "--init-from", tmp_path / "tuned", *more, "--data", "text.txt", cwd=place).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (
+            ["--d-model", 32],
+            "--d-model cannot change the model of bytes. Leave it out, or train without",
+        ),
+        (["--seq-len", 17], "the model of bytes knows 16 positions. Use --seq-len 16 or less."),
+        (["--tokenizer", "pairs-hf"], "bytes has a tokenizer. Leave out --tokenizer"),
+        (["--minutes", 1], "--init-from trains on one host, for a number of --steps"),
+        (["--resume", "bytes"], "--init-from cannot change a run that is resumed"),
+    ],
+)
+def test_what_tuning_cannot_do_is_said(place, flags, words, tmp_path):
+    done = byhand("train", "--init-from", "bytes", *flags, "--data", "text.txt", "--out", tmp_path / "x", cwd=place)
+    assert words in error_line(done)
+    assert not (tmp_path / "x").exists()
+
+
+def test_quantised_files_come_back_as_float32(place, tmp_path):
+    sizes = []
+    for quantize in ("q8_0", "q4_0"):
+        out = tmp_path / quantize
+        done = byhand("export", "pairs", "--to", "gguf", "--out", out, "--quantize", quantize, cwd=place)
+        assert done.returncode == 0, done.stderr.decode()
+        assert byhand("import", out / "model.gguf", "--out", tmp_path / f"{quantize}-run", cwd=place).returncode == 0
+        sampled(place, tmp_path / f"{quantize}-run")
+        sizes.append((out / "model.gguf").stat().st_size)
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_tokenizer_is_asked_for_where_there_is_none(place, tmp_path):
+    config = foreign.settings("llama", 0) | {"vocab_size": 272}
+    foreign.write_folder(tmp_path / "in", config, foreign.drawn(foreign.shapes(config)))
+    out = ["--out", tmp_path / "run"]
+    error = error_line(byhand("import", tmp_path / "in", *out, cwd=place))
+    assert "has no tokenizer for its 272 tokens. Name one with --tokenizer" in error
+    for named, kind in (("bytes", "byte"), ("pairs-hf", "bpe"), ("pairs-hf/tokenizer.json", "bpe")):
+        run = tmp_path / named.replace("/", "-")
+        done = byhand("import", tmp_path / "in", "--out", run, "--tokenizer", named, cwd=place)
+        assert done.returncode == 0, done.stderr.decode()
+        assert checkpoint.load(run).tokenizer.kind == kind
+    error = error_line(byhand("import", tmp_path / "in", *out, "--tokenizer", tmp_path, cwd=place))
+    assert "has no tokenizer.json, and no vocab.json with merges.txt" in error
+    config = foreign.settings("llama", 0) | {"vocab_size": 200}
+    foreign.write_folder(tmp_path / "small", config, foreign.drawn(foreign.shapes(config)))
+    error = error_line(byhand("import", tmp_path / "small", *out, "--tokenizer", "pairs-hf", cwd=place))
+    assert "the bpe tokenizer has 259 tokens, but the model's vocab_size is 200" in error
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_cannot_be_written_is_refused_before_anything_is(place, tmp_path):
+    flags = [*TINY, "--runtime", "numpy", "--steps", 1, "--data", "text.txt", "--out", tmp_path / "biased"]
+    assert byhand("train", *flags, cwd=place).returncode == 0
+    for goal, name in (("hf", "transformers"), ("gguf", "GGUF")):
+        done = byhand("export", tmp_path / "biased", "--to", goal, "--out", tmp_path / "out", cwd=place)
+        assert f"this model has no form in {name}: lm_head_bias is true" in (error := error_line(done))
+        assert "Train a model with --no-lm-head-bias." in error
+    assert not (tmp_path / "out").exists()
+    done = byhand("export", "bytes", "--to", "hf", "--out", tmp_path / "out", "--quantize", "q8_0", cwd=place)
+    assert "--quantize packs a GGUF alone. Use --to gguf, or leave it out." in error_line(done)
+    assert "--out names no folder" in error_line(byhand("export", "bytes", "--to", "hf", "--out", "", cwd=place))
+
+
+def test_a_folder_of_the_user_is_left_as_it_is(place, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    error = error_line(byhand("import", "bytes-hf", "--out", tmp_path, cwd=place))
+    assert "holds 'mine.txt' and is no run of byhand" in error
+    assert "holds 'mine.txt'. Choose a new" in error_line(
+        byhand("export", "bytes", "--to", "gguf", "--out", tmp_path, cwd=place)
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("nothing", None, "cannot read"),
+        ("text", b"hello", "is no GGUF and no checkpoint of llm.c or nanoGPT"),
+        ("empty", b"", "is no GGUF and no checkpoint of llm.c or nanoGPT"),
+    ],
+)
+def test_what_is_no_model_is_said(place, name, content, words, tmp_path):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert words in error_line(byhand("import", tmp_path / name, "--out", tmp_path / "run", cwd=place))
+
+
+def test_averaged_weights_go_out_and_are_tuned(place, tmp_path):
+    flags = [*TINY, "--no-lm-head-bias", "--ema", 0.9, "--runtime", "numpy", "--data", "text.txt", "--out"]
+    assert byhand("train", *flags, tmp_path / "run", cwd=place).returncode == 0
+    due = checkpoint.load(tmp_path / "run")
+    assert not np.array_equal(due.averages["wte"], due.parameters["wte"])
+    assert byhand("export", tmp_path / "run", "--to", "hf", "--out", tmp_path / "hf", cwd=place).returncode == 0
+    assert byhand("import", tmp_path / "hf", "--out", tmp_path / "again", cwd=place).returncode == 0
+    assert np.array_equal(checkpoint.load(tmp_path / "again").parameters["wte"], due.averages["wte"])
+    more = ["--steps", 1, "--lr", "1e-9", "--runtime", "numpy", "--data", "text.txt", "--out", tmp_path / "tuned"]
+    assert byhand("train", "--init-from", tmp_path / "run", *more, cwd=place).returncode == 0
+    np.testing.assert_allclose(checkpoint.load(tmp_path / "tuned").parameters["wte"], due.averages["wte"], atol=1e-7)
+
+
+def test_float64_goes_out_as_float32(place, tmp_path):
+    arrays = {name: array.astype("float64") for name, array in parameters(GPT2).items()}
+    config = TrainConfig(model=GPT2, dtype="float64")
+    checkpoint.save(tmp_path / "run", Checkpoint(config, arrays, {}, {}, {"step": 0, "text": {}}))
+    for goal in ("hf", "gguf"):
+        assert byhand("export", tmp_path / "run", "--to", goal, "--out", tmp_path / goal, cwd=place).returncode == 0
+        again = tmp_path / f"{goal}-run"
+        assert byhand("import", tmp_path / goal, "--out", again, cwd=place).returncode == 0
+        assert np.array_equal(checkpoint.load(again).parameters["wte"], arrays["wte"].astype("float32"))

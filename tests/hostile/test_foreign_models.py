@@ -1,0 +1,31 @@
+"""Damaged models of other programs, by seed: a few hundred of each kind, and in a long run ten thousand."""
+
+import pytest
+
+from hostile.foreign_models import KINDS, attack, pristine
+from hostile.fuzz import seed_of
+
+
+def swept(kind, count, folder):
+    for number in range(count):
+        attack(seed_of(1, kind, number), folder, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_models_are_refused_in_one_line_or_read_as_they_are(kind, tmp_path):
+    swept(kind, 120, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_ten_thousand_damaged_models_of_each_kind(kind, tmp_path):
+    swept(kind, 10_000, tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS[:-1])
+def test_what_is_not_damaged_is_read(kind, tmp_path):
+    from byhand.interop import exchange
+
+    for name, content in pristine(kind).items():
+        (tmp_path / name).write_bytes(content)
+    assert exchange.read(tmp_path if len(pristine(kind)) > 1 else tmp_path / next(iter(pristine(kind)))).arrays

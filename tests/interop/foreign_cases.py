@@ -1,0 +1,127 @@
+"""Small models of other programs, from the formats' descriptions and without byhand's tables."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+
+KINDS = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
+
+
+def settings(kind: str, seed: int) -> dict:
+    """Return a config.json: tied and untied, grouped, head widths unlike C/H, biases, other widths and bases."""
+    rng = np.random.default_rng([seed, KINDS.index(kind)])
+    heads, layers = int(rng.choice([1, 2, 4])), int(rng.integers(1, 4))
+    width = heads * 2 * int(rng.integers(2, 9))
+    tied, vocab, length = bool(rng.integers(2)), int(rng.integers(20, 40)), int(rng.integers(8, 17))
+    common = {"model_type": kind, "vocab_size": vocab, "tie_word_embeddings": tied}
+    if kind == "gpt2":
+        inner = None if rng.integers(2) else int(rng.integers(3, 50))
+        activation = str(rng.choice(["gelu_new", "gelu", "relu", "silu"]))
+        return common | {
+            "architectures": ["GPT2LMHeadModel"], "n_positions": length, "n_embd": width, "n_layer": layers,
+            "n_head": heads, "n_inner": inner, "activation_function": activation,
+            "layer_norm_epsilon": float(rng.choice([1e-5, 1e-3])),
+        }  # fmt: skip
+    head = width // heads if kind == "qwen2" or rng.integers(2) else 2 * int(rng.integers(1, 12))
+    found = common | {
+        "architectures": [f"{kind.capitalize()}ForCausalLM"], "hidden_size": width,
+        "intermediate_size": int(rng.integers(3, 50)), "num_hidden_layers": layers, "num_attention_heads": heads,
+        "num_key_value_heads": int(rng.choice([k for k in (1, 2, 4) if heads % k == 0])), "head_dim": head,
+        "hidden_act": "silu", "max_position_embeddings": length, "rms_norm_eps": float(rng.choice([1e-6, 1e-2])),
+        "rope_parameters": {"rope_type": "default", "rope_theta": float(rng.choice([10000.0, 500.0]))},
+    }  # fmt: skip
+    if kind in ("llama", "qwen3"):
+        found["attention_bias"] = bool(rng.integers(2))
+    if kind == "llama":
+        found["mlp_bias"] = bool(rng.integers(2))
+    if kind == "mistral":
+        found["sliding_window"] = None if rng.integers(2) else int(rng.integers(2, length))
+    return found
+
+
+def shapes(c: dict) -> dict[str, tuple[int, ...]]:
+    """Return the tensors that save_pretrained writes for a config."""
+    v, tied = c["vocab_size"], c["tie_word_embeddings"]
+    if c["model_type"] == "gpt2":
+        n, f = c["n_embd"], c["n_inner"] or 4 * c["n_embd"]
+        found = {"transformer.wte.weight": (v, n), "transformer.wpe.weight": (c["n_positions"], n)}
+        for i in range(c["n_layer"]):
+            for name, shape in {
+                "attn.c_attn": (n, 3 * n),
+                "attn.c_proj": (n, n),
+                "mlp.c_fc": (n, f),
+                "mlp.c_proj": (f, n),
+            }.items():
+                found |= {f"transformer.h.{i}.{name}.weight": shape, f"transformer.h.{i}.{name}.bias": shape[1:]}
+            for name in ("ln_1", "ln_2"):
+                found |= {f"transformer.h.{i}.{name}.weight": (n,), f"transformer.h.{i}.{name}.bias": (n,)}
+        found |= {"transformer.ln_f.weight": (n,), "transformer.ln_f.bias": (n,)}
+        return found if tied else found | {"lm_head.weight": (v, n)}
+    n, f, d = c["hidden_size"], c["intermediate_size"], c["head_dim"]
+    q, kv = c["num_attention_heads"] * d, c["num_key_value_heads"] * d
+    found = {"model.embed_tokens.weight": (v, n), "model.norm.weight": (n,)}
+    for i in range(c["num_hidden_layers"]):
+        at = f"model.layers.{i}"
+        found |= {f"{at}.input_layernorm.weight": (n,), f"{at}.post_attention_layernorm.weight": (n,)}
+        for name, rows in {"q": q, "k": kv, "v": kv}.items():
+            found[f"{at}.self_attn.{name}_proj.weight"] = (rows, n)
+            if c.get("attention_bias") or c["model_type"] == "qwen2":
+                found[f"{at}.self_attn.{name}_proj.bias"] = (rows,)
+        found[f"{at}.self_attn.o_proj.weight"] = (n, q)
+        if c.get("attention_bias"):
+            found[f"{at}.self_attn.o_proj.bias"] = (n,)
+        if c["model_type"] == "qwen3":
+            found |= {f"{at}.self_attn.q_norm.weight": (d,), f"{at}.self_attn.k_norm.weight": (d,)}
+        for name, shape in {"gate": (f, n), "up": (f, n), "down": (n, f)}.items():
+            found[f"{at}.mlp.{name}_proj.weight"] = shape
+            if c.get("mlp_bias"):
+                found[f"{at}.mlp.{name}_proj.bias"] = shape[:1]
+    return found if tied else found | {"lm_head.weight": (v, n)}
+
+
+def drawn(found: dict[str, tuple[int, ...]], seed: int = 0) -> dict[str, np.ndarray]:
+    """Return tensors that leave no symmetry: gains about 1, everything else about 0."""
+    rng = np.random.default_rng(seed)
+    arrays = {}
+    for name in sorted(found):
+        gain = "norm" in name or ".ln_" in name
+        mean = 1.0 if gain and name.endswith("weight") else 0.0
+        arrays[name] = (0.3 * rng.standard_normal(found[name]) + mean).astype(np.float32)
+    return arrays
+
+
+def safetensors(arrays: dict[str, np.ndarray], dtypes: dict[str, str] | None = None) -> bytes:
+    """Return a safetensors file, written from its description: length, JSON, numbers one after the other."""
+    header, data = {"__metadata__": {"format": "pt"}}, b""
+    for name, array in arrays.items():
+        dtype = (dtypes or {}).get(name, "F32")
+        if dtype == "BF16":
+            content = (array.view(np.uint32) >> 16).astype("<u2").tobytes()  # truncated
+        else:
+            content = array.astype({"F32": "<f4", "F16": "<f2", "F64": "<f8", "I64": "<i8"}[dtype]).tobytes()
+        header[name] = {
+            "dtype": dtype,
+            "shape": list(array.shape),
+            "data_offsets": [len(data), len(data) + len(content)],
+        }
+        data += content
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def write_folder(place: Path, config: dict, arrays: dict[str, np.ndarray]) -> Path:
+    """Write a folder as save_pretrained does."""
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "config.json").write_text(json.dumps(config))
+    (place / "model.safetensors").write_bytes(safetensors(arrays))
+    return place
+
+
+def tokens(config: dict, count: int = 8) -> list[list[int]]:
+    """Return ids of two texts."""
+    rng = np.random.default_rng(7)
+    return rng.integers(0, config["vocab_size"], (2, count)).tolist()

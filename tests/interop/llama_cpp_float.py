@@ -1,0 +1,83 @@
+"""What llama.cpp computes of a model, in NumPy: float64, but for the places where it rounds.
+
+GELU comes from a table in float16. Before a product with quantised weights, activations are rounded to Q8_0: for each
+32 numbers a scale in float16, and whole numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from byhand.config import ModelConfig
+
+
+def as_llama_cpp_computes(
+    config: ModelConfig, arrays: dict[str, np.ndarray], tokens: list[int], quantize: str = ""
+) -> np.ndarray:
+    """Return the log-probabilities (V,) after the tokens."""
+    p = {name: array.astype(np.float64) for name, array in arrays.items()}
+    n, heads, groups, d = len(tokens), config.n_heads, config.kv_heads, config.head_width
+
+    def product(x, w, bias=None):
+        packed = quantize and w.shape[0] % 32 == 0
+        y = (_rounded_to_q8_0(x) if packed else x) @ w
+        return y if bias is None else y + bias
+
+    def norm(x, name):
+        centred = x - x.mean(-1, keepdims=True) if config.norm == "layer" else x
+        y = centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + config.norm_eps) * p[f"{name}.gain"]
+        return y + p[f"{name}.bias"] if config.norm == "layer" else y
+
+    x = p["wte"][tokens] + (p["wpe"][:n] if config.positions == "learned" else 0)
+    for i in range(config.n_layers):
+        at = f"blocks.{i}"
+        qkv = product(norm(x, f"{at}.ln_1"), p[f"{at}.attn.w_qkv"], p.get(f"{at}.attn.b_qkv"))
+        q, k, v = (a.reshape(n, -1, d) for a in np.split(qkv, [heads * d, (heads + groups) * d], axis=-1))
+        if config.qk_norm:
+            q, k = (_unit(a, config.norm_eps) * p[f"{at}.attn.{g}_gain"] for a, g in ((q, "q"), (k, "k")))
+        if config.positions == "rotary":
+            q, k = _turned(q, config.rope_base), _turned(k, config.rope_base)
+        mixed = []
+        for head in range(heads):
+            group = head // (heads // groups)
+            scores = q[:, head] @ k[:, group].T / np.sqrt(d)
+            scores = np.where(np.tril(np.ones((n, n))) > 0, scores, -np.inf)
+            weights = np.exp(scores - scores.max(-1, keepdims=True))
+            mixed.append(weights / weights.sum(-1, keepdims=True) @ v[:, group])
+        x = x + product(np.concatenate(mixed, -1), p[f"{at}.attn.w_proj"], p.get(f"{at}.attn.b_proj"))
+        h = norm(x, f"{at}.ln_2")
+        if config.activation == "swiglu":
+            gate = product(h, p[f"{at}.mlp.w_gate"], p.get(f"{at}.mlp.b_gate"))
+            act = gate / (1 + np.exp(-gate)) * product(h, p[f"{at}.mlp.w_up"], p.get(f"{at}.mlp.b_up"))
+        else:
+            act = _gelu_of_a_table(product(h, p[f"{at}.mlp.w_fc"], p[f"{at}.mlp.b_fc"]))
+        x = x + product(act, p[f"{at}.mlp.w_out"], p.get(f"{at}.mlp.b_out"))
+    z = product(norm(x, "ln_f"), p["wte"].T if config.tied_embeddings else p["lm_head.w"])[-1]
+    z = z - z.max()
+    return z - np.log(np.exp(z).sum())
+
+
+def _unit(x, eps):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps)
+
+
+def _turned(x, base):
+    n, _, d = x.shape
+    angles = np.arange(n)[:, None] * base ** (-2.0 * np.arange(d // 2) / d)
+    cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    left, right = x[..., : d // 2], x[..., d // 2 :]
+    return np.concatenate([left * cos - right * sin, right * cos + left * sin], -1)
+
+
+def _gelu_of_a_table(x):
+    rounded = np.float64(np.float16(x))
+    tanh = np.tanh(np.sqrt(2 / np.pi) * (rounded + 0.044715 * rounded**3))
+    return np.where(x <= -10, 0, np.where(x >= 10, x, np.float64(np.float16(0.5 * rounded * (1 + tanh)))))
+
+
+def _rounded_to_q8_0(x):
+    blocks = np.float32(x).reshape(-1, 32)
+    d = np.abs(blocks).max(1, keepdims=True) / np.float32(127)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = np.round(np.where(d == 0, 0, blocks * (np.float32(1) / d))).clip(-127, 127)
+    return np.float64(whole * np.float32(np.float16(d))).reshape(x.shape)

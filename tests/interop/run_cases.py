@@ -1,0 +1,55 @@
+"""Models of ours that have a form in other programs, with parameters that leave no symmetry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from byhand.config import ModelConfig
+from byhand.model import TinyGPT, declared
+
+GPT2 = ModelConfig(
+    vocab_size=256, seq_len=32, d_model=32, n_layers=2, n_heads=4, norm_affine=True, lm_head_bias=False
+)
+LLAMA = replace(
+    GPT2,
+    positions="rotary",
+    norm="rms",
+    activation="swiglu",
+    attention_bias="none",
+    mlp_bias=False,
+    n_kv_heads=2,
+    d_ff=64,
+)
+WHOLE = {  # by family: models with exactly its parameters
+    "gpt2": GPT2,
+    "gpt2 tied": replace(GPT2, tied_embeddings=True, d_ff=48, norm_eps=1e-3),
+    "llama": LLAMA,
+    "llama with biases": replace(LLAMA, tied_embeddings=True, attention_bias="all", mlp_bias=True, rope_base=500.0),
+    "llama of wide heads": replace(LLAMA, d_head=12, n_kv_heads=1),
+    "qwen2": replace(LLAMA, attention_bias="qkv"),
+    "qwen3": replace(LLAMA, qk_norm=True, d_head=16, tied_embeddings=True),
+}
+PARTIAL = {  # models that lack parameters which the family has
+    "gpt2 without gain": replace(GPT2, norm_affine=False),
+    "gpt2 without biases": replace(GPT2, attention_bias="qkv", mlp_bias=False),
+    "llama without gain": replace(LLAMA, norm_affine=False),
+    "qwen3 without gain": replace(LLAMA, norm_affine=False, qk_norm=True),
+    "llama with a bias in the MLP and in q, k, v": replace(LLAMA, attention_bias="qkv", mlp_bias=True),
+}
+
+
+def parameters(config: ModelConfig, seed: int = 0) -> dict[str, np.ndarray]:
+    """Return arrays in float32: gains about 1, everything else about 0."""
+    rng = np.random.default_rng(seed)
+    return {
+        name: (0.3 * rng.standard_normal(p.shape) + p.mean).astype(np.float32) for name, p in declared(config).items()
+    }
+
+
+def logits(
+    config: ModelConfig, arrays: dict[str, np.ndarray], tokens: list[list[int]], dtype: str = "float64"
+) -> np.ndarray:
+    """Return the model's logits."""
+    return TinyGPT(config, arrays={n: a.astype(dtype) for n, a in arrays.items()}).forward_logits(tokens).data

@@ -1,0 +1,277 @@
+"""GGUF: bytes by the format's description, quantised blocks by arithmetic, llama.cpp's stored probabilities."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from byhand.config import TrainConfig
+from byhand.errors import ByhandError, ConfigError
+from byhand.files.weights import OpenFile
+from byhand.interop import exchange
+from byhand.interop.gguf.file import GGUF
+from byhand.interop.gguf.quantised import BY_NAME, dequantised, quantised
+from byhand.runs.stored import Checkpoint
+from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
+from byhand.tokenizers.byte import BYTES
+from interop.llama_cpp_float import as_llama_cpp_computes
+from interop.run_cases import GPT2, LLAMA, WHOLE, parameters
+
+FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "llama_cpp.json"
+PROMPT = b"hello wo"
+
+
+def text(s: str) -> bytes:
+    return struct.pack("<Q", len(s.encode())) + s.encode()
+
+
+def by_description(keys: dict, tensors: dict, alignment: int = 32, version: int = 3) -> bytes:
+    """Return a file of float32 tensors, written from the description of the format."""
+    content = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(keys))
+    for key, value in keys.items():
+        content += text(key)
+        if isinstance(value, bool):
+            content += struct.pack("<IB", 7, value)
+        elif isinstance(value, int):
+            content += struct.pack("<II", 4, value)
+        elif isinstance(value, float):
+            content += struct.pack("<If", 6, value)
+        elif isinstance(value, str):
+            content += struct.pack("<I", 8) + text(value)
+        elif value and isinstance(value[0], str):
+            content += struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(text, value))
+        else:
+            content += struct.pack("<IIQ", 9, 5, len(value)) + struct.pack(f"<{len(value)}i", *value)
+    data = b""
+    for name, array in tensors.items():
+        data += bytes(-len(data) % alignment)
+        dims = array.shape[::-1]
+        content += text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, 0, len(data))
+        data += array.astype("<f4").tobytes()
+    return content + bytes(-len(content) % alignment) + data + bytes(-len(data) % alignment)
+
+
+def export(config, arrays, place, quantize="", tokenizer=BYTES) -> Path:
+    run = Checkpoint(TrainConfig(model=config), arrays, {}, {}, {"step": 0}, tokenizer=tokenizer)
+    return exchange.write(run, "gguf", place, quantize)[0]
+
+
+def refused(path) -> str:
+    with pytest.raises(ByhandError) as error:
+        exchange.read(path)
+    assert str(error.value).isprintable()
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "qwen3"])
+def test_the_file_is_the_one_of_the_description(name, tmp_path):
+    path = export(WHOLE[name], parameters(WHOLE[name]), tmp_path / "out")
+    with OpenFile(path) as opened:
+        file = GGUF(opened)
+        tensors = {name: file.read(name) for name in file.tensors}
+        assert path.read_bytes() == by_description(file.keys, tensors)
+    assert file.keys["general.architecture"] == name
+    assert file.keys[f"{name}.context_length"] == 32
+    assert len(file.keys["tokenizer.ggml.tokens"]) == 256
+    assert tensors["blk.1.ffn_down.weight"].shape == (32, WHOLE[name].ff_width)  # [out, in]
+    assert ("output.weight" in tensors) != WHOLE[name].tied_embeddings
+
+
+def test_llama_permutes_q_and_k_as_its_converter_does(tmp_path):
+    arrays = parameters(LLAMA)
+    with OpenFile(export(LLAMA, arrays, tmp_path / "out")) as opened:
+        file = GGUF(opened)
+        q, k, v = (file.read(f"blk.0.attn_{name}.weight") for name in "qkv")
+    ours = arrays["blocks.0.attn.w_qkv"].T  # rows: queries, keys, values
+    for rows, heads, found in ((ours[:32], 4, q), (ours[32:48], 2, k)):
+        due = rows.reshape(heads, 2, 4, 32).swapaxes(1, 2).reshape(rows.shape)
+        assert np.array_equal(found, due)
+        assert not np.array_equal(found, rows)
+    assert np.array_equal(v, ours[48:])
+
+
+def test_a_file_of_another_writer_is_read(tmp_path):
+    """Version 2, another alignment, float16 epsilon, keys that say nothing here, tensors in another order."""
+    path = export(WHOLE["qwen2"], parameters(WHOLE["qwen2"]), tmp_path / "out")
+    with OpenFile(path) as opened:
+        file = GGUF(opened)
+        tensors = {name: file.read(name) for name in reversed(file.tensors)}
+        keys = {**file.keys, "general.alignment": 64, "general.license": "none", "tokenizer.ggml.scores": [1, 2]}
+    (tmp_path / "other.gguf").write_bytes(by_description(keys, tensors, alignment=64, version=2))
+    found = exchange.read(tmp_path / "other.gguf")
+    assert found.config == WHOLE["qwen2"]
+    assert all(np.array_equal(found.arrays[n], a) for n, a in parameters(WHOLE["qwen2"]).items())
+
+
+def plain_q8_0(x) -> bytes:
+    """Q8_0 number by number."""
+    d = np.float32(max(map(abs, x))) / np.float32(127)
+    q = [0 if d == 0 else float(np.float32(v) * (np.float32(1) / d)) for v in x]
+    whole = [int(abs(v) + 0.5) * (1 if v >= 0 else -1) for v in q]
+    return np.float16(d).tobytes() + struct.pack("32b", *whole)
+
+
+def plain_q4_0(x) -> bytes:
+    """Q4_0 number by number."""
+    d = np.float32(max(x, key=abs)) / np.float32(-8)
+    q = [8 if d == 0 else min(15, int(np.float32(v) * (np.float32(1) / d) + np.float32(8.5))) for v in x]
+    return np.float16(d).tobytes() + bytes(q[i] | q[i + 16] << 4 for i in range(16))
+
+
+def plain_q4_k(block: bytes) -> list[float]:
+    """Q4_K number by number, with the scales' bits as the C code takes them apart."""
+    d, m = np.frombuffer(block[:4], "<f2").astype(np.float32)
+    s, q, x = block[4:16], block[16:], []
+    for j in range(8):
+        if j < 4:
+            scale, least = s[j] & 63, s[j + 4] & 63
+        else:
+            scale, least = s[j + 4] & 15 | (s[j - 4] >> 6) << 4, s[j + 4] >> 4 | (s[j] >> 6) << 4
+        for i in range(32):
+            nibble = q[32 * (j // 2) + i] >> 4 * (j % 2) & 15
+            x.append(d * np.float32(scale) * np.float32(nibble) - m * np.float32(least))
+    return x
+
+
+def plain_q6_k(block: bytes) -> list[float]:
+    """Q6_K number by number: in each half, 128 numbers from 64 low bytes and 32 high ones."""
+    low, high, scales = block[:128], block[128:192], np.frombuffer(block[192:208], np.int8)
+    d, x = np.frombuffer(block[208:], "<f2").astype(np.float32)[0], []
+    for half in range(2):
+        for group in range(4):
+            for i in range(32):
+                nibble = low[64 * half + 32 * (group % 2) + i] >> 4 * (group // 2) & 15
+                q = nibble | (high[32 * half + i] >> 2 * group & 3) << 4
+                at = 8 * half + 2 * group + i // 16
+                x.append(d * np.float32(scales[at]) * np.float32(q - 32))
+    return x
+
+
+def test_blocks_are_packed_as_by_hand():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((40, 32)).astype(np.float32)
+    x[0], x[1], x[2] = 0, np.arange(-16, 16) / 8, np.where(np.arange(32) % 2, 0.5, -0.5)
+    for name, plain in (("Q8_0", plain_q8_0), ("Q4_0", plain_q4_0)):
+        assert quantised(x, BY_NAME[name]).tobytes() == b"".join(map(plain, x.tolist())), name
+
+
+def test_blocks_are_unpacked_as_by_hand():
+    rng = np.random.default_rng(1)
+    for name, plain, halves in (("Q4_K", plain_q4_k, (0, 2)), ("Q6_K", plain_q6_k, (208,))):
+        kind = BY_NAME[name]
+        blocks = rng.integers(0, 256, (6, kind.size), dtype=np.uint8)
+        for at in halves:
+            blocks[:, at : at + 2] = rng.standard_normal((6, 1)).astype("<f2").view(np.uint8)
+        found = dequantised(blocks.reshape(-1), kind)
+        assert found.tolist() == [float(v) for block in blocks for v in plain(block.tobytes())], name
+
+
+@pytest.mark.parametrize(("quantize", "bits", "most"), [("q8_0", 8.5, 0.008), ("q4_0", 4.5, 0.14)])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "qwen3"])
+def test_quantising_loses_at_most_half_a_step(name, quantize, bits, most, tmp_path):
+    """Half a step is 1/254 of a block's largest number, or with 4 bits 1/8, and the float16 scale adds a little."""
+    arrays = parameters(WHOLE[name])
+    path = export(WHOLE[name], arrays, tmp_path / "out", quantize)
+    found = exchange.read(path).arrays
+    for key, array in arrays.items():
+        packed = array.ndim == 2 and key != "wpe"
+        lost = np.abs(found[key] - array).max()
+        assert (lost > 0) == packed, key
+        assert lost <= most * np.abs(array).max(), key
+    with OpenFile(path) as opened:
+        file = GGUF(opened)
+    sizes = {
+        8 * t.size / np.prod(t.shape) for n, t in file.tensors.items() if len(t.shape) == 2 and "position" not in n
+    }
+    assert sizes == {bits}
+
+
+def test_rows_that_are_no_multiple_of_32_stay_float32(tmp_path):
+    config = replace(GPT2, d_model=40, d_ff=64)
+    found = exchange.read(export(config, arrays := parameters(config), tmp_path / "out", "q8_0")).arrays
+    assert not np.array_equal(found["blocks.0.mlp.w_out"], arrays["blocks.0.mlp.w_out"])  # rows of 64
+    assert np.array_equal(found["blocks.0.mlp.w_fc"], arrays["blocks.0.mlp.w_fc"])  # rows of 40
+    with pytest.raises(ConfigError, match="q4_0 packs rows of 32 numbers, and no matrix of this model has such"):
+        export(replace(config, d_ff=50), parameters(replace(config, d_ff=50)), tmp_path / "none", "q4_0")
+
+
+def test_ids_beyond_the_tokenizer_are_named_and_come_back(tmp_path):
+    symbols = [*visible_bytes(), "he", "ll", "<|endoftext|>"]
+    table = {s: i for i, s in enumerate(symbols[:-1])}
+    words = BytePairTokenizer(table, [("h", "e"), ("l", "l")], special={symbols[-1]: 258})
+    config = replace(GPT2, vocab_size=264)
+    path = export(config, parameters(config), tmp_path / "out", tokenizer=words)
+    with OpenFile(path) as opened:
+        keys = GGUF(opened).keys
+    assert keys["tokenizer.ggml.tokens"][258:] == ["<|endoftext|>", *(f"[PAD{i}]" for i in range(259, 264))]
+    assert keys["tokenizer.ggml.token_type"][256:] == [1, 1, 3, 5, 5, 5, 5, 5]
+    assert keys["tokenizer.ggml.eos_token_id"] == 258
+    found = exchange.read(path)
+    assert found.tokenizer.content == words.content
+
+
+@pytest.mark.parametrize("case", json.loads(FIXTURE.read_text(encoding="utf-8")), ids=lambda case: case["name"])
+def test_probabilities_are_those_that_llama_cpp_stored(case, tmp_path):
+    config, quantize = WHOLE[case["name"]], case["quantize"]
+    path = export(config, parameters(config, case["seed"]), tmp_path / "out", quantize)
+    found = exchange.read(path)
+    ours = as_llama_cpp_computes(found.config, found.arrays, list(PROMPT), quantize)
+    np.testing.assert_allclose(ours, case["logprobs"], atol=2e-5)  # stored with five decimals
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("general.architecture", "bert", "its architecture is 'bert'. Use a model of gpt2, llama, qwen2, qwen3."),
+        ("llama.context_length", 0, "seq_len is 0, but must be at least 1"),
+        ("llama.block_count", 3, "lacks the tensor blk.2."),
+        ("llama.block_count", 1, "has the tensor 'blk.1."),
+        ("llama.attention.head_count", "four", "n_heads is"),
+        ("llama.attention.value_length", 4, "its llama.attention.value_length is 4, but its heads have the width 8."),
+        ("llama.rope.dimension_count", 4, "its llama.rope.dimension_count is 4"),
+        ("llama.rope.scaling.type", "yarn", "its llama.rope.scaling.type is yarn, which cannot be computed here."),
+        ("llama.expert_count", 8, "its llama.expert_count is 8"),
+        ("llama.attention.layer_norm_rms_epsilon", 0.0, "norm_eps is 0.0, but must be above 0"),
+        ("llama.feed_forward_length", 60, "blk.0.ffn_gate.weight has the shape (64, 32), but its keys say (60, 32)."),
+        ("tokenizer.ggml.model", "llama", "only byte-level BPE"),
+        ("tokenizer.ggml.tokens", ["a"], "its tokens are not those of a model of 256"),
+        ("general.alignment", 48, "its alignment is 48"),
+    ],
+)
+def test_keys_that_cannot_be_computed_are_refused(key, value, words, tmp_path):
+    path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
+    with OpenFile(path) as opened:
+        file = GGUF(opened)
+        tensors = {name: file.read(name) for name in file.tensors}
+    path.write_bytes(by_description({**file.keys, key: value}, tensors))
+    assert words in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("at", "number", "words"),
+    [
+        (4, struct.pack("<I", 4), "it does not begin as a GGUF of version 2 or 3"),
+        (8, struct.pack("<Q", 1 << 60), "tensors and"),
+        (16, struct.pack("<Q", 1 << 60), "keys"),
+        (24, struct.pack("<Q", 1 << 62), "its metadata have more than"),
+        (24, struct.pack("<Q", 1 << 25), "within its metadata"),
+    ],
+)
+def test_sizes_are_checked_before_anything_is_allocated(at, number, words, tmp_path):
+    path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
+    content = path.read_bytes()
+    path.write_bytes(content[:at] + number + content[at + len(number) :])
+    assert words in refused(path)
+
+
+def test_a_cut_or_lengthened_file_is_refused(tmp_path):
+    path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
+    content = path.read_bytes()
+    for changed in (content[:-40], content + bytes(32), content[:2000], content[:30]):
+        path.write_bytes(changed)
+        refused(path)

@@ -1,0 +1,174 @@
+"""Folders of transformers, read: stored logits of transformers, shards, types, prefixes, and what is refused."""
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from byhand.errors import ByhandError
+from byhand.interop import exchange
+from byhand.interop.hugging_face import settings
+from interop import foreign_cases as foreign
+from interop.run_cases import logits
+
+FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "transformers.json"
+STORED = json.loads(FIXTURE.read_text(encoding="utf-8"))
+LLAMA = foreign.settings("llama", 1)
+
+
+def folder(place, config, change=None):
+    arrays = foreign.drawn(foreign.shapes(config))
+    return foreign.write_folder(place, config, {**arrays, **(change or {})})
+
+
+def refused(path) -> str:
+    with pytest.raises(ByhandError) as error:
+        exchange.read(path)
+    assert str(error.value).isprintable()
+    return str(error.value)
+
+
+@pytest.mark.parametrize("case", STORED, ids=lambda case: f"{case['config']['model_type']}-{case['seed']}")
+def test_logits_are_those_that_transformers_stored(case, tmp_path):
+    arrays = foreign.drawn(foreign.shapes(case["config"]), case["seed"])
+    found = exchange.read(foreign.write_folder(tmp_path, case["config"], arrays))
+    due = np.array(case["logits"])
+    np.testing.assert_allclose(
+        logits(found.config, found.arrays, foreign.tokens(case["config"]), "float32"), due, atol=1e-4
+    )
+    assert np.ptp(due) > 1
+
+
+def test_shards_hold_the_same_model(tmp_path):
+    arrays = foreign.drawn(foreign.shapes(LLAMA))
+    whole = exchange.read(foreign.write_folder(tmp_path / "whole", LLAMA, arrays))
+    place = tmp_path / "shards"
+    place.mkdir()
+    (place / "config.json").write_text(json.dumps(LLAMA))
+    names = sorted(arrays)
+    parts = {"model-00001-of-00002.safetensors": names[::2], "model-00002-of-00002.safetensors": names[1::2]}
+    for file, part in parts.items():
+        (place / file).write_bytes(foreign.safetensors({name: arrays[name] for name in part}))
+    index = {"metadata": {}, "weight_map": {name: file for file, part in parts.items() for name in part}}
+    (place / "model.safetensors.index.json").write_text(json.dumps(index))
+    found = exchange.read(place)
+    assert all(np.array_equal(found.arrays[name], array) for name, array in whole.arrays.items())
+    index["weight_map"][names[0]] = "model-00002-of-00002.safetensors"
+    (place / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert f"differ about '{names[0]}'" in refused(place)
+    index["weight_map"][names[0]] = "../model-00002-of-00002.safetensors"
+    (place / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert "is no index of shards" in refused(place)
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("F16", 10), ("BF16", 7), ("F64", 23)])
+def test_other_types_become_float32_exactly(dtype, bits, tmp_path):
+    arrays = foreign.drawn(foreign.shapes(LLAMA))
+    step = np.uint32(1 << 23 - bits)
+    rounded = {n: (a.view(np.uint32) // step * step).view(np.float32) for n, a in arrays.items()}  # fewer bits
+    foreign.write_folder(tmp_path, LLAMA, arrays)
+    content = foreign.safetensors(rounded, dict.fromkeys(rounded, dtype))
+    (tmp_path / "model.safetensors").write_bytes(content)
+    found = exchange.read(tmp_path)
+    large = np.abs(rounded["model.embed_tokens.weight"]) > 1e-4  # smaller ones are subnormal in float16
+    assert np.array_equal(found.arrays["wte"][large], rounded["model.embed_tokens.weight"][large])
+
+
+def test_a_bare_gpt2_with_its_masks_is_the_same_model(tmp_path):
+    config = {**foreign.settings("gpt2", 0), "tie_word_embeddings": True, "n_layer": 1}
+    arrays = foreign.drawn(foreign.shapes(config))
+    whole = exchange.read(foreign.write_folder(tmp_path / "a", config, arrays))
+    bare = {name.removeprefix("transformer."): array for name, array in arrays.items()}
+    bare |= {"h.0.attn.bias": np.ones((1, 1, 4, 4), np.float32), "lm_head.weight": bare["wte.weight"]}
+    found = exchange.read(foreign.write_folder(tmp_path / "b", config, bare))
+    assert all(np.array_equal(found.arrays[name], array) for name, array in whole.arrays.items())
+    bare["lm_head.weight"] = bare["wte.weight"] + 1
+    assert "ties the LM head" in refused(foreign.write_folder(tmp_path / "c", config, bare))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"model_type": "bert"},
+            "its model_type is 'bert'. Use a model of one of gpt2, llama, mistral, qwen2",
+        ),
+        ({"hidden_act": "gelu"}, "its activation is 'gelu'. Only silu can be computed."),
+        ({"rope_scaling": {"type": "linear", "factor": 2.0}}, "its rope_scaling is"),
+        ({"rope_parameters": {"rope_type": "llama3", "factor": 8.0, "rope_theta": 5e5}}, "its rope_parameters are"),
+        ({"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}}, "its rope_parameters are"),
+        ({"attention_bias": "yes"}, "its attention_bias is 'yes', but must be true or false."),
+        ({"hidden_size": "wide"}, 'd_model is "wide"'),
+        ({"hidden_size": 10**30}, "d_model is a number of over 24 digits"),
+        ({"num_attention_heads": 0}, "n_heads is 0, but must be at least 1"),
+        ({"head_dim": -2}, "d_head is -2"),
+        ({"rms_norm_eps": 0}, "norm_eps is 0.0, but must be above 0"),
+        ({"num_hidden_layers": 2000}, "n_layers is 2000, but can be at most 1024"),
+    ],
+)
+def test_a_config_that_cannot_be_computed_is_refused(change, words, tmp_path):
+    folder(tmp_path, LLAMA)
+    (tmp_path / "config.json").write_text(json.dumps({**LLAMA, **change}))
+    assert words in refused(tmp_path).replace("'wide'", '"wide"')
+
+
+@pytest.mark.parametrize("key", ["hidden_size", "vocab_size", "num_hidden_layers", "max_position_embeddings"])
+def test_a_config_without_a_size_is_refused(key, tmp_path):
+    folder(tmp_path, LLAMA)
+    (tmp_path / "config.json").write_text(json.dumps({k: v for k, v in LLAMA.items() if k != key}))
+    assert f"it lacks {key}" in refused(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "window"),
+    [
+        ({"use_sliding_window": False, "sliding_window": 5}, None),
+        ({"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 0}, 5),
+        ({"sliding_window": 5, "layer_types": ["sliding_attention"] * 2}, 5),
+        ({"sliding_window": 5, "layer_types": ["full_attention"] * 2}, None),
+    ],
+)
+def test_windows_of_qwen(given, window):
+    config = {**foreign.settings("qwen2", 0), "num_hidden_layers": 2, "max_position_embeddings": 16, **given}
+    assert settings.as_config(config)[1].attention_window == window
+
+
+def test_layers_with_different_windows_are_refused():
+    mixed = {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1}
+    with pytest.raises(ByhandError, match="windows of attention of several sizes"):
+        settings.as_config({**foreign.settings("qwen2", 0), "num_hidden_layers": 2, **mixed})
+
+
+def test_tensors_that_are_missing_foreign_or_of_another_shape_are_refused(tmp_path):
+    arrays = foreign.drawn(foreign.shapes(LLAMA))
+    name = "model.layers.0.mlp.up_proj.weight"
+    rest = {key: array for key, array in arrays.items() if key != name}
+    assert "lacks the tensor layers.0.mlp.up_proj.weight" in refused(foreign.write_folder(tmp_path, LLAMA, rest))
+    foreign.write_folder(tmp_path, LLAMA, {**arrays, "model.layers.0.mlp.router.weight": arrays[name]})
+    assert "has the tensor 'layers.0.mlp.router.weight', which its config.json does not explain" in refused(tmp_path)
+    foreign.write_folder(tmp_path, LLAMA, {**arrays, name: arrays[name].T})
+    assert "layers.0.mlp.up_proj.weight has the shape" in refused(tmp_path)
+    foreign.write_folder(tmp_path, LLAMA, {**arrays, name: arrays[name] * np.nan})
+    assert f"{name} holds NaN or infinity" in refused(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(foreign.safetensors(arrays, {name: "I64"}))
+    assert "is I64. Use a model in F32, F16 or BF16." in refused(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    assert "cannot read" in refused(tmp_path)
+
+
+def test_sizes_are_checked_before_anything_is_allocated(tmp_path):
+    folder(tmp_path, LLAMA)
+    (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "vocab_size": 1 << 20, "hidden_size": 1 << 17}))
+    assert "takes" in (words := refused(tmp_path)) or "has the shape" in words
+    content = (tmp_path / "model.safetensors").read_bytes()
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    for length in (0, 1 << 40, len(content)):
+        (tmp_path / "model.safetensors").write_bytes(struct.pack("<Q", length) + content[8:])
+        assert "the length of its header is wrong" in refused(tmp_path)
+    for cut in (content[:-1], content + b"\0"):
+        (tmp_path / "model.safetensors").write_bytes(cut)
+        assert "its arrays overlap, leave gaps, or do not end with the file" in refused(
+            tmp_path
+        ) or "offsets" in refused(tmp_path)

@@ -1,0 +1,150 @@
+"""A model that leaves and comes back is the same to the bit; one with fewer parameters computes the same."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from byhand.config import TrainConfig
+from byhand.errors import ConfigError, DataError
+from byhand.interop import exchange
+from byhand.interop.families import completed, family_of
+from byhand.interop.gguf import model as gguf
+from byhand.interop.hugging_face import folder as hugging_face
+from byhand.runs.stored import Checkpoint
+from byhand.tokenizers.byte import BYTES
+from interop import foreign_cases as foreign
+from interop.run_cases import GPT2, LLAMA, PARTIAL, WHOLE, logits, parameters
+
+TOKENS = [[72, 101, 108, 108, 111], [0, 255, 32, 10, 7]]
+GOALS = ("hf", "gguf")
+
+
+def there_and_back(config, arrays, goal, place):
+    run = Checkpoint(TrainConfig(model=config), arrays, {}, {}, {"step": 0})
+    exchange.write(run, goal, place)
+    return exchange.read(place)
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_run_comes_back_bit_for_bit(name, goal, tmp_path):
+    config, arrays = WHOLE[name], parameters(WHOLE[name])
+    found = there_and_back(config, arrays, goal, tmp_path / "out")
+    assert found.config == config
+    assert found.tokenizer is BYTES
+    assert found.arrays.keys() == arrays.keys()
+    for key, array in arrays.items():
+        assert np.array_equal(found.arrays[key], array), key
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("name", PARTIAL)
+def test_added_zeros_and_ones_change_no_logit(name, goal, tmp_path):
+    config, arrays = PARTIAL[name], parameters(PARTIAL[name])
+    found = there_and_back(config, arrays, goal, tmp_path / "out")
+    assert found.config != config
+    for key, array in arrays.items():
+        assert np.array_equal(found.arrays[key], array), key
+    assert np.array_equal(logits(found.config, found.arrays, TOKENS), logits(config, arrays, TOKENS))
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("qk_norm", [False, True])
+def test_the_other_pairing_comes_back_as_halves_and_computes_the_same(goal, qk_norm, tmp_path):
+    config = replace(LLAMA, rope_pairing="neighbours", qk_norm=qk_norm, attention_bias="none" if qk_norm else "qkv")
+    arrays = parameters(config)
+    found = there_and_back(config, arrays, goal, tmp_path / "out")
+    assert found.config == replace(config, rope_pairing="halves")
+    due = logits(config, arrays, TOKENS)
+    np.testing.assert_allclose(logits(found.config, found.arrays, TOKENS), due, atol=1e-12)
+    unturned = logits(replace(config, rope_pairing="halves"), arrays, TOKENS)
+    assert abs(unturned - due).max() > 0.01  # the same numbers with the wrong pairing are another model
+
+
+@pytest.mark.parametrize("kind", foreign.KINDS)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_foreign_folder_comes_back_bit_for_bit(kind, seed, tmp_path):
+    config = foreign.settings(kind, seed) | {"vocab_size": 256}
+    arrays = foreign.drawn(foreign.shapes(config), seed)
+    if kind == "llama" and config["hidden_size"] % config["num_attention_heads"]:
+        config["hidden_size"] *= config["num_attention_heads"]
+    found = exchange.read(foreign.write_folder(tmp_path / "in", config, arrays))
+    run = Checkpoint(TrainConfig(model=found.config), found.arrays, {}, {}, {"step": 0})
+    exchange.write(run, "hf", tmp_path / "out")
+    with hugging_face.Weights(tmp_path / "out") as weights:
+        again = {name: weights.read(name) for name in weights.stored}
+    zeros = {name for name in again.keys() - arrays.keys() if not again[name].any()}
+    assert again.keys() - zeros == arrays.keys()
+    for name, array in arrays.items():
+        assert np.array_equal(again[name], array), name
+
+
+def test_gguf_keeps_the_family_that_has_the_fewest_parameters_on_top():
+    names = {name: family_of(config, gguf.KNOWN, "GGUF").name for name, config in {**WHOLE, **PARTIAL}.items()}
+    assert names == {name: name.split()[0] for name in names}
+
+
+def test_completed_arrays_are_those_of_the_completed_config():
+    config = PARTIAL["llama with a bias in the MLP and in q, k, v"]
+    full, whole = completed(parameters(config), config, family_of(config, gguf.KNOWN, "GGUF"), "halves")
+    assert whole.attention_bias == "all"
+    assert not full["blocks.1.attn.b_proj"].any()
+    assert (completed(parameters(PARTIAL["llama without gain"]), PARTIAL["llama without gain"],
+                      gguf.KNOWN["llama"], "halves")[0]["ln_f.gain"] == 1).all()  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"lm_head_bias": True},
+            "lm_head_bias is true, which gpt2 models lack. Train a model with --no-lm-head-bias.",
+        ),
+        ({"norm_position": "post"}, "norm_position is post, which gpt2 models lack"),
+        ({"logit_softcap": 15.0}, "Train a model with --logit-softcap 0.0"),
+        ({"causal": False}, "causal is false, which gpt2 models lack. Train a model with --causal."),
+        ({"attention_window": 8}, "gpt2 models have no window of attention. Train without --attention-window."),
+        ({"n_kv_heads": 2}, "gpt2 models have as many heads of keys as of queries. Train without --n-kv-heads."),
+        ({"d_head": 5}, "the heads of gpt2 models divide the width. Train without --d-head."),
+        ({"positions": "none"}, "positions is none"),
+    ],
+)
+@pytest.mark.parametrize("goal", GOALS)
+def test_what_has_no_form_is_refused_with_what_to_change(change, words, goal, tmp_path):
+    config = replace(GPT2, **change)
+    with pytest.raises(ConfigError) as error:
+        there_and_back(config, parameters(config), goal, tmp_path / "out")
+    assert words in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("goal", "change", "words"),
+    [
+        ("gguf", {"activation": "relu"}, "activation is relu, which gpt2 models lack. Train a model with --"),
+        ("gguf", {**vars(LLAMA), "attention_window": 8}, "no window of attention"),
+        ("gguf", {**vars(LLAMA), "rope_fraction": 0.5}, "Train with --rope-fraction 1."),
+        ("hf", {**vars(LLAMA), "norm": "layer"}, "norm is layer"),
+        ("hf", {**vars(LLAMA), "d_head": 8, "d_model": 30}, "a llama whose 4 heads do not divide its width 30"),
+    ],
+)  # fmt: skip
+def test_what_one_format_lacks_is_refused_there(goal, change, words, tmp_path):
+    config = replace(GPT2, **change)
+    with pytest.raises(ConfigError) as error:
+        there_and_back(config, parameters(config), goal, tmp_path / "out")
+    assert words in str(error.value)
+
+
+def test_a_window_goes_to_transformers_as_mistral(tmp_path):
+    config = replace(LLAMA, attention_window=8)
+    found = there_and_back(config, parameters(config), "hf", tmp_path / "out")
+    assert found.source == "Hugging Face mistral"
+    assert found.config == config
+
+
+def test_a_folder_with_files_is_left_as_it_is(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(DataError, match=r"holds 'mine.txt'. Choose a new or empty folder with --out."):
+        there_and_back(GPT2, parameters(GPT2), "hf", tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]

@@ -1,0 +1,169 @@
+"""llama.cpp loads what byhand exports, with the same probabilities and texts; its probabilities are stored."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS))
+
+from byhand.config import TrainConfig  # noqa: E402
+from byhand.generation import Sampling, generate  # noqa: E402
+from byhand.interop import exchange  # noqa: E402
+from byhand.interop.gguf.quantised import BY_NAME, dequantised, quantised  # noqa: E402
+from byhand.model import TinyGPT  # noqa: E402
+from byhand.runs.stored import Checkpoint  # noqa: E402
+from interop.llama_cpp_float import as_llama_cpp_computes  # noqa: E402
+from interop.run_cases import PARTIAL, WHOLE, logits, parameters  # noqa: E402
+
+llama_cpp = pytest.importorskip("xllamacpp", reason="xllamacpp is not installed, so llama.cpp is not asked")
+pytestmark = pytest.mark.oracle
+FIXTURE, PROMPT = TESTS / "fixtures" / "llama_cpp.json", b"hello wo"
+SEEDS = 200
+
+
+class Server:
+    """llama.cpp with a model: one thread, its cache in float32, no flash attention."""
+
+    def __init__(self, path: Path, length: int = 32) -> None:
+        p = llama_cpp.CommonParams()
+        p.model.path, p.n_ctx, p.n_parallel, p.warmup = str(path), length, 1, False
+        p.cpuparams.n_threads = p.cpuparams_batch.n_threads = 1
+        p.cache_type_k = p.cache_type_v = llama_cpp.ggml_type.GGML_TYPE_F32
+        p.flash_attn_type = llama_cpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        self._server = llama_cpp.Server(p)
+
+    def ask(self, prompt: Any, count: int) -> dict[str, Any]:
+        asked = {"prompt": prompt, "max_tokens": count, "temperature": 0, "logprobs": 10, "n_probs": 300}
+        found = self._server.handle_completions({**asked, "post_sampling_probs": False, "ignore_eos": True})
+        found = found if isinstance(found, dict) else json.loads(found)
+        return found["choices"][0]
+
+    def logprobs(self, vocab_size: int) -> np.ndarray | None:
+        """Return the log-probabilities after the prompt; llama.cpp gives none where the likeliest is no character."""
+        said = self.ask(list(PROMPT), 1).get("logprobs")
+        if not said:
+            return None
+        listed = {entry["id"]: entry["logprob"] for entry in said["content"][0]["top_logprobs"]}
+        assert len(listed) == vocab_size
+        return np.array([listed[i] for i in range(vocab_size)])
+
+
+def export(config, arrays, place: Path, quantize: str = "") -> Path:
+    return exchange.write(
+        Checkpoint(TrainConfig(model=config), arrays, {}, {}, {"step": 0}), "gguf", place, quantize
+    )[0]
+
+
+def speaking(config, name: str) -> int:
+    """Return the first seed whose model says an ASCII byte after the prompt."""
+    for seed in range(SEEDS):
+        if logits(config, parameters(config, seed), [list(PROMPT)])[0, -1].argmax() < 128:
+            return seed
+    raise AssertionError(f"no seed of {name}")
+
+
+@pytest.mark.parametrize("name", [*WHOLE, *PARTIAL])
+def test_probabilities_where_it_computes_in_float(name, tmp_path):
+    config = {**WHOLE, **PARTIAL}[name]
+    arrays = parameters(config, speaking(config, name))
+    path = export(config, arrays, tmp_path / "out")
+    found = exchange.read(path)
+    theirs = Server(path).logprobs(config.vocab_size)
+    assert theirs is not None
+    ours = as_llama_cpp_computes(found.config, found.arrays, list(PROMPT))
+    assert np.abs(ours - theirs).max() <= 1e-5
+    z = logits(config, arrays, [list(PROMPT)])[0, -1]
+    exact = z - z.max() - np.log(np.exp(z - z.max()).sum())
+    assert np.abs(exact - theirs).max() <= (5e-3 if config.activation == "gelu" else 1e-5)  # the table of GELU
+
+
+@pytest.mark.parametrize("quantize", ["q8_0", "q4_0"])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "qwen2", "qwen3"])
+def test_quantised_files_load_and_lose_what_quantising_loses(name, quantize, tmp_path):
+    config = WHOLE[name]
+    for seed in range(SEEDS):
+        arrays = parameters(config, seed)
+        path = export(config, arrays, tmp_path / str(seed), quantize)
+        if (theirs := Server(path).logprobs(config.vocab_size)) is not None:
+            break
+    else:
+        raise AssertionError("no seed")
+    found = exchange.read(path)
+    assert np.abs(as_llama_cpp_computes(found.config, found.arrays, list(PROMPT), quantize) - theirs).max() <= 1e-5
+    whole = as_llama_cpp_computes(config, arrays, list(PROMPT))
+    assert 1e-4 < np.abs(whole - theirs).max() < (0.5 if quantize == "q8_0" else 5)
+
+
+@pytest.mark.parametrize("name", [*WHOLE, *PARTIAL])
+def test_greedy_texts_are_equal(name, tmp_path):
+    config = {**WHOLE, **PARTIAL}[name]
+    arrays = parameters(config, speaking(config, name))
+    count = config.seq_len - len(PROMPT) - 1
+    theirs = Server(export(config, arrays, tmp_path / "out")).ask(PROMPT.decode(), count)["text"]
+    model = TinyGPT(config, arrays=arrays)
+    ours = bytes(generate(model, list(PROMPT), count, Sampling(temperature=0.0), runtime="numpy"))
+    assert theirs[:3] == ours.decode(errors="replace")[:3]
+    if config.activation != "gelu":  # the table may turn a near tie
+        assert theirs.rstrip("\ufffd") == ours.decode(errors="replace").rstrip("\ufffd")
+
+
+def test_its_own_package_reads_and_quantises_the_same(tmp_path):
+    gguf = pytest.importorskip("gguf", reason="gguf is not installed, so its reader is not asked")
+    config = WHOLE["qwen3"]
+    path = export(config, parameters(config), tmp_path / "out")
+    read = gguf.GGUFReader(path)
+    assert read.fields["general.architecture"].contents() == "qwen3"
+    found = {t.name: np.array(t.data) for t in read.tensors}
+    assert np.array_equal(found["token_embd.weight"], parameters(config)["wte"])
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((50, 64)).astype(np.float32)
+    x[0], x[1] = 0, np.arange(64) / 8 - 4
+    for name in ("Q8_0", "Q4_0", "Q4_K", "Q6_K"):
+        kind, theirs = BY_NAME[name], gguf.GGMLQuantizationType[name]
+        if kind.block == 32:
+            packed = quantised(x, kind)
+            assert np.array_equal(packed, gguf.quants.quantize(x, theirs).reshape(-1))
+        else:
+            packed = rng.integers(0, 60, 30 * kind.size, dtype=np.uint8)  # below 60 every float16 is finite
+        due = gguf.quants.dequantize(packed.reshape(-1, kind.size), theirs).reshape(-1)
+        assert np.array_equal(dequantised(packed, kind), due), name
+
+
+def stored() -> list[dict[str, Any]]:
+    """Return llama.cpp's log-probabilities of some models, to five decimals."""
+    found = []
+    for name, quantize in (
+        ("gpt2", ""),
+        ("llama", ""),
+        ("qwen2", ""),
+        ("qwen3", ""),
+        ("llama", "q8_0"),
+        ("gpt2", "q4_0"),
+    ):
+        config = WHOLE[name]
+        for seed in range(SEEDS):
+            with tempfile.TemporaryDirectory() as place:
+                said = Server(export(config, parameters(config, seed), Path(place) / "out", quantize)).logprobs(256)
+            if said is not None:
+                found.append({"name": name, "quantize": quantize, "seed": seed, "logprobs": said.round(5).tolist()})
+                break
+    return found
+
+
+def test_the_stored_probabilities_are_what_llama_cpp_says():
+    kept, fresh = json.loads(FIXTURE.read_text(encoding="utf-8")), stored()
+    assert [{**case, "logprobs": 0} for case in kept] == [{**case, "logprobs": 0} for case in fresh]
+    for before, now in zip(kept, fresh, strict=True):
+        np.testing.assert_allclose(before["logprobs"], now["logprobs"], atol=3e-5)
+
+
+if __name__ == "__main__":  # write the fixture: PYTHONPATH=src python tests/oracle/test_llama_cpp.py
+    FIXTURE.write_text("[" + ",\n".join(map(json.dumps, stored())) + "]\n", encoding="utf-8")

@@ -1,0 +1,117 @@
+"""Models of transformers, read by byhand; models of byhand, read by transformers; and its logits that are stored."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS))
+
+from byhand.config import TrainConfig  # noqa: E402
+from byhand.generation import Sampling, generate  # noqa: E402
+from byhand.interop import exchange  # noqa: E402
+from byhand.model import TinyGPT  # noqa: E402
+from byhand.runs.stored import Checkpoint  # noqa: E402
+from interop import foreign_cases as foreign  # noqa: E402
+from interop.run_cases import PARTIAL, WHOLE, logits, parameters  # noqa: E402
+from oracle.torch_reference import torch  # noqa: E402
+
+transformers = pytest.importorskip(
+    "transformers", reason="transformers is not installed, so nothing is compared with it"
+)
+pytestmark = pytest.mark.oracle
+FIXTURE = TESTS / "fixtures" / "transformers.json"
+TEXT = b"To be, or not to be"
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+
+
+def loaded(folder: Path) -> Any:
+    """Return the model that transformers makes of a folder; nothing in it may be missing or left over."""
+    model, info = transformers.AutoModelForCausalLM.from_pretrained(
+        folder, output_loading_info=True, dtype=torch.float32
+    )
+    assert not any(info[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
+    return model.eval()
+
+
+def their_logits(model: Any, tokens: Any) -> np.ndarray:
+    with torch.no_grad():
+        return model(torch.tensor(tokens)).logits.numpy()
+
+
+def written(config, arrays, place: Path) -> Path:
+    exchange.write(Checkpoint(TrainConfig(model=config), arrays, {}, {}, {"step": 0}), "hf", place)
+    return place
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("kind", foreign.KINDS)
+def test_logits_of_ten_random_models_of_each_kind(kind, seed, tmp_path):
+    config = foreign.settings(kind, seed)
+    foreign.write_folder(tmp_path, config, foreign.drawn(foreign.shapes(config), seed))
+    found, tokens = exchange.read(tmp_path), foreign.tokens(config)
+    due = their_logits(loaded(tmp_path), tokens)
+    assert np.abs(logits(found.config, found.arrays, tokens, "float32") - due).max() <= 1e-4
+    assert np.ptp(due) > 1
+
+
+@pytest.mark.parametrize("case", [*WHOLE, *PARTIAL])
+def test_transformers_loads_what_is_exported_and_writes_the_same_text(case, tmp_path):
+    config = {**WHOLE, **PARTIAL}[case]
+    arrays = parameters(config, seed=3)
+    model = loaded(written(config, arrays, tmp_path / "out"))
+    tokens = [list(TEXT)]
+    assert np.abs(logits(config, arrays, tokens, "float32") - their_logits(model, tokens)).max() <= 1e-4
+    words = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    assert words(TEXT.decode())["input_ids"] == tokens[0]
+    length = config.seq_len - len(TEXT)
+    ids = torch.tensor(tokens)
+    theirs = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=length, do_sample=False)
+    ours = generate(TinyGPT(config, arrays=arrays), tokens[0], length, Sampling(temperature=0.0), runtime="numpy")
+    assert theirs[0, len(TEXT) :].tolist() == list(ours)
+
+
+def test_every_text_of_bytes_has_the_same_ids(tmp_path):
+    config = WHOLE["gpt2"]
+    words = transformers.AutoTokenizer.from_pretrained(written(config, parameters(config), tmp_path / "out"))
+    for text in ("naïve 中文 🙂\n\n  \t", "<|endoftext|>", "\0\x01 don't", "".join(map(chr, range(1, 700)))):
+        assert words(text)["input_ids"] == list(text.encode())
+        assert words.decode(list(text.encode()), clean_up_tokenization_spaces=False) == text
+
+
+def stored() -> list[dict[str, Any]]:
+    """Return two models of each kind with the logits that transformers computes, to five decimals."""
+    import tempfile
+
+    found = []
+    for kind in foreign.KINDS:
+        for seed in range(2):
+            config = foreign.settings(kind, seed)
+            with tempfile.TemporaryDirectory() as place:
+                folder = foreign.write_folder(Path(place), config, foreign.drawn(foreign.shapes(config), seed))
+                values = their_logits(loaded(folder), foreign.tokens(config)).astype(float).round(5).tolist()
+            found.append({"seed": seed, "config": config, "logits": values})
+    return found
+
+
+def test_the_stored_logits_are_what_transformers_says():
+    kept = json.loads(FIXTURE.read_text(encoding="utf-8"))
+    fresh = stored()
+    assert [case["config"] for case in kept] == [case["config"] for case in fresh]
+    for before, now in zip(kept, fresh, strict=True):
+        np.testing.assert_allclose(before["logits"], now["logits"], atol=1e-4)
+
+
+if __name__ == "__main__":  # write the fixture: PYTHONPATH=src python tests/oracle/test_transformers.py
+    FIXTURE.write_text("[" + ",\n".join(map(json.dumps, stored())) + "]\n", encoding="utf-8")
