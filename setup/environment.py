@@ -62,12 +62,14 @@ def prepare(group: str) -> None:
         fail(f"cannot prepare {VENV}: {error.filename or ''}: {error.strerror}. Make this folder writable.")
 
 
-def install(package: str) -> None:
-    """Install a package beside the groups."""
+def install(package: str, must: bool = True) -> None:
+    """Install a package beside the groups; one that need not be there may have no file for this machine."""
     print(f"installing {package}", file=sys.stderr, flush=True)
     with _locked() as lock:
         if said := _install(lock, package):
-            fail_to_install(package, said)
+            if must:
+                fail_to_install(package, said)
+            print(f"{package} cannot be installed here: what asks it is skipped", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Piece:
+class TensorPart:
     """One tensor of theirs: columns of one array of ours, perhaps transposed.
 
     shape  theirs
@@ -55,7 +55,7 @@ def facts(table: str) -> tuple[Fact, ...]:
     return tuple(found)
 
 
-def pieces(config: ModelConfig, known: Iterable[Fact]) -> Iterator[Piece]:
+def pieces(config: ModelConfig, known: Iterable[Fact]) -> Iterator[TensorPart]:
     """Yield the tensors of theirs that make a model of this config, in the order of our arrays."""
     by_name = {fact.ours: fact for fact in known}
     for name, parameter in declared(config).items():
@@ -67,7 +67,7 @@ def pieces(config: ModelConfig, known: Iterable[Fact]) -> Iterator[Piece]:
         begin = 0
         for theirs, width in zip(fact.theirs, widths, strict=True):
             shape = (*parameter.shape[:-1], width)
-            yield Piece(
+            yield TensorPart(
                 name, theirs.replace("*", block), slice(begin, begin + width), fact.transposed,
                 shape[::-1] if fact.transposed else shape,
             )  # fmt: skip

@@ -18,7 +18,7 @@ from byhand.interop.foreign import Foreign, require_room
 from byhand.interop.hugging_face import names, tokens
 from byhand.interop.hugging_face.settings import as_config, as_json
 from byhand.interop.hugging_face.weights import WHOLE, Weights
-from byhand.interop.tensors import Piece, from_theirs, pieces, to_theirs
+from byhand.interop.tensors import TensorPart, from_theirs, pieces, to_theirs
 from byhand.tokenizers.tokenizer import Tokenizer
 
 CONFIG, GENERATION, PAIRING = "config.json", "generation_config.json", "halves"
@@ -57,7 +57,7 @@ def _config(folder: Path) -> tuple[str, ModelConfig]:
 
 
 def _require_tensors(
-    folder: Path, family: str, weights: Weights, due: dict[str, Piece], found: dict[str, str]
+    folder: Path, family: str, weights: Weights, due: dict[str, TensorPart], found: dict[str, str]
 ) -> None:
     """Raise DataError unless the folder has exactly the tensors of its config, and buffers perhaps."""
     if len(found) != len(weights.stored):

@@ -207,11 +207,11 @@ def forward(builder: Builder, group: Group) -> None:
     made, angles = queries_and_keys.prepared(builder, chain), queries_and_keys.angles_from_0(builder, chain)
     for first, count in texts_of(chain, sizes["batch"]):
         queries_and_keys.emit(builder, chain, made, angles, first)
-        emit_attention(builder, chain, made, weights, weights.size, first, count)
+        emit_attention(builder, chain, made, weights, weights.size, first=first, count=count)
 
 
 def emit_attention(
-    builder: Builder, chain: Chain, made: Buffer, weights: Buffer, touched: int, first: int, count: int,
+    builder: Builder, chain: Chain, made: Buffer, weights: Buffer, touched: int, *, first: int, count: int,
     keys: Any = 0, values: Any = 0,
 ) -> None:  # fmt: skip
     """Append the call for `count` texts; with keys and values it fills a cache and keeps no weights.

@@ -139,7 +139,8 @@ def fill(builder: Builder, group: Group) -> None:
     scores = builder.scratch(chain.scores, "scores", (ROWS, stride_of(chain.sizes["steps"])), "own")
     made = queries_and_keys.prepared(builder, chain)
     queries_and_keys.emit(builder, chain, made, queries_and_keys.angles_from_0(builder, chain))
-    emit_attention(builder, chain, made, scores, keys.size + values.size, 0, chain.sizes["batch"], keys, values)
+    touched, texts = keys.size + values.size, chain.sizes["batch"]
+    emit_attention(builder, chain, made, scores, touched, first=0, count=texts, keys=keys, values=values)
 
 
 COVERS = (

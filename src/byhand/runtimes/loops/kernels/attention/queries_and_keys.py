@@ -53,7 +53,7 @@ def rstd_of(memory, x, eps, width):
     return F(1.0) / np.sqrt(squares / F(width) + memory[eps])
 
 
-@kernel
+@kernel(computes="rotary")
 def queries_and_keys(memory, x, y, angles, eps, q_gain, k_gain, rows, steps, row_x, row_y, heads, kv_heads, width,
                      pairs, neighbours, gained, part, parts):  # fmt: skip
     """y = the queries and keys of x, normalised if there is an eps and turned if there are pairs, this thread's rows.
