@@ -23,7 +23,7 @@ def kernels_of(equation: str) -> dict[str, tuple[Path, str]]:
     found = {}
     for runtime in sorted(path.parent.name for path in RUNTIMES.glob("*/kernels")):
         files, rules, computes = _registered(runtime)
-        name = _kernel(rules, equation) or computes.get(equation)
+        name = computes.get(equation) or _kernel(rules, equation)
         if name is not None:
             found[runtime] = (files[name], name)
     return found
