@@ -42,6 +42,8 @@ def with_numpy(shape: Shape, tokens: int, batch: int) -> Callable[[], Any]:
 
 def with_transformers(shape: Shape, tokens: int, batch: int) -> Callable[[], Any]:
     """Return a function that draws them with a GPT-2 of this shape in Hugging Face transformers, cache on."""
+    if shape.architecture:
+        raise ConfigError("--peer hf is a GPT-2 of the plain shape. Leave --architecture out, or --peer.")
     try:
         import torch
         from transformers import GPT2Config, GPT2LMHeadModel

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from byhand.architectures import ARCHITECTURES
+from byhand.budget.recipe import kv_heads
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ConfigError
 from byhand.flops import step_flops
@@ -15,7 +17,10 @@ from byhand.runtimes.cores import cores
 
 @dataclass(frozen=True)
 class Shape:
-    """B windows of T tokens through L blocks of width C with H heads, over V tokens."""
+    """B windows of T tokens through L blocks of width C with H heads, over V tokens.
+
+    architecture  whose choices the model has (see `ARCHITECTURES`); the defaults' if not given
+    """
 
     batch: int
     seq_len: int
@@ -23,6 +28,7 @@ class Shape:
     n_layers: int
     n_heads: int
     vocab_size: int
+    architecture: str = ""
 
     @property
     def tokens(self) -> int:
@@ -42,12 +48,17 @@ class Shape:
 
     def model(self, seq_len: int | None = None) -> ModelConfig:
         """Return the model of this shape; seq_len for another context."""
-        return ModelConfig(
+        base = ARCHITECTURES.get(self.architecture, ModelConfig())
+        return replace(
+            base,
             vocab_size=self.vocab_size,
             seq_len=seq_len or self.seq_len,
             d_model=self.d_model,
             n_layers=self.n_layers,
             n_heads=self.n_heads,
+            n_kv_heads=kv_heads(self.n_heads, base),
+            d_head=None,
+            d_ff=None,
         )
 
 
@@ -58,21 +69,28 @@ SHAPES = {
 }
 
 
+PLAIN = "plain"
+OFFERED = (PLAIN, *ARCHITECTURES)
 LONGEST = 100  # characters of six numbers
 MOST_TIMED = 64  # threads, on a machine with fewer cores: each more makes all wait longer at every barrier
 
 
-def shape_of(text: str) -> Shape:
-    """Return a named shape, or the one that B,T,C,L,H,V gives."""
+def shape_of(text: str, architecture: str = PLAIN) -> Shape:
+    """Return a named shape, or the one that B,T,C,L,H,V gives, of one of the architectures that are offered."""
+    shape = replace(_shape_of(text), architecture="" if architecture == PLAIN else architecture)
+    TrainConfig(model=shape.model(), batch_size=shape.batch)  # refuses what is too large
+    return shape
+
+
+def _shape_of(text: str) -> Shape:
     if text in SHAPES:
         return SHAPES[text]
     if not re.fullmatch(r" *0*[1-9][0-9]{0,8} *(, *0*[1-9][0-9]{0,8} *){5}", text[:LONGEST]):
         raise ConfigError(
             f"shape {text[:60]!r} is not known. Use {', '.join(SHAPES)}, or B,T,C,L,H,V such as 4,64,64,1,1,256."
         )
-    shape = Shape(*map(int, text.split(",")))
-    TrainConfig(model=shape.model(), batch_size=shape.batch)  # refuses what is too large
-    return shape
+    batch, steps, width, layers, heads, vocab = map(int, text.split(","))
+    return Shape(batch, steps, width, layers, heads, vocab)
 
 
 def require_threads(threads: int) -> None:

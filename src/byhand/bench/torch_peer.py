@@ -3,7 +3,9 @@
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from byhand.bench.shapes import Shape
@@ -37,36 +39,59 @@ def torch_step(shape: Shape, compiled: bool, bfloat16: bool = False) -> Callable
 
 
 def _model(torch: Any, shape: Shape) -> Any:
-    nn, F = torch.nn, torch.nn.functional
-    c, heads = shape.d_model, shape.n_heads
+    nn, F, config = torch.nn, torch.nn.functional, shape.model()
+    activations = {
+        "gelu": partial(F.gelu, approximate="tanh"), "relu": F.relu, "relu_squared": lambda x: F.relu(x).square(),
+        "swiglu": lambda x: math.prod((F.silu(x.chunk(2, -1)[0]), x.chunk(2, -1)[1])),
+    }  # fmt: skip
+    c, heads, kv_heads, d, f = config.d_model, config.n_heads, config.kv_heads, config.head_width, config.ff_width
+    angles = torch.arange(config.seq_len)[:, None] * config.rope_base ** (-torch.arange(0, d, 2) / d)
+    cos, sin = angles.cos(), angles.sin()
+
+    def norm(width: int) -> Any:
+        kind = nn.RMSNorm if config.norm == "rms" else nn.LayerNorm
+        return kind(width, config.norm_eps, config.norm_affine)
+
+    def turned(x: Any) -> Any:
+        left, right = x.chunk(2, -1)
+        return torch.cat((left * cos - right * sin, right * cos + left * sin), -1).to(x.dtype)
 
     class Block(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.qkv, self.proj = nn.Linear(c, 3 * c), nn.Linear(c, c)
-            self.fc, self.out = nn.Linear(c, 4 * c), nn.Linear(4 * c, c)
+            self.qkv = nn.Linear(c, (heads + 2 * kv_heads) * d, config.attention_bias != "none")
+            self.proj = nn.Linear(heads * d, c, config.attention_bias == "all")
+            self.up = nn.Linear(c, f * (2 if config.gated else 1), config.mlp_bias)
+            self.out = nn.Linear(f, c, config.mlp_bias)
+            self.norms = nn.ModuleList((norm(c), norm(c)))
+            self.of_heads = nn.ModuleList((norm(d), norm(d))) if config.qk_norm else (lambda x: x, lambda x: x)
 
         def forward(self, x: Any) -> Any:
             b, t, _ = x.shape
-            q, k, v = (
-                y.view(b, t, heads, c // heads).transpose(1, 2) for y in self.qkv(F.layer_norm(x, (c,))).split(c, 2)
-            )
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, c)
-            x = x + self.proj(y)
-            return x + self.out(F.gelu(self.fc(F.layer_norm(x, (c,))), approximate="tanh"))
+            parts = self.qkv(self.norms[0](x)).view(b, t, -1, d).transpose(1, 2).split((heads, kv_heads, kv_heads), 1)
+            q, k, v = self.of_heads[0](parts[0]), self.of_heads[1](parts[1]), parts[2]
+            if config.positions == "rotary":
+                q, k = turned(q), turned(k)
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=kv_heads != heads)
+            x = x + self.proj(y.transpose(1, 2).reshape(b, t, heads * d))
+            return x + self.out(activations[config.activation](self.up(self.norms[1](x))))
 
     class Model(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.wte, self.wpe = nn.Embedding(shape.vocab_size, c), nn.Embedding(shape.seq_len, c)
-            self.blocks = nn.ModuleList([Block() for _ in range(shape.n_layers)])
-            self.head = nn.Linear(c, shape.vocab_size)
+            self.wte = nn.Embedding(config.vocab_size, c)
+            self.wpe = nn.Embedding(config.seq_len, c) if config.positions == "learned" else None
+            self.blocks = nn.ModuleList(Block() for _ in range(config.n_layers))
+            self.norm, self.head = norm(c), nn.Linear(c, config.vocab_size, config.lm_head_bias)
+            if config.tied_embeddings:
+                self.head.weight = self.wte.weight
 
         def forward(self, tokens: Any, targets: Any) -> Any:
-            x = self.wte(tokens) + self.wpe.weight[: tokens.shape[1]]
+            x = self.wte(tokens)
+            if self.wpe is not None:
+                x = x + self.wpe.weight
             for block in self.blocks:
                 x = block(x)
-            logits = self.head(F.layer_norm(x, (c,)))
-            return F.cross_entropy(logits.view(-1, shape.vocab_size), targets.view(-1))
+            return F.cross_entropy(self.head(self.norm(x)).view(-1, config.vocab_size), targets.view(-1))
 
     return Model()

@@ -116,6 +116,26 @@ def test_a_plan_of_another_activation(capsys, of):
     assert "gelu" not in kernels
 
 
+@needs_loops
+@pytest.mark.parametrize("of", ["train", "decode", "prefill"])
+@pytest.mark.parametrize("architecture", ["gpt2", "llama", "qwen3", "modern"])
+def test_a_plan_of_another_architecture_has_kernels_for_all(capsys, of, architecture):
+    shape = ["--shape", "2,16,24,2,6,11", "--architecture", architecture]
+    facts = json.loads(said(capsys, "plan", *shape, "--of", of, "--steps", "0", "--json"))
+    kernels = {call["kernel"] for call in facts["calls"]}
+    assert "reference" not in kernels
+    assert ("query_key" in kernels) == (architecture != "gpt2")
+
+
+def test_another_architecture_is_timed_and_has_as_many_groups_as_fit(capsys):
+    config = shape_of("2,16,24,2,6,11", "qwen3").model()
+    assert (config.n_kv_heads, config.d_head, config.ff_width) == (3, None, 64)
+    shape = ["--shape", "2,16,24,1,6,11", "--architecture", "llama"]
+    assert json.loads(said(capsys, "bench", "train", *shape, "--steps", "5", "--runtime", "numpy", "--json"))["loss"]
+    assert main(["bench", "generate", *shape, "--peer", "hf"]) == 2
+    assert "GPT-2 of the plain shape" in capsys.readouterr().err
+
+
 def test_doctor(capsys):
     facts = json.loads(said(capsys, "doctor", "--json"))
     assert facts["cores"] >= 1

@@ -125,6 +125,8 @@ def rounding_halves(monkeypatch):
                  {"norm_position": "post", "causal": False},
                  {"norm": "rms", "norm_affine": True, "activation": "relu_squared", "logit_softcap": 2.0},
                  {"norm": "rms", "attention_bias": "none", "mlp_bias": False, "lm_head_bias": False},
+                 {"n_heads": 4, "n_kv_heads": 2, "d_head": 6, "positions": "rotary", "qk_norm": True,
+                  "norm_affine": True, "attention_window": 3, "attention_bias": "none"},
                  {"activation": "silu"}, {"activation": "gelu_exact"}, {"activation": "swiglu"},
                  {"activation": "swiglu", "mlp_bias": False}]
 )  # fmt: skip

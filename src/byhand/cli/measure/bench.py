@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from byhand.bench import generating, training
-from byhand.bench.shapes import require_threads, shape_of
+from byhand.bench.shapes import OFFERED, require_threads, shape_of
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.measure import bench_fusions, bench_scale
 from byhand.cli.terminal.say import say
@@ -28,6 +28,8 @@ class TrainOptions:
 
     shape: str = "nano"
     """tiny, nano, small, or B,T,C,L,H,V."""
+    architecture: Literal[OFFERED] = "plain"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
+    """The model's choices: the defaults', or those of a preset."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """What computes ours."""
     threads: int = 0
@@ -50,6 +52,8 @@ class GenerateOptions:
 
     shape: str = "nano"
     """tiny, nano, small, or B,T,C,L,H,V (B and T are not used)."""
+    architecture: Literal[OFFERED] = "plain"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
+    """The model's choices: the defaults', or those of a preset."""
     tokens: int = 1000
     """Tokens drawn in each stream."""
     batch: int = 1
@@ -91,7 +95,7 @@ def _generate(options: GenerateOptions) -> int:
             raise ConfigError(f"{name} is {value}, but must be from 1 to {MOST_DRAWN:,}.")
     require_threads(options.threads)
     figures = generating.measure(
-        shape_of(options.shape),
+        shape_of(options.shape, options.architecture),
         options.tokens,
         options.batch,
         options.threads,
@@ -123,7 +127,7 @@ def _train(options: TrainOptions) -> int:
     if options.steps is not None and not 1 <= options.steps <= MOST_STEPS:
         raise ConfigError(f"steps is {options.steps}, but must be from 1 to {MOST_STEPS:,}. Use --steps 50.")
     require_threads(options.threads)
-    shape = shape_of(options.shape)
+    shape = shape_of(options.shape, options.architecture)
     figures = training.measure(
         shape, options.runtime, options.threads, options.blas, options.steps, options.dtype, options.peer
     )

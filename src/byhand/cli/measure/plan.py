@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 import tyro
 
-from byhand.bench.shapes import Shape, require_threads, shape_of
+from byhand.bench.shapes import OFFERED, Shape, require_threads, shape_of
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.measure import plan_mesh
 from byhand.cli.terminal.picture import require_drawing, unwritten
@@ -33,6 +33,8 @@ class Options:
     """A training step; one token in the middle of the window; or filling the cache up to the window's last."""
     shape: str = "nano"
     """tiny, nano, small, or B,T,C,L,H,V (generation does not use B)."""
+    architecture: Literal[OFFERED] = "plain"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
+    """The model's choices: the defaults', or those of a preset."""
     steps: int = 20
     """Timed steps, of which each call's least time counts; 0 shows the plan without running it."""
     threads: int = 0
@@ -41,8 +43,8 @@ class Options:
     """What multiplies: register tiles or a library; auto takes the fastest."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Type of what linear layers multiply in training."""
-    activation: Literal[with_role("activation")] = "gelu"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
-    """Non-linearity of the MLP."""
+    activation: Literal[with_role("activation")] | None = None  # pyright: ignore[reportInvalidTypeForm]  (late)
+    """Non-linearity of the MLP; the architecture's if not given."""
     optimizer: Literal["adamw", "muon"] = "adamw"
     """What updates the matrices of the blocks in training."""
     streams: int = 1
@@ -74,7 +76,7 @@ def main(arguments: list[str]) -> int:
         raise ConfigError("--plot draws times, so it needs --steps 1 or more.")
     require_threads(options.threads)
     if options.mesh:
-        return plan_mesh.show(options, shape_of(options.shape))
+        return plan_mesh.show(options, shape_of(options.shape, options.architecture))
     if options.machine != "none" or options.recompute != "nothing":
         raise ConfigError("--machine and --recompute describe the devices of a mesh. Use them with --mesh.")
     if options.plot:
@@ -85,7 +87,7 @@ def main(arguments: list[str]) -> int:
         raise ConfigError("--optimizer is training's. Leave it out.")
     if options.of == "train" and (options.weights != "float32" or options.streams != 1):
         raise ConfigError("--weights and --streams are generation's. Use them with --of decode or prefill.")
-    shape = shape_of(options.shape)
+    shape = shape_of(options.shape, options.architecture)
     plan = _listed(options, shape)
     table = plan.calls if options.every_call else plan.kinds
     if options.json:
@@ -103,7 +105,8 @@ def main(arguments: list[str]) -> int:
 def _listed(options: Options, shape: Shape) -> Listing:
     if options.of != "train" and (not 1 <= options.streams <= MOST_STREAMS or shape.seq_len < 2):
         raise ConfigError(f"a plan of generation needs --streams from 1 to {MOST_STREAMS:,}, and T above 1.")
-    config = replace(shape.model(), activation=options.activation)
+    config = shape.model()
+    config = replace(config, activation=options.activation or config.activation)
     request = Request(
         "train" if options.of == "train" else "generate", config, dtype=options.dtype, threads=options.threads,
         blas=options.blas, weights=options.weights, streams=options.streams, listed=True,

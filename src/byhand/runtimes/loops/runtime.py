@@ -78,8 +78,10 @@ class LoopsRuntime:
         return profile.training_step(self.session(model, optimizer, request), shape, steps)
 
     def kept(self, config: ModelConfig) -> int:
-        """Return the numbers of logits, of q, k and v, and of the MLP."""
-        return config.vocab_size + config.n_layers * (3 * config.d_model + config.ff_width)
+        """Return the numbers of logits, of q, k and v (q and k twice where they are normalised), and of the MLP."""
+        heads = config.n_heads + config.kv_heads
+        attention = (heads * (2 if config.qk_norm else 1) + config.kv_heads) * config.head_width
+        return config.vocab_size + config.n_layers * (attention + config.ff_width * (2 if config.gated else 1))
 
     def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
         """Raise ConfigError: it computes in one process."""

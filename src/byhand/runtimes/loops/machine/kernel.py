@@ -19,8 +19,8 @@ class Kernel:
     operands  its columns in a row of a table, in order
     rows      the operand that counts independent rows, which threads may divide among them; "" for none
     moves     how far each array moves for one of those rows: so many elements, or as many as that operand says
-    computes  the equation that it serves, where no rule says so: the update is not in the recorded graph, and a
-              rule for several equations names the kernel of the last one
+    computes  the equation that it serves, where no rule says so: the update is not in the recorded graph, and some
+              equations are covered only along with others
     costly    it takes long to compile, so it is compiled first
     """
 

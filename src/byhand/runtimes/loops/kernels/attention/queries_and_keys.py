@@ -54,8 +54,8 @@ def rstd_of(memory, x, eps, width):
 
 
 @kernel(computes="rotary")
-def queries_and_keys(memory, x, y, angles, eps, q_gain, k_gain, rows, steps, row_x, row_y, heads, kv_heads, width,
-                     pairs, neighbours, gained, part, parts):  # fmt: skip
+def query_key(memory, x, y, angles, eps, q_gain, k_gain, rows, steps, row_x, row_y, heads, kv_heads, width,
+              pairs, neighbours, gained, part, parts):  # fmt: skip
     """y = the queries and keys of x, normalised if there is an eps and turned if there are pairs, this thread's rows.
 
     angles  cosines (steps, pairs), then sines
@@ -83,9 +83,9 @@ def queries_and_keys(memory, x, y, angles, eps, q_gain, k_gain, rows, steps, row
 
 
 @kernel
-def queries_and_keys_back(memory, d, x, angles, eps, q_gain, k_gain, d_q_gain, d_k_gain, rows, steps, row, heads,
-                          kv_heads, width, pairs, neighbours, gained, adds_q, adds_k):  # fmt: skip
-    """d, the cotangent of what `queries_and_keys` made, becomes that of x; d_gain are sums over rows and heads."""
+def query_key_back(memory, d, x, angles, eps, q_gain, k_gain, d_q_gain, d_k_gain, rows, steps, row, heads,
+                   kv_heads, width, pairs, neighbours, gained, adds_q, adds_k):  # fmt: skip
+    """d, the cotangent of what `query_key` made, becomes that of x; d_gain are sums over rows and heads."""
     if gained and not adds_q:
         vector(memory, d_q_gain, width)[:] = F(0)
     if gained and not adds_k:
@@ -220,12 +220,13 @@ def emit(
     batch, steps, _ = packed.shape
     texts, first = (batch, 0) if text is None else (1, text * steps)
     count = texts * steps * (chain.sizes["heads"] + chain.kv_heads) * chain.sizes["width"]
-    builder.emit(
-        "queries_and_keys", chain.prepared[0], _operations(chain, 0) * texts // batch, 8 * count,
+    call = builder.emit(
+        "query_key", chain.prepared[0], _operations(chain, 0) * texts // batch, 8 * count,
         x=packed.at(first * packed.width), y=made.at(first * made.width), rows=texts * steps, steps=steps,
         row_x=packed.width, row_y=made.width, **operands_of(builder, chain, angles), part=0 if alone else PART,
         parts=1 if alone else PARTS,
     )  # fmt: skip
+    call.label = _label(chain)
 
 
 def emit_back(
@@ -240,16 +241,21 @@ def emit_back(
     x: Place | int = packed.at(at) if chain.norms else 0
     count = steps * (chain.sizes["heads"] + chain.kv_heads) * chain.sizes["width"]
     touched = (12 if chain.norms else 8) * count
-    builder.emit(
-        "queries_and_keys_back", chain.prepared[0], _operations(chain, 1) // batch, touched,
+    call = builder.emit(
+        "query_key_back", chain.prepared[0], _operations(chain, 1) // batch, touched,
         d=d_packed.at(at), x=x, d_q_gain=d_q, d_k_gain=d_k, rows=steps, steps=steps, row=row,
         **operands_of(builder, chain, angles), adds_q=1 if text else adds_q, adds_k=1 if text else adds_k,
     )  # fmt: skip
+    call.label = _label(chain)
 
 
 def gain_targets(builder: Builder, chain: Chain) -> list[tuple[Any, Any]]:
     """Return where the gradients of the gains go, and whether they are added to what is there."""
     return [builder.gradient(node.inputs[1]) for node in chain.norms or () if len(node.inputs) > 1]
+
+
+def _label(chain: Chain) -> str:
+    return " + ".join(dict.fromkeys(node.equation.name for node in chain.prepared))
 
 
 def _operations(chain: Chain, way: int) -> int:
