@@ -45,9 +45,9 @@ def test_everything(capsys):
 
 @pytest.mark.parametrize(("lang", "absent"), [("en", "not in this model"), ("zh", "本模型没有")])
 def test_what_the_model_lacks_says_so_and_what_stands_in_its_place(lang, absent, capsys):
-    assert main(["where", "RoPE", "--lang", lang]) == 0
+    assert main(["where", "ALiBi", "--lang", lang]) == 0
     said = capsys.readouterr().out
-    assert said.splitlines()[0].endswith(f"(rope): {absent}" if lang == "en" else absent)
+    assert said.splitlines()[0].endswith(f"(alibi): {absent}" if lang == "en" else absent)
     assert "src/byhand/equations/add_positional.py:" in said
 
 

@@ -146,7 +146,7 @@ def test_next_token_lists(train_gpt, saved):
 @pytest.fixture
 def bpe(tmp_path):
     """A vocabulary of 256 tokens, in GPT-2's form: one pair stands where a byte that no text has would be."""
-    symbols = visible_bytes()
+    symbols = list(visible_bytes())
     symbols[0xFF] = "he"
     (tmp_path / "vocab.json").write_text(json.dumps({s: i for i, s in enumerate(symbols)}), encoding="utf-8")
     (tmp_path / "merges.txt").write_text("#version: 0.2\nh e\n", encoding="utf-8")

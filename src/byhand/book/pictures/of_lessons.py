@@ -17,6 +17,7 @@ OF_LESSONS = {
     "memory-layout": ("memory-rows", "memory-batch", "memory-heads"),
     "multi-head": ("attention-two-heads",),
     "kv-cache": ("cache-growing",),
+    "rotary": ("rotary-turns",),
     "bpe": ("merges",),
     "sampling": ("softmax-temperature", "softmax-top-k", "softmax-top-p"),
     "cross-entropy": ("cross-entropy-curve",),

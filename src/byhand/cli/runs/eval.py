@@ -35,7 +35,7 @@ class Options:
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
     """numpy, or loops: the same loss, faster; auto takes loops where Numba is installed and the text is long."""
     last: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Use the weights of the last step also where the run averages them (--ema)."""
+    """Use the weights of the last step, even if the run averages them."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON object."""
 

@@ -50,7 +50,7 @@ class Options:
     weights: Weights = "float32"
     """bfloat16 rounds the weights once and reads half as much: faster where they exceed the caches."""
     last: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Use the weights of the last step also where the run averages them (--ema)."""
+    """Use the weights of the last step, even if the run averages them."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print one JSON object at the end instead of streaming."""
 
