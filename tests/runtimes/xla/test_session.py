@@ -104,7 +104,7 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one():
     state, second.optimizer.t = first.state(), first.optimizer.t
     for name, tensor in second.model.parameters().items():
         tensor.data = state.parameters[name].copy()
-    second.optimizer.m, second.optimizer.v = ({n: a.copy() for n, a in part.items()} for part in state[1:])
+    second.optimizer.m, second.optimizer.v = ({n: a.copy() for n, a in part.items()} for part in (state.m, state.v))
     found = []
     for i in range(3, 6):
         second.optimizer.lr = 3e-3
