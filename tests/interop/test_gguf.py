@@ -22,7 +22,7 @@ from byhand.tokenizers.byte import BYTES
 from interop.llama_cpp_float import as_llama_cpp_computes
 from interop.run_cases import GPT2, LLAMA, WHOLE, parameters
 
-FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "llama_cpp.json"
+FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "exchange" / "llama_cpp.json"
 PROMPT = b"hello wo"
 
 

@@ -13,7 +13,7 @@ from byhand.interop.hugging_face import settings
 from interop import foreign_cases as foreign
 from interop.run_cases import logits
 
-FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "transformers.json"
+FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "exchange" / "transformers.json"
 STORED = json.loads(FIXTURE.read_text(encoding="utf-8"))
 LLAMA = foreign.settings("llama", 1)
 

@@ -25,7 +25,7 @@ from interop.run_cases import PARTIAL, WHOLE, logits, parameters  # noqa: E402
 
 llama_cpp = pytest.importorskip("xllamacpp", reason="xllamacpp is not installed, so llama.cpp is not asked")
 pytestmark = pytest.mark.oracle
-FIXTURE, PROMPT = TESTS / "fixtures" / "llama_cpp.json", b"hello wo"
+FIXTURE, PROMPT = TESTS / "fixtures" / "exchange" / "llama_cpp.json", b"hello wo"
 SEEDS = 200
 
 

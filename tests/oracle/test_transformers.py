@@ -26,7 +26,7 @@ transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed, so nothing is compared with it"
 )
 pytestmark = pytest.mark.oracle
-FIXTURE = TESTS / "fixtures" / "transformers.json"
+FIXTURE = TESTS / "fixtures" / "exchange" / "transformers.json"
 TEXT = b"To be, or not to be"
 
 

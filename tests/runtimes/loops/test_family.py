@@ -253,7 +253,7 @@ def test_angles_are_exact_at_any_position(position, base):
     pairs, memory = 16, np.zeros(128, np.float32)
     words = memory.view(np.int32)
     words[0], words[16:48] = position, queries_and_keys.phases_of(base, 2 * pairs).ravel()
-    run_kernel("angles_at", memory, position=0, phases=16, angles=64, pairs=pairs)
+    run_kernel("angles_at", memory, position=0, turns=16, angles=64, pairs=pairs)
     angles = np.longdouble(position) * np.array(frequencies(base, 2 * pairs), np.longdouble)
     for start, function in ((64, np.cos), (64 + pairs, np.sin)):
         np.testing.assert_allclose(memory[start : start + pairs], function(angles).astype(float), rtol=0, atol=4e-8)

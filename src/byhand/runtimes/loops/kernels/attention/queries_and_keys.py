@@ -117,14 +117,14 @@ def query_key_back(memory, d, x, angles, eps, q_gain, k_gain, d_q_gain, d_k_gain
 
 
 @kernel
-def angles_at(memory, words, position, phases, angles, pairs):
+def angles_at(memory, words, position, turns, angles, pairs):
     """angles = cosines, then sines, of a position's angles; exact to float32 however large the position is.
 
-    phases  each pair's turn a position in units of 2^-64 turns, as two words: their product with the position wraps
-            around as angles do, and loses nothing
+    turns  each pair's turn a position in units of 2^-64 turns, as two words: their product with the position wraps
+           around as angles do, and loses nothing
     """
     for p in range(pairs):
-        high, low = np.uint32(words[phases + 2 * p]), np.uint32(words[phases + 2 * p + 1])
+        high, low = np.uint32(words[turns + 2 * p]), np.uint32(words[turns + 2 * p + 1])
         turn = U(words[position]) * (U(high) << U(32) | U(low))
         quarter = (turn + (U(1) << U(61))) >> U(62)
         r = np.float64(np.int64(turn - (quarter << U(62)))) * RADIANS  # within an eighth of a turn
@@ -168,7 +168,7 @@ def angles_at_position(builder: Builder, chain: Chain) -> Buffer | int:
         phases, _ = builder.constants.setdefault(each, (Buffer("phases", words.shape, "constant", "int32"), words))
         angles = builder.inputs[name] = Buffer("angles", (2, len(words)), "own")
         builder.emit(
-            "angles_at", chain.turns[0], 0, position=builder.inputs["position"], phases=phases, angles=angles,
+            "angles_at", chain.turns[0], 0, position=builder.inputs["position"], turns=phases, angles=angles,
             pairs=len(words),
         )  # fmt: skip
     return builder.inputs[name]
