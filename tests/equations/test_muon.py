@@ -7,6 +7,7 @@ from byhand.equations import muon
 from byhand.errors import ShapeError
 from equations.checks import check_gradient, check_halves, check_terms, close, wrong_numbers
 from equations.strategies import Case, arrays, lengths, shapes
+from equations.test_orthogonalise import newton_schulz
 
 
 @st.composite
@@ -87,3 +88,27 @@ def test_mistakes():
     assert found["moved up the gradient"] == pytest.approx(2 * theta[index] - right[index])
     bare = theta[index] - 0.1 * (g[index] + 0.1 * theta[index])
     assert found["used the gradient without orthogonalising it"] == pytest.approx(bare)
+
+
+def witnesses(torch):
+    """What PyTorch computes, for one matrix and for three side by side."""
+    rng = np.random.default_rng(8)
+
+    def theirs(parts):
+        def update(theta, g, m, lr):
+            m = 0.95 * m + 0.05 * g
+            parted = (0.95 * m + 0.05 * g).chunk(parts, dim=-1)
+            direction = torch.cat([newton_schulz(part) for part in parted], dim=-1)
+            stretch = max(1.0, parted[0].shape[-1] / parted[0].shape[-2]) ** 0.5
+            return theta - lr * (stretch * direction + 0.1 * theta), m
+
+        return update
+
+    return [
+        (
+            theirs(parts),
+            (*(rng.standard_normal((3, 4 * parts)) for _ in range(3)), np.asarray(0.02)),
+            {"momentum": 0.95, "weight_decay": 0.1, "parts": parts},
+        )
+        for parts in (1, 3)
+    ]

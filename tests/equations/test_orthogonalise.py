@@ -84,3 +84,18 @@ def test_mistakes():
     found = wrong_numbers(orthogonalise, case, (0, 0))
     assert found["forgot the products: only a X"] == pytest.approx(A * 0.6)
     assert found["forgot a X"] == pytest.approx(B * 0.6**3 + C * 0.6**5)
+
+
+def newton_schulz(x):
+    """The five steps in PyTorch, without transposing tall matrices."""
+    x = x / (x.square().sum((-2, -1), keepdim=True).sqrt() + 1e-7)
+    for _ in range(5):
+        gram = x @ x.mT
+        x = 3.4445 * x + (-4.775 * gram + 2.0315 * gram @ gram) @ x
+    return x
+
+
+def witnesses(torch):
+    """What PyTorch computes: wide and tall matrices."""
+    rng = np.random.default_rng(7)
+    return [(newton_schulz, (rng.standard_normal(shape),), {}) for shape in ((3, 5), (2, 4, 3))]

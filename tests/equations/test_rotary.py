@@ -169,7 +169,9 @@ def witnesses(torch):
     x = np.random.default_rng(6).standard_normal((2, 3, 5, 8))
 
     def angles(base):
-        return torch.outer(torch.arange(5.0, dtype=torch.float64), base ** (-torch.arange(0, 8, 2) / 8.0))
+        return torch.outer(
+            torch.arange(5.0, dtype=torch.float64), base ** (-torch.arange(0, 8, 2, dtype=torch.float64) / 8.0)
+        )
 
     def complex_pairs(x):
         pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], 4, 2))
