@@ -34,7 +34,7 @@ entry = Entry(
     result=[f"-(1-{E})/2", 0, f"(1+{E})/2"],
     d_result=[1, 1, 1],
     gradients={"x": [f"(1-{E})/2-{DENSITY}", "1/2", f"(1+{E})/2+{DENSITY}"]},
-    note="GELU(1) is the probability of a standard normal number below 1; plus GELU(-1), that of one within ±1.",
+    note="GELU(1) is the probability that a standard normal number is below 1; plus GELU(-1): that it is within ±1.",
     note_zh="GELU(1) 是标准正态分布的数小于 1 的概率；加上 GELU(-1)，就是它介于 ±1 之间的概率。",
     goal=Words(
         "Keep large positive numbers and suppress negative ones.",

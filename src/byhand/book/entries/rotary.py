@@ -83,7 +83,7 @@ entry = Entry(
         "按位置旋转每个查询和键，使分数取决于两个词元相隔多远。",
     ),
     why=Words(
-        "Two vectors turned by the angles a and b form a dot product that depends on a − b alone: on the distance, "
+        "The dot product of two vectors turned by the angles a and b depends on a − b alone: on the distance, "
         "wherever the two stand. A turn changes no length and needs no parameter.",
         "两个向量分别转过角 a 与 b，点积只与 a − b 有关，也就是只与距离有关，与两者在文中的什么位置无关。旋转不改变"
         "长度，也不需要任何参数。",
