@@ -171,7 +171,7 @@ PATH = (
         "exchange", FRAMEWORK, ("structures-to-math",), 30,
         Words(
             "move a model between byhand, Hugging Face and llama.cpp, and name what must be transposed or permuted",
-            "在本项目、Hugging Face 与 llama.cpp 之间搬动模型，并说出哪些张量要转置或重排",
+            "在本项目、Hugging Face 与 llama.cpp 之间转换模型，并说出哪些张量要转置或重排",
         ),
         "byhand export runs/llama --to hf --out exported",
     ),

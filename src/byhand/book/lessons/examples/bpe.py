@@ -19,7 +19,7 @@ CHOICE = Words(
     "equally common, a fixed rule must choose, or two training runs on the same text could differ: the smaller left "
     "id, then the smaller right id.",
     "合并出现次数最多的一对，用词表中的一个新条目省下的词元最多。次数相同时必须按固定规则选择，否则在同一文本上训练"
-    "两次会得到不同的词表：先取左编号较小的，再取右编号较小的。",
+    "两次可能得到不同的词表：先比左边词元的编号，再比右边的，取较小的。",
 )
 
 
@@ -57,7 +57,7 @@ def _bytes(rows: list[Row], names: Mapping[int, str]) -> Step:
         Words("Words and bytes", "词与字节"),
         Words(
             "each word is a sequence of bytes; no pair reaches from one word into the next",
-            "每个词是一行字节；相邻对不跨越两个词",
+            "每个词是一串字节；相邻的一对不能分属两个词",
         ),
         str(listings()["pre_tokenization"].forward),
         (
@@ -87,7 +87,7 @@ def _merge(rows: list[Row], names: dict[int, str], k: int) -> tuple[Step, list[R
         _count(other, rows, names) for other in sorted(counts, key=lambda p: (-counts[p], p)) if counts[other] > 1
     ]
     wrong = next((other for other in most if other != pair), None)
-    left = Words("left id of the merged pair", "被合并的一对的左编号")
+    left = Words("left id of the merged pair", "被合并的一对中，左边词元的编号")
     why = "min({" + ", ".join(str(other[0]) for other in most) + "})"
     mistakes = (
         (Mistake("took another of the equally common pairs", "取了次数相同的另一对", wrong[0]),) if wrong else ()
@@ -110,12 +110,12 @@ def _merge(rows: list[Row], names: dict[int, str], k: int) -> tuple[Step, list[R
         ),
         Words(
             "the pair with the largest count; among equal counts, the one with the smallest ids",
-            "在所有相邻对中取次数最多的；次数相同则取编号最小的",
+            "取次数最多的相邻对；次数相同时，取编号较小的（先比左，再比右）",
         ),
         str(listings()["bpe_training"].forward),
         tuple(numbers),
         _shown(after, names),
-        goal=Words("Find the next merge and apply it everywhere.", "找出下一次合并，并在各处执行。"),
+        goal=Words("Find the next merge and apply it everywhere.", "找出下一对词元，并在所有出现之处合并。"),
         why=CHOICE,
     )
     return step, after
@@ -164,7 +164,7 @@ def _encode(merges: list[Pair], names: Mapping[int, str]) -> Step:
         Words(f"Encode a new word: {word}", f"编码新词：{word}"),
         Words(
             "of the neighbouring pairs that are known, join the one that was learnt first; repeat",
-            "在已学到的对中，先合并最早学到的一对；重复到没有可合并的为止",
+            "在学过的各对中，先合并最早学到的一对；重复，直到没有可合并的对",
         ),
         str(listings()["bpe"].forward),
         tuple(numbers),

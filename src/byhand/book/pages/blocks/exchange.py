@@ -46,7 +46,7 @@ def families(page: Path, lang: str) -> str:
         ])  # fmt: skip
     head = Words(
         "Family|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|any K and D|window|in GGUF",
-        "系列|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|K 与 D 可不同|窗口|GGUF 中有",
+        "系列|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|K、D 可单独设定|窗口|支持 GGUF",
     )
     return table(head, rows, lang)
 
@@ -61,7 +61,7 @@ def added(page: Path, lang: str) -> str:
     for name, order in GROWING.items():
         values = " → ".join(f"`{str(value).lower() if type(value) is bool else value}`" for value in order)
         rows.append([f"`{name}`", values, ", ".join(f"`{p}` = {with_gain[p].mean:g}" for p in fill[name])])
-    return table(Words("Setting|Raised|Values of the added parameters", "设置|由少到多|新增的数"), rows, lang)
+    return table(Words("Setting|Raised|Values of the added parameters", "设置|由少到多|补充的参数"), rows, lang)
 
 
 @block
@@ -134,6 +134,6 @@ def pre_tokenizers(page: Path, lang: str) -> str:
     rows = [[f"`{pre}`", f"`{split}`", SAID[whole]] for pre, (split, whole) in tokens.SPLITS.items()]
     head = Words(
         "`tokenizer.ggml.pre`|`--split`|a whole word that is a token is taken at once, without merges",
-        "`tokenizer.ggml.pre`|`--split`|整词是词元时不再合并",
+        "`tokenizer.ggml.pre`|`--split`|整个词已在词表中时，跳过合并",
     )
     return table(head, rows, lang)

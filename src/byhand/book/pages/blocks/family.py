@@ -59,7 +59,7 @@ CHOICES: dict[Words, Callable[[ModelConfig], Any]] = {
         "rotary": Words(f"rotary, base {c.rope_base:,.0f}", f"旋转，底数 {c.rope_base:,.0f}"),
     }[c.positions],
     Words("normalisation", "归一化"): _norm,
-    Words("learned by the norm", "其中可学习的"): _learned,
+    Words("learned by the norm", "归一化的可学习参数"): _learned,
     Words("queries and keys normalised", "查询与键归一化"): lambda c: (
         Words("yes", "是") if c.qk_norm else Words("no", "否")
     ),
