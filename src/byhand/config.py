@@ -21,7 +21,7 @@ MOST = {  # more than any machine of today can use: refused before anything is b
         ("vocab_size", "seq_len", "d_ff", "d_head", "attention_window", "batch_size", "grad_accum", "eval_windows"),
         1 << 20,
     ),
-    "d_model": 1 << 17,
+    **dict.fromkeys(("d_model", "n_heads", "n_kv_heads"), 1 << 17),
     **dict.fromkeys(("n_layers", "threads"), 1024),
     "keep": 10**6,
     **dict.fromkeys(("steps", "warmup_steps", "eval_interval", "save_interval"), 10**12),
@@ -119,6 +119,8 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         _check_types(self)
+        for name in ("rope_base", "rope_fraction", "norm_eps", "logit_softcap"):
+            object.__setattr__(self, name, float(getattr(self, name)))  # an integer such as 500000 is as good
         _at_least(self, 1, "vocab_size", "seq_len", "d_model", "n_layers", "n_heads")
         given = [
             name for name in ("d_ff", "n_kv_heads", "d_head", "attention_window") if getattr(self, name) is not None
@@ -178,7 +180,7 @@ class ModelConfig:
     @property
     def rotary_width(self) -> int:
         """How many numbers of a query or a key are rotated: an even number."""
-        return int(self.head_width * self.rope_fraction) // 2 * 2
+        return int(self.head_width * self.rope_fraction + 1e-9) // 2 * 2
 
     @property
     def visible(self) -> int:

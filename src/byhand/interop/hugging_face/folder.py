@@ -83,9 +83,10 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer) -> Iterator
     pairs = tokens.byte_pairs(tokenizer)
     name = tokens.end_of_text(pairs)
     end = None if name is None else pairs.special[name]
+    described = list(tokens.files(tokenizer, config.seq_len))  # or refused before anything is written
     yield CONFIG, _json(as_json(family, whole, end))
     yield GENERATION, _json({"bos_token_id": end, "eos_token_id": end, "do_sample": False})
-    yield from tokens.files(tokenizer, config.seq_len)
+    yield from described
     known, prefix = names.of_family(family.name)
     theirs = {name if name == names.HEAD else prefix + name: a for name, a in to_theirs(full, whole, known)}
     yield WHOLE, write_safetensors(theirs, metadata={"format": "pt"})

@@ -80,9 +80,6 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
             settings["attention_bias"] = BIASES[_flag(found, "attention_bias")]
         if len(family.settings["mlp_bias"]) > 1:
             settings["mlp_bias"] = _flag(found, "mlp_bias")
-    for name in ("norm_eps", "rope_base"):
-        if type(settings.get(name)) is int and abs(settings[name]) < 1 << 53:
-            settings[name] = float(settings[name])
     return family, plain(ModelConfig(**settings))
 
 
@@ -144,17 +141,23 @@ def _rope_base(found: Mapping[str, Any]) -> Any:
 
 
 def _window(found: Mapping[str, Any], n_layers: Any) -> Any:
-    """Return the window that all layers have, or None; DataError if layers differ."""
-    window = found.get("sliding_window", 4096 if found["model_type"] == "mistral" else None)
+    """Return the window that all layers have, or None; DataError if layers differ.
+
+    Llama has none, and Qwen's is used only if `use_sliding_window` says so, whatever else the file holds.
+    """
+    kind = found["model_type"]
+    if kind == "llama" or (kind != "mistral" and found.get("use_sliding_window") is not True):
+        return None
+    window = found.get("sliding_window", 4096 if kind == "mistral" else None)
     kinds = found.get("layer_types")
-    if found["model_type"] == "mistral" and kinds is None:
+    if kind == "mistral" and kinds is None:
         return window
-    if kinds is None and found.get("use_sliding_window") is True and type(n_layers) is int and 0 < n_layers <= 1024:
+    if kinds is None and type(n_layers) is int and 0 < n_layers <= 1024:
         first = found.get("max_window_layers", 28)
         kinds = [SLIDING if type(first) is int and i >= first else FULL for i in range(n_layers)]
-    if kinds is None or window is None or (isinstance(kinds, list) and all(kind == FULL for kind in kinds)):
+    if kinds is None or window is None or (isinstance(kinds, list) and all(each == FULL for each in kinds)):
         return None
-    if isinstance(kinds, list) and all(kind == SLIDING for kind in kinds):
+    if isinstance(kinds, list) and all(each == SLIDING for each in kinds):
         return window
     raise DataError("its layers have windows of attention of several sizes, but here all layers have one.")
 

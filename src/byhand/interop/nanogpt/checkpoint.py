@@ -117,7 +117,7 @@ def _array(tensor: Any, shape: tuple[int, ...], name: str, path: Path) -> np.nda
         raise DataError(f"{path} is damaged: {name} is no tensor of real numbers. Use another copy.")
     if tuple(tensor.shape) != shape or not tensor.is_contiguous() or tensor.is_meta:
         raise DataError(f"{path}: {name} has the shape {tuple(tensor.shape)}, but model_args say {shape}.")
-    array = tensor.detach().to(torch.float32).numpy()
+    array = tensor.detach().resolve_neg().to(torch.float32).numpy()
     if not np.isfinite(array).all():
         raise DataError(f"{path} is damaged: {name} holds NaN or infinity. Use another copy.")
     return array
