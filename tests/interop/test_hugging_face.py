@@ -126,13 +126,24 @@ def test_a_config_without_a_size_is_refused(key, tmp_path):
     [
         ({"use_sliding_window": False, "sliding_window": 5}, None),
         ({"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 0}, 5),
-        ({"sliding_window": 5, "layer_types": ["sliding_attention"] * 2}, 5),
+        ({"use_sliding_window": True, "sliding_window": 5, "layer_types": ["sliding_attention"] * 2}, 5),
+        ({"sliding_window": 5, "layer_types": ["sliding_attention"] * 2}, None),
         ({"sliding_window": 5, "layer_types": ["full_attention"] * 2}, None),
     ],
 )
 def test_windows_of_qwen(given, window):
     config = {**foreign.settings("qwen2", 0), "num_hidden_layers": 2, "max_position_embeddings": 16, **given}
     assert settings.as_config(config)[1].attention_window == window
+
+
+def test_llama_has_no_window_whatever_its_file_says():
+    config = {**LLAMA, "sliding_window": 4, "layer_types": ["sliding_attention"] * LLAMA["num_hidden_layers"]}
+    assert settings.as_config(config)[1].attention_window is None
+
+
+def test_heads_without_end_are_refused_at_once():
+    with pytest.raises(ByhandError, match="n_heads is 1000000000000000, but can be at most"):
+        settings.as_config({**LLAMA, "num_attention_heads": 10**15, "num_key_value_heads": 7, "head_dim": 64})
 
 
 def test_layers_with_different_windows_are_refused():
