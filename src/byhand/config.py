@@ -67,7 +67,7 @@ class ModelConfig:
     """learned：加到词元上的可学习位置表。rotary：按位置旋转查询与键。none：两者都不用"""
     rope_base: float = field(default=10000.0, metadata=LATER)
     """Base of the rotary angles: the slowest pair turns by about 1/base radians per position."""
-    """旋转角的底数：位置每加 1，最慢的一对约转 1/base 弧度"""
+    """旋转角的底数：最慢的一对每个位置约转 1/base 弧度"""
     rope_fraction: float = field(default=1.0, metadata=LATER)
     """Fraction of a head's width that is rotated."""
     """每个头的宽度中，参与旋转的比例；R 为参与旋转的列数"""
@@ -115,7 +115,7 @@ class ModelConfig:
     """logits 的上限 cap：把 logits z 压到 ±cap 之内，即 cap·tanh(z / cap)；0 表示不压"""
     zero_init: bool = field(default=False, metadata=LATER)
     """Start the projections that write to the residual stream, and an LM head that is not tied, at zero."""
-    """写入残差流的投影，以及不绑定的语言模型头，权重的初始值取 0"""
+    """写入残差流的投影，以及不绑定的语言模型头，权重的初始值为零"""
 
     def __post_init__(self) -> None:
         _check_types(self)

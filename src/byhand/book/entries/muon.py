@@ -29,7 +29,7 @@ entry = Entry(
         "lr": "-70519/62500",
     },
     note=(
-        "n is 3/4 of g, and orthogonalisation ignores the factor 3/4: the result is that of the example of "
+        "n is 3/4 of g, and orthogonalisation ignores that factor: the result is that of the example of "
         "orthogonalise, whatever the size of the gradient."
     ),
     note_zh="n 是 g 的 3/4 倍，正交化会消去这个倍数：得到的方向与“正交化”一页的例子相同，与梯度的大小无关。",

@@ -28,7 +28,7 @@ def lesson(array: Maker) -> Lesson:
         'First the pairing "halves": columns 0 and 2 are a pair, and so are columns 1 and 3. Scores S at the same '
         'distance come out equal. Then "neighbours": columns 0 and 1, and columns 2 and 3. Again only the distance '
         "counts, but the scores S2 are different numbers: weights made for one pairing do not work with the other.",
-        "同一个词元位于位置 0、1、2，它的向量 x 既是查询又是键。R = 4、底数 b = 4 时，位置每加 1，第 0 对转 "
+        "同一个词元位于位置 0、1、2，它的向量 x 既是查询又是键。R = 4、底数 b = 4 时，每往后一个位置，第 0 对转 "
         "1 弧度，第 1 对转 1/2 弧度（计算器请用弧度制）。"
         "先按“halves”配对：第 0、2 列一对，第 1、3 列一对，距离相同的分数 S 全都"
         "相等。再按“neighbours”配对：第 0、1 列一对，第 2、3 列一对。分数仍然只取决于距离，但 S2 的数值与 S 不同：按"

@@ -27,7 +27,7 @@ def rotary_pairs(page: Path, lang: str, width: str) -> str:
         rows.append((p, *map(", ".join, pairs), decimal(angle), f"{math.tau / angle:,.1f}"))
     head = Words(
         "Pair|Columns, `halves`|Columns, `neighbours`|Radians per position|Positions per full turn",
-        "数对|列，`halves`|列，`neighbours`|位置每加 1 转的弧度|转一整圈要多少个位置",
+        "数对|列，`halves`|列，`neighbours`|每个位置转的弧度|转一整圈要多少个位置",
     )
     return table(head, rows, lang)
 
