@@ -117,4 +117,5 @@ def averaging(page: Path, lang: str) -> str:
     rows = [
         (t, f"{decay_at(t, 0.999):.4f}", f"{1 / (1 - decay_at(t, 0.999)):,.0f}") for t in (1, 10, 100, 1000, 10000)
     ]
-    return table(Words("Step t|d_t (d = 0.999)|Steps averaged, about", "第几步 t|d_t（d = 0.999）|大约平均了多少步"), rows, lang)
+    heads = Words("Step t|d_t (d = 0.999)|Steps averaged, about", "第几步 t|d_t（d = 0.999）|大约平均了多少步")
+    return table(heads, rows, lang)
