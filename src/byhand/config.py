@@ -60,47 +60,47 @@ class ModelConfig:
     """D: width of a head; d_model / n_heads if not given."""
     """D：一个头的宽度；不给则为 d_model / n_heads"""
     d_ff: int | None = None
-    """F: width of the MLP; if not given 4 d_model, or with a gate 8/3 d_model up to a multiple of 8."""
+    """F: width of the MLP; if not given, 4 d_model, or with a gate 8/3 d_model rounded up to a multiple of 8."""
     """F：前馈网络的宽度；不给则为 4 d_model，带门控时为 8/3 d_model（向上取到 8 的倍数）"""
     positions: Literal["learned", "rotary", "none"] = field(default="learned", metadata=LATER)
     """learned: a table added to the tokens. rotary: queries and keys turned by their position. none: neither."""
     """learned：加到词元上的可学习位置表。rotary：按位置旋转查询与键。none：两者都不用"""
     rope_base: float = field(default=10000.0, metadata=LATER)
-    """Base of the rotary angles: the slowest pair turns by about 1/base a position."""
+    """Base of the rotary angles: the slowest pair turns by about 1/base radians per position."""
     """旋转角的底数：最慢的一对每个位置约转 1/base 弧度"""
     rope_fraction: float = field(default=1.0, metadata=LATER)
     """Fraction of a head's width that is rotated."""
-    """每个头中参与旋转的宽度比例"""
+    """每个头的宽度中，参与旋转的比例；R 为参与旋转的列数"""
     rope_pairing: Literal["halves", "neighbours"] = field(default="halves", metadata=LATER)
-    """Numbers that turn together. halves: i and i + D/2 (Hugging Face). neighbours: 2i and 2i + 1 (the paper)."""
-    """哪两个数一起旋转。halves：第 i 与第 i + D/2 个（Hugging Face）。neighbours：第 2i 与第 2i + 1 个（论文）"""
+    """Which of the R rotated numbers pair up. halves: i and i + R/2 (Hugging Face). neighbours: 2i and 2i + 1."""
+    """哪两个数一起旋转。halves：第 i 与 i + R/2 个（Hugging Face）。neighbours：第 2i 与 2i + 1 个（论文）"""
     qk_norm: bool = field(default=False, metadata=LATER)
-    """Normalise every query and key by RMSNorm before their product."""
+    """Normalise every query and key by RMSNorm before their dot product."""
     """点积之前先用均方根归一化处理每个查询和键"""
     attention_window: int | None = field(default=None, metadata=LATER)
-    """Let a position attend to so many positions at most, itself included; all if not given."""
-    """每个位置最多看多少个位置（含自己）；不给则全看"""
+    """Largest number of positions that one attends to, itself included; all if not given."""
+    """每个位置最多看多少个位置（含自己）；不给则不限"""
     attention_bias: Literal["all", "qkv", "none"] = field(default="all", metadata=LATER)
-    """Biases in attention: of both projections, of queries, keys and values alone, or none."""
+    """Biases in attention. all: both projections. qkv: only that to queries, keys and values. none: neither."""
     """注意力中的偏置：两个投影都有，只有查询、键、值的投影有，或都没有"""
     mlp_bias: bool = field(default=True, metadata=LATER)
     """Give the linear layers of the MLP biases."""
     """前馈网络的线性层是否带偏置"""
     norm: Literal["layer", "rms"] = field(default="layer", metadata=LATER)
-    """LayerNorm, or RMSNorm, which does not subtract the mean."""
+    """layer: LayerNorm. rms: RMSNorm, which does not subtract the mean."""
     """层归一化，或不减均值的均方根归一化"""
     norm_eps: float = field(default=1e-5, metadata=LATER)
     """Added to the variance, or to the mean square, under the root."""
-    """加在根号下方差（或均方）上的小数"""
+    """开方之前加到方差（或均方）上的微小常数"""
     norm_position: Literal["pre", "post"] = "pre"
     """pre: x + f(LN(x)), with a final LN. post: LN(x + f(x)), without."""
-    """pre：x + f(LN(x))，最后再加一个 LN。post：LN(x + f(x))，没有最后的 LN"""
+    """pre：x + f(LN(x))，所有块之后再做一次 LN。post：LN(x + f(x))，之后不再做 LN"""
     norm_affine: bool = False
     """Give every LayerNorm a learned gain and bias, or every RMSNorm a learned gain."""
     """归一化是否带可学习的参数：层归一化为增益与偏置，均方根归一化只有增益"""
     activation: Literal[with_role("activation", "gate")] = "gelu"  # pyright: ignore[reportInvalidTypeForm]  (late)
     """Non-linearity of the MLP; swiglu gates a second linear layer with it."""
-    """前馈网络的激活函数；swiglu 用它给另一个线性层的结果加门控"""
+    """前馈网络的激活函数；swiglu 还用激活值作门，乘以另一个线性层的结果"""
     causal: bool = True
     """Let positions attend only to themselves and earlier ones."""
     """每个位置只能看自己和之前的位置"""
@@ -111,11 +111,11 @@ class ModelConfig:
     """Use the token embedding, transposed, as the LM head's weight."""
     """语言模型头的权重用转置后的词元嵌入表"""
     logit_softcap: float = field(default=0.0, metadata=LATER)
-    """Bend logits z into this range: cap tanh(z / cap); 0: leave them as they are."""
-    """把 logits 压到这个范围内：cap·tanh(z / cap)；0 表示不变"""
+    """Bend logits z into the range from -cap to cap: cap tanh(z / cap); 0: leave them as they are."""
+    """logits 的上限 cap：把 logits z 压到 ±cap 之内，即 cap·tanh(z / cap)；0 表示不压"""
     zero_init: bool = field(default=False, metadata=LATER)
-    """Begin with zeros in the projections that add to the stream, and in an LM head of its own."""
-    """残差支路的输出投影与独立的语言模型头从零开始"""
+    """Start the projections that write to the residual stream, and an LM head that is not tied, at zero."""
+    """写入残差流的投影，以及不绑定的语言模型头，权重的初始值为零"""
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -200,9 +200,9 @@ class DataConfig:
     data: str = "python-stdlib"
     """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
     tokenizer: str = field(default="", metadata=LATER)
-    """A tokenizer's file or folder (see `byhand tokenizer`), whose size vocab_size takes; bytes if not given."""
+    """A tokenizer's file or folder (see `byhand tokenizer`), which sets vocab_size; bytes if not given."""
     val_fraction: float = 0.1
-    """The last part of the text, kept for validation."""
+    """Fraction of the text, at its end, that is kept for validation."""
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -216,7 +216,7 @@ class OptimConfig:
 
     optimizer: Literal["adamw", "muon"] = field(default="adamw", metadata=LATER)
     """muon: Muon for the matrices of the blocks, AdamW for embeddings, head and vectors. adamw: AdamW for all."""
-    """muon：各块中的矩阵用 Muon，嵌入、语言模型头与向量用 AdamW。adamw：全部用 AdamW"""
+    """muon：各块中的矩阵用 Muon，嵌入表、语言模型头、偏置与增益用 AdamW。adamw：全部用 AdamW"""
     lr: float = 3e-3
     """Highest learning rate."""
     min_lr: float | None = None
@@ -226,8 +226,8 @@ class OptimConfig:
     schedule: Literal["cosine", "constant", "linear"] = "cosine"
     """What follows the warm-up: a cosine down to min_lr, lr to the end, or a straight line down (see --cooldown)."""
     cooldown: float = field(default=1.0, metadata=LATER)
-    """With --schedule linear: the last part of the run, over which the rate falls; before, it is lr."""
-    """--schedule linear 时，学习率在训练最后这一部分里直线下降；此前保持 lr"""
+    """With --schedule linear: fraction of the run, at its end, over which the rate falls; until then it is lr."""
+    """用于 --schedule linear：训练末尾学习率直线下降的阶段占全部步数的比例；此前保持 lr"""
     embedding_lr: float | None = field(default=None, metadata=LATER)
     """Highest learning rate of the embeddings; lr if not given. The schedule scales all rates alike."""
     """嵌入表的最高学习率；不给则为 lr。调度按同一比例改变所有学习率"""
@@ -241,14 +241,14 @@ class OptimConfig:
     """Highest learning rate of the matrices that Muon updates."""
     """Muon 所更新的矩阵的最高学习率"""
     muon_momentum: float = field(default=0.95, metadata=LATER)
-    """Memory of Muon's mean of gradients."""
+    """Momentum of Muon: decay rate of its running mean of gradients."""
     """Muon 的动量系数"""
     beta1: float = 0.9
-    """Memory of the mean of gradients."""
+    """AdamW: decay rate of the running mean of gradients."""
     beta2: float = 0.99
-    """Memory of the mean of squared gradients."""
+    """AdamW: decay rate of the running mean of squared gradients."""
     eps: float = 1e-8
-    """Keeps the division finite."""
+    """AdamW: added to the root of the mean square, so that the division stays finite."""
     weight_decay: float = 0.1
     """Decoupled weight decay, applied to the arrays that --decay names."""
     decay: Literal["all", "matrices"] = "matrices"
@@ -256,7 +256,7 @@ class OptimConfig:
     grad_clip: float = 1.0
     """Largest global norm of the gradient; 0 switches clipping off."""
     ema: float = field(default=0.0, metadata=LATER)
-    """Decay of a moving average of the weights, such as 0.999, which is evaluated and sampled; 0: none."""
+    """Decay of a moving average of the weights, such as 0.999; evaluation and sampling use the average. 0: none."""
     """权重滑动平均的衰减系数，如 0.999；评估与采样用平均后的权重。0：不平均"""
 
     def __post_init__(self) -> None:
@@ -321,7 +321,7 @@ class TrainConfig:
     seed: int = 1
     """Decides the initial weights and the order of the data."""
     dtype: Dtype = "float32"
-    """Type of every weight, activation, gradient and moment; bfloat16: float32, but what is multiplied is rounded."""
+    """Type of weights, activations, gradients and moments; bfloat16: float32 storage, bfloat16 matmul inputs."""
     runtime: str = "auto"
     """numpy: equation by equation. loops: the graph compiled for the CPU. xla: compiled by JAX. auto: the fastest."""
     threads: int = 0
@@ -329,7 +329,7 @@ class TrainConfig:
     mesh: str = field(default="", metadata=LATER)
     """Devices of the xla runtime along each axis, such as data=2,fsdp=2,sequence=2,tensor=2; one if not given."""
     recompute: Recompute = field(default="nothing", metadata=LATER)
-    """What xla computes again on the way back to save memory: nothing, cheap (all but products), whole blocks."""
+    """What xla recomputes in the backward pass: nothing, cheap (all but matrix products), blocks (everything)."""
 
     def __post_init__(self) -> None:
         _check_types(self)

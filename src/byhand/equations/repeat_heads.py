@@ -41,7 +41,7 @@ def flops(x, *, times):
 
 repeat_heads = Equation.of(
     __name__,
-    title="Grouped queries: one head of keys and values for several of queries",
+    title="Grouped queries: several query heads share one key-value head",
     latex=r"Y_{b,h,s,d} = X_{b,\lfloor h / G \rfloor,s,d}, \quad G = H / K",
     derivative=r"\partial X_{b,k,s,d} = \sum_{h:\, \lfloor h / G \rfloor = k} \partial Y_{b,h,s,d}",
     inputs=(Symbol("x", "X", "(B, K, S, D)", "keys or values of K heads"),),

@@ -156,7 +156,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is(place, tmp_path):
         assert "Train a model with --no-lm-head-bias." in error
     assert not (tmp_path / "out").exists()
     done = byhand("export", "bytes", "--to", "hf", "--out", tmp_path / "out", "--quantize", "q8_0", cwd=place)
-    assert "--quantize packs a GGUF alone. Use --to gguf, or leave it out." in error_line(done)
+    assert "--quantize is for a GGUF only. Use --to gguf, or leave --quantize out." in error_line(done)
     assert "--out names no folder" in error_line(byhand("export", "bytes", "--to", "hf", "--out", "", cwd=place))
 
 

@@ -34,8 +34,8 @@ entry = Entry(
     result=[f"-(1-{E})/2", 0, f"(1+{E})/2"],
     d_result=[1, 1, 1],
     gradients={"x": [f"(1-{E})/2-{DENSITY}", "1/2", f"(1+{E})/2+{DENSITY}"]},
-    note="GELU(1) is the probability of a standard normal number below 1; plus GELU(-1), that of one within ±1.",
-    note_zh="GELU(1) 是标准正态分布的数小于 1 的概率；加上 GELU(-1)，就是它介于 ±1 之间的概率。",
+    note="GELU(1) is the probability that a standard normal number is below 1; plus GELU(-1): that it is within ±1.",
+    note_zh="GELU(1) 等于标准正态随机数小于 1 的概率；加上 GELU(-1)，就是随机数介于 ±1 之间的概率。",
     goal=Words(
         "Keep large positive numbers and suppress negative ones.",
         "保留较大的正数，抑制负数。",
@@ -43,7 +43,7 @@ entry = Entry(
     why=Words(
         "The gate is the probability that a standard normal number is smaller than x: the further x stands out, the "
         "more of it passes. Without a non-linearity the MLP's two linear layers would amount to a single one.",
-        "门是标准正态分布的数小于 x 的概率：x 越突出，通过得越多。没有非线性，前馈网络的两个线性层就只相当于一个。",
+        "门是标准正态随机数小于 x 的概率：x 越大，通过的比例越大。没有非线性，前馈网络的两个线性层就只相当于一个。",
     ),
     why_back=Words(
         "The product rule on x and its gate; the gate's slope is the normal density.",

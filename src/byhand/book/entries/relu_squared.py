@@ -20,8 +20,8 @@ entry = Entry(
     result=[0, 0, "1/4", 9],
     d_result=[5, 5, 5, 5],
     gradients={"x": [0, 0, 5, 30]},
-    note="Squaring makes numbers below 1 smaller and numbers above 1 larger.",
-    note_zh="平方使小于 1 的数更小，大于 1 的数更大。",
+    note="Squaring makes numbers between 0 and 1 smaller and numbers above 1 larger.",
+    note_zh="平方使 0 与 1 之间的数变小，使大于 1 的数变大。",
     goal=Words(
         "Square positive numbers and set negative ones to 0.",
         "正数取平方，负数置 0。",

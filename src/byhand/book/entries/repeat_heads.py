@@ -27,21 +27,21 @@ entry = Entry(
     stem="repeat_heads",
     title_zh="分组查询：几个查询头共用一个键值头",
     meanings_zh={"x": "K 个头的键或值"},
-    result_zh="每个查询头各有一个头的键或值",
+    result_zh="H 个头的键或值，每个查询头对应一个",
     inputs={"x": [[[[1, 2]], [[3, 4]]]]},
     static={"times": 2},
     result=[[[[1, 2]], [[1, 2]], [[3, 4]], [[3, 4]]]],
     d_result=[[[[1, 0]], [[2, 5]], [[0, 1]], [[4, 3]]]],
     gradients={"x": [[[[3, 5]], [[4, 4]]]]},
-    note="Neighbouring query heads share a head, and its gradient is the sum of theirs: 1 + 2 = 3, 0 + 5 = 5.",
+    note="Neighbouring query heads share one head; its gradient is the sum of theirs: 1 + 2 = 3, 0 + 5 = 5.",
     note_zh="相邻的查询头共用一个头，它的梯度是各查询头的梯度之和：1 + 2 = 3，0 + 5 = 5。",
     goal=Words(
         "Hand each head of keys and values to the G query heads that share it.",
         "把每个键值头交给共用它的 G 个查询头。",
     ),
     why=Words(
-        "A KV cache keeps K heads instead of H, and W_qkv has fewer columns. In generation the cache is what is read "
-        "most, so a smaller one makes each token cheaper.",
+        "A KV cache keeps K heads instead of H, and W_qkv has fewer columns. With long texts or many at once "
+        "generation reads the cache more than anything else, so a smaller one makes each token cheaper.",
         "键值缓存只存 K 个头而不是 H 个，W_qkv 的列也更少。生成时读得最多的就是缓存，缓存越小，生成一个词元就越快。",
     ),
     why_back=Words(

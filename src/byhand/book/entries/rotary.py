@@ -77,15 +77,16 @@ entry = Entry(
         "Columns 0 and 2 are the pair (3, 4): its length stays 5 at every position. Columns 1 and 3 turn half as "
         "fast, since 4 to the power −2/4 is 1/2."
     ),
-    note_zh="第 0、2 列配成一对 (3, 4)，在任何位置长度都是 5。第 1、3 列只转一半的角度，因为 4 的 −2/4 次方是 1/2。",
+    note_zh="第 0、2 列配成一对 (3, 4)，在任何位置长度都是 5。第 1、3 列只转它们的一半，因为 4 的 −2/4 次方是 1/2。",
     goal=Words(
         "Turn each query and key by its position, so that a score depends on how far apart two tokens stand.",
         "按位置旋转每个查询和键，使分数取决于两个词元相隔多远。",
     ),
     why=Words(
-        "Two vectors turned by the angles a and b form a dot product that depends on a − b alone: on the distance, "
+        "The dot product of two vectors turned by the angles a and b depends on a − b alone: on the distance, "
         "wherever the two stand. A turn changes no length and needs no parameter.",
-        "两个向量分别转过角 a 与 b，点积只与 a − b 有关，也就是只与距离有关，与两者在文中的什么位置无关。旋转不改变"
+        "两个向量分别转过角 a 与 b，点积只随 a − b 变化，也就是只随距离变化，"
+        "与两者位于文中何处无关。旋转不改变"
         "长度，也不需要任何参数。",
     ),
     why_back=Words(

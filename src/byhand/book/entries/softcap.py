@@ -35,9 +35,9 @@ entry = Entry(
         "让每个 logit 保持在 −c 与 c 之间。",
     ),
     why=Words(
-        "Small logits pass nearly unchanged, large ones are bent towards the cap, and their order stays. The softmax "
-        "can then never become quite certain, and no logit grows without bound in training.",
-        "小的 logit 几乎不变，大的被压向上限，大小次序不变。这样 softmax 不会变得绝对肯定，"
+        "Small logits pass nearly unchanged, large ones are bent towards the cap, and their order is kept. The "
+        "softmax can then never become fully certain, and no logit grows without bound in training.",
+        "小的 logit 几乎不变，大的被压向上限，大小次序不变。这样 softmax 的概率不会无限接近 0 或 1，"
         "训练中也没有哪个 logit 会无限增大。",
     ),
     why_back=Words(

@@ -26,7 +26,7 @@ entry = Entry(
         "gate": ["1-3*log(3)/4", 1, "6+3*log(3)/2"],
         "up": ["-log(3)/4", 0, "3*log(3)/4"],
     },
-    note="Where the gate is 0 nothing passes, and no gradient reaches up; the gate itself still learns.",
+    note="Where g is 0 nothing passes, and u receives no gradient; g itself still learns.",
     note_zh="门的输入为 0 时什么都不通过，也没有梯度传到 up；但门本身仍能学习。",
     goal=Words(
         "Let one linear layer decide how much of another's result passes.",
@@ -34,7 +34,7 @@ entry = Entry(
     ),
     why=Words(
         "A product of two numbers that both depend on the input can express what a sum of activations cannot: one "
-        "layer computes a feature, the other when it matters.",
+        "layer computes a feature, the other decides when it matters.",
         "两个都随输入变化的数相乘，能表达激活值之和表达不了的东西：一层算出特征，另一层决定它何时起作用。",
     ),
     why_back=Words(

@@ -74,7 +74,7 @@ entry = Entry(
     note_zh="查询 2 不再看到键 0，查询 3 既看不到键 0 也看不到键 1：那里的 9 不影响任何结果。",
     goal=Words(
         "Turn each row of scores into weights that sum to 1, over the last W tokens up to this one.",
-        "把每行分数变成和为 1 的权重，只分给到当前词元为止的最后 W 个词元。",
+        "把每行分数变成和为 1 的权重，只分给最近的 W 个词元（含自己）。",
     ),
     why=Words(
         "Work and cache then grow with W instead of with the length of the text. Information from further back "

@@ -347,7 +347,7 @@ PLACES = (
         ),
     ),
     Place(
-        "Pre-tokenisation: a text is cut into words",
+        "Pre-tokenization: a text is cut into words",
         "预分词：把文本切成词",
         "pre_tokenization",
         "tokenizers/splitting.py",

@@ -165,7 +165,7 @@ ROLES: dict[tuple[str, str], Role] = {
         Words("the classes' scores", "各类别的分数"),
         Words("Give each class a score, its logit.", "给每个类别打分，即 logit。"),
         Words(
-            "Column k of W_2 says how much each pattern speaks for class k, or against it.",
+            "Column k of W_2 says how much each pattern counts for class k, or against it.",
             "W_2 的第 k 列表示每个图样在多大程度上支持或反对类别 k。",
         ),
     ),

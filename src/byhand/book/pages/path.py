@@ -90,7 +90,7 @@ PATH = (
     Stop(
         "bpe", ARITHMETIC, ("learn-by-hand",), 30,
         Words(
-            "learn a vocabulary from a text with a pencil, encode a new word with it, and train one on your own text",
+            "learn a vocabulary on paper, encode a new word with it, and train a tokenizer on your own text",
             "用纸笔从文本学习词表，用它编码新词，并在自己的文本上训练分词器",
         ),
         "byhand work bpe --quiz",
@@ -171,9 +171,9 @@ PATH = (
         "exchange", FRAMEWORK, ("structures-to-math",), 30,
         Words(
             "move a model between byhand, Hugging Face and llama.cpp, and name what must be transposed or permuted",
-            "在本项目、Hugging Face 与 llama.cpp 之间搬动模型，并说出哪些张量要转置或重排",
+            "在本项目、Hugging Face 与 llama.cpp 之间转换模型，并说出哪些张量要转置或重排",
         ),
-        "byhand export runs/one --to hf --out exported",
+        "byhand export runs/llama --to hf --out exported",
     ),
 )  # fmt: skip
 """Every page of the path, in order; `path` and `onward` blocks stand on each of them."""

@@ -68,7 +68,7 @@ def rotary_turns(canvas: Canvas) -> None:
             _dial(canvas, LEFT + t * APART, (turned()[p, t], BLUE))
         canvas.y += 2 * RADIUS + 14
     canvas.y += 6
-    words = Words("Query at t and key at t − 1: always the same angle", "位置 t 的查询与 t − 1 的键，夹角不变：")
+    words = Words("Query at t and key at t − 1: always the same angle", "位置 t 的查询与 t − 1 处的键，夹角相同：")
     canvas.text(4, canvas.y + 12, words, size=SMALL)
     canvas.y += 24
     canvas.text(4, canvas.y + RADIUS - 2, Words("query", "查询"), colour=BLUE, bold=True)
@@ -161,6 +161,6 @@ def attention_windows(canvas: Canvas) -> None:
     canvas.y = bottom + 12
     crossed(canvas, 42, canvas.y, 24, 16)
     canvas.text(
-        74, canvas.y + 12, Words("not seen; rows are queries, columns keys", "看不到；行为查询，列为键"), size=SMALL
+        74, canvas.y + 12, Words("not seen; rows are queries, columns keys", "看不到；行是查询，列是键"), size=SMALL
     )
     canvas.y += 24

@@ -26,7 +26,7 @@ class Options:
     out: Path
     """The folder to write: new or empty."""
     quantize: Literal["", "q8_0", "q4_0"] = ""
-    """Pack the matrices of a GGUF in blocks of 32: 8.5 or 4.5 bits a number; float32 if not given."""
+    """Pack the matrices of a GGUF in blocks of 32: 8.5 or 4.5 bits per number; float32 if not given."""
 
 
 def main(arguments: list[str]) -> int:
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     if options.out == Path():
         raise ConfigError("--out names no folder. Use a path, as in --out exported.")
     if options.quantize and options.to == "hf":
-        raise ConfigError("--quantize packs a GGUF alone. Use --to gguf, or leave it out.")
+        raise ConfigError("--quantize is for a GGUF only. Use --to gguf, or leave --quantize out.")
     loaded = checkpoint.load(options.run, moments=False)
     for path in exchange.write(loaded, options.to, options.out, options.quantize):
         print(f"{shown(str(path), 200)} {path.stat().st_size:,} bytes")

@@ -24,11 +24,11 @@ from byhand.tokenizers.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Options:
-    """Make a run of a model that another program wrote."""
+    """Turn a model that another program wrote into a run."""
 
     path: Annotated[Path, tyro.conf.Positional]
-    """A Hugging Face folder (gpt2, llama, mistral, qwen2, qwen3), a GGUF (F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q6_K),
-    an llm.c model file, or a nanoGPT ckpt.pt."""
+    """A Hugging Face folder (gpt2, llama, mistral, qwen2, qwen3), a GGUF (F32, F16, BF16, F64, Q8_0, Q4_0, Q4_K,
+    Q6_K), an llm.c model file, or a nanoGPT ckpt.pt, which needs torch."""
     out: Path
     """The run folder: new or empty."""
     tokenizer: str = ""

@@ -33,21 +33,21 @@ File = Annotated[Path, tyro.conf.Positional]
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """Learn a vocabulary from a text: 256 bytes, then the commonest pairs, again and again, then special tokens.
+    """Learn a vocabulary from a text: 256 bytes, the commonest pair merged again and again, then special tokens.
 
-    Of pairs that are equally common the one with the smaller left id is merged first, then the smaller right id.
+    Among equally common pairs the one with the smallest left id is merged, then the one with the smallest right id.
     """
 
     text: Annotated[str, tyro.conf.Positional]
     """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
     vocab_size: int
-    """Tokens, with the bytes and the special tokens."""
+    """Number of tokens, including the bytes and the special tokens."""
     out: Path
     """NAME.json (Hugging Face), NAME.tiktoken (ranks), or a folder (vocab.json and merges.txt)."""
     split: Splitting = "gpt4"
-    """How text is cut into words, in which tokens stay: GPT-2's way, GPT-4's, Qwen2's or SmolLM's."""
+    """How text is cut into words, which no token crosses: as GPT-2, GPT-4, Qwen2 or SmolLM does it."""
     special: tuple[str, ...] = ()
-    """Texts that are tokens by themselves wherever they stand, such as <|endoftext|>."""
+    """Strings that are one token each wherever they occur, such as <|endoftext|>."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class EncodeOptions:
 
 @dataclass(frozen=True)
 class DecodeOptions:
-    """Write the bytes that ids stand for, as they are."""
+    """Write the bytes that ids stand for, unchanged."""
 
     tokenizer: File
     """A tokenizer's file or folder."""
@@ -80,7 +80,7 @@ class DecodeOptions:
 
 @dataclass(frozen=True)
 class InspectOptions:
-    """Say what a tokenizer holds, and how it cuts a text."""
+    """Show what a tokenizer holds, or the tokens of a text."""
 
     tokenizer: File
     """A tokenizer's file or folder."""
@@ -96,7 +96,7 @@ class InspectOptions:
 
 @dataclass(frozen=True)
 class ConvertOptions:
-    """Write a tokenizer in another form, with the same ids."""
+    """Write a tokenizer in another format, with the same ids."""
 
     tokenizer: File
     """A tokenizer's file or folder."""

@@ -15,11 +15,11 @@ TEXT, NEW, MERGES = "she sells sea shells", " smells", 4
 FIRST = 256  # the ids below are the bytes
 Row = tuple[int, ...]
 CHOICE = Words(
-    "The commonest pair saves the most tokens with one new entry of the vocabulary. If several pairs are equally "
-    "common, a fixed rule must choose, or two trainings on one text would differ: the smaller left id, then the "
-    "smaller right id.",
+    "Merging the commonest pair saves the most tokens for one new entry in the vocabulary. If several pairs are "
+    "equally common, a fixed rule must choose, or two training runs on the same text could differ: the smaller left "
+    "id, then the smaller right id.",
     "合并出现次数最多的一对，用词表中的一个新条目省下的词元最多。次数相同时必须按固定规则选择，否则在同一文本上训练"
-    "两次会得到不同的词表：先取左编号较小的，再取右编号较小的。",
+    "两次可能得到不同的词表：先比左边词元的编号，再比右边的，取较小的。",
 )
 
 
@@ -38,7 +38,7 @@ def lesson(array: Maker) -> Lesson:
     intro = Words(
         "A vocabulary is learnt from a text of four words. At first each byte is a token; then the commonest pair of "
         "neighbours becomes a new token, again and again. Real tokenizers do this tens of thousands of times. ␣ is "
-        "the space, which belongs to the word behind it.",
+        "the space, which belongs to the word that follows it.",
         "从一段只有四个词的文本学习词表。开始时每个字节是一个词元，然后反复把最常见的相邻一对合并成新词元。真实的"
         "分词器要合并几万次。␣ 表示空格，它属于后面的词。",
     )
@@ -56,13 +56,13 @@ def _bytes(rows: list[Row], names: Mapping[int, str]) -> Step:
     return Step(
         Words("Words and bytes", "词与字节"),
         Words(
-            "each word is a row of bytes; no pair reaches from one word into the next",
-            "每个词是一行字节；相邻对不跨越两个词",
+            "each word is a sequence of bytes; no pair reaches from one word into the next",
+            "每个词是一串字节；相邻的一对不能分属两个词",
         ),
         str(listings()["pre_tokenization"].forward),
         (
             Number(
-                Words("tokens at first", "最初的词元数"),
+                Words("tokens at the start", "最初的词元数"),
                 " + ".join(map(str, lengths)),
                 sum(lengths),
                 mistakes=(Mistake("forgot the spaces", "漏数了空格", sum(lengths) - TEXT.count(" ")),),
@@ -71,8 +71,8 @@ def _bytes(rows: list[Row], names: Mapping[int, str]) -> Step:
         _shown(rows, names),
         goal=Words("Cut the text into words, and the words into bytes.", "把文本切成词，再把词切成字节。"),
         why=Words(
-            "Without words the commonest pairs would join ends of words with beginnings of the next: tokens such as "
-            "“s␣s”, which stand for nothing.",
+            "If the text were not cut into words first, common pairs would join the end of one word to the beginning "
+            "of the next: tokens such as “s␣s”, which mean nothing.",
             "如果不先切词，最常见的一对常会跨越词的边界，产生“s␣s”这类没有意义的词元。",
         ),
     )  # fmt: skip
@@ -87,7 +87,7 @@ def _merge(rows: list[Row], names: dict[int, str], k: int) -> tuple[Step, list[R
         _count(other, rows, names) for other in sorted(counts, key=lambda p: (-counts[p], p)) if counts[other] > 1
     ]
     wrong = next((other for other in most if other != pair), None)
-    left = Words("the left id of the pair that is merged", "被合并的一对的左编号")
+    left = Words("left id of the merged pair", "被合并的一对中，左边词元的编号")
     why = "min({" + ", ".join(str(other[0]) for other in most) + "})"
     mistakes = (
         (Mistake("took another of the equally common pairs", "取了次数相同的另一对", wrong[0]),) if wrong else ()
@@ -109,13 +109,13 @@ def _merge(rows: list[Row], names: dict[int, str], k: int) -> tuple[Step, list[R
             f"第 {k + 1} 次合并：{names[pair[0]]} 与 {names[pair[1]]} 合成 {names[new]}",
         ),
         Words(
-            "of all pairs the one with the largest count, of these the one with the smallest ids",
-            "在所有相邻对中取次数最多的；次数相同则取编号最小的",
+            "the pair with the largest count; among equal counts, the one with the smallest ids",
+            "取次数最多的相邻对；次数相同时，取编号较小的（先比左，再比右）",
         ),
         str(listings()["bpe_training"].forward),
         tuple(numbers),
         _shown(after, names),
-        goal=Words("Find the next merge and apply it everywhere.", "找出下一次合并，并在各处执行。"),
+        goal=Words("Find the next merge and apply it everywhere.", "找出下一对词元，并在所有出现之处合并。"),
         why=CHOICE,
     )
     return step, after
@@ -144,7 +144,7 @@ def _encode(merges: list[Pair], names: Mapping[int, str]) -> Step:
         last = max(FIRST + merges.index(other) for other in known)
         numbers.append(
             Number(
-                Words(f"join {len(numbers) + 1}: the id that is made", f"第 {len(numbers) + 1} 次合并得到的编号"),
+                Words(f"join {len(numbers) + 1}: the new id", f"第 {len(numbers) + 1} 次合并得到的编号"),
                 f"min({{{ranks}}})" if len(known) > 1 else ranks,
                 new,
                 mistakes=(Mistake("joined the pair that was learnt last", "先合并了最后学到的一对", last),)
@@ -163,8 +163,8 @@ def _encode(merges: list[Pair], names: Mapping[int, str]) -> Step:
     return Step(
         Words(f"Encode a new word: {word}", f"编码新词：{word}"),
         Words(
-            "of the pairs that were learnt, join the one that was learnt first; repeat",
-            "在已学到的对中，先合并最早学到的一对；重复到没有可合并的为止",
+            "of the neighbouring pairs that are known, join the one that was learnt first; repeat",
+            "在学过的各对中，先合并最早学到的一对；重复，直到没有可合并的对",
         ),
         str(listings()["bpe"].forward),
         tuple(numbers),
@@ -172,7 +172,7 @@ def _encode(merges: list[Pair], names: Mapping[int, str]) -> Step:
         goal=Words("Encode a word that is not in the text.", "编码一个文本中没有的词。"),
         why=Words(
             "The merges are applied in the order in which they were learnt, so a word of the training text becomes "
-            "the tokens that it became there. Any word can be encoded: in the worst case each byte stays a token.",
+            "the same tokens as in training. Any word can be encoded: in the worst case each byte stays a token.",
             "按学习时的顺序合并，训练文本中的词就会得到训练结束时的那些词元。任何词都能编码：最坏情况下每个字节各成"
             "一个词元。",
         ),
@@ -192,13 +192,13 @@ def _saved(rows: list[Row], names: Mapping[int, str]) -> Step:
             Number(Words("size of the vocabulary", "词表大小"), f"{FIRST} + {MERGES}", FIRST + MERGES,
                    mistakes=(Mistake("forgot the bytes", "漏了字节", MERGES),)),
             Number(Words("bytes per token", "每词元字节数"), f"{bytes_} / {tokens}", bytes_ / tokens,
-                   mistakes=(Mistake("turned the ratio round", "比值颠倒了", tokens / bytes_),)),
+                   mistakes=(Mistake("inverted the ratio", "比值颠倒了", tokens / bytes_),)),
         ),
         _shown(rows, names),
         goal=Words("Compare the tokens with the bytes that they stand for.", "比较词元数与它们所代表的字节数。"),
         why=Words(
-            "A loss in nats per token cannot be compared between vocabularies, since their tokens are of different "
-            "lengths. Divided by the bytes per token it can: that is why bits per byte count the real bytes.",
+            "A loss in nats per token cannot be compared between vocabularies, since their tokens differ in length. "
+            "Once it is divided by the bytes per token, it can: that is why bits per byte count the real bytes.",
             "词表不同，词元长短不同，每词元的损失无法直接比较；除以每词元字节数之后就可以。因此每字节比特数要按真实"
             "字节计算。",
         ),

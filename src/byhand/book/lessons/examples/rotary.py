@@ -24,14 +24,15 @@ def lesson(array: Maker) -> Lesson:
     """Turn and turn back by halves, take the scores; then turn by neighbours, and take them again."""
     intro = Words(
         "The same token stands at positions 0, 1 and 2, and its vector x is both query and key. With R = 4 and "
-        "base b = 4, pair 0 turns by 1 radian a position, pair 1 by 1/2 (set the calculator to radians). "
-        'First the pairing "halves": columns 0 and 2 are a pair, and columns 1 and 3. All scores S of one distance '
-        'come out equal. Then "neighbours": columns 0 and 1, and columns 2 and 3. Again the distance alone counts, '
-        "but the scores S2 are other numbers: weights made for one pairing do not work with the other.",
-        "同一个词元位于位置 0、1、2，它的向量 x 既是查询又是键。R = 4、底数 b = 4 时，第 0 对每个位置转 1 弧度，第 1 "
-        "对转 1/2 弧度（计算器请用弧度制）。先按“halves”配对：第 0、2 列一对，第 1、3 列一对，距离相同的分数 S 全都"
-        "相等。再按“neighbours”配对：第 0、1 列一对，第 2、3 列一对。分数仍然只取决于距离，但 S2 是另一些数：为一种"
-        "配对训练的权重不能用于另一种。",
+        "base b = 4, pair 0 turns by 1 radian per position, pair 1 by 1/2 (set your calculator to radians). "
+        'First the pairing "halves": columns 0 and 2 are a pair, and so are columns 1 and 3. Scores S at the same '
+        'distance come out equal. Then "neighbours": columns 0 and 1, and columns 2 and 3. Again only the distance '
+        "counts, but the scores S2 are different numbers: weights made for one pairing do not work with the other.",
+        "同一个词元位于位置 0、1、2，它的向量 x 既是查询又是键。R = 4、底数 b = 4 时，每往后一个位置，第 0 对转 "
+        "1 弧度，第 1 对转 1/2 弧度（计算器请用弧度制）。"
+        "先按“halves”配对：第 0、2 列一对，第 1、3 列一对，距离相同的分数 S 全都"
+        "相等。再按“neighbours”配对：第 0、1 列一对，第 2、3 列一对。分数仍然只取决于距离，但 S2 的数值与 S 不同：按"
+        "一种配对训练的权重，不能用于另一种。",
     )
     turned, steps = both_ways(rotary, "y", "x", X, D_Y, array, **SETTINGS)
     halves, neighbours = (_scored(array, *names) for names in (("halves", "y", "S"), ("neighbours", "y2", "S2")))
@@ -74,11 +75,11 @@ def _equal(scores: np.ndarray, name: str) -> Step:
         str(listings()["rotary"].forward),
         numbers,
         goal=Words(
-            "Check that a score depends on the distance of the two positions alone.",
+            "Check that a score depends on the distance between the two positions alone.",
             "验证分数只取决于两个位置的距离。",
         ),
         why=Words(
-            "Moving both positions turns both vectors by the same angle, and the angle between them stays.",
+            "Moving both positions turns both vectors by the same angle, so the angle between them stays the same.",
             "两个位置一起移动，两个向量就转过同样的角度，它们之间的夹角不变。",
         ),
     )
@@ -87,13 +88,13 @@ def _equal(scores: np.ndarray, name: str) -> Step:
 def _different(halves: np.ndarray, neighbours: np.ndarray) -> Step:
     return Step(
         Words("The pairing matters", "配对方式会改变分数"),
-        Words("S2[1,0] − S[1,0]: the same vector, other pairs", "S2[1,0] − S[1,0]：同样的向量，不同的配对"),
+        Words("S2[1,0] − S[1,0]: the same vector, different pairs", "S2[1,0] − S[1,0]：同样的向量，不同的配对"),
         str(listings()["rotary"].forward),
         (difference("S2[1,0] − S[1,0]", neighbours[0, 0, 1, 0], halves[0, 0, 1, 0]),),
-        goal=Words("See that the two pairings give different scores.", "看到两种配对给出不同的分数。"),
+        goal=Words("See that the two pairings give different scores.", "确认两种配对给出的分数不同。"),
         why=Words(
             "Training fits the weights to one pairing. With the other, every shape still fits and no error is "
-            "raised, but each number is turned together with the wrong partner.",
-            "训练使权重适应一种配对。换成另一种，形状处处吻合，也不报错，但每个数都与错误的伙伴一起旋转。",
+            "raised, but each number is rotated with the wrong partner.",
+            "训练使权重适应一种配对。换成另一种，形状处处吻合，也不报错，但每个数都配错了对。",
         ),
     )

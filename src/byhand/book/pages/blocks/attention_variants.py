@@ -26,8 +26,8 @@ def rotary_pairs(page: Path, lang: str, width: str) -> str:
         ]
         rows.append((p, *map(", ".join, pairs), decimal(angle), f"{math.tau / angle:,.1f}"))
     head = Words(
-        "Pair|Columns, `halves`|Columns, `neighbours`|Radians a position|Positions for a whole turn",
-        "数对|列，`halves`|列，`neighbours`|每个位置的弧度|转一整圈的位置数",
+        "Pair|Columns, `halves`|Columns, `neighbours`|Radians per position|Positions per full turn",
+        "数对|列，`halves`|列，`neighbours`|每个位置转的弧度|转一整圈要多少个位置",
     )
     return table(head, rows, lang)
 
@@ -43,7 +43,7 @@ def key_value_heads(page: Path, lang: str) -> str:
         columns = attention.parameters()["w_qkv"].shape[1]
         rows.append((heads, config.n_heads // heads, f"{columns:,}", f"{kept:,}", f"{kept * config.seq_len:,}"))
     head = Words(
-        "K|G = H / K|Columns of W_qkv|Numbers kept for a position|Numbers kept for a full context",
+        "K|G = H / K|Columns of W_qkv|Numbers kept per position|Numbers kept for a full context",
         "K|G = H / K|W_qkv 的列数|每个位置保存的数|整个上下文保存的数",
     )
     return table(head, rows, lang)

@@ -44,7 +44,7 @@ def norms_beside(page: Path, lang: str) -> str:
     shown = (
         (words, _row(r, "g"), *(_row(norm.forward(r, eps=0.0)[0], ".3f") for norm in NORMS)) for words, r in rows
     )
-    return table(Words("Row|x|LayerNorm|RMSNorm", "一行|x|层归一化|均方根归一化"), shown, lang)
+    return table(Words("Row|x|LayerNorm|RMSNorm", "变换|x|层归一化|均方根归一化"), shown, lang)
 
 
 NORMS = layer_norm, rms_norm

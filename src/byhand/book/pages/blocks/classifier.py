@@ -39,6 +39,6 @@ def classifier_training(page: Path, lang: str) -> str:
             rows.append((step, decimals(loss), decimals(right[0]), decimals(right[2]), int((right > 0.5).sum())))
     head = Words(
         "Updates|Loss|p of the right class: vertical|horizontal|Read correctly",
-        "更新次数|损失|竖线的正确类别的概率|横线的正确类别的概率|读对几张",
+        "更新次数|损失|竖线判为正确类别的概率|横线判为正确类别的概率|认对的张数",
     )
     return table(head, rows, lang)

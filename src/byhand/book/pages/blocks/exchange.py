@@ -45,8 +45,8 @@ def families(page: Path, lang: str) -> str:
             SAID[name in gguf.KNOWN].said(lang),
         ])  # fmt: skip
     head = Words(
-        "Family|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|own K and D|window|in GGUF",
-        "系列|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|K 与 D 可不同|窗口|GGUF 中有",
+        "Family|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|any K and D|window|in GGUF",
+        "系列|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|K、D 可单独设定|窗口|支持 GGUF",
     )
     return table(head, rows, lang)
 
@@ -61,7 +61,7 @@ def added(page: Path, lang: str) -> str:
     for name, order in GROWING.items():
         values = " → ".join(f"`{str(value).lower() if type(value) is bool else value}`" for value in order)
         rows.append([f"`{name}`", values, ", ".join(f"`{p}` = {with_gain[p].mean:g}" for p in fill[name])])
-    return table(Words("Setting|From less to more|New numbers", "设置|由少到多|新增的数"), rows, lang)
+    return table(Words("Setting|Raised|Values of the added parameters", "设置|由少到多|补充的参数"), rows, lang)
 
 
 @block
@@ -92,7 +92,7 @@ def exchange_tensors(page: Path, lang: str, goal: str, family: str) -> str:
     rows: list[list[object]] = []
     for piece in pieces(config, FORMATS[goal][family]):
         ours = declared(config)[piece.ours].shape
-        how = Words("transposed", "转置") if piece.transposed else Words("as it is", "原样")
+        how = Words("transposed", "转置") if piece.transposed else Words("unchanged", "原样")
         if piece.columns.stop - piece.columns.start != ours[-1]:
             columns = f"`[:, {piece.columns.start}:{piece.columns.stop}]`"
             how = Words(f"columns {columns}, transposed", f"列 {columns}，转置")
@@ -124,7 +124,8 @@ def pairings(page: Path, lang: str) -> str:
 def number_types(page: Path, lang: str) -> str:
     """The types of numbers that are read from a GGUF: how many make a block, and its bytes."""
     rows = [[f"`{k.name}`", k.block, k.size, f"{8 * k.size / k.block:g}"] for k in KINDS.values()]
-    return table(Words("Type|Numbers in a block|Bytes|Bits a number", "类型|每块的数|字节|每个数的比特"), rows, lang)
+    head = Words("Type|Numbers in a block|Bytes in a block|Bits per number", "类型|每块的数|字节|每个数的比特")
+    return table(head, rows, lang)
 
 
 @block
@@ -132,7 +133,7 @@ def pre_tokenizers(page: Path, lang: str) -> str:
     """llama.cpp's names of pre-tokenizers, and ours."""
     rows = [[f"`{pre}`", f"`{split}`", SAID[whole]] for pre, (split, whole) in tokens.SPLITS.items()]
     head = Words(
-        "`tokenizer.ggml.pre`|`--split`|a word that is a token is not merged",
-        "`tokenizer.ggml.pre`|`--split`|整词是词元时不再合并",
+        "`tokenizer.ggml.pre`|`--split`|a whole word that is a token is taken at once, without merges",
+        "`tokenizer.ggml.pre`|`--split`|整个词已在词表中时，跳过合并",
     )
     return table(head, rows, lang)

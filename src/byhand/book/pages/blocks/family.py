@@ -59,7 +59,7 @@ CHOICES: dict[Words, Callable[[ModelConfig], Any]] = {
         "rotary": Words(f"rotary, base {c.rope_base:,.0f}", f"旋转，底数 {c.rope_base:,.0f}"),
     }[c.positions],
     Words("normalisation", "归一化"): _norm,
-    Words("learned in it", "其中可学习的"): _learned,
+    Words("learned by the norm", "归一化的可学习参数"): _learned,
     Words("queries and keys normalised", "查询与键归一化"): lambda c: (
         Words("yes", "是") if c.qk_norm else Words("no", "否")
     ),
@@ -69,7 +69,7 @@ CHOICES: dict[Words, Callable[[ModelConfig], Any]] = {
         Words("token table", "词元嵌入表") if c.tied_embeddings else Words("its own", "独立")
     ),
     Words("width C, blocks L", "宽度 C、块数 L"): lambda c: f"{c.d_model}, {c.n_layers}",
-    Words("heads H, of keys and values K, width D", "查询头 H、键值头 K、头宽 D"): lambda c: (
+    Words("query heads H, key-value heads K, head width D", "查询头 H、键值头 K、头宽 D"): lambda c: (
         f"{c.n_heads}, {c.kv_heads}, {c.head_width}"
     ),
     Words("MLP width F", "前馈网络宽度 F"): lambda c: c.ff_width,
@@ -99,9 +99,9 @@ def family_sizes(page: Path, lang: str) -> str:
         (kind, *(f"{sum(n for name, n in count.items() if chosen(name)):,}" for count in counts))
         for kind, chosen in kinds.items()
     ]
-    rows.append((Words("all", "合计"), *(f"{sum(count.values()):,}" for count in counts)))
+    rows.append((Words("total", "合计"), *(f"{sum(count.values()):,}" for count in counts)))
     kept = (8 * c.n_layers * c.kv_heads * c.head_width for c in _models())
-    rows.append((Words("cache, bytes for a position", "每个位置的缓存字节数"), *(f"{n:,}" for n in kept)))
+    rows.append((Words("cache, float32 bytes per position", "每个位置的缓存字节数"), *(f"{n:,}" for n in kept)))
     return table(HEAD, rows, lang)
 
 
@@ -125,7 +125,7 @@ def sliding(page: Path, lang: str) -> str:
             rows.append((len(tokens), *(f"{each[best]:.6f}" for each in (logits, whole, fresh))))
         tokens.append(int(np.argmax(logits)))
     head = Words(
-        "Tokens so far|With the cache that slides|The whole text|The last `seq_len` tokens alone",
+        "Tokens so far|With the sliding cache|Over the whole text|The last `seq_len` tokens on their own",
         "已有词元|滑动的缓存|整段文本|只看最后 `seq_len` 个词元",
     )
     return table(head, rows, lang)
@@ -149,4 +149,4 @@ def family_equations(page: Path, lang: str) -> str:
         listing = index.listings()[stem]
         places = [link(page, place) for place in (listing.forward, listing.kernels.get("loops"))]
         rows.append((link_equation(page, stem, lang), flag, *places))
-    return table(Words("Equation|Chosen by|Code|Compiled", "公式|设置|代码|编译内核"), rows, lang)
+    return table(Words("Equation|Selected by|Code|Compiled kernel", "公式|设置|代码|编译内核"), rows, lang)

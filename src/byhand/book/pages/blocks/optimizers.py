@@ -19,10 +19,10 @@ VALUES = (0.001, 0.01, 0.1, 0.3, 0.6, 0.9, 1.0)  # singular values
 RUN = 1000  # updates
 UPDATES = (1, 50, 100, 300, 401, 700, 1000)
 OF_GROUPS = {
-    "embeddings": Words("embeddings", "嵌入"),
+    "embeddings": Words("embeddings", "嵌入表"),
     "head": Words("head", "语言模型头"),
     "matrices": Words("matrices", "矩阵"),
-    "vectors": Words("vectors", "向量"),
+    "vectors": Words("vectors", "向量（偏置、增益）"),
 }
 
 
@@ -31,7 +31,7 @@ def singular_values(page: Path, lang: str) -> str:
     """What each step makes of some singular values."""
     rows = [(f"{s:g}", *(f"{x:.3f}" for x in path)) for s, path in zip(VALUES, lifted().T, strict=True)]
     steps = "|".join(str(k) for k in range(1, STEPS + 1))
-    return table(Words(f"Singular value|{steps}", f"奇异值|{steps}"), rows, lang)
+    return table(Words(f"Singular value at first; after step|{steps}", f"奇异值|{steps}"), rows, lang)
 
 
 def lifted() -> np.ndarray:
@@ -51,7 +51,9 @@ def worked_rows(page: Path, lang: str) -> str:
     g = array(ENTRIES["orthogonalise"].inputs["g"])
     made = {0: g / np.linalg.norm(g)} | {k: orthogonalise.forward(g, steps=k)[0] for k in (1, STEPS)}
     rows = [(k, *(f"{s:.3f}" for s in np.linalg.svd(x, compute_uv=False))) for k, x in made.items()]
-    return table(Words("Steps|Larger singular value|Smaller", "步数|较大的奇异值|较小的"), rows, lang)
+    return table(
+        Words("Steps|Larger singular value|Smaller singular value", "步数|较大的奇异值|较小的奇异值"), rows, lang
+    )
 
 
 @block
@@ -79,7 +81,7 @@ def groups(page: Path, lang: str) -> str:
                 f"{config.rate_of(group):g}",
             )
         )
-    head = Words("Group|Parameters|Numbers|Updated by|Flag|Rate", "组|参数|数的个数|由谁更新|选项|学习率")
+    head = Words("Group|Parameters|Numbers|Updated by|Flag|Rate", "组|参数|参数个数|更新方法|选项|最高学习率")
     return table(head, rows, lang)
 
 
@@ -105,7 +107,7 @@ def schedules(page: Path, lang: str) -> str:
         "linear, cooldown 0.6, min_lr 0": OptimConfig(schedule="linear", cooldown=0.6, min_lr=0.0),
     }
     rows = [(n, *(f"{learning_rate(c, n - 1, RUN) / c.lr:.3f}" for c in kinds.values())) for n in UPDATES]
-    head = Words(f"Update of {RUN}|{'|'.join(kinds)}", f"第几次更新，共 {RUN} 次|{'|'.join(kinds)}")
+    head = Words(f"Update (of {RUN})|{'|'.join(kinds)}", f"第几次更新，共 {RUN} 次|{'|'.join(kinds)}")
     return table(head, rows, lang)
 
 
@@ -115,4 +117,5 @@ def averaging(page: Path, lang: str) -> str:
     rows = [
         (t, f"{decay_at(t, 0.999):.4f}", f"{1 / (1 - decay_at(t, 0.999)):,.0f}") for t in (1, 10, 100, 1000, 10000)
     ]
-    return table(Words("Step|d|Steps averaged, about", "步|d|大约平均了多少步"), rows, lang)
+    heads = Words("Step t|d_t (d = 0.999)|Steps averaged, about", "第几步 t|d_t（d = 0.999）|大约平均了多少步")
+    return table(heads, rows, lang)
