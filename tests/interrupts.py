@@ -35,9 +35,12 @@ def interrupted(at: int, *files: str, event: str = "line") -> Iterator[list[str]
         sys.settrace(before)
 
 
-def at_every_point(run: Callable[[], Any], *files: str, event: str = "line") -> Iterator[str]:
-    """Interrupt `run` at its first point, its second, ...; yield where each time, until it ends before the point."""
-    for at in count():
+def at_every_point(run: Callable[[], Any], *files: str, event: str = "line", every: int = 1) -> Iterator[str]:
+    """Interrupt `run` at its first point, its second, ...; yield where each time, until it ends before the point.
+
+    every  takes one point of so many
+    """
+    for at in count(step=every):
         try:
             with interrupted(at, *files, event=event) as where:
                 run()

@@ -1,196 +1,26 @@
-"""Every setting, in frozen dataclasses that check themselves on construction.
+"""Every setting, in frozen dataclasses that check themselves on construction; `model_config.py` has the model's.
 
-Fields are the flags of `byhand train` (`d_model` is `--d-model`) and the keys of a TOML file. The string below a
-field is its help text; the pages show the one below that, if any, in Chinese.
+Fields are the flags of `byhand train` (`batch_size` is `--batch-size`) and the keys of a TOML file. The string below
+a field is its help text; the pages show the one below that, if any, in Chinese.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field, fields
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
-from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
-from byhand.engine.equation import with_role
+from byhand.config_checks import LATER, at_least, at_most, brief, check_types
 from byhand.errors import ConfigError
+from byhand.model_config import ModelConfig
 
+__all__ = [
+    "GROUPS", "DataConfig", "Dtype", "ModelConfig", "OptimConfig", "Recompute", "TrainConfig", "Weights", "from_dict",
+    "to_dict",
+]  # fmt: skip
 Dtype = Literal["float32", "float64", "bfloat16"]
-MOST = {  # more than any machine of today can use: refused before anything is built
-    **dict.fromkeys(
-        ("vocab_size", "seq_len", "d_ff", "d_head", "attention_window", "batch_size", "grad_accum", "eval_windows"),
-        1 << 20,
-    ),
-    **dict.fromkeys(("d_model", "n_heads", "n_kv_heads"), 1 << 17),
-    **dict.fromkeys(("n_layers", "threads"), 1024),
-    "keep": 10**6,
-    **dict.fromkeys(("steps", "warmup_steps", "eval_interval", "save_interval"), 10**12),
-    "seed": 2**63 - 1,
-}
-KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}
-LATER = {"later": True}  # files from before a setting lack it: at its default it is not written
 GROUPS = ("embeddings", "head", "matrices", "vectors")  # of parameters, as layers declare them
 Weights = Literal["float32", "bfloat16"]  # of the arrays that generation reads
 Recompute = Literal["nothing", "cheap", "blocks"]  # on the way back, instead of keeping it
-
-
-@dataclass(frozen=True)
-class ModelConfig:
-    """The shape of a GPT. The defaults are the seed documents' model: pre-norm, no gain or bias in LayerNorm."""
-
-    vocab_size: int = 256
-    """V: number of tokens in the vocabulary (256 for bytes)."""
-    """V：词表中的词元数（字节级为 256）"""
-    seq_len: int = 64
-    """T: longest context, in tokens."""
-    """T：最长上下文，以词元计"""
-    d_model: int = 64
-    """C: width of the residual stream."""
-    """C：残差流的宽度"""
-    n_layers: int = 1
-    """L: number of blocks."""
-    """L：块数"""
-    n_heads: int = 1
-    """H: attention heads; must divide d_model unless d_head is given."""
-    """H：注意力头数；不给 d_head 时必须整除 d_model"""
-    n_kv_heads: int | None = field(default=None, metadata=LATER)
-    """K: heads of keys and values; each serves H / K heads of queries. H if not given."""
-    """K：键和值的头数，每个由 H / K 个查询头共用；不给则为 H"""
-    d_head: int | None = field(default=None, metadata=LATER)
-    """D: width of a head; d_model / n_heads if not given."""
-    """D：一个头的宽度；不给则为 d_model / n_heads"""
-    d_ff: int | None = None
-    """F: width of the MLP; if not given, 4 d_model, or with a gate 8/3 d_model rounded up to a multiple of 8."""
-    """F：前馈网络的宽度；不给则为 4 d_model，带门控时为 8/3 d_model（向上取到 8 的倍数）"""
-    positions: Literal["learned", "rotary", "none"] = field(default="learned", metadata=LATER)
-    """learned: a table added to the tokens. rotary: queries and keys turned by their position. none: neither."""
-    """learned：加到词元上的可学习位置表。rotary：按位置旋转查询与键。none：两者都不用"""
-    rope_base: float = field(default=10000.0, metadata=LATER)
-    """Base of the rotary angles: the slowest pair turns by about 1/base radians per position."""
-    """旋转角的底数：最慢的一对每个位置约转 1/base 弧度"""
-    rope_fraction: float = field(default=1.0, metadata=LATER)
-    """Fraction of a head's width that is rotated."""
-    """每个头的宽度中，参与旋转的比例；R 为参与旋转的列数"""
-    rope_pairing: Literal["halves", "neighbours"] = field(default="halves", metadata=LATER)
-    """Which of the R rotated numbers pair up. halves: i and i + R/2 (Hugging Face). neighbours: 2i and 2i + 1."""
-    """哪两个数一起旋转。halves：第 i 与 i + R/2 个（Hugging Face）。neighbours：第 2i 与 2i + 1 个（论文）"""
-    qk_norm: bool = field(default=False, metadata=LATER)
-    """Normalise every query and key by RMSNorm before their dot product."""
-    """点积之前先用均方根归一化处理每个查询和键"""
-    attention_window: int | None = field(default=None, metadata=LATER)
-    """Largest number of positions that one attends to, itself included; all if not given."""
-    """每个位置最多看多少个位置（含自己）；不给则不限"""
-    attention_bias: Literal["all", "qkv", "none"] = field(default="all", metadata=LATER)
-    """Biases in attention. all: both projections. qkv: only that to queries, keys and values. none: neither."""
-    """注意力中的偏置：两个投影都有，只有查询、键、值的投影有，或都没有"""
-    mlp_bias: bool = field(default=True, metadata=LATER)
-    """Give the linear layers of the MLP biases."""
-    """前馈网络的线性层是否带偏置"""
-    norm: Literal["layer", "rms"] = field(default="layer", metadata=LATER)
-    """layer: LayerNorm. rms: RMSNorm, which does not subtract the mean."""
-    """层归一化，或不减均值的均方根归一化"""
-    norm_eps: float = field(default=1e-5, metadata=LATER)
-    """Added to the variance, or to the mean square, under the root."""
-    """开方之前加到方差（或均方）上的微小常数"""
-    norm_position: Literal["pre", "post"] = "pre"
-    """pre: x + f(LN(x)), with a final LN. post: LN(x + f(x)), without."""
-    """pre：x + f(LN(x))，所有块之后再做一次 LN。post：LN(x + f(x))，之后不再做 LN"""
-    norm_affine: bool = False
-    """Give every LayerNorm a learned gain and bias, or every RMSNorm a learned gain."""
-    """归一化是否带可学习的参数：层归一化为增益与偏置，均方根归一化只有增益"""
-    activation: Literal[with_role("activation", "gate")] = "gelu"  # pyright: ignore[reportInvalidTypeForm]  (late)
-    """Non-linearity of the MLP; swiglu gates a second linear layer with it."""
-    """前馈网络的激活函数；swiglu 还用激活值作门，乘以另一个线性层的结果"""
-    causal: bool = True
-    """Let positions attend only to themselves and earlier ones."""
-    """每个位置只能看自己和之前的位置"""
-    lm_head_bias: bool = True
-    """Give the LM head a bias."""
-    """语言模型头是否带偏置"""
-    tied_embeddings: bool = False
-    """Use the token embedding, transposed, as the LM head's weight."""
-    """语言模型头的权重用转置后的词元嵌入表"""
-    logit_softcap: float = field(default=0.0, metadata=LATER)
-    """Bend logits z into the range from -cap to cap: cap tanh(z / cap); 0: leave them as they are."""
-    """logits 的上限 cap：把 logits z 压到 ±cap 之内，即 cap·tanh(z / cap)；0 表示不压"""
-    zero_init: bool = field(default=False, metadata=LATER)
-    """Start the projections that write to the residual stream, and an LM head that is not tied, at zero."""
-    """写入残差流的投影，以及不绑定的语言模型头，权重的初始值为零"""
-
-    def __post_init__(self) -> None:
-        _check_types(self)
-        for name in ("rope_base", "rope_fraction", "norm_eps", "logit_softcap"):
-            object.__setattr__(self, name, float(getattr(self, name)))  # an integer such as 500000 is as good
-        _at_least(self, 1, "vocab_size", "seq_len", "d_model", "n_layers", "n_heads")
-        given = [
-            name for name in ("d_ff", "n_kv_heads", "d_head", "attention_window") if getattr(self, name) is not None
-        ]
-        _at_least(self, 1, *given)
-        _at_least(self, 0, "logit_softcap")
-        _at_most(self)
-        if self.d_head is None and self.d_model % self.n_heads:
-            divisors = [h for h in range(1, self.d_model + 1) if self.d_model % h == 0]
-            near = sorted(divisors, key=lambda h: abs(h - self.n_heads))[:2]
-            raise ConfigError(
-                f"n_heads {_brief(self.n_heads)} does not divide d_model {self.d_model}. "
-                f"Use n_heads {' or '.join(map(str, sorted(near)))}."
-            )
-
-        if self.n_heads % self.kv_heads:
-            divisors = [k for k in range(1, self.n_heads + 1) if self.n_heads % k == 0]
-            raise ConfigError(
-                f"n_kv_heads {_brief(self.kv_heads)} does not divide n_heads {self.n_heads}. "
-                f"Use n_kv_heads {' or '.join(map(str, divisors[-4:]))}."
-            )
-        for name, low in (("rope_base", 1), ("norm_eps", 0)):
-            if not getattr(self, name) > low:
-                raise ConfigError(f"{name} is {getattr(self, name)}, but must be above {low}.{_usual(self, name)}")
-        if not 0 < self.rope_fraction <= 1:
-            raise ConfigError(f"rope_fraction is {self.rope_fraction}, but must lie above 0 and at most at 1. Use 1.")
-        if self.positions == "rotary" and self.rotary_width < 2:
-            raise ConfigError(
-                f"heads of width {self.head_width} have no pair of numbers to rotate with rope_fraction "
-                f"{self.rope_fraction:g}. Use wider heads or positions learned."
-            )
-        if self.attention_window is not None and not self.causal:
-            raise ConfigError("attention_window is for causal attention. Leave it out, or set causal.")
-
-    @property
-    def ff_width(self) -> int:
-        """F, the width of the MLP: d_ff, or 4 d_model; with a gate 8/3 d_model, which makes as many parameters."""
-        if self.d_ff is not None:
-            return self.d_ff
-        return -(-self.d_model // 3) * 8 if self.gated else 4 * self.d_model
-
-    @property
-    def gated(self) -> bool:
-        """Whether the activation gates a second linear layer."""
-        return self.activation in with_role("gate")
-
-    @property
-    def head_width(self) -> int:
-        """D, the width of one head: d_head, or d_model / n_heads."""
-        return self.d_model // self.n_heads if self.d_head is None else self.d_head
-
-    @property
-    def kv_heads(self) -> int:
-        """K, the heads of keys and values: n_kv_heads, or n_heads."""
-        return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
-
-    @property
-    def rotary_width(self) -> int:
-        """How many numbers of a query or a key are rotated: an even number."""
-        return int(self.head_width * self.rope_fraction + 1e-9) // 2 * 2
-
-    @property
-    def visible(self) -> int:
-        """How many positions one attends to at most, itself included: attention_window, within seq_len."""
-        return self.seq_len if self.attention_window is None else min(self.attention_window, self.seq_len)
-
-    @property
-    def slides(self) -> bool:
-        """Whether the cache stays valid past seq_len: no number depends on where a text began."""
-        return self.positions != "learned"
 
 
 @dataclass(frozen=True)
@@ -205,7 +35,7 @@ class DataConfig:
     """Fraction of the text, at its end, that is kept for validation."""
 
     def __post_init__(self) -> None:
-        _check_types(self)
+        check_types(self)
         if not 0 < self.val_fraction < 1:
             raise ConfigError(f"val_fraction is {self.val_fraction}, but must lie between 0 and 1. Use 0.1.")
 
@@ -260,9 +90,9 @@ class OptimConfig:
     """权重滑动平均的衰减系数，如 0.999；评估与采样用平均后的权重。0：不平均"""
 
     def __post_init__(self) -> None:
-        _check_types(self)
-        _at_least(self, 0, "lr", "warmup_steps", "weight_decay", "grad_clip", "muon_lr")
-        _at_most(self)
+        check_types(self)
+        at_least(self, 0, "lr", "warmup_steps", "weight_decay", "grad_clip", "muon_lr")
+        at_most(self)
         if self.min_lr is not None and not 0 <= self.min_lr <= self.lr:
             raise ConfigError(f"min_lr {self.min_lr} must lie between 0 and lr {self.lr}. Lower min_lr.")
         for name in ("beta1", "beta2", "muon_momentum", "ema"):
@@ -332,10 +162,10 @@ class TrainConfig:
     """What xla recomputes in the backward pass: nothing, cheap (all but matrix products), blocks (everything)."""
 
     def __post_init__(self) -> None:
-        _check_types(self)
-        _at_least(self, 1, "steps", "batch_size", "grad_accum", "eval_windows", "keep")
-        _at_least(self, 0, "eval_interval", "save_interval", "seed", "threads")
-        _at_most(self)
+        check_types(self)
+        at_least(self, 1, "steps", "batch_size", "grad_accum", "eval_windows", "keep")
+        at_least(self, 0, "eval_interval", "save_interval", "seed", "threads")
+        at_most(self)
 
     @property
     def array_dtype(self) -> str:
@@ -364,66 +194,14 @@ def from_dict(cls: type[Any], values: dict[str, Any], where: str = "config") -> 
     """Make a config of nested plain values; unknown keys are an error, missing ones take the default."""
     nested = {"model": ModelConfig, "data": DataConfig, "optim": OptimConfig} if cls is TrainConfig else {}
     if not isinstance(values, dict):
-        raise ConfigError(f"{where} is {_brief(values)}, but must be a table of settings.")
+        raise ConfigError(f"{where} is {brief(values)}, but must be a table of settings.")
     known = {f.name for f in fields(cls)}
     unknown = sorted(set(values) - known)
     if unknown:
-        raise ConfigError(f"{where} has an unknown key {_brief(unknown[0])}. Known keys: {', '.join(sorted(known))}.")
+        raise ConfigError(f"{where} has an unknown key {brief(unknown[0])}. Known keys: {', '.join(sorted(known))}.")
     return cls(
         **{
             name: from_dict(nested[name], value, f"{where}.{name}") if name in nested else value
             for name, value in values.items()
         }
     )
-
-
-def _check_types(config: Any) -> None:
-    """Check every field against its annotation, so that a TOML string never reaches the arithmetic."""
-    for name, hint in get_type_hints(type(config)).items():
-        value = getattr(config, name)
-        kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
-        if get_origin(hint) is Literal:
-            if value not in get_args(hint):
-                raise ConfigError(f"{name} is {_brief(value)}. Use one of {', '.join(get_args(hint))}.")
-            continue
-        wanted = (*kinds, int) if float in kinds else kinds
-        if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
-            kind = KINDS.get(kinds[0], kinds[0].__name__)
-            raise ConfigError(f"{name} is {_brief(value)}, but must be {kind}{_example(config, name)}.")
-        if float in kinds and value is not None and not abs(value) <= sys.float_info.max:
-            raise ConfigError(f"{name} is {_brief(value)}, but must be a finite number{_example(config, name)}.")
-
-
-def _at_least(config: Any, low: int, *names: str) -> None:
-    """Raise ConfigError for the first field that is below its smallest value."""
-    for name in names:
-        value = getattr(config, name)
-        if value < low:
-            default = type(config).__dataclass_fields__[name].default
-            usual = max(low, 1) if default is None else default
-            raise ConfigError(f"{name} is {_brief(value)}, but must be at least {low}. Use {usual}.")
-
-
-def _at_most(config: Any) -> None:
-    """Raise ConfigError for the first field that is above its largest value."""
-    for f in fields(config):
-        value, most = getattr(config, f.name), MOST.get(f.name)
-        if most is not None and value is not None and value > most:
-            raise ConfigError(f"{f.name} is {_brief(value)}, but can be at most {most}. Use a smaller one.")
-
-
-def _usual(config: Any, name: str) -> str:
-    return f" Use {type(config).__dataclass_fields__[name].default:g}."
-
-
-def _example(config: Any, name: str) -> str:
-    default = type(config).__dataclass_fields__[name].default
-    return f", such as {default!r}" if type(default) in (int, float, str) else ""
-
-
-def _brief(value: Any) -> str:
-    """Return a value as written, or its beginning; Python refuses to print integers of over 4,300 digits."""
-    if isinstance(value, int) and abs(value) > 10**24:
-        return "a number of over 24 digits"
-    said = str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)
-    return said if len(said) <= 80 else f"{said[:80]}…"

@@ -109,6 +109,7 @@ def attack(seed: int, folder: Path, kind: str = "") -> None:
 def _read(place: Path, kind: str, name: str) -> None:
     try:
         found = exchange.read(place if kind in foreign.KINDS else place / name)
+        found.tokenizer()
     except ByhandError as error:
         line = str(error)
         assert line.isprintable(), f"not one line: {line!r}"

@@ -16,7 +16,7 @@ from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.interop.seed_program import checkpoint as seed_files
 from byhand.runs import checkpoint, metrics
 from byhand.runs.stored import CONFIG, FILES, OPTIMIZER, STATE, TOKENIZER
-from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers import vocab_files
 from hostile import checkpoints, metrics_files, seed_checkpoints, tokenizers
 
 SEEDS = 400
@@ -33,14 +33,14 @@ def test_attacks_by_seed(tmp_path, attacked):
 
 @pytest.fixture
 def bounded():
-    """Fails a test that took over 50 MB, or over 2 s of this process's own time."""
+    """Fails a test that took over 50 MB, or over 20 s of this process's own time, ten times the slowest's."""
     tracemalloc.start()
     begun = time.process_time()
     yield
     spent, peak = time.process_time() - begun, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50e6
-    assert spent < 2
+    assert spent < 20
 
 
 def write(run, files):
@@ -221,7 +221,7 @@ def test_tokenizer_files_and_metrics_that_are_none(tmp_path, bounded, name, kind
         return
     read = {
         metrics.METRICS: lambda: metrics.read(tmp_path),
-        "vocab.json": lambda: BytePairTokenizer.from_files(tmp_path / "vocab.json", tmp_path / "merges.txt"),
+        "vocab.json": lambda: vocab_files.read(tmp_path / "vocab.json", tmp_path / "merges.txt"),
     }
     with pytest.raises(ByhandError) as error:
         read.get(name, read["vocab.json"])()

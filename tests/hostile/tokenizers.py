@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 
 from byhand.errors import DataError
-from byhand.tokenizers import forms
+from byhand.tokenizers import forms, vocab_files
 from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
 from byhand.tokenizers.hugging_face import as_hugging_face
 from byhand.tokenizers.ranks import as_ranks, of_ranks
@@ -73,7 +73,7 @@ def attack(seed: int, folder: Path) -> None:
             (place / name).write_bytes(other)
             _use_read(place / name, other)
         elif vocab:
-            _use(BytePairTokenizer.from_files(place / "vocab.json", place / "merges.txt"))
+            _use(BytePairTokenizer(*vocab_files.read(place / "vocab.json", place / "merges.txt")))
         else:
             tokenizer = restored(whole)
             assert tokenizer.content == whole, "not what its file says"

@@ -13,6 +13,7 @@ import pytest
 from byhand.config import TrainConfig
 from byhand.errors import ByhandError, ConfigError
 from byhand.files.weights import OpenFile
+from byhand.files.writing import create
 from byhand.interop import exchange
 from byhand.interop.gguf.file import GGUF
 from byhand.interop.gguf.quantised import BY_NAME, dequantised, quantised
@@ -63,7 +64,7 @@ def export(config, arrays, place, quantize="", tokenizer=BYTES) -> Path:
 
 def refused(path) -> str:
     with pytest.raises(ByhandError) as error:
-        exchange.read(path)
+        exchange.read(path).tokenizer()
     assert str(error.value).isprintable()
     return str(error.value)
 
@@ -209,10 +210,10 @@ def test_ids_beyond_the_tokenizer_are_named_and_come_back(tmp_path):
     with OpenFile(path) as opened:
         keys = GGUF(opened).keys
     assert keys["tokenizer.ggml.tokens"][258:] == ["<|endoftext|>", *(f"[PAD{i}]" for i in range(259, 264))]
-    assert keys["tokenizer.ggml.token_type"][256:] == [1, 1, 3, 5, 5, 5, 5, 5]
+    assert list(keys["tokenizer.ggml.token_type"][256:]) == [1, 1, 3, 5, 5, 5, 5, 5]
     assert keys["tokenizer.ggml.eos_token_id"] == 258
     found = exchange.read(path)
-    assert found.tokenizer.content == words.content
+    assert found.tokenizer().content == words.content
 
 
 @pytest.mark.parametrize("case", json.loads(FIXTURE.read_text(encoding="utf-8")), ids=lambda case: case["name"])
@@ -227,6 +228,7 @@ def test_probabilities_are_those_that_llama_cpp_stored(case, tmp_path):
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
+        ("llama.attention.key_length", 5, "its llama.attention.value_length is 8"),
         ("general.architecture", "bert", "its architecture is 'bert'. Use a model of gpt2, llama, qwen2, qwen3."),
         ("llama.context_length", 0, "seq_len is 0, but must be at least 1"),
         ("llama.block_count", 3, "lacks the tensor blk.2."),
@@ -236,6 +238,9 @@ def test_probabilities_are_those_that_llama_cpp_stored(case, tmp_path):
         ("llama.rope.dimension_count", 4, "its llama.rope.dimension_count is 4"),
         ("llama.rope.scaling.type", "yarn", "its llama.rope.scaling.type is yarn, which cannot be computed here."),
         ("llama.expert_count", 8, "its llama.expert_count is 8"),
+        ("llama.expert_count", 1, "its llama.expert_count is 1"),
+        ("llama.attention.sliding_window", 1, "its llama.attention.sliding_window is 1"),
+        ("llama.attention.head_count", [4, 4], "n_heads is"),
         ("llama.attention.layer_norm_rms_epsilon", 0.0, "norm_eps is 0.0, but must be above 0"),
         ("llama.feed_forward_length", 60, "blk.0.ffn_gate.weight has the shape (64, 32), but its keys say (60, 32)."),
         ("tokenizer.ggml.model", "llama", "only byte-level BPE"),
@@ -275,3 +280,70 @@ def test_a_cut_or_lengthened_file_is_refused(tmp_path):
     for changed in (content[:-40], content + bytes(32), content[:2000], content[:30]):
         path.write_bytes(changed)
         refused(path)
+
+
+def test_heads_of_an_odd_width_are_refused(tmp_path):
+    path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
+    with OpenFile(path) as opened:
+        file = GGUF(opened)
+        tensors = {name: file.read(name) for name in file.tensors}
+    widths = ("attention.key_length", "attention.value_length", "rope.dimension_count")
+    path.write_bytes(by_description({**file.keys, **{f"llama.{key}": 5 for key in widths}}, tensors))
+    assert "its heads have the odd width 5" in refused(path)
+
+
+def test_a_tokenizer_that_cannot_be_read_can_be_replaced(tmp_path):
+    path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
+    with OpenFile(path) as opened:
+        file = GGUF(opened)
+        tensors = {name: file.read(name) for name in file.tensors}
+    path.write_bytes(by_description({**file.keys, "tokenizer.ggml.model": "llama"}, tensors))
+    found = exchange.read(path)
+    assert exchange.with_tokenizer(found, BYTES, path) is BYTES
+    with pytest.raises(ByhandError, match="Name another one with --tokenizer"):
+        exchange.with_tokenizer(found, None, path)
+
+
+@pytest.mark.parametrize(("quantize", "most"), [("q8_0", 8.3e6), ("q4_0", 5.2e5)])
+def test_numbers_that_a_block_cannot_hold_are_refused_before_anything_is_written(quantize, most, tmp_path):
+    arrays = parameters(LLAMA)
+    arrays["blocks.0.mlp.w_out"] *= 0
+    arrays["blocks.0.mlp.w_out"][0, 0] = most
+    export(LLAMA, arrays, tmp_path / "most", quantize)
+    assert exchange.read(tmp_path / "most").arrays["blocks.0.mlp.w_out"][0, 0] == pytest.approx(most, rel=0.01)
+    arrays["blocks.0.mlp.w_out"][0, 0] = -1.01 * most
+    with pytest.raises(ConfigError, match=r"blocks.0.mlp.w_out holds numbers larger .* Export without --quantize"):
+        export(LLAMA, arrays, tmp_path / "more", quantize)
+    assert not (tmp_path / "more").exists()
+    arrays["blocks.0.mlp.w_out"][:] = 1e-40  # whose inverse is infinite
+    export(LLAMA, arrays, tmp_path / "tiny", quantize)
+    assert not exchange.read(tmp_path / "tiny").arrays["blocks.0.mlp.w_out"].any()
+
+
+def test_one_of_several_files_has_to_be_named(tmp_path):
+    path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
+    (path.parent / "copy.gguf").write_bytes(path.read_bytes())
+    assert "holds 2 GGUF files. Name one" in refused(path.parent)
+    assert exchange.read(path).arrays
+
+
+@pytest.mark.parametrize("goal", ["hf", "gguf"])
+def test_an_export_that_is_interrupted_leaves_nothing(goal, tmp_path, monkeypatch):
+    run = Checkpoint(TrainConfig(model=LLAMA), parameters(LLAMA), {}, {}, {"step": 0}, tokenizer=BYTES)
+    writes = 0
+
+    def then_interrupted(content):
+        yield from content
+        raise KeyboardInterrupt
+
+    def counted(path, content):
+        nonlocal writes
+        writes += 1
+        create(path, then_interrupted(content) if writes == (3 if goal == "hf" else 1) else content)
+
+    monkeypatch.setattr(exchange, "create", counted)
+    with pytest.raises(KeyboardInterrupt):
+        exchange.write(run, goal, tmp_path / "out")
+    assert not list((tmp_path / "out").iterdir())
+    monkeypatch.undo()
+    assert exchange.write(run, goal, tmp_path / "out")

@@ -97,8 +97,8 @@ def test_a_bare_gpt2_with_its_masks_is_the_same_model(tmp_path):
         ),
         ({"hidden_act": "gelu"}, "its activation is 'gelu'. Only silu can be computed."),
         ({"rope_scaling": {"type": "linear", "factor": 2.0}}, "its rope_scaling is"),
-        ({"rope_parameters": {"rope_type": "llama3", "factor": 8.0, "rope_theta": 5e5}}, "its rope_parameters are"),
-        ({"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}}, "its rope_parameters are"),
+        ({"rope_parameters": {"rope_type": "llama3", "factor": 8.0, "rope_theta": 5e5}}, "its rope_parameters is"),
+        ({"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}}, "its rope_parameters is"),
         ({"attention_bias": "yes"}, "its attention_bias is 'yes', but must be true or false."),
         ({"hidden_size": "wide"}, 'd_model is "wide"'),
         ({"hidden_size": 10**30}, "d_model is a number of over 24 digits"),
@@ -106,6 +106,10 @@ def test_a_bare_gpt2_with_its_masks_is_the_same_model(tmp_path):
         ({"head_dim": -2}, "d_head is -2"),
         ({"rms_norm_eps": 0}, "norm_eps is 0.0, but must be above 0"),
         ({"num_hidden_layers": 2000}, "n_layers is 2000, but can be at most 1024"),
+        ({"head_dim": 5}, "its heads have the odd width 5"),
+        ({"rope_parameters": None, "rope_theta": None}, "its rope_theta is null"),
+        ({"rms_norm_eps": None}, "its rms_norm_eps is null"),
+        ({"tie_word_embeddings": None}, "its tie_word_embeddings is null"),
     ],
 )
 def test_a_config_that_cannot_be_computed_is_refused(change, words, tmp_path):
@@ -146,6 +150,15 @@ def test_heads_without_end_are_refused_at_once():
         settings.as_config({**LLAMA, "num_attention_heads": 10**15, "num_key_value_heads": 7, "head_dim": 64})
 
 
+@pytest.mark.parametrize("key", ["rope_scaling", "rope_parameters"])
+@pytest.mark.parametrize("kind", ["type", "rope_type"])
+def test_plain_rotation_may_be_said_in_each_way(key, kind):
+    config = {name: value for name, value in LLAMA.items() if name != "rope_parameters"}
+    given = {**config, "rope_theta": 300.0, key: {kind: "default"}}
+    assert settings.as_config(given)[1].rope_base == 300.0
+    assert settings.as_config({**given, key: {kind: "default", "rope_theta": 200}})[1].rope_base == 200.0
+
+
 def test_layers_with_different_windows_are_refused():
     mixed = {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1}
     with pytest.raises(ByhandError, match="windows of attention of several sizes"):
@@ -165,6 +178,9 @@ def test_tensors_that_are_missing_foreign_or_of_another_shape_are_refused(tmp_pa
     assert f"{name} holds NaN or infinity" in refused(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(foreign.safetensors(arrays, {name: "I64"}))
     assert "is I64. Use a model in F32, F16 or BF16." in refused(tmp_path)
+    large = {key: array.astype(np.float64) * (1e300 if key == name else 1) for key, array in arrays.items()}
+    (tmp_path / "model.safetensors").write_bytes(foreign.safetensors(large, dict.fromkeys(large, "F64")))
+    assert f"{name} holds NaN or infinity" in refused(tmp_path)
     (tmp_path / "model.safetensors").unlink()
     assert "cannot read" in refused(tmp_path)
 

@@ -8,6 +8,7 @@ import pytest
 from byhand.errors import DataError
 from byhand.interop import exchange
 from interop.run_cases import logits
+from interop.test_nanogpt import doubled
 from oracle.torch_reference import F, torch
 
 pytestmark = pytest.mark.oracle
@@ -69,6 +70,15 @@ def test_logits(bias, prefix, tmp_path):
     assert np.ptp(due) > 1
 
 
+def test_negated_tensors_and_the_masks_of_older_versions(tmp_path):
+    model = state()
+    negated = {name: torch._neg_view(-t) if name.endswith("ln_f.bias") else t for name, t in model.items()}
+    masks = {f"transformer.h.{i}.attn.bias": torch.ones(1, 1, 12, 12) for i in range(SIZES["n_layer"])}
+    torch.save(checkpoint({**negated, **masks}), tmp_path / "ckpt.pt")
+    found = exchange.read(tmp_path / "ckpt.pt")
+    assert np.array_equal(found.arrays["ln_f.bias"], model["transformer.ln_f.bias"].numpy())
+
+
 class Boom:
     def __reduce__(self):
         return os.mkdir, ("boom",)
@@ -89,6 +99,11 @@ class Boom:
         ({"model": {**state(), "transformer.ln_f.bias": torch.zeros(1).expand(16)}}, "ln_f.bias has the shape"),
         ({"model": {**state(), "transformer.ln_f.bias": torch.zeros(16, dtype=torch.int32)}}, "no tensor of real"),
         ({"model": {**state(), "transformer.ln_f.bias": 3}}, "no tensor of real numbers"),
+        ({"model": {**state(), "_orig_mod.transformer.ln_f.bias": torch.zeros(16)}}, "without a name, or one twice"),
+        ({"model": {**state(), 3: torch.zeros(16)}}, "without a name, or one twice"),
+        ({"model_args": {**SIZES, ("a",): 1}}, "nanoGPT has no setting ''"),
+        ({"model_args": {**SIZES, "vocab_size": 1 << 20}}, "(40, 16), but model_args say (1048576, 16)"),
+        ({"config": doubled(40)}, "is no whole checkpoint of torch"),
     ],
 )  # fmt: skip
 def test_what_is_no_checkpoint_is_refused_and_runs_nothing(changed, words, tmp_path, monkeypatch):

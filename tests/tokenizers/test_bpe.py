@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from byhand.errors import DataError
+from byhand.tokenizers import vocab_files
 from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes, words
 from byhand.tokenizers.byte import ByteTokenizer
 
@@ -95,7 +96,7 @@ def files(tmp_path, vocab=None, merges=None):
 
 
 def test_from_files(tmp_path):
-    read = BytePairTokenizer.from_files(*files(tmp_path))
+    read = BytePairTokenizer(*vocab_files.read(*files(tmp_path)))
     assert read.encode("hello the") == tokenizer().encode("hello the")
 
 
@@ -113,12 +114,12 @@ def test_from_files(tmp_path):
 )
 def test_files_that_cannot_work(tmp_path, vocab, merges, message):
     with pytest.raises(DataError, match=message):
-        BytePairTokenizer.from_files(*files(tmp_path, vocab, merges))
+        BytePairTokenizer(*vocab_files.read(*files(tmp_path, vocab, merges)))
 
 
 def test_missing_files_and_bytes(tmp_path):
     with pytest.raises(DataError, match="cannot read"):
-        BytePairTokenizer.from_files(tmp_path / "no", tmp_path / "no")
+        vocab_files.read(tmp_path / "no", tmp_path / "no")
     with pytest.raises(DataError, match="no token for 'b'"):
         BytePairTokenizer({"a": 0}, []).encode("ab")
 

@@ -4,6 +4,7 @@ import base64
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from byhand.errors import DataError
@@ -95,6 +96,7 @@ def added(**values):
     return changed(added_tokens=[token])
 
 
+SYMBOLS = {sign: token for token, sign in enumerate(visible_bytes())}
 SPLIT = json.loads(as_hugging_face(trained()))["pre_tokenizer"]["pretokenizers"]
 
 
@@ -128,7 +130,12 @@ REFUSED = {
     ),
     "a greedy token": (added(lstrip=True), "uses lstrip"),
     "a token without id": (added(id=-1), "has no id"),
-    "a token of another's id": (added(id=5, content="x y"), "two symbols with the id 5"),
+    "a token of another's id": (added(id=5, content="x y"), "'x y' has the id of another token"),
+    "a token with another id": (added(id=400, content="a"), "'a' has another id in the vocabulary"),
+    "a token that writes another byte": (added(id=SYMBOLS["é"], content="é"), "'é' has the id of another token"),
+    "half a character as a token": (added(content="\udc80"), "is no Unicode text"),
+    "half a character as a symbol": (changed(vocab={**SYMBOLS, "\udc80": 400}), "is no Unicode text"),
+    "a merge twice": (changed(merges=[["a", "a"], ["a", "a"]], vocab={**SYMBOLS, "aa": 400}), "merges 1 and 2 are"),
     "a token that is no table": (changed(added_tokens=["x"]), "not a list of tokens"),
 }  # fmt: skip
 
@@ -180,8 +187,9 @@ def test_what_a_form_cannot_hold(tmp_path):
     late = BytePairTokenizer(symbols | {"ab": 257, "bc": 256}, [("a", "b"), ("b", "c")])
     with pytest.raises(DataError, match="in the order of the merges"):
         forms.write(late, tmp_path / "t.tiktoken")
-    with pytest.raises(DataError, match="also a symbol"):
-        forms.write(BytePairTokenizer(symbols, [], special={"a": 256}), tmp_path / "t.json")
+    for path in (tmp_path / "t.json", tmp_path / "folder"):
+        with pytest.raises(DataError, match="also a symbol"):
+            forms.write(BytePairTokenizer(symbols, [], special={"a": 256}), path)
     with pytest.raises(DataError, match="no merge of two tokens makes 'abc'"):
         forms.write(BytePairTokenizer(symbols | {"abc": 256}, None), tmp_path / "t.json")
     with pytest.raises(DataError, match="no name of a tokenizer"):
@@ -190,6 +198,20 @@ def test_what_a_form_cannot_hold(tmp_path):
         forms.write(BYTES, tmp_path / "t.json")
     with pytest.raises(DataError, match="cannot write"):
         forms.write(ours, tmp_path / "none" / "t.json")
+
+
+def test_a_special_token_may_be_one_that_merges_make(tmp_path):
+    """`tokenizers` gives [256, 97] for "aba", whichever way the token is found."""
+    vocabulary = {**SYMBOLS, "ab": 256, "abc": 257}
+    (tmp_path / "t.json").write_text(
+        changed(vocab=vocabulary, merges=[["a", "b"], ["ab", "c"]], added_tokens=[{"id": 256, "content": "ab"}])
+    )
+    read = forms.read(tmp_path / "t.json")
+    assert (read.encode("aba"), read.encode("abc"), read.special) == ([256, 97], [256, 99], {"ab": 256})
+    assert read.count_bytes(np.array([256, 257])) == 5
+    forms.write(read, tmp_path / "again.json")
+    assert forms.read(tmp_path / "again.json").digest == read.digest
+    assert restored(stored(read)).digest == read.digest
 
 
 def test_a_file_that_says_all_takes_no_more(tmp_path):

@@ -65,6 +65,16 @@ class OpenFile:
             raise self.damaged("it changed while it was read")
         return content
 
+    def floats(self, stored: Stored, name: str) -> np.ndarray:
+        """Return an array of finite numbers in float32."""
+        return self.finite(float32(self.read(stored.begin, stored.size), stored.dtype).reshape(stored.shape), name)
+
+    def finite(self, array: np.ndarray, name: str) -> np.ndarray:
+        """Return an array; DataError if it holds NaN or infinity."""
+        if not np.isfinite(array).all():
+            raise self.damaged(f"{name[:80]} holds NaN or infinity")
+        return array
+
     def damaged(self, what: str) -> DataError:
         """Return the error for a file that is not what it should be."""
         return DataError(f"{self.path} is damaged: {what}. Use another copy.")
@@ -80,7 +90,8 @@ def elements(shape: object) -> int | None:
 
 
 def float32(content: np.ndarray, dtype: str) -> np.ndarray:
-    """Return bytes of F64, F32, F16 or BF16 numbers as float32."""
+    """Return bytes of F64, F32, F16 or BF16 numbers as float32; what is beyond its range becomes infinite."""
     if dtype == "BF16":
         return (content.view("<u2").astype(np.uint32) << 16).view(np.float32)
-    return content.view(PLAIN[dtype]).astype(np.float32, copy=False)
+    with np.errstate(over="ignore"):
+        return content.view(PLAIN[dtype]).astype(np.float32, copy=False)

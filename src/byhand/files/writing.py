@@ -30,7 +30,7 @@ def create(path: Path, content: Iterable[bytes | memoryview]) -> None:
             for block in content:
                 _write(descriptor, block)
             os.fsync(descriptor)
-        except OSError:
+        except BaseException:  # an interrupt too
             with suppress(OSError):
                 path.unlink()
             raise
@@ -47,7 +47,7 @@ def replace(path: Path, content: Iterable[bytes | memoryview]) -> None:
         try:
             create(beside, content)
             beside.replace(path)
-        except OSError:
+        except BaseException:
             with suppress(OSError):
                 beside.unlink()
             raise

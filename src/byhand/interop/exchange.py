@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
@@ -38,8 +39,10 @@ def read(path: Path) -> Foreign:
     """
     if os.path.isdir(path):
         found = sorted(path.glob("*.gguf"))
-        if (path / hugging_face.CONFIG).exists() or len(found) != 1:
+        if (path / hugging_face.CONFIG).exists() or not found:
             return hugging_face.read(path)
+        if len(found) > 1:
+            raise DataError(f"{path} holds {len(found)} GGUF files. Name one, as in {found[0]}.")
         path = found[0]
     with OpenFile(path) as file:
         start = file.read(0, min(4, file.size)).tobytes()
@@ -53,7 +56,7 @@ def read(path: Path) -> Foreign:
 
 def with_tokenizer(model: Foreign, given: Tokenizer | None, path: Path) -> Tokenizer:
     """Return the tokenizer that a model comes with or that is given; 256 tokens are bytes. DataError without one."""
-    tokenizer = given or model.tokenizer or (BYTES if model.config.vocab_size == 256 else None)
+    tokenizer = given or model.tokenizer() or (BYTES if model.config.vocab_size == 256 else None)
     if tokenizer is None:
         raise DataError(
             f"{path} has no tokenizer for its {model.config.vocab_size:,} tokens. Name one with --tokenizer: a "
@@ -84,14 +87,19 @@ def write(run: Checkpoint, goal: str, out: Path, quantize: str = "") -> list[Pat
     given = run.config.model, run.averages or run.parameters, run.tokenizer
     contents = gguf.files(*given, quantize) if goal == "gguf" else hugging_face.files(*given)
     first = next(contents)  # whether it can be represented shows before anything is written
+    written = list[Path]()
     try:
         out.mkdir(parents=True, exist_ok=True)
         if taken := sorted(os.listdir(out)):
             raise DataError(f"{out} holds {taken[0]!r}. Choose a new or empty folder with --out.")
-        written = list[Path]()
         for name, content in chain([first], contents):
             create(out / name, [content] if isinstance(content, bytes) else content)
             written.append(out / name)
-    except OSError as error:
+    except BaseException as error:  # an interrupt too: whole or nothing
+        for path in written:
+            with suppress(OSError):
+                path.unlink()
+        if not isinstance(error, OSError):
+            raise
         raise DataError(f"cannot write {error.filename}: {reason(error)}. {remedy(error, 'export again')}") from None
     return written

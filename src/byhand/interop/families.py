@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from byhand.config import ModelConfig
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, DataError
 from byhand.interop.pairing import with_pairing
 from byhand.model import declared
 
@@ -143,7 +143,12 @@ def completed(
 
 
 def plain(config: ModelConfig) -> ModelConfig:
-    """Return the config without the settings that say what holds without them."""
+    """Return the config of a model that was read, without the settings that say what holds without them.
+
+    Raises DataError for heads of an odd width, which no other program rotates.
+    """
+    if config.positions == "rotary" and config.head_width % 2:
+        raise DataError(f"its heads have the odd width {config.head_width}, so their numbers make no pairs.")
     for name in ("d_ff", "d_head", "n_kv_heads", "attention_window"):
         without = (
             replace(config, **{name: None}) if name != "d_head" or config.d_model % config.n_heads == 0 else config

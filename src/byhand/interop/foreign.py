@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,13 +22,13 @@ class Foreign:
     """A model that another program wrote: its config, its parameters in float32, its tokenizer.
 
     source     what it was read from, in a few words
-    tokenizer  None if the files name none
+    tokenizer  reads it: None if the files name none, DataError if it is not known
     """
 
     source: str
     config: ModelConfig
     arrays: Mapping[str, np.ndarray]
-    tokenizer: Tokenizer | None = None
+    tokenizer: Callable[[], Tokenizer | None] = lambda: None
 
 
 def require_room(config: ModelConfig) -> None:

@@ -12,17 +12,15 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise
-from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from byhand.errors import DataError, reason
-from byhand.files.reading import parse_json, read_regular
+from byhand.errors import DataError
 from byhand.tokenizers import compiled
 from byhand.tokenizers.splitting import SPLITS, pieces, with_end, words
 from byhand.tokenizers.tokenizer import Tokenizer, utf8
@@ -54,26 +52,24 @@ class BytePairTokenizer(Tokenizer):
     ) -> None:  # fmt: skip
         self.vocabulary, self.special = vocabulary, dict(special or {})
         self.split, self.whole, self.normal = SPLITS[split], whole or merges is None, normal
-        self.merges = None if merges is None else list(dict.fromkeys(merges))
+        self.merges = None if merges is None else list(merges)
         byte_of = {sign: byte for byte, sign in enumerate(visible_bytes())}
         token_bytes: dict[int, bytes] = {}
-        for symbol, token in chain(vocabulary.items(), self.special.items()):
+        for symbol, token in vocabulary.items():
             if token in token_bytes:
                 raise DataError(f"the vocabulary has two symbols with the id {token}. Use another vocab.json.")
-            known = symbol not in self.special and all(sign in byte_of for sign in symbol)
-            token_bytes[token] = bytes(map(byte_of.__getitem__, symbol)) if known else utf8(symbol)
-        if "" in self.special:
-            raise DataError("a special token is empty. Use one with a text.")
+            by_sign = [byte_of.get(sign) for sign in symbol]
+            token_bytes[token] = _encoded(symbol) if None in by_sign else bytes(by_sign)  # pyright: ignore[reportArgumentType]
+        for text, token in self.special.items():
+            if not text:
+                raise DataError("a special token is empty. Use one with a text.")
+            if token_bytes.setdefault(token, _encoded(text)) != _encoded(text):
+                raise DataError(f"the special token {text[:80]!r} has the id of another token. Use another copy.")
         self.pairs = _every_pair(vocabulary) if self.merges is None else _listed(self.merges, vocabulary)
         self._byte_ids = [vocabulary.get(sign) for sign in visible_bytes()]
         self._whole = {token_bytes[token]: token for token in vocabulary.values()} if self.whole else {}
         self._words: dict[bytes, list[int]] = {}
         super().__init__(token_bytes)
-
-    @classmethod
-    def from_files(cls, vocab: Path, merges: Path) -> BytePairTokenizer:
-        """Read vocab.json (symbol to id) and merges.txt (two symbols a line, `#version` first)."""
-        return cls(*read_files(vocab, merges))
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> BytePairTokenizer:
@@ -102,6 +98,15 @@ class BytePairTokenizer(Tokenizer):
         merges = None if self.merges is None else list(map(list, self.merges))
         given = {name: value for name, (value, usual) in others.items() if value != usual}
         return {"vocabulary": dict(self.vocabulary), "merges": merges, **given}
+
+    def symbols(self) -> dict[str, int]:
+        """Return the ids of all symbols and special tokens; DataError if a text is both, with two ids."""
+        for text, token in self.special.items():
+            if self.vocabulary.get(text, token) != token:
+                raise DataError(
+                    f"the special token {text[:80]!r} is also a symbol of the vocabulary. Use another text."
+                )
+        return {**self.vocabulary, **self.special}
 
     def encode_blocks(self, blocks: Iterable[bytes]) -> Iterator[Sequence[int] | np.ndarray]:
         """Yield the ids of a text that comes in blocks. DataError if the vocabulary lacks a byte of it."""
@@ -184,27 +189,19 @@ def lacking(byte: int, text: str) -> DataError:
     )
 
 
-def read_files(vocab: Path, merges: Path) -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """Return what vocab.json and merges.txt hold."""
+def _encoded(text: str) -> bytes:
     try:
-        vocabulary = parse_json(file_text(vocab), depth=1)
-    except DataError:
-        raise
-    except ValueError:
-        raise DataError(f"{vocab} is not JSON. Use the vocab.json of the tokenizer.") from None
-    if not is_vocabulary(vocabulary):
-        raise DataError(f"{vocab} must be one JSON object of symbols and their ids. Use the tokenizer's vocab.json.")
-    pairs: list[tuple[str, str]] = []
-    for number, line in enumerate(file_text(merges).split("\n"), 1):
-        if not line.strip() or (number == 1 and line.startswith("#version")):
-            continue
-        pair = tuple(line.rstrip("\r").split(" "))
-        if not is_pair(pair) or not all(pair):
-            raise DataError(
-                f"{merges}, line {number}: {line[:80]!r} is not a pair of symbols. Use the merges.txt of {vocab}."
-            )
-        pairs.append(pair)
-    return vocabulary, pairs
+        return text.encode()
+    except UnicodeEncodeError:
+        raise DataError(f"the token {text[:80]!r} is no Unicode text. Use another copy of the tokenizer.") from None
+
+
+def ordinary(
+    vocabulary: Mapping[str, int], merges: Iterable[Sequence[str]], special: Collection[str]
+) -> dict[str, int]:
+    """Return a vocabulary without special tokens, but for bytes and for those that merges make too."""
+    made = {left + right for left, right in merges}
+    return {s: token for s, token in vocabulary.items() if s not in special or s in made or len(s) == 1}
 
 
 def is_vocabulary(values: object) -> TypeGuard[dict[str, int]]:
@@ -225,16 +222,6 @@ def visible_bytes() -> tuple[str, ...]:
     return tuple(chr(byte) if byte in plain else chr(next(others)) for byte in range(256))
 
 
-def file_text(path: Path) -> str:
-    """Return the text of a tokenizer's file; DataError if it is none."""
-    try:
-        return read_regular(path, MOST).decode("utf-8")
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {reason(error)}. Check the path and its permissions.") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is not UTF-8 text. Use the file of the tokenizer.") from None
-
-
 def _listed(merges: list[tuple[str, str]], vocabulary: Mapping[str, int]) -> dict[tuple[int, int], tuple[int, int]]:
     """Return for each pair of ids its rank and the id that it becomes."""
     found: dict[tuple[int, int], tuple[int, int]] = {}
@@ -244,7 +231,10 @@ def _listed(merges: list[tuple[str, str]], vocabulary: Mapping[str, int]) -> dic
                 raise DataError(
                     f"merge {rank + 1} {what} {symbol[:80]!r}, which the vocabulary lacks. Use files of one set."
                 )
-        found[vocabulary[left], vocabulary[right]] = rank, vocabulary[left + right]
+        pair = vocabulary[left], vocabulary[right]
+        if pair in found:
+            raise DataError(f"merges {found[pair][0] + 1} and {rank + 1} are the same. Use files of one set.")
+        found[pair] = rank, vocabulary[left + right]
     return found
 
 

@@ -186,19 +186,18 @@ class Encoder(SplitReader):
                 self.known, self.byte_ids, self.keys, self.slots, self.ranks, self.joined, self.scratch, self.heap,
                 ids,
             )  # fmt: skip
-            match int(state[7]):
-                case x if x == FULL:
-                    self._forget()
-                    state[1] = self.entries
-                case x if x == TOO_LONG:
-                    self.scratch = np.empty(2 * len(self.scratch), np.int32)
-                    self.heap = np.empty(2 * len(self.heap), np.int64)
-                case x if x == UNKNOWN:
-                    raise Unknown(bytes(text[int(state[0]) :]))
-                case _:
-                    self.entries = int(state[1])
-                    self.found.append(ids[: int(state[6])])
-                    return int(state[0])
+            if state[7] == FULL:
+                self._forget()
+                state[1] = self.entries
+            elif state[7] == TOO_LONG:
+                self.scratch = np.empty(2 * len(self.scratch), np.int32)
+                self.heap = np.empty(2 * len(self.heap), np.int64)
+            elif state[7] == UNKNOWN:
+                raise Unknown(bytes(text[int(state[0]) :]))
+            else:
+                self.entries = int(state[1])
+                self.found.append(ids[: int(state[6])])
+                return int(state[0])
 
     def meet(self, special: bytes) -> None:
         """Add its id."""

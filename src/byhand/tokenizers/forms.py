@@ -14,7 +14,8 @@ from pathlib import Path
 from byhand.errors import DataError, reason
 from byhand.files.reading import parse_json, read_regular
 from byhand.files.writing import replace
-from byhand.tokenizers.bpe import MOST, BytePairTokenizer, read_files
+from byhand.tokenizers import vocab_files
+from byhand.tokenizers.bpe import MOST, BytePairTokenizer, ordinary
 from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
 from byhand.tokenizers.ranks import as_ranks, of_ranks
 from byhand.tokenizers.registry import DEPTH, restored
@@ -64,13 +65,12 @@ def _of_json(content: bytes) -> Tokenizer:
 
 def _of_folder(path: Path, split: str, special: Sequence[str]) -> BytePairTokenizer:
     """Return the tokenizer of vocab.json and merges.txt: symbols that no merge makes are special tokens."""
-    vocabulary, merges = read_files(path / VOCAB, path / MERGES)
+    vocabulary, merges = vocab_files.read(path / VOCAB, path / MERGES)
     made = {left + right for left, right in merges}
     alone = {symbol: token for symbol, token in vocabulary.items() if len(symbol) > 1 and symbol not in made}
     size = max(vocabulary.values(), default=-1) + 1
     alone |= {text: size + k for k, text in enumerate(t for t in special if t not in alone)}
-    ordinary = {symbol: token for symbol, token in vocabulary.items() if symbol not in alone}
-    return BytePairTokenizer(ordinary, merges, split=split, special=alone)
+    return BytePairTokenizer(ordinary(vocabulary, merges, alone), merges, split=split, special=alone)
 
 
 def require_form(path: Path) -> None:
@@ -101,7 +101,7 @@ def _contents(tokenizer: BytePairTokenizer, path: Path) -> dict[Path, bytes]:
         return {path: as_hugging_face(tokenizer)}
     if tokenizer.split.name != "gpt2" or tokenizer.normal or (tokenizer.whole and tokenizer.merges is not None):
         raise DataError("vocab.json and merges.txt are for text that is cut in GPT-2's way. Write a .json file.")
-    vocabulary = sorted({**tokenizer.vocabulary, **tokenizer.special}.items(), key=lambda item: item[1])
+    vocabulary = sorted(tokenizer.symbols().items(), key=lambda item: item[1])
     lines = ["#version: 0.2", *map(" ".join, tokenizer.listed_merges())]
     return {
         path / VOCAB: json.dumps(dict(vocabulary), ensure_ascii=False).encode(),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from byhand.errors import DataError
-from byhand.tokenizers.bpe import BytePairTokenizer, is_pair, is_vocabulary
+from byhand.tokenizers.bpe import BytePairTokenizer, is_pair, is_vocabulary, ordinary
 from byhand.tokenizers.splitting import SPLITS
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
@@ -35,7 +35,7 @@ def of_hugging_face(values: Mapping[str, Any]) -> BytePairTokenizer:
     pairs = [tuple(merge.split(" ")) if isinstance(merge, str) else merge for merge in merges]
     if not all(map(is_pair, pairs)):
         raise DataError("its merges are not pairs of symbols")
-    special = _special(values.get("added_tokens") or [])
+    special = _special(values.get("added_tokens") or [], vocabulary)
     normalizer = values.get("normalizer")
     if normalizer not in (None, {"type": "NFC"}):
         raise DataError("its normalizer is not NFC")
@@ -46,7 +46,7 @@ def of_hugging_face(values: Mapping[str, Any]) -> BytePairTokenizer:
     if type(ignore) is not bool:
         raise DataError("its ignore_merges is neither true nor false")
     return BytePairTokenizer(
-        {symbol: token for symbol, token in vocabulary.items() if special.get(symbol) != token},
+        ordinary(vocabulary, pairs, special),
         [(left, right) for left, right in pairs],
         split=_split(values.get("pre_tokenizer")),
         special=special,
@@ -57,9 +57,7 @@ def of_hugging_face(values: Mapping[str, Any]) -> BytePairTokenizer:
 
 def as_hugging_face(tokenizer: BytePairTokenizer) -> bytes:
     """Return the tokenizer.json that `tokenizers` loads. DataError if it could not hold the tokenizer."""
-    if both := tokenizer.special.keys() & tokenizer.vocabulary.keys():
-        raise DataError(f"the special token {min(both)[:80]!r} is also a symbol of the vocabulary. Use another text.")
-    name, symbols = tokenizer.split.name, {**tokenizer.vocabulary, **tokenizer.special}
+    name, symbols = tokenizer.split.name, tokenizer.symbols()
     if name == "gpt2":
         pre: dict[str, Any] = {**BYTE_LEVEL, "use_regex": True}
     else:
@@ -95,7 +93,7 @@ def as_hugging_face(tokenizer: BytePairTokenizer) -> bytes:
     return json.dumps(whole, ensure_ascii=False, indent=1).encode() + b"\n"
 
 
-def _special(added: Any) -> dict[str, int]:
+def _special(added: Any, vocabulary: Mapping[str, int]) -> dict[str, int]:
     """Return the added tokens; the order and flags of `tokenizers` are checked."""
     special: dict[str, int] = {}
     for token in added if isinstance(added, list) else [None]:
@@ -106,6 +104,8 @@ def _special(added: Any) -> dict[str, int]:
             raise DataError(f"its added token {text[:80]!r} is empty, comes twice, or has no id")
         if used := [name for name in AROUND if token.get(name)]:
             raise DataError(f"its added token {text[:80]!r} uses {used[0]}, which byhand does not")
+        if vocabulary.get(text, token["id"]) != token["id"]:  # `tokenizers` would take the vocabulary's
+            raise DataError(f"its added token {text[:80]!r} has another id in the vocabulary")
         special[text] = token["id"]
     return special
 

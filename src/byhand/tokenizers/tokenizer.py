@@ -89,7 +89,7 @@ class Tokenizer(ABC):
         ])  # fmt: skip
 
     def count_bytes(self, tokens: np.ndarray) -> int:
-        """Return how many bytes an array of ids stands for. DataError if the vocabulary lacks one."""
+        """Return how many bytes an array of ids stands for. DataError if one is beyond the vocabulary."""
         if (bad := beyond(tokens, self.vocab_size)) is not None:
             raise DataError(f"the tokens hold the id {bad}, but the {self.kind} tokenizer has {self.vocab_size}.")
         return int(self._lengths[tokens].sum())

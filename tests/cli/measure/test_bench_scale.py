@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -54,6 +55,7 @@ def test_operations_grow_as_counted_by_hand():
 @needs_loops
 def test_table_json_and_picture(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(scaling, "sweeps", small)
+    monkeypatch.setattr(scaling, "measure", cache(scaling.measure))
     picture = tmp_path / "scale.svg"
     drawn = importlib.util.find_spec("matplotlib") is not None
     plot = ["--plot", str(picture)] if drawn else []

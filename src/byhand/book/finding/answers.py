@@ -11,6 +11,8 @@ from byhand.book.finding.reading import FOLDER, LESSONS, guides, lessons
 from byhand.book.finding.settings import SETTINGS, NamedSetting
 from byhand.book.words.language import Words
 
+FILES = {"ModelConfig": "model_config.py"}  # of settings; the others are in config.py
+
 
 def answers() -> dict[str, Finding]:
     """Return all answers by name; of equally good ones the earlier comes first."""
@@ -33,7 +35,7 @@ def _setting(setting: NamedSetting) -> Finding:
         name=setting.name,
         title=setting,
         kind="setting",
-        code=(source.PACKAGE / "config.py", f"{setting.owner}.{setting.name}"),
+        code=(source.PACKAGE / FILES.get(setting.owner, "config.py"), f"{setting.owner}.{setting.name}"),
         asked=split(setting.asked),
     )
 

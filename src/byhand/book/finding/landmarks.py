@@ -40,7 +40,7 @@ PLACES = (
         "Hyperparameters of a model",
         "模型超参数",
         "config",
-        "config.py",
+        "model_config.py",
         "ModelConfig",
         ("model::Config",),
         asked="GPTConfig, GPT2Config, AutoConfig, settings of the model, 配置, 模型设置",

@@ -23,6 +23,7 @@ from byhand.interop.seed_program.training import require_text, start, train
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.runtimes.tape.decoder import next_logits
 from byhand.runtimes.tape.session import keep_pages
+from byhand.tokenizers import vocab_files
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
@@ -103,7 +104,7 @@ def _require_few_parameters(config: ModelConfig) -> None:
 def _tokenizer(flags: Flags) -> Tokenizer:
     if flags.bpe_vocab is None or flags.bpe_merges is None:
         return BYTES
-    return BytePairTokenizer.from_files(flags.bpe_vocab, flags.bpe_merges)
+    return BytePairTokenizer(*vocab_files.read(flags.bpe_vocab, flags.bpe_merges))
 
 
 def _prompt(flags: Flags, tokenizer: Tokenizer, model: TinyGPT) -> list[int]:

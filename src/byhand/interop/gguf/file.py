@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -67,12 +69,11 @@ class GGUF:
     def __init__(self, file: OpenFile) -> None:
         self.file = file
         self._place = 0
-        if self._take(4) != MAGIC or (version := self._number(U32)) not in VERSIONS:
+        if self._take(4) != MAGIC or self._number(U32) not in VERSIONS:
             raise file.damaged("it does not begin as a GGUF of version 2 or 3")
         n_tensors, n_keys = self._number(U64), self._number(U64)
         if n_tensors > TENSORS or n_keys > KEYS:
             raise file.damaged(f"it names {n_tensors:,} tensors and {n_keys:,} keys")
-        self.version = version
         self.keys: dict[str, Any] = {}
         for _ in range(n_keys):
             name = self._string()
@@ -86,10 +87,8 @@ class GGUF:
         """Return a tensor of finite numbers in float32."""
         found = self.tensors[name]
         with np.errstate(all="ignore"):
-            array = dequantised(self.file.read(found.begin, found.size), found.kind).reshape(found.shape)
-        if not np.isfinite(array).all():
-            raise self.file.damaged(f"{name[:80]} holds NaN or infinity")
-        return array
+            numbers = dequantised(self.file.read(found.begin, found.size), found.kind).reshape(found.shape)
+        return self.file.finite(numbers, name)
 
     def _describe(self, count: int) -> None:
         """Read the tensors' descriptions; their bytes must follow each other up to the end of the file."""
@@ -122,7 +121,7 @@ class GGUF:
             raise self.file.damaged(f"it has {self.file.size:,} bytes, but its tensors end at {end:,}")
 
     def _value(self, kind: int) -> Any:
-        """Return a value of the metadata: a number, a string, or a list of either."""
+        """Return a value of the metadata: a number, a string, a list of strings, or an array of numbers."""
         if kind == STRING:
             return self._string()
         if kind in NUMBERS:
@@ -137,8 +136,10 @@ class GGUF:
         if item not in NUMBERS:
             raise self.file.damaged(f"a list is of the type {item}")
         number = NUMBERS[item]
-        found = [value for (value,) in number.iter_unpack(self._take(count * number.size))]
-        return list(map(bool, found)) if item == TRUTH else found
+        found = array(number.format[-1], self._take(count * number.size))
+        if sys.byteorder == "big":
+            found.byteswap()
+        return found
 
     def _number(self, kind: int) -> Any:
         (value,) = NUMBERS[kind].unpack(self._take(NUMBERS[kind].size))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ __all__ = ["MAGIC", "files", "read"]
 NAME = "model.gguf"
 FILE_TYPES = {"F32": 0, "Q4_0": 2, "Q8_0": 7}
 PAIRINGS = {"llama": "neighbours"}  # of rotated numbers; halves elsewhere
-KNOWN = {  # gelu stands for gpt2's tanh form; biases of qwen3 are not read by llama.cpp
+KNOWN = {  # gelu stands for gpt2's tanh form; llama.cpp reads qwen3's biases of queries, keys and values only
     "gpt2": replace(FAMILIES["gpt2"], activations={"gelu": "gelu"}),
     "llama": FAMILIES["llama"],
     "qwen2": FAMILIES["qwen2"],
@@ -46,7 +47,10 @@ GROUPED = {
 }
 KEYS = {name: SIZES | ({"attention.layer_norm_epsilon": "norm_eps"} if name == "gpt2" else GROUPED) for name in KNOWN}
 DEFAULTS = {"n_kv_heads": None, "d_head": None, "rope_base": 10000.0}  # of llama.cpp where a key is missing
-PLAIN = ("rope.scaling.type", "rope.scaling.factor", "attention.sliding_window", "expert_count", "rope.scale_linear")
+PLAIN = {  # keys that change what a model computes, with the values that change nothing
+    "rope.scaling.type": ("none",), "rope.scaling.factor": (0.0, 1.0), "rope.scale_linear": (0.0, 1.0),
+    "attention.sliding_window": (0,), "expert_count": (0,),
+}  # fmt: skip
 NAMES = """
     wte = token_embd.weight
     wpe = position_embd.weight
@@ -101,7 +105,8 @@ def read(path: Path) -> Foreign:
                 raise DataError(f"{path}: {name} has the shape {file.tensors[name].shape}, but its keys say {shape}.")
         arrays = from_theirs(file.read, config, FACTS[family.name])
         arrays, config = with_pairing(arrays, config, "halves")
-        return Foreign(f"GGUF {family.name}", config, arrays, tokens.of_keys(file.keys, config.vocab_size, path))
+        described = partial(tokens.of_keys, file.keys, config.vocab_size, path)
+        return Foreign(f"GGUF {family.name}", config, arrays, described)
 
 
 def _config(file: GGUF) -> tuple[Family, ModelConfig]:
@@ -110,8 +115,8 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
     if not isinstance(name, str) or name not in KNOWN:
         raise DataError(f"its architecture is {str(name)[:40]!r}. Use a model of {', '.join(KNOWN)}.")
     family, keys = KNOWN[name], {key.removeprefix(f"{name}."): value for key, value in file.keys.items()}
-    for key in PLAIN:
-        if keys.get(key) not in (None, 0, 0.0, 1.0, "none"):
+    for key, values in PLAIN.items():
+        if key in keys and keys[key] not in values:
             raise DataError(f"its {name}.{key} is {str(keys[key])[:40]}, which cannot be computed here.")
     settings: dict[str, Any] = {ours: values[0] for ours, values in family.allowed().items()}
     for key, ours in KEYS[name].items():
@@ -148,7 +153,14 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, quantize: s
     family = family_of(config, KNOWN, "GGUF")
     full, whole = completed(arrays, config, family, PAIRINGS.get(family.name, "halves"))
     known, kind = FACTS[family.name], BY_NAME[quantize.upper() or "F32"]
-    tensors = {piece.theirs: _described(piece.theirs, piece.shape, kind) for piece in pieces(whole, known)}
+    tensors = dict[str, Described]()
+    for piece in pieces(whole, known):
+        tensors[piece.theirs] = described = _described(piece.theirs, piece.shape, kind)
+        if described.kind.block > 1 and np.abs(full[piece.ours]).max() > kind.most:
+            raise ConfigError(
+                f"{piece.ours} holds numbers larger than {kind.name} can ({kind.most:,.0f}). "
+                f"Export without --quantize."
+            )
     if quantize and all(tensor.kind.name == "F32" for tensor in tensors.values()):
         raise ConfigError(
             f"{quantize} packs rows of {kind.block} numbers, and no matrix of this model has such. "

@@ -12,6 +12,7 @@ Source      https://github.com/ggml-org/llama.cpp/blob/master/ggml/src/ggml-comm
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,19 +22,22 @@ from byhand.files.weights import float32
 
 @dataclass(frozen=True)
 class Kind:
-    """A type of numbers: its code in the file, how many make a block, and the bytes of a block."""
+    """A type of numbers: its code in the file, how many make a block, the bytes of a block, the largest number."""
 
     name: str
     code: int
     block: int
     size: int
+    most: float = math.inf  # beyond which a block's float16 d would be infinite
 
 
+HALF = 65504.0  # the largest float16
 KINDS = {
     kind.code: kind
     for kind in (
         Kind("F32", 0, 1, 4), Kind("F16", 1, 1, 2), Kind("BF16", 30, 1, 2), Kind("F64", 28, 1, 8),
-        Kind("Q8_0", 8, 32, 34), Kind("Q4_0", 2, 32, 18), Kind("Q4_K", 12, 256, 144), Kind("Q6_K", 14, 256, 210),
+        Kind("Q8_0", 8, 32, 34, 127 * HALF), Kind("Q4_0", 2, 32, 18, 8 * HALF), Kind("Q4_K", 12, 256, 144),
+        Kind("Q6_K", 14, 256, 210),
     )
 }  # fmt: skip
 BY_NAME = {kind.name: kind for kind in KINDS.values()}
@@ -47,7 +51,7 @@ def dequantised(content: np.ndarray, kind: Kind) -> np.ndarray:
 
 
 def quantised(x: np.ndarray, kind: Kind) -> np.ndarray:
-    """Return float32 numbers, a multiple of 32 of them, as bytes of Q8_0 or Q4_0."""
+    """Return float32 numbers, a multiple of 32 of them and none larger than `kind.most`, as bytes of Q8_0 or Q4_0."""
     blocks = x.reshape(-1, kind.block)
     if kind.name == "Q8_0":
         d = np.abs(blocks).max(axis=1, keepdims=True) / np.float32(127)
@@ -62,8 +66,10 @@ def quantised(x: np.ndarray, kind: Kind) -> np.ndarray:
 
 
 def _inverse(d: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.where(d == 0, np.float32(0), 1 / d)
+    """Return 1 / d, and 0 if d is zero or so small that its inverse is infinite."""
+    with np.errstate(divide="ignore", over="ignore"):
+        inverse = 1 / d
+    return np.where(np.isinf(inverse), np.float32(0), inverse)
 
 
 def _rounded(x: np.ndarray) -> np.ndarray:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from byhand.errors import ConfigError, DataError
 from byhand.interop.hugging_face.tokens import byte_pairs, end_of_text, plainest
-from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.bpe import BytePairTokenizer, is_pair, ordinary
 from byhand.tokenizers.tokenizer import Tokenizer
 
 KEY = "tokenizer.ggml."
@@ -30,7 +31,7 @@ def as_keys(tokenizer: Tokenizer, vocab_size: int) -> dict[str, Any]:
     llama.cpp does not compose characters: text that is not in NFC gets other ids there if the tokenizer composes it.
     """
     pairs = byte_pairs(tokenizer)
-    names = {token: text for text, token in {**pairs.vocabulary, **pairs.special}.items()}
+    names = {token: text for text, token in pairs.symbols().items()}
     if vocab_size < pairs.vocab_size:
         raise ConfigError(f"the model has {vocab_size} tokens, but its tokenizer {pairs.vocab_size}.")
     cut = pairs.split.name, pairs.whole
@@ -74,12 +75,13 @@ def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer |
     for token, (text, kind) in enumerate(zip(listed, kinds, strict=True)):
         by_kind.setdefault(kind, {})[text] = token
     pairs = [merge.split(" ") for merge in merges if merge != NO_MERGE]
+    special = by_kind.get(CONTROL, {}) | by_kind.get(OF_THE_USER, {})
     split, whole = SPLITS[pre]
     try:
         return plainest(
             BytePairTokenizer.from_json({
-                "vocabulary": by_kind.get(NORMAL, {}), "merges": pairs, "split": split, "whole": whole,
-                "special": by_kind.get(CONTROL, {}) | by_kind.get(OF_THE_USER, {}),
+                "vocabulary": by_kind.get(NORMAL, {}) | ordinary(special, filter(is_pair, pairs), special),
+                "merges": pairs, "split": split, "whole": whole, "special": special,
             })
         )  # fmt: skip
     except DataError as error:
@@ -87,4 +89,4 @@ def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer |
 
 
 def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return list(value) if isinstance(value, (list, array)) else []

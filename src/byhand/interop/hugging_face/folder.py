@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,14 +32,14 @@ def read(folder: Path) -> Foreign:
     known, prefix = names.of_family(family)
     require_room(config)
     due = {piece.theirs: piece for piece in pieces(config, known)}
-    with Weights(folder) as weights:
-        found = {name.removeprefix(prefix): name for name in weights.stored}
-        _require_tensors(folder, family, weights, due, found)
-        arrays = from_theirs(lambda name: weights.read(found[name]), config, known)
-        tied = config.tied_embeddings and names.HEAD in found
-        if tied and not np.array_equal(weights.read(found[names.HEAD]), arrays["wte"]):
-            raise DataError(f"{folder} ties the LM head to the embedding in {CONFIG}, but its tensors differ.")
-    return Foreign(f"Hugging Face {family}", config, arrays, tokens.of_folder(folder))
+    weights = Weights(folder)
+    found = {name.removeprefix(prefix): name for name in weights.stored}
+    _require_tensors(folder, family, weights, due, found)
+    arrays = from_theirs(lambda name: weights.read(found[name]), config, known)
+    tied = config.tied_embeddings and names.HEAD in found
+    if tied and not np.array_equal(weights.read(found[names.HEAD]), arrays["wte"]):
+        raise DataError(f"{folder} ties the LM head to the embedding in {CONFIG}, but its tensors differ.")
+    return Foreign(f"Hugging Face {family}", config, arrays, partial(tokens.of_folder, folder))
 
 
 def _config(folder: Path) -> tuple[str, ModelConfig]:

@@ -47,10 +47,10 @@ ONLY: dict[str, Any] = {  # keys that change what a model computes, with the val
     "scale_attn_by_inverse_layer_idx": False,
     "add_cross_attention": False,
     "is_encoder_decoder": False,
-    "rope_scaling": None,
     "partial_rotary_factor": 1.0,
     "quantization_config": None,
 }
+OPTIONAL = ("d_ff", "n_kv_heads", "d_head")  # null: what follows from the others
 BIASES = {False: "none", True: "all"}
 FULL, SLIDING = "full_attention", "sliding_attention"
 ARCHITECTURES = {
@@ -72,6 +72,8 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
         if found.get(key) is None and key not in MISSING[kind]:
             raise DataError(f"it lacks {key}. Use the folder as save_pretrained wrote it.")
         settings[ours] = found.get(key, MISSING[kind].get(key))
+        if settings[ours] is None and ours not in OPTIONAL:
+            raise DataError(f"its {key} is null. Use the folder as save_pretrained wrote it.")
     settings |= {name: values[0] for name, values in family.allowed().items() if name != "activation"}
     settings["activation"] = _activation(found, family)
     if kind != "gpt2":
@@ -127,17 +129,20 @@ def _activation(found: Mapping[str, Any], family: Family) -> str:
 
 def _rope_base(found: Mapping[str, Any]) -> Any:
     """Return the base of the angles; DataError unless they are the plain ones."""
-    turns = found.get("rope_parameters")
-    if turns is None:
-        return found.get("rope_theta", 10000.0)
+    base = found.get("rope_theta", 10000.0)
     plain_turns = {"rope_type": "default", "type": "default", "partial_rotary_factor": 1.0}
-    if not isinstance(turns, dict) or any(
-        turns[k] != plain_turns.get(k, turns[k] if k == "rope_theta" else None) for k in turns
-    ):
-        raise DataError(
-            f"its rope_parameters are {_brief(turns)}, but only plain rotation (default) can be computed here."
-        )
-    return turns.get("rope_theta", found.get("rope_theta", 10000.0))
+    for key in ("rope_scaling", "rope_parameters"):  # before transformers 5, and since
+        turns = found.get(key)
+        if turns is None:
+            continue
+        if not isinstance(turns, dict) or any(
+            turns[k] != plain_turns.get(k, turns[k] if k == "rope_theta" else None) for k in turns
+        ):
+            raise DataError(f"its {key} is {_brief(turns)}, but only plain rotation (default) can be computed here.")
+        base = turns.get("rope_theta", base)
+    if base is None:
+        raise DataError("its rope_theta is null. Use the folder as save_pretrained wrote it.")
+    return base
 
 
 def _window(found: Mapping[str, Any], n_layers: Any) -> Any:

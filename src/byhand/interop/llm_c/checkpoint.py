@@ -17,7 +17,7 @@ import numpy as np
 
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError
-from byhand.files.weights import OpenFile, float32
+from byhand.files.weights import SIZES, OpenFile, Stored
 from byhand.interop.families import FAMILIES
 from byhand.interop.foreign import Foreign, require_room
 from byhand.interop.tensors import facts, from_theirs, pieces
@@ -25,7 +25,6 @@ from byhand.interop.tensors import facts, from_theirs, pieces
 MAGIC_NUMBER, HEADER = 20240326, 1024
 MAGIC = MAGIC_NUMBER.to_bytes(4, "little")
 VERSIONS = {3: "F32", 5: "BF16"}
-SIZE = {"F32": 4, "BF16": 2}
 FACTS = facts("""
     wte = wte
     wpe = wpe
@@ -68,28 +67,21 @@ def read(path: Path) -> Foreign:
             raise file.damaged(f"it has {vocab:,} tokens, padded to {padded:,}")
         require_room(config)
         dtype = VERSIONS[version]
-        places, end = _places(config, (padded - vocab) * width, SIZE[dtype])
+        stored, end = _places(config, (padded - vocab) * width, dtype)
         if end != file.size:
             raise file.damaged(f"it has {file.size:,} bytes, but its sizes say {end:,}")
-
-        def tensor(name: str) -> np.ndarray:
-            begin, shape = places[name]
-            array = float32(file.read(begin, SIZE[dtype] * math.prod(shape)), dtype).reshape(shape)
-            if not np.isfinite(array).all():
-                raise file.damaged(f"{name} holds NaN or infinity")
-            return array
-
-        return Foreign("llm.c", config, from_theirs(tensor, config, FACTS))
+        return Foreign("llm.c", config, from_theirs(lambda name: file.floats(stored[name], name), config, FACTS))
 
 
-def _places(config: ModelConfig, padding: int, size: int) -> tuple[dict[str, tuple[int, tuple[int, ...]]], int]:
-    """Return each array's first byte and shape, and the end; `padding` numbers follow the token embedding."""
+def _places(config: ModelConfig, padding: int, dtype: str) -> tuple[dict[str, Stored], int]:
+    """Return where each array is, and where the last one ends; `padding` numbers follow the token embedding."""
     order = {fact.theirs[0].partition(" ")[0]: i for i, fact in enumerate(FACTS)}
     listed = sorted(
         pieces(config, FACTS), key=lambda piece: order[piece.theirs.partition(" ")[0]]
     )  # stable: by block
-    places, place = dict[str, tuple[int, tuple[int, ...]]](), HEADER
+    places, place = dict[str, Stored](), HEADER
     for piece in listed:
-        places[piece.theirs] = place, piece.shape
-        place += size * (math.prod(piece.shape) + (padding if piece.theirs == "wte" else 0))
+        size = SIZES[dtype] * math.prod(piece.shape)
+        places[piece.theirs] = Stored(dtype, piece.shape, place, size)
+        place += size + (SIZES[dtype] * padding if piece.theirs == "wte" else 0)
     return places, place

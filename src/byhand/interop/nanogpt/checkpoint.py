@@ -1,13 +1,15 @@
 """A checkpoint of nanoGPT, ckpt.pt, read by torch's weights-only loader where torch is installed.
 
 A zip with a pickle inside. Before torch sees it, its directory is checked: nothing is compressed, and no file in it
-is larger than the whole. torch then maps it into memory, and makes tensors and plain values alone of the pickle.
+is larger than the whole; and its pickle: tuples in tuples end soon (`nesting`). torch then maps the file into memory,
+and makes tensors and plain values alone of the pickle.
 
 Source      https://github.com/karpathy/nanoGPT (model.py, train.py)
 """
 
 from __future__ import annotations
 
+import re
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +23,11 @@ from byhand.files.weights import OpenFile
 from byhand.interop.families import FAMILIES
 from byhand.interop.foreign import Foreign, require_room
 from byhand.interop.hugging_face import names
+from byhand.interop.nanogpt.nesting import levels
 from byhand.interop.tensors import from_theirs, pieces
 
 MAGIC = b"PK\3\4"
-ENTRIES, PICKLE = 1 << 16, 1 << 24  # files in the zip, and bytes of its pickle
+ENTRIES, PICKLE, LEVELS = 1 << 16, 1 << 22, 16  # files in the zip, bytes of its pickle, tuples in tuples
 COMPILED, PREFIX, HEAD = "_orig_mod.", "transformer.", "lm_head.weight"
 LINEAR = ("w_qkv", "w_proj", "w_fc", "w_out")  # nn.Linear, [out, in], where GPT-2 has Conv1D
 FACTS = tuple(replace(fact, transposed=fact.ours.endswith(LINEAR)) for fact in names.GPT2)
@@ -41,7 +44,7 @@ def read(path: Path) -> Foreign:
     found = _loaded(path)
     config = _config(found, path)
     require_room(config)
-    tensors = {str(k).removeprefix(COMPILED).removeprefix(PREFIX): v for k, v in found["model"].items()}
+    tensors = _named(found["model"], path)
     due = {piece.theirs: piece.shape for piece in pieces(config, FACTS)}
     zeros = set() if config.mlp_bias else {name for name in due if name.endswith(".bias")}  # of LayerNorm
     wanted = {**due, HEAD: due["wte.weight"]}
@@ -49,13 +52,28 @@ def read(path: Path) -> Foreign:
         differing = min(tensors.keys() ^ (wanted.keys() - zeros))
         raise DataError(f"{path} is no checkpoint of nanoGPT as it stands: see the tensor {differing[:80]!r}.")
 
+    for name, found_tensor in tensors.items():
+        _require_plain_tensor(found_tensor, wanted[name], name, path)
+
     def tensor(name: str) -> np.ndarray:
-        return np.zeros(due[name], np.float32) if name in zeros else _array(tensors[name], wanted[name], name, path)
+        return np.zeros(due[name], np.float32) if name in zeros else _array(tensors[name], name, path)
 
     arrays = from_theirs(tensor, config, FACTS)
     if not np.array_equal(tensor(HEAD), arrays["wte"]):
         raise DataError(f"{path} is damaged: its LM head is not its token embedding. Use another copy.")
     return Foreign("nanoGPT", config, arrays)
+
+
+def _named(state: dict[Any, Any], path: Path) -> dict[str, Any]:
+    """Return tensors by name, without the prefixes and without the masks that older versions stored."""
+    found: dict[str, Any] = {}
+    for key, tensor in state.items():
+        name = key.removeprefix(COMPILED).removeprefix(PREFIX) if isinstance(key, str) else ""
+        if not name or name in found:
+            raise DataError(f"{path} has a tensor without a name, or one twice. Use a ckpt.pt as nanoGPT wrote it.")
+        if not re.fullmatch(names.BUFFERS, name):
+            found[name] = tensor
+    return found
 
 
 def _require_plain(path: Path) -> None:
@@ -67,7 +85,8 @@ def _require_plain(path: Path) -> None:
             sound = sound and all(entry.compress_type == zipfile.ZIP_STORED for entry in listed)
             pickles = [entry for entry in listed if entry.filename.endswith("data.pkl")]
             sound = sound and len(pickles) == 1 and pickles[0].file_size <= PICKLE
-    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
+            sound = sound and levels(archive.read(pickles[0])) <= LEVELS
+    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile):
         sound = False
     if not sound:
         raise DataError(f"{path} is no whole checkpoint of torch. Use a ckpt.pt as nanoGPT wrote it.")
@@ -94,7 +113,7 @@ def _loaded(path: Path) -> dict[str, Any]:
 def _config(found: dict[str, Any], path: Path) -> ModelConfig:
     """Return the config of `model_args`."""
     given = found["model_args"]
-    if extra := sorted(str(key) for key in given.keys() - SIZES.keys() - {BIAS, DROPOUT}):
+    if extra := sorted(key if isinstance(key, str) else "" for key in given.keys() - SIZES.keys() - {BIAS, DROPOUT}):
         raise DataError(f"{path}: nanoGPT has no setting {extra[0][:80]!r}, so it is unknown what it computes.")
     if missing := sorted(key for key in SIZES if given.get(key) is None):
         raise DataError(f"{path}: it lacks {missing[0]}. Use a ckpt.pt as nanoGPT wrote it.")
@@ -108,8 +127,8 @@ def _config(found: dict[str, Any], path: Path) -> ModelConfig:
         raise DataError(f"{path}: {error}") from None
 
 
-def _array(tensor: Any, shape: tuple[int, ...], name: str, path: Path) -> np.ndarray:
-    """Return a tensor of finite numbers in float32."""
+def _require_plain_tensor(tensor: Any, shape: tuple[int, ...], name: str, path: Path) -> None:
+    """Raise DataError unless a tensor is one of real numbers, of this shape."""
     import torch  # pyright: ignore[reportMissingImports]
 
     kinds = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
@@ -117,7 +136,11 @@ def _array(tensor: Any, shape: tuple[int, ...], name: str, path: Path) -> np.nda
         raise DataError(f"{path} is damaged: {name} is no tensor of real numbers. Use another copy.")
     if tuple(tensor.shape) != shape or not tensor.is_contiguous() or tensor.is_meta:
         raise DataError(f"{path}: {name} has the shape {tuple(tensor.shape)}, but model_args say {shape}.")
-    array = tensor.detach().resolve_neg().to(torch.float32).numpy()
+
+
+def _array(tensor: Any, name: str, path: Path) -> np.ndarray:
+    """Return a tensor of finite numbers in float32."""
+    array = tensor.detach().resolve_neg().float().numpy()
     if not np.isfinite(array).all():
         raise DataError(f"{path} is damaged: {name} holds NaN or infinity. Use another copy.")
     return array

@@ -71,7 +71,7 @@ def exchange_settings(page: Path, lang: str) -> str:
     tables = {
         "gpt2": {v: k for k, v in settings.GPT2.items()} | {"activation": settings.ACTIVATION["gpt2"]},
         "llama": {v: k for k, v in settings.LLAMA.items()}
-        | {"activation": settings.ACTIVATION["llama"], "rope_base": "rope_parameters.rope_theta"},
+        | {"activation": settings.ACTIVATION["llama"], "rope_base": "rope_theta`, `rope_parameters.rope_theta"},
     }
     keys = {name: {ours: f"{name}.{key}" for key, ours in gguf.KEYS[name].items()} for name in ("gpt2", "llama")}
     rows = []

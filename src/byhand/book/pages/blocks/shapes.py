@@ -100,7 +100,7 @@ def sizes(page: Path, lang: str) -> str:
 @block
 def config(page: Path, lang: str) -> str:
     """The settings of a model: field, default, meaning."""
-    tree = source.tree(source.PACKAGE / "config.py")
+    tree = source.tree(source.PACKAGE / "model_config.py")
     body = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "ModelConfig").body
     rows = []
     for field, *below in zip(body, body[1:], body[2:], strict=False):

@@ -1,0 +1,77 @@
+"""Checks of settings: types, smallest and largest values, each with a line that says what to use."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import fields
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from byhand.errors import ConfigError
+
+MOST = {  # more than any machine of today can use: refused before anything is built
+    **dict.fromkeys(
+        ("vocab_size", "seq_len", "d_ff", "d_head", "attention_window", "batch_size", "grad_accum", "eval_windows"),
+        1 << 20,
+    ),
+    **dict.fromkeys(("d_model", "n_heads", "n_kv_heads"), 1 << 17),
+    **dict.fromkeys(("n_layers", "threads"), 1024),
+    "keep": 10**6,
+    **dict.fromkeys(("steps", "warmup_steps", "eval_interval", "save_interval"), 10**12),
+    "seed": 2**63 - 1,
+}
+KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}
+LATER = {"later": True}  # metadata of a setting that older files lack: at its default it is not written
+
+
+def check_types(config: Any) -> None:
+    """Check every field against its annotation, so that a TOML string never reaches the arithmetic."""
+    for name, hint in get_type_hints(type(config)).items():
+        value = getattr(config, name)
+        kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
+        if get_origin(hint) is Literal:
+            if value not in get_args(hint):
+                raise ConfigError(f"{name} is {brief(value)}. Use one of {', '.join(get_args(hint))}.")
+            continue
+        wanted = (*kinds, int) if float in kinds else kinds
+        if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+            kind = KINDS.get(kinds[0], kinds[0].__name__)
+            raise ConfigError(f"{name} is {brief(value)}, but must be {kind}{_example(config, name)}.")
+        if float in kinds and value is not None and not abs(value) <= sys.float_info.max:
+            raise ConfigError(f"{name} is {brief(value)}, but must be a finite number{_example(config, name)}.")
+
+
+def at_least(config: Any, low: int, *names: str) -> None:
+    """Raise ConfigError for the first field that is below its smallest value."""
+    for name in names:
+        value = getattr(config, name)
+        if value < low:
+            default = type(config).__dataclass_fields__[name].default
+            usual = max(low, 1) if default is None else default
+            raise ConfigError(f"{name} is {brief(value)}, but must be at least {low}. Use {usual}.")
+
+
+def at_most(config: Any) -> None:
+    """Raise ConfigError for the first field that is above its largest value."""
+    for f in fields(config):
+        value, most = getattr(config, f.name), MOST.get(f.name)
+        if most is not None and value is not None and value > most:
+            raise ConfigError(f"{f.name} is {brief(value)}, but can be at most {most}. Use a smaller one.")
+
+
+def usual(config: Any, name: str) -> str:
+    """Return the advice to use a setting's default."""
+    return f" Use {type(config).__dataclass_fields__[name].default:g}."
+
+
+def _example(config: Any, name: str) -> str:
+    default = type(config).__dataclass_fields__[name].default
+    return f", such as {default!r}" if type(default) in (int, float, str) else ""
+
+
+def brief(value: Any) -> str:
+    """Return a value as written, or its beginning; Python refuses to print integers of over 4,300 digits."""
+    if isinstance(value, int) and abs(value) > 10**24:
+        return "a number of over 24 digits"
+    said = str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)
+    return said if len(said) <= 80 else f"{said[:80]}…"

@@ -1,0 +1,56 @@
+"""How deep tuples lie in tuples in a pickle, found out without making anything of it.
+
+Hashing a tuple as a key takes one step for each way down: 2^n steps for n tuples of which each holds the one before
+twice, and a stack as deep as they are.
+"""
+
+from __future__ import annotations
+
+import pickletools
+from typing import Any
+
+
+def levels(content: bytes) -> int:
+    """Return how many tuples lie in each other at most; ValueError if the bytes are no pickle."""
+    stack: list[Any] = []
+    memo: dict[Any, int] = {}
+    deepest = 0
+    for opcode, argument, _ in pickletools.genops(content):
+        name, level = opcode.name, 0
+        if name in ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"):
+            memo[len(memo) if name == "MEMOIZE" else argument] = _top(stack)
+            continue
+        if name == "MARK":
+            stack.append(None)
+            continue
+        if name == "DUP":
+            stack.append(_top(stack))
+            continue
+        taken = _taken(stack, [each.name for each in opcode.stack_before])
+        if name in ("GET", "BINGET", "LONG_BINGET"):
+            level = memo.get(argument, 0)
+        elif "TUPLE" in name:
+            level = 1 + max(taken, default=0)
+            deepest = max(deepest, level)
+        stack += [level] * len(opcode.stack_after)
+    return deepest
+
+
+def _top(stack: list[Any]) -> int:
+    if not stack or stack[-1] is None:
+        raise ValueError("the stack is empty")
+    return stack[-1]
+
+
+def _taken(stack: list[Any], before: list[str]) -> list[int]:
+    """Take from the stack what an opcode takes: so many, or all down to the mark."""
+    taken: list[int] = []
+    if "mark" in before:
+        while stack and stack[-1] is not None:
+            taken.append(stack.pop())
+        before = before[: before.index("mark") + 1]
+    for _ in before:
+        if not stack:
+            raise ValueError("the stack is empty")
+        taken.append(stack.pop() or 0)
+    return taken
