@@ -24,6 +24,7 @@ def _process(module: str) -> int:
     if ours:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     command = import_module(module).main
+    import_module("byhand.cli.terminal.interruption")  # which nothing interrupts yet
     try:
         if ours:
             signal.signal(signal.SIGINT, _interrupt)
@@ -38,7 +39,7 @@ def _process(module: str) -> int:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """Let the command end by an exception; the next Ctrl-C, while it cleans up, ends the process at once."""
     signal.signal(signal.SIGINT, _end)
-    raise KeyboardInterrupt
+    import_module("byhand.cli.terminal.interruption").interrupt(number, frame)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -186,6 +186,29 @@ def test_an_interrupt_while_the_program_is_imported(program, module, outcome):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.parametrize("module", ["byhand.cli.learn.explain", "numpy._core.multiarray", "tyro"])
+def test_an_interrupt_that_an_import_drops_comes_behind_it(module):
+    """importlib's callbacks, and C code that asks for an object's type, drop every exception."""
+    code = (
+        "import os, signal, sys\n"
+        "class At:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            try:\n"
+        "                os.kill(os.getpid(), signal.SIGINT)\n"
+        "                [len(name) for _ in range(1000)]\n"
+        "            except BaseException:\n"
+        "                pass\n"
+        "sys.meta_path.insert(0, At())\n"
+        "from byhand.__main__ import main\n"
+        "sys.exit(main())"
+    )
+    run = [sys.executable, "-c", code, "explain", "nothing", "x"]
+    done = subprocess.run(run, capture_output=True, timeout=600, check=False)
+    assert (done.returncode, done.stderr) == (130, b"interrupted\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize(("program", "argument"), [("main", "--version"), ("train_gpt", "--help")])
 def test_an_interrupt_while_python_ends(program, argument):
     code = (

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from byhand.cli.terminal.ending import OTHERS_GONE, end_now, must_be_at_once
 from byhand.cli.terminal.guard import REFUSED
+from byhand.cli.terminal.interruption import interrupt
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import one_line
 from byhand.errors import ByhandError, is_interrupt
@@ -62,7 +63,7 @@ def _signals_interrupt() -> Iterator[None]:
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
     for number in ours:
-        signal.signal(number, signal.default_int_handler)
+        signal.signal(number, interrupt)
     try:
         yield
     finally:
