@@ -4,20 +4,13 @@ import math
 import numpy as np
 import pytest
 
+from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import OptimConfig
 from byhand.engine import Tensor
 from byhand.errors import ConfigError, ShapeError
 from byhand.layers.parameter import Parameter
-from byhand.optim import (
-    AdamW,
-    Muon,
-    UpdateSettings,
-    clip_gradients,
-    gradient_norm,
-    learning_rate,
-    optimizer_of,
-    update,
-)
+from byhand.optim import AdamW, Muon, UpdateSettings, optimizer_of, update
+from byhand.schedule import learning_rate
 from interrupts import at_every_point
 from traced import Traced, plain
 

@@ -1,4 +1,4 @@
-"""AdamW and Muon over named parameters, the learning-rate schedule, clipping by global norm, averaged weights."""
+"""AdamW and Muon over named parameters, and averaged weights."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import OptimConfig
 from byhand.engine import Tensor
 from byhand.engine.arrays import namespace, require
@@ -247,59 +248,3 @@ def averaged(average: Any, theta: Any, t: Any, decay: float) -> Any:
 def decay_at(t: int, decay: float) -> float:
     """Return d of `averaged` after step t."""
     return min(decay, (1 + t) / (10 + t))
-
-
-def gradient_norm(gradients: Arrays) -> Any:
-    """Return the Euclidean norm of all gradients together, as an array; infinite if one of them is not finite.
-
-    Sums of squares are added in the widest type that the arrays' namespace has by default, with what each addition
-    rounds off carried along (Knuth's TwoSum), so that the order of the parameters changes nothing.
-    """
-    if not gradients:
-        return 0.0
-    xp = namespace(next(iter(gradients.values())))
-    wide = xp.__array_namespace_info__().default_dtypes()["real floating"]
-    squares = xp.stack([xp.asarray(xp.sum(g * g), dtype=wide) for g in gradients.values()])
-    finite = xp.isfinite(squares)
-    total = lost = xp.zeros((), dtype=wide)
-    for i in range(len(gradients)):
-        square = xp.where(finite[i], squares[i], xp.zeros_like(total))
-        longer = total + square
-        part = longer - total
-        lost = lost + ((total - (longer - part)) + (square - part))
-        total = longer
-    return xp.where(xp.all(finite), xp.sqrt(total + lost), xp.asarray(math.inf, dtype=wide))
-
-
-def clip_gradients(gradients: Arrays, norm: Any, max_norm: Any) -> Arrays:
-    """Return the gradients scaled by max_norm / norm if the global norm is larger than max_norm (0: never).
-
-    max_norm may be an array; it must be positive then.
-    """
-    if not gradients or (isinstance(max_norm, (int, float)) and not max_norm):
-        return gradients
-    xp = namespace(norm)
-    scale = max_norm / xp.maximum(norm, xp.asarray(max_norm, dtype=norm.dtype))  # 1 for short gradients
-    return {name: g * xp.asarray(scale, dtype=g.dtype) for name, g in gradients.items()}
-
-
-def learning_rate(config: OptimConfig, step: int, steps: int) -> float:
-    r"""Return the learning rate of update `step` (from 0) of `steps`; every group's is scaled alike.
-
-    Equation    lr (step + 1) / warmup while step < warmup (at most half of the run), then
-                floor + (lr - floor) (1 + cos(pi (step - warmup) / (steps - 1 - warmup))) / 2 for "cosine",
-                floor + (lr - floor) min(1, (steps - 1 - step) / (steps - 1 - begin)) for "linear", where
-                begin = max(warmup, steps - cooldown steps), or lr for "constant"
-    Source      Loshchilov & Hutter 2017, arXiv:1608.03983; linear: Haegele et al. 2024, arXiv:2405.18392
-    """
-    warmup = min(config.warmup_steps, steps // 2)
-    if step < warmup:
-        return config.lr * (step + 1) / warmup
-    if config.schedule == "constant":
-        return config.lr
-    if config.schedule == "linear":
-        begin = max(warmup, steps - round(config.cooldown * steps))
-        left = min(1.0, max(0.0, (steps - 1 - step) / max(1, steps - 1 - begin)))
-        return config.floor_lr + (config.lr - config.floor_lr) * left
-    progress = min(1.0, (step - warmup) / max(1, steps - 1 - warmup))
-    return config.floor_lr + (config.lr - config.floor_lr) * (1 + math.cos(math.pi * progress)) / 2

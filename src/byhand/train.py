@@ -22,13 +22,14 @@ from byhand.config import TrainConfig
 from byhand.corpus.dataset import Corpus, batch_generator
 from byhand.errors import ByhandError, CheckpointError, DataError, NonFiniteError
 from byhand.model import TinyGPT, declared
-from byhand.optim import AdamW, learning_rate, optimizer_of
+from byhand.optim import AdamW, optimizer_of
 from byhand.runs import checkpoint
 from byhand.runs.checkpoint import Checkpoint
 from byhand.runtimes.hosts import ALONE, ProcessGroup
 from byhand.runtimes.protocol import Batch, Runtime, TrainingSession, to_train
 from byhand.runtimes.provenance import difference, resumed
 from byhand.runtimes.registry import begin, choose
+from byhand.schedule import learning_rate
 from byhand.tokenizers.registry import stored
 from byhand.tracing.non_finite import first_non_finite
 

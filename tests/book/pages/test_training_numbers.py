@@ -7,9 +7,9 @@ import pytest
 
 from byhand.book.lessons.examples.paper_gpt import BYTES
 from byhand.book.pages.blocks import training
+from byhand.clipping import clip_gradients, gradient_norm
 from byhand.equations.softmax import softmax
 from byhand.equations.top_p import top_p
-from byhand.optim import clip_gradients, gradient_norm
 
 
 def test_the_mean_of_micro_batches_is_the_gradient_of_the_batch():

@@ -17,7 +17,8 @@ from byhand.book.entries.contract import ENTRIES, Entry
 from byhand.book.finding import source
 from byhand.book.finding.flow import order
 from byhand.book.finding.kernels import kernels_of
-from byhand.book.finding.landmarks import PLACES, Place
+from byhand.book.finding.landmarks import PLACES
+from byhand.book.finding.place import Place
 from byhand.book.finding.settings import flag
 from byhand.book.words.language import PAGE, Words
 from byhand.book.words.plain_math import plain

@@ -32,7 +32,7 @@ model.py:TinyGPT.loss_of | Forward pass and loss | 前向传播与损失
 optim.py:AdamW.clipped_step | Clipping and update of all parameters | 裁剪梯度并更新全部参数
 optim.py:Muon | Muon for matrices, AdamW for the rest | 矩阵用 Muon，其余用 AdamW
 optim.py:AdamW.decays | Which parameters decay | 哪些参数衰减
-optim.py:gradient_norm | Norm of all gradients together | 全部梯度合起来的范数
+clipping.py:gradient_norm | Norm of all gradients together | 全部梯度合起来的范数
 optim.py:update | Update of all parameters | 更新全部参数
 runtimes/hosts.py:ProcessGroup | What hosts say to each other | 主机之间的通信
 runtimes/loops/graph/record.py:record | Recording a step once | 把一步记录一次

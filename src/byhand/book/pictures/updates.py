@@ -14,10 +14,10 @@ from byhand.book.pictures.axes import BLUE, GREEN, RUST, Axes, legend
 from byhand.book.pictures.canvas import GREY, Canvas
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import Words
+from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import OptimConfig
 from byhand.equations.adamw import adamw
-from byhand.optim import clip_gradients, gradient_norm
-from byhand.optim import learning_rate as rate_of
+from byhand.schedule import learning_rate as rate_of
 
 STEPS = 2000  # of the presets tiny and nano, whose settings of the optimizer are the defaults
 LONG_GRADIENT, CAP = {"w": [3.0], "b": [4.0]}, 1.0

@@ -24,10 +24,11 @@ from byhand.cli.terminal.shown import quoted
 from byhand.errors import DataError, NonFiniteError
 from byhand.files.reading import parse_integer
 from byhand.model import declared
-from byhand.optim import AdamW, learning_rate, optimizer_of
+from byhand.optim import AdamW, optimizer_of
 from byhand.quantities import counted
 from byhand.runs import checkpoint
 from byhand.runs.checkpoint import Checkpoint
+from byhand.schedule import learning_rate
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
 from byhand.tracing.non_finite import first_non_finite

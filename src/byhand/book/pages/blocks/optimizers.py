@@ -13,7 +13,8 @@ from byhand.config import GROUPS, ModelConfig, OptimConfig
 from byhand.equations.muon import STEPS, stretch
 from byhand.equations.orthogonalise import A, B, C, orthogonalise
 from byhand.model import declared
-from byhand.optim import decay_at, learning_rate, optimizer_of
+from byhand.optim import decay_at, optimizer_of
+from byhand.schedule import learning_rate
 
 VALUES = (0.001, 0.01, 0.1, 0.3, 0.6, 0.9, 1.0)  # singular values
 RUN = 1000  # updates

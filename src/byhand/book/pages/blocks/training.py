@@ -13,13 +13,15 @@ from byhand.book.lessons.examples.paper_gpt import BYTES, model_of
 from byhand.book.numbers.closed_form import array
 from byhand.book.pages.blocks.markdown import block, decimals, table
 from byhand.book.words.language import Words
+from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import ModelConfig, OptimConfig
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.softmax import softmax
 from byhand.generation import generate
 from byhand.model import TinyGPT
-from byhand.optim import AdamW, clip_gradients, gradient_norm, learning_rate
+from byhand.optim import AdamW
 from byhand.runtimes.sampling import Sampling
+from byhand.schedule import learning_rate
 
 TEXT = b"to be"
 LOSSES = {

@@ -1,0 +1,45 @@
+"""Clipping of all gradients by their global norm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from byhand.engine.arrays import namespace
+
+Arrays = Mapping[str, Any]  # by parameter name
+
+
+def gradient_norm(gradients: Arrays) -> Any:
+    """Return the Euclidean norm of all gradients together, as an array; infinite if one of them is not finite.
+
+    Sums of squares are added in the widest type that the arrays' namespace has by default, with what each addition
+    rounds off carried along (Knuth's TwoSum), so that the order of the parameters changes nothing.
+    """
+    if not gradients:
+        return 0.0
+    xp = namespace(next(iter(gradients.values())))
+    wide = xp.__array_namespace_info__().default_dtypes()["real floating"]
+    squares = xp.stack([xp.asarray(xp.sum(g * g), dtype=wide) for g in gradients.values()])
+    finite = xp.isfinite(squares)
+    total = lost = xp.zeros((), dtype=wide)
+    for i in range(len(gradients)):
+        square = xp.where(finite[i], squares[i], xp.zeros_like(total))
+        longer = total + square
+        part = longer - total
+        lost = lost + ((total - (longer - part)) + (square - part))
+        total = longer
+    return xp.where(xp.all(finite), xp.sqrt(total + lost), xp.asarray(math.inf, dtype=wide))
+
+
+def clip_gradients(gradients: Arrays, norm: Any, max_norm: Any) -> Arrays:
+    """Return the gradients scaled by max_norm / norm if the global norm is larger than max_norm (0: never).
+
+    max_norm may be an array; it must be positive then.
+    """
+    if not gradients or (isinstance(max_norm, (int, float)) and not max_norm):
+        return gradients
+    xp = namespace(norm)
+    scale = max_norm / xp.maximum(norm, xp.asarray(max_norm, dtype=norm.dtype))  # 1 for short gradients
+    return {name: g * xp.asarray(scale, dtype=g.dtype) for name, g in gradients.items()}
