@@ -79,7 +79,7 @@ def run(arguments: list[str]) -> int:
 def test(arguments: list[str]) -> int:
     """Run the suite, two tests at a time, each with one BLAS thread."""
     prepare("test")
-    workers = [] if any(a.startswith("-n") for a in arguments) else ["-n", "2"]
+    workers = [] if any(a.startswith("-n") for a in arguments) else ["-n", "2", "--dist", "worksteal"]
     return pytest(*workers, *arguments)
 
 

@@ -206,3 +206,16 @@ def test_float64_goes_out_as_float32(place, tmp_path):
         again = tmp_path / f"{goal}-run"
         assert byhand("import", tmp_path / goal, "--out", again, cwd=place).returncode == 0
         assert np.array_equal(checkpoint.load(again).parameters["wte"], arrays["wte"].astype("float32"))
+
+
+def test_a_text_ends_at_the_token_that_stop_names(place):
+    flags = ["--prompt", TEXT, "--max-new-tokens", 900, "--runtime", "numpy", "--temperature", 9]
+    whole = byhand("sample", "pairs", *flags, cwd=place).stdout
+    assert whole.count(b"<|endoftext|>") > 0
+    ended = byhand("sample", "pairs", *flags, "--stop", "<|endoftext|>", cwd=place)
+    assert ended.stdout == whole.partition(b"<|endoftext|>")[0] + b"\n"
+    told = json.loads(byhand("sample", "pairs", *flags, "--stop", "<|endoftext|>", "--json", cwd=place).stdout)
+    assert TEXT + told["text"] == ended.stdout.decode()[:-1]
+    error = error_line(byhand("sample", "pairs", "--stop", "</s>", cwd=place))
+    assert "'</s>' is no special token of this run's tokenizer. Use one of <|endoftext|>." in error
+    assert "Leave out --stop." in error_line(byhand("sample", "bytes", "--stop", "</s>", cwd=place))

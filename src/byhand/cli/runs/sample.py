@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,13 +13,15 @@ import tyro
 
 from byhand.cli.arguments.parsing import parse, text_bytes
 from byhand.cli.terminal.say import say
-from byhand.cli.terminal.shown import on_terminal
+from byhand.cli.terminal.shown import on_terminal, quoted
 from byhand.config import Weights
 from byhand.errors import ConfigError, DataError
 from byhand.generation import Sampling, generate
 from byhand.runs import checkpoint
 from byhand.runtimes.registry import offered
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import ByteTokenizer
+from byhand.tokenizers.tokenizer import Tokenizer
 
 LONGEST = 1 << 24  # bytes of a prompt; the model reads at most its context
 
@@ -49,6 +52,8 @@ class Options:
     """numpy, or loops: the same text, faster; auto takes loops where Numba is installed."""
     weights: Weights = "float32"
     """bfloat16 rounds the weights once and reads half as much: faster where they exceed the caches."""
+    stop: str = ""
+    """End the text at this special token of the run's tokenizer, such as <|endoftext|>."""
     last: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Use the weights of the last step, even if the run averages them."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -74,6 +79,7 @@ def main(arguments: list[str]) -> int:
     allowed = tokenizer.printable(vocab_size, options.ascii_only)
     if not allowed.any():
         raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
+    stop = _stop(tokenizer, options.stop)
     tokens = generate(
         model,
         prompt,
@@ -86,13 +92,23 @@ def main(arguments: list[str]) -> int:
     )
     if tokens.why:
         say(f"runtime {tokens.runtime}: {tokens.why}")
+    written_tokens = takewhile(lambda token: token != stop, tokens)
     if options.json:
-        text = tokenizer.decode(tokens).decode(errors="replace")
+        text = tokenizer.decode(written_tokens).decode(errors="replace")
         print(json.dumps({"prompt": given.decode(errors="replace"), "text": text}, ensure_ascii=False))
         return 0
     written = on_terminal if sys.stdout.isatty() else str
-    for part in tokenizer.stream(tokens, given):
+    for part in tokenizer.stream(written_tokens, given):
         sys.stdout.write(written(part))
         sys.stdout.flush()
     sys.stdout.write("\n")
     return 0
+
+
+def _stop(tokenizer: Tokenizer, text: str) -> int | None:
+    """Return the id of the special token that ends a text, None if none is asked for. ConfigError if it is none."""
+    special = tokenizer.special if isinstance(tokenizer, BytePairTokenizer) else {}
+    if text and text not in special:
+        known = f"Use one of {', '.join(list(special)[:5])}." if special else "Leave out --stop."
+        raise ConfigError(f"{quoted(text)} is no special token of this run's tokenizer. {known}")
+    return special.get(text)
