@@ -23,7 +23,6 @@ LLAMA = ModelConfig(
     n_layers=30,
     n_heads=9,
     n_kv_heads=3,
-    d_ff=1536,
     positions="rotary",
     norm="rms",
     norm_affine=True,

@@ -14,6 +14,8 @@ from byhand.config_checks import LATER, at_least, at_most, brief, check_types, u
 from byhand.engine.equation import with_role
 from byhand.errors import ConfigError
 
+LARGE = 1e6  # beyond it, and below its inverse, float32 computes something else than is meant
+
 
 @dataclass(frozen=True)
 class ModelConfig:
@@ -126,6 +128,14 @@ class ModelConfig:
         for name, low in (("rope_base", 1), ("norm_eps", 0)):
             if not getattr(self, name) > low:
                 raise ConfigError(f"{name} is {getattr(self, name)}, but must be above {low}.{usual(self, name)}")
+        if self.norm_eps > LARGE:
+            raise ConfigError(
+                f"norm_eps is {self.norm_eps:g}, but can be at most {LARGE:g}.{usual(self, 'norm_eps')}"
+            )
+        if self.logit_softcap and not 1 / LARGE <= self.logit_softcap <= LARGE:
+            raise ConfigError(
+                f"logit_softcap is {self.logit_softcap:g}, but must be 0 or from {1 / LARGE:g} to {LARGE:g}. Use 15."
+            )
         if not 0 < self.rope_fraction <= 1:
             raise ConfigError(f"rope_fraction is {self.rope_fraction}, but must lie above 0 and at most at 1. Use 1.")
         if self.positions == "rotary" and self.rotary_width < 2:

@@ -241,12 +241,11 @@ class Trainer:
 
     def _not_finite(self, name: str, step: int) -> str:
         """Return the one line about an array that is not finite, with what can be done."""
-        lr = self.config.optim.lr
+        optim = self.config.optim
+        rates = [("lr", optim.lr)] + ([("muon-lr", optim.muon_lr)] if optim.optimizer == "muon" else [])
+        lower = " and ".join(f"a lower --{flag} (now {rate:g}, so --{flag} {rate / 3:.1g})" for flag, rate in rates)
         clip = "" if 0 < self.config.optim.grad_clip <= 1 else " or with --grad-clip 1"
-        return (
-            f"step {step}: {name} is not finite; it was not saved. "
-            f"Start a new run with a lower --lr (now {lr:g}, so --lr {lr / 3:.1g}){clip}."
-        )
+        return f"step {step}: {name} is not finite; it was not saved. Start a new run with {lower}{clip}."
 
 
 def training(trainer: Trainer, run: Path) -> Iterator[Progress]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -238,9 +239,11 @@ def test_probabilities_are_those_that_llama_cpp_stored(case, tmp_path):
         ("llama.rope.dimension_count", 4, "its llama.rope.dimension_count is 4"),
         ("llama.rope.scaling.type", "yarn", "its llama.rope.scaling.type is yarn, which cannot be computed here."),
         ("llama.expert_count", 8, "its llama.expert_count is 8"),
+        ("llama.attention.causal", False, "its llama.attention.causal is False, which cannot be computed here."),
+        ("llama.rope.scaling.attn_factor", 2.0, "its llama.rope.scaling.attn_factor is 2.0"),
         ("llama.expert_count", 1, "its llama.expert_count is 1"),
         ("llama.attention.sliding_window", 1, "its llama.attention.sliding_window is 1"),
-        ("llama.attention.head_count", [4, 4], "n_heads is"),
+        ("llama.attention.head_count", [4, 2], "n_heads is"),
         ("llama.attention.layer_norm_rms_epsilon", 0.0, "norm_eps is 0.0, but must be above 0"),
         ("llama.feed_forward_length", 60, "blk.0.ffn_gate.weight has the shape (64, 32), but its keys say (60, 32)."),
         ("tokenizer.ggml.model", "llama", "only byte-level BPE"),
@@ -280,6 +283,31 @@ def test_a_cut_or_lengthened_file_is_refused(tmp_path):
     for changed in (content[:-40], content + bytes(32), content[:2000], content[:30]):
         path.write_bytes(changed)
         refused(path)
+
+
+def test_keys_of_other_architectures_and_lists_of_one_value(tmp_path):
+    path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
+    whole = exchange.read(path).config
+    with OpenFile(path) as opened:
+        file = GGUF(opened)
+        tensors = {name: file.read(name) for name in file.tensors}
+    heads = {"llama.attention.head_count": [LLAMA.n_heads] * LLAMA.n_layers}
+    others = {"rope.freq_base": 3.0, "attention.layer_norm_rms_epsilon": 1.0, "qwen2.block_count": 7}
+    path.write_bytes(by_description({**file.keys, **others, **heads}, tensors))
+    assert exchange.read(path).config == whole
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
+    content, read = path.read_bytes(), GGUF.read
+
+    def written_over(file, name):
+        path.write_bytes(content)
+        os.utime(path, ns=(1, 1))
+        return read(file, name)
+
+    monkeypatch.setattr(GGUF, "read", written_over)
+    assert "it changed while it was read" in refused(path)
 
 
 def test_heads_of_an_odd_width_are_refused(tmp_path):

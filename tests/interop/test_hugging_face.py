@@ -10,6 +10,9 @@ import pytest
 from byhand.errors import ByhandError
 from byhand.interop import exchange
 from byhand.interop.hugging_face import settings
+from byhand.interop.hugging_face.tokens import of_folder
+from byhand.interop.hugging_face.weights import Weights
+from byhand.tokenizers.bpe import visible_bytes
 from interop import foreign_cases as foreign
 from interop.run_cases import logits
 
@@ -129,6 +132,7 @@ def test_a_config_without_a_size_is_refused(key, tmp_path):
     ("given", "window"),
     [
         ({"use_sliding_window": False, "sliding_window": 5}, None),
+        ({"use_sliding_window": True, "max_window_layers": 0, "max_position_embeddings": 8192}, 4096),
         ({"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 0}, 5),
         ({"use_sliding_window": True, "sliding_window": 5, "layer_types": ["sliding_attention"] * 2}, 5),
         ({"sliding_window": 5, "layer_types": ["sliding_attention"] * 2}, None),
@@ -148,6 +152,53 @@ def test_llama_has_no_window_whatever_its_file_says():
 def test_heads_without_end_are_refused_at_once():
     with pytest.raises(ByhandError, match="n_heads is 1000000000000000, but can be at most"):
         settings.as_config({**LLAMA, "num_attention_heads": 10**15, "num_key_value_heads": 7, "head_dim": 64})
+
+
+@pytest.mark.parametrize("twin", settings.TWINS)
+def test_two_names_of_one_size_must_agree(twin):
+    config = foreign.settings("gpt2", 0)
+    same = config[settings.TWINS[twin]]
+    assert settings.as_config({**config, twin: same}) == settings.as_config(config)
+    with pytest.raises(ByhandError, match=f"its {twin} and {settings.TWINS[twin]} differ"):
+        settings.as_config({**config, twin: same + 1})
+
+
+def test_two_bases_of_rotation_must_agree():
+    turns = {"rope_type": "default", "rope_theta": 300.0}
+    with pytest.raises(ByhandError, match="its rope_scaling and rope_parameters differ"):
+        settings.as_config({**LLAMA, "rope_scaling": {**turns, "rope_theta": 9.0}, "rope_parameters": turns})
+    same = settings.as_config({**LLAMA, "rope_scaling": turns, "rope_parameters": turns})
+    assert same[1].rope_base == 300.0
+
+
+def test_a_file_that_is_replaced_while_the_folder_is_read_is_refused(tmp_path):
+    folder(tmp_path, LLAMA)
+    weights = Weights(tmp_path)
+    (tmp_path / "new").write_bytes((tmp_path / "model.safetensors").read_bytes())
+    (tmp_path / "new").replace(tmp_path / "model.safetensors")
+    with pytest.raises(ByhandError, match="it changed while it was read"):
+        weights.read("model.norm.weight")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"tokenizer_class": "Qwen2Tokenizer"},
+        {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True},
+        {"added_tokens_decoder": {"300": {"content": "<|im_start|>"}}},
+        [],
+    ],
+)
+def test_settings_that_ask_for_another_tokenizer_than_gpt2s_are_refused(asked, tmp_path):
+    symbols = {sign: token for token, sign in enumerate(visible_bytes())}
+    (tmp_path / "vocab.json").write_text(json.dumps({**symbols, "<|endoftext|>": 256}))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n")
+    plain = {"tokenizer_class": "GPT2Tokenizer", "added_tokens_decoder": {"256": {"content": "<|endoftext|>"}}}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(plain))
+    assert of_folder(tmp_path).special == {"<|endoftext|>": 256}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(asked))
+    with pytest.raises(ByhandError, match="asks for another tokenizer than GPT-2's"):
+        of_folder(tmp_path)
 
 
 @pytest.mark.parametrize("key", ["rope_scaling", "rope_parameters"])

@@ -23,6 +23,23 @@ def archive(path, files, method=zipfile.ZIP_STORED):
     return path
 
 
+CALLED = [
+    (b"cbuiltins\nbytearray\n", "builtins bytearray"),
+    (b"ccollections\nCounter\n", "collections Counter"),
+    (b"ctorch\nSize\n", "torch Size"),
+    (b"c_codecs\nencode\n", "_codecs encode"),
+    (b"(ibuiltins\nset\n", "builtins set"),
+    (b"\x8c\x08builtins\x8c\x04eval\x93", "STACK_GLOBAL"),
+]
+
+
+@pytest.mark.parametrize(("opcodes", "named"), CALLED, ids=[named for _, named in CALLED])
+def test_a_pickle_that_calls_anything_but_what_makes_tensors_is_refused(opcodes, named, tmp_path):
+    """torch would call some of them with sizes from the file: `bytearray(8 << 30)`."""
+    path = archive(tmp_path / "ckpt.pt", {"archive/data.pkl": b"\x80\x02" + opcodes + b"."})
+    assert f"holds '{named}' besides tensors and plain values" in refused(path)
+
+
 def refused(path):
     with pytest.raises(DataError) as error:
         exchange.read(path)

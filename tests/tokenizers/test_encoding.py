@@ -136,6 +136,24 @@ def test_of_special_tokens_the_longest_counts():
         BytePairTokenizer(ids, [], special={"x y": 5})
 
 
+def test_special_tokens_are_found_before_characters_are_composed():
+    ids = {sign: token for token, sign in enumerate(visible_bytes())}
+    tokenizer = BytePairTokenizer(ids, [], special={"<|a|>": 256, "e\u0301|": 257}, normal="NFC")
+    text = "e\u0301<|a|>\u0338e\u0301|x"
+    whole = [*"é".encode(), 256, *"\u0338".encode(), 257, ord("x")]
+    assert tokenizer.encode(text) == whole
+    for cut in range(len(text.encode())):
+        parts = [text.encode()[:cut], text.encode()[cut:]]
+        assert [int(t) for part in tokenizer.encode_blocks(parts) for t in part] == whole, cut
+
+
+def test_a_word_that_is_a_token_needs_no_token_for_its_bytes():
+    tokenizer = BytePairTokenizer({"hi": 0, "\u010a": 1}, [], whole=True)
+    assert tokenizer.encode("hi\n") == [0, 1]
+    with pytest.raises(DataError, match="no token for 'h'"):
+        tokenizer.encode("ho")
+
+
 @given(blocks=st.lists(st.text("e\u0301\u1100\u1161a \n", max_size=8), max_size=5))
 def test_composed_text(blocks):
     ids = {sign: token for token, sign in enumerate(visible_bytes())}

@@ -130,12 +130,23 @@ REFUSED = {
     ),
     "a greedy token": (added(lstrip=True), "uses lstrip"),
     "a token without id": (added(id=-1), "has no id"),
-    "a token of another's id": (added(id=5, content="x y"), "'x y' has the id of another token"),
+    "a token of another's id": (added(id=5, content="x y"), "'x y' has the id 5, where others would give it 340"),
+    "a token behind a gap": (added(id=900, content="x y"), "'x y' has the id 900, where others would give it 340"),
+    "a token that is not composed": (added(id=340, content="e\u0301", normalized=True), "but is not composed"),
+    "a part looked for later": (
+        changed(added_tokens=[
+            {"id": 340, "content": "<x>"}, {"id": 341, "content": "<x>>", "normalized": True},
+        ]),
+        "at different times",
+    ),
     "a token with another id": (added(id=400, content="a"), "'a' has another id in the vocabulary"),
     "a token that writes another byte": (added(id=SYMBOLS["é"], content="é"), "'é' has the id of another token"),
-    "half a character as a token": (added(content="\udc80"), "is no Unicode text"),
-    "half a character as a symbol": (changed(vocab={**SYMBOLS, "\udc80": 400}), "is no Unicode text"),
-    "a merge twice": (changed(merges=[["a", "a"], ["a", "a"]], vocab={**SYMBOLS, "aa": 400}), "merges 1 and 2 are"),
+    "half a character as a token": (added(id=340, content="\udc80"), "is no Unicode text"),
+    "half a character as a symbol": (changed(vocab={**SYMBOLS, "\udc80": 400}, added_tokens=[]), "no Unicode"),
+    "a merge twice": (
+        changed(merges=[["a", "a"], ["a", "a"]], vocab={**SYMBOLS, "aa": 400}, added_tokens=[]),
+        "merges 1 and 2 are",
+    ),
     "a token that is no table": (changed(added_tokens=["x"]), "not a list of tokens"),
 }  # fmt: skip
 
@@ -212,6 +223,51 @@ def test_a_special_token_may_be_one_that_merges_make(tmp_path):
     forms.write(read, tmp_path / "again.json")
     assert forms.read(tmp_path / "again.json").digest == read.digest
     assert restored(stored(read)).digest == read.digest
+
+
+def test_special_tokens_of_one_character_come_back_in_every_form(tmp_path):
+    ours = trained("gpt2", ("あ", "<|x|>"))
+    ids = ours.encode("aあb<|x|>")
+    assert ids[1] == ours.special["あ"]
+    for name in ("t.json", "folder"):
+        forms.write(ours, tmp_path / name)
+        assert forms.read(tmp_path / name).encode("aあb<|x|>") == ids
+    forms.write(ours, tmp_path / "t.tiktoken")
+    assert forms.read(tmp_path / "t.tiktoken", "gpt2", ("あ", "<|x|>")).encode("aあb<|x|>") == ids
+
+
+def test_ranks_say_no_special_tokens_and_a_line_says_so(tmp_path, caplog):
+    forms.write(trained("gpt2", ("<|x|>",)), tmp_path / "t.tiktoken")
+    assert "--split gpt2 --special '<|x|>'" in caplog.text
+
+
+def test_merges_that_ranks_would_join_in_another_order_are_no_ranks(tmp_path):
+    vocabulary = {**SYMBOLS, "cb": 256, "bc": 257, "cbc": 258}
+    ours = BytePairTokenizer(vocabulary, [("c", "b"), ("b", "c"), ("c", "bc")])
+    assert ours.encode("acbc") == [97, 256, 99]
+    assert BytePairTokenizer(vocabulary, None).encode("acbc") == [97, 258]
+    with pytest.raises(DataError, match="would join other tokens"):
+        forms.write(ours, tmp_path / "t.tiktoken")
+
+
+def test_ranks_of_long_runs_are_read(tmp_path):
+    ours = train([b"=" * 20_000], 270)
+    forms.write(ours, tmp_path / "t.tiktoken")
+    assert forms.read(tmp_path / "t.tiktoken").encode("=" * 999) == ours.encode("=" * 999)
+
+
+def test_a_place_that_is_taken_or_cannot_be_written_is_known_before_the_work(tmp_path):
+    forms.write(trained(), tmp_path / "t.json")
+    with pytest.raises(DataError, match=r"t.json is there already"):
+        forms.require_place(tmp_path / "t.json", "gpt4")
+    with pytest.raises(DataError, match=r"cannot write .*: File exists"):
+        forms.write(trained(), tmp_path / "t.json")
+    with pytest.raises(DataError, match=r"Use --split gpt2, or NAME\.json"):
+        forms.require_place(tmp_path / "folder", "gpt4")
+    with pytest.raises(DataError, match="there is no folder"):
+        forms.require_place(tmp_path / "none" / "t.json", "gpt4")
+    forms.require_place(tmp_path / "folder", "gpt2")
+    forms.require_place(tmp_path / "new.tiktoken", "gpt4")
 
 
 def test_a_file_that_says_all_takes_no_more(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, DataError
 from byhand.tokenizers import compiled, plain, training
 from byhand.tokenizers.splitting import SPLITS, pieces
 from oracle.nasty_texts import SPECIAL, nasty_texts
@@ -90,10 +90,12 @@ def test_a_trained_tokenizer(monkeypatch, caplog, slow):
         (255, (), "must be from 256"),
         (257, SPECIAL, "must be from 258"),
         (1 << 21, (), "to 1,048,576"),
-        (300, ("a", "a"), "different texts"),
-        (300, ("",), "different texts"),
+        (300, ("a", "a"), "given twice"),
+        (300, ("",), "is empty"),
+        (300, ("\udcff",), "is no Unicode text"),
+        (300, ("e",), "is a symbol of a byte already"),
     ],
 )
 def test_what_cannot_be_trained(size, special, message):
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises((ConfigError, DataError), match=message):
         training.train([b"a text"], size, "gpt2", special)

@@ -72,9 +72,9 @@ def open_text(source: str) -> Text:
         if path.is_dir():
             return _in_memory(_join(_text_files(path)), f"{source} (a folder)")
         if not path.exists():
-            raise DataError(f"there is no file or folder {source}. Check --data, or use --data python-stdlib.")
+            raise DataError(f"there is no file or folder {source}. Check the name, or use python-stdlib.")
     except OSError as error:  # a name that is too long, a folder that may not be entered
-        raise DataError(f"cannot read {source[:200]}: {reason(error)}. Check --data.") from None
+        raise DataError(f"cannot read {source[:200]}: {reason(error)}. Check its name and permissions.") from None
     return on_disk(path, source)
 
 

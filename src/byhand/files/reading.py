@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from byhand.errors import DataError
 
 SMALL = 1 << 20  # bytes: settings, manifests, state
+VALUES = 1 << 22  # in a file: a vocabulary of a million tokens and its merges have three million
 DEPTH = 32  # nested tables and lists; ours have four
 DIGITS = 400  # of a number: more than a float64 or an int64 takes in any notation
 
@@ -79,11 +80,13 @@ def read_with_facts(path: str | Path, most: int) -> tuple[bytes, os.stat_result]
 def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:
     """Return a JSON value.
 
-    Raises ValueError if it is none, nests deeper than `depth`, or holds NaN, infinity or a number of over DIGITS
-    digits.
+    Raises ValueError if it is none, nests deeper than `depth`, has more than VALUES values, or holds NaN, infinity
+    or a number of over DIGITS digits.
     """
     encoded = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     _require_depth(_BRACKETS.finditer(encoded), depth)
+    if encoded.count(b",") + encoded.count(b"[") + encoded.count(b"{") > VALUES:
+        raise ValueError(f"more than {VALUES:,} values")
     if _NUMBER.search(re.sub(_STRING, b'""', encoded, flags=re.DOTALL)):
         raise ValueError(f"a number of more than {DIGITS} digits")
     return json.loads(content, parse_constant=refuse_constant, parse_float=_finite)

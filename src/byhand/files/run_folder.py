@@ -95,7 +95,8 @@ def require_free(run: Path) -> None:
     mark = _mark(run)
     if any(map(_is_sealed, checkpoints(run))):
         raise CheckpointError(
-            f"{run} holds a run already. Use --resume {shlex.quote(str(run))}, or another folder with --out."
+            f"{run} holds a run already. Choose another folder with --out; `byhand train --resume "
+            f"{shlex.quote(str(run))}` goes on with it."
         )
     if mark == MARK and steps:
         raise CheckpointError(f"{run} holds a run whose {steps[-1]} is damaged. Choose another folder with --out.")

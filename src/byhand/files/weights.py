@@ -40,15 +40,19 @@ class OpenFile:
         self.path = path
         try:
             self._file = os.fdopen(open_regular(path), "rb", buffering=0)
-            self.size = os.fstat(self._file.fileno()).st_size
+            self.stamp = _stamp(self._file.fileno())
+            self.size = self.stamp[1]
         except OSError as error:
             raise DataError(f"cannot read {path}: {reason(error)}. Check the path and its permissions.") from None
 
     def __enter__(self) -> OpenFile:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        stamp = _stamp(self._file.fileno())
         self._file.close()
+        if kind is None and stamp != self.stamp:
+            raise self.damaged("it changed while it was read")
 
     def read(self, begin: int, size: int) -> np.ndarray:
         """Return bytes, uint8 (size,); they must lie in the file."""
@@ -78,6 +82,12 @@ class OpenFile:
     def damaged(self, what: str) -> DataError:
         """Return the error for a file that is not what it should be."""
         return DataError(f"{self.path} is damaged: {what}. Use another copy.")
+
+
+def _stamp(descriptor: int) -> tuple[int, int, int]:
+    """Return what tells a file from another one, and from itself after a change: inode, size, time of change."""
+    facts = os.fstat(descriptor)
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
 def elements(shape: object) -> int | None:

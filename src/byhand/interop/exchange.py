@@ -90,8 +90,12 @@ def write(run: Checkpoint, goal: str, out: Path, quantize: str = "") -> list[Pat
     written = list[Path]()
     try:
         out.mkdir(parents=True, exist_ok=True)
-        if taken := sorted(os.listdir(out)):
-            raise DataError(f"{out} holds {taken[0]!r}. Choose a new or empty folder with --out.")
+        taken = sorted(os.listdir(out))
+    except OSError as error:
+        raise DataError(f"cannot use {out}: {reason(error)}. Choose another folder with --out.") from None
+    if taken:
+        raise DataError(f"{out} holds {taken[0]!r}. Choose a new or empty folder with --out.")
+    try:
         for name, content in chain([first], contents):
             create(out / name, [content] if isinstance(content, bytes) else content)
             written.append(out / name)

@@ -63,7 +63,8 @@ class Family:
         if not self.windowed and config.visible < config.seq_len:
             found.append(f"{self.name} models have no window of attention. Train without --attention-window.")
         if config.positions == "rotary" and config.rotary_width != config.head_width:
-            found.append(f"{self.name} models rotate whole heads of an even width. Train with --rope-fraction 1.")
+            change = "an even --d-head" if config.head_width % 2 else "--rope-fraction 1"
+            found.append(f"{self.name} models rotate whole heads of an even width. Train with {change}.")
         return found
 
     def completed(self, config: ModelConfig) -> ModelConfig:

@@ -27,7 +27,7 @@ class LMHead:
 
     def apply(self, p: Tree, x: Tensor, table: Tensor) -> Tensor:
         """Return logits (B, T, V) for x (B, T, C); `table` is the token embedding (V, C)."""
-        w = transpose(table) if self.config.tied_embeddings else p["w"]
+        w = transpose(table, name="lm_head.w") if self.config.tied_embeddings else p["w"]
         cap = self.config.logit_softcap
         z = linear(x, w, *given(p, "b"), name="uncapped" if cap else "logits")
         return softcap(z, cap=cap, name="logits") if cap else z

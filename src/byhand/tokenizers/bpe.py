@@ -9,9 +9,6 @@ Source      Sennrich, Haddow & Birch 2016, arXiv:1508.07909; Radford et al. 2019
 
 from __future__ import annotations
 
-import codecs
-import re
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from heapq import heapify, heappop, heappush
@@ -22,14 +19,14 @@ import numpy as np
 
 from byhand.errors import DataError
 from byhand.tokenizers import compiled
-from byhand.tokenizers.splitting import SPLITS, pieces, with_end, words
+from byhand.tokenizers.composing import composed
+from byhand.tokenizers.splitting import SPLITS, pieces, words
 from byhand.tokenizers.tokenizer import Tokenizer, utf8
 
 MOST = 1 << 26  # bytes of a file; GPT-2's have 1 million, today's largest 10 million
 LARGEST = 1 << 20  # id; no model has a larger vocabulary
 KEPT = 1 << 18  # words whose ids are kept
 LONG = 1 << 16  # bytes of a first block from which on compiled loops are worth their loading
-UNTIL_ASCII = re.compile(r".*(?=[\x00-\x7f])", re.DOTALL)
 
 
 class BytePairTokenizer(Tokenizer):
@@ -59,11 +56,11 @@ class BytePairTokenizer(Tokenizer):
             if token in token_bytes:
                 raise DataError(f"the vocabulary has two symbols with the id {token}. Use another vocab.json.")
             by_sign = [byte_of.get(sign) for sign in symbol]
-            token_bytes[token] = _encoded(symbol) if None in by_sign else bytes(by_sign)  # pyright: ignore[reportArgumentType]
+            token_bytes[token] = encoded(symbol) if None in by_sign else bytes(by_sign)  # pyright: ignore[reportArgumentType]
         for text, token in self.special.items():
             if not text:
                 raise DataError("a special token is empty. Use one with a text.")
-            if token_bytes.setdefault(token, _encoded(text)) != _encoded(text):
+            if token_bytes.setdefault(token, encoded(text)) != encoded(text):
                 raise DataError(f"the special token {text[:80]!r} has the id of another token. Use another copy.")
         self.pairs = _every_pair(vocabulary) if self.merges is None else _listed(self.merges, vocabulary)
         self._byte_ids = [vocabulary.get(sign) for sign in visible_bytes()]
@@ -114,7 +111,7 @@ class BytePairTokenizer(Tokenizer):
         first = next(blocks, b"")
         blocks = chain([first], blocks)
         if self.normal:
-            blocks = _composed(blocks, self.normal)
+            blocks = composed(blocks, self.normal, self.special)
         if len(first) >= LONG and compiled.available():
             try:
                 yield from self._encoder.encode(blocks)
@@ -136,14 +133,18 @@ class BytePairTokenizer(Tokenizer):
             return [self.special[piece]]
         word = utf8(piece)
         if word not in self._words:
-            ids = [self._byte_ids[byte] for byte in word]
-            if None in ids:
-                raise lacking(word[ids.index(None)], piece)
             if len(self._words) >= KEPT:
                 self._words.clear()
             whole = self._whole.get(word)
-            self._words[word] = self._merged(ids) if whole is None else [whole]  # pyright: ignore[reportArgumentType]
+            self._words[word] = self._merged(self._bytes_of(word, piece)) if whole is None else [whole]
         return self._words[word]
+
+    def _bytes_of(self, word: bytes, piece: str) -> list[int]:
+        """Return the ids of a word's bytes. DataError if one has none."""
+        ids = [token for byte in word if (token := self._byte_ids[byte]) is not None]
+        if len(ids) < len(word):
+            raise lacking(next(byte for byte in word if self._byte_ids[byte] is None), piece)
+        return ids
 
     def listed_merges(self) -> list[tuple[str, str]]:
         """Return the merges; of tiktoken's ranks, the last one that makes each token of its bytes.
@@ -189,7 +190,8 @@ def lacking(byte: int, text: str) -> DataError:
     )
 
 
-def _encoded(text: str) -> bytes:
+def encoded(text: str) -> bytes:
+    """Return the UTF-8 of a token; DataError if it is no Unicode text."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -200,8 +202,8 @@ def ordinary(
     vocabulary: Mapping[str, int], merges: Iterable[Sequence[str]], special: Collection[str]
 ) -> dict[str, int]:
     """Return a vocabulary without special tokens, but for bytes and for those that merges make too."""
-    made = {left + right for left, right in merges}
-    return {s: token for s, token in vocabulary.items() if s not in special or s in made or len(s) == 1}
+    kept = {left + right for left, right in merges} | set(visible_bytes())
+    return {s: token for s, token in vocabulary.items() if s not in special or s in kept}
 
 
 def is_vocabulary(values: object) -> TypeGuard[dict[str, int]]:
@@ -240,24 +242,18 @@ def _listed(merges: list[tuple[str, str]], vocabulary: Mapping[str, int]) -> dic
 
 def _every_pair(vocabulary: Mapping[str, int]) -> dict[tuple[int, int], tuple[int, int]]:
     """Return the pairs of tokens whose bytes are a token: its id is their rank."""
-    if (work := sum(len(symbol) ** 2 for symbol in vocabulary)) > MOST:
-        raise DataError(
-            f"tokens are so long that their parts have {work:,} bytes. Use a tokenizer with shorter ones."
-        )
-    return {
-        (vocabulary[symbol[:k]], vocabulary[symbol[k:]]): (token, token)
-        for symbol, token in vocabulary.items()
-        for k in range(1, len(symbol))
-        if symbol[:k] in vocabulary and symbol[k:] in vocabulary
-    }
-
-
-def _composed(blocks: Iterable[bytes], form: str) -> Iterator[bytes]:
-    """Yield a text in Unicode's composed form; parts end before ASCII, which composes with nothing before it."""
-    decoder, left = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape"), ""
-    for block, ends in with_end(blocks):
-        left += decoder.decode(block, final=ends)
-        match = None if ends else UNTIL_ASCII.match(left)
-        cut = len(left) if ends else match.end() if match else 0
-        yield utf8(unicodedata.normalize(form, left[:cut]))  # pyright: ignore[reportArgumentType]
-        left = left[cut:]
+    lengths = sorted({len(symbol) for symbol in vocabulary})
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    work = 0
+    for symbol, token in vocabulary.items():
+        for k in lengths:
+            if k >= len(symbol):
+                break
+            work += len(symbol)
+            if symbol[:k] in vocabulary and symbol[k:] in vocabulary:
+                found[vocabulary[symbol[:k]], vocabulary[symbol[k:]]] = token, token
+        if work > MOST:
+            raise DataError(
+                "tokens are so long that their parts cannot be looked up. Use a tokenizer with shorter ones."
+            )
+    return found

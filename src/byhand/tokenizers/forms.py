@@ -8,19 +8,23 @@ a folder        with tokenizer.json, or with GPT-2's vocab.json and merges.txt
 from __future__ import annotations
 
 import json
+import logging
+import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from byhand.errors import DataError, reason
 from byhand.files.reading import parse_json, read_regular
-from byhand.files.writing import replace
+from byhand.files.writing import create
 from byhand.tokenizers import vocab_files
-from byhand.tokenizers.bpe import MOST, BytePairTokenizer, ordinary
+from byhand.tokenizers.bpe import MOST, BytePairTokenizer, ordinary, visible_bytes
 from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
 from byhand.tokenizers.ranks import as_ranks, of_ranks
 from byhand.tokenizers.registry import DEPTH, restored
 from byhand.tokenizers.tokenizer import Tokenizer
 
+log = logging.getLogger(__name__)
 OURS, VOCAB, MERGES = "tokenizer.json", "vocab.json", "merges.txt"
 RANKS = ".tiktoken"
 
@@ -65,9 +69,13 @@ def _of_json(content: bytes) -> Tokenizer:
 
 def _of_folder(path: Path, split: str, special: Sequence[str]) -> BytePairTokenizer:
     """Return the tokenizer of vocab.json and merges.txt: symbols that no merge makes are special tokens."""
+    if not (path / VOCAB).exists() and not (path / MERGES).exists():
+        raise DataError(f"{path} holds no {OURS}, and no {VOCAB} with {MERGES}. Name another folder.")
     vocabulary, merges = vocab_files.read(path / VOCAB, path / MERGES)
-    made = {left + right for left, right in merges}
-    alone = {symbol: token for symbol, token in vocabulary.items() if len(symbol) > 1 and symbol not in made}
+    made = {left + right for left, right in merges} | set(visible_bytes())
+    alone = {
+        symbol: token for symbol, token in vocabulary.items() if symbol not in made and symbol not in visible_bytes()
+    }
     size = max(vocabulary.values(), default=-1) + 1
     alone |= {text: size + k for k, text in enumerate(t for t in special if t not in alone)}
     return BytePairTokenizer(ordinary(vocabulary, merges, alone), merges, split=split, special=alone)
@@ -79,6 +87,22 @@ def require_form(path: Path) -> None:
         raise DataError(f"{path} is no name of a tokenizer. End it with .json or .tiktoken, or name a folder.")
 
 
+def require_place(path: Path, split: str) -> None:
+    """Raise DataError unless a tokenizer with this split can be written here, and nothing is there yet."""
+    require_form(path)
+    is_file = path.suffix in (".json", RANKS) and not path.is_dir()
+    if not is_file and split != "gpt2":
+        raise DataError(f"a folder holds GPT-2's way to cut text, not {split}'s. Use --split gpt2, or NAME.json.")
+    for place in [path] if is_file else [path / VOCAB, path / MERGES]:
+        if os.path.lexists(place):
+            raise DataError(f"{place} is there already. Choose another name with --out.")
+    parent = path.parent if is_file or not path.exists() else path
+    if not parent.is_dir():
+        raise DataError(f"there is no folder {parent}. Make it, or choose another place with --out.")
+    if not os.access(parent, os.W_OK):
+        raise DataError(f"cannot write into {parent}. Choose another place with --out.")
+
+
 def write(tokenizer: Tokenizer, path: Path) -> None:
     """Write a tokenizer in the form that the name asks for. DataError if that form cannot hold it."""
     require_form(path)
@@ -88,14 +112,23 @@ def write(tokenizer: Tokenizer, path: Path) -> None:
         contents = _contents(tokenizer, path)
         if path not in contents:
             path.mkdir(parents=True, exist_ok=True)
+        if too_long := next((place for place, content in contents.items() if len(content) > MOST), None):
+            raise DataError(
+                f"{too_long} would hold more than {MOST:,} bytes, the most that is read. Use fewer tokens."
+            )
         for place, content in contents.items():
-            replace(place, [content])
+            create(place, [content])
     except OSError as error:
         raise DataError(f"cannot write {error.filename}: {reason(error)}. Choose another place with --out.") from None
 
 
 def _contents(tokenizer: BytePairTokenizer, path: Path) -> dict[Path, bytes]:
     if path.suffix == RANKS:
+        if tokenizer.special or tokenizer.split.name != "gpt4":
+            special = "".join(f" --special {shlex.quote(text)}" for text in tokenizer.special)
+            log.warning(
+                "ranks do not say it, so give it when you read them: --split %s%s", tokenizer.split.name, special
+            )
         return {path: as_ranks(tokenizer)}
     if path.suffix == ".json":
         return {path: as_hugging_face(tokenizer)}

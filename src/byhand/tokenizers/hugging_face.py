@@ -7,6 +7,7 @@ no normalizer but NFC. The post-processor, which adds tokens around a text, is n
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -95,7 +96,7 @@ def as_hugging_face(tokenizer: BytePairTokenizer) -> bytes:
 
 def _special(added: Any, vocabulary: Mapping[str, int]) -> dict[str, int]:
     """Return the added tokens; the order and flags of `tokenizers` are checked."""
-    special: dict[str, int] = {}
+    special, normalized = dict[str, int](), dict[str, bool]()
     for token in added if isinstance(added, list) else [None]:
         if not isinstance(token, dict) or not isinstance(token.get("content"), str):
             raise DataError("its added_tokens are not a list of tokens")
@@ -106,7 +107,18 @@ def _special(added: Any, vocabulary: Mapping[str, int]) -> dict[str, int]:
             raise DataError(f"its added token {text[:80]!r} uses {used[0]}, which byhand does not")
         if vocabulary.get(text, token["id"]) != token["id"]:  # `tokenizers` would take the vocabulary's
             raise DataError(f"its added token {text[:80]!r} has another id in the vocabulary")
+        size = max(len(vocabulary), *(i + 1 for i in special.values()), 0)
+        if text not in vocabulary and token["id"] != size:
+            raise DataError(
+                f"its added token {text[:80]!r} has the id {token['id']}, where others would give it {size}"
+            )
+        if token.get("normalized") and unicodedata.normalize("NFC", text) != text:
+            raise DataError(f"its added token {text[:80]!r} is looked for in composed text, but is not composed")
         special[text] = token["id"]
+        normalized[text] = bool(token.get("normalized"))
+    for text, late in normalized.items():
+        if late and any(text in other or other in text for other, first in normalized.items() if not first):
+            raise DataError(f"its added token {text[:80]!r} and a part of it are looked for at different times")
     return special
 
 

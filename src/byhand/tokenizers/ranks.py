@@ -44,6 +44,8 @@ def as_ranks(tokenizer: BytePairTokenizer) -> bytes:
         raise DataError("tiktoken's ranks need a token for each byte, and ids in the order of the merges")
     if tokenizer.merges is not None and len(ids) != len(visible) + len(made):
         raise DataError("the vocabulary has tokens that no merge makes, which tiktoken would use")
+    if tokenizer.merges is not None and BytePairTokenizer(ids, None).listed_merges() != tokenizer.merges:
+        raise DataError("tiktoken would join other tokens than the merges do")
     lines = [
         base64.b64encode(tokenizer.token_bytes[token]) + b" %d\n" % token
         for token in sorted(ids.values())

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from byhand.errors import ConfigError
 from byhand.tokenizers import compiled
-from byhand.tokenizers.bpe import LARGEST, BytePairTokenizer, visible_bytes
+from byhand.tokenizers.bpe import LARGEST, BytePairTokenizer, encoded, visible_bytes
 from byhand.tokenizers.plain import Pair, joined
 from byhand.tokenizers.splitting import SPLITS, Split, pieces
 from byhand.tokenizers.tokenizer import utf8
@@ -37,8 +37,14 @@ def train(
             f"vocab_size is {vocab_size:,}, but must be from {256 + len(special):,} (bytes and special tokens) "
             f"to {LARGEST:,}. Use 8192."
         )
-    if "" in special or len(set(special)) < len(special):
-        raise ConfigError("special tokens must be different texts. Give each one once.")
+    for text in special:
+        encoded(text)
+    if "" in special:
+        raise ConfigError("a special token is empty. Give it a text, such as <|endoftext|>.")
+    if len(set(special)) < len(special):
+        raise ConfigError("a special token is given twice. Give each one once.")
+    if single := sorted(set(special) & set(visible_bytes())):
+        raise ConfigError(f"the special token {single[0]!r} is a symbol of a byte already. Use a longer text.")
     wanted = vocab_size - 256 - len(special)
     merges: list[Pair] = []
     said = time.monotonic()

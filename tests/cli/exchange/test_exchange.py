@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from byhand.config import TrainConfig
+from byhand.config import OptimConfig, TrainConfig
 from byhand.runs import checkpoint
 from byhand.runs.stored import Checkpoint
 from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
@@ -219,3 +219,50 @@ def test_a_text_ends_at_the_token_that_stop_names(place):
     error = error_line(byhand("sample", "pairs", "--stop", "</s>", cwd=place))
     assert "'</s>' is no special token of this run's tokenizer. Use one of <|endoftext|>." in error
     assert "Leave out --stop." in error_line(byhand("sample", "bytes", "--stop", "</s>", cwd=place))
+
+
+def test_tuning_makes_every_rate_as_much_smaller_as_the_first(place, tmp_path):
+    flags = ["--optimizer", "muon", "--steps", 1, "--runtime", "numpy", "--data", "text.txt", "--batch-size", 2]
+    done = byhand("train", "--init-from", "bytes", *flags, "--out", tmp_path / "tuned", cwd=place)
+    assert done.returncode == 0, done.stderr.decode()
+    usual, optim = OptimConfig(), checkpoint.load(tmp_path / "tuned").config.optim
+    assert (optim.lr, optim.muon_lr) == pytest.approx((1e-4, usual.muon_lr * 1e-4 / usual.lr))
+    more = ["--muon-lr", 0.01, "--out", tmp_path / "chosen"]
+    assert byhand("train", "--init-from", "bytes", *flags, *more, cwd=place).returncode == 0
+    assert checkpoint.load(tmp_path / "chosen").config.optim.muon_lr == 0.01
+    error = error_line(byhand("train", "--init-from", "bytes", "--preset", "gpt2", *flags, cwd=place))
+    assert "--preset gpt2 names a model, and --init-from another" in error
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--rope-base", 5], "--rope-base changes nothing without --positions rotary."),
+        (["--muon-lr", 0.1], "--muon-lr changes nothing without --optimizer muon."),
+        (["--head-lr", 0.1, "--tied-embeddings"], "--head-lr changes nothing without --no-tied-embeddings."),
+    ],
+)
+def test_flags_without_effect_are_refused(flags, words, place, tmp_path):
+    assert words in error_line(
+        byhand("train", *TINY, *flags, "--data", "text.txt", "--out", tmp_path / "x", cwd=place)
+    )
+
+
+def test_a_number_of_averaged_weights_is_explained_as_it_is_used(place, tmp_path):
+    flags = [*TINY, "--ema", 0.9, "--runtime", "numpy", "--data", "text.txt", "--out", tmp_path / "run"]
+    assert byhand("train", *flags, cwd=place).returncode == 0
+    found = checkpoint.load(tmp_path / "run")
+    for more, arrays in (([], found.averages), (["--last"], found.parameters)):
+        done = byhand("explain", tmp_path / "run", "wte[116,2]", "--json", *more, cwd=place)
+        assert json.loads(done.stdout)["value"] == pytest.approx(float(arrays["wte"][116, 2]), rel=1e-6)
+    assert b"weights averaged" in byhand("explain", tmp_path / "run", "wte[116,2]", cwd=place).stderr
+    assert b"weights of the last step" in byhand("explain", tmp_path / "run", "d wte[116,2]", cwd=place).stderr
+
+
+def test_a_tied_head_has_its_name(place, tmp_path):
+    flags = [*TINY, "--tied-embeddings", "--runtime", "numpy", "--data", "text.txt", "--out", tmp_path / "run"]
+    assert byhand("train", *flags, cwd=place).returncode == 0
+    done = byhand("explain", tmp_path / "run", "lm_head.w[3,5]", "--prompt", "the", cwd=place)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"transpose" in done.stdout
+    assert "wte[5,3]" in done.stdout.decode()

@@ -166,6 +166,32 @@ def test_hosts_make_the_run_of_one_device(tmp_path, text, alone, hosts, count, m
         assert last_line(together.err(i)) == f"host {i} of {count}: host 0 shows the progress"
 
 
+def test_muon_averages_and_micro_batches_over_hosts(tmp_path, text, hosts):
+    """Micro-batches send while they are computed: hosts that came to their sends in another order waited for ever."""
+    flags = [
+        "--positions",
+        "rotary",
+        "--norm",
+        "rms",
+        "--activation",
+        "swiglu",
+        "--n-kv-heads",
+        "1",
+        "--n-layers",
+        "2",
+    ]
+    flags += ["--optimizer", "muon", "--ema", "0.9", "--grad-accum", "2", "--data", text]
+    done(hosts(2, *TINY, *flags, "--steps", "12", "--mesh", "tensor=2", "--out", "run"))
+    alone = byhand("train", *TINY, *flags, "--steps", "12", "--runtime", "numpy", "--out", "alone", cwd=tmp_path)
+    assert alone.returncode == 0, alone.stderr
+    ours, theirs = checkpoint.load(tmp_path / "run"), checkpoint.load(tmp_path / "alone")
+    pairs = ((ours.parameters, theirs.parameters), (ours.m, theirs.m), (ours.averages, theirs.averages))
+    for one, other in pairs:
+        assert one.keys() == other.keys() != set()
+        for name, array in other.items():
+            np.testing.assert_allclose(one[name], array, rtol=0, atol=1e-5, err_msg=name)
+
+
 def test_a_signal_to_one_stops_all_and_they_go_on_bit_for_bit(tmp_path, text, hosts):
     """The second host is told; all finish a step and save it. Two hosts go on, and end with the same bits."""
     whole = hosts(2, *TINY, "--steps", "40", "--data", text, "--out", "whole")
@@ -235,7 +261,7 @@ def test_hosts_with_other_settings_are_refused(tmp_path, text, hosts):
 def test_a_host_that_fails_says_why_to_all(tmp_path, text, hosts):
     refused = hosts(2, *TINY, "--data", tmp_path / "missing", "--out", "run")
     assert refused.codes() == [2, 2]
-    line = f"there is no file or folder {tmp_path / 'missing'}. Check --data, or use --data python-stdlib."
+    line = f"there is no file or folder {tmp_path / 'missing'}. Check the name, or use python-stdlib."
     assert last_line(refused.err(0)) == f"error: {line}"
     assert last_line(refused.err(1)) == f"error: host 0: {line}"
 

@@ -190,7 +190,9 @@ def test_a_cut_marker_beside_other_files_is_no_run(tmp_path, text):
 def test_runs_of_versions_without_marker_are_resumed_and_not_begun_again(tmp_path, text, trained):
     run = unfinished(trained, tmp_path / "run")
     (run / MARKER).unlink()
-    assert "holds a run already. Use --resume run" in error_line(train(tmp_path, text, "--out", "run"))
+    assert "holds a run already. Choose another folder with --out; `byhand train --resume run`" in error_line(
+        train(tmp_path, text, "--out", "run")
+    )
     done = byhand("train", "--resume", "run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (run / "step-00000002" / MODEL).exists()

@@ -74,7 +74,7 @@ def test_help_and_mistakes(folder):
         ("encode", "none.json", "--text", "a"): "cannot read none.json",
         ("decode", "t.json", "x"): "the id 'x' is not an integer",
         ("decode", "t.json", "999999"): "no token with the id 999999",
-        ("convert", "t.json", "--out", "folder"): "cut in GPT-2's way",
+        ("convert", "t.json", "--out", "folder"): "GPT-2's way to cut text, not gpt4's",
         ("inspect", "text"): "is no tokenizer that byhand can use",
     }.items():
         assert said in error_line(inside.byhand("tokenizer", *arguments, cwd=folder)), arguments

@@ -235,7 +235,7 @@ def test_an_out_folder_that_holds_a_run_is_not_touched(tmp_path, text):
     assert byhand("train", *TINY, "--data", text, "--out", "run", cwd=tmp_path).returncode == 0
     before = weights(tmp_path / "run")
     line = error_line(byhand("train", *TINY, "--seed", 2, "--data", text, "--out", "run", cwd=tmp_path))
-    assert "holds a run already. Use --resume run" in line
+    assert "holds a run already. Choose another folder with --out; `byhand train --resume run`" in line
     assert weights(tmp_path / "run") == before
 
 

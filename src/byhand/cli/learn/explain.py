@@ -55,7 +55,7 @@ class Options:
     """Explain one number of a trained model: the equation, its terms, and the numbers it was made from.
 
     A target is a name and an index: blocks.1.attn.weights[0,0,2,1], logits[0,4,101], lm_head.w[3,97], loss;
-    PARAMETER.m, .v, .theta and .update are what the next AdamW step makes of a parameter.
+    PARAMETER.m, .v, .theta and .update are what the next step makes of a parameter.
     """
 
     run: Annotated[Path, tyro.conf.Positional]
@@ -77,6 +77,8 @@ class Options:
     folder if no name follows."""
     lang: Language = "en"
     """Language of the answer."""
+    last: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Use the weights of the last step, even if the run averages them; gradients and updates always do."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print JSON: the arithmetic as a tree of numbers with names."""
 
@@ -98,9 +100,12 @@ def main(arguments: list[str]) -> int:
     needs_loss = grad or name == "loss" or (name not in parameters and name.rpartition(".")[0] in parameters)
     wanted = options.targets if name else options.targets or options.prompt  # the list shows a value's whole prompt
     tokens, targets = read_prompt(options.prompt, wanted, needs_loss, loaded.tokenizer)
+    average = not (options.last or grad or of_the_update)
+    if loaded.of_average:
+        say(loaded.of_average if average else "weights of the last step, from which training goes on")
     with np.errstate(all="ignore"):
         explainer = Explainer(
-            loaded.model(average=False), tokens, targets, optimizer(loaded), loaded.config.optim.grad_clip
+            loaded.model(average), tokens, targets, optimizer(loaded), loaded.config.optim.grad_clip
         )
         if unsound := first_non_finite(explainer.trace.result):
             raise NonFiniteError(f"with this model {unsound} is not finite. Use an earlier checkpoint of the run.")

@@ -11,7 +11,7 @@ import tyro
 
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.shown import shown
-from byhand.config import GROUPS, OptimConfig, to_dict
+from byhand.config import GROUPS, OptimConfig, TrainConfig, to_dict
 from byhand.files import run_folder
 from byhand.runs import checkpoint, metrics
 from byhand.tokenizers.byte import ByteTokenizer
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
 def gather(run: Path) -> dict[str, Any]:
     """Return the facts of a run, from its newest whole checkpoint and its metrics."""
     loaded = checkpoint.load(run, moments=False)
-    config = to_dict(loaded.config)
+    imported = "imported" in loaded.state
     folder = run
     if run_folder.is_checkpoint(run):
         beside = run_folder.checkpoints(run.resolve().parent)
@@ -60,22 +60,26 @@ def gather(run: Path) -> dict[str, Any]:
     named = {"kind": tokenizer.kind, "tokens": tokenizer.vocab_size, "sha256": tokenizer.digest}
     return {
         "run": str(run),
-        "step": f"{loaded.step} of {loaded.config.steps}",
+        "step": loaded.step if imported else f"{loaded.step} of {loaded.config.steps}",
         "parameters": sum(a.size for a in loaded.parameters.values()),
-        "text": loaded.state.get("text", {}),
-        **({"imported": loaded.state["imported"]} if "imported" in loaded.state else {}),
+        **({"imported": loaded.state["imported"]} if imported else {"text": loaded.state.get("text", {})}),
         **({} if isinstance(tokenizer, ByteTokenizer) else {"tokenizer": named}),
         "train/loss": rows[-1]["train/loss"] if rows else None,
         "val/loss": evaluated[-1]["val/loss"] if evaluated else None,
         **({"sampled": loaded.of_average} if loaded.of_average else {}),
         "checkpoints": states,
-        "model": config.pop("model"),
-        "optim": config.pop("optim"),
-        **_groups(loaded.config.optim),
-        "training": {k: v for k, v in config.items() if k != "data"},
+        "model": to_dict(loaded.config.model),
+        **({} if imported else _of_training(loaded.config)),
         **({"computed by": {**used, "dtype": loaded.config.dtype}} if isinstance(used, dict) else {}),
-        "versions": loaded.state.get("versions", {}),
+        **({} if imported else {"versions": loaded.state.get("versions", {})}),
     }
+
+
+def _of_training(config: TrainConfig) -> dict[str, Any]:
+    """Return the settings of a run that trains: an imported model was trained by others."""
+    found = to_dict(config)
+    training = {k: v for k, v in found.items() if k not in ("data", "model", "optim")}
+    return {"optim": found["optim"], **_groups(config.optim), "training": training}
 
 
 def _groups(optim: OptimConfig) -> dict[str, Any]:

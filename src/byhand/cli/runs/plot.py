@@ -53,7 +53,9 @@ def main(arguments: list[str]) -> int:
     if not rows and is_run(options.run) and not checkpoints(options.run):
         raise without_checkpoint(options.run)
     if not rows:
-        raise CheckpointError(f"{name} has no {metrics.METRICS} with a step in it yet. Train it first.")
+        raise CheckpointError(
+            f"{name} has no {metrics.METRICS} with a step in it yet. Train it first, or anew if it was imported."
+        )
     curves = {"train loss": _thin(rows, "train/loss"), "validation loss": _thin(rows, "val/loss")}
     curves = {name: points for name, points in curves.items() if points[0]}
     if not curves:
@@ -65,9 +67,11 @@ def main(arguments: list[str]) -> int:
         print(_terminal(curves, f"{name}: loss in nats per {unit}, by step"))
         if find_spec("matplotlib") and (options.png or own):
             path = options.png or options.run / "loss.png"
-            if options.png or _is_free(path):
+            if _is_free(path):
                 _write_png(curves, path, str(options.run), unit, named=options.png is not None)
                 print(f"wrote {shown(path, 200)}")
+            elif options.png:
+                raise ByhandError(f"{path} was not drawn by `byhand plot`. Choose another name with --png.")
             else:
                 say(f"{shown(path, 200)} was not drawn by `byhand plot`, so it stays. Name a picture with --png.")
         elif options.png:

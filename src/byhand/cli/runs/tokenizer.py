@@ -126,7 +126,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _train(options: TrainingOptions) -> int:
-    forms.require_form(options.out)
+    forms.require_place(options.out, options.split)
     text, begun = open_text(options.text), time.monotonic()
     content = (block.tobytes() for block in blocks(text.content))
     tokenizer = train(content, options.vocab_size, options.split, options.special, len(text.content))
@@ -172,7 +172,9 @@ def _inspect(options: InspectOptions) -> int:
 
 def _convert(options: ConvertOptions) -> int:
     forms.require_form(options.out)
-    forms.write(_read(options), options.out)
+    tokenizer = _read(options)
+    forms.require_place(options.out, tokenizer.split.name if isinstance(tokenizer, BytePairTokenizer) else "gpt2")
+    forms.write(tokenizer, options.out)
     return 0
 
 

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from byhand.cli.arguments.idle import require_effect
 from byhand.cli.arguments.parsing import Given, read
 from byhand.cli.arguments.presets import PUBLISHED, Settings, preset, with_toml
 from byhand.cli.runs.minutes import require_sense
@@ -98,6 +99,8 @@ def main(arguments: list[str]) -> int:
         settings = {f.name for cls in (ModelConfig, OptimConfig, TrainConfig) for f in fields(cls)}
         decided = decided | settings - open_
     options = given.over(Options(train=config))
+    if not options.resume:
+        require_effect(options.train, given.written)
     for name in ("out", "resume", "init_from"):
         if name in values and given.written[name][1] == [""]:  # as a path it would be the current folder
             flag = name.replace("_", "-")
@@ -113,6 +116,10 @@ def main(arguments: list[str]) -> int:
         raise ConfigError("--minutes probes one machine, not several hosts. Choose the number of --steps.")
     if options.init_from and (options.minutes is not None or options.hosts):
         raise ConfigError("--init-from trains on one host, for a number of --steps. Leave out --minutes and --hosts.")
+    if options.init_from and values.get("preset") in PUBLISHED:
+        raise ConfigError(
+            f"--preset {values['preset']} names a model, and --init-from another. Leave one of them out."
+        )
     runtime = values.get("runtime", "auto") if options.resume else options.train.runtime
     request = replace(to_train(options.train), runtime=runtime, hosts=2 if options.hosts else 1)
     run = (options.resume or options.out or Path()).name
@@ -124,7 +131,8 @@ def main(arguments: list[str]) -> int:
         if start:
             options, tokenizer = replace(options, train=start.config), start.tokenizer
         elif options.train.data.tokenizer and not options.resume:
-            tokenizer = forms.read(Path(options.train.data.tokenizer))
+            named = options.train.data.tokenizer
+            tokenizer = BYTES if named == "bytes" else forms.read(Path(named))
             if "vocab_size" not in chosen:
                 model = replace(options.train.model, vocab_size=tokenizer.vocab_size)
                 options = replace(options, train=replace(options.train, model=model))

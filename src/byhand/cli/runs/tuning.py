@@ -6,12 +6,13 @@ from collections.abc import Collection
 from dataclasses import fields, replace
 from pathlib import Path
 
-from byhand.config import ModelConfig, TrainConfig
+from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.errors import ConfigError
 from byhand.runs import checkpoint
 from byhand.runs.stored import Checkpoint
 
 LR = 1e-4  # highest learning rate unless one is given: the weights are good already
+RATES = ("muon_lr", "embedding_lr", "head_lr", "vector_lr")  # become as much smaller as lr does
 OF_THE_MODEL = {f.name for f in fields(ModelConfig)} - {"seq_len"}
 
 
@@ -39,7 +40,13 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path) -> Checkpoint
         model = replace(model, seq_len=length)
         if "wpe" in arrays:
             arrays["wpe"] = arrays["wpe"][:length]
-    optim = config.optim if "lr" in given else replace(config.optim, lr=LR, min_lr=None)
-    config = replace(config, model=model, optim=optim)
+    config = replace(config, model=model, optim=config.optim if "lr" in given else _slower(config.optim, given))
     arrays = {name: array.astype(config.array_dtype, copy=False) for name, array in arrays.items()}
     return Checkpoint(config, arrays, {}, {}, {"step": 0, "text": {}}, tokenizer=loaded.tokenizer)
+
+
+def _slower(optim: OptimConfig, given: Collection[str]) -> OptimConfig:
+    """Return the settings with rates for weights that are good already, but for those that the user chose."""
+    share = LR / optim.lr
+    rates = {name: getattr(optim, name) for name in RATES if name not in given}
+    return replace(optim, lr=LR, min_lr=None, **{n: None if r is None else r * share for n, r in rates.items()})

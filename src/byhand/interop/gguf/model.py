@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -49,7 +50,8 @@ KEYS = {name: SIZES | ({"attention.layer_norm_epsilon": "norm_eps"} if name == "
 DEFAULTS = {"n_kv_heads": None, "d_head": None, "rope_base": 10000.0}  # of llama.cpp where a key is missing
 PLAIN = {  # keys that change what a model computes, with the values that change nothing
     "rope.scaling.type": ("none",), "rope.scaling.factor": (0.0, 1.0), "rope.scale_linear": (0.0, 1.0),
-    "attention.sliding_window": (0,), "expert_count": (0,),
+    "rope.scaling.attn_factor": (1.0,), "attention.causal": (True,), "attention.sliding_window": (0,),
+    "expert_count": (0,),
 }  # fmt: skip
 NAMES = """
     wte = token_embd.weight
@@ -114,7 +116,7 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
     name = file.keys.get("general.architecture")
     if not isinstance(name, str) or name not in KNOWN:
         raise DataError(f"its architecture is {str(name)[:40]!r}. Use a model of {', '.join(KNOWN)}.")
-    family, keys = KNOWN[name], {key.removeprefix(f"{name}."): value for key, value in file.keys.items()}
+    family, keys = KNOWN[name], _of(name, file.keys)
     for key, values in PLAIN.items():
         if key in keys and keys[key] not in values:
             raise DataError(f"its {name}.{key} is {str(keys[key])[:40]}, which cannot be computed here.")
@@ -139,6 +141,12 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
     if table is None:
         raise DataError("it lacks the tensor token_embd.weight.")
     return family, plain(ModelConfig(vocab_size=table.shape[0], **settings))
+
+
+def _of(name: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an architecture's keys without its name; of a list with one value for all blocks, that value."""
+    found = {key.removeprefix(f"{name}."): value for key, value in keys.items() if key.startswith(f"{name}.")}
+    return {k: v[0] if isinstance(v, array) and len(set(v)) == 1 else v for k, v in found.items()}
 
 
 def _whole(value: Any) -> int:
@@ -170,10 +178,10 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, quantize: s
     theirs = to_theirs(full, whole, known)
 
     def data(name: str) -> bytes:
-        found, array = next(theirs)
+        found, numbers = next(theirs)
         assert found == name, (found, name)
         kind = tensors[name].kind
-        return (array.astype("<f4", copy=False) if kind.block == 1 else quantised(array, kind)).tobytes()
+        return (numbers.astype("<f4", copy=False) if kind.block == 1 else quantised(numbers, kind)).tobytes()
 
     yield NAME, content(keys, tensors, data)
 

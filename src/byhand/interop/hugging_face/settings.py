@@ -33,6 +33,10 @@ LLAMA = {
     "tie_word_embeddings": "tied_embeddings",
 }
 KEYS = {name: GPT2 if name == "gpt2" else LLAMA for name in FAMILIES}
+TWINS = {  # names of gpt2's keys that transformers reads too, and prefers
+    "hidden_size": "n_embd", "max_position_embeddings": "n_positions", "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
+}  # fmt: skip
 MISSING: dict[str, dict[str, Any]] = {  # what transformers takes where a config.json lacks the key
     "gpt2": {"n_inner": None, "layer_norm_epsilon": 1e-5, "tie_word_embeddings": True},
     "llama": {"num_key_value_heads": None, "head_dim": None, "rms_norm_eps": 1e-6, "tie_word_embeddings": False},
@@ -69,11 +73,15 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
             raise DataError(f"its {key} is {_brief(found[key])}, but only {_brief(value)} can be computed here.")
     family, settings = FAMILIES[kind], dict[str, Any]()
     for key, ours in KEYS[kind].items():
-        if found.get(key) is None and key not in MISSING[kind]:
+        if found.get(key) is None and key not in MISSING[kind] and (ours not in OPTIONAL or key not in found):
             raise DataError(f"it lacks {key}. Use the folder as save_pretrained wrote it.")
         settings[ours] = found.get(key, MISSING[kind].get(key))
         if settings[ours] is None and ours not in OPTIONAL:
             raise DataError(f"its {key} is null. Use the folder as save_pretrained wrote it.")
+    if kind == "gpt2":
+        for twin, key in TWINS.items():
+            if found.get(twin, found[key]) != found[key]:
+                raise DataError(f"its {twin} and {key} differ. Keep one of them.")
     settings |= {name: values[0] for name, values in family.allowed().items() if name != "activation"}
     settings["activation"] = _activation(found, family)
     if kind != "gpt2":
@@ -139,6 +147,8 @@ def _rope_base(found: Mapping[str, Any]) -> Any:
             turns[k] != plain_turns.get(k, turns[k] if k == "rope_theta" else None) for k in turns
         ):
             raise DataError(f"its {key} is {_brief(turns)}, but only plain rotation (default) can be computed here.")
+        if "rope_theta" in turns and turns["rope_theta"] != base != found.get("rope_theta", 10000.0):
+            raise DataError("its rope_scaling and rope_parameters differ. Keep one of them.")
         base = turns.get("rope_theta", base)
     if base is None:
         raise DataError("its rope_theta is null. Use the folder as save_pretrained wrote it.")
@@ -153,7 +163,7 @@ def _window(found: Mapping[str, Any], n_layers: Any) -> Any:
     kind = found["model_type"]
     if kind == "llama" or (kind != "mistral" and found.get("use_sliding_window") is not True):
         return None
-    window = found.get("sliding_window", 4096 if kind == "mistral" else None)
+    window = found.get("sliding_window", 4096)
     kinds = found.get("layer_types")
     if kind == "mistral" and kinds is None:
         return window

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from byhand.errors import DataError
+from byhand.files.reading import SMALL, parse_json, read_regular
 from byhand.tokenizers import forms
 from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
@@ -19,8 +21,25 @@ ENDS = ("<|endoftext|>", "<|im_end|>", "<|end_of_text|>", "</s>")  # names of th
 
 def of_folder(folder: Path) -> Tokenizer | None:
     """Return the tokenizer of a folder, None if it has no file of one."""
-    named = (folder / forms.OURS).exists() or ((folder / forms.VOCAB).exists() and (folder / forms.MERGES).exists())
-    return of_path(folder) if named else None
+    if os.path.exists(folder / forms.OURS):
+        return of_path(folder)
+    if not os.path.exists(folder / forms.VOCAB) or not os.path.exists(folder / forms.MERGES):
+        return None
+    _require_gpt2(folder / SETTINGS)
+    return of_path(folder)
+
+
+def _require_gpt2(path: Path) -> None:
+    """Raise DataError if the settings beside vocab.json and merges.txt ask for another tokenizer than GPT-2's."""
+    try:
+        found = parse_json(read_regular(path, SMALL)) if os.path.exists(path) else {}
+        kind, added = found.get("tokenizer_class"), found.get("added_tokens_decoder") or {}
+        known = kind in (None, "GPT2Tokenizer", "GPT2TokenizerFast") and not found.get("add_prefix_space")
+        sound = known and all(token["content"] in ENDS for token in added.values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        sound = False
+    if not sound:
+        raise DataError(f"{path} asks for another tokenizer than GPT-2's, which only a tokenizer.json describes.")
 
 
 def of_path(path: Path) -> Tokenizer:

@@ -26,8 +26,10 @@ class Weights:
 
     def __init__(self, folder: Path) -> None:
         self.stored: dict[str, tuple[Path, Stored]] = {}
+        self._stamps: dict[Path, tuple[int, int, int]] = {}
         for name, expected in _files(folder).items():
-            found = _entries(folder / name)
+            with OpenFile(folder / name) as file:
+                found, self._stamps[folder / name] = _entries(file), file.stamp
             if expected is not None and expected != found.keys():
                 differing = min(expected ^ found.keys())
                 raise DataError(f"{folder / INDEX} and {name} differ about {differing[:80]!r}. Use another copy.")
@@ -37,6 +39,8 @@ class Weights:
         """Return an array of finite numbers in float32."""
         path, entry = self.stored[name]
         with OpenFile(path) as file:
+            if file.stamp != self._stamps[path]:
+                raise file.damaged("it changed while it was read")
             return file.floats(entry, name)
 
 
@@ -63,9 +67,8 @@ def _files(folder: Path) -> dict[str, set[str] | None]:
     return shards
 
 
-def _entries(path: Path) -> dict[str, Stored]:
-    with OpenFile(path) as file:
-        try:
-            return tensor_header.stored(file.read, file.size, MOST)
-        except ValueError as error:
-            raise file.damaged(str(error)) from None
+def _entries(file: OpenFile) -> dict[str, Stored]:
+    try:
+        return tensor_header.stored(file.read, file.size, MOST)
+    except ValueError as error:
+        raise file.damaged(str(error)) from None

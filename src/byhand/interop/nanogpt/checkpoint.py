@@ -1,8 +1,8 @@
 """A checkpoint of nanoGPT, ckpt.pt, read by torch's weights-only loader where torch is installed.
 
 A zip with a pickle inside. Before torch sees it, its directory is checked: nothing is compressed, and no file in it
-is larger than the whole; and its pickle: tuples in tuples end soon (`nesting`). torch then maps the file into memory,
-and makes tensors and plain values alone of the pickle.
+is larger than the whole; and its pickle: it names nothing but what makes tensors, and tuples in tuples end soon
+(`nesting`). torch then maps the file into memory, and makes tensors and plain values alone of the pickle.
 
 Source      https://github.com/karpathy/nanoGPT (model.py, train.py)
 """
@@ -23,11 +23,13 @@ from byhand.files.weights import OpenFile
 from byhand.interop.families import FAMILIES
 from byhand.interop.foreign import Foreign, require_room
 from byhand.interop.hugging_face import names
-from byhand.interop.nanogpt.nesting import levels
+from byhand.interop.nanogpt.nesting import calls, levels
 from byhand.interop.tensors import from_theirs, pieces
 
 MAGIC = b"PK\3\4"
 ENTRIES, PICKLE, LEVELS = 1 << 16, 1 << 22, 16  # files in the zip, bytes of its pickle, tuples in tuples
+KNOWN = {"collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter"}
+STORAGE = re.compile(r"torch ([A-Z][A-Za-z0-9]*Storage|b?float[0-9]+|int[0-9]+)")
 COMPILED, PREFIX, HEAD = "_orig_mod.", "transformer.", "lm_head.weight"
 LINEAR = ("w_qkv", "w_proj", "w_fc", "w_out")  # nn.Linear, [out, in], where GPT-2 has Conv1D
 FACTS = tuple(replace(fact, transposed=fact.ours.endswith(LINEAR)) for fact in names.GPT2)
@@ -85,11 +87,17 @@ def _require_plain(path: Path) -> None:
             sound = sound and all(entry.compress_type == zipfile.ZIP_STORED for entry in listed)
             pickles = [entry for entry in listed if entry.filename.endswith("data.pkl")]
             sound = sound and len(pickles) == 1 and pickles[0].file_size <= PICKLE
-            sound = sound and levels(archive.read(pickles[0])) <= LEVELS
+            content = archive.read(pickles[0]) if sound else b""
+            sound = sound and levels(content) <= LEVELS
+            foreign = sorted(calls(content) - KNOWN) if sound else []
     except (OSError, ValueError, RuntimeError, zipfile.BadZipFile):
-        sound = False
+        sound, foreign = False, []
     if not sound:
         raise DataError(f"{path} is no whole checkpoint of torch. Use a ckpt.pt as nanoGPT wrote it.")
+    if unknown := [name for name in foreign if not STORAGE.fullmatch(name)]:
+        raise DataError(
+            f"{path} holds {unknown[0][:80]!r} besides tensors and plain values. Save it without, as nanoGPT does."
+        )
 
 
 def _loaded(path: Path) -> dict[str, Any]:
@@ -103,7 +111,7 @@ def _loaded(path: Path) -> dict[str, Any]:
     try:
         found = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # of many kinds, for a damaged file
-        why = (str(error).splitlines() or [""])[0][:80]
+        why = (str(error).splitlines() or [""])[0].partition(". ")[0][:80]
         raise DataError(f"{path} cannot be loaded: {type(error).__name__}: {why}. Use another copy.") from None
     if not isinstance(found, dict) or not all(isinstance(found.get(key), dict) for key in ("model", "model_args")):
         raise DataError(f"{path} is no checkpoint of nanoGPT: it has no model and model_args.")
@@ -134,7 +142,7 @@ def _require_plain_tensor(tensor: Any, shape: tuple[int, ...], name: str, path: 
     kinds = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
     if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided or tensor.dtype not in kinds:
         raise DataError(f"{path} is damaged: {name} is no tensor of real numbers. Use another copy.")
-    if tuple(tensor.shape) != shape or not tensor.is_contiguous() or tensor.is_meta:
+    if tuple(tensor.shape) != shape or tensor.is_meta:
         raise DataError(f"{path}: {name} has the shape {tuple(tensor.shape)}, but model_args say {shape}.")
 
 

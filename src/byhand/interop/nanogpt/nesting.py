@@ -1,4 +1,4 @@
-"""How deep tuples lie in tuples in a pickle, found out without making anything of it.
+"""What a pickle would call, and how deep tuples lie in tuples in it, found out without making anything of it.
 
 Hashing a tuple as a key takes one step for each way down: 2^n steps for n tuples of which each holds the one before
 twice, and a stack as deep as they are.
@@ -8,6 +8,14 @@ from __future__ import annotations
 
 import pickletools
 from typing import Any
+
+CALLING = {"GLOBAL", "INST", "STACK_GLOBAL", "EXT1", "EXT2", "EXT4"}
+
+
+def calls(content: bytes) -> set[str]:
+    """Return the names that a pickle loads, "module name" each; other ways to name something by the opcode's name."""
+    found = ((opcode.name, argument) for opcode, argument, _ in pickletools.genops(content) if opcode.name in CALLING)
+    return {str(argument) if name in ("GLOBAL", "INST") else name for name, argument in found}
 
 
 def levels(content: bytes) -> int:

@@ -42,14 +42,20 @@ def traced_step(layout: Layout, optimizer: AdamW, settings: TraceSettings, shape
         return weight * loss, gradients
 
     def of_tokens(parameters: Arrays, batches: list[Batch]) -> Any:
-        """Return loss and gradients of a device's tokens, summed over all once, after the last micro-batch."""
-        made = of_batch(parameters, batches[0], shapes[0])
+        """Return loss and gradients of a device's tokens, summed over all once, after the last micro-batch.
+
+        No micro-batch begins before the one ahead of it ends: where hosts send to each other, each host must come to
+        the sends in the same order, or all wait for ever.
+        """
         if len(set(shapes)) == 1 < len(shapes):
-            rest = jax.tree.map(lambda *parts: jnp.stack(parts), *batches[1:])
-            made, _ = lax.scan(lambda sums, b: (_sum(sums, of_batch(parameters, b, shapes[0])), None), made, rest)
+            whole = jax.tree.map(lambda *parts: jnp.stack(parts), *batches)
+            made = jax.eval_shape(lambda p, b: of_batch(p, b, shapes[0]), parameters, batches[0])
+            zeros = jax.tree.map(lambda array: jnp.zeros(array.shape, array.dtype), made)
+            made, _ = lax.scan(lambda sums, b: (_sum(sums, of_batch(parameters, b, shapes[0])), None), zeros, whole)
         else:
+            made = of_batch(parameters, batches[0], shapes[0])
             for batch, shape in zip(batches[1:], shapes[1:], strict=True):
-                made = _sum(made, of_batch(parameters, batch, shape))
+                made = _sum(made, of_batch(parameters, _after(made[0], batch), shape))
         loss, gradients = made
         loss = lax.psum(loss, TOKENS) if layout.mesh.tokens > 1 else loss
         return loss, {name: layout.summed(name, d) for name, d in gradients.items()}
@@ -90,6 +96,12 @@ def decaying(layout: Layout, optimizer: AdamW) -> frozenset[str]:
             )
         found |= {name} if answers.pop()[0] else set()
     return frozenset(found)
+
+
+def _after(loss: Any, batch: Batch) -> Batch:
+    """Return a batch that depends on a loss, which changes nothing: min(|loss|, 0) is 0, and as an integer NaN is."""
+    zero = jnp.minimum(jnp.abs(loss), 0.0).astype(jnp.int32)
+    return jax.tree.map(lambda tokens: tokens + zero.astype(tokens.dtype), batch)
 
 
 def _sum(a: Any, b: Any) -> Any:
