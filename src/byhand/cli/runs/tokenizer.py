@@ -96,7 +96,7 @@ class InspectOptions:
 
 @dataclass(frozen=True)
 class ConvertOptions:
-    """Write a tokenizer in another format, with the same ids."""
+    """Write a tokenizer in another format, with the same ids; ranks keep no special tokens and no split."""
 
     tokenizer: File
     """A tokenizer's file or folder."""
