@@ -119,7 +119,7 @@ BAD = [
     (["sample", "RUN", "--seed", "-1"], "seed is -1"),
     (["sample", "RUN", "--prompt", "-x"], "--prompt needs a value (one that begins with - is written --prompt=-x)"),
     (["sample", "RUN", "--top-k", "1.5"], "--top-k 1.5 is not an integer"),
-    (["plot", "RUN", "--png", "RUN"], "was not drawn by `byhand plot`. Choose another name with --png."),
+    (["plot", "RUN", "--png", "RUN"], "cannot write"),
     (["sample"], "run"),
     (["eval", "RUN", "--data", "missing"], "there is no file or folder missing"),
     (["eval", "RUN"], "--data"),

@@ -67,11 +67,9 @@ def main(arguments: list[str]) -> int:
         print(_terminal(curves, f"{name}: loss in nats per {unit}, by step"))
         if find_spec("matplotlib") and (options.png or own):
             path = options.png or options.run / "loss.png"
-            if _is_free(path):
+            if options.png or _is_free(path):
                 _write_png(curves, path, str(options.run), unit, named=options.png is not None)
                 print(f"wrote {shown(path, 200)}")
-            elif options.png:
-                raise ByhandError(f"{path} was not drawn by `byhand plot`. Choose another name with --png.")
             else:
                 say(f"{shown(path, 200)} was not drawn by `byhand plot`, so it stays. Name a picture with --png.")
         elif options.png:
