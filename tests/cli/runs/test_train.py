@@ -312,7 +312,7 @@ def test_one_checkpoint_is_no_run_to_resume(tmp_path, text):
     assert inside.endswith(f"Use --resume {tmp_path / 'run'}.")
     (tmp_path / "run").rename(tmp_path / "my run")
     assert "Use --resume 'my run'." in error_line(byhand("train", "--resume", "my run/step-00000004", cwd=tmp_path))
-    assert "Use --resume 'my run', or" in error_line(byhand("train", "--out", "my run", cwd=tmp_path))
+    assert "`byhand train --resume 'my run'` goes on" in error_line(byhand("train", "--out", "my run", cwd=tmp_path))
 
 
 def test_a_text_that_changes_under_way_stops_the_run(tmp_path):
