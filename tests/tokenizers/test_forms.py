@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -137,10 +138,20 @@ REFUSED = {
         changed(added_tokens=[
             {"id": 340, "content": "<x>"}, {"id": 341, "content": "<x>>", "normalized": True},
         ]),
-        "at different times",
+        "at two times",
     ),
     "a token with another id": (added(id=400, content="a"), "'a' has another id in the vocabulary"),
     "a token that writes another byte": (added(id=SYMBOLS["é"], content="é"), "'é' has the id of another token"),
+    "overlapping tokens": (
+        changed(added_tokens=[
+            {"id": 340, "content": "abc"}, {"id": 341, "content": "xab", "normalized": True},
+        ]),
+        "overlap, and are looked for at two times",
+    ),
+    "a token that composing makes": (
+        changed(normalizer={"type": "NFC"}, added_tokens=[{"id": 340, "content": "ézz"}]),
+        "can also arise by composing",
+    ),
     "half a character as a token": (added(id=340, content="\udc80"), "is no Unicode text"),
     "half a character as a symbol": (changed(vocab={**SYMBOLS, "\udc80": 400}, added_tokens=[]), "no Unicode"),
     "a merge twice": (
@@ -264,9 +275,18 @@ def test_a_place_that_is_taken_or_cannot_be_written_is_known_before_the_work(tmp
         forms.write(trained(), tmp_path / "t.json")
     with pytest.raises(DataError, match=r"Use --split gpt2, or NAME\.json"):
         forms.require_place(tmp_path / "folder", "gpt4")
-    with pytest.raises(DataError, match="there is no folder"):
-        forms.require_place(tmp_path / "none" / "t.json", "gpt4")
+    for place in (tmp_path / "none" / "t.json", tmp_path / "t.json" / "folder"):
+        with pytest.raises(DataError, match="is no folder"):
+            forms.require_place(place, "gpt2")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "tokenizer.json").touch()
+    (tmp_path / "own.json").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere") if os.name != "nt" else (tmp_path / "link").touch()
+    for name in ("own", "own.json", "link"):
+        with pytest.raises(DataError, match=r"is there already|is no folder"):
+            forms.require_place(tmp_path / name, "gpt2")
     forms.require_place(tmp_path / "folder", "gpt2")
+    forms.require_place(tmp_path / "new" / "folder", "gpt2")
     forms.require_place(tmp_path / "new.tiktoken", "gpt4")
 
 

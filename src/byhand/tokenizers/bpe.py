@@ -201,8 +201,8 @@ def encoded(text: str) -> bytes:
 def ordinary(
     vocabulary: Mapping[str, int], merges: Iterable[Sequence[str]], special: Collection[str]
 ) -> dict[str, int]:
-    """Return a vocabulary without special tokens, but for bytes and for those that merges make too."""
-    kept = {left + right for left, right in merges} | set(visible_bytes())
+    """Return a vocabulary without special tokens, but for bytes and for those that merges make or join too."""
+    kept = set(visible_bytes()).union(*((left, right, left + right) for left, right in merges))
     return {s: token for s, token in vocabulary.items() if s not in special or s in kept}
 
 
@@ -235,7 +235,7 @@ def _listed(merges: list[tuple[str, str]], vocabulary: Mapping[str, int]) -> dic
                 )
         pair = vocabulary[left], vocabulary[right]
         if pair in found:
-            raise DataError(f"merges {found[pair][0] + 1} and {rank + 1} are the same. Use files of one set.")
+            raise DataError(f"merges {found[pair][0] + 1} and {rank + 1} are the same. Remove one of them.")
         found[pair] = rank, vocabulary[left + right]
     return found
 

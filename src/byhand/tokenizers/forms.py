@@ -73,9 +73,7 @@ def _of_folder(path: Path, split: str, special: Sequence[str]) -> BytePairTokeni
         raise DataError(f"{path} holds no {OURS}, and no {VOCAB} with {MERGES}. Name another folder.")
     vocabulary, merges = vocab_files.read(path / VOCAB, path / MERGES)
     made = {left + right for left, right in merges} | set(visible_bytes())
-    alone = {
-        symbol: token for symbol, token in vocabulary.items() if symbol not in made and symbol not in visible_bytes()
-    }
+    alone = {symbol: token for symbol, token in vocabulary.items() if symbol not in made}
     size = max(vocabulary.values(), default=-1) + 1
     alone |= {text: size + k for k, text in enumerate(t for t in special if t not in alone)}
     return BytePairTokenizer(ordinary(vocabulary, merges, alone), merges, split=split, special=alone)
@@ -90,15 +88,18 @@ def require_form(path: Path) -> None:
 def require_place(path: Path, split: str) -> None:
     """Raise DataError unless a tokenizer with this split can be written here, and nothing is there yet."""
     require_form(path)
-    is_file = path.suffix in (".json", RANKS) and not path.is_dir()
-    if not is_file and split != "gpt2":
-        raise DataError(f"a folder holds GPT-2's way to cut text, not {split}'s. Use --split gpt2, or NAME.json.")
-    for place in [path] if is_file else [path / VOCAB, path / MERGES]:
-        if os.path.lexists(place):
-            raise DataError(f"{place} is there already. Choose another name with --out.")
-    parent = path.parent if is_file or not path.exists() else path
+    if path.suffix in (".json", RANKS):
+        taken, parent = [path], path.parent
+    else:
+        if split != "gpt2":
+            raise DataError(f"a folder holds GPT-2's way to cut text, not {split}'s. Use --split gpt2, or NAME.json.")
+        taken, parent = [path / name for name in (OURS, VOCAB, MERGES)], path
+        while not os.path.lexists(parent):  # it is made, with those that it lies in
+            parent = parent.parent
+    if there := next(filter(os.path.lexists, taken), None):
+        raise DataError(f"{there} is there already. Choose another name with --out.")
     if not parent.is_dir():
-        raise DataError(f"there is no folder {parent}. Make it, or choose another place with --out.")
+        raise DataError(f"{parent} is no folder. Choose another place with --out.")
     if not os.access(parent, os.W_OK):
         raise DataError(f"cannot write into {parent}. Choose another place with --out.")
 
@@ -116,8 +117,15 @@ def write(tokenizer: Tokenizer, path: Path) -> None:
             raise DataError(
                 f"{too_long} would hold more than {MOST:,} bytes, the most that is read. Use fewer tokens."
             )
-        for place, content in contents.items():
-            create(place, [content])
+        written = list[Path]()
+        try:
+            for place, content in contents.items():
+                create(place, [content])
+                written.append(place)
+        except BaseException:  # an interrupt too: whole or nothing
+            for place in written:
+                place.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise DataError(f"cannot write {error.filename}: {reason(error)}. Choose another place with --out.") from None
 

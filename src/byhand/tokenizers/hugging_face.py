@@ -18,6 +18,7 @@ from byhand.tokenizers.splitting import SPLITS
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
 UNUSED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")  # of the model: they would change ids
 AROUND = ("lstrip", "rstrip", "single_word")  # of an added token: the same
+MIXED = 1 << 20  # pairs of added tokens that are looked for at two times, before composing and after
 REGEX = {regex: split.name for split in SPLITS.values() for regex in split.regex}
 
 
@@ -40,6 +41,8 @@ def of_hugging_face(values: Mapping[str, Any]) -> BytePairTokenizer:
     normalizer = values.get("normalizer")
     if normalizer not in (None, {"type": "NFC"}):
         raise DataError("its normalizer is not NFC")
+    if normalizer and (made := [text for text in special if unicodedata.normalize("NFD", text) != text]):
+        raise DataError(f"its added token {made[0][:80]!r} can also arise by composing characters")
     decoder = values.get("decoder")
     if decoder is not None and not (isinstance(decoder, dict) and decoder.get("type") == "ByteLevel"):
         raise DataError("its decoder is not ByteLevel")
@@ -96,7 +99,7 @@ def as_hugging_face(tokenizer: BytePairTokenizer) -> bytes:
 
 def _special(added: Any, vocabulary: Mapping[str, int]) -> dict[str, int]:
     """Return the added tokens; the order and flags of `tokenizers` are checked."""
-    special, normalized = dict[str, int](), dict[str, bool]()
+    special, normalized, size = dict[str, int](), dict[str, bool](), len(vocabulary)
     for token in added if isinstance(added, list) else [None]:
         if not isinstance(token, dict) or not isinstance(token.get("content"), str):
             raise DataError("its added_tokens are not a list of tokens")
@@ -107,19 +110,30 @@ def _special(added: Any, vocabulary: Mapping[str, int]) -> dict[str, int]:
             raise DataError(f"its added token {text[:80]!r} uses {used[0]}, which byhand does not")
         if vocabulary.get(text, token["id"]) != token["id"]:  # `tokenizers` would take the vocabulary's
             raise DataError(f"its added token {text[:80]!r} has another id in the vocabulary")
-        size = max(len(vocabulary), *(i + 1 for i in special.values()), 0)
         if text not in vocabulary and token["id"] != size:
             raise DataError(
                 f"its added token {text[:80]!r} has the id {token['id']}, where others would give it {size}"
             )
         if token.get("normalized") and unicodedata.normalize("NFC", text) != text:
             raise DataError(f"its added token {text[:80]!r} is looked for in composed text, but is not composed")
+        size = max(size, token["id"] + 1)
         special[text] = token["id"]
         normalized[text] = bool(token.get("normalized"))
-    for text, late in normalized.items():
-        if late and any(text in other or other in text for other, first in normalized.items() if not first):
-            raise DataError(f"its added token {text[:80]!r} and a part of it are looked for at different times")
+    early, late = ([text for text, after in normalized.items() if after is when] for when in (False, True))
+    if len(early) * len(late) > MIXED:
+        raise DataError("its added tokens are looked for at two times")
+    for text in late:
+        if other := next((other for other in early if _overlap(text, other)), None):
+            raise DataError(
+                f"its added tokens {text[:80]!r} and {other[:80]!r} overlap, and are looked for at two times"
+            )
     return special
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Return whether a text can hold both at overlapping places."""
+    ends = any(one.endswith(other[:k]) or other.endswith(one[:k]) for k in range(1, min(len(one), len(other)) + 1))
+    return ends or one in other or other in one
 
 
 def _split(pre: Any) -> str:

@@ -227,9 +227,13 @@ def test_tuning_makes_every_rate_as_much_smaller_as_the_first(place, tmp_path):
     assert done.returncode == 0, done.stderr.decode()
     usual, optim = OptimConfig(), checkpoint.load(tmp_path / "tuned").config.optim
     assert (optim.lr, optim.muon_lr) == pytest.approx((1e-4, usual.muon_lr * 1e-4 / usual.lr))
-    more = ["--muon-lr", 0.01, "--out", tmp_path / "chosen"]
-    assert byhand("train", "--init-from", "bytes", *flags, *more, cwd=place).returncode == 0
-    assert checkpoint.load(tmp_path / "chosen").config.optim.muon_lr == 0.01
+    more = ["--muon-lr", 0.01, "--lr", 3e-4, "--min-lr", 0, "--out", tmp_path / "chosen"]
+    assert byhand("train", "--init-from", "bytes", *flags, *more, "--vector-lr", 1e-3, cwd=place).returncode == 0
+    chosen = checkpoint.load(tmp_path / "chosen").config.optim
+    assert (chosen.lr, chosen.min_lr, chosen.muon_lr, chosen.vector_lr) == (3e-4, 0, 0.01, 1e-3)
+    plain = ["--steps", 1, "--runtime", "numpy", "--data", "text.txt", "--out", tmp_path / "plain"]
+    assert byhand("train", "--init-from", "bytes", *plain, cwd=place).returncode == 0
+    assert checkpoint.load(tmp_path / "plain").config.optim.muon_lr == usual.muon_lr
     error = error_line(byhand("train", "--init-from", "bytes", "--preset", "gpt2", *flags, cwd=place))
     assert "--preset gpt2 names a model, and --init-from another" in error
 

@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> int:
         settings = {f.name for cls in (ModelConfig, OptimConfig, TrainConfig) for f in fields(cls)}
         decided = decided | settings - open_
     options = given.over(Options(train=config))
-    if not options.resume:
+    if not options.resume and not options.init_from:
         require_effect(options.train, given.written)
     for name in ("out", "resume", "init_from"):
         if name in values and given.written[name][1] == [""]:  # as a path it would be the current folder
@@ -127,8 +127,10 @@ def main(arguments: list[str]) -> int:
         if options.resume:
             _require_resumable(given)
         tokenizer = BYTES
-        start = tuned(options.train, chosen, options.init_from) if options.init_from else None
+        usual_lr = preset(values.get("preset", "nano")).optim.lr
+        start = tuned(options.train, chosen, options.init_from, usual_lr) if options.init_from else None
         if start:
+            require_effect(start.config, given.written)
             options, tokenizer = replace(options, train=start.config), start.tokenizer
         elif options.train.data.tokenizer and not options.resume:
             named = options.train.data.tokenizer

@@ -16,11 +16,12 @@ RATES = ("muon_lr", "embedding_lr", "head_lr", "vector_lr")  # become as much sm
 OF_THE_MODEL = {f.name for f in fields(ModelConfig)} - {"seq_len"}
 
 
-def tuned(config: TrainConfig, given: Collection[str], base: Path) -> Checkpoint:
+def tuned(config: TrainConfig, given: Collection[str], base: Path, usual_lr: float) -> Checkpoint:
     """Return step 0 of a new run: the newest weights of another (averaged if it has such), with fresh moments.
 
     given  names of the settings that the user chose; of the model only seq_len, and only a shorter one if there is a
            table of positions, which is cut then
+    usual_lr  of the preset, for training from the beginning
     """
     if chosen := sorted(OF_THE_MODEL & set(given)):
         flag = chosen[0].replace("_", "-")
@@ -40,13 +41,16 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path) -> Checkpoint
         model = replace(model, seq_len=length)
         if "wpe" in arrays:
             arrays["wpe"] = arrays["wpe"][:length]
-    config = replace(config, model=model, optim=config.optim if "lr" in given else _slower(config.optim, given))
+    config = replace(config, model=model, optim=_slower(config.optim, given, usual_lr))
     arrays = {name: array.astype(config.array_dtype, copy=False) for name, array in arrays.items()}
     return Checkpoint(config, arrays, {}, {}, {"step": 0, "text": {}}, tokenizer=loaded.tokenizer)
 
 
-def _slower(optim: OptimConfig, given: Collection[str]) -> OptimConfig:
+def _slower(optim: OptimConfig, given: Collection[str], usual_lr: float) -> OptimConfig:
     """Return the settings with rates for weights that are good already, but for those that the user chose."""
-    share = LR / optim.lr
+    lr = optim.lr if "lr" in given else LR
     rates = {name: getattr(optim, name) for name in RATES if name not in given}
-    return replace(optim, lr=LR, min_lr=None, **{n: None if r is None else r * share for n, r in rates.items()})
+    if optim.optimizer != "muon":
+        rates.pop("muon_lr", None)
+    slower = {name: None if rate is None else rate * lr / usual_lr for name, rate in rates.items()}
+    return replace(optim, lr=lr, min_lr=optim.min_lr if "min_lr" in given else None, **slower)
