@@ -26,7 +26,7 @@ sys.path[:0] = [str(TESTS.parent / "src"), str(TESTS)]
 from hostile.fuzz import HYPOTHESIS, seed_of  # noqa: E402
 
 Attack = Callable[[int, Path], None]
-SECONDS, MEGABYTES = 2.0, 200.0  # what an attack may take of a processor, and of memory beyond what was in use
+SECONDS, MEGABYTES = 20.0, 200.0  # what an attack may take of a processor, and of memory beyond what was in use
 HANGS = 30.0  # seconds on the clock until a stack is printed and the process ends
 CEILING = 2 << 30  # bytes beyond what was in use: the machine is not to suffer
 

@@ -51,7 +51,7 @@ def refused(*arguments):
     begun = time.process_time()
     with pytest.raises(ByhandError) as error:
         parse(Options, list(arguments), "byhand x")
-    assert time.process_time() - begun < 2
+    assert time.process_time() - begun < 20
     said = str(error.value)
     assert "\n" not in said
     assert "\x1b" not in said
@@ -199,7 +199,7 @@ def test_benches_and_plans_refuse_before_they_begin(arguments, words, capsys):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     begun = time.process_time()
     assert main(arguments) == 2
-    assert time.process_time() - begun < 2
+    assert time.process_time() - begun < 20
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == 1
