@@ -12,6 +12,7 @@ import os
 import random
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from itertools import groupby
@@ -32,6 +33,10 @@ settings.load_profile("suite")
 # then: what a test draws would depend on the tests before it. `test_draws.py` fails if this has no effect.
 providers._get_local_constants = lambda: providers._local_constants
 
+
+# Processes that tests start compile what they import once, not each anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # What changes how Python itself behaves would change what tests of processes see.
 for name in ("UNBUFFERED", "IOENCODING", "UTF8", "WARNINGS", "OPTIMIZE", "DEVMODE", "SAFEPATH", "INSPECT", "VERBOSE"):

@@ -39,10 +39,13 @@ def drawn(tmp_path: Path, *modules: str, **environment: str) -> str:
     folder.mkdir()
     (folder / "draw.py").write_text(DRAW)
     command = [sys.executable, "draw.py", str(TESTS), str(TESTS.parent / "src"), *modules]
+    tables = {
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(tmp_path / "tables")
+    }  # of Unicode: seconds to make, the same for all
     done = subprocess.run(
         command,
         cwd=folder,
-        env=os.environ | environment,
+        env=os.environ | tables | environment,
         capture_output=True,
         text=True,
         encoding="utf-8",

@@ -28,12 +28,10 @@ from byhand.book.practice.quiz import agrees, check, tidy
 from byhand.book.words.language import say
 from byhand.errors import ByhandError
 
-LESSONS = {(name, exact): make(name, exact) for name in TITLES for exact in (False, True)}
-
 
 def found(name, label, nth=-1, exact=False):
     """The value of a label; by default the last, which is the total where shares were added up."""
-    return [n.value for s in LESSONS[name, exact].steps for n in s.numbers if say(n.label, "en") == label][nth]
+    return [n.value for s in make(name, exact).steps for n in s.numbers if say(n.label, "en") == label][nth]
 
 
 def shows(name, letter, expected, digits=6):
@@ -108,7 +106,7 @@ def test_rotary():
     shows(name, "S", [[(math.cos(t - s) + math.cos((t - s) / 2)) / 2 for s in range(3)] for t in range(3)], 12)
     shows(name, "y2", [[math.cos(t) - math.sin(t), math.cos(t) + math.sin(t), 0, 0] for t in range(3)], digits=12)
     shows(name, "S2", [[math.cos(t - s) for s in range(3)] for t in range(3)], digits=12)
-    differences = [n for s in LESSONS[name, False].steps for n in s.numbers if say(n.label, "en").startswith("Δ")]
+    differences = [n for s in make(name).steps for n in s.numbers if say(n.label, "en").startswith("Δ")]
     assert [n.value for n in differences] == [0] * 6
     sin, cos = math.sin(1), math.cos(1)  # pair 0 of row 1 turned back by 1, pair 1 of row 2 by 2 / 2
     shows(name, "∂x", [[1, 0, 0, 0], [sin, 0, cos, 0], [0, sin, 0, cos]], digits=12)
@@ -135,7 +133,7 @@ def test_matmul():
 @pytest.mark.parametrize("name", TITLES)
 def test_a_step_says_what_it_is_for_and_why(name):
     """Every step, in both languages, but those that only list what other lessons work out."""
-    for step in LESSONS[name, False].steps:
+    for step in make(name).steps:
         if step.title is kv_cache.ALONE:
             continue
         for words in (step.goal, step.why):
@@ -145,7 +143,7 @@ def test_a_step_says_what_it_is_for_and_why(name):
 
 
 def test_a_reason_is_told_once():
-    said = text(LESSONS["paper-gpt", False])
+    said = text(make("paper-gpt"))
     assert said.count("     Why: x[i] contributes to result j with the factor W[i,j]") == 1
     assert said.count("Derivative: Linear layer") == 5
 
@@ -227,9 +225,7 @@ def test_one_update_lowers_the_loss(name):
 
 def test_four_columns_show_the_derivative_of_layer_norm_and_two_hide_it():
     def largest(name):
-        gradients = [
-            n.value for s in LESSONS[name, False].steps for n in s.numbers if say(n.label, "en").startswith("∂x[0")
-        ]
+        gradients = [n.value for s in make(name).steps for n in s.numbers if say(n.label, "en").startswith("∂x[0")]
         return max(map(abs, gradients))
 
     assert largest("paper-gpt-4") > 0.01
@@ -237,7 +233,7 @@ def test_four_columns_show_the_derivative_of_layer_norm_and_two_hide_it():
 
 def test_the_cache_begins_from_what_is_shown():
     """Every array that a step reads is given, or the result of an earlier step."""
-    lesson = LESSONS["kv-cache", False]
+    lesson = make("kv-cache")
     known = {name for name, _ in lesson.given}
     for step in lesson.steps:
         for line in say(step.formula, "en").splitlines():
@@ -249,10 +245,7 @@ def test_the_cache_begins_from_what_is_shown():
 
 def test_cached_logits_agree():
     differences = [
-        n.value
-        for s in LESSONS["kv-cache", False].steps
-        for n in s.numbers
-        if say(n.label, "en").startswith("Δ logits")
+        n.value for s in make("kv-cache").steps for n in s.numbers if say(n.label, "en").startswith("Δ logits")
     ]
     assert len(differences) == 12
     assert max(map(abs, differences)) == 0
@@ -263,7 +256,7 @@ def test_cached_logits_agree():
 @pytest.mark.parametrize(("name", "ending"), [("kv-cache", ".weights"), ("post-norm", ".weights")])
 def test_attention_weights_tell_the_keys_apart(name, ending):
     """No row of weights over several keys is uniform: a wrong order, or a head that does nothing, would show."""
-    for step in LESSONS[name, False].steps:
+    for step in make(name).steps:
         for label, _ in step.results:
             if label.endswith(ending) and step.title.en.endswith("oftmax") and "Derivative" not in step.title.en:
                 rows: dict[str, list[float]] = {}
@@ -280,12 +273,7 @@ def test_offsets_are_those_of_the_memory():
     for name, array in (("x", x), ("scores", scores)):
         for index, offset in np.ndenumerate(array):
             label = f"offset of {name}[{','.join(map(str, index))}]"
-            shown = [
-                n.value
-                for s in LESSONS["memory-layout", False].steps
-                for n in s.numbers
-                if say(n.label, "en") == label
-            ]
+            shown = [n.value for s in make("memory-layout").steps for n in s.numbers if say(n.label, "en") == label]
             assert shown in ([], [offset])
     assert [found("memory-layout", k) for k in "btc"] == [*map(int, np.unravel_index(17, (2, 3, 4)))]
 
@@ -293,7 +281,7 @@ def test_offsets_are_those_of_the_memory():
 @pytest.mark.parametrize("name", ["paper-gpt", "paper-gpt-4"])
 def test_what_is_shown_is_what_is_used(name):
     """No product of two numbers that are not 0 is shown as 0, and what v' shows is what vhat is made of."""
-    step = [s for s in LESSONS[name, False].steps if s.stem == "adamw"]
+    step = [s for s in make(name).steps if s.stem == "adamw"]
     for a, b in ((a, b) for s in step for a, b in pairwise(s.numbers)):
         if say(a.label, "en").startswith(("m'", "v'")):
             assert (a.shown == "0") == (a.value == 0)
@@ -314,7 +302,7 @@ def test_rounding_is_settled(name, exact):
 @pytest.mark.parametrize("name", TITLES)
 def test_exact_and_decimal_are_the_same_numbers(name):
     decimal, exact = (
-        [(say(n.label, "en"), n.value) for s in LESSONS[name, e].steps for n in s.numbers] for e in (False, True)
+        [(say(n.label, "en"), n.value) for s in make(name, e).steps for n in s.numbers] for e in (False, True)
     )
     assert [label for label, _ in decimal] == [label for label, _ in exact]
     for (label, a), (_, b) in zip(decimal, exact, strict=True):
@@ -323,20 +311,20 @@ def test_exact_and_decimal_are_the_same_numbers(name):
 
 @pytest.mark.parametrize("name", TITLES)
 def test_exact_forms_have_the_value_that_they_show(name):
-    for step in LESSONS[name, True].steps:
+    for step in make(name, exact=True).steps:
         for number in step.numbers:
             if number.exact:
                 assert value(tidy(number.exact)) == pytest.approx(number.value, rel=1e-9, abs=1e-12), number
 
 
 def test_fractions_and_roots_are_shown():
-    shown = {say(n.label, "en"): n.exact for s in LESSONS["matrix-core", True].steps for n in s.numbers}
+    shown = {say(n.label, "en"): n.exact for s in make("matrix-core", exact=True).steps for n in s.numbers}
     assert shown["S[0,1]"] == "√2/2"
-    assert {n.exact for s in LESSONS["layer-norm", True].steps for n in s.numbers} >= {"−7/5", "13/250"}
+    assert {n.exact for s in make("layer-norm", exact=True).steps for n in s.numbers} >= {"−7/5", "13/250"}
 
 
 def test_sums_and_multiples_of_logarithms_are_logarithms():
-    shown = {say(n.label, "en"): n.exact for s in LESSONS["classifier", True].steps[:6] for n in s.numbers}
+    shown = {say(n.label, "en"): n.exact for s in make("classifier", exact=True).steps[:6] for n in s.numbers}
     assert [shown[label] for label in ("z[0,0]", "z[2,0]", "loss[0]", "loss[2]")] == [
         "ln(8)", "ln(4)", "ln(9/8)", "ln(5)"
     ]  # fmt: skip
@@ -351,7 +339,7 @@ def test_only_a_few_whole_logarithms_stay_exact(times, odds):
 
 
 def test_fractions_come_back_out_of_logarithms():
-    shown = {say(n.label, "en"): n.exact for s in LESSONS["cross-entropy", True].steps for n in s.numbers}
+    shown = {say(n.label, "en"): n.exact for s in make("cross-entropy", exact=True).steps for n in s.numbers}
     assert [shown[f"∂z(N=2)[0,{v}]"] for v in range(3)] == ["1/16", "1/8", "−3/16"]
     assert shown["∂z(N=2)[1,0]"] == "−3/8"
 
@@ -359,7 +347,7 @@ def test_fractions_come_back_out_of_logarithms():
 @pytest.mark.parametrize("name", TITLES)
 def test_every_right_answer_is_accepted_and_every_known_mistake_named(name):
     named = 0
-    for step in LESSONS[name, False].steps:
+    for step in make(name).steps:
         for number in step.numbers:
             if not math.isfinite(number.value):
                 continue
@@ -377,7 +365,7 @@ def test_every_right_answer_is_accepted_and_every_known_mistake_named(name):
 @pytest.mark.parametrize("name", TITLES)
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_both_languages_say_everything(name, lang):
-    lesson = LESSONS[name, False]
+    lesson = make(name)
     assert lesson.title.said(lang)
     assert lesson.intro.said(lang)
     assert all(step.title.said(lang) for step in lesson.steps)
@@ -399,7 +387,7 @@ def test_answers_as_people_write_them(written, number):
 
 @pytest.mark.parametrize("answer", ["", "two", "0.3.3", "__import__('os')", "1/0"])
 def test_what_is_no_answer(answer):
-    number = LESSONS["gelu", False].steps[0].numbers[0]
+    number = make("gelu").steps[0].numbers[0]
     with pytest.raises(ByhandError):
         check(number, answer)
 
@@ -413,7 +401,7 @@ def test_rounding_is_no_mistake():
 
 
 def test_one_digit_is_too_few():
-    p = next(n for s in LESSONS["cross-entropy", False].steps for n in s.numbers if say(n.label, "en") == "p[1]")
+    p = next(n for s in make("cross-entropy").steps for n in s.numbers if say(n.label, "en") == "p[1]")
     verdict = check(p, "0.24")
     assert not verdict.right
     assert verdict.mistake.en.startswith("rounded it too far")
@@ -427,14 +415,14 @@ def test_one_digit_is_too_few():
     [("mhat[0]", "0.2", "forgot the bias correction"), ("θ'[0]", "0.9", "forgot the weight decay")],
 )
 def test_the_particular_mistake_is_named_before_the_general_one(label, answer, named):
-    number = next(n for s in LESSONS["adamw", False].steps for n in s.numbers if say(n.label, "en") == label)
+    number = next(n for s in make("adamw").steps for n in s.numbers if say(n.label, "en") == label)
     assert check(number, answer).mistake.en == named
 
 
 @pytest.mark.parametrize("name", [n for n in TITLES if n != "memory-layout"])
 def test_what_is_given_is_said(name):
-    assert LESSONS[name, False].given
-    assert len({n for n, _ in LESSONS[name, False].given}) == len(LESSONS[name, False].given)
+    assert make(name).given
+    assert len({n for n, _ in make(name).given}) == len(make(name).given)
 
 
 def test_a_wrong_name():
@@ -444,7 +432,7 @@ def test_a_wrong_name():
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_steps_say_what_goes_in(lang):
-    steps = LESSONS["paper-gpt", False].steps
+    steps = make("paper-gpt").steps
     said = [line for s in steps for line in say(s.formula, lang).splitlines()]
     for line in {
         "en": (
@@ -463,7 +451,7 @@ def test_steps_say_what_goes_in(lang):
 
 @pytest.mark.parametrize("name", TITLES)
 def test_a_chinese_lesson_names_parts_in_chinese(name):
-    shown = text(LESSONS[name, False], "zh")
+    shown = text(make(name), "zh")
     assert not re.search(
         r"(?<![\w./])(mean|var|avg|mhat|vhat|xhat|slope|offset of|flat|masked|dropped)(?![\w.])", shown
     )
