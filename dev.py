@@ -108,7 +108,7 @@ def check(arguments: list[str]) -> int:
 def docs(arguments: list[str]) -> int:
     """Write what is stale in docs/, then the site into build/site (or another folder)."""
     prepare("docs")
-    return python("-m", "byhand.book.pages.filling") or python(ROOT / "docs" / "site" / "build.py", *arguments)
+    return python("-m", "byhand.book.pages") or python(ROOT / "docs" / "site" / "build.py", *arguments)
 
 
 def oracle(arguments: list[str]) -> int:

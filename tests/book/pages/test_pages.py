@@ -48,7 +48,7 @@ def twin(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_blocks_are_fresh(page):
-    assert pages.filled(page) == text(page), "stale; run: python -m byhand.book.pages.filling"
+    assert pages.filled(page) == text(page), "stale; run: python -m byhand.book.pages"
 
 
 @pytest.mark.parametrize("stem", registry)
