@@ -5,43 +5,44 @@ import math
 import numpy as np
 import pytest
 
-from byhand.book.pages.blocks import choices
+from byhand.book.pages.blocks import choices, initial_values, reasons
+from byhand.book.pages.blocks.family import PUBLISHED
 from byhand.config import ModelConfig
 from byhand.model import parameter_shapes
 
 
 def test_without_random_numbers_only_the_heads_bias_learns():
-    loss, zero, count = choices.first_loss(0.0)
+    loss, zero, count = initial_values.first_loss(0.0)
     assert loss == pytest.approx(math.log(256))
     assert count - zero == 1
-    model = choices.drawn(choices.SMALL, 0.0)
-    model.loss(*choices._text()).backward()
+    model = initial_values.drawn(initial_values.SMALL, 0.0)
+    model.loss(*initial_values._text()).backward()
     assert [n for n, p in model.parameters().items() if np.asarray(p.grad).any()] == ["lm_head.b"]
 
 
 def test_larger_initial_numbers_make_the_first_loss_worse():
-    losses = [choices.first_loss(std)[0] for std in (0.0, 0.01, 0.02, 0.1, 0.5, 1.0)]
+    losses = [initial_values.first_loss(std)[0] for std in (0.0, 0.01, 0.02, 0.1, 0.5, 1.0)]
     assert losses == sorted(losses)
     assert losses[-1] > 22
     assert f"{losses[0]:.1f}" == "5.5"
 
 
 def test_smaller_projections_keep_the_stream_at_one_size():
-    shallow, *deeper = (choices.stream(depth, scaled=True) for depth in choices.DEPTHS)
+    shallow, *deeper = (initial_values.stream(depth, scaled=True) for depth in initial_values.DEPTHS)
     assert deeper == pytest.approx([shallow] * len(deeper), rel=0.05)
-    growing = [choices.stream(depth, scaled=False) for depth in choices.DEPTHS]
+    growing = [initial_values.stream(depth, scaled=False) for depth in initial_values.DEPTHS]
     assert growing == sorted(growing)
     assert growing[-1] > 2 * growing[0]
 
 
 def test_only_pre_norm_shrinks_the_last_gradient_with_depth():
-    pre, post = ([choices.block_gradients(position, n)[1] for n in (2, 12)] for position in ("pre", "post"))
+    pre, post = ([initial_values.block_gradients(position, n)[1] for n in (2, 12)] for position in ("pre", "post"))
     assert pre[1] < pre[0] / 2
     assert post[1] > post[0]
 
 
 def test_the_scale_keeps_spread_and_slope():
-    narrow, wide = choices.score_statistics(4), choices.score_statistics(256)
+    narrow, wide = reasons.score_statistics(4), reasons.score_statistics(256)
     assert wide[0][0] == pytest.approx(16, rel=0.05)
     assert wide[1][0] == pytest.approx(1, rel=0.05)
     assert wide[0][2] < narrow[0][2] / 5
@@ -58,7 +59,7 @@ def test_a_tied_table_gets_the_sum_of_both_gradients():
 
 def test_shares_of_the_sizes_that_the_prose_names():
     own, gpt2 = (
-        {n: math.prod(shape) for n, shape in parameter_shapes(c).items()} for c in (ModelConfig(), choices.PUBLISHED)
+        {n: math.prod(shape) for n, shape in parameter_shapes(c).items()} for c in (ModelConfig(), PUBLISHED)
     )
     assert 0.18 < own["lm_head.w"] / sum(own.values()) < 0.2
     assert 0.3 < gpt2["wte"] / sum(gpt2.values()) < 1 / 3

@@ -22,13 +22,13 @@ from byhand.book.numbers import closed_form
 from byhand.book.pages import filling as pages
 from byhand.book.pages.blocks import kv_cache, shapes
 from byhand.book.pages.blocks.arrays import quiet
+from byhand.book.pictures.passes import TOKENS, model_of
 from byhand.cli.learn.explain import parse_target
 from byhand.cli.main import COMMANDS, main
 from byhand.config import ModelConfig
 from byhand.equations import attention_scores, split_qkv
 from byhand.layers.parameter import STD
 from byhand.model import TinyGPT
-from byhand.runtimes.tape.decoder import KVCache
 
 GUIDES = Path(__file__).resolve().parents[3] / "docs" / "guides"
 SUFFIXES = ("md", "zh-CN.md")
@@ -92,23 +92,22 @@ def lines_of_functions(code: CodeType, inside: bool = False):
 
 
 def test_decoding_with_a_cache_gives_the_same_logits():
-    for _, whole, cached in kv_cache.cached_logits():
-        np.testing.assert_allclose(cached, whole, rtol=1e-12, atol=1e-14)
+    for whole, cached in kv_cache.passes():
+        logits = (trace.result.data[0, -1] for trace in (cached, whole))
+        np.testing.assert_allclose(*logits, rtol=1e-12, atol=1e-14)
 
 
 def test_counted_work_of_the_cache_is_what_the_guide_says():
-    model, heads = kv_cache.lesson_model(), kv_cache.lesson_model().config.n_heads
-    cache = KVCache(model, 1)
-    for n in (1, 2, 3):
-        assert kv_cache.work(model, kv_cache.TOKENS[:n], None) == (n, heads * n * n)
-        assert kv_cache.work(model, kv_cache.TOKENS[n - 1 : n], cache) == (1, heads * n)
+    heads = model_of("kv-cache").config.n_heads
+    counted = [(kv_cache.work(whole), kv_cache.work(cached)) for whole, cached in kv_cache.passes()]
+    assert counted == [((n, heads * n * n), (1, heads * n)) for n in (1, 2, 3)]
 
 
 def test_the_cache_guide_computes_with_the_model_of_its_lesson():
     given = dict(make("kv-cache").given)
-    for name, parameter in kv_cache.lesson_model().parameters().items():
+    for name, parameter in model_of("kv-cache").parameters().items():
         assert given[short(name)] == grid(parameter.data), name
-    assert given["tokens"] == str(kv_cache.TOKENS)
+    assert given["tokens"] == str(TOKENS)
 
 
 def test_the_offsets_in_the_tables_are_those_of_memory():

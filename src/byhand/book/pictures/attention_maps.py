@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from byhand.book.lessons.examples import multi_head, numbers, paper_gpt
+from byhand.book.lessons.examples import multi_head
+from byhand.book.numbers.closed_form import array
 from byhand.book.pictures.alt import row, sentence
 from byhand.book.pictures.canvas import Canvas
 from byhand.book.pictures.heat import crossed, heat, mask, scale
+from byhand.book.pictures.passes import TOKENS, pass_of
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import COMMA, Said, Words
 from byhand.engine import Tensor
@@ -24,21 +27,16 @@ SCORES, WEIGHTS = Words("scores S", "分数 S"), Words("weights P, rows sum to 1
 ONE, EACH = Words("one head, D = 4", "一个头，D = 4"), Words("head {h}, D = 2", "头 {h}，D = 2")
 
 
-@cache
 def of_paper_gpt() -> dict[str, np.ndarray]:
     """Return scores and weights (3, 3) of the paper GPT's only head."""
-    array = numbers(False)
-    arrays = {name: array(w) for name, w in paper_gpt.WEIGHTS.items()}
-    model = paper_gpt.model_of(paper_gpt.CONFIG, arrays)
-    tokens, targets = np.asarray([paper_gpt.BYTES[:-1]]), np.asarray([paper_gpt.BYTES[1:]])
-    values = Trace.of(lambda: model.loss(tokens, targets)).values
+    values = pass_of("paper-gpt").trace.values
     return {kind: settled(values[f"blocks.0.attn.{kind}"])[0, 0] for kind in ("scores", "weights")}
 
 
 @cache
 def of_heads(heads: int) -> np.ndarray:
     """Return the weights (H, 3, 3) of the lesson `multi-head` with so many heads."""
-    array, weights = numbers(False), multi_head.WEIGHTS
+    weights = multi_head.WEIGHTS
     named = ("w_qkv", "b_qkv", "w_proj", "b_proj")
     inputs = [Tensor(array(x)) for x in (multi_head.INPUT, *(weights[f"blocks.0.attn.{name}"] for name in named))]
     values = Trace.of(lambda: causal_self_attention(*inputs, n_heads=heads, name="attn")).values
@@ -50,7 +48,7 @@ def settled(x: Any) -> np.ndarray:
     return np.round(np.asarray(x, dtype=float), 6) + 0.0
 
 
-def _rows(weights: np.ndarray, of: tuple[int, ...], lang: str) -> list[str]:
+def _rows(weights: np.ndarray, of: Sequence[int], lang: str) -> list[str]:
     """Say each row of weights up to the diagonal."""
     return [
         row(lang, QUERY.said(lang, of=n), found[: t + 1])
@@ -64,7 +62,7 @@ def one_in_words(lang: str) -> str:
         "Attention weights of the paper GPT for the tokens 2, 1, 3; later keys are masked. ",
         "纸上的 GPT 对词元 2、1、3 的注意力权重；之后的键被掩码遮住。",
     )
-    return sentence(lang, start, _rows(of_paper_gpt()["weights"], paper_gpt.BYTES[:-1], lang))
+    return sentence(lang, start, _rows(of_paper_gpt()["weights"], TOKENS, lang))
 
 
 def two_in_words(lang: str) -> str:
@@ -84,7 +82,7 @@ def two_in_words(lang: str) -> str:
 
 
 def _map(
-    canvas: Canvas, x: float, title: Said, rows: np.ndarray, of: tuple[int, ...], *, queries: bool = True,
+    canvas: Canvas, x: float, title: Said, rows: np.ndarray, of: Sequence[int], *, queries: bool = True,
     weights: bool = True,
 ) -> float:  # fmt: skip
     """Draw a map with its title above it and its keys, and with its queries at the left; return its lower edge."""
@@ -114,11 +112,11 @@ def _key(canvas: Canvas) -> None:
 @picture(Words("One head: scores, mask, weights", "一个头：分数、掩码、权重"), one_in_words)
 def attention_one_head(canvas: Canvas) -> None:
     """Scores of the paper GPT's tokens beside its weights, with what the mask hides."""
-    found, tokens = of_paper_gpt(), paper_gpt.BYTES[:-1]
+    found = of_paper_gpt()
     canvas.heading(Words("Tokens 2, 1, 3 of the paper GPT", "纸上的 GPT：词元 2、1、3"))
     left, right = 56, 240
-    bottom = _map(canvas, left, SCORES, found["scores"], tokens, weights=False)
-    _map(canvas, right, WEIGHTS, found["weights"], tokens, queries=False)
+    bottom = _map(canvas, left, SCORES, found["scores"], TOKENS, weights=False)
+    _map(canvas, right, WEIGHTS, found["weights"], TOKENS, queries=False)
     middle = canvas.y + 38 + 1.5 * CELL[1]
     canvas.arrow([(left + SIDE + 8, middle), (right - 8, middle)])
     canvas.text((left + SIDE + right) / 2, middle - 8, Words("mask", "掩码"), at="middle", size=11)

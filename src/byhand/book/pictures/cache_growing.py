@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-
-import numpy as np
 
 from byhand.book.pictures.canvas import BLUE, RUST, SMALL, Canvas
-from byhand.book.pictures.passes import BLOCK, TOKENS, model_of, rows_of
+from byhand.book.pictures.passes import BLOCK, TOKENS, cached_passes, model_of, rows_of
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import SEMICOLON, Words
-from byhand.runtimes.tape.decoder import KVCache
-from byhand.tracing.trace import Trace
 
 CELL, HEAD = (44.0, 20.0), 0
 KEYS, VALUES, SCORES, WITHOUT = 4.0, 98.0, 192.0, 334.0  # left edges
@@ -27,20 +22,15 @@ class Decoded:
     scores: list[str]
 
 
-@lru_cache(maxsize=1)
-def decoded() -> tuple[Decoded, ...]:
-    """Decode the lesson's tokens with a cache."""
-    model, steps = model_of("kv-cache"), []
-    for parameter in model.parameters().values():
-        parameter.requires_grad = False  # a cache passes no gradient back
-    cache = KVCache(model, 1)
-    for token in TOKENS:
-        trace = Trace.of(lambda token=token: model.forward_logits(np.asarray([[token]]), cache))
-        (scores,) = (a for a in trace.applications if a.name == f"{BLOCK}attn.scores")
-        (mixed,) = (a for a in trace.applications if a.name == f"{BLOCK}attn.mixed")
-        keys, values = scores.inputs[1].data[0, HEAD], mixed.inputs[1].data[0, HEAD]
-        steps.append(Decoded(rows_of(keys, 3), rows_of(values, 3), rows_of(scores.results[0].data[0, HEAD], 3)[0]))
-    return tuple(steps)
+def decoded() -> list[Decoded]:
+    """Return what head 0 reads and computes for each of the lesson's tokens."""
+    found = []
+    for trace in cached_passes():
+        (scores, _), (mixed, _) = (trace.made[f"{BLOCK}attn.{name}"] for name in ("scores", "mixed"))
+        arrays = scores.inputs[1].data, mixed.inputs[1].data, scores.results[0].data
+        keys, values, (row,) = (rows_of(array[0, HEAD], 3) for array in arrays)
+        found.append(Decoded(keys, values, row))
+    return found
 
 
 def rows_without(count: int) -> int:

@@ -1,17 +1,19 @@
-"""The passes that pictures draw: the lessons' models, traced forward and walked back."""
+"""The passes that pictures and pages show: the lessons' models, traced forward and walked back."""
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from byhand.book.lessons.examples import kv_cache, matrix_core, numbers, paper_gpt, paper_gpt_4
+from byhand.book.lessons.examples import kv_cache, matrix_core, paper_gpt, paper_gpt_4
 from byhand.book.numbers.arithmetic import decimal
+from byhand.book.numbers.closed_form import array
 from byhand.book.numbers.rounding import settled_backward
 from byhand.config import ModelConfig
 from byhand.model import TinyGPT
+from byhand.runtimes.tape.decoder import KVCache
 from byhand.tracing.trace import Gradients, Trace
 
 BLOCK = "blocks.0."
@@ -27,19 +29,28 @@ TARGETS: list[int] = [*paper_gpt.BYTES[1:]]
 def model_of(lesson: str) -> TinyGPT:
     """Return the model of a lesson, in float64."""
     config, weights = MODELS[lesson]
-    array = numbers(exact=False)
-    return paper_gpt.model_of(config, {name: array(w) for name, w in weights.items()})
+    model = paper_gpt.model_of(config, {name: array(w) for name, w in weights.items()})
+    for parameter in model.parameters().values():
+        parameter.requires_grad = lesson != "kv-cache"  # a cache passes no gradient back
+    return model
 
 
-@lru_cache(maxsize=4)
+@cache
 def pass_of(lesson: str) -> Gradients:
     """Return the pass of a lesson from tokens to loss and back; its `trace` has the values."""
     if lesson == "matrix-core":
-        array = numbers(exact=False)
         loss = partial(matrix_core.loss_of, matrix_core.given_weights(array), array)
         return settled_backward(Trace.of(loss), array(1))
     model = model_of(lesson)
-    return Trace.of(lambda: model.loss(np.asarray([TOKENS]), np.asarray([TARGETS]))).backward()
+    return Trace.of(lambda: model.loss([TOKENS], [TARGETS])).backward()
+
+
+@cache
+def cached_passes() -> tuple[Trace, ...]:
+    """Return the pass of each token of the lesson `kv-cache`, which are decoded one by one with a cache."""
+    model = model_of("kv-cache")
+    kept = KVCache(model, 1)
+    return tuple(Trace.of(lambda token=token: model.forward_logits([[token]], kept)) for token in TOKENS)
 
 
 def pass_through(config: ModelConfig, batch: int, length: int) -> Trace:

@@ -1,4 +1,4 @@
-"""Arrays and their names as the pages print them: letters, matrices beside each other, numbers in LaTeX."""
+"""Arrays and their names as the pages print them: letters, matrices side by side, numbers in LaTeX."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from byhand.book.lessons.lesson import Array
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import matrix
-from byhand.book.pages.blocks.markdown import inline
+from byhand.book.pages.blocks.markdown import bmatrix, inline
 from byhand.book.pages.blocks.shapes import LATEX
 from byhand.book.practice.quiz import tidy
 
@@ -56,13 +56,9 @@ def exact(text: str) -> str:
     nested = ast.literal_eval(
         re.sub(r"[^\[\],]+", lambda part: repr(tidy(part[0].strip())) if part[0].strip() else "", text)
     )
-    return (
-        matrix(nested)
-        if isinstance(nested, list)
-        else number_in_latex(float(nested))
-        if "e" in text
-        else matrix(nested)
-    )
+    if "e" in text and not isinstance(nested, list):
+        return number_in_latex(float(nested))
+    return matrix(nested)
 
 
 def escaped(name: str) -> str:
@@ -71,7 +67,7 @@ def escaped(name: str) -> str:
 
 
 def side_by_side(lines: Iterable[str]) -> list[str]:
-    """Return matrices beside each other where a telephone has room for them."""
+    """Return matrices, side by side if a telephone has room for them."""
     rows: list[list[str]] = []
     room = 0
     for line in lines:
@@ -101,8 +97,7 @@ def matrix_of(data: np.ndarray) -> str:
         return number_in_latex(float(data))
     if data.size > 1 and not np.any(data):
         return "0"
-    rows = " \\\\ ".join(" & ".join(map(number_in_latex, row)) for row in np.atleast_2d(data).tolist())
-    return rf"\begin{{bmatrix}}{rows}\end{{bmatrix}}"
+    return bmatrix(map(number_in_latex, row) for row in np.atleast_2d(data).tolist())
 
 
 def number_in_latex(x: float) -> str:
@@ -118,12 +113,9 @@ def quiet(text: str) -> str:
     """Return arithmetic without the digits in which machines differ."""
 
     def shorter(small: re.Match[str]) -> str:
-        if int(small[2]) >= NOISE:
+        mantissa, power = small[1].replace("−", "-"), int(small[2])
+        if power >= NOISE:
             return "0"
-        return (
-            f"{float(small[1].replace('−', '-')):.3g}e−{small[2]}".replace("-", "−")
-            if int(small[2]) >= ROUGH
-            else small[0]
-        )
+        return f"{float(mantissa):.3g}e−{small[2]}".replace("-", "−") if power >= ROUGH else small[0]
 
     return re.sub(r"(?<!\w)\(0\)", "0", SMALL.sub(shorter, text))

@@ -3,47 +3,46 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pages.blocks.choices import PUBLISHED
-from byhand.book.pages.blocks.markdown import block, table
+from byhand.book.pages.blocks.family import PUBLISHED
+from byhand.book.pages.blocks.markdown import table_block
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.equations.rotary import PAIRINGS, frequencies, pair_of
 from byhand.layers.attention import SelfAttention
 
 
-@block
-def rotary_pairs(page: Path, lang: str, width: str) -> str:
+@table_block(
+    Words(
+        "Pair|Columns, `halves`|Columns, `neighbours`|Radians per position|Positions per full turn",
+        "数对|列，`halves`|列，`neighbours`|每个位置转的弧度|转一整圈要多少个位置",
+    )
+)
+def rotary_pairs(width: str) -> Iterator[Any]:
     """The pairs of a head of this width in both pairings, with the usual base: angles, and positions for a turn."""
-    rows = []
     for p, angle in enumerate(frequencies(ModelConfig.rope_base, int(width))):
         pairs = [
             [str(c) for c in range(int(width)) if (pair_of(c, int(width), pairing) or (None,))[0] == p]
             for pairing in PAIRINGS
         ]
-        rows.append((p, *map(", ".join, pairs), decimal(angle), f"{math.tau / angle:,.1f}"))
-    head = Words(
-        "Pair|Columns, `halves`|Columns, `neighbours`|Radians per position|Positions per full turn",
-        "数对|列，`halves`|列，`neighbours`|每个位置转的弧度|转一整圈要多少个位置",
+        yield p, *map(", ".join, pairs), decimal(angle), f"{math.tau / angle:,.1f}"
+
+
+@table_block(
+    Words(
+        "K|G = H / K|Columns of W_qkv|Numbers kept per position|Numbers kept for a full context",
+        "K|G = H / K|W_qkv 的列数|每个位置保存的数|整个上下文保存的数",
     )
-    return table(head, rows, lang)
-
-
-@block
-def key_value_heads(page: Path, lang: str) -> str:
-    """What GPT-2's smallest model would keep in its cache, and its columns of W_qkv, with fewer heads of keys."""
-    rows = []
+)
+def key_value_heads() -> Iterator[Any]:
+    """The columns of W_qkv and the size of the cache in GPT-2, if it had fewer heads of keys and values."""
     for heads in (12, 4, 1):
         config = replace(PUBLISHED, n_kv_heads=heads)
         attention = SelfAttention(config)
         kept = 2 * math.prod(attention.cache_shape) * config.n_layers
         columns = attention.parameters()["w_qkv"].shape[1]
-        rows.append((heads, config.n_heads // heads, f"{columns:,}", f"{kept:,}", f"{kept * config.seq_len:,}"))
-    head = Words(
-        "K|G = H / K|Columns of W_qkv|Numbers kept per position|Numbers kept for a full context",
-        "K|G = H / K|W_qkv 的列数|每个位置保存的数|整个上下文保存的数",
-    )
-    return table(head, rows, lang)
+        yield heads, config.n_heads // heads, f"{columns:,}", f"{kept:,}", f"{kept * config.seq_len:,}"

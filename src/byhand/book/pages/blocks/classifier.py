@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from byhand.book.lessons.examples.classifier import CLASSES, RATE, given_weights, loss_of
 from byhand.book.numbers.closed_form import array
-from byhand.book.pages.blocks.markdown import block, decimals, table
+from byhand.book.pages.blocks.markdown import decimals, table_block
 from byhand.book.words.language import Words
 from byhand.optim import AdamW
 
@@ -30,15 +30,14 @@ def training() -> Iterator[tuple[float, np.ndarray]]:
         optimizer.step(p)
 
 
-@block
-def classifier_training(page: Path, lang: str) -> str:
-    """The loss after some more updates, what each kind of bar gets, and how many pictures are read correctly."""
-    rows = []
-    for step, (loss, right) in zip(range(max(SHOWN) + 1), training(), strict=False):
-        if step in SHOWN:
-            rows.append((step, decimals(loss), decimals(right[0]), decimals(right[2]), int((right > 0.5).sum())))
-    head = Words(
+@table_block(
+    Words(
         "Updates|Loss|p of the right class: vertical|horizontal|Read correctly",
         "更新次数|损失|竖线判为正确类别的概率|横线判为正确类别的概率|认对的张数",
     )
-    return table(head, rows, lang)
+)
+def classifier_training() -> Iterator[Any]:
+    """The loss after some more updates, what each kind of bar gets, and how many pictures are read correctly."""
+    for step, (loss, right) in zip(range(max(SHOWN) + 1), training(), strict=False):
+        if step in SHOWN:
+            yield step, decimals(loss), decimals(right[0]), decimals(right[2]), int((right > 0.5).sum())

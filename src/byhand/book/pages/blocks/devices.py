@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from byhand.architectures import GPT2
 from byhand.book.finding import source
 from byhand.book.numbers.closed_form import matrix
-from byhand.book.pages.blocks.markdown import block, display_lines, link, table
+from byhand.book.pages.blocks.excerpts import link_definition, located
+from byhand.book.pages.blocks.family import PUBLISHED, TOTAL
+from byhand.book.pages.blocks.markdown import block, display_lines, table, table_block
 from byhand.book.pictures.devices import EIGHT, SMALL, axes_shown
 from byhand.book.words.language import Words
-from byhand.config import ModelConfig
 from byhand.equations.linear import linear
 from byhand.layers.parameter import Parameter
 from byhand.model import BLOCKS, declared
@@ -24,12 +28,8 @@ from byhand.runtimes.xla.placing import held_shape, least_sent, part_shape
 from byhand.runtimes.xla.watch import LOST, OUTSIDE
 
 X, W, NEXT, D_Y = (np.array(a) for a in ([[1, 2], [3, 1]], [[1, 2], [0, 1]], [[1, 0], [2, 1]], [[1, 0], [1, 2]]))
-GPT2 = ModelConfig(
-    vocab_size=50304, seq_len=1024, d_model=768, n_layers=12, n_heads=12,
-    norm_affine=True, tied_embeddings=True, lm_head_bias=False,
-)  # fmt: skip
-ODD = 50257  # GPT-2's own vocabulary
-CONFIGS = {"small": SMALL, "gpt2": GPT2}
+EVEN = replace(GPT2, vocab_size=50304)  # a vocabulary that devices can divide
+CONFIGS = {"small": SMALL, "gpt2": EVEN}
 BATCH_ROWS = 8
 STATE_BYTES = 12  # a number and its two moments in float32
 XLA_TESTS = "tests/runtimes/xla/test_session.py"
@@ -64,23 +64,23 @@ def shared(page: Path, lang: str, axis: str) -> str:
             lines.append(rf"{device[i]} Y_{{:,{i}}} = X\, W_{{:,{i}}} = {_m(y)}")
             lines.append(rf"\phantom{{{device[i]}}} Y_{{:,{i}}}\, W'_{{{i},:}} = {_m(z)}")
         both = linear.forward(linear.forward(X, W)[0], NEXT)[0]
-        return display_lines([*lines, _sum(parts), rf"= {_m(both)} = X\, W\, W'"])
+        return display_lines([*lines, _sum(z for _, z in parts), rf"= {_m(both)} = X\, W\, W'"])
     parts = of_rows()
+    gradients = [d for _, d in parts]
     total = linear.vjp(linear.forward(X, W)[1], D_Y)[1]
     if axis == "data":
         lines = [rf"X = {_m(X)}, \; W = {_m(W)}", rf"\partial Y = {_m(D_Y)}"]
         for i, (y, d) in enumerate(parts):
             lines.append(rf"{device[i]} y_{i} = x_{i} W = {_m(y)}")
             lines.append(rf"\phantom{{{device[i]}}} \partial W_{i} = x_{i}^{{\top}} \partial y_{i} = {_m(d)}")
-        return display_lines([*lines, _sum(parts), rf"= {_m(total)} = X^{{\top}} \partial Y"])
+        return display_lines([*lines, _sum(gradients), rf"= {_m(total)} = X^{{\top}} \partial Y"])
     lines = [rf"{device[i]} W_{{:,{i}}} = {_m(W[:, i : i + 1])}" for i in range(2)]
     lines.append(rf"W = [W_{{:,0}} \; W_{{:,1}}] = {_m(W)}")
-    lines += [rf"{device[i]} \partial W_{i} = {_m(d)}" for i, (_, d) in enumerate(parts)]
-    lines += [
-        rf"{device[i]} \partial W_{{:,{i}}} = {_sum([(None, d[:, i : i + 1]) for _, d in parts])} = "
-        rf"{_m(total[:, i : i + 1])}"
-        for i in range(2)
-    ]
+    lines += [rf"{device[i]} \partial W_{i} = {_m(d)}" for i, d in enumerate(gradients)]
+    for i in range(2):
+        column = np.s_[:, i : i + 1]
+        worked = _sum(d[column] for d in gradients)
+        lines.append(rf"{device[i]} \partial W_{{:,{i}}} = {worked} = {_m(total[column])}")
     return display_lines(lines)
 
 
@@ -88,8 +88,8 @@ def _m(array: np.ndarray) -> str:
     return matrix(array.tolist())
 
 
-def _sum(parts: Any) -> str:
-    return " + ".join(_m(part) for _, part in parts)
+def _sum(parts: Iterable[np.ndarray]) -> str:
+    return " + ".join(map(_m, parts))
 
 
 @block
@@ -126,9 +126,13 @@ def _bytes(count: float) -> str:
     return f"{count / 1e6:,.1f} MB" if count >= 1e6 else f"{count:,.0f} B"
 
 
-@block
-def sending(page: Path, lang: str) -> str:
+_WINDOWS = "|".join(f"{BATCH_ROWS} × {config.seq_len}" for config in CONFIGS.values())
+
+
+@table_block(Words(f"Exchange|{_WINDOWS}|What is sent", f"交换|{_WINDOWS}|内容"))
+def sending() -> Iterator[Any]:
     """The bytes that each of the eight devices sends in a step, by exchange, of the small config and of GPT-2."""
+    counts = [least_sent(config, EIGHT, (BATCH_ROWS, config.seq_len)) for config in CONFIGS.values()]
     what = {
         ("all-gather", "fsdp"): Words(
             "parameters before use, those of blocks twice: forward and back",
@@ -142,81 +146,64 @@ def sending(page: Path, lang: str) -> str:
             "残差流或它的梯度，每个被切分的权重一次",
         ),
     }
-    counts = [least_sent(config, EIGHT, (BATCH_ROWS, config.seq_len)) for config in CONFIGS.values()]
-    rows: list[tuple[Any, ...]] = [
-        (f"{kind}: `{axis}`", *(_bytes(c[kind, axis]) for c in counts), words) for (kind, axis), words in what.items()
-    ]
-    rows.append((Words("total", "合计"), *(_bytes(sum(c.values())) for c in counts), ""))
-    columns = "|".join(f"{BATCH_ROWS} × {config.seq_len}" for config in CONFIGS.values())
-    return table(Words(f"Exchange|{columns}|What is sent", f"交换|{columns}|内容"), rows, lang)
+    for (kind, axis), words in what.items():
+        yield f"{kind}: `{axis}`", *(_bytes(count[kind, axis]) for count in counts), words
+    yield TOTAL, *(_bytes(sum(count.values())) for count in counts), ""
 
 
-@block
-def vocabularies(page: Path, lang: str) -> str:
+@table_block(Words("`wte`|A device of `tensor=2` holds", "`wte`|`tensor=2` 的每台设备持有"))
+def vocabularies() -> Iterator[Any]:
     """The token embedding of GPT-2's own vocabulary, and of one that two devices divide."""
-    rows = []
-    for size in (ODD, GPT2.vocab_size):
-        parameter = Parameter((size, GPT2.d_model), axes=("vocab", "width"))
-        rows.append((list(parameter.shape), list(part_shape(parameter, Mesh(tensor=2)))))
-    return table(Words("`wte`|A device of `tensor=2` holds", "`wte`|`tensor=2` 的每台设备持有"), rows, lang)
+    for config in (PUBLISHED, EVEN):
+        parameter = Parameter((config.vocab_size, config.d_model), axes=("vocab", "width"))
+        yield list(parameter.shape), list(part_shape(parameter, Mesh(tensor=2)))
 
 
 @block
 def waiting(page: Path, lang: str) -> str:
     """How long hosts wait for one that does not answer."""
-    watch, hosts = (source.PACKAGE / "runtimes" / path for path in ("xla/watch.py", "hosts.py"))
     rows = [
-        (Words("died, or cannot be reached", "已退出，或网络不通"), f"{LOST:.0f} s", "LOST", watch),
-        (Words("hangs in a step", "卡在某一步"), f"{PATIENCE:.0f} s", "PATIENCE", hosts),
+        (Words("died, or cannot be reached", "已退出，或网络不通"), f"{LOST:.0f} s", "runtimes/xla/watch.py:LOST"),
+        (Words("hangs in a step", "卡在某一步"), f"{PATIENCE:.0f} s", "runtimes/hosts.py:PATIENCE"),
         (
             Words("does not join at the start; hangs while it compiles or saves", "启动时没有加入；编译或保存时卡住"),
             f"{OUTSIDE} × {PATIENCE:.0f} s",
-            "OUTSIDE",
-            watch,
+            "runtimes/xla/watch.py:OUTSIDE",
         ),
     ]
-    lines = [(words, seconds, _link(page, path, name)) for words, seconds, name, path in rows]
-    return table(Words("A host that|is given up after|Where", "主机的状况|多久后不再等待|位置"), lines, lang)
+    head = Words("A host that|is given up after|Where", "主机的状况|多久后不再等待|位置")
+    return _with_links(page, lang, head, rows)
 
 
 @block
 def equality(page: Path, lang: str) -> str:
     """What is equal however the work is shared, and the test that holds it."""
-    tests = source.repository() or Path()
-    session = tests / XLA_TESTS
-    close = ast.literal_eval(source.statement(session, "LIKE_ONE_DEVICE").value)
+    close = ast.literal_eval(source.statement(*located(f"{XLA_TESTS}:LIKE_ONE_DEVICE")).value)
     rows = [
         (
             Words("which rows a step reads", "某一步读取哪些行"),
             Words("the same", "相同"),
-            tests / "tests/corpus/test_dataset.py",
-            "test_a_batch_depends_on_its_number_and_the_seed_alone",
+            "tests/corpus/test_dataset.py:test_a_batch_depends_on_its_number_and_the_seed_alone",
         ),
         (
             Words("losses of fifty steps on any mesh", "任何网格上五十步的损失"),
             Words(f"within {close:.0e} of one device's", f"与单台设备相差不超过 {close:.0e}"),
-            session,
-            "test_fifty_steps_on_every_mesh_are_those_of_one_device",
+            f"{XLA_TESTS}:test_fifty_steps_on_every_mesh_are_those_of_one_device",
         ),
         (
             Words("a resumed run on the same mesh", "在同一网格上续训"),
             Words("every bit", "逐位相同"),
-            session,
-            "test_a_resumed_run_has_the_bits_of_an_uninterrupted_one",
+            f"{XLA_TESTS}:test_a_resumed_run_has_the_bits_of_an_uninterrupted_one",
         ),
         (
             Words("several hosts, compared with one process on the same mesh", "多台主机，或单个进程用同样的网格"),
             Words("every bit", "逐位相同"),
-            tests / "tests/book/pages/test_many_hosts.py",
-            "test_the_commands_of_the_page_train_together",
+            "tests/book/pages/test_many_hosts.py:test_the_commands_of_the_page_train_together",
         ),
     ]
-    lines = [(what, how, _link(page, path, name)) for what, how, path, name in rows]
-    return table(Words("What|Equal|Test", "比较的内容|一致程度|测试"), lines, lang)
+    return _with_links(page, lang, Words("What|Equal|Test", "比较的内容|一致程度|测试"), rows)
 
 
-def _link(page: Path, path: Path, name: str) -> str:
-    """Return a link to a definition; LookupError if it is not there any more."""
-    if place := source.definition(path, name):
-        return link(page, place)
-    raise LookupError(f"there is no {name} in {source.shown(path)}; the page names something that has moved")
+def _with_links(page: Path, lang: str, head: Words, rows: Iterable[tuple[object, object, str]]) -> str:
+    """Return a table whose last column names definitions, with these as links."""
+    return table(head, ((what, how, link_definition(page, given)) for what, how, given in rows), lang)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from byhand.book.finding import flow, index, source
 from byhand.book.finding.index import Finding
-from byhand.book.pages.blocks.markdown import block, display, inline, link, link_equation, table
+from byhand.book.pages.blocks.markdown import QUAD, block, display, inline, link, link_equation, table
 from byhand.book.words.language import COLON, COMMA, PAGE, Words
 from byhand.book.words.plain_math import translated
 from byhand.engine.equation import registry
@@ -88,7 +88,7 @@ def equations(page: Path, lang: str) -> str:
         rows = [
             (
                 link_equation(page, stem, lang),
-                " <br> ".join(map(inline, translated(registry[stem].latex, lang).split(r", \quad "))),
+                " <br> ".join(map(inline, translated(registry[stem].latex, lang).split(QUAD))),
                 link(page, index.listings()[stem].forward),
                 ", ".join(f"`{name}`" for name in registry[stem].seed_names) or "—",
             )

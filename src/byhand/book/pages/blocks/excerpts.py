@@ -10,7 +10,7 @@ from byhand.book.finding import source
 from byhand.book.finding.answers import answers
 from byhand.book.finding.flow import concepts
 from byhand.book.finding.landmarks import PLACES
-from byhand.book.pages.blocks.markdown import block, link, link_equation, table
+from byhand.book.pages.blocks.markdown import ROOT, block, link, link_equation, table
 from byhand.book.pages.definitions import DEFINITIONS
 from byhand.book.words.language import Words
 from byhand.engine.equation import registry
@@ -23,7 +23,7 @@ def code(page: Path, lang: str, *definitions: str) -> str:
     for number, given in enumerate(definitions, 1):
         path, name = located(given)
         called = name if path.parent.name != "equations" else f"{path.stem}.{name}"
-        rows.append((number, f"`{called}`", _what(page, given, lang), link(page, source.definition(path, name))))
+        rows.append((number, f"`{called}`", _what(page, given, lang), link_definition(page, given)))
     return table(Words("|Name|What|Where", "|名称|内容|位置"), rows, lang)
 
 
@@ -100,16 +100,21 @@ def snippet(page: Path, lang: str, given: str) -> str:
     node = source.statement(path, name)
     lines = path.read_text(encoding="utf-8").splitlines()[node.lineno - 1 : node.end_lineno]
     text = dedent("\n".join(lines))
-    return f"{link(page, source.definition(path, name))}\n\n```python\n{text}\n```"
+    return f"{link_definition(page, given)}\n\n```python\n{text}\n```"
+
+
+def link_definition(page: Path, given: str) -> str:
+    """Return `path:line` of a definition as a link from a page; LookupError if it is not there any more."""
+    return link(page, source.definition(*located(given)))
 
 
 def located(given: str) -> tuple[Path, str]:
     """Return the file and the name in `engine/backward.py:walk_back`; LookupError if they are not there any more.
 
-    The file is one of the package, or of the repository's `examples/`.
+    The file is one of the package, or of the repository's `examples/` or `tests/`.
     """
     file, _, name = given.partition(":")
-    path = ((source.repository() or Path()) if file.startswith("examples/") else source.PACKAGE) / file
+    path = (ROOT if file.startswith(("examples/", "tests/")) else source.PACKAGE) / file
     if source.definition(path, name) is None:
         raise LookupError(f"there is no {name} in {file}; the page names something that has moved")
     return path, name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from byhand import host
-from byhand.architectures import ARCHITECTURES
+from byhand.architectures import ARCHITECTURES, GPT2
 from byhand.book.finding import index
-from byhand.book.pages.blocks.markdown import block, link, link_equation, table
+from byhand.book.pages.blocks.markdown import block, decimals, link, link_equation, table, table_block
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine import no_grad
@@ -25,6 +25,11 @@ NAMES = ("byhand", "GPT-2", "Llama", "Qwen3", "modern")
 VOCABULARIES = (256, 50_257, 49_152, 151_936, 256)  # bytes, or that of the published tokenizer
 HEAD = Words("|".join(("", *NAMES)), "|".join(("", *NAMES)))
 NONE = Words("none", "无")
+TOTAL = Words("total", "合计")
+PUBLISHED = replace(GPT2, vocab_size=50_257)
+"""GPT-2 with the vocabulary that it was published with: 124 million parameters."""
+
+Kinds = dict[Words, Callable[[str], bool]]
 
 
 def _models() -> list[ModelConfig]:
@@ -77,58 +82,65 @@ CHOICES: dict[Words, Callable[[ModelConfig], Any]] = {
 }
 
 
-@block
-def family_choices(page: Path, lang: str) -> str:
+@table_block(HEAD)
+def family_choices() -> Iterator[Any]:
     """What the default model and each architecture choose."""
-    rows = [(name, *(choice(config) for config in _models())) for name, choice in CHOICES.items()]
-    return table(HEAD, rows, lang)
+    for name, choice in CHOICES.items():
+        yield name, *map(choice, _models())
 
 
-@block
-def family_sizes(page: Path, lang: str) -> str:
+def sizes_of(config: ModelConfig, kinds: Kinds) -> list[int]:
+    """Return how many numbers the parameters of each kind hold; LookupError unless each parameter is of one kind."""
+    sizes = {name: math.prod(shape) for name, shape in parameter_shapes(config).items()}
+    found = [sum(size for name, size in sizes.items() if chosen(name)) for chosen in kinds.values()]
+    if sum(found) != sum(sizes.values()):
+        raise LookupError(f"some of these parameters are of no kind, or of two: {', '.join(sizes)}")
+    return found
+
+
+@table_block(HEAD)
+def family_sizes() -> Iterator[Any]:
     """Parameters of each kind, and the bytes that a cache keeps for each position in float32."""
-    kinds = {
+    kinds: Kinds = {
         Words("tables", "嵌入表"): lambda n: n in ("wte", "wpe"),
         Words("attention", "注意力"): lambda n: ".attn." in n,
         Words("MLP", "前馈网络"): lambda n: ".mlp." in n,
         Words("gains and biases of norms", "归一化的增益与偏置"): lambda n: "ln_" in n,
         Words("head", "语言模型头"): lambda n: n.startswith("lm_head"),
     }
-    counts = [{n: math.prod(s) for n, s in parameter_shapes(config).items()} for config in _models()]
-    rows: list[tuple[Any, ...]] = [
-        (kind, *(f"{sum(n for name, n in count.items() if chosen(name)):,}" for count in counts))
-        for kind, chosen in kinds.items()
-    ]
-    rows.append((Words("total", "合计"), *(f"{sum(count.values()):,}" for count in counts)))
-    kept = (8 * c.n_layers * c.kv_heads * c.head_width for c in _models())
-    rows.append((Words("cache, float32 bytes per position", "每个位置的缓存字节数"), *(f"{n:,}" for n in kept)))
-    return table(HEAD, rows, lang)
+    columns = []
+    for c in _models():
+        sizes = sizes_of(c, kinds)
+        columns.append([*sizes, sum(sizes), 8 * c.n_layers * c.kv_heads * c.head_width])
+    cache = Words("cache, float32 bytes per position", "每个位置的缓存字节数")
+    for words, *found in zip((*kinds, TOTAL, cache), *columns, strict=True):
+        yield words, *(f"{n:,}" for n in found)
 
 
 SLIDING = ModelConfig(vocab_size=12, seq_len=6, d_model=16, n_layers=2, n_heads=4, positions="rotary")
 PROMPT, SHOWN = (1, 2, 3), (2, 3, 4, 9, 15)
 
 
-@block
-def sliding(page: Path, lang: str) -> str:
+@table_block(
+    Words(
+        "Tokens so far|With the sliding cache|Over the whole text|The last `seq_len` tokens on their own",
+        "已有词元|滑动的缓存|整段文本|只看最后 `seq_len` 个词元",
+    )
+)
+def sliding() -> Iterator[Any]:
     """The largest logit after so many tokens: with a sliding cache, over the whole text, and over a fresh window."""
     model = TinyGPT(SLIDING, dtype="float64")
     for name, p in model.parameters().items():
         p.data = host.draw(name, p.data.shape, float(name.endswith("gain")), 0.5, 1, "float64")
-    tokens, rows = list(PROMPT), []
+    tokens = list(PROMPT)
     for logits in islice(next_logits(model, tokens, max(SHOWN) + 1), max(SHOWN) + 1):
         with no_grad():
             whole = model.forward_logits([tokens]).data[0, -1]
             fresh = model.forward_logits([tokens[-SLIDING.seq_len :]]).data[0, -1]
+        best = int(np.argmax(logits))
         if len(tokens) - len(PROMPT) in SHOWN:
-            best = int(np.argmax(logits))
-            rows.append((len(tokens), *(f"{each[best]:.6f}" for each in (logits, whole, fresh))))
-        tokens.append(int(np.argmax(logits)))
-    head = Words(
-        "Tokens so far|With the sliding cache|Over the whole text|The last `seq_len` tokens on their own",
-        "已有词元|滑动的缓存|整段文本|只看最后 `seq_len` 个词元",
-    )
-    return table(head, rows, lang)
+            yield len(tokens), *(decimals(each[best]) for each in (logits, whole, fresh))
+        tokens.append(best)
 
 
 CHOSEN_BY = {

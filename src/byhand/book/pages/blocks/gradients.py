@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from byhand.book.pages.blocks.markdown import block, display_lines, table
+from byhand.book.pages.blocks.markdown import block, display_lines, table_block
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, walk_back
 
@@ -44,13 +46,17 @@ def vjp_example(page: Path, lang: str) -> str:
     )
 
 
-@block
-def small_graph(page: Path, lang: str) -> str:
+@table_block(
+    Words(
+        "Node|Cotangent of its result|What its vjp returns|`a.grad` so far|`b.grad` so far",
+        "节点|结果的上游梯度|vjp 返回|此时的 `a.grad`|此时的 `b.grad`",
+    )
+)
+def small_graph() -> Iterator[Any]:
     """The backward pass of L = a b + a, node by node, and what has accumulated in each gradient by then."""
     a, b = _numbers()
     loss = a * b + a
     total = {"a": 0.0, "b": 0.0}
-    rows = []
     for step in walk_back(loss, np.array(1.0)):
         name = {"add": "L = c + a", "mul": "c = a b"}[step.node.equation.name]
         handed = []
@@ -60,9 +66,4 @@ def small_graph(page: Path, lang: str) -> str:
             if label in total:
                 total[label] += float(np.asarray(d))
         result = f"∂{name[0]} = {float(step.d_results[0]):g}"
-        rows.append((f"`{name}`", result, ", ".join(handed), *(f"{x:g}" for x in total.values())))
-    head = Words(
-        "Node|Cotangent of its result|What its vjp returns|`a.grad` so far|`b.grad` so far",
-        "节点|结果的上游梯度|vjp 返回|此时的 `a.grad`|此时的 `b.grad`",
-    )
-    return table(head, rows, lang)
+        yield f"`{name}`", result, ", ".join(handed), *(f"{x:g}" for x in total.values())

@@ -3,54 +3,46 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from byhand.book.lessons.examples import kv_cache
-from byhand.book.lessons.examples.paper_gpt import BYTES, model_of
-from byhand.book.numbers.closed_form import array
-from byhand.book.pages.blocks.choices import PUBLISHED
-from byhand.book.pages.blocks.markdown import block, bmatrix, decimals, display_lines, table
+from byhand.book.pages.blocks.family import PUBLISHED, TOTAL
+from byhand.book.pages.blocks.markdown import block, bmatrix, decimals, display_lines, table_block
+from byhand.book.pictures.passes import TOKENS, cached_passes, model_of
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
-from byhand.engine import no_grad
 from byhand.equations.attention_scores import attention_scores
-from byhand.model import TinyGPT
-from byhand.runtimes.tape.decoder import KVCache
 from byhand.tracing.trace import Trace
 
-TOKENS: list[int] = list(BYTES[:-1])
 
-
-def lesson_model() -> TinyGPT:
-    """Return the lesson's model, without gradients: a cache passes none back."""
-    model = model_of(kv_cache.CONFIG, {n: array(w) for n, w in kv_cache.WEIGHTS.items()})
-    for parameter in model.parameters().values():
-        parameter.requires_grad = False
-    return model
+@cache
+def passes() -> tuple[tuple[Trace, Trace], ...]:
+    """Return for each length of the example the pass over all tokens, and that of the last token with a cache."""
+    model = model_of("kv-cache")
+    whole = [Trace.of(lambda n=n: model.forward_logits([TOKENS[:n]])) for n in range(1, len(TOKENS) + 1)]
+    return tuple(zip(whole, cached_passes(), strict=True))
 
 
 @block
 def cache_given(page: Path, lang: str) -> str:
     """What attention reads: the normalised rows of all tokens, and the first head's queries, keys and values."""
-    model = lesson_model()
-    values = Trace.of(lambda: model.forward_logits([TOKENS])).values
+    whole, _ = passes()[-1]
     names = {"H": "ln_1", "Q": "attn.q", "K": "attn.k", "V": "attn.v"}
-    arrays = {symbol: _first_head(values[f"blocks.0.{name}"]) for symbol, name in names.items()}
-    return display_lines([f"{symbol} = {_matrix(found)}" for symbol, found in arrays.items()])
+    return display_lines([f"{letter} = {_matrix(_first_head(whole, name))}" for letter, name in names.items()])
 
 
 @block
 def cache_steps(page: Path, lang: str) -> str:
     """The first head, token by token: the new query, all keys and values so far, its scores, weights and result."""
-    model = lesson_model()
-    cache, keys, held, parts = KVCache(model, 1), [], [], []
-    for t, token in enumerate(TOKENS):
-        values = Trace.of(lambda token=token: model.forward_logits([[token]], cache)).values
+    keys, held, parts = [], [], []
+    for t, (token, trace) in enumerate(zip(TOKENS, cached_passes(), strict=True)):
         q, k, v, s, p, y = (
-            _first_head(values[f"blocks.0.attn.{n}"]) for n in ("q", "k", "v", "scores", "weights", "mixed")
+            _first_head(trace, f"attn.{name}") for name in ("q", "k", "v", "scores", "weights", "mixed")
         )
         keys.append(k[0])
         held.append(v[0])
@@ -75,8 +67,9 @@ def _count(n: int, thing: str) -> str:
     return f"{n} {thing}" if n == 1 else f"{n} {thing}s"
 
 
-def _first_head(found: np.ndarray) -> np.ndarray:
-    """Return the rows of the only sequence, of its first head where there are heads."""
+def _first_head(trace: Trace, name: str) -> np.ndarray:
+    """Return a block's rows of the only sequence, of its first head where there are heads."""
+    found = trace.tensor(f"blocks.0.{name}").data
     return found[0, 0] if found.ndim == 4 else found[0]
 
 
@@ -84,67 +77,41 @@ def _matrix(rows: Any) -> str:
     return bmatrix(map(decimals, row) for row in rows)
 
 
-@block
-def cache_rows(page: Path, lang: str) -> str:
-    """Three tokens decoded without and with a cache: rows projected and scores computed at each step, as counted."""
-    model = lesson_model()
-    cache = KVCache(model, 1)
-    rows, totals = [], [0, 0, 0, 0]
-    for n in range(1, len(TOKENS) + 1):
-        counts = [*work(model, TOKENS[:n], None), *work(model, TOKENS[n - 1 : n], cache)]
-        totals = [a + b for a, b in zip(totals, counts, strict=True)]
-        rows.append((n, TOKENS[:n], *counts))
-    rows.append((Words("total", "合计"), "", *totals))
-    head = Words(
+@table_block(
+    Words(
         "Step|Tokens so far|Rows without|Scores without|Rows with|Scores with",
         "步|已有词元|无缓存：行|无缓存：分数|有缓存：行|有缓存：分数",
     )
-    return table(head, rows, lang)
+)
+def cache_rows() -> Iterator[Any]:
+    """Three tokens decoded without and with a cache: rows projected and scores computed at each step, as counted."""
+    counts = [(*work(whole), *work(cached)) for whole, cached in passes()]
+    for n, count in enumerate(counts, 1):
+        yield n, TOKENS[:n], *count
+    yield TOTAL, "", *map(sum, zip(*counts, strict=True))
 
 
-def work(model: TinyGPT, tokens: list[int], cache: KVCache | None) -> tuple[int, int]:
+def work(trace: Trace) -> tuple[int, int]:
     """Return how many query rows and how many scores attention computes."""
-    applied = Trace.of(lambda: model.forward_logits([tokens], cache)).applications
-    shapes = [a.results[0].shape for a in applied if a.equation is attention_scores]
+    shapes = [a.results[0].shape for a in trace.applications if a.equation is attention_scores]
     return sum(b * t for b, _, t, _ in shapes), sum(map(math.prod, shapes))
 
 
-@block
-def cache_logits(page: Path, lang: str) -> str:
+@table_block(Words("Step|Cache|z[0]|z[1]|z[2]|z[3]", "步|缓存|z[0]|z[1]|z[2]|z[3]"))
+def cache_logits() -> Iterator[Any]:
     """The logits after each token of the example, without a cache and with one."""
-    rows = []
-    for n, whole, cached in cached_logits():
-        rows.append((n, Words("without", "无"), *map(decimals, whole)))
-        rows.append((n, Words("with", "有"), *map(decimals, cached)))
-    return table(Words("Step|Cache|z[0]|z[1]|z[2]|z[3]", "步|缓存|z[0]|z[1]|z[2]|z[3]"), rows, lang)
+    for n, (whole, cached) in enumerate(passes(), 1):
+        for words, trace in ((Words("without", "无"), whole), (Words("with", "有"), cached)):
+            yield n, words, *map(decimals, trace.result.data[0, -1])
 
 
-def cached_logits() -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """Return for each length of the example its last logits, computed as a whole and token by token."""
-    model = lesson_model()
-    cache = KVCache(model, 1)
-    with no_grad():
-        return [
-            (
-                n,
-                model.forward_logits([TOKENS[:n]]).data[0, -1],
-                model.forward_logits([TOKENS[n - 1 : n]], cache).data[0, -1],
-            )
-            for n in range(1, len(TOKENS) + 1)
-        ]
-
-
-@block
-def cache_memory(page: Path, lang: str) -> str:
+@table_block(Words("Model|2 L T C|Numbers|Bytes in float32", "模型|2 L T C|个数|float32 下的字节数"))
+def cache_memory() -> Iterator[Any]:
     """The numbers and the bytes that a full cache holds, for three models."""
-    models = {
-        Words("this example", "本例"): kv_cache.CONFIG,
-        Words("default model", "默认模型"): ModelConfig(),
-        "GPT-2": PUBLISHED,
-    }
-    rows = []
-    for name, c in models.items():
+    for name, c in (
+        (Words("this example", "本例"), kv_cache.CONFIG),
+        (Words("default model", "默认模型"), ModelConfig()),
+        ("GPT-2", PUBLISHED),
+    ):
         count = 2 * c.n_layers * c.seq_len * c.d_model
-        rows.append((name, f"2 × {c.n_layers} × {c.seq_len} × {c.d_model}", f"{count:,}", f"{4 * count:,}"))
-    head = Words("Model|2 L T C|Numbers|Bytes in float32", "模型|2 L T C|个数|float32 下的字节数")
-    return table(head, rows, lang)
+        yield name, f"2 × {c.n_layers} × {c.seq_len} × {c.d_model}", f"{count:,}", f"{4 * count:,}"

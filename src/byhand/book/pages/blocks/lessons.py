@@ -27,14 +27,13 @@ from byhand.book.pages.blocks.arrays import (
     quiet,
     side_by_side,
 )
-from byhand.book.pages.blocks.markdown import block, display, display_lines, link, link_equation, table
+from byhand.book.pages.blocks.markdown import QUAD, block, display, display_lines, link, link_equation, table
 from byhand.book.pages.blocks.shapes import LATEX
 from byhand.book.practice.selection import telling
 from byhand.book.words.language import Words, say
 from byhand.book.words.plain_math import translated
 from byhand.engine.equation import registry
 
-QUAD = r", \quad "
 ALL = 6  # numbers of a step that are worth showing all
 FEW = 2  # elements of each result that are worked in sight
 GOAL, WHY = Words("**Goal.** ", "**目的**："), Words("**Why.** ", "**原因**：")
@@ -72,10 +71,9 @@ def given(page: Path, lang: str, name: str) -> str:
     """What a worked example starts from: its arrays and settings, as fractions and roots where they are such."""
     lines = []
     for array, numbers in examples.make(name, exact=True).given:
-        called = say(array, "en")
-        letter = letter_of(called)
-        known = LATEX.get(called)  # W_te is wte in code
-        lines.append(f"{letter} = {exact(numbers)}" + (rf" \quad (\texttt{{{escaped(called)}}})" if known else ""))
+        said = say(array, "en")
+        in_code = rf" \quad (\texttt{{{escaped(said)}}})" if said in LATEX else ""  # W_te is wte in code
+        lines.append(f"{letter_of(said)} = {exact(numbers)}{in_code}")
     return display_lines(lines)
 
 
@@ -180,12 +178,8 @@ def _results(step: Step, lang: str, brief: bool = False) -> Iterator[str]:
     if arrays:
         named = [replace(array, letter=letter_of(array.name, array.letter)) for array in arrays]
         words = [called(array) for array in named if array.name and letter_of(array.name) != array.letter]
-        names = Words(", ", " 、 ").said(lang).join(words)
-        yield (
-            Words(f"Result: {names}", f"结果： {names}").said(lang)
-            if words
-            else Words("Result:", "结果：").said(lang)
-        )
+        result = Words("Result:", "结果：").said(lang)
+        yield f"{result} {Words(', ', ' 、 ').said(lang).join(words)}" if words else result
         yield display_lines(side_by_side(line for array in named for line in matrices(array)))
     elif step.results and not step.arrays:
         yield "\n".join(f"> `{quiet(f'{say(name, lang)} = {rows}')}`" for name, rows in step.results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from os.path import relpath
 from pathlib import Path
 
@@ -10,7 +11,10 @@ from byhand.book.finding import index, source
 from byhand.book.words.language import Words
 
 Block = Callable[..., str]
+Rows = Iterable[Iterable[object]]
 BLOCKS: dict[str, Block] = {}
+ROOT = source.repository() or Path()
+QUAD = r", \quad "  # between formulas that stand on one line
 ONE_LINE = 70  # LaTeX longer than this is broken at its \quad
 
 
@@ -22,7 +26,20 @@ def block(function: Block) -> Block:
     return function
 
 
-def table(head: Words, rows: Iterable[Iterable[object]], lang: str) -> str:
+def table_block(head: Words) -> Callable[[Callable[..., Rows]], Block]:
+    """Make a function (*arguments) -> rows a kind of block, by its name: a table with this head."""
+
+    def register(rows: Callable[..., Rows]) -> Block:
+        @wraps(rows)
+        def whole(page: Path, lang: str, *arguments: str) -> str:
+            return table(head, rows(*arguments), lang)
+
+        return block(whole)
+
+    return register
+
+
+def table(head: Words, rows: Rows, lang: str) -> str:
     """Return a Markdown table in `en` or `zh`; a | divides the columns of the head."""
     columns = head.said(lang).split("|")
     lines = [columns, ["---"] * len(columns), *rows]
@@ -32,7 +49,7 @@ def table(head: Words, rows: Iterable[Iterable[object]], lang: str) -> str:
 
 def display(latex: str) -> str:
     """Return a displayed formula in the form that GitHub renders without touching a backslash or underscore."""
-    return display_lines(latex.split(r", \quad ") if len(latex) > ONE_LINE else [latex])
+    return display_lines(latex.split(QUAD) if len(latex) > ONE_LINE else [latex])
 
 
 def display_lines(lines: Sequence[str]) -> str:
@@ -58,16 +75,23 @@ def link(page: Path, place: str | None) -> str:
     if place is None:
         return ""
     path, _, line = place.rpartition(":")
-    root = source.repository() or Path()
-    target = relpath(root / path, page.parent).replace("\\", "/")
-    return f"[{place}]({target}#L{line})"
+    return f"[{place}]({relative(page, ROOT / path)}#L{line})"
 
 
 def link_equation(page: Path, stem: str, lang: str) -> str:
     """Return an equation's title as a link from a page to the equation's own."""
     listing = index.listings()[stem]
-    target = relpath((source.repository() or Path()) / listing.page_path(lang), page.parent).replace("\\", "/")
-    return f"[{listing.title.said(lang)}]({target})"
+    return f"[{listing.title.said(lang)}]({relative(page, ROOT / listing.page_path(lang))})"
+
+
+def relative(page: Path, target: Path) -> str:
+    """Return the path from a page to a file, as links have it."""
+    return relpath(target, page.parent).replace("\\", "/")
+
+
+def vector(numbers: Iterable[float]) -> str:
+    """Return numbers as a vector in a line of text: (3, 4)."""
+    return f"({', '.join(f'{x:g}' for x in numbers)})"
 
 
 def decimals(value: float) -> str:

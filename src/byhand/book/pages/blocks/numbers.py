@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from byhand.book.lessons.examples.multi_head import INPUT
 from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS
-from byhand.book.numbers import closed_form as example
-from byhand.book.pages.blocks.markdown import block, bmatrix, decimals, display_lines, inline, table
+from byhand.book.numbers.closed_form import array
+from byhand.book.pages.blocks.markdown import (
+    block,
+    bmatrix,
+    decimals,
+    display_lines,
+    inline,
+    table_block,
+)
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.equations.attention_scores import attention_scores
@@ -28,8 +37,8 @@ LOGITS = np.array([2.0, 1.0, 0.0, -1.0])
 @block
 def heads(page: Path, lang: str) -> str:
     """The attention weights of the lesson's packed projection, read as one head and as two."""
-    h, w, b = (example.array(x) for x in (INPUT, WEIGHTS["blocks.0.attn.w_qkv"], WEIGHTS["blocks.0.attn.b_qkv"]))
-    packed, _ = linear.forward(h, w, b)
+    x, w, b = map(array, (INPUT, WEIGHTS["blocks.0.attn.w_qkv"], WEIGHTS["blocks.0.attn.b_qkv"]))
+    packed, _ = linear.forward(x, w, b)
     parts = []
     for count in (1, 2):
         q, k, _ = split_qkv.forward(packed, n_heads=count)[0]
@@ -37,8 +46,8 @@ def heads(page: Path, lang: str) -> str:
         weights = causal_softmax.forward(scores)[0]
         lines = []
         for h in range(count):
-            product = bmatrix([[f"{x:g}" for x in row] for row in q[0, h] @ k[0, h].T])
-            shown = bmatrix([list(map(decimals, row)) for row in weights[0, h]])
+            product = bmatrix([f"{x:g}" for x in row] for row in q[0, h] @ k[0, h].T)
+            shown = bmatrix(map(decimals, row) for row in weights[0, h])
             lines.append(rf"Q_{h} K_{h}^{{\top}} = {product}, \; P_{h} = {shown}")
         width = q.shape[-1]
         words = Words(f"Heads: {count}. Width of a head: {width}.", f"头数：{count}。每个头的宽度：{width}。")
@@ -46,18 +55,22 @@ def heads(page: Path, lang: str) -> str:
     return "\n\n".join(parts)
 
 
-@block
-def sampling(page: Path, lang: str) -> str:
+_COLUMNS = "|".join(f"z = {z:g}" for z in LOGITS)
+
+
+@table_block(Words(f"Setting|{_COLUMNS}", f"设置|{_COLUMNS}"))
+def sampling() -> Iterator[Any]:
     """Temperature, top-k and top-p on four logits: what each does to the probabilities."""
-    cases = [(f"temperature={t:g}", temperature.forward(LOGITS, tau=t)[0]) for t in (0.5, 1.0, 2.0)]
-    cases += [("top_k=2", top_k.forward(LOGITS, k=2)[0]), ("top_p=0.9", top_p.forward(LOGITS, p=0.9)[0])]
-    rows = [(f"`{name}`", *(decimals(p) for p in softmax.forward(z)[0])) for name, z in cases]
-    columns = "|".join(f"z = {z:g}" for z in LOGITS)
-    return table(Words(f"Setting|{columns}", f"设置|{columns}"), rows, lang)
+    cases = {f"temperature={t:g}": temperature.forward(LOGITS, tau=t)[0] for t in (0.5, 1.0, 2.0)}
+    cases |= {"top_k=2": top_k.forward(LOGITS, k=2)[0], "top_p=0.9": top_p.forward(LOGITS, p=0.9)[0]}
+    for name, z in cases.items():
+        yield f"`{name}`", *map(decimals, softmax.forward(z)[0])
 
 
-@block
-def costs(page: Path, lang: str) -> str:
+@table_block(
+    Words("Operation|Formula|Multiplications|Default sizes|Purpose", "运算|公式|乘法次数|默认规模|用途"),
+)
+def costs() -> Iterator[Any]:
     """Multiplications of one forward pass over one sequence, by operation, at the default sizes."""
     c = ModelConfig()
     t, d, f, v = c.seq_len, c.d_model, c.ff_width, c.vocab_size
@@ -104,9 +117,8 @@ def costs(page: Path, lang: str) -> str:
             Words("two products for each product", "每次矩阵乘法对应反向的两次"),
         ),
     ]  # fmt: skip
-    shown = ((name, inline(latex), *rest) for name, latex, *rest in rows)
-    head = Words("Operation|Formula|Multiplications|Default sizes|Purpose", "运算|公式|乘法次数|默认规模|用途")
-    return table(head, shown, lang)
+    for name, latex, *rest in rows:
+        yield name, inline(latex), *rest
 
 
 @block

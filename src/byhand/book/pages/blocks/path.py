@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from os.path import relpath
 from pathlib import Path
 
-from byhand.book.finding.source import repository
-from byhand.book.pages.blocks.markdown import block, table
+from byhand.book.pages.blocks.markdown import ROOT, block, relative, table
 from byhand.book.pages.path import PATH, STOPS, Stop
 from byhand.book.words.language import COLON, COMMA, PAGE, Words
-
-ROOT = repository() or Path()
 
 
 @block
@@ -63,12 +59,8 @@ def _link(page: Path, stop: Stop, lang: str) -> str:
     """Return the title of a page of the path as a link to it."""
     target = ROOT / "docs" / "guides" / f"{stop.name}{PAGE.said(lang)}"
     heading = re.search(r"^# (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
-    return f"[{heading[1] if heading else stop.name}]({_relative(page, target)})"
+    return f"[{heading[1] if heading else stop.name}]({relative(page, target)})"
 
 
 def _front(page: Path, lang: str) -> str:
-    return _relative(page, ROOT / "docs" / f"index{PAGE.said(lang)}")
-
-
-def _relative(page: Path, target: Path) -> str:
-    return relpath(target, page.parent).replace("\\", "/")
+    return relative(page, ROOT / "docs" / f"index{PAGE.said(lang)}")

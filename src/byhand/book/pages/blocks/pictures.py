@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from os.path import relpath
 from pathlib import Path
 
-from byhand.book.finding.source import repository
-from byhand.book.pages.blocks.markdown import block
+from byhand.book.pages.blocks.markdown import ROOT, block, relative
 from byhand.book.pictures import PICTURES
 
 
@@ -14,5 +12,4 @@ from byhand.book.pictures import PICTURES
 def picture(page: Path, lang: str, name: str) -> str:
     """A picture by its name, and in words what it shows."""
     drawn = PICTURES[name]
-    docs = (repository() or Path()) / "docs"
-    return f"![{drawn.alt(lang)}]({relpath(drawn.path(docs, lang), page.parent)})".replace("\\", "/")
+    return f"![{drawn.alt(lang)}]({relative(page, drawn.path(ROOT / 'docs', lang))})"

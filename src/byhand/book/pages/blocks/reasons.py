@@ -1,34 +1,76 @@
-"""Generated numbers behind a reason: why scores are scaled, and which maximum is subtracted."""
+"""Generated numbers behind softmax: why scores are scaled, and which maximum is subtracted."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from byhand.book.pages.blocks.markdown import block, decimals, display_lines, table
+from byhand.book.pages.blocks.markdown import block, decimals, display_lines, table_block
 from byhand.book.words.language import Words
+from byhand.equations.attention_scores import attention_scores
 from byhand.equations.softmax import softmax
 
+WIDTHS = (4, 16, 64, 256)
 
-@block
-def score_scale(page: Path, lang: str) -> str:
-    """The softmax of two keys whose dot products differ by one standard deviation, without the scale and with it."""
-    rows = []
-    for width in (4, 16, 64, 256):
-        spread = math.sqrt(width)  # of a sum of `width` independent products of variance 1
-        shown = []
-        for score in (spread, spread / math.sqrt(width)):
-            p = softmax.forward(np.array([score, 0.0]))[0][0]
-            shown += [decimals(p), decimals(p * (1 - p))]
-        rows.append((width, f"{spread:g}", *shown))
-    head = Words(
+
+@table_block(
+    Words(
         "D|Standard deviation of q · k|p, unscaled|Slope p (1 − p)|p, scaled|Slope p (1 − p)",
         "D|q · k 的标准差|不缩放时的 p|斜率 p (1 − p)|缩放后的 p|斜率 p (1 − p)",
     )
-    return table(head, rows, lang)
+)
+def score_scale() -> Iterator[Any]:
+    """The softmax of two keys whose dot products differ by one standard deviation, without the scale and with it."""
+    for width in WIDTHS:
+        spread = math.sqrt(width)  # of a sum of `width` independent products of variance 1
+        found = [softmax.forward(np.array([score, 0.0]))[0][0] for score in (spread, spread / math.sqrt(width))]
+        yield width, f"{spread:g}", *(decimals(x) for p in found for x in (p, p * (1 - p)))
+
+
+@table_block(
+    Words(
+        "D|√D|Spread of q·k|Largest weight|Slope|Spread of q·k / √D|Largest weight|Slope",
+        "D|√D|q·k 的标准差|最大权重|斜率|q·k / √D 的标准差|最大权重|斜率",
+    )
+)
+def score_spread() -> Iterator[Any]:
+    """Dot products of random queries and keys by width: spread, largest of eight weights, slope of the softmax."""
+    for width in WIDTHS:
+        plain, scaled = (
+            (f"{spread:.2f}", f"{largest:.3f}", f"{slope:.3f}") for spread, largest, slope in score_statistics(width)
+        )
+        yield width, f"{math.sqrt(width):g}", *plain, *scaled
+
+
+@cache
+def score_statistics(width: int) -> tuple[tuple[float, ...], ...]:
+    """Return (spread, mean largest weight, mean p (1 - p)) of scores over eight keys, without and with the scale."""
+    rng = np.random.default_rng(1)
+    q, k = rng.standard_normal((1000, 1, 1, width)), rng.standard_normal((1000, 1, 8, width))
+    scaled = attention_scores.forward(q, k)[0]
+    found = []
+    for scores in (scaled * math.sqrt(width), scaled):
+        p = softmax.forward(scores)[0]
+        found.append((float(scores.std()), float(p.max(axis=-1).mean()), float((p * (1 - p)).mean())))
+    return tuple(found)
+
+
+@table_block(Words("|x|exp(x)|Sum|softmax", "|x|exp(x)|和|softmax"))
+def shifted() -> Iterator[Any]:
+    """The softmax of 1000 and 1001 as the formula says, and with the maximum subtracted."""
+    x = np.array([1000.0, 1001.0])
+    for words, given in (
+        (Words("as written", "不减最大值"), x),
+        (Words("maximum subtracted", "减去最大值"), x - 1001),
+    ):
+        powers, p = _shares(given)
+        shown = [", ".join(f"{number:.6g}" for number in numbers) for numbers in (given, powers)]
+        yield words, *shown, f"{powers.sum():.6g}", ", ".join(f"{number:.6f}" for number in p)
 
 
 LARGE, MASKED = (1000.0, 999.0), 2000.0
@@ -37,21 +79,19 @@ LARGE, MASKED = (1000.0, 999.0), 2000.0
 @block
 def masked_overflow(page: Path, lang: str) -> str:
     """A row of large scores whose largest is masked: which maximum has to be subtracted."""
-    lines = [
-        rf"S_{{t,:}} = {_vector((*LARGE, MASKED))}, \quad M_{{t,:}} = (0,\; 0,\; -\infty)",
-        _shares(LARGE, MASKED),
-        _shares(LARGE, max(LARGE)),
-    ]
+    lines = [rf"S_{{t,:}} = {_vector((*LARGE, MASKED))}, \quad M_{{t,:}} = (0,\; 0,\; -\infty)"]
+    for m in (MASKED, max(LARGE)):
+        exponentials, p = _shares(np.array(LARGE) - m)
+        powers = r",\; ".join(f"e^{{{s - m:g}}}" for s in LARGE)
+        lines.append(rf"m = {m:g}: \quad ({powers}) = {_vector(exponentials)}, \quad p = {_vector(p)}")
     return display_lines(lines)
 
 
-def _shares(scores: tuple[float, ...], m: float) -> str:
-    """Return the exponentials of scores minus m, and what they divided by their sum come to in float64."""
+def _shares(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return exponentials, and what they divided by their sum come to in float64, overflow included."""
     with np.errstate(all="ignore"):
-        exponentials = np.exp(np.array(scores) - m)
-        p = exponentials / exponentials.sum()
-    powers = r",\; ".join(f"e^{{{s - m:g}}}" for s in scores)
-    return rf"m = {m:g}: \quad ({powers}) = {_vector(exponentials)}, \quad p = {_vector(p)}"
+        powers = np.exp(x)
+        return powers, powers / powers.sum()
 
 
 def _vector(values: Iterable[float]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,8 @@ from byhand.book.lessons.examples.memory_layout import offset
 from byhand.book.lessons.examples.paper_gpt import CONFIG as PAPER
 from byhand.book.numbers import closed_form as example
 from byhand.book.numbers.arithmetic import expression
-from byhand.book.pages.blocks.markdown import block, inline, link_equation, table
+from byhand.book.pages.blocks.family import PUBLISHED, TOTAL
+from byhand.book.pages.blocks.markdown import block, inline, link_equation, table, table_block
 from byhand.book.words.language import Words, say
 from byhand.config import ModelConfig
 from byhand.engine.backward import applications
@@ -28,7 +30,6 @@ from byhand.equations.split_qkv import split_qkv
 from byhand.model import TinyGPT, parameter_shapes
 
 EXAMPLE = ModelConfig(vocab_size=4, seq_len=3, d_model=4, n_layers=1, n_heads=2)
-GPT2_SMALL = ModelConfig(vocab_size=50257, seq_len=1024, d_model=768, n_layers=12, n_heads=12)
 TOKENS, TARGETS = [[2, 1, 3]], [[1, 3, 0]]
 LATEX = {
     "wte": "W_{te}",
@@ -55,29 +56,28 @@ class Letter(str):
         return self if factor == 1 else Letter(f"{factor}{self}")
 
 
-@block
-def parameters(page: Path, lang: str) -> str:
+@table_block(
+    Words(
+        "Parameter|Symbol|Shape|Default|Numbers|In the original program", "参数|符号|形状|默认值|个数|在原 C++ 程序中"
+    )
+)
+def parameters() -> Iterator[Any]:
     """Every parameter of the default model: symbol, shape in letters and in numbers, how many numbers it holds."""
     config = ModelConfig()
     sizes = {"vocab_size": "V", "seq_len": "T_max", "d_model": "C", "head_width": "C", "ff_width": "F"}
     others = {"kv_heads": config.kv_heads, "gated": config.gated}  # with one head its width is C
     letters: Any = SimpleNamespace(**vars(config) | others | {name: Letter(letter) for name, letter in sizes.items()})
     shapes = parameter_shapes(config)
-    rows = []
     for name, shape in parameter_shapes(letters).items():
         short = name.removeprefix("blocks.0.")
         seed = SEED.get(short, short.rpartition(".")[2])
         size, written = math.prod(shapes[name]), f"[{', '.join(map(str, shape))}]"
-        rows.append((f"`{name}`", inline(LATEX[short]), written, list(shapes[name]), size, f"`{seed}`"))
-    rows.append((Words("total", "合计"), "", "", "", sum(map(math.prod, shapes.values())), ""))
-    head = Words(
-        "Parameter|Symbol|Shape|Default|Numbers|In the original program", "参数|符号|形状|默认值|个数|在原 C++ 程序中"
-    )
-    return table(head, rows, lang)
+        yield f"`{name}`", inline(LATEX[short]), written, list(shapes[name]), size, f"`{seed}`"
+    yield TOTAL, "", "", "", sum(map(math.prod, shapes.values())), ""
 
 
-@block
-def sizes(page: Path, lang: str) -> str:
+@table_block(Words("|Counts|Here|Default|GPT-2 (124M)", "|含义|本页|默认|GPT-2 (124M)"))
+def sizes() -> Iterator[Any]:
     """The sizes of the paper model, with what they count, beside the default model's and GPT-2's."""
     counted = {
         "B": Words("sequences in a batch", "一个批次中的序列数"),
@@ -91,24 +91,21 @@ def sizes(page: Path, lang: str) -> str:
     }
     shown = [
         (b, c.seq_len, c.d_model, c.n_heads, c.head_width, c.ff_width, c.n_layers, c.vocab_size)
-        for b, c in ((1, PAPER), (16, ModelConfig()), (512, GPT2_SMALL))
+        for b, c in ((1, PAPER), (16, ModelConfig()), (512, PUBLISHED))
     ]
-    rows = [(f"`{letter}`", words, *(x[k] for x in shown)) for k, (letter, words) in enumerate(counted.items())]
-    return table(Words("|Counts|Here|Default|GPT-2 (124M)", "|含义|本页|默认|GPT-2 (124M)"), rows, lang)
+    for (letter, words), *lengths in zip(counted.items(), *shown, strict=True):
+        yield f"`{letter}`", words, *lengths
 
 
-@block
-def config(page: Path, lang: str) -> str:
+@table_block(Words("Field|Default|Meaning", "字段|默认值|含义"))
+def config() -> Iterator[Any]:
     """The settings of a model: field, default, meaning."""
-    tree = source.tree(source.PACKAGE / "model_config.py")
-    body = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "ModelConfig").body
-    rows = []
+    body = source.statement(source.PACKAGE / "model_config.py", "ModelConfig").body
     for field, *below in zip(body, body[1:], body[2:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
             meaning = Words(*(ast.literal_eval(words.value) for words in below if isinstance(words, ast.Expr)))
             name = field.target.id
-            rows.append((f"`{name}`", f"`{getattr(ModelConfig(), name)}`", meaning))
-    return table(Words("Field|Default|Meaning", "字段|默认值|含义"), rows, lang)
+            yield f"`{name}`", f"`{getattr(ModelConfig(), name)}`", meaning
 
 
 @block
@@ -125,19 +122,15 @@ def graph(page: Path, lang: str) -> str:
     return table(Words("|Equation|Inputs|Result|Shape", "|公式|输入|结果|形状"), rows, lang)
 
 
-@block
-def offsets(page: Path, lang: str) -> str:
+@table_block(Words("Array|Element|Worked|Offset", "数组|元素|算式|偏移量"))
+def offsets() -> Iterator[Any]:
     """Where elements of (B, T, C) and (B, H, T, S) arrays stand in flat memory."""
-    rows = []
     for letters, shape, places in (
         ("B,T,C", (2, 3, 4), ((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 2, 3))),
         ("B,H,T,S", (2, 2, 3, 3), ((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 0, 0), (1, 1, 2, 2))),
     ):
         for place in places:
-            rows.append(
-                (f"[{letters}] = {list(shape)}", list(place), expression(offset(place, shape)), _flat(place, shape))
-            )
-    return table(Words("Array|Element|Worked|Offset", "数组|元素|算式|偏移量"), rows, lang)
+            yield f"[{letters}] = {list(shape)}", list(place), expression(offset(place, shape)), _flat(place, shape)
 
 
 @block
@@ -153,26 +146,24 @@ def score_offsets(page: Path, lang: str) -> str:
     return "\n".join(["```text", *flat, "```", "", shown])
 
 
-@block
-def packed_offsets(page: Path, lang: str) -> str:
-    """Where the numbers of the lesson's score stand: in queries and keys by head, and in the packed projection."""
-    b, h, t, s = PLACE
-    q, k = (x.data for x in queries_and_keys(example.array))
-    heads, width = q.shape[1], q.shape[1] * q.shape[3]
-    packed = split_qkv.vjp((), (q, k, np.zeros_like(q)), n_heads=heads)[0]  # side by side again
-    rows = []
-    for name, array, position, part in (("q", q, t, 0), ("k", k, s, 1)):
-        for d in range(q.shape[3]):
-            by_head, column = (b, h, position, d), part * width + h * q.shape[3] + d
-            side_by_side = (b, position, column)
-            value = packed.ravel()[_flat(side_by_side, packed.shape)]
-            offsets = (_flat(by_head, array.shape), list(side_by_side), _flat(side_by_side, packed.shape))
-            rows.append((f"`{name}[{','.join(map(str, by_head))}]`", *offsets, f"{value:g}"))
-    head = Words(
+@table_block(
+    Words(
         "Number|Offset in [B,H,T,D]|Element of [B,T,3C]|Offset in [B,T,3C]|Value",
         "数|在 [B,H,T,D] 中的偏移量|在 [B,T,3C] 中的元素|在 [B,T,3C] 中的偏移量|值",
     )
-    return table(head, rows, lang)
+)
+def packed_offsets() -> Iterator[Any]:
+    """Where the numbers of the lesson's score stand: in queries and keys by head, and in the packed projection."""
+    b, h, t, s = PLACE
+    q, k = (x.data for x in queries_and_keys(example.array))
+    _, heads, _, width = q.shape
+    packed = split_qkv.vjp((), (q, k, np.zeros_like(q)), n_heads=heads)[0]  # side by side again
+    for name, array, position, part in (("q", q, t, 0), ("k", k, s, 1)):
+        for d in range(width):
+            by_head, side_by_side = (b, h, position, d), (b, position, (part * heads + h) * width + d)
+            flat = _flat(side_by_side, packed.shape)
+            element = f"`{name}[{','.join(map(str, by_head))}]`"
+            yield element, _flat(by_head, array.shape), list(side_by_side), flat, f"{packed.ravel()[flat]:g}"
 
 
 def _flat(place: tuple[int, ...], shape: tuple[int, ...]) -> int:
