@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.alt import row, sentence
-from byhand.book.pictures.axes import BLUE, GREEN, RUST, Axes, legend
-from byhand.book.pictures.canvas import Canvas
-from byhand.book.pictures.picture import picture
+from byhand.book.pictures.axes import Axes, legend
+from byhand.book.pictures.canvas import BLUE, GREEN, RUST, Canvas
+from byhand.book.pictures.picture import picture, row, sentence
 from byhand.book.words.language import Words
 from byhand.engine import Equation
 from byhand.equations.gelu import gelu
@@ -30,32 +31,19 @@ def slopes(equation: Equation, xs: np.ndarray) -> np.ndarray:
     return equation.vjp(equation.forward(xs)[1], np.ones_like(xs))[0]
 
 
-def values_in_words(lang: str) -> str:
-    """Say both functions at five places."""
-    start = Words(
-        "Curves of GELU and ReLU at x = −2, −1, 0, 1, 2. ", "GELU 与 ReLU 的曲线，在 x = −2、−1、0、1、2 处的值。"
-    )
-    found = {name: values(equation, np.asarray(AT)) for name, equation in (("GELU", gelu), ("ReLU", relu))}
-    return sentence(lang, start, (row(lang, name, y) for name, y in found.items()))
+PAIR = {"GELU": gelu, "ReLU": relu}
+GATES = {"SiLU": silu, "GELU": gelu_exact, "ReLU": relu}
 
 
-def slopes_in_words(lang: str) -> str:
-    """Say both slopes at five places."""
-    start = Words(
-        "Derivatives of GELU and ReLU at x = −2, −1, 0, 1, 2. ", "GELU 与 ReLU 的导数在 x = −2、−1、0、1、2 处的值。"
-    )
-    found = {name: slopes(equation, np.asarray(AT)) for name, equation in (("GELU", gelu), ("ReLU", relu))}
-    return sentence(lang, start, (row(lang, name, y) for name, y in found.items()))
+def in_words(
+    start: Words, of: Callable[[Equation, np.ndarray], np.ndarray], equations: dict[str, Equation]
+) -> Callable[[str], str]:
+    """Return what says the values or the slopes of equations at five places."""
 
+    def said(lang: str) -> str:
+        return sentence(lang, start, (row(lang, name, of(each, np.asarray(AT))) for name, each in equations.items()))
 
-def gates_in_words(lang: str) -> str:
-    """Say SiLU, GELU and ReLU at five places."""
-    start = Words(
-        "Curves of SiLU, GELU and ReLU at x = −2, −1, 0, 1, 2. ",
-        "SiLU、GELU 与 ReLU 的曲线，在 x = −2、−1、0、1、2 处的值。",
-    )
-    found = {name: values(equation, np.asarray(AT)) for name, equation in GATES.items()}
-    return sentence(lang, start, (row(lang, name, y) for name, y in found.items()))
+    return said
 
 
 def between(xs: np.ndarray) -> np.ndarray:
@@ -72,76 +60,95 @@ def between_in_words(lang: str) -> str:
     return sentence(lang, start, [row(lang, Words("Difference", "差"), between(np.arange(5.0)))])
 
 
-GATES = {"SiLU": silu, "GELU": gelu_exact, "ReLU": relu}
+XS = np.linspace(-LIMIT, LIMIT, POINTS)
 
 
-@picture(Words("GELU and ReLU", "GELU 与 ReLU"), values_in_words)
+def _axes(canvas: Canvas, left: float, height: float, ys: tuple[float, float], ticks: Iterable[float]) -> Axes:
+    """Return axes from -4 to 4, and leave room for what stands below them."""
+    axes = Axes(canvas, left, 14, 386 - left, height, (-LIMIT, LIMIT), ys)
+    axes.x_ticks(range(-4, 5), "x")
+    axes.y_ticks(ticks)
+    axes.zero()
+    canvas.y = axes.bottom + 36
+    return axes
+
+
+@picture(
+    Words("GELU and ReLU", "GELU 与 ReLU"),
+    in_words(
+        Words(
+            "Curves of GELU and ReLU at x = −2, −1, 0, 1, 2. ",
+            "GELU 与 ReLU 的曲线，在 x = −2、−1、0、1、2 处的值。",
+        ),
+        values,
+        PAIR,
+    ),
+)
 def gelu_relu(canvas: Canvas) -> None:
     """Both functions from -4 to 4, with GELU at -1 and 1."""
-    xs = np.linspace(-LIMIT, LIMIT, POINTS)
-    axes = Axes(canvas, 30, 14, 356, 220, (-LIMIT, LIMIT), (-0.6, LIMIT))
-    axes.x_ticks(range(-4, 5), "x")
-    axes.y_ticks(range(5))
-    axes.zero()
-    axes.curve(xs, values(relu, xs), RUST)
-    axes.curve(xs, values(gelu, xs), BLUE)
+    axes = _axes(canvas, 30, 220, (-0.6, LIMIT), range(5))
+    axes.curve(XS, values(relu, XS), RUST)
+    axes.curve(XS, values(gelu, XS), BLUE)
     for at, dx, dy, anchor in ((-1.0, 0, 18, "middle"), (1.0, 12, 12, "start")):
         y = float(values(gelu, np.asarray([at]))[0])
         axes.point(at, y, BLUE, f"GELU({decimal(at)}) = {decimal(round(y, 3))}", at=anchor, dx=dx, dy=dy)
     legend(canvas, 60, 50, Words("GELU: bends smoothly", "GELU：光滑过渡"), BLUE)
     legend(canvas, 60, 72, Words("ReLU: max(x, 0)", "ReLU：max(x, 0)"), RUST)
-    canvas.y = axes.bottom + 36
 
 
-@picture(Words("Slopes of GELU and ReLU", "GELU 与 ReLU 的斜率"), slopes_in_words)
+@picture(
+    Words("Slopes of GELU and ReLU", "GELU 与 ReLU 的斜率"),
+    in_words(
+        Words(
+            "Derivatives of GELU and ReLU at x = −2, −1, 0, 1, 2. ",
+            "GELU 与 ReLU 的导数在 x = −2、−1、0、1、2 处的值。",
+        ),
+        slopes,
+        PAIR,
+    ),
+)
 def gelu_relu_slopes(canvas: Canvas) -> None:
     """Both derivatives from -4 to 4."""
-    xs = np.linspace(-LIMIT, LIMIT, POINTS)
-    axes = Axes(canvas, 36, 14, 350, 190, (-LIMIT, LIMIT), (-0.25, 1.25))
-    axes.x_ticks(range(-4, 5), "x")
-    axes.y_ticks((0, 0.5, 1))
-    axes.zero()
-    below, above = np.asarray([-LIMIT, 0.0]), np.asarray([np.nextafter(0.0, 1.0), LIMIT])
-    axes.curve(below, slopes(relu, below), RUST)
-    axes.curve(above, slopes(relu, above), RUST)
-    axes.curve(xs, slopes(gelu, xs), BLUE)
+    axes = _axes(canvas, 36, 190, (-0.25, 1.25), (0, 0.5, 1))
+    for side in ([-LIMIT, 0.0], [np.nextafter(0.0, 1.0), LIMIT]):
+        axes.curve(side, slopes(relu, np.asarray(side)), RUST)
+    axes.curve(XS, slopes(gelu, XS), BLUE)
     for at, dx, dy in ((0.0, 10, 4), (1.0, 2, -9), (-1.0, -30, 18)):
         y = float(slopes(gelu, np.asarray([at]))[0])
         axes.point(at, y, BLUE, decimal(round(y, 3)), dx=dx, dy=dy)
     legend(canvas, 52, 46, Words("slope of GELU", "GELU 的斜率"), BLUE)
     legend(canvas, 52, 68, Words("slope of ReLU: 0 or 1", "ReLU 的斜率：0 或 1"), RUST)
-    canvas.y = axes.bottom + 36
 
 
-@picture(Words("SiLU, GELU and ReLU", "SiLU、GELU 与 ReLU"), gates_in_words)
+@picture(
+    Words("SiLU, GELU and ReLU", "SiLU、GELU 与 ReLU"),
+    in_words(
+        Words(
+            "Curves of SiLU, GELU and ReLU at x = −2, −1, 0, 1, 2. ",
+            "SiLU、GELU 与 ReLU 的曲线，在 x = −2、−1、0、1、2 处的值。",
+        ),
+        values,
+        GATES,
+    ),
+)
 def silu_gelu_relu(canvas: Canvas) -> None:
     """Three functions from -4 to 4, with the lowest point of SiLU."""
-    xs = np.linspace(-LIMIT, LIMIT, POINTS)
-    axes = Axes(canvas, 30, 14, 356, 220, (-LIMIT, LIMIT), (-1.0, LIMIT))
-    axes.x_ticks(range(-4, 5), "x")
-    axes.y_ticks(range(5))
-    axes.zero()
-    for (name, equation), colour in zip(GATES.items(), (BLUE, GREEN, RUST), strict=True):
-        axes.curve(xs, values(equation, xs), colour)
-        legend(canvas, 60, {"SiLU": 50, "GELU": 72, "ReLU": 94}[name], name, colour)
-    least = int(np.argmin(values(silu, xs)))
-    x, y = float(xs[least]), float(values(silu, xs)[least])
+    axes = _axes(canvas, 30, 220, (-1.0, LIMIT), range(5))
+    for (name, equation), colour, y in zip(GATES.items(), (BLUE, GREEN, RUST), (50, 72, 94), strict=True):
+        axes.curve(XS, values(equation, XS), colour)
+        legend(canvas, 60, y, name, colour)
+    least = int(np.argmin(values(silu, XS)))
+    x, y = float(XS[least]), float(values(silu, XS)[least])
     axes.point(x, y, BLUE, f"SiLU({decimal(x)}) = {decimal(round(y, 3))}", at="middle", dx=0, dy=19)
-    canvas.y = axes.bottom + 36
 
 
 @picture(Words("The two forms of GELU", "GELU 的两种形式"), between_in_words)
 def gelu_forms(canvas: Canvas) -> None:
     """The tanh form less the exact one from -4 to 4, with its largest value."""
-    xs = np.linspace(-LIMIT, LIMIT, POINTS)
-    ys = between(xs)
-    axes = Axes(canvas, 36, 14, 350, 170, (-LIMIT, LIMIT), (-3.0, 7.0))
-    axes.x_ticks(range(-4, 5), "x")
-    axes.y_ticks((-2, 0, 2, 4, 6))
-    axes.zero()
-    axes.curve(xs, ys)
-    far = int(np.argmax(np.abs(ys[xs > 0]))) + int((xs <= 0).sum())
-    x, y = float(xs[far]), float(ys[far])
+    ys = between(XS)
+    axes = _axes(canvas, 36, 170, (-3.0, 7.0), (-2, 0, 2, 4, 6))
+    axes.curve(XS, ys)
+    far = int(np.argmax(np.abs(ys[XS > 0]))) + int((XS <= 0).sum())
+    x, y = float(XS[far]), float(ys[far])
     axes.point(x, y, BLUE, f"x = {decimal(x)}: {decimal(y / 10_000, 2)}", at="end", dx=-10, dy=4)
     legend(canvas, 110, 28, Words("tanh form − exact form, × 10⁻⁴", "tanh 形式 − 精确形式，× 10⁻⁴"), BLUE)
-    canvas.y = axes.bottom + 36

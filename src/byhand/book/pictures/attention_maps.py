@@ -10,11 +10,10 @@ import numpy as np
 
 from byhand.book.lessons.examples import multi_head
 from byhand.book.numbers.closed_form import array
-from byhand.book.pictures.alt import row, sentence
-from byhand.book.pictures.canvas import Canvas
+from byhand.book.pictures.canvas import SMALL, TINY, Canvas
 from byhand.book.pictures.heat import crossed, heat, mask, scale
 from byhand.book.pictures.passes import TOKENS, pass_of
-from byhand.book.pictures.picture import picture
+from byhand.book.pictures.picture import picture, row, sentence
 from byhand.book.words.language import COMMA, Said, Words
 from byhand.engine import Tensor
 from byhand.equations.causal_self_attention import causal_self_attention
@@ -24,7 +23,7 @@ CELL, SIDE = (44, 32), 3 * 44
 KEY, QUERY = Words("key {of}", "键 {of}"), Words("query {of}", "查询 {of}")
 HIDDEN = Words("hidden by the mask: the key comes later", "被掩码遮住：键在查询之后")
 SCORES, WEIGHTS = Words("scores S", "分数 S"), Words("weights P, rows sum to 1", "权重 P，每行之和为 1")
-ONE, EACH = Words("one head, D = 4", "一个头，D = 4"), Words("head {h}, D = 2", "头 {h}，D = 2")
+ONE = Words("one head, D = 4", "一个头，D = 4")
 
 
 def of_paper_gpt() -> dict[str, np.ndarray]:
@@ -86,7 +85,7 @@ def _map(
     weights: bool = True,
 ) -> float:  # fmt: skip
     """Draw a map with its title above it and its keys, and with its queries at the left; return its lower edge."""
-    canvas.text(x + SIDE / 2, canvas.y + 13, title, at="middle", size=12, bold=True)
+    canvas.text(x + SIDE / 2, canvas.y + 13, title, at="middle", size=SMALL, bold=True)
     return heat(
         canvas,
         x,
@@ -103,9 +102,9 @@ def _map(
 def _key(canvas: Canvas) -> None:
     """Say what crossed cells are, and which colour a weight has."""
     crossed(canvas, 56, canvas.y, 24, 16)
-    canvas.text(86, canvas.y + 12, HIDDEN, size=12)
+    canvas.text(86, canvas.y + 12, HIDDEN, size=SMALL)
     scale(canvas, 72, canvas.y + 26, 0.0, 1.0)
-    canvas.text(228, canvas.y + 36, Words("weight", "权重"), size=12)
+    canvas.text(228, canvas.y + 36, Words("weight", "权重"), size=SMALL)
     canvas.y += 44
 
 
@@ -119,8 +118,8 @@ def attention_one_head(canvas: Canvas) -> None:
     _map(canvas, right, WEIGHTS, found["weights"], TOKENS, queries=False)
     middle = canvas.y + 38 + 1.5 * CELL[1]
     canvas.arrow([(left + SIDE + 8, middle), (right - 8, middle)])
-    canvas.text((left + SIDE + right) / 2, middle - 8, Words("mask", "掩码"), at="middle", size=11)
-    canvas.text((left + SIDE + right) / 2, middle + 16, "softmax", at="middle", size=11)
+    canvas.text((left + SIDE + right) / 2, middle - 8, Words("mask", "掩码"), at="middle", size=TINY)
+    canvas.text((left + SIDE + right) / 2, middle + 16, "softmax", at="middle", size=TINY)
     canvas.y = bottom + 14
     _key(canvas)
 
@@ -129,20 +128,17 @@ def attention_one_head(canvas: Canvas) -> None:
 def attention_two_heads(canvas: Canvas) -> None:
     """Weights of the lesson `multi-head`: a single head above, two heads below."""
     bottom = _map(canvas, 56, ONE, of_heads(1)[0], (0, 1, 2))
-    for line, words in enumerate(
-        (
-            Words("One head makes one", "一个头对全部四列"),
-            Words("pattern of weights", "使用同一组权重。"),
-            Words("for all four columns.", ""),
-            Words("Two heads make one", "两个头各对两列"),
-            Words("for each two columns.", "使用一组权重。"),
-        )
-    ):
-        if words.said(canvas.lang):
-            canvas.text(216, canvas.y + 48 + 17 * line, words, size=12)
+    lines = (
+        Words("One head makes one", "一个头对全部四列"),
+        Words("pattern of weights", "使用同一组权重。"),
+        Words("for all four columns.", ""),
+        Words("Two heads make one", "两个头各对两列"),
+        Words("for each two columns.", "使用一组权重。"),
+    )
+    canvas.lines(216, canvas.y + 48, lines, 17, SMALL)
     canvas.y = bottom + 12
     for h, weights in enumerate(of_heads(2)):
-        title = EACH.said(canvas.lang, h=h)
+        title = Words(f"head {h}, D = 2", f"头 {h}，D = 2")
         bottom = _map(canvas, (56, 250)[h], title, weights, (0, 1, 2), queries=h == 0)
     canvas.y = bottom + 14
     _key(canvas)

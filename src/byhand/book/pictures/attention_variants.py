@@ -8,10 +8,9 @@ import numpy as np
 
 from byhand.book.lessons.examples.rotary import SETTINGS
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.alt import row, sentence
 from byhand.book.pictures.canvas import BLUE, RUST, SMALL, Canvas
 from byhand.book.pictures.heat import crossed, heat
-from byhand.book.pictures.picture import picture
+from byhand.book.pictures.picture import picture, row, sentence
 from byhand.book.words.language import Words
 from byhand.equations.repeat_heads import repeat_heads
 from byhand.equations.rotary import frequencies, rotary
@@ -36,17 +35,14 @@ def turning_in_words(lang: str) -> str:
     said = [
         row(
             lang,
-            Words(f"pair {p}, angles", f"第 {p} 对，角度").said(lang),
+            Words(f"pair {p}, angles", f"第 {p} 对，角度"),
             [position * angle for position in range(POSITIONS)],
         )
         for p, angle in enumerate(frequencies(SETTINGS["base"], SETTINGS["width"]))
     ]
     products = [float(turned()[0, t] @ turned()[0, t - 1]) for t in range(1, POSITIONS)]
-    said.append(
-        row(
-            lang, Words("dot products of neighbouring arrows of pair 0", "第 0 对相邻箭头的点积").said(lang), products
-        )
-    )
+    neighbours = Words("dot products of neighbouring arrows of pair 0", "第 0 对相邻箭头的点积")
+    said.append(row(lang, neighbours, products))
     count = POSITIONS - 1
     start = Words(
         f"Two pairs of numbers as arrows, turned at positions 0 to {count}. ",
@@ -108,7 +104,7 @@ def sharing_in_words(lang: str) -> str:
         f"{HEADS} 个查询头各自读取的键值头。",
     )
     names = {k: Words(f"{words.en}, K = {k}", f"{words.zh}，K = {k}") for k, words in KINDS.items()}
-    return sentence(lang, start, (row(lang, names[k].said(lang), readers(k)) for k in GROUPS))
+    return sentence(lang, start, (row(lang, names[k], readers(k)) for k in GROUPS))
 
 
 @picture(Words("Heads of queries that share keys and values", "共用键与值的查询头"), sharing_in_words)
@@ -143,7 +139,7 @@ def windows_in_words(lang: str) -> str:
         f"Keys that each of {TOKENS} queries sees, in order. ", f"依次列出 {TOKENS} 个查询各能看到多少个键。"
     )
     names = {TOKENS: Words("causal mask", "因果掩码"), WINDOW: Words(f"window of {WINDOW}", f"窗口为 {WINDOW}")}
-    return sentence(lang, start, (row(lang, names[w].said(lang), (p > 0).sum(axis=1)) for w, p in masks().items()))
+    return sentence(lang, start, (row(lang, names[w], (p > 0).sum(axis=1)) for w, p in masks().items()))
 
 
 @picture(Words("The causal mask and a sliding window", "因果掩码与滑动窗口"), windows_in_words)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import COLOURS, GREY, WHITE, Canvas
+from byhand.book.pictures.canvas import BLUE, GREY, SMALL, TINY, WHITE, Canvas
 from byhand.book.words.language import Said
 
-BLUE, RUST, GREEN, VIOLET = COLOURS
-SMALL = 11  # of the numbers on scales and bars
 FAINT = 0.3  # opacity of the lines behind curves
 ABOVE = 4  # pixels between a bar or a point and its number
 
@@ -29,6 +27,11 @@ class Axes:
         """The lower edge."""
         return self.top + self.height
 
+    @property
+    def right(self) -> float:
+        """The right edge."""
+        return self.left + self.width
+
     def x(self, value: float) -> float:
         """Return where a number lies from left to right."""
         low, high = self._xs
@@ -44,16 +47,16 @@ class Axes:
         for value in values:
             if lines:
                 self.faint([(value, self._ys[0]), (value, self._ys[1])])
-            self.canvas.text(self.x(value), self.bottom + 14, decimal(value), at="middle", size=SMALL)
+            self.canvas.text(self.x(value), self.bottom + 14, decimal(value), at="middle", size=TINY)
         if words:
-            self.canvas.text(self.left + self.width / 2, self.bottom + 30, words, at="middle", size=SMALL)
+            self.canvas.text(self.left + self.width / 2, self.bottom + 30, words, at="middle", size=TINY)
 
     def y_ticks(self, values: Iterable[float], lines: bool = True) -> None:
         """Write numbers at the left of the plot, a faint line beside each."""
         for value in values:
             if lines:
                 self.faint([(self._xs[0], value), (self._xs[1], value)])
-            self.canvas.text(self.left - 6, self.y(value) + 4, decimal(value), at="end", size=SMALL)
+            self.canvas.text(self.left - 6, self.y(value) + 4, decimal(value), at="end", size=TINY)
 
     def faint(self, points: Sequence[tuple[float, float]]) -> None:
         """Draw a line that stays behind the others."""
@@ -64,7 +67,12 @@ class Axes:
 
     def zero(self) -> None:
         """Draw the line at height 0."""
-        self.canvas.line([(self.left, self.y(0)), (self.left + self.width, self.y(0))])
+        self.level(0)
+
+    def level(self, value: float, colour: str = GREY, *, thick: float = 1, dashed: bool = False) -> None:
+        """Draw a line from edge to edge at the height of a number."""
+        points = (self.left, self.y(value)), (self.right, self.y(value))
+        self.canvas.line(points, colour=colour, thick=thick, dashed=dashed)
 
     def curve(
         self, xs: Iterable[float], ys: Iterable[float], colour: str = BLUE, *, thick: float = 2, dashed: bool = False
@@ -79,7 +87,7 @@ class Axes:
         """Draw a dot with words beside it."""
         self.canvas.dot(self.x(x), self.y(y), 4, colour)
         if words:
-            self.canvas.text(self.x(x) + dx, self.y(y) + dy, words, at=at, size=SMALL)
+            self.canvas.text(self.x(x) + dx, self.y(y) + dy, words, at=at, size=TINY)
 
     def numbered(self, x: float, y: float, number: int, colour: str = BLUE) -> None:
         """Draw a dot with a number in it, for words that stand elsewhere."""
@@ -87,7 +95,7 @@ class Axes:
 
     def bar(
         self, x: float, value: float, width: float, colour: str = BLUE, words: Said | None = None,
-        size: float = SMALL,
+        size: float = TINY,
     ) -> None:  # fmt: skip
         """Draw a bar `width` pixels wide from 0 to a value, its number beyond its end."""
         middle, zero, end = self.x(x), self.y(0), self.y(value)
@@ -102,10 +110,10 @@ class Axes:
 def number_in_circle(canvas: Canvas, x: float, y: float, number: int, colour: str = BLUE) -> None:
     """Draw a number in a filled circle."""
     canvas.dot(x, y, 8, colour)
-    canvas.text(x, y + 4, str(number), colour=WHITE, at="middle", size=SMALL, bold=True)
+    canvas.text(x, y + 4, str(number), colour=WHITE, at="middle", size=TINY, bold=True)
 
 
 def legend(canvas: Canvas, x: float, y: float, words: Said, colour: str, *, dashed: bool = False) -> None:
     """Write what a curve is behind a piece of it."""
     canvas.line([(x, y - 4), (x + 20, y - 4)], colour=colour, thick=3 if not dashed else 2, dashed=dashed)
-    canvas.text(x + 26, y, words, size=12)
+    canvas.text(x + 26, y, words, size=SMALL)

@@ -54,7 +54,7 @@ def in_words(lang: str) -> str:
 def batch_on_threads(canvas: Canvas) -> None:
     """Rows, their gradients in a region for each thread, their sums by ranges, the update."""
     rows, ranges = shares()
-    _label(canvas, Words(f"1  The {BATCH} rows of a batch", f"1  批次的 {BATCH} 行"), "")
+    canvas.label(Words(f"1  The {BATCH} rows of a batch", f"1  批次的 {BATCH} 行"))
     width = WHOLE / BATCH
     for row, thread in enumerate(i for i, count in enumerate(rows) for _ in range(count)):
         canvas.box(LEFT + row * width + 1, canvas.y, width - 2, HIGH, str(row), fill=COLOURS[thread], size=SMALL)
@@ -72,29 +72,20 @@ def batch_on_threads(canvas: Canvas) -> None:
         for line, does in enumerate((Words("forward", "前向"), Words("backward", "反向"))):
             canvas.text(middles[-1], canvas.y + 50 + 16 * line, does, at="middle", size=SMALL)
     canvas.y += 80
-    _label(
-        canvas, Words("2  Gradients: a region per thread", "2  梯度：每个线程一个区域"),
-        Words("nothing shared", "互不共享"),
-    )  # fmt: skip
+    remark = Words("nothing shared", "互不共享")
+    canvas.label(Words("2  Gradients: a region per thread", "2  梯度：每个线程一个区域"), remark)
     for thread in range(THREADS):
         _ranges(canvas, ranges, [thread] * THREADS, [read[thread]] * THREADS)
         canvas.y += HIGH + 2
     _meeting(canvas)
-    said = Words("3  Each sums its range over all regions", "3  每个线程把各区域的一段相加")
-    _label(canvas, said, "")
+    canvas.label(Words("3  Each sums its range over all regions", "3  每个线程把各区域的一段相加"))
     _ranges(canvas, ranges, range(THREADS), [f"{n:,}" for n in ranges])
     canvas.y += HIGH + 2
     _meeting(canvas)
-    said = Words("4  Clip by the global norm, then AdamW", "4  按总范数裁剪，AdamW 更新")
-    _label(canvas, said, Words("parameters", "参数"))
+    remark = Words("parameters", "参数")
+    canvas.label(Words("4  Clip by the global norm, then AdamW", "4  按总范数裁剪，AdamW 更新"), remark)
     _ranges(canvas, ranges, range(THREADS), [f"{n:,}" for n in ranges])
     canvas.y += HIGH + 8
-
-
-def _label(canvas: Canvas, words: Words, remark: Words | str) -> None:
-    canvas.text(LEFT, canvas.y + 14, words, bold=True)
-    canvas.text(LEFT + WHOLE, canvas.y + 14, remark, at="end", size=SMALL)
-    canvas.y += 22
 
 
 def _ranges(canvas: Canvas, ranges: list[int], threads: Iterable[int], words: Sequence[Said]) -> None:

@@ -107,11 +107,8 @@ class _Drawing:
                 self.equation(application)
         canvas.y += CELL[1] + 16
         canvas.arrow([(TRUNK, self.trunk), (TRUNK, canvas.y - 4)], colour=BLUE, thick=3)
-        canvas.y += 14
-        for words in FORKS:
-            canvas.text(4, canvas.y, words, size=SMALL)
-            canvas.y += 16
-        canvas.y -= 8
+        canvas.lines(4, canvas.y + 14, FORKS, 16, SMALL)
+        canvas.y += 38
 
     def numbers(self, name: str, row: int) -> None:
         """Write the sizes of an array's value and gradient."""
@@ -160,14 +157,7 @@ class _Drawing:
         canvas.arrow([(TRUNK, self.trunk), (TRUNK, y - 10)], colour=BLUE, thick=3)
         canvas.ring(TRUNK, y, 10, "+", line=BLUE)
         self.trunk = y + 10
-        canvas.box(
-            LEFT,
-            canvas.y,
-            CELLS - LEFT - 4,
-            CELL[1],
-            f"{name.removeprefix(BLOCK)} = residual",
-            round_by=11,
-            size=SMALL,
-        )
+        words = f"{name.removeprefix(BLOCK)} = residual"
+        canvas.box(LEFT, canvas.y, CELLS - LEFT - 4, CELL[1], words, round_by=11, size=SMALL)
         canvas.arrow([(LEFT, y), (TRUNK + 11, y)])
         self.numbers(name, 0)

@@ -99,8 +99,7 @@ class _Drawing:
                 self.branch(group)
         self.down_to(self.canvas.y + 14)
         self.canvas.y += 18
-        self.canvas.box(LEFT, self.canvas.y - 15, 12, 12, fill=GREEN)
-        self.canvas.text(LEFT + 18, self.canvas.y - 5, Words("learned weights", "可学习的权重"), size=SMALL)
+        self.canvas.swatch(LEFT, self.canvas.y - 5, Words("learned weights", "可学习的权重"), GREEN)
         out = Words("to the next block; after L blocks, to the LM head", "到下一个块；经过 L 个块之后，到语言模型头")
         self.canvas.y += 18
         self.canvas.text(4, self.canvas.y - 2, out, size=SMALL)

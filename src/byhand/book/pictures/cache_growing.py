@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from byhand.book.pictures.canvas import BLUE, RUST, SMALL, Canvas
+from byhand.book.pictures.canvas import BLUE, RUST, SMALL, TINY, Canvas
 from byhand.book.pictures.passes import BLOCK, TOKENS, cached_passes, model_of, rows_of
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import SEMICOLON, Words
@@ -64,9 +64,8 @@ def _total() -> Words:
 @picture(Words("A KV cache growing by one row per token", "键值缓存：每个词元增加一行"), in_words)
 def cache_growing(canvas: Canvas) -> None:
     """Rows kept in one colour, rows computed in the other; beside them the rows of the whole pass."""
-    for x, fill, words in ((KEYS, BLUE, Words("kept", "保留")), (VALUES, RUST, Words("computed now", "本步计算"))):
-        canvas.box(x, 4, 12, 12, fill=fill)
-        canvas.text(x + 18, 14, words, size=SMALL)
+    canvas.swatch(KEYS, 14, Words("kept", "保留"), BLUE)
+    canvas.swatch(VALUES, 14, Words("computed now", "本步计算"), RUST)
     heads = model_of("kv-cache").config.n_heads
     words = Words(f"head {HEAD} of {heads}", f"共 {heads} 个头，图为头 {HEAD}")
     canvas.text(396, 14, words, at="end", size=SMALL)
@@ -90,10 +89,10 @@ def _step(canvas: Canvas, token: int, step: Decoded) -> None:
         y, fill = canvas.y + row * CELL[1], RUST if row == new else BLUE
         for x, rows in ((KEYS, step.keys), (VALUES, step.values)):
             if row <= new:
-                canvas.matrix(x, y, [rows[row]], fill, cell=(CELL[0], CELL[1] - 2), size=11)
+                canvas.matrix(x, y, [rows[row]], fill, cell=(CELL[0], CELL[1] - 2), size=TINY)
             else:
                 canvas.box(x, y, 2 * CELL[0], CELL[1] - 2, dashed=True)
         if row <= new:
             canvas.box(WITHOUT, y, 62, CELL[1] - 2, Words(f"row {row}", f"第 {row} 行"), fill=RUST, size=SMALL)
-    canvas.matrix(SCORES, canvas.y + new * CELL[1], [step.scores], RUST, cell=(CELL[0], CELL[1] - 2), size=11)
+    canvas.matrix(SCORES, canvas.y + new * CELL[1], [step.scores], RUST, cell=(CELL[0], CELL[1] - 2), size=TINY)
     canvas.y += len(TOKENS) * CELL[1] + 8

@@ -17,7 +17,7 @@ BLUE, RUST, GREEN, VIOLET = COLOURS  # in pictures of structure: values, gradien
 WHITE = "#ffffff"
 WIDTH, GAP = 400, 16  # a phone of 360 pixels scales the picture by nine tenths
 SIZE, LINE = 13, 16  # of letters, and from one line of them to the next
-SMALL = 12  # of letters in cells and of remarks
+SMALL, TINY = 12, 11  # of letters in cells and of remarks; of those on scales and bars
 FONT = "system-ui, 'Segoe UI', 'Noto Sans', 'PingFang SC', 'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"
 WIDE, NARROW = 1.0, 0.6  # of a Chinese and of a Latin letter, at most, as parts of its size
 
@@ -52,6 +52,22 @@ class Canvas:
         self.text(4, self.y + LINE, words, bold=True)
         self.y += LINE + 10
 
+    def label(self, words: Said, remark: Said = "", left: float = 4, right: float = WIDTH - 4) -> None:
+        """Write a bold line at the left with a remark at the right, and move below it."""
+        self.text(left, self.y + 14, words, bold=True)
+        self.text(right, self.y + 14, remark, at="end", size=SMALL)
+        self.y += 22
+
+    def lines(self, x: float, y: float, lines: Iterable[Said], apart: float, size: float = SIZE) -> None:
+        """Write lines below each other, the first of which stands on y."""
+        for i, words in enumerate(lines):
+            self.text(x, y + i * apart, words, size=size)
+
+    def swatch(self, x: float, y: float, words: Said, fill: str) -> None:
+        """Write on y what a colour stands for, behind a square of it."""
+        self.box(x, y - 10, 12, 12, fill=fill)
+        self.text(x + 18, y, words, size=SMALL)
+
     def text(
         self, x: float, y: float, words: Said, *, colour: str = GREY, at: str = "start", size: float = SIZE,
         bold: bool = False,
@@ -74,8 +90,7 @@ class Canvas:
         line: str = GREY, round_by: float = 4, dashed: bool = False, size: float = SIZE, bold: bool = False,
     ) -> None:  # fmt: skip
         """Draw a rectangle with a line of text in its middle: white on a colour, grey on none."""
-        dashes = ' stroke-dasharray="4 3"' if dashed else ""
-        edge = f' stroke="{line}"{dashes}' if fill == "none" else ""
+        edge = f' stroke="{line}"{_dashes(dashed)}' if fill == "none" else ""
         self.add(
             f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" rx="{_n(round_by)}" '
             f'fill="{fill}"{edge}/>'
@@ -84,11 +99,16 @@ class Canvas:
         middle = y + height / 2 + size * 0.35
         self.text(x + width / 2, middle, words, colour=colour, at="middle", size=size, bold=bold)
 
+    def frame(self, x: float, y: float, width: float, height: float, colour: str, thick: float) -> None:
+        """Draw a thick rectangle around what is there."""
+        place = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
+        self.add(f'<rect {place} rx="3" fill="none" stroke="{colour}" stroke-width="{_n(thick)}"/>')
+
     def line(self, points: Iterable[Point], *, colour: str = GREY, thick: float = 1, dashed: bool = False) -> None:
         """Draw straight lines from point to point."""
         path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
-        dashes = ' stroke-dasharray="4 3"' if dashed else ""
-        self.add(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{_n(thick)}"{dashes}/>')
+        stroke = f'stroke="{colour}" stroke-width="{_n(thick)}"{_dashes(dashed)}'
+        self.add(f'<polyline points="{path}" fill="none" {stroke}/>')
 
     def arrow(self, points: Sequence[Point], *, colour: str = GREY, thick: float = 1, dashed: bool = False) -> None:
         """Draw lines that end in an arrow's head."""
@@ -99,19 +119,24 @@ class Canvas:
         back_x, back_y = bx - 8 * ux, by - 8 * uy
         self.area([(bx, by), (back_x + 4 * uy, back_y - 4 * ux), (back_x - 4 * uy, back_y + 4 * ux)], colour)
 
-    def area(self, points: Iterable[Point], fill: str, opacity: float = 1) -> None:
+    def area(self, points: Iterable[Point], fill: str) -> None:
         """Fill the area between points."""
         path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
-        seen = f' fill-opacity="{_n(opacity)}"' if opacity != 1 else ""
-        self.add(f'<polygon points="{path}" fill="{fill}"{seen}/>')
+        self.add(f'<polygon points="{path}" fill="{fill}"/>')
 
-    def dot(self, x: float, y: float, radius: float, fill: str) -> None:
+    def dot(self, x: float, y: float, radius: float, fill: str, opacity: float = 1) -> None:
         """Draw a filled circle."""
-        self.add(f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" fill="{fill}"/>')
+        seen = f' fill-opacity="{_n(opacity)}"' if opacity != 1 else ""
+        self.add(f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" fill="{fill}"{seen}/>')
 
-    def ring(self, x: float, y: float, radius: float, words: str = "", *, line: str = GREY) -> None:
+    def ring(
+        self, x: float, y: float, radius: float, words: str = "", *, line: str = GREY, thick: float = 1,
+        dashed: bool = False,
+    ) -> None:  # fmt: skip
         """Draw a circle with a sign in its middle, such as + where two arrays are added."""
-        self.add(f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" fill="none" stroke="{line}"/>')
+        wide = f' stroke-width="{_n(thick)}"' if thick != 1 else ""
+        circle = f'cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"'
+        self.add(f'<circle {circle} fill="none" stroke="{line}"{wide}{_dashes(dashed)}/>')
         if words:
             self.text(x, y + SIZE * 0.35, words, at="middle", bold=True)
 
@@ -149,3 +174,7 @@ class Canvas:
 
 def _n(number: float) -> str:
     return f"{round(number, 1) + 0.0:g}"
+
+
+def _dashes(dashed: bool) -> str:
+    return ' stroke-dasharray="4 3"' if dashed else ""

@@ -8,10 +8,9 @@ import numpy as np
 
 from byhand.book.lessons.examples.classifier import CLASSES, PICTURES, WEIGHTS, given_weights, loss_of
 from byhand.book.numbers.closed_form import array
-from byhand.book.pictures.alt import row, sentence
-from byhand.book.pictures.canvas import Canvas
-from byhand.book.pictures.heat import SMALL, frame, heat
-from byhand.book.pictures.picture import picture
+from byhand.book.pictures.canvas import SMALL, TINY, Canvas
+from byhand.book.pictures.heat import frame, heat
+from byhand.book.pictures.picture import picture, row, sentence
 from byhand.book.words.language import COMMA, Words
 from byhand.equations.softmax import softmax
 from byhand.tracing.trace import Trace
@@ -43,24 +42,24 @@ def in_words(lang: str) -> str:
 @picture(Words("Four bars through the network", "四条线通过网络"), in_words)
 def bars_through_the_network(canvas: Canvas) -> None:
     """The columns of W_1 as patterns of pixels; then each bar, its hidden units and its probabilities."""
-    canvas.text(4, 14, Words("patterns: the columns of W_1", "图样：W_1 的各列"), size=12, bold=True)
+    canvas.text(4, 14, Words("patterns: the columns of W_1", "图样：W_1 的各列"), size=SMALL, bold=True)
     for n, pattern in enumerate(array(WEIGHTS["W_1"]).T):
         left = (66, 226)[n]
         heat(canvas, left, 26, pattern.reshape(2, 2).tolist(), cell=PATTERN)
-        canvas.text(left + 76, 60, UNIT.said(canvas.lang, n=n), size=SMALL)
+        canvas.text(left + 76, 60, UNIT.said(canvas.lang, n=n), size=TINY)
     top = 26 + 2 * PATTERN[1] + 48
     for x, words in (
         (PICTURE_AT + PIXEL[0], Words("pixels X", "像素 X")),
         (HIDDEN_AT + UNITS[0], Words("units h", "单元 h")),
         (P_AT + SHARES[0], Words("probabilities p", "概率 p")),
     ):
-        canvas.text(x, top - 24, words, at="middle", size=12, bold=True)
+        canvas.text(x, top - 24, words, at="middle", size=SMALL, bold=True)
     columns = Words("vertical", "竖线"), Words("horizontal", "横线")
     units, p = computed()
     for n, (bar, pixels) in enumerate(zip(BARS, PICTURES, strict=True)):
         y = top + n * HIGH
         middle = y + PIXEL[1]
-        canvas.text(PICTURE_AT - 8, middle + 4, bar, at="end", size=SMALL)
+        canvas.text(PICTURE_AT - 8, middle + 4, bar, at="end", size=TINY)
         heat(canvas, PICTURE_AT, y, [pixels[:2], pixels[2:]], cell=PIXEL, shown=lambda value: "")
         for x, found, cell, said in ((HIDDEN_AT, units, UNITS, ("0", "1")), (P_AT, p, SHARES, columns)):
             canvas.arrow([(x - 30, middle), (x - 6, middle)])
@@ -75,5 +74,5 @@ def bars_through_the_network(canvas: Canvas) -> None:
             )
         frame(canvas, P_AT + CLASSES[n] * SHARES[0], middle - SHARES[1] / 2, *SHARES)
     canvas.y = top + len(BARS) * HIGH
-    canvas.text(4, canvas.y, Words("Framed: the right class.", "带框的是正确的类别。"), size=12)
+    canvas.text(4, canvas.y, Words("Framed: the right class.", "带框的是正确的类别。"), size=SMALL)
     canvas.y += 10

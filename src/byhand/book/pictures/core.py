@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,7 +9,6 @@ from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, Canvas
 from byhand.book.pictures.passes import in_line, pass_of, rows_of
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import SEMICOLON, Words
-from byhand.tracing.tracer import Application
 
 CELL = 54.0, 18.0
 WIDE, PILL = 2 * CELL[0], 22.0
@@ -37,27 +34,17 @@ ROUTES = {  # of each edge, from an input to the equation that reads it
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class DrawnGraph:
-    """What is drawn: the recorded applications, the array at each name, and which way the arrows point."""
-
-    applications: tuple[Application, ...]
-    arrays: Mapping[str, Any]
-    back: bool
-
-
-def graph(back: bool) -> DrawnGraph:
-    """Return the core's graph with its values, or with its gradients."""
+def arrays(back: bool) -> dict[str, Any]:
+    """Return the core's values by name, or their gradients."""
     gradients = pass_of("matrix-core")
-    return DrawnGraph(gradients.trace.applications, gradients.by_name if back else gradients.trace.values, back)
+    return gradients.by_name if back else gradients.trace.values
 
 
 def in_words(back: bool, lang: str) -> str:
     """Say each array."""
-    drawn = graph(back)
-    order = [name for name in PLACES if not (back and name == "X")]
-    arrays = {("∂" if back else "") + n: drawn.arrays[n] for n in (reversed(order) if back else order)}
-    said = SEMICOLON.said(lang).join(f"{name} = {in_line(array)}" for name, array in arrays.items())
+    order = [name for name in reversed(PLACES) if name != "X"] if back else PLACES
+    mark = "∂" if back else ""
+    said = SEMICOLON.said(lang).join(f"{mark}{name} = {in_line(arrays(back)[name])}" for name in order)
     if back:
         start = Words("Gradients of the 2 × 2 core, from the loss back. ", "2 × 2 矩阵核心中从损失反向传回的梯度。")
     else:
@@ -65,63 +52,55 @@ def in_words(back: bool, lang: str) -> str:
     return start.said(lang) + said
 
 
-def draw_graph(canvas: Canvas, drawn: DrawnGraph) -> None:
-    """Draw every array in its place, and every edge as the recorded graph has it."""
+def draw_graph(canvas: Canvas, back: bool) -> None:
+    """Draw every array in its place, and every edge as the recorded graph has it, forward or back."""
     trace = pass_of("matrix-core").trace
-    for application in drawn.applications:
+    for application in trace.applications:
         (result,) = application.result_names()
         for tensor in application.inputs:
             name = trace.name(tensor)
             route = ROUTES[name, result]
-            flows = not drawn.back or tensor.requires_grad
-            if flows:
-                canvas.arrow(route[::-1] if drawn.back else route)
+            if tensor.requires_grad or not back:
+                canvas.arrow(route[::-1] if back else route)
             else:
                 canvas.line(route, dashed=True)
             if name in BESIDE:
                 x, y, at = BESIDE[name]
                 canvas.text(x, y, f"{name} = {rows_of(tensor.data)[0]}".replace("'", ""), at=at, size=SMALL)
-    made = {application.result_names()[0]: application.equation.name for application in drawn.applications}
+    made = {application.result_names()[0]: application.equation.name for application in trace.applications}
     for name, (x, y) in PLACES.items():
-        label = f"∂{name}" if drawn.back else name
+        label = f"∂{name}" if back else name
         if name in made:
-            between = "↑" if drawn.back else "="
+            between = "↑" if back else "="
             words, width = f"{label} {between} {made[name]}", WIDER.get(name, WIDE)
             left = min(x - width / 2, canvas.width - 4 - width)
             canvas.box(left, y - 24, width, PILL, words, round_by=11, size=SMALL)
-        elif not drawn.back or name != "X":
+        elif not back or name != "X":
             canvas.text(x - WIDE / 2, y - 4, label, bold=True)
-        _numbers(canvas, name, x, y, drawn)
+        _numbers(canvas, name, x, y, back)
     canvas.y = PLACES["loss"][1] + CELL[1] + 6
 
 
-def _numbers(canvas: Canvas, name: str, x: float, y: float, drawn: DrawnGraph) -> None:
-    if drawn.back and name == "X":
+def _numbers(canvas: Canvas, name: str, x: float, y: float, back: bool) -> None:
+    if back and name == "X":
         canvas.box(x - WIDE / 2, y, WIDE, 36, Words("X: no gradient", "X：无需梯度"), dashed=True, size=SMALL)
         return
-    array = drawn.arrays[name]
-    rows = rows_of(array)
-    fill = RUST if drawn.back else GREEN if name.startswith("W") else BLUE
+    rows = rows_of(arrays(back)[name])
+    fill = RUST if back else GREEN if name.startswith("W") else BLUE
     canvas.matrix(x - len(rows[0]) * CELL[0] / 2, y, rows, fill, cell=CELL)
-
-
-def _legend(canvas: Canvas, lines: list[tuple[str, Words]]) -> None:
-    for i, (colour, words) in enumerate(lines):
-        y = 502 + 18 * i
-        canvas.box(4, y - 10, 12, 12, fill=colour)
-        canvas.text(22, y, words, size=SMALL)
 
 
 @picture(Words("Forward graph of the 2 × 2 core", "2 × 2 矩阵核心的前向计算图"), partial(in_words, False))
 def core_forward(canvas: Canvas) -> None:
     """Every equation as it is recorded, with its result."""
-    draw_graph(canvas, graph(back=False))
-    _legend(canvas, [(BLUE, Words("values", "值")), (GREEN, Words("learned weights", "可学习的权重"))])
+    draw_graph(canvas, back=False)
+    canvas.swatch(4, 502, Words("values", "值"), BLUE)
+    canvas.swatch(4, 520, Words("learned weights", "可学习的权重"), GREEN)
 
 
 @picture(Words("Backward graph of the 2 × 2 core", "2 × 2 矩阵核心的反向计算图"), partial(in_words, True))
 def core_backward(canvas: Canvas) -> None:
     """The same graph from the loss back, with the derivative of the loss with respect to each array."""
-    draw_graph(canvas, graph(back=True))
-    _legend(canvas, [(RUST, Words("∂S is short for", "∂S 即损失"))])
+    draw_graph(canvas, back=True)
+    canvas.swatch(4, 502, Words("∂S is short for", "∂S 即损失"), RUST)
     canvas.text(22, 520, Words("d loss / d S", "对 S 的导数"), size=SMALL)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.alt import row, sentence
-from byhand.book.pictures.axes import BLUE, RUST, Axes
-from byhand.book.pictures.canvas import Canvas
-from byhand.book.pictures.picture import picture
+from byhand.book.pictures.axes import Axes
+from byhand.book.pictures.canvas import BLUE, RUST, SMALL, Canvas
+from byhand.book.pictures.picture import picture, row, sentence
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.equations.cross_entropy import cross_entropy
@@ -32,7 +31,7 @@ def in_words(lang: str) -> str:
 @picture(Words("Cross-entropy: what a probability costs", "交叉熵：概率越低，损失越大"), in_words)
 def cross_entropy_curve(canvas: Canvas) -> None:
     """The loss from p near 0 to p near 1."""
-    canvas.text(4, 14, Words("loss in nats: −ln p", "损失（奈特）：−ln p"), size=12, bold=True)
+    canvas.text(4, 14, Words("loss in nats: −ln p", "损失（奈特）：−ln p"), size=SMALL, bold=True)
     axes = Axes(canvas, 30, 28, 354, 210, (0, 1), (0, 6))
     axes.x_ticks(
         (0, 0.25, 0.5, 0.75, 1), Words("p: probability that the model gave the target", "p：模型给目标的概率")

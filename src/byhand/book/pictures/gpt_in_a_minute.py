@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from byhand.equations.softmax import softmax
 from byhand.runtimes.sampling import Sampling, draw
 
 LETTERS = "abcd"  # of the paper GPT's four tokens
-COLUMN, BOX, LEFT = 92, 80, 4
+COLUMN, BOX, LEFT, RIGHT = 92, 80, 4, 378
 LAST = Words("read off the last", "由最后一个位置得出")
 INSIDE = (
     ("LayerNorm", Words("bring to one scale", "统一尺度")),
@@ -62,23 +63,24 @@ def numbers(row: Any) -> str:
 def gpt_in_a_minute(canvas: Canvas) -> None:
     """Text, numbers, vectors, blocks, probabilities, the next letter, and back to the text."""
     arrays, chances, drawn = values()
-    _label(canvas, Words("Text", "文本"), Words("here of four letters: a b c d", "这里只有四个字母：a b c d"))
+    label = partial(canvas.label, right=RIGHT)
+    label(Words("Text", "文本"), Words("here of four letters: a b c d", "这里只有四个字母：a b c d"), right=RIGHT)
     top = canvas.y
     _boxes(canvas, [LETTERS[token] for token in TOKENS], VIOLET)
     canvas.box(LEFT + 3 * COLUMN, top, BOX, 26, LETTERS[drawn], line=RUST, dashed=True)
     _down(canvas)
-    _label(canvas, Words("Numbers", "编号"), "a = 0, b = 1, c = 2, d = 3")
+    label(Words("Numbers", "编号"), "a = 0, b = 1, c = 2, d = 3")
     _boxes(canvas, [str(token) for token in TOKENS], VIOLET)
     _down(canvas)
-    _label(canvas, Words("Vectors", "向量"), Words("looked up by letter and position", "按字母与位置查表"))
+    label(Words("Vectors", "向量"), Words("looked up by letter and position", "按字母与位置查表"))
     _boxes(canvas, [numbers(row) for row in arrays["x"][0]], BLUE)
     _down(canvas)
     _blocks(canvas)
     _down(canvas)
-    _label(canvas, Words("Vectors", "向量"), Words("now they hold the context", "现在包含了前文的信息"))
+    label(Words("Vectors", "向量"), Words("now they hold the context", "现在包含了前文的信息"))
     _boxes(canvas, [numbers(row) for row in arrays["ln_f"][0]], BLUE)
     _down(canvas, first=2)
-    _label(canvas, Words("Probability of the next letter", "下一个字母的概率"), LAST)
+    label(Words("Probability of the next letter", "下一个字母的概率"), LAST)
     foot = _bars(canvas, chances)
     x = LEFT + drawn * COLUMN + BOX / 2
     side = canvas.width - 5
@@ -90,12 +92,6 @@ def gpt_in_a_minute(canvas: Canvas) -> None:
     said = Words("One is drawn and appended; then repeat.", "抽取一个，接到文本后面；然后重复整个过程。")
     canvas.text(LEFT, canvas.y, said, bold=True)
     canvas.y += 8
-
-
-def _label(canvas: Canvas, name: Words, remark: str | Words) -> None:
-    canvas.text(LEFT, canvas.y + 14, name, bold=True)
-    canvas.text(canvas.width - 22, canvas.y + 14, remark, at="end", size=SMALL)
-    canvas.y += 22
 
 
 def _boxes(canvas: Canvas, words: list[str], fill: str) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import WHITE, Canvas, shade
+from byhand.book.pictures.canvas import TINY, WHITE, Canvas, shade
 from byhand.book.words.language import Said
 
 PALE, DEEP, DEEP_NEGATIVE, INK = "#e6eef7", "#0f4f8f", "#9a3412", "#000000"  # a cell has its own ground
 AMBER = "#f5a300"
-SMALL = 11
 Hidden = Callable[[int, int], bool]
 
 
@@ -31,11 +30,11 @@ def heat(
     deepest = largest or max((abs(v) for row in rows for v in row if abs(v) < float("inf")), default=0.0) or 1.0
     for j, words in enumerate(columns_said):
         if words:
-            canvas.text(x + (j + 0.5) * wide, y - 6, words, at="middle", size=SMALL)
+            canvas.text(x + (j + 0.5) * wide, y - 6, words, at="middle", size=TINY)
     for i, row in enumerate(rows):
         top = y + i * high
         if rows_said:
-            canvas.text(x - 6, top + high / 2 + 4, rows_said[i], at="end", size=SMALL)
+            canvas.text(x - 6, top + high / 2 + 4, rows_said[i], at="end", size=TINY)
         for j, value in enumerate(row):
             if hidden and hidden(i, j):
                 crossed(canvas, x + j * wide, top, wide, high)
@@ -70,10 +69,7 @@ def crossed(canvas: Canvas, x: float, y: float, wide: float, high: float) -> Non
 def frame(canvas: Canvas, x: float, y: float, wide: float, high: float) -> None:
     """Frame a cell, bright and dark, so that it is seen on every colour and ground."""
     for out, colour in ((1.5, AMBER), (-0.5, INK)):
-        canvas.add(
-            f'<rect x="{x - out:g}" y="{y - out:g}" width="{wide + 2 * out:g}" height="{high + 2 * out:g}" rx="3" '
-            f'fill="none" stroke="{colour}" stroke-width="1.8"/>'
-        )
+        canvas.frame(x - out, y - out, wide + 2 * out, high + 2 * out, colour, 1.8)
 
 
 def scale(canvas: Canvas, x: float, y: float, low: float, high: float, width: float = 120) -> None:
@@ -83,8 +79,8 @@ def scale(canvas: Canvas, x: float, y: float, low: float, high: float, width: fl
     for k in range(steps):
         value = low + (high - low) * (k + 0.5) / steps
         canvas.area(_corners(x + k * width / steps, y, width / steps + 0.4, 10), tint(value / deepest))
-    canvas.text(x - 6, y + 9, decimal(low, 3), at="end", size=SMALL)
-    canvas.text(x + width + 6, y + 9, decimal(high, 3), size=SMALL)
+    canvas.text(x - 6, y + 9, decimal(low, 3), at="end", size=TINY)
+    canvas.text(x + width + 6, y + 9, decimal(high, 3), size=TINY)
 
 
 def mask(i: int, j: int) -> bool:
@@ -95,7 +91,7 @@ def mask(i: int, j: int) -> bool:
 def _cell(canvas: Canvas, x: float, y: float, wide: float, high: float, words: str, fill: str) -> None:
     canvas.box(x + 1, y + 1, wide - 2, high - 2, fill=fill, round_by=2)
     if words:
-        canvas.text(x + wide / 2, y + high / 2 + 4, words, colour=ink(fill), at="middle", size=SMALL)
+        canvas.text(x + wide / 2, y + high / 2 + 4, words, colour=ink(fill), at="middle", size=TINY)
 
 
 def _corners(x: float, y: float, wide: float, high: float) -> list[tuple[float, float]]:

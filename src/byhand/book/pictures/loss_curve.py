@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.alt import sentence
-from byhand.book.pictures.axes import BLUE, RUST, SMALL, Axes, number_in_circle
-from byhand.book.pictures.canvas import Canvas
-from byhand.book.pictures.picture import picture
+from byhand.book.pictures.axes import Axes, number_in_circle
+from byhand.book.pictures.canvas import BLUE, RUST, SMALL, TINY, Canvas
+from byhand.book.pictures.picture import picture, sentence
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 
@@ -49,21 +48,21 @@ def loss_curve(canvas: Canvas) -> None:
     """The validation loss of a real run, and what the model wrote at five steps."""
     run = recorded()
     losses = {int(step): loss for step, loss in run["losses"].items()}
-    canvas.text(4, 16, Words("loss in nats, on text not trained on", "验证集上的损失（奈特）"), size=12, bold=True)
+    canvas.text(4, 16, Words("loss in nats, on text not trained on", "验证集上的损失（奈特）"), size=SMALL, bold=True)
     axes = Axes(canvas, 34, 30, 352, 190, (0, max(losses)), (0, 6))
     axes.x_ticks(range(0, max(losses) + 1, 500), Words("step", "步"))
     axes.y_ticks(range(0, 7, 2))
-    y = axes.y(CHANCE)
-    canvas.line([(axes.left, y), (axes.left + axes.width, y)], colour=RUST, dashed=True)
-    chance = Words("chance: ln 256 = {n}", "随机猜测：ln 256 = {n}").said(canvas.lang, n=decimal(round(CHANCE, 3)))
-    canvas.text(axes.left + axes.width, y + 16, chance, at="end", size=SMALL)
+    axes.level(CHANCE, RUST, dashed=True)
+    chance = f"ln 256 = {decimal(round(CHANCE, 3))}"
+    words = Words(f"chance: {chance}", f"随机猜测：{chance}")
+    canvas.text(axes.right, axes.y(CHANCE) + 16, words, at="end", size=TINY)
     axes.zero()
     axes.curve(losses, losses.values(), BLUE)
     for number, step in enumerate(map(int, run["samples"]), 1):
         axes.numbered(step, losses[step], number)
     canvas.y = axes.bottom + 48
     what = Words("“def ” continued at each step (·: no printable byte)", "各步时续写“def ”（· 表示不可显示的字节）")
-    canvas.text(4, canvas.y, what, size=12)
+    canvas.text(4, canvas.y, what, size=SMALL)
     canvas.y += 10
     for number, (step, written) in enumerate(run["samples"].items(), 1):
         _stage(canvas, number, int(step), losses[int(step)], written)
@@ -71,9 +70,13 @@ def loss_curve(canvas: Canvas) -> None:
 
 def _stage(canvas: Canvas, number: int, step: int, loss: float, written: str) -> None:
     number_in_circle(canvas, 14, canvas.y + 15, number)
-    words = Words("step {n}: {loss} nats ≈ a guess among {g} bytes", "第 {n} 步：{loss} 奈特 ≈ 在 {g} 个字节中猜")
-    canvas.text(30, canvas.y + 19, words.said(canvas.lang, n=step, loss=f"{loss:.2f}", g=guesses(loss)), size=12)
+    among = guesses(loss)
+    words = Words(
+        f"step {step}: {loss:.2f} nats ≈ a guess among {among} bytes",
+        f"第 {step} 步：{loss:.2f} 奈特 ≈ 在 {among} 个字节中猜",
+    )
+    canvas.text(30, canvas.y + 19, words, size=SMALL)
     canvas.add(f'<g font-family="{MONOSPACE}">')
-    canvas.text(30, canvas.y + 37, f"def {written}".replace(" ", NO_BREAK), size=12)  # SVG drops spaces in a row
+    canvas.text(30, canvas.y + 37, f"def {written}".replace(" ", NO_BREAK), size=SMALL)  # SVG drops spaces in a row
     canvas.add("</g>")
     canvas.y += 46

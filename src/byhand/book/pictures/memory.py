@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
+from operator import itemgetter
 
 import numpy as np
 
 from byhand.book.lessons.examples.attention_index import PLACE, SHAPE
 from byhand.book.lessons.examples.memory_layout import STREAM, offset
 from byhand.book.numbers.arithmetic import expression, written
-from byhand.book.pictures.canvas import COLOURS, GREY, SMALL, WHITE, Canvas
+from byhand.book.pictures.canvas import COLOURS, GREY, SIZE, SMALL, WHITE, Canvas, Point
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import Said, Words
 
@@ -44,13 +45,8 @@ def strip(canvas: Canvas, shape: Sequence[int], colour: Callable[[Index], int], 
     """Draw an array's memory, 24 cells a line, each with its offset; the marked one is hollow."""
     for place, index in enumerate(np.ndindex(*shape)):
         line, column = divmod(place, 24)
-        x, y, fill = 5 + column * STRIP, canvas.y + line * (HIGH + 4), COLOURS[colour(index)]
-        hollow = place == marked
-        canvas.box(x, y, STRIP - 1, HIGH, fill="none" if hollow else fill, line=fill, round_by=1)
-        middle = x + (STRIP - 1) / 2
-        if hollow:
-            canvas.box(x + 1, y + 1, STRIP - 3, HIGH - 2, line=fill, round_by=1)
-        canvas.text(middle, y + 15, str(place), at="middle", size=10, colour=GREY if hollow else WHITE, bold=hollow)
+        x, y = 5 + column * STRIP, canvas.y + line * (HIGH + 4)
+        _cell(canvas, (x, y), STRIP - 1, place, COLOURS[colour(index)], hollow=place == marked, small=True)
     canvas.y += -(-prod(shape) // 24) * (HIGH + 4)
 
 
@@ -60,13 +56,7 @@ def table(canvas: Canvas, colour: Callable[[Index], int], marked: int) -> None:
     canvas.y += 36
     for place, (b, t, c) in enumerate(np.ndindex(*STREAM)):
         x, y = 24 + b * (width + 36) + c * BIG[0], canvas.y + 2 + t * BIG[1]
-        fill, hollow = COLOURS[colour((b, t, c))], place == marked
-        canvas.box(x, y, BIG[0] - 2, BIG[1] - 2, fill="none" if hollow else fill, line=fill, round_by=2)
-        if hollow:
-            canvas.box(x + 1, y + 1, BIG[0] - 4, BIG[1] - 4, line=fill, round_by=2)
-        canvas.text(
-            x + BIG[0] / 2 - 1, y + 16, str(place), at="middle", colour=GREY if hollow else WHITE, bold=hollow
-        )
+        _cell(canvas, (x, y), BIG[0] - 2, place, COLOURS[colour((b, t, c))], hollow=place == marked)
         if (t, c) == (0, 0):
             canvas.text(x, canvas.y - 20, f"b = {b}", bold=True)
         if c == 0 and b == 0:
@@ -76,31 +66,25 @@ def table(canvas: Canvas, colour: Callable[[Index], int], marked: int) -> None:
     canvas.y += STREAM[1] * BIG[1] + 8
 
 
-def say_lines(canvas: Canvas, lines: Sequence[Said]) -> None:
-    """Write lines below each other."""
-    for words in lines:
-        canvas.text(5, canvas.y + 14, words)
-        canvas.y += 20
+def _cell(
+    canvas: Canvas, corner: Point, width: float, number: int, fill: str, *, hollow: bool, small: bool = False
+) -> None:
+    """Draw a cell with its offset; a hollow one has two edges."""
+    (x, y), (letters, base, round_by) = corner, (10, 15, 1) if small else (SIZE, 16, 2)
+    canvas.box(x, y, width, HIGH, fill="none" if hollow else fill, line=fill, round_by=round_by)
+    if hollow:
+        canvas.box(x + 1, y + 1, width - 2, HIGH - 2, line=fill, round_by=round_by)
+    colour = GREY if hollow else WHITE
+    canvas.text(x + width / 2, y + base, str(number), at="middle", size=letters, colour=colour, bold=hollow)
 
 
-def by_row(index: Index) -> int:
-    """Colour [b,t,c] by t."""
-    return index[1]
-
-
-def by_batch(index: Index) -> int:
-    """Colour [b,...] by b."""
-    return index[0]
+by_batch, by_row = itemgetter(0), itemgetter(1)  # colours of [b,t,c]
+of_head = itemgetter(1)  # the colour of [b,h,t,d]
 
 
 def by_head(index: Index) -> int:
     """Colour [b,t,...] by the head to which its column belongs, of queries, keys and values alike."""
     return index[2] % STREAM[2] // SHAPE[3]
-
-
-def of_head(index: Index) -> int:
-    """Colour [b,h,t,d] by h."""
-    return index[1]
 
 
 ONE_AFTER_ANOTHER = Words("the same 24 numbers in memory", "同样的 24 个数在内存中")
@@ -146,9 +130,7 @@ def in_words(start: Words, lines: Callable[[], Sequence[Said]], lang: str) -> st
 )  # fmt: skip
 def memory_rows(canvas: Canvas) -> None:
     """Each row of C numbers is contiguous."""
-    _stream(canvas, Words("coloured by row t", "按行 t 着色"), by_row, IN_ROWS)
-    say_lines(canvas, rows_worked())
-    canvas.y += 4
+    _stream(canvas, Words("coloured by row t", "按行 t 着色"), by_row, IN_ROWS, rows_worked())
 
 
 @picture(
@@ -158,19 +140,20 @@ def memory_rows(canvas: Canvas) -> None:
 )  # fmt: skip
 def memory_batch(canvas: Canvas) -> None:
     """Each batch element of T C numbers is contiguous."""
-    _stream(canvas, Words("coloured by batch element b", "按批次元素 b 着色"), by_batch, IN_BATCH)
-    say_lines(canvas, batch_worked())
-    canvas.y += 4
+    _stream(canvas, Words("coloured by batch element b", "按批次元素 b 着色"), by_batch, IN_BATCH, batch_worked())
 
 
-def _stream(canvas: Canvas, colours: Words, colour: Callable[[Index], int], marked: Index) -> None:
-    canvas.text(5, 14, SIZES, bold=True)
-    canvas.text(395, 14, colours, at="end", size=SMALL)
-    canvas.y = 22
+def _stream(
+    canvas: Canvas, colours: Words, colour: Callable[[Index], int], marked: Index, worked: Sequence[Said]
+) -> None:
+    """Draw x [B,T,C] as tables and as memory, with the arithmetic of the marked element's offset below."""
+    canvas.label(SIZES, colours, 5, 395)
     table(canvas, colour, flat(marked, STREAM))
     canvas.text(5, canvas.y + 12, ONE_AFTER_ANOTHER, size=SMALL)
     canvas.y += 18
     strip(canvas, STREAM, colour, flat(marked, STREAM))
+    canvas.lines(5, canvas.y + 14, worked, 20)
+    canvas.y += 20 * len(worked) + 4
 
 
 @picture(
@@ -181,8 +164,7 @@ def _stream(canvas: Canvas, colours: Words, colour: Callable[[Index], int], mark
 def memory_heads(canvas: Canvas) -> None:
     """The columns of a head lie apart in [B,T,C] and in packed [B,T,3C], together in [B,H,T,D]."""
     for head in range(HEADS):
-        canvas.box(5 + head * 70, 4, 12, 12, fill=COLOURS[head])
-        canvas.text(23 + head * 70, 14, Words(f"head {head}", f"头 {head}"), size=SMALL)
+        canvas.swatch(5 + head * 70, 14, Words(f"head {head}", f"头 {head}"), COLOURS[head])
     b, h, t, d = QUERY
     element = f"b = {b}, h = {h}, t = {t}, d = {d}"
     canvas.text(395, 14, Words(f"hollow: {element}", f"空心：{element}"), at="end", size=SMALL)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from byhand.book.lessons.examples.bpe import FIRST, MERGES, TEXT
-from byhand.book.pictures.axes import BLUE
-from byhand.book.pictures.canvas import Canvas
+from byhand.book.pictures.canvas import BLUE, SMALL, Canvas
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import Words
 from byhand.tokenizers.plain import joined, learn
@@ -41,7 +40,7 @@ def merges(canvas: Canvas) -> None:
     canvas.y += 4
     for k, tokens in enumerate(stages()):
         label = Words(f"after merge {k}", f"第 {k} 次合并后") if k else Words("bytes", "字节")
-        canvas.text(LEFT - 10, canvas.y + HIGH * 0.68, label, at="end", size=12)
+        canvas.text(LEFT - 10, canvas.y + HIGH * 0.68, label, at="end", size=SMALL)
         x = LEFT
         for token in tokens:
             new = bool(before) and token not in before

@@ -7,10 +7,9 @@ import numpy as np
 from byhand.book.entries.layer_norm import entry
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
-from byhand.book.pictures.alt import row, sentence
-from byhand.book.pictures.axes import BLUE, GREEN, RUST, SMALL, VIOLET, Axes
-from byhand.book.pictures.canvas import Canvas
-from byhand.book.pictures.picture import picture
+from byhand.book.pictures.axes import Axes
+from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, TINY, VIOLET, Canvas
+from byhand.book.pictures.picture import picture, row, sentence
 from byhand.book.words.language import Words
 from byhand.equations.layer_norm import layer_norm
 
@@ -46,9 +45,9 @@ def layer_norm_removes(canvas: Canvas) -> None:
     """The gradient of four columns, the two parts that are removed, and what is left, one below the other."""
     canvas.y += 2
     for k, ((words, colour), numbers) in enumerate(zip(ROWS, parts().values(), strict=True)):
-        top = max(0.0, float(numbers.max())) * HIGH + SMALL + 6
-        below = max(0.0, -float(numbers.min())) * HIGH + (SMALL + 6 if numbers.min() < 0 else 4)
-        canvas.text(4, canvas.y + 14, words, size=12, bold=True)
+        top = max(0.0, float(numbers.max())) * HIGH + TINY + 6
+        below = max(0.0, -float(numbers.min())) * HIGH + (TINY + 6 if numbers.min() < 0 else 4)
+        canvas.text(4, canvas.y + 14, words, size=SMALL, bold=True)
         canvas.y += 20
         axes = Axes(canvas, LEFT, canvas.y, WIDE, top + below, (-0.5, len(numbers) - 0.5), (-below, top))
         for c, value in enumerate(numbers):
@@ -57,5 +56,5 @@ def layer_norm_removes(canvas: Canvas) -> None:
         canvas.y = axes.bottom + (10 if k < len(ROWS) - 1 else 4)
     each = WIDE / X.shape[-1]
     for c, value in enumerate(X[0]):
-        canvas.text(LEFT + (c + 0.5) * each, canvas.y + 12, f"x = {decimal(float(value))}", at="middle", size=SMALL)
+        canvas.text(LEFT + (c + 0.5) * each, canvas.y + 12, f"x = {decimal(float(value))}", at="middle", size=TINY)
     canvas.y += 20

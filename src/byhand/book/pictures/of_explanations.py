@@ -11,9 +11,8 @@ import numpy as np
 from byhand.book.explain.explanation import BEFORE, Explanation
 from byhand.book.explain.text import WORDS
 from byhand.book.numbers.arithmetic import decimal, expression, letter, written
-from byhand.book.pictures.axes import BLUE, RUST
-from byhand.book.pictures.canvas import GREY, LINE, Canvas, text_width
-from byhand.book.pictures.heat import SMALL, heat, scale
+from byhand.book.pictures.canvas import BLUE, GREY, LINE, RUST, SMALL, TINY, Canvas, text_width
+from byhand.book.pictures.heat import heat, scale
 from byhand.book.words.language import Said, Words, say
 from byhand.engine.terms import Term
 
@@ -91,13 +90,13 @@ def _map(canvas: Canvas, e: Explanation, array: np.ndarray, spell: Spelled, hidd
     numbers = len(columns) <= NUMBERED and wide >= 40
 
     step = 1
-    while max(text_width(str(j), SMALL) for j in columns) + 4 > step * wide:
+    while max(text_width(str(j), TINY) for j in columns) + 4 > step * wide:
         step += 1
 
     def named(axis: int, place: int, pixels: float) -> str:
         spelled = spell(front + axis, place)
         both = f"{place} {spelled}" if spelled else str(place)
-        return both if text_width(both, SMALL) <= pixels else str(place)
+        return both if text_width(both, TINY) <= pixels else str(place)
 
     canvas.y += 20
     canvas.y = heat(
@@ -130,7 +129,7 @@ def _brief(value: float, pixels: float) -> str:
     """Write a number with as many of three digits as there is room for."""
     written = [decimal(value, digits) for digits in (3, 2, 1)]
     return next(
-        (words for words in written if text_width(words, SMALL) < pixels - 2),
+        (words for words in written if text_width(words, TINY) < pixels - 2),
         f"{value:.0e}".replace("e-0", "e−").replace("e+0", "e"),
     )
 
@@ -181,8 +180,8 @@ def _row(canvas: Canvas, words: Said, value: float, bold: bool = False) -> None:
     """Write words at the left and a number at the right."""
     number = decimal(value)
     room = canvas.width - 2 * EDGE - text_width(number, 12) - 12
-    canvas.text(EDGE, canvas.y + 12, fitted(say(words, canvas.lang), room, 12), size=12, bold=bold)
-    canvas.text(canvas.width - EDGE, canvas.y + 12, number, at="end", size=12, bold=bold)
+    canvas.text(EDGE, canvas.y + 12, fitted(say(words, canvas.lang), room, 12), size=SMALL, bold=bold)
+    canvas.text(canvas.width - EDGE, canvas.y + 12, number, at="end", size=SMALL, bold=bold)
     canvas.y += LINE
 
 

@@ -1,13 +1,14 @@
-"""A picture of the pages: a function that draws it in a language, its title, and its words for who cannot see it."""
+"""A picture of the pages: a function that draws it, its title, and in words what it shows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import Canvas
-from byhand.book.words.language import PAGE, Words
+from byhand.book.words.language import COLON, COMMA, PAGE, SEMICOLON, Said, Words, say
 
 Draw = Callable[[Canvas], None]
 
@@ -44,3 +45,14 @@ def picture(title: Words, alt: Words | Callable[[str], str]) -> Callable[[Draw],
         return draw
 
     return register
+
+
+def sentence(lang: str, start: Words, parts: Iterable[str]) -> str:
+    """Return what the picture is about, then its parts, up to a full stop."""
+    return start.said(lang) + SEMICOLON.said(lang).join(parts) + Words(".", "。").said(lang)
+
+
+def row(lang: str, name: Said, values: Iterable[float], digits: int = 3) -> str:
+    """Return a name and its numbers; a colon within the name becomes a comma."""
+    said = say(name, lang).replace("：", "，").replace(": ", ", ")
+    return said + COLON.said(lang) + COMMA.said(lang).join(decimal(float(x), digits) for x in values)

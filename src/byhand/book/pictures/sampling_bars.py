@@ -9,10 +9,9 @@ import numpy as np
 
 from byhand.book.lessons.examples.sampling import LOGITS, TAU, K
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.alt import row, sentence
-from byhand.book.pictures.axes import BLUE, GREEN, RUST, SMALL, Axes, legend
-from byhand.book.pictures.canvas import Canvas
-from byhand.book.pictures.picture import picture
+from byhand.book.pictures.axes import Axes, legend
+from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, TINY, Canvas
+from byhand.book.pictures.picture import picture, row, sentence
 from byhand.book.words.language import Said, Words
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
@@ -71,10 +70,10 @@ def _panels(canvas: Canvas, settings: Sequence[Setting], remarks: Sequence[Said]
     top = canvas.y + 40
     for i, (words, p) in enumerate(settings):
         left = 4 + i * each
-        canvas.text(left + each / 2, canvas.y + 14, words, at="middle", bold=True, size=12)
+        canvas.text(left + each / 2, canvas.y + 14, words, at="middle", bold=True, size=SMALL)
         axes = Axes(canvas, left + 1, top, each - 2, HIGH, (-0.5, len(p) - 0.5), (0, 1))
         bars(axes, p)
-        canvas.text(left + each / 2, axes.bottom + 34, remarks[i], at="middle", size=SMALL)
+        canvas.text(left + each / 2, axes.bottom + 34, remarks[i], at="middle", size=TINY)
     canvas.y = top + HIGH + 44
 
 
@@ -84,8 +83,8 @@ def bars(axes: Axes, p: np.ndarray) -> None:
         if x:
             axes.bar(v, float(x), BAR, words=_short(float(x)), size=LETTERS)
         else:
-            axes.canvas.text(axes.x(v), axes.y(0) - 4, "0", at="middle", size=SMALL)
-        axes.canvas.text(axes.x(v), axes.bottom + 15, decimal(float(LOGITS[v])), at="middle", size=SMALL)
+            axes.canvas.text(axes.x(v), axes.y(0) - 4, "0", at="middle", size=TINY)
+        axes.canvas.text(axes.x(v), axes.bottom + 15, decimal(float(LOGITS[v])), at="middle", size=TINY)
     axes.zero()
 
 
@@ -106,7 +105,7 @@ BELOW = Words("Below each bar: the logit of the token", "柱下是该词元的 l
 
 
 def _below(canvas: Canvas) -> None:
-    canvas.text(canvas.width / 2, canvas.y + 6, BELOW, at="middle", size=12)
+    canvas.text(canvas.width / 2, canvas.y + 6, BELOW, at="middle", size=SMALL)
     canvas.y += 16
 
 
@@ -139,17 +138,16 @@ def softmax_top_p(canvas: Canvas) -> None:
     axes = Axes(canvas, 40, canvas.y + 16, 300, 130, (-0.5, len(whole) - 0.5), (0, 1))
     axes.y_ticks((0, 0.5, 1))
     for p in (P, LOWER_P):
-        y = axes.y(p)
-        canvas.line([(axes.left, y), (axes.left + axes.width, y)], colour=RUST, dashed=True)
-        canvas.text(axes.left + axes.width + 4, y + 4, f"p = {decimal(p)}", size=SMALL)
+        axes.level(p, RUST, dashed=True)
+        canvas.text(axes.right + 4, axes.y(p) + 4, f"p = {decimal(p)}", size=TINY)
     for v, x in enumerate(whole):
         axes.bar(v, float(x), BAR, words=_short(float(x)) if v else "")
-        canvas.text(axes.x(v), axes.bottom + 15, decimal(float(LOGITS[v])), at="middle", size=SMALL)
+        canvas.text(axes.x(v), axes.bottom + 15, decimal(float(LOGITS[v])), at="middle", size=TINY)
     steps = [(v + d, float(total)) for v, total in enumerate(running) for d in (-0.5, 0.5)]
     canvas.line([(axes.x(x), axes.y(y)) for x, y in steps], colour=GREEN, thick=2)
     for v, total in enumerate(running):
-        crowded = any(0 <= axes.y(total) - axes.y(p) < SMALL for p in (P, LOWER_P))  # a threshold lies right above
-        canvas.text(axes.x(v), axes.y(total) + (14 if crowded else -5), _short(float(total)), at="middle", size=SMALL)
+        crowded = any(0 <= axes.y(total) - axes.y(p) < TINY for p in (P, LOWER_P))  # a threshold lies right above
+        canvas.text(axes.x(v), axes.y(total) + (14 if crowded else -5), _short(float(total)), at="middle", size=TINY)
     axes.zero()
     canvas.y = axes.bottom + 34
     legend(canvas, 40, canvas.y, Words("probability", "概率"), BLUE)

@@ -8,10 +8,9 @@ from random import Random
 import numpy as np
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.alt import sentence
-from byhand.book.pictures.axes import BLUE, RUST, SMALL, Axes
-from byhand.book.pictures.canvas import GREY, Canvas
-from byhand.book.pictures.picture import picture
+from byhand.book.pictures.axes import Axes
+from byhand.book.pictures.canvas import BLUE, GREY, RUST, SMALL, TINY, Canvas
+from byhand.book.pictures.picture import picture, sentence
 from byhand.book.words.language import Words
 from byhand.equations.attention_scores import attention_scores
 from byhand.equations.matmul import matmul
@@ -67,17 +66,13 @@ def scale_by_root_d(canvas: Canvas) -> None:
     low, high = -100.0, 100.0
     for d in WIDTHS:
         axes = Axes(canvas, 84, canvas.y, 302, 40, (low, high), (-1, 1))
-        canvas.text(4, canvas.y + 14, f"D = {d}", size=12, bold=True)
-        root = Words("√D = {n}", "√D = {n}").said(canvas.lang, n=decimal(d**0.5))
-        canvas.text(4, canvas.y + 28, root, size=SMALL)
-        measured = Words("spread {n}", "标准差 {n}").said(canvas.lang, n=decimal(spread(d), 3))
-        canvas.text(4, canvas.y + 41, measured, size=SMALL)
-        canvas.line([(axes.left, axes.y(0)), (axes.left + axes.width, axes.y(0))], thick=0.6)
+        canvas.text(4, canvas.y + 14, f"D = {d}", size=SMALL, bold=True)
+        measured = decimal(spread(d), 3)
+        canvas.text(4, canvas.y + 28, f"√D = {decimal(d**0.5)}", size=TINY)
+        canvas.text(4, canvas.y + 41, Words(f"spread {measured}", f"标准差 {measured}"), size=TINY)
+        axes.level(0, thick=0.6)
         for i, x in enumerate(scores(d)[0]):
-            canvas.add(
-                f'<circle cx="{round(axes.x(float(x)), 1):g}" cy="{round(axes.y((i % 5 - 2) * 0.3), 1):g}" r="2.5" '
-                f'fill="{BLUE}" fill-opacity="0.6"/>'
-            )
+            canvas.dot(axes.x(float(x)), axes.y((i % 5 - 2) * 0.3), 2.5, BLUE, opacity=0.6)
         canvas.y += 50
     axes = Axes(canvas, 84, canvas.y - 10, 302, 1, (low, high), (0, 1))
     axes.x_ticks((-100, -50, 0, 50, 100), lines=False)
@@ -88,7 +83,7 @@ def scale_by_root_d(canvas: Canvas) -> None:
             Words("the same, divided by √D first", "同样五个，先除以 √D"),
         )
     ):
-        canvas.text(4, canvas.y + 14, words, size=12, bold=True)
+        canvas.text(4, canvas.y + 14, words, size=SMALL, bold=True)
         canvas.y += 38
         for i, d in enumerate(WIDTHS):
             axes = Axes(canvas, 4 + i * 132, canvas.y, 126, 64, (-0.5, FEW - 0.5), (0, 1))
@@ -97,5 +92,5 @@ def scale_by_root_d(canvas: Canvas) -> None:
                 said = decimal(round(float(weight), 2)) if weight == found.max() else ""
                 axes.bar(key, float(weight), 16, (RUST, BLUE)[row], words=said)
             axes.zero()
-            canvas.text(axes.left + 63, axes.bottom + 15, f"D = {d}", at="middle", size=SMALL, colour=GREY)
+            canvas.text(axes.left + 63, axes.bottom + 15, f"D = {d}", at="middle", size=TINY, colour=GREY)
         canvas.y += 88

@@ -9,11 +9,10 @@ from byhand.book.lessons.examples import matmul as product
 from byhand.book.lessons.examples import residual as stream
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
-from byhand.book.pictures.alt import row, sentence
-from byhand.book.pictures.axes import BLUE, GREEN, RUST, SMALL, Axes
-from byhand.book.pictures.canvas import Canvas
+from byhand.book.pictures.axes import Axes
+from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, TINY, Canvas
 from byhand.book.pictures.heat import heat
-from byhand.book.pictures.picture import picture
+from byhand.book.pictures.picture import picture, row, sentence
 from byhand.book.words.language import Said, Words
 from byhand.engine import Tensor
 from byhand.equations.add_positional import add_positional
@@ -58,14 +57,14 @@ def matrix_product(canvas: Canvas) -> None:
     places = ((a, 12, "A (2, 3)"), (b, 166, "B (3, 2)"), (y, 290, "Y (2, 2)"))
     for matrix, x, words in places:
         top = canvas.y + 28 + (high - len(matrix) * CELL[1]) / 2
-        canvas.text(x + matrix.shape[1] * CELL[0] / 2, canvas.y + 16, words, at="middle", size=12, bold=True)
+        canvas.text(x + matrix.shape[1] * CELL[0] / 2, canvas.y + 16, words, at="middle", size=SMALL, bold=True)
         heat(canvas, x, top, matrix.tolist(), cell=CELL)
         if matrix is a:
-            _frame(canvas, x, top + ROW * CELL[1], 3 * CELL[0], CELL[1], RUST)
+            canvas.frame(x, top + ROW * CELL[1], 3 * CELL[0], CELL[1], RUST, 2.5)
         elif matrix is b:
-            _frame(canvas, x + COLUMN * CELL[0], top, CELL[0], high, GREEN)
+            canvas.frame(x + COLUMN * CELL[0], top, CELL[0], high, GREEN, 2.5)
         else:
-            _frame(canvas, x + COLUMN * CELL[0], top + ROW * CELL[1], *CELL, RUST)
+            canvas.frame(x + COLUMN * CELL[0], top + ROW * CELL[1], *CELL, RUST, 2.5)
     middle = canvas.y + 28 + high / 2 + 5
     canvas.text(140, middle, "×", at="middle", size=16)
     canvas.text(262, middle, "=", at="middle", size=16)
@@ -95,12 +94,14 @@ def embedding_lookup(canvas: Canvas) -> None:
     """The table of the lesson `embedding`, the rows that three tokens pick, and their positions' rows."""
     found, tokens, top = rows(), looked_up.TOKENS, 30
     largest = max(float(np.abs(x).max()) for x in found.values())
-    titles: dict[str, Said] = {"table": "W_te", "E": Words("E, by token", "E：按词元"), "P": "W_pe", "X": "X = E + P"}
-    titles["P"] = Words("P, by position", "P：按位置")
+    titles: dict[str, Said] = {
+        "table": "W_te", "E": Words("E, by token", "E：按词元"), "P": Words("P, by position", "P：按位置"),
+        "X": "X = E + P",
+    }  # fmt: skip
     lefts = {"table": 26, "E": 134, "P": 232, "X": 328}
     for name, matrix in found.items():
         x, y = lefts[name], top + (0 if name == "table" else CELL[1] / 2)
-        canvas.text(x + CELL[0], 16, titles[name], at="middle", size=SMALL, bold=True)
+        canvas.text(x + CELL[0], 16, titles[name], at="middle", size=TINY, bold=True)
         said = [str(v) for v in range(len(matrix))] if name == "table" else ()
         heat(canvas, x, y, matrix.tolist(), cell=CELL, largest=largest, rows_said=said)
     for t, token in enumerate(tokens):
@@ -113,7 +114,7 @@ def embedding_lookup(canvas: Canvas) -> None:
     canvas.text(314, middle, "=", at="middle", size=16)
     canvas.y = top + 4 * CELL[1] + 22
     canvas.text(
-        12, canvas.y, Words("Tokens 2, 1, 2: row 2 is read twice.", "词元 2、1、2：第 2 行被读取两次。"), size=12
+        12, canvas.y, Words("Tokens 2, 1, 2: row 2 is read twice.", "词元 2、1、2：第 2 行被读取两次。"), size=SMALL
     )
     canvas.y += 12
 
@@ -133,9 +134,8 @@ def left_of_a_gradient(beside: bool) -> list[float]:
     return [round(float(found[f"x{layer}"][0, 0]), 9) for layer in range(DEPTH, -1, -1)]
 
 
-ALONE, BESIDE = Words("each layer alone: × 0.1", "只有各层本身：每层 × 0.1"), Words(
-    "with the residual stream: × (1 + 0.1)", "有残差流：每层 × (1 + 0.1)"
-)  # fmt: skip
+ALONE = Words("each layer alone: × 0.1", "只有各层本身：每层 × 0.1")
+BESIDE = Words("with the residual stream: × (1 + 0.1)", "有残差流：每层 × (1 + 0.1)")
 
 
 def residual_in_words(lang: str) -> str:
@@ -149,11 +149,11 @@ def residual_in_words(lang: str) -> str:
 def residual_gradient(canvas: Canvas) -> None:
     """What is left of a gradient of 1, without a residual stream and with it."""
     for words, beside, colour in ((ALONE, False, RUST), (BESIDE, True, BLUE)):
-        canvas.text(4, canvas.y + 16, words, size=12, bold=True)
+        canvas.text(4, canvas.y + 16, words, size=SMALL, bold=True)
         axes = Axes(canvas, 4, canvas.y + 44, 392, 84, (-0.5, DEPTH + 0.5), (0, 1.5))
         for back, value in enumerate(left_of_a_gradient(beside)):
             axes.bar(back, value, 44, colour, words=decimal(value))
-            canvas.text(axes.x(back), axes.bottom + 16, _layer(back), at="middle", size=SMALL)
+            canvas.text(axes.x(back), axes.bottom + 16, _layer(back), at="middle", size=TINY)
         axes.zero()
         canvas.y = axes.bottom + 28
     canvas.y -= 4
@@ -164,10 +164,3 @@ def _layer(back: int) -> Words:
     if back in (0, DEPTH):
         return Words("output", "输出处") if not back else Words("input", "输入处")
     return Words(f"back {back}", f"回传 {back} 层")
-
-
-def _frame(canvas: Canvas, x: float, y: float, wide: float, high: float, colour: str) -> None:
-    canvas.add(
-        f'<rect x="{x:g}" y="{y:g}" width="{wide:g}" height="{high:g}" rx="3" fill="none" stroke="{colour}" '
-        'stroke-width="2.5"/>'
-    )

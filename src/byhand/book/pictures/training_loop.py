@@ -94,19 +94,13 @@ def training_loop(canvas: Canvas) -> None:
     _box(canvas, RIGHT, Words("draw and append", "抽取并接上"), str(u.drawn), VIOLET)
     _back(canvas, RIGHT + WIDE, canvas.width - 6, canvas.y + HIGH / 2, top + HIGH / 2)
     _on(canvas, LEFT)
-    _box(
-        canvas,
-        LEFT,
-        Words("clip", "裁剪"),
-        Words(f"norm {u.norm} → {u.largest}", f"范数 {u.norm} → {u.largest}"),
-        RUST,
-    )
+    clipped = f"{u.norm} → {u.largest}"
+    _box(canvas, LEFT, Words("clip", "裁剪"), Words(f"norm {clipped}", f"范数 {clipped}"), RUST)
     _on(canvas, LEFT)
     _box(canvas, LEFT, "AdamW", Words("new parameters", "新的参数"), GREEN)
     _back(canvas, LEFT, 8, canvas.y + HIGH / 2, top + HIGH / 2)
     lines = Words("The same batch now", "同一批次现在的"), Words(f"has loss {u.after}", f"损失为 {u.after}")
-    for i, words in enumerate(lines):
-        canvas.text(RIGHT, canvas.y + 16 + 18 * i, words)
+    canvas.lines(RIGHT, canvas.y + 16, lines, 18)
     canvas.y += HIGH + 4
 
 

@@ -9,10 +9,9 @@ import numpy as np
 from byhand.book.lessons.examples.adamw import GRADIENTS, RATE, SETTINGS, THETA
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
-from byhand.book.pictures.alt import row, sentence
-from byhand.book.pictures.axes import BLUE, GREEN, RUST, Axes, legend
-from byhand.book.pictures.canvas import GREY, Canvas
-from byhand.book.pictures.picture import picture
+from byhand.book.pictures.axes import Axes, legend
+from byhand.book.pictures.canvas import BLUE, GREEN, GREY, RUST, SMALL, Canvas
+from byhand.book.pictures.picture import picture, row, sentence
 from byhand.book.words.language import Words
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import OptimConfig
@@ -43,7 +42,7 @@ def schedule_in_words(lang: str) -> str:
 def learning_rate(canvas: Canvas) -> None:
     """The learning rate of every step of a preset."""
     config = OptimConfig()
-    canvas.text(4, 14, Words("learning rate", "学习率"), size=12, bold=True)
+    canvas.text(4, 14, Words("learning rate", "学习率"), size=SMALL, bold=True)
     axes = Axes(canvas, 48, 40, 334, 170, (0, STEPS), (0, config.lr))
     axes.x_ticks(range(0, STEPS + 1, 500), Words("step", "步"))
     axes.y_ticks((0, config.lr / 3, 2 * config.lr / 3, config.lr))
@@ -51,16 +50,12 @@ def learning_rate(canvas: Canvas) -> None:
     axes.curve([*steps, STEPS - 1], [rate_of(config, step, STEPS) for step in [*steps, STEPS - 1]], BLUE)
     axes.zero()
     first, peak, half, last = rates().items()
-    axes.point(
-        *peak, BLUE, Words("warm-up ends at step {n}", "第 {n} 步：预热结束").said(canvas.lang, n=peak[0]), dy=-8
-    )
-    axes.point(
-        *half, BLUE, Words("halfway: {r}", "一半处：{r}").said(canvas.lang, r=decimal(half[1], 3)), dx=10, dy=-4
-    )
-    axes.point(
-        *last, BLUE, Words("last: {r}", "最后：{r}").said(canvas.lang, r=decimal(last[1], 3)), at="end", dx=-6, dy=14
-    )
-    axes.point(*first, BLUE, Words("first: {r}", "首步：{r}").said(canvas.lang, r=f"{first[1]:.5f}"), dx=26, dy=-4)
+    axes.point(*peak, BLUE, Words(f"warm-up ends at step {peak[0]}", f"第 {peak[0]} 步：预热结束"), dy=-8)
+    rate = decimal(half[1], 3)
+    axes.point(*half, BLUE, Words(f"halfway: {rate}", f"一半处：{rate}"), dx=10, dy=-4)
+    rate = decimal(last[1], 3)
+    axes.point(*last, BLUE, Words(f"last: {rate}", f"最后：{rate}"), at="end", dx=-6, dy=14)
+    axes.point(*first, BLUE, Words(f"first: {first[1]:.5f}", f"首步：{first[1]:.5f}"), dx=26, dy=-4)
     canvas.y = axes.bottom + 36
 
 
@@ -86,8 +81,10 @@ WEIGHT = Words("weight, gradients {first}, {second}", "权重，梯度 {first}�
 def paths_in_words(lang: str) -> str:
     """Say both weights under both rules."""
     start = Words("Two steps of two weights with learning rate 0.1. ", "学习率为 0.1 时，两个权重的前两步更新。")
-    names = {"AdamW": Words("weight {n} under AdamW", "AdamW 下的权重 {n}")}
-    names["plain"] = Words("weight {n} under plain gradient descent", "普通梯度下降下的权重 {n}")
+    names = {
+        "AdamW": Words("weight {n} under AdamW", "AdamW 下的权重 {n}"),
+        "plain": Words("weight {n} under plain gradient descent", "普通梯度下降下的权重 {n}"),
+    }
     found = ((names[name].said(lang, n=n), way) for name, path in paths().items() for n, way in enumerate(path.T, 1))
     return sentence(lang, start, (row(lang, words, way, 4) for words, way in found))
 
@@ -101,20 +98,19 @@ def adamw_steps(canvas: Canvas) -> None:
     legend(canvas, 20, canvas.y, "AdamW", BLUE)
     legend(canvas, 130, canvas.y, PLAIN, RUST, dashed=True)
     canvas.y += 24
-    for words in (
+    lines = (
         Words("The first step of AdamW is lr = 0.1 and the decay,", "AdamW 的第一步恒为学习率 0.1 加上权重衰减，"),
         Words("whatever the size of the gradient.", "与梯度大小无关。"),
-    ):
-        canvas.text(20, canvas.y, words, size=12)
-        canvas.y += 17
-    canvas.y -= 8
+    )
+    canvas.lines(20, canvas.y, lines, 17, SMALL)
+    canvas.y += 26
 
 
 def _panel(canvas: Canvas, left: float, i: int) -> None:
     """Draw both ways of one weight."""
     gradients = [decimal(float(array(g)[i])) for g in GRADIENTS]
     words = WEIGHT.said(canvas.lang, first=gradients[0], second=gradients[1])
-    canvas.text(left + 92, 16, words, at="middle", size=12, bold=True)
+    canvas.text(left + 92, 16, words, at="middle", size=SMALL, bold=True)
     ways = {name: path[:, i] for name, path in paths().items()}
     low = float(min(way.min() for way in ways.values())) - 0.04
     axes = Axes(canvas, left + 28, 36, 116, 140, (0, 2), (low, low + 0.36))
@@ -151,24 +147,18 @@ def clipping(canvas: Canvas) -> None:
     """A gradient of two weights as an arrow, before and after clipping to norm 1."""
     before, after, (x, y) = clipped()
     unit = 40
-    canvas.text(4, 14, Words("derivative with respect to weight 2", "对权重 2 的导数"), size=12)
+    canvas.text(4, 14, Words("derivative with respect to weight 2", "对权重 2 的导数"), size=SMALL)
     axes = Axes(canvas, 32, 26, 4.5 * unit, 5.4 * unit, (-1.1, 3.4), (-1.1, 4.3))
     axes.x_ticks(range(-1, 4), Words("derivative with respect to weight 1", "对权重 1 的导数"))
     axes.y_ticks(range(-1, 5))
-    circle = f'cx="{axes.x(0):g}" cy="{axes.y(0):g}" r="{unit * CAP:g}"'
-    canvas.add(f'<circle {circle} fill="none" stroke="{GREEN}" stroke-width="1.5" stroke-dasharray="4 3"/>')
+    canvas.ring(axes.x(0), axes.y(0), unit * CAP, line=GREEN, thick=1.5, dashed=True)
     (gx,), (gy,) = LONG_GRADIENT.values()
     canvas.arrow([(axes.x(0), axes.y(0)), (axes.x(gx), axes.y(gy))], colour=RUST, thick=2)
     canvas.arrow([(axes.x(0), axes.y(0)), (axes.x(x), axes.y(y))], colour=BLUE, thick=3)
     lines = (
         (Words("before: (3, 4)", "裁剪前：(3, 4)"), RUST),
         (Words(f"norm √(3² + 4²) = {decimal(before, 4)}", f"范数 √(3² + 4²) = {decimal(before, 4)}"), ""),
-        (
-            Words(
-                f"after: ({decimal(x, 4)}, {decimal(y, 4)})", f"裁剪后：({decimal(x, 4)}, {decimal(y, 4)})"
-            ),
-            BLUE,
-        ),
+        (Words(f"after: ({decimal(x, 4)}, {decimal(y, 4)})", f"裁剪后：({decimal(x, 4)}, {decimal(y, 4)})"), BLUE),
         (Words(f"norm {decimal(after, 4)}", f"范数 {decimal(after, 4)}"), ""),
         (Words(f"the cap: norm {decimal(CAP)}", f"上限：范数 {decimal(CAP)}"), GREEN),
     )  # fmt: skip
@@ -177,5 +167,5 @@ def clipping(canvas: Canvas) -> None:
         if colour:
             legend(canvas, 222, at, words, colour, dashed=colour == GREEN)
         else:
-            canvas.text(248, at, words, size=12)
+            canvas.text(248, at, words, size=SMALL)
     canvas.y = axes.bottom + 38
