@@ -48,7 +48,7 @@ CHINESE = {
 STANDARD = {"批次", "重塑", "词元", "反向传播", "前向传播", "注意力头"}  # of those, what the glossary must know
 ALIASES = re.compile(r"<!-- generated: glossary -->.*?<!-- end -->", re.DOTALL)  # what readers may ask for
 PAGES = sorted([*ROOT.glob("README*.md"), *(ROOT / "docs").rglob("*.md")])
-WORDS = {"Words", "Note", "Place"}  # (English, Chinese, ...)
+WORDS = {"Words", "Note", "Place", "table_block"}  # (English, Chinese, ...)
 
 
 def wrong(text: str, spellings: dict[str, str], before: str = "", after: str = "") -> list[str]:

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pages.blocks.family import PUBLISHED
-from byhand.book.pages.blocks.markdown import table_block
-from byhand.book.words.language import Words
+from byhand.book.pages.blocks.markdown import Rows, table_block
 from byhand.config import ModelConfig
 from byhand.equations.rotary import PAIRINGS, frequencies, pair_of
 from byhand.layers.attention import SelfAttention
 
 
 @table_block(
-    Words(
-        "Pair|Columns, `halves`|Columns, `neighbours`|Radians per position|Positions per full turn",
-        "数对|列，`halves`|列，`neighbours`|每个位置转的弧度|转一整圈要多少个位置",
-    )
+    "Pair|Columns, `halves`|Columns, `neighbours`|Radians per position|Positions per full turn",
+    "数对|列，`halves`|列，`neighbours`|每个位置转的弧度|转一整圈要多少个位置",
 )
-def rotary_pairs(width: str) -> Iterator[Any]:
+def rotary_pairs(width: str) -> Rows:
     """The pairs of a head of this width in both pairings, with the usual base: angles, and positions for a turn."""
     for p, angle in enumerate(frequencies(ModelConfig.rope_base, int(width))):
         pairs = [
@@ -33,12 +28,10 @@ def rotary_pairs(width: str) -> Iterator[Any]:
 
 
 @table_block(
-    Words(
-        "K|G = H / K|Columns of W_qkv|Numbers kept per position|Numbers kept for a full context",
-        "K|G = H / K|W_qkv 的列数|每个位置保存的数|整个上下文保存的数",
-    )
+    "K|G = H / K|Columns of W_qkv|Numbers kept per position|Numbers kept for a full context",
+    "K|G = H / K|W_qkv 的列数|每个位置保存的数|整个上下文保存的数",
 )
-def key_value_heads() -> Iterator[Any]:
+def key_value_heads() -> Rows:
     """The columns of W_qkv and the size of the cache in GPT-2, if it had fewer heads of keys and values."""
     for heads in (12, 4, 1):
         config = replace(PUBLISHED, n_kv_heads=heads)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,22 +13,22 @@ from byhand.book.lessons.examples import paper_gpt_4
 from byhand.book.lessons.examples.paper_gpt import model_of
 from byhand.book.numbers.closed_form import array
 from byhand.book.pages.blocks.family import PUBLISHED, TOTAL, sizes_of
-from byhand.book.pages.blocks.markdown import block, bmatrix, display_lines, table, table_block, vector
+from byhand.book.pages.blocks.markdown import Rows, block, bmatrix, display_lines, table, table_block, vector
 from byhand.book.pictures.passes import TARGETS, TOKENS
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig, OptimConfig
 from byhand.model import matrices, parameter_shapes
 
 
-@table_block(Words("Text|Characters|Bytes|Tokens", "文本|字符数|字节数|词元"))
-def in_bytes() -> Iterator[Any]:
+@table_block("Text|Characters|Bytes|Tokens", "文本|字符数|字节数|词元")
+def in_bytes() -> Rows:
     """Short texts as characters and as bytes, the tokens of the default vocabulary."""
     for text in ("to be", "naïve", "你好", "🙂"):
         yield f"`{text}`", len(text), len(text.encode()), f"`{list(text.encode())}`"
 
 
-@table_block(Words("Parameters|Default model|GPT-2", "参数个数|默认模型|GPT-2"))
-def numbers_by_kind() -> Iterator[Any]:
+@table_block("Parameters|Default model|GPT-2", "参数个数|默认模型|GPT-2")
+def numbers_by_kind() -> Rows:
     """How many numbers each kind of parameter holds, in the default model and in GPT-2."""
     kinds = {
         Words("token table", "词元嵌入表"): lambda n: n == "wte",
@@ -48,8 +46,8 @@ def numbers_by_kind() -> Iterator[Any]:
     yield from zip((*kinds, TOTAL), *columns, strict=True)
 
 
-@table_block(Words("Mask m|x m / (1 − p)", "掩码 m|x m / (1 − p)"))
-def dropped() -> Iterator[Any]:
+@table_block("Mask m|x m / (1 − p)", "掩码 m|x m / (1 − p)")
+def dropped() -> Rows:
     """What dropout with p = 1/2 makes of two numbers, for every mask, and the mean of all."""
     x, keep = np.array([1.0, 2.0]), 0.5
     masks = [np.array(mask) for mask in product((1, 0), repeat=len(x))]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from byhand.book.lessons.examples.classifier import CLASSES, RATE, given_weights, loss_of
 from byhand.book.numbers.closed_form import array
-from byhand.book.pages.blocks.markdown import decimals, table_block
-from byhand.book.words.language import Words
+from byhand.book.pages.blocks.markdown import Rows, decimals, table_block
 from byhand.optim import AdamW
 
 SHOWN = (0, 1, 2, 5, 10, 20, 40)
@@ -31,12 +29,10 @@ def training() -> Iterator[tuple[float, np.ndarray]]:
 
 
 @table_block(
-    Words(
-        "Updates|Loss|p of the right class: vertical|horizontal|Read correctly",
-        "更新次数|损失|竖线判为正确类别的概率|横线判为正确类别的概率|认对的张数",
-    )
+    "Updates|Loss|p of the right class: vertical|horizontal|Read correctly",
+    "更新次数|损失|竖线判为正确类别的概率|横线判为正确类别的概率|认对的张数",
 )
-def classifier_training() -> Iterator[Any]:
+def classifier_training() -> Rows:
     """The loss after some more updates, what each kind of bar gets, and how many pictures are read correctly."""
     for step, (loss, right) in zip(range(max(SHOWN) + 1), training(), strict=False):
         if step in SHOWN:

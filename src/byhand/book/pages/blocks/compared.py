@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding import index
 from byhand.book.numbers.closed_form import array
-from byhand.book.pages.blocks.markdown import block, decimals, table, table_block
+from byhand.book.pages.blocks.markdown import Rows, block, decimals, table, table_block
 from byhand.book.words.language import Words
 from byhand.engine import registry
 from byhand.equations.layer_norm import layer_norm
@@ -33,8 +31,8 @@ def values_and_slopes(page: Path, lang: str, stems: str, *places: str) -> str:
     return table(head, zip(*columns, strict=True), lang)
 
 
-@table_block(Words("Row|x|LayerNorm|RMSNorm", "变换|x|层归一化|均方根归一化"))
-def norms_beside() -> Iterator[Any]:
+@table_block("Row|x|LayerNorm|RMSNorm", "变换|x|层归一化|均方根归一化")
+def norms_beside() -> Rows:
     """LayerNorm and RMSNorm of the row that LayerNorm's example works by hand, and of the row moved and stretched."""
     (x,) = array(ENTRIES["layer_norm"].inputs["x"])
     for words, row in (

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from byhand.book.finding import source
 from byhand.book.numbers.closed_form import matrix
 from byhand.book.pages.blocks.excerpts import link_definition, located
 from byhand.book.pages.blocks.family import PUBLISHED, TOTAL
-from byhand.book.pages.blocks.markdown import block, display_lines, table, table_block
+from byhand.book.pages.blocks.markdown import Rows, block, display_lines, table, table_block
 from byhand.book.pictures.devices import EIGHT, SMALL, axes_shown
 from byhand.book.words.language import Words
 from byhand.equations.linear import linear
@@ -129,8 +128,8 @@ def _bytes(count: float) -> str:
 _WINDOWS = "|".join(f"{BATCH_ROWS} × {config.seq_len}" for config in CONFIGS.values())
 
 
-@table_block(Words(f"Exchange|{_WINDOWS}|What is sent", f"交换|{_WINDOWS}|内容"))
-def sending() -> Iterator[Any]:
+@table_block(f"Exchange|{_WINDOWS}|What is sent", f"交换|{_WINDOWS}|内容")
+def sending() -> Rows:
     """The bytes that each of the eight devices sends in a step, by exchange, of the small config and of GPT-2."""
     counts = [least_sent(config, EIGHT, (BATCH_ROWS, config.seq_len)) for config in CONFIGS.values()]
     what = {
@@ -151,8 +150,8 @@ def sending() -> Iterator[Any]:
     yield TOTAL, *(_bytes(sum(count.values())) for count in counts), ""
 
 
-@table_block(Words("`wte`|A device of `tensor=2` holds", "`wte`|`tensor=2` 的每台设备持有"))
-def vocabularies() -> Iterator[Any]:
+@table_block("`wte`|A device of `tensor=2` holds", "`wte`|`tensor=2` 的每台设备持有")
+def vocabularies() -> Rows:
     """The token embedding of GPT-2's own vocabulary, and of one that two devices divide."""
     for config in (PUBLISHED, EVEN):
         parameter = Parameter((config.vocab_size, config.d_model), axes=("vocab", "width"))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from byhand.book.pages.blocks.markdown import block, table, table_block
+from byhand.book.pages.blocks.markdown import Rows, block, table, table_block
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.interop.families import FAMILIES, GROWING
@@ -55,8 +54,8 @@ def _code(names: Iterable[object]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-@table_block(Words("Setting|Raised|Values of the added parameters", "设置|由少到多|补充的参数"))
-def added() -> Iterator[Any]:
+@table_block("Setting|Raised|Values of the added parameters", "设置|由少到多|补充的参数")
+def added() -> Rows:
     """Settings that a family may raise, and what fills the parameters that come with them."""
     with_gain = declared(EXAMPLES["gpt2"])
     fill = {
@@ -70,12 +69,10 @@ def added() -> Iterator[Any]:
 
 
 @table_block(
-    Words(
-        "Ours|`config.json`, gpt2|`config.json`, llama|GGUF, gpt2|GGUF, llama",
-        "本项目|`config.json`（gpt2）|`config.json`（llama）|GGUF（gpt2）|GGUF（llama）",
-    )
+    "Ours|`config.json`, gpt2|`config.json`, llama|GGUF, gpt2|GGUF, llama",
+    "本项目|`config.json`（gpt2）|`config.json`（llama）|GGUF（gpt2）|GGUF（llama）",
 )
-def exchange_settings() -> Iterator[Any]:
+def exchange_settings() -> Rows:
     """Our settings and the keys of config.json and of a GGUF's metadata."""
     hugging_face = [{ours: key for key, ours in keys.items()} for keys in (settings.GPT2, settings.LLAMA)]
     for keys, family in zip(hugging_face, ("gpt2", "llama"), strict=True):
@@ -87,8 +84,8 @@ def exchange_settings() -> Iterator[Any]:
         yield f"`{setting}`", *(f"`{key}`" if key else "" for key in found)
 
 
-@table_block(Words("Ours|Theirs|How", "本项目|对方|关系"))
-def exchange_tensors(goal: str, family: str) -> Iterator[Any]:
+@table_block("Ours|Theirs|How", "本项目|对方|关系")
+def exchange_tensors(goal: str, family: str) -> Rows:
     """A family's tensors: ours with its shape, theirs with theirs, and what is between them."""
     config = EXAMPLES[family]
     for piece in pieces(config, FORMATS[goal][family]):
@@ -103,12 +100,10 @@ def exchange_tensors(goal: str, family: str) -> Iterator[Any]:
 
 
 @table_block(
-    Words(
-        "Pairing|Used by|Columns of a head, by their number in `halves`",
-        "配对|使用者|一个头的各列（按 `halves` 中的编号）",
-    )
+    "Pairing|Used by|Columns of a head, by their number in `halves`",
+    "配对|使用者|一个头的各列（按 `halves` 中的编号）",
 )
-def pairings() -> Iterator[Any]:
+def pairings() -> Rows:
     """The columns of a head in the order of either pairing."""
     width = 8
     for name, words, order in (
@@ -122,20 +117,18 @@ def pairings() -> Iterator[Any]:
         yield f"`{name}`", words, " ".join(f"`{int(i)}`" for i in order)
 
 
-@table_block(Words("Type|Numbers in a block|Bytes in a block|Bits per number", "类型|每块的数|字节|每个数的比特"))
-def number_types() -> Iterator[Any]:
+@table_block("Type|Numbers in a block|Bytes in a block|Bits per number", "类型|每块的数|字节|每个数的比特")
+def number_types() -> Rows:
     """The types of numbers that are read from a GGUF: how many make a block, and its bytes."""
     for kind in KINDS.values():
         yield f"`{kind.name}`", kind.block, kind.size, f"{8 * kind.size / kind.block:g}"
 
 
 @table_block(
-    Words(
-        "`tokenizer.ggml.pre`|`--split`|a whole word that is a token is taken at once, without merges",
-        "`tokenizer.ggml.pre`|`--split`|整个词已在词表中时，跳过合并",
-    )
+    "`tokenizer.ggml.pre`|`--split`|a whole word that is a token is taken at once, without merges",
+    "`tokenizer.ggml.pre`|`--split`|整个词已在词表中时，跳过合并",
 )
-def pre_tokenizers() -> Iterator[Any]:
+def pre_tokenizers() -> Rows:
     """llama.cpp's names of pre-tokenizers, and ours."""
     for pre, (split, whole) in tokens.SPLITS.items():
         yield f"`{pre}`", f"`{split}`", SAID[whole]

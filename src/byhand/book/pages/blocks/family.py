@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 from byhand import host
 from byhand.architectures import ARCHITECTURES, GPT2
 from byhand.book.finding import index
-from byhand.book.pages.blocks.markdown import block, decimals, link, link_equation, table, table_block
+from byhand.book.pages.blocks.markdown import Rows, block, decimals, link, link_equation, table, table_block
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine import no_grad
@@ -23,7 +23,7 @@ from byhand.runtimes.tape.decoder import next_logits
 
 NAMES = ("byhand", "GPT-2", "Llama", "Qwen3", "modern")
 VOCABULARIES = (256, 50_257, 49_152, 151_936, 256)  # bytes, or that of the published tokenizer
-HEAD = Words("|".join(("", *NAMES)), "|".join(("", *NAMES)))
+HEAD = "|".join(("", *NAMES))
 NONE = Words("none", "无")
 TOTAL = Words("total", "合计")
 PUBLISHED = replace(GPT2, vocab_size=50_257)
@@ -82,8 +82,8 @@ CHOICES: dict[Words, Callable[[ModelConfig], Any]] = {
 }
 
 
-@table_block(HEAD)
-def family_choices() -> Iterator[Any]:
+@table_block(HEAD, HEAD)
+def family_choices() -> Rows:
     """What the default model and each architecture choose."""
     for name, choice in CHOICES.items():
         yield name, *map(choice, _models())
@@ -98,8 +98,8 @@ def sizes_of(config: ModelConfig, kinds: Kinds) -> list[int]:
     return found
 
 
-@table_block(HEAD)
-def family_sizes() -> Iterator[Any]:
+@table_block(HEAD, HEAD)
+def family_sizes() -> Rows:
     """Parameters of each kind, and the bytes that a cache keeps for each position in float32."""
     kinds: Kinds = {
         Words("tables", "嵌入表"): lambda n: n in ("wte", "wpe"),
@@ -122,12 +122,10 @@ PROMPT, SHOWN = (1, 2, 3), (2, 3, 4, 9, 15)
 
 
 @table_block(
-    Words(
-        "Tokens so far|With the sliding cache|Over the whole text|The last `seq_len` tokens on their own",
-        "已有词元|滑动的缓存|整段文本|只看最后 `seq_len` 个词元",
-    )
+    "Tokens so far|With the sliding cache|Over the whole text|The last `seq_len` tokens on their own",
+    "已有词元|滑动的缓存|整段文本|只看最后 `seq_len` 个词元",
 )
-def sliding() -> Iterator[Any]:
+def sliding() -> Rows:
     """The largest logit after so many tokens: with a sliding cache, over the whole text, and over a fresh window."""
     model = TinyGPT(SLIDING, dtype="float64")
     for name, p in model.parameters().items():

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from byhand.book.pages.blocks.markdown import block, display_lines, table_block
-from byhand.book.words.language import Words
+from byhand.book.pages.blocks.markdown import Rows, block, display_lines, table_block
 from byhand.engine import Tensor, walk_back
 
 A, B, D_Y = 2.0, 3.0, (1.0, 2.0)
@@ -47,12 +44,10 @@ def vjp_example(page: Path, lang: str) -> str:
 
 
 @table_block(
-    Words(
-        "Node|Cotangent of its result|What its vjp returns|`a.grad` so far|`b.grad` so far",
-        "节点|结果的上游梯度|vjp 返回|此时的 `a.grad`|此时的 `b.grad`",
-    )
+    "Node|Cotangent of its result|What its vjp returns|`a.grad` so far|`b.grad` so far",
+    "节点|结果的上游梯度|vjp 返回|此时的 `a.grad`|此时的 `b.grad`",
 )
-def small_graph() -> Iterator[Any]:
+def small_graph() -> Rows:
     """The backward pass of L = a b + a, node by node, and what has accumulated in each gradient by then."""
     a, b = _numbers()
     loss = a * b + a

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from byhand import host
-from byhand.book.pages.blocks.markdown import table_block
+from byhand.book.pages.blocks.markdown import Rows, table_block
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine import no_grad
@@ -24,17 +22,13 @@ SMALL = ModelConfig(seq_len=32, n_layers=2)
 DEPTHS, DEPTHS_OF_GRADIENTS = (1, 4, 12), (2, 6, 12)
 
 
-def _depths(first: Words, depths: Iterable[int]) -> Words:
-    """Return the head of a table with a column for each depth."""
-    shown = "|".join(f"L = {depth}" for depth in depths)
-    return Words(f"{first.en}|{shown}", f"{first.zh}|{shown}")
+_DEPTHS, _DEPTHS_OF_GRADIENTS = (
+    "|".join(f"L = {depth}" for depth in depths) for depths in (DEPTHS, DEPTHS_OF_GRADIENTS)
+)
 
 
-SPREAD = _depths(Words("Standard deviation", "标准差"), DEPTHS)
-
-
-@table_block(SPREAD)
-def initial() -> Iterator[Any]:
+@table_block(f"Standard deviation|{_DEPTHS}", f"标准差|{_DEPTHS}")
+def initial() -> Rows:
     """The standard deviation of each kind of initial number, at three depths."""
     yield Words("tables, `w_qkv`, `w_fc`, head", "嵌入表、`w_qkv`、`w_fc`、语言模型头"), *[f"{STD:g}"] * len(DEPTHS)
     yield Words("`w_proj`, `w_out`", "`w_proj`、`w_out`"), *(f"{residual_std(n):.6f}" for n in DEPTHS)
@@ -42,8 +36,8 @@ def initial() -> Iterator[Any]:
     yield Words("gains of LayerNorm (mean 1)", "层归一化的增益（均值 1）"), *["0"] * len(DEPTHS)
 
 
-@table_block(Words(f"C|{STD:g} √C|Standard deviation, drawn", f"C|{STD:g} √C|抽样所得标准差"))
-def layer_spread() -> Iterator[Any]:
+@table_block(f"C|{STD:g} √C|Standard deviation, drawn", f"C|{STD:g} √C|抽样所得标准差")
+def layer_spread() -> Rows:
     """The spread of a linear layer's results for inputs of variance 1: by the formula, and drawn."""
     rng = np.random.default_rng(1)
     for width in (64, 256, 768, 2500):
@@ -52,8 +46,8 @@ def layer_spread() -> Iterator[Any]:
         yield width, f"{STD * math.sqrt(width):.3f}", f"{y.std():.3f}"
 
 
-@table_block(SPREAD)
-def stream_spread() -> Iterator[Any]:
+@table_block(f"Standard deviation|{_DEPTHS}", f"标准差|{_DEPTHS}")
+def stream_spread() -> Rows:
     """The spread of the residual stream after the last block of a new model, with and without the smaller weights."""
     divided = Words("`w_proj`, `w_out` divided by √(2L)", "`w_proj`、`w_out` 除以 √(2L)")
     for words, scaled in ((divided, True), (Words("not divided", "不除"), False)):
@@ -69,10 +63,8 @@ def stream(depth: int, scaled: bool) -> float:
     return float(values[f"blocks.{depth - 1}.x_out"].std())
 
 
-@table_block(
-    Words("Standard deviation|First loss|Arrays with a gradient", "标准差|最初的损失|梯度不全为零的数组"),
-)
-def initial_losses() -> Iterator[Any]:
+@table_block("Standard deviation|First loss|Arrays with a gradient", "标准差|最初的损失|梯度不全为零的数组")
+def initial_losses() -> Rows:
     """The first loss of a small model whose initial numbers have another spread, and how many arrays can learn."""
     for std in (0.0, 0.01, STD, 0.1, 0.5, 1.0):
         loss, zero, count = first_loss(std)
@@ -89,8 +81,8 @@ def first_loss(std: float) -> tuple[float, int, int]:
     return loss.item(), sum(not g.any() for g in gradients), len(gradients)
 
 
-@table_block(_depths(Words("|Gradient of `w_fc`", "|`w_fc` 的梯度"), DEPTHS_OF_GRADIENTS))
-def norm_gradients() -> Iterator[Any]:
+@table_block(f"|Gradient of `w_fc`|{_DEPTHS_OF_GRADIENTS}", f"|`w_fc` 的梯度|{_DEPTHS_OF_GRADIENTS}")
+def norm_gradients() -> Rows:
     """The gradient's norm in the first and in the last block of a new model, pre-norm and post-norm."""
     for position, name in (("pre", Words("pre-norm", "前置归一化")), ("post", Words("post-norm", "后置归一化"))):
         first, last = zip(*(block_gradients(position, depth) for depth in DEPTHS_OF_GRADIENTS), strict=True)

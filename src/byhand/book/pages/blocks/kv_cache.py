@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 
 from byhand.book.lessons.examples import kv_cache
 from byhand.book.pages.blocks.family import PUBLISHED, TOTAL
-from byhand.book.pages.blocks.markdown import block, bmatrix, decimals, display_lines, table_block
+from byhand.book.pages.blocks.markdown import Rows, block, bmatrix, decimals, display_lines, table_block
 from byhand.book.pictures.passes import TOKENS, cached_passes, model_of
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
@@ -78,12 +77,10 @@ def _matrix(rows: Any) -> str:
 
 
 @table_block(
-    Words(
-        "Step|Tokens so far|Rows without|Scores without|Rows with|Scores with",
-        "步|已有词元|无缓存：行|无缓存：分数|有缓存：行|有缓存：分数",
-    )
+    "Step|Tokens so far|Rows without|Scores without|Rows with|Scores with",
+    "步|已有词元|无缓存：行|无缓存：分数|有缓存：行|有缓存：分数",
 )
-def cache_rows() -> Iterator[Any]:
+def cache_rows() -> Rows:
     """Three tokens decoded without and with a cache: rows projected and scores computed at each step, as counted."""
     counts = [(*work(whole), *work(cached)) for whole, cached in passes()]
     for n, count in enumerate(counts, 1):
@@ -97,16 +94,16 @@ def work(trace: Trace) -> tuple[int, int]:
     return sum(b * t for b, _, t, _ in shapes), sum(map(math.prod, shapes))
 
 
-@table_block(Words("Step|Cache|z[0]|z[1]|z[2]|z[3]", "步|缓存|z[0]|z[1]|z[2]|z[3]"))
-def cache_logits() -> Iterator[Any]:
+@table_block("Step|Cache|z[0]|z[1]|z[2]|z[3]", "步|缓存|z[0]|z[1]|z[2]|z[3]")
+def cache_logits() -> Rows:
     """The logits after each token of the example, without a cache and with one."""
     for n, (whole, cached) in enumerate(passes(), 1):
         for words, trace in ((Words("without", "无"), whole), (Words("with", "有"), cached)):
             yield n, words, *map(decimals, trace.result.data[0, -1])
 
 
-@table_block(Words("Model|2 L T C|Numbers|Bytes in float32", "模型|2 L T C|个数|float32 下的字节数"))
-def cache_memory() -> Iterator[Any]:
+@table_block("Model|2 L T C|Numbers|Bytes in float32", "模型|2 L T C|个数|float32 下的字节数")
+def cache_memory() -> Rows:
     """The numbers and the bytes that a full cache holds, for three models."""
     for name, c in (
         (Words("this example", "本例"), kv_cache.CONFIG),

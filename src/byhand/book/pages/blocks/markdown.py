@@ -26,13 +26,13 @@ def block(function: Block) -> Block:
     return function
 
 
-def table_block(head: Words) -> Callable[[Callable[..., Rows]], Block]:
-    """Make a function (*arguments) -> rows a kind of block, by its name: a table with this head."""
+def table_block(en: str, zh: str) -> Callable[[Callable[..., Rows]], Block]:
+    """Make a function that yields rows a kind of block: a table with this head, whose columns a | divides."""
 
     def register(rows: Callable[..., Rows]) -> Block:
         @wraps(rows)
         def whole(page: Path, lang: str, *arguments: str) -> str:
-            return table(head, rows(*arguments), lang)
+            return table(Words(en, zh), rows(*arguments), lang)
 
         return block(whole)
 

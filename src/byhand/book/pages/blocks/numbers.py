@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +11,7 @@ from byhand.book.lessons.examples.multi_head import INPUT
 from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS
 from byhand.book.numbers.closed_form import array
 from byhand.book.pages.blocks.markdown import (
+    Rows,
     block,
     bmatrix,
     decimals,
@@ -58,8 +57,8 @@ def heads(page: Path, lang: str) -> str:
 _COLUMNS = "|".join(f"z = {z:g}" for z in LOGITS)
 
 
-@table_block(Words(f"Setting|{_COLUMNS}", f"设置|{_COLUMNS}"))
-def sampling() -> Iterator[Any]:
+@table_block(f"Setting|{_COLUMNS}", f"设置|{_COLUMNS}")
+def sampling() -> Rows:
     """Temperature, top-k and top-p on four logits: what each does to the probabilities."""
     cases = {f"temperature={t:g}": temperature.forward(LOGITS, tau=t)[0] for t in (0.5, 1.0, 2.0)}
     cases |= {"top_k=2": top_k.forward(LOGITS, k=2)[0], "top_p=0.9": top_p.forward(LOGITS, p=0.9)[0]}
@@ -67,10 +66,8 @@ def sampling() -> Iterator[Any]:
         yield f"`{name}`", *map(decimals, softmax.forward(z)[0])
 
 
-@table_block(
-    Words("Operation|Formula|Multiplications|Default sizes|Purpose", "运算|公式|乘法次数|默认规模|用途"),
-)
-def costs() -> Iterator[Any]:
+@table_block("Operation|Formula|Multiplications|Default sizes|Purpose", "运算|公式|乘法次数|默认规模|用途")
+def costs() -> Rows:
     """Multiplications of one forward pass over one sequence, by operation, at the default sizes."""
     c = ModelConfig()
     t, d, f, v = c.seq_len, c.d_model, c.ff_width, c.vocab_size

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.numbers.closed_form import array
-from byhand.book.pages.blocks.markdown import table_block
+from byhand.book.pages.blocks.markdown import Rows, table_block
 from byhand.book.words.language import Words
 from byhand.config import GROUPS, ModelConfig, OptimConfig
 from byhand.equations.muon import STEPS, stretch
@@ -38,8 +35,8 @@ _STEPS = "|".join(str(k) for k in range(1, STEPS + 1))
 _KINDS = "|".join(SCHEDULES)
 
 
-@table_block(Words(f"Singular value at first; after step|{_STEPS}", f"奇异值|{_STEPS}"))
-def singular_values() -> Iterator[Any]:
+@table_block(f"Singular value at first; after step|{_STEPS}", f"奇异值|{_STEPS}")
+def singular_values() -> Rows:
     """What each step makes of some singular values."""
     for s, path in zip(VALUES, lifted().T, strict=True):
         yield f"{s:g}", *(f"{x:.3f}" for x in path)
@@ -54,8 +51,8 @@ def lifted() -> np.ndarray:
     return np.array(found[1:])
 
 
-@table_block(Words("Steps|Larger singular value|Smaller singular value", "步数|较大的奇异值|较小的奇异值"))
-def worked_rows() -> Iterator[Any]:
+@table_block("Steps|Larger singular value|Smaller singular value", "步数|较大的奇异值|较小的奇异值")
+def worked_rows() -> Rows:
     """The worked matrix's singular values before and after one step, beside those after five."""
     g = array(ENTRIES["orthogonalise"].inputs["g"])
     for k in (0, 1, STEPS):
@@ -63,8 +60,8 @@ def worked_rows() -> Iterator[Any]:
         yield k, *(f"{s:.3f}" for s in np.linalg.svd(x, compute_uv=False))
 
 
-@table_block(Words("Group|Parameters|Numbers|Updated by|Flag|Rate", "组|参数|参数个数|更新方法|选项|最高学习率"))
-def groups() -> Iterator[Any]:
+@table_block("Group|Parameters|Numbers|Updated by|Flag|Rate", "组|参数|参数个数|更新方法|选项|最高学习率")
+def groups() -> Rows:
     """The groups of the default model's parameters, their numbers, and what updates them with `--optimizer muon`."""
     parameters = declared(ModelConfig())
     by_muon = optimizer_of(MUON, parameters).parts
@@ -78,8 +75,8 @@ def groups() -> Iterator[Any]:
         yield words, shown, f"{count:,}", rule, f"`{flag}`", f"{MUON.rate_of(group):g}"
 
 
-@table_block(Words("Weight|Matrices|Shape of each|s", "权重|矩阵数|各自的形状|s"))
-def stretches() -> Iterator[Any]:
+@table_block("Weight|Matrices|Shape of each|s", "权重|矩阵数|各自的形状|s")
+def stretches() -> Rows:
     """The factor s of Muon for the matrices of the default model."""
     parameters = declared(ModelConfig())
     parts = optimizer_of(MUON, parameters).parts
@@ -88,15 +85,15 @@ def stretches() -> Iterator[Any]:
         yield f"`{name}`", n, f"({shape[0]}, {shape[1] // n})", f"{stretch(shape, n):g}"
 
 
-@table_block(Words(f"Update (of {RUN})|{_KINDS}", f"第几次更新，共 {RUN} 次|{_KINDS}"))
-def schedules() -> Iterator[Any]:
+@table_block(f"Update (of {RUN})|{_KINDS}", f"第几次更新，共 {RUN} 次|{_KINDS}")
+def schedules() -> Rows:
     """The learning rate of some updates under each schedule, as a share of the highest."""
     for n in UPDATES:
         yield n, *(f"{learning_rate(config, n - 1, RUN) / config.lr:.3f}" for config in SCHEDULES.values())
 
 
-@table_block(Words("Step t|d_t (d = 0.999)|Steps averaged, about", "第几步 t|d_t（d = 0.999）|大约平均了多少步"))
-def averaging() -> Iterator[Any]:
+@table_block("Step t|d_t (d = 0.999)|Steps averaged, about", "第几步 t|d_t（d = 0.999）|大约平均了多少步")
+def averaging() -> Rows:
     """How much of the average stays in a step, and how many steps it reaches back, for a decay of 0.999."""
     for t in (1, 10, 100, 1000, 10000):
         d = decay_at(t, 0.999)

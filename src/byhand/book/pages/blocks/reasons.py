@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from byhand.book.pages.blocks.markdown import block, decimals, display_lines, table_block
+from byhand.book.pages.blocks.markdown import Rows, block, decimals, display_lines, table_block
 from byhand.book.words.language import Words
 from byhand.equations.attention_scores import attention_scores
 from byhand.equations.softmax import softmax
@@ -19,12 +18,10 @@ WIDTHS = (4, 16, 64, 256)
 
 
 @table_block(
-    Words(
-        "D|Standard deviation of q · k|p, unscaled|Slope p (1 − p)|p, scaled|Slope p (1 − p)",
-        "D|q · k 的标准差|不缩放时的 p|斜率 p (1 − p)|缩放后的 p|斜率 p (1 − p)",
-    )
+    "D|Standard deviation of q · k|p, unscaled|Slope p (1 − p)|p, scaled|Slope p (1 − p)",
+    "D|q · k 的标准差|不缩放时的 p|斜率 p (1 − p)|缩放后的 p|斜率 p (1 − p)",
 )
-def score_scale() -> Iterator[Any]:
+def score_scale() -> Rows:
     """The softmax of two keys whose dot products differ by one standard deviation, without the scale and with it."""
     for width in WIDTHS:
         spread = math.sqrt(width)  # of a sum of `width` independent products of variance 1
@@ -33,12 +30,10 @@ def score_scale() -> Iterator[Any]:
 
 
 @table_block(
-    Words(
-        "D|√D|Spread of q·k|Largest weight|Slope|Spread of q·k / √D|Largest weight|Slope",
-        "D|√D|q·k 的标准差|最大权重|斜率|q·k / √D 的标准差|最大权重|斜率",
-    )
+    "D|√D|Spread of q·k|Largest weight|Slope|Spread of q·k / √D|Largest weight|Slope",
+    "D|√D|q·k 的标准差|最大权重|斜率|q·k / √D 的标准差|最大权重|斜率",
 )
-def score_spread() -> Iterator[Any]:
+def score_spread() -> Rows:
     """Dot products of random queries and keys by width: spread, largest of eight weights, slope of the softmax."""
     for width in WIDTHS:
         plain, scaled = (
@@ -60,8 +55,8 @@ def score_statistics(width: int) -> tuple[tuple[float, ...], ...]:
     return tuple(found)
 
 
-@table_block(Words("|x|exp(x)|Sum|softmax", "|x|exp(x)|和|softmax"))
-def shifted() -> Iterator[Any]:
+@table_block("|x|exp(x)|Sum|softmax", "|x|exp(x)|和|softmax")
+def shifted() -> Rows:
     """The softmax of 1000 and 1001 as the formula says, and with the maximum subtracted."""
     x = np.array([1000.0, 1001.0])
     for words, given in (

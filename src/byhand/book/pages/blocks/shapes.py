@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +21,7 @@ from byhand.book.lessons.examples.paper_gpt import CONFIG as PAPER
 from byhand.book.numbers import closed_form as example
 from byhand.book.numbers.arithmetic import expression
 from byhand.book.pages.blocks.family import PUBLISHED, TOTAL
-from byhand.book.pages.blocks.markdown import block, inline, link_equation, table, table_block
+from byhand.book.pages.blocks.markdown import Rows, block, inline, link_equation, table, table_block
 from byhand.book.words.language import Words, say
 from byhand.config import ModelConfig
 from byhand.engine.backward import applications
@@ -57,11 +56,9 @@ class Letter(str):
 
 
 @table_block(
-    Words(
-        "Parameter|Symbol|Shape|Default|Numbers|In the original program", "参数|符号|形状|默认值|个数|在原 C++ 程序中"
-    )
+    "Parameter|Symbol|Shape|Default|Numbers|In the original program", "参数|符号|形状|默认值|个数|在原 C++ 程序中"
 )
-def parameters() -> Iterator[Any]:
+def parameters() -> Rows:
     """Every parameter of the default model: symbol, shape in letters and in numbers, how many numbers it holds."""
     config = ModelConfig()
     sizes = {"vocab_size": "V", "seq_len": "T_max", "d_model": "C", "head_width": "C", "ff_width": "F"}
@@ -76,8 +73,8 @@ def parameters() -> Iterator[Any]:
     yield TOTAL, "", "", "", sum(map(math.prod, shapes.values())), ""
 
 
-@table_block(Words("|Counts|Here|Default|GPT-2 (124M)", "|含义|本页|默认|GPT-2 (124M)"))
-def sizes() -> Iterator[Any]:
+@table_block("|Counts|Here|Default|GPT-2 (124M)", "|含义|本页|默认|GPT-2 (124M)")
+def sizes() -> Rows:
     """The sizes of the paper model, with what they count, beside the default model's and GPT-2's."""
     counted = {
         "B": Words("sequences in a batch", "一个批次中的序列数"),
@@ -97,8 +94,8 @@ def sizes() -> Iterator[Any]:
         yield f"`{letter}`", words, *lengths
 
 
-@table_block(Words("Field|Default|Meaning", "字段|默认值|含义"))
-def config() -> Iterator[Any]:
+@table_block("Field|Default|Meaning", "字段|默认值|含义")
+def config() -> Rows:
     """The settings of a model: field, default, meaning."""
     body = source.statement(source.PACKAGE / "model_config.py", "ModelConfig").body
     for field, *below in zip(body, body[1:], body[2:], strict=False):
@@ -122,8 +119,8 @@ def graph(page: Path, lang: str) -> str:
     return table(Words("|Equation|Inputs|Result|Shape", "|公式|输入|结果|形状"), rows, lang)
 
 
-@table_block(Words("Array|Element|Worked|Offset", "数组|元素|算式|偏移量"))
-def offsets() -> Iterator[Any]:
+@table_block("Array|Element|Worked|Offset", "数组|元素|算式|偏移量")
+def offsets() -> Rows:
     """Where elements of (B, T, C) and (B, H, T, S) arrays stand in flat memory."""
     for letters, shape, places in (
         ("B,T,C", (2, 3, 4), ((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 2, 3))),
@@ -147,12 +144,10 @@ def score_offsets(page: Path, lang: str) -> str:
 
 
 @table_block(
-    Words(
-        "Number|Offset in [B,H,T,D]|Element of [B,T,3C]|Offset in [B,T,3C]|Value",
-        "数|在 [B,H,T,D] 中的偏移量|在 [B,T,3C] 中的元素|在 [B,T,3C] 中的偏移量|值",
-    )
+    "Number|Offset in [B,H,T,D]|Element of [B,T,3C]|Offset in [B,T,3C]|Value",
+    "数|在 [B,H,T,D] 中的偏移量|在 [B,T,3C] 中的元素|在 [B,T,3C] 中的偏移量|值",
 )
-def packed_offsets() -> Iterator[Any]:
+def packed_offsets() -> Rows:
     """Where the numbers of the lesson's score stand: in queries and keys by head, and in the packed projection."""
     b, h, t, s = PLACE
     q, k = (x.data for x in queries_and_keys(example.array))

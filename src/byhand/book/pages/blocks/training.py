@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from byhand.book.lessons.examples import sampling
 from byhand.book.lessons.examples.paper_gpt import BYTES
-from byhand.book.pages.blocks.markdown import block, decimals, table, table_block, vector
+from byhand.book.pages.blocks.markdown import Rows, block, decimals, table, table_block, vector
 from byhand.book.pictures.cross_entropy_curve import loss as loss_of
 from byhand.book.pictures.passes import TARGETS, TOKENS, model_of
 from byhand.book.words.language import Words
@@ -39,8 +37,8 @@ STEPS = 1000
 RUN = (0, 1, 10, 50, 100)  # updates of the small run after which its numbers are shown
 
 
-@table_block(Words("t|Context|x[t]|y[t]|Target", "t|上文|x[t]|y[t]|目标"))
-def windows() -> Iterator[Any]:
+@table_block("t|Context|x[t]|y[t]|Target", "t|上文|x[t]|y[t]|目标")
+def windows() -> Rows:
     """The predictions that one window of a text asks for, position by position."""
     shown = TEXT.decode().replace(" ", "␣")
     for t in range(len(TEXT) - 1):
@@ -48,12 +46,10 @@ def windows() -> Iterator[Any]:
 
 
 @table_block(
-    Words(
-        "Nats|Bits|Candidates|Probability of the true byte|Compressed size|",
-        "奈特|比特|候选数|真实字节的概率|压缩后大小|",
-    )
+    "Nats|Bits|Candidates|Probability of the true byte|Compressed size|",
+    "奈特|比特|候选数|真实字节的概率|压缩后大小|",
 )
-def loss_meaning() -> Iterator[Any]:
+def loss_meaning() -> Rows:
     """Losses in nats as bits, as equally likely candidates, as a probability, and as a share of the text's size."""
     chance = math.log(ModelConfig().vocab_size)
     for nats, words in ({chance: Words("all bytes equally likely", "所有字节等可能")} | LOSSES).items():
@@ -61,15 +57,15 @@ def loss_meaning() -> Iterator[Any]:
         yield f"{nats:.4g}", f"{nats / math.log(2):.3f}", candidates, p, f"{nats / chance:.1%}", words
 
 
-@table_block(Words("Predicted p|Target y|−Σ y log p", "预测 p|目标 y|−Σ y log p"))
-def loss_by_probability() -> Iterator[Any]:
+@table_block("Predicted p|Target y|−Σ y log p", "预测 p|目标 y|−Σ y log p")
+def loss_by_probability() -> Rows:
     """The loss of one prediction for a few probabilities of the true class, from the equation cross-entropy."""
     for p in (0.99, 0.7, 0.5, 0.1, 0.01):
         yield f"[{p:g}, {1 - p:.2g}]", "[1, 0]", decimals(loss_of(p))
 
 
-@table_block(Words("Gradient|Norm|Factor|Clipped", "梯度|范数|系数|裁剪后"))
-def clipping() -> Iterator[Any]:
+@table_block("Gradient|Norm|Factor|Clipped", "梯度|范数|系数|裁剪后")
+def clipping() -> Rows:
     """Gradients of two numbers before and after clipping to the default global norm."""
     most = OptimConfig().grad_clip
     for given in ([3.0, 4.0], [0.3, 0.4]):
@@ -80,8 +76,8 @@ def clipping() -> Iterator[Any]:
         yield vector(given), worked, factor, vector(clip_gradients(g, norm, most)["w"])
 
 
-@table_block(Words(f"Update of {STEPS}|Learning rate|", f"第几次更新，共 {STEPS} 次|学习率|"))
-def schedule() -> Iterator[Any]:
+@table_block(f"Update of {STEPS}|Learning rate|", f"第几次更新，共 {STEPS} 次|学习率|")
+def schedule() -> Rows:
     """The default learning rate of some updates of a run."""
     config = OptimConfig()
     warm = config.warmup_steps
@@ -95,8 +91,8 @@ def schedule() -> Iterator[Any]:
         yield n, f"{learning_rate(config, n - 1, STEPS):.6f}", words
 
 
-@table_block(Words("Gradient|Change of the weight", "梯度|权重的变化"))
-def first_update() -> Iterator[Any]:
+@table_block("Gradient|Change of the weight", "梯度|权重的变化")
+def first_update() -> Rows:
     """What the first update of AdamW subtracts, for gradients of very different size: always about lr."""
     for g in (100.0, 1.0, 0.001, -0.001):
         parameter = TinyGPT(ModelConfig(2, 1, 1), dtype="float64").parameters()["wte"]
@@ -106,8 +102,8 @@ def first_update() -> Iterator[Any]:
         yield f"{g:g}", decimals((parameter.data - before)[0, 0])
 
 
-@table_block(Words("Gradient of `lm_head.b`|0|1|2|3", "`lm_head.b` 的梯度|0|1|2|3"))
-def accumulated() -> Iterator[Any]:
+@table_block("Gradient of `lm_head.b`|0|1|2|3", "`lm_head.b` 的梯度|0|1|2|3")
+def accumulated() -> Rows:
     """The gradient of the head's bias for two sequences: each alone, their mean, and both as one batch."""
     for words, g in accumulation():
         yield words, *map(decimals, g)
@@ -141,8 +137,8 @@ def small_run(page: Path, lang: str) -> str:
     return f"{shown}\n\n{said}"
 
 
-@table_block(Words("Model|Prompt|Continuation", "模型|提示词|续写"))
-def small_text() -> Iterator[Any]:
+@table_block("Model|Prompt|Continuation", "模型|提示词|续写")
+def small_text() -> Rows:
     """What the small run writes, always taking the likeliest byte."""
     _, before, after = trained()
     yield Words("before training", "训练前"), [BYTES[0]], before
@@ -170,10 +166,8 @@ def _written(model: TinyGPT) -> list[int]:
     return list(generate(model, [BYTES[0]], len(BYTES) - 1, Sampling(temperature=0), runtime="numpy"))
 
 
-@table_block(
-    Words(f"Token|Logit|p|Running sum|u = {sampling.UNIFORM}", f"词元|logit|p|累计|u = {sampling.UNIFORM}"),
-)
-def one_draw() -> Iterator[Any]:
+@table_block(f"Token|Logit|p|Running sum|u = {sampling.UNIFORM}", f"词元|logit|p|累计|u = {sampling.UNIFORM}")
+def one_draw() -> Rows:
     """Four logits, their probabilities and running sums, and the token that one uniform number picks."""
     p = softmax.forward(np.array(sampling.LOGITS, dtype=float))[0]
     sums = np.cumsum(p)
