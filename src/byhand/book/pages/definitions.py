@@ -1,4 +1,4 @@
-"""What the definitions that pages point at are, where neither an equation nor a place of `where` says it."""
+"""Titles of the definitions that pages point at, for those that are neither equations nor places of `where`."""
 
 from byhand.book.words.language import Words
 

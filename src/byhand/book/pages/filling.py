@@ -1,7 +1,7 @@
-"""Pages whose facts are generated: finds the marked blocks in docs/ and fills each from the code it describes.
+"""Fills the generated blocks of the pages in docs/ from the code that they describe.
 
     <!-- generated: reference layer_norm -->
-    ... replaced by what the block `reference` makes of `layer_norm`, in the language of the page ...
+    ... replaced by the result of the block `reference` for `layer_norm`, in the language of the page ...
     <!-- end -->
 
 `python -m byhand.book.pages` writes every stale page; with `--check` it only names them and exits with 1. Prose
@@ -22,15 +22,15 @@ MARK = re.compile(r"(<!-- generated: (?P<block>[^\n]+?) -->\n).*?(<!-- end -->)"
 
 
 def docs() -> Path:
-    """Return the folder of the pages; ByhandError where byhand is installed without them."""
+    """Return the folder of the pages; ByhandError if byhand is installed without them."""
     root = repository()
     if root is None or not (root / "docs").is_dir():
-        raise ByhandError("there is no docs folder beside this installation. Run this from a checkout.")
+        raise ByhandError("this installation has no docs folder. Run this from a checkout.")
     return root / "docs"
 
 
 def pages() -> list[Path]:
-    """Return every page that has generated blocks, in the order of their names."""
+    """Return every page that has generated blocks, sorted."""
     root = docs().parent
     found = [*root.glob("README*.md"), *docs().rglob("*.md")]
     return sorted(page for page in found if MARK.search(page.read_text(encoding="utf-8")))
@@ -42,7 +42,7 @@ def language(page: Path) -> str:
 
 
 def filled(page: Path) -> str:
-    """Return the page's text with every block made anew; ByhandError for a block that is not known."""
+    """Return the page's text with every block regenerated; ByhandError for an unknown block."""
 
     def fill(mark: re.Match[str]) -> str:
         kind, *arguments = mark["block"].split()
@@ -54,7 +54,7 @@ def filled(page: Path) -> str:
 
 
 def stale() -> Iterator[tuple[Path, str]]:
-    """Yield each page or picture that differs from what the code says, with the text that it should have."""
+    """Yield each stale page or picture with its fresh text."""
     drawn = {picture.path(docs(), lang): picture.svg(lang) for picture in PICTURES.values() for lang in ("en", "zh")}
     for path, text in [*((page, filled(page)) for page in pages()), *drawn.items()]:
         if not path.is_file() or text != path.read_text(encoding="utf-8"):

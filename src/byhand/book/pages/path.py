@@ -20,7 +20,7 @@ class Stop:
     earlier: tuple[str, ...]
     minutes: int
     outcome: Words
-    """What the reader can do: completes "Afterwards you can ..." and "读完之后，你能……"."""
+    """The reader's new skill: completes "Afterwards you can ..." and "读完之后，你能……"."""
     command: str
 
     def command_in(self, lang: str) -> str:

@@ -1,4 +1,4 @@
-"""Activations as curves, their slopes as their derivatives give them, and what lies between GELU's two forms."""
+"""Activations as curves, their slopes, and the difference between GELU's two forms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from byhand.equations.relu import relu
 from byhand.equations.silu import silu
 
 LIMIT, POINTS = 4.0, 161  # from -4 to 4 in steps of 0.05
-AT = (-2.0, -1.0, 0.0, 1.0, 2.0)  # where numbers are said
+AT = (-2.0, -1.0, 0.0, 1.0, 2.0)  # places whose numbers are said
 
 
 def values(equation: Equation, xs: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Attention as a flow of matrices: the 2 x 2 core, with what a mask and more heads would change."""
+"""Attention as a flow of matrices: the 2 x 2 core, and the effects of a mask and of more heads."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _matrix(canvas: Canvas, x: float, array: Any, name: Said, dashed: bool = Fal
     canvas.y += 4
     canvas.text(x, canvas.y + 12, name, bold=True)
     fill = "none" if dashed else BLUE
-    _, canvas.y = canvas.matrix(x, canvas.y + 16, rows_of(array), fill, cell=CELL, dashed=dashed)
+    canvas.y = canvas.matrix(x, canvas.y + 16, rows_of(array), fill, cell=CELL, dashed=dashed)
 
 
 def _arrow(canvas: Canvas, start: float, end: float, down: float) -> None:
@@ -90,7 +90,7 @@ def _arrow(canvas: Canvas, start: float, end: float, down: float) -> None:
 
 
 def _operation(canvas: Canvas, name: Said, remark: Said, dashed: bool = False) -> None:
-    """Draw what is done, and a remark beside it."""
+    """Draw an operation, with a remark at its right."""
     canvas.box(SCORES, canvas.y, MATRIX, 22, name, round_by=11, dashed=dashed)
     canvas.text(SCORES + MATRIX + 10, canvas.y + 15, remark, size=SMALL)
     canvas.y += 22

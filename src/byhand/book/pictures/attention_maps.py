@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from byhand.book.lessons.examples import multi_head
-from byhand.book.numbers.closed_form import array
 from byhand.book.pictures.canvas import SMALL, TINY, Canvas
 from byhand.book.pictures.heat import crossed, heat, mask, scale
-from byhand.book.pictures.passes import TOKENS, pass_of
+from byhand.book.pictures.passes import TOKENS, attention_of, pass_of
 from byhand.book.pictures.picture import picture, row, sentence
 from byhand.book.words.language import COMMA, Said, Words
-from byhand.engine import Tensor
-from byhand.equations.causal_self_attention import causal_self_attention
-from byhand.tracing.trace import Trace
 
 CELL, SIDE = (44, 32), 3 * 44
 KEY, QUERY = Words("key {of}", "键 {of}"), Words("query {of}", "查询 {of}")
@@ -32,14 +26,9 @@ def of_paper_gpt() -> dict[str, np.ndarray]:
     return {kind: settled(values[f"blocks.0.attn.{kind}"])[0, 0] for kind in ("scores", "weights")}
 
 
-@cache
 def of_heads(heads: int) -> np.ndarray:
     """Return the weights (H, 3, 3) of the lesson `multi-head` with so many heads."""
-    weights = multi_head.WEIGHTS
-    named = ("w_qkv", "b_qkv", "w_proj", "b_proj")
-    inputs = [Tensor(array(x)) for x in (multi_head.INPUT, *(weights[f"blocks.0.attn.{name}"] for name in named))]
-    values = Trace.of(lambda: causal_self_attention(*inputs, n_heads=heads, name="attn")).values
-    return settled(values["attn.weights"])[0]
+    return settled(attention_of(heads).values["attn.weights"])[0]
 
 
 def settled(x: Any) -> np.ndarray:
@@ -110,7 +99,7 @@ def _key(canvas: Canvas) -> None:
 
 @picture(Words("One head: scores, mask, weights", "一个头：分数、掩码、权重"), one_in_words)
 def attention_one_head(canvas: Canvas) -> None:
-    """Scores of the paper GPT's tokens beside its weights, with what the mask hides."""
+    """Scores and weights of the paper GPT's tokens side by side, masked cells crossed out."""
     found = of_paper_gpt()
     canvas.heading(Words("Tokens 2, 1, 3 of the paper GPT", "纸上的 GPT：词元 2、1、3"))
     left, right = 56, 240

@@ -144,7 +144,7 @@ def windows_in_words(lang: str) -> str:
 
 @picture(Words("The causal mask and a sliding window", "因果掩码与滑动窗口"), windows_in_words)
 def attention_windows(canvas: Canvas) -> None:
-    """Both masks beside each other; a cell is as deep in colour as its weight with equal scores."""
+    """Both masks side by side; the depth of a cell's colour is its weight for equal scores."""
     titles = {TOKENS: Words("causal", "因果掩码"), WINDOW: Words(f"window W = {WINDOW}", f"窗口 W = {WINDOW}")}
     side, bottom = 25, 0.0
     for x, (window, weights) in zip((42, 236), masks().items(), strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.canvas import BLUE, GREY, SMALL, TINY, WHITE, Canvas
+from byhand.book.pictures.canvas import BLUE, GREY, SMALL, TINY, Canvas
 from byhand.book.words.language import Said
 
 FAINT = 0.3  # opacity of the lines behind curves
@@ -43,19 +43,17 @@ class Axes:
         return self.bottom - self.height * (value - low) / (high - low)
 
     def x_ticks(self, values: Iterable[float], words: Said = "", lines: bool = True) -> None:
-        """Write numbers below the plot, a faint line above each, and below them what they are."""
+        """Write numbers below the plot, with a faint line across it for each, and below them their meaning."""
         for value in values:
             if lines:
                 self.faint([(value, self._ys[0]), (value, self._ys[1])])
             self.canvas.text(self.x(value), self.bottom + 14, decimal(value), at="middle", size=TINY)
-        if words:
-            self.canvas.text(self.left + self.width / 2, self.bottom + 30, words, at="middle", size=TINY)
+        self.canvas.text(self.left + self.width / 2, self.bottom + 30, words, at="middle", size=TINY)
 
-    def y_ticks(self, values: Iterable[float], lines: bool = True) -> None:
-        """Write numbers at the left of the plot, a faint line beside each."""
+    def y_ticks(self, values: Iterable[float]) -> None:
+        """Write numbers at the left of the plot, with a faint line across it for each."""
         for value in values:
-            if lines:
-                self.faint([(self._xs[0], value), (self._xs[1], value)])
+            self.faint([(self._xs[0], value), (self._xs[1], value)])
             self.canvas.text(self.left - 6, self.y(value) + 4, decimal(value), at="end", size=TINY)
 
     def faint(self, points: Sequence[tuple[float, float]]) -> None:
@@ -74,43 +72,26 @@ class Axes:
         points = (self.left, self.y(value)), (self.right, self.y(value))
         self.canvas.line(points, colour=colour, thick=thick, dashed=dashed)
 
-    def curve(
-        self, xs: Iterable[float], ys: Iterable[float], colour: str = BLUE, *, thick: float = 2, dashed: bool = False
-    ) -> None:
+    def curve(self, xs: Iterable[float], ys: Iterable[float], colour: str = BLUE, *, dashed: bool = False) -> None:
         """Draw a line through points."""
         points = [(self.x(float(x)), self.y(float(y))) for x, y in zip(xs, ys, strict=True)]
-        self.canvas.line(points, colour=colour, thick=thick, dashed=dashed)
+        self.canvas.line(points, colour=colour, thick=2, dashed=dashed)
 
     def point(
         self, x: float, y: float, colour: str, words: Said = "", *, at: str = "start", dx: float = 8, dy: float = 4
     ) -> None:
-        """Draw a dot with words beside it."""
+        """Draw a dot with words next to it."""
         self.canvas.dot(self.x(x), self.y(y), 4, colour)
-        if words:
-            self.canvas.text(self.x(x) + dx, self.y(y) + dy, words, at=at, size=TINY)
+        self.canvas.text(self.x(x) + dx, self.y(y) + dy, words, at=at, size=TINY)
 
-    def numbered(self, x: float, y: float, number: int, colour: str = BLUE) -> None:
-        """Draw a dot with a number in it, for words that stand elsewhere."""
-        number_in_circle(self.canvas, self.x(x), self.y(y), number, colour)
-
-    def bar(
-        self, x: float, value: float, width: float, colour: str = BLUE, words: Said | None = None,
-        size: float = TINY,
-    ) -> None:  # fmt: skip
-        """Draw a bar `width` pixels wide from 0 to a value, its number beyond its end."""
+    def bar(self, x: float, value: float, width: float, words: Said, colour: str = BLUE, size: float = TINY) -> None:
+        """Draw a bar `width` pixels wide from 0 to a value, with words beyond its end."""
         middle, zero, end = self.x(x), self.y(0), self.y(value)
         if abs(end - zero) >= 0.1:
             top, high = min(zero, end), abs(end - zero)
             self.canvas.box(middle - width / 2, top, width, high, fill=colour, round_by=min(2, high / 2))
         y = end + (size + 2 if value < 0 else -ABOVE)
-        if words != "":
-            self.canvas.text(middle, y, decimal(value, 3) if words is None else words, at="middle", size=size)
-
-
-def number_in_circle(canvas: Canvas, x: float, y: float, number: int, colour: str = BLUE) -> None:
-    """Draw a number in a filled circle."""
-    canvas.dot(x, y, 8, colour)
-    canvas.text(x, y + 4, str(number), colour=WHITE, at="middle", size=TINY, bold=True)
+        self.canvas.text(middle, y, words, at="middle", size=size)
 
 
 def legend(canvas: Canvas, x: float, y: float, words: Said, colour: str, *, dashed: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""How the loops runtime shares a step: each thread has rows of the batch, then a range of the parameters."""
+"""A step of the loops runtime on several threads: each takes rows of the batch, then a range of the parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEFT, WHOLE, HIGH = 4.0, 392.0, 22.0
 @lru_cache(maxsize=1)
 def shares() -> tuple[list[int], list[int]]:
     """Return how many rows each thread takes, and in how long a range it sums and updates the default model."""
-    # Imported late: they need Numba's compiler, which the book does without.
+    # Imported late: they need Numba's compiler, which nothing else in the book needs.
     from byhand.runtimes.loops.lowering.plan import split
     from byhand.runtimes.loops.lowering.update import update_calls
     from byhand.runtimes.loops.run.arena import Arena
@@ -32,7 +32,7 @@ def shares() -> tuple[list[int], list[int]]:
 
 
 def in_words(lang: str) -> str:
-    """Say who takes what."""
+    """Say the rows and the range of each thread."""
     rows, ranges = shares()
     each = [
         Words(

@@ -1,4 +1,4 @@
-"""The recorded graph of one block: how large each value is, and the gradient that comes back to it."""
+"""The recorded graph of one block, with the size of each value and of its gradient."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORKS = (
     Words("one part comes through the +, one through the branch.", "一项来自 +，一项来自分支。"),
 )
 TRUNK, DETOUR, LEFT, CELLS, CELL, ROW = 36.0, 92.0, 106.0, 304.0, (46.0, 22.0), 38.0
-INTO = (LEFT + CELLS) / 2  # where arrows enter an equation
+INTO = (LEFT + CELLS) / 2  # middle of the arrows that enter an equation
 
 
 def size(array: Any) -> str:

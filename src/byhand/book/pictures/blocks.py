@@ -110,7 +110,7 @@ class _Drawing:
         self.canvas.arrow([(TRUNK, self.trunk), (TRUNK, y)], colour=BLUE, thick=3)
 
     def name(self, name: str) -> None:
-        """Write the stream's name beside it."""
+        """Write the stream's name at its left."""
         self.canvas.text(TRUNK - 8, self.canvas.y + 14, name.removeprefix(BLOCK), at="end", bold=True)
         self.canvas.y += 10
 
@@ -181,5 +181,5 @@ def block(canvas: Canvas) -> None:
 
 @picture(POST_TITLE, partial(in_words, POST))
 def post_norm_block(canvas: Canvas) -> None:
-    """The block whose norms stand behind the sums, with ReLU and without a mask."""
+    """The block with norms after the sums, with ReLU and without a mask."""
     _Drawing(canvas, block_of(pass_through(POST, 1, 2)), POST_TITLE).draw()

@@ -1,4 +1,4 @@
-"""The KV cache growing: three tokens decoded one by one, which rows are kept and which are computed."""
+"""The growing KV cache: three tokens decoded one by one, with the rows that are kept and those computed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _total() -> Words:
 
 @picture(Words("A KV cache growing by one row per token", "键值缓存：每个词元增加一行"), in_words)
 def cache_growing(canvas: Canvas) -> None:
-    """Rows kept in one colour, rows computed in the other; beside them the rows of the whole pass."""
+    """Rows kept in one colour, rows computed in the other; at the right the rows of a pass without a cache."""
     canvas.swatch(KEYS, 14, Words("kept", "保留"), BLUE)
     canvas.swatch(VALUES, 14, Words("computed now", "本步计算"), RUST)
     heads = model_of("kv-cache").config.n_heads

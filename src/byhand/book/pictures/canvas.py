@@ -29,22 +29,13 @@ def text_width(words: str, size: float = SIZE) -> float:
     return sum(WIDE if ord(letter) > 0x2E7F else NARROW for letter in words) * size
 
 
-def shade(part: float, colour: str = COLOURS[0], pale: str = "#8a8a8a") -> str:
-    """Return a colour of a heat map: `pale` for 0, `colour` for 1, and between them what is between."""
-    part = min(max(part, 0.0), 1.0)
-    mixed = (round(a + part * (b - a)) for a, b in zip(_channels(pale), _channels(colour), strict=True))
-    return "#" + "".join(f"{channel:02x}" for channel in mixed)
-
-
-def _channels(colour: str) -> tuple[int, ...]:
-    return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
-
-
 class Canvas:
     """SVG elements; `y` is where the next one may begin, for pictures that are filled from top to bottom."""
 
-    def __init__(self, lang: str, width: float = WIDTH) -> None:
-        self.y, self.width, self.lang = 0.0, width, lang
+    width = WIDTH
+
+    def __init__(self, lang: str) -> None:
+        self.y, self.lang = 0.0, lang
         self._elements: list[str] = []
 
     def heading(self, words: Said) -> None:
@@ -72,7 +63,7 @@ class Canvas:
         self, x: float, y: float, words: Said, *, colour: str = GREY, at: str = "start", size: float = SIZE,
         bold: bool = False,
     ) -> None:  # fmt: skip
-        """Write one line whose letters stand on y; x is its `start`, `middle` or `end`. No words, nothing."""
+        """Write one line whose letters stand on y; x is its `start`, `middle` or `end`. Empty words draw nothing."""
         line = say(words, self.lang)
         if not line:
             return
@@ -110,12 +101,12 @@ class Canvas:
         stroke = f'stroke="{colour}" stroke-width="{_n(thick)}"{_dashes(dashed)}'
         self.add(f'<polyline points="{path}" fill="none" {stroke}/>')
 
-    def arrow(self, points: Sequence[Point], *, colour: str = GREY, thick: float = 1, dashed: bool = False) -> None:
+    def arrow(self, points: Sequence[Point], *, colour: str = GREY, thick: float = 1) -> None:
         """Draw lines that end in an arrow's head."""
         (ax, ay), (bx, by) = points[-2:]
         length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
         ux, uy = (bx - ax) / length, (by - ay) / length
-        self.line([*points[:-1], (bx - 5 * ux, by - 5 * uy)], colour=colour, thick=thick, dashed=dashed)
+        self.line([*points[:-1], (bx - 5 * ux, by - 5 * uy)], colour=colour, thick=thick)
         back_x, back_y = bx - 8 * ux, by - 8 * uy
         self.area([(bx, by), (back_x + 4 * uy, back_y - 4 * ux), (back_x - 4 * uy, back_y + 4 * ux)], colour)
 
@@ -137,14 +128,13 @@ class Canvas:
         wide = f' stroke-width="{_n(thick)}"' if thick != 1 else ""
         circle = f'cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"'
         self.add(f'<circle {circle} fill="none" stroke="{line}"{wide}{_dashes(dashed)}/>')
-        if words:
-            self.text(x, y + SIZE * 0.35, words, at="middle", bold=True)
+        self.text(x, y + SIZE * 0.35, words, at="middle", bold=True)
 
     def matrix(
-        self, x: float, y: float, rows: Sequence[Sequence[Said]], fill: str, *, cell: tuple[float, float] = (48, 18),
+        self, x: float, y: float, rows: Sequence[Sequence[Said]], fill: str, *, cell: tuple[float, float],
         size: float = SMALL, dashed: bool = False,
-    ) -> Point:  # fmt: skip
-        """Draw rows of numbers, white on a colour or grey on none; return the corner at the right and bottom."""
+    ) -> float:  # fmt: skip
+        """Draw rows of numbers, white on a colour or grey on none; return the lower edge."""
         width, height = len(rows[0]) * cell[0], len(rows) * cell[1]
         self.box(x, y, width, height, fill=fill, dashed=dashed)
         colour = GREY if fill == "none" else WHITE
@@ -152,7 +142,7 @@ class Canvas:
             for j, words in enumerate(row):
                 middle = y + i * cell[1] + cell[1] / 2 + size * 0.35
                 self.text(x + (j + 0.5) * cell[0], middle, words, colour=colour, at="middle", size=size)
-        return x + width, y + height
+        return y + height
 
     def add(self, element: str) -> None:
         """Add an element as it is written."""

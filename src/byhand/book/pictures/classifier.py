@@ -1,4 +1,4 @@
-"""The lesson `classifier` as a picture: what the hidden units look for, and what each bar becomes on its way."""
+"""The lesson `classifier` as a picture: the patterns of the hidden units, and each bar on its way."""
 
 from __future__ import annotations
 

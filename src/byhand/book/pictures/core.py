@@ -1,4 +1,4 @@
-"""The graph of the 2 x 2 core as it is recorded: values on the edges, and on the way back gradients."""
+"""The recorded graph of the 2 x 2 core: forward with values, backward with gradients."""
 
 from __future__ import annotations
 
@@ -66,13 +66,12 @@ def draw_graph(canvas: Canvas, back: bool) -> None:
                 canvas.line(route, dashed=True)
             if name in BESIDE:
                 x, y, at = BESIDE[name]
-                canvas.text(x, y, f"{name} = {rows_of(tensor.data)[0]}".replace("'", ""), at=at, size=SMALL)
-    made = {application.result_names()[0]: application.equation.name for application in trace.applications}
+                canvas.text(x, y, f"{name} = [{', '.join(rows_of(tensor.data)[0])}]", at=at, size=SMALL)
     for name, (x, y) in PLACES.items():
         label = f"∂{name}" if back else name
-        if name in made:
-            between = "↑" if back else "="
-            words, width = f"{label} {between} {made[name]}", WIDER.get(name, WIDE)
+        if name in trace.made:
+            equation = trace.made[name][0].equation.name
+            words, width = f"{label} {'↑' if back else '='} {equation}", WIDER.get(name, WIDE)
             left = min(x - width / 2, canvas.width - 4 - width)
             canvas.box(left, y - 24, width, PILL, words, round_by=11, size=SMALL)
         elif not back or name != "X":

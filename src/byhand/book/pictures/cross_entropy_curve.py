@@ -1,4 +1,4 @@
-"""What a prediction costs: the loss as a function of the probability that the target was given."""
+"""Cross-entropy as a curve: the loss as a function of the probability of the target."""
 
 from __future__ import annotations
 

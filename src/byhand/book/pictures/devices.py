@@ -1,4 +1,4 @@
-"""Who holds what: the devices of a mesh, the rows of a batch, and each parameter cut into parts."""
+"""Data on a mesh of devices: which device holds which rows of a batch and which part of each parameter."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def axes_shown(parameter: Parameter, mesh: Mesh) -> str:
 
 
 def in_words(lang: str) -> str:
-    """Say who holds the rows and two of the parameters."""
+    """Say which devices hold the rows and two of the parameters."""
     found = declared(SMALL)
     said = [(Words("rows of the batch", "批次的行"), holders(("data", "fsdp"), EIGHT))]
     for short in ("w_fc", "b_out"):

@@ -1,19 +1,15 @@
-"""What a GPT does, on one page: the paper GPT from three letters to the fourth."""
+"""A GPT on one page: the paper GPT from three letters to the fourth."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, VIOLET, Canvas
-from byhand.book.pictures.passes import TOKENS, pass_of
+from byhand.book.pictures.passes import TOKENS, next_token, pass_of
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import Words
-from byhand.equations.softmax import softmax
-from byhand.runtimes.sampling import Sampling, draw
 
 LETTERS = "abcd"  # of the paper GPT's four tokens
 COLUMN, BOX, LEFT, RIGHT = 92, 80, 4, 378
@@ -28,10 +24,7 @@ INSIDE = (
 def values() -> tuple[dict[str, Any], list[float], int]:
     """Return the arrays of the pass, the probabilities of the next letter, and the one that is drawn."""
     arrays = pass_of("paper-gpt").trace.values
-    logits = arrays["logits"][0, -1]
-    chances = softmax.forward(logits)[0].tolist()
-    sampling = Sampling()
-    return arrays, chances, draw(logits, sampling, np.random.default_rng(sampling.seed))
+    return arrays, *next_token(arrays["logits"][0, -1])
 
 
 def percent(chance: float) -> str:

@@ -1,4 +1,4 @@
-"""The loss of a real run, recorded once by `benchmarks/loss_curve.py`, and what the model could write on the way."""
+"""The loss of a real run, recorded once by `benchmarks/loss_curve.py`, with the text that the model generated."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from byhand.book.numbers.arithmetic import decimal
-from byhand.book.pictures.axes import Axes, number_in_circle
-from byhand.book.pictures.canvas import BLUE, RUST, SMALL, TINY, Canvas
+from byhand.book.pictures.axes import Axes
+from byhand.book.pictures.canvas import BLUE, RUST, SMALL, TINY, WHITE, Canvas
 from byhand.book.pictures.picture import picture, sentence
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
@@ -59,7 +59,7 @@ def loss_curve(canvas: Canvas) -> None:
     axes.zero()
     axes.curve(losses, losses.values(), BLUE)
     for number, step in enumerate(map(int, run["samples"]), 1):
-        axes.numbered(step, losses[step], number)
+        _number(canvas, axes.x(step), axes.y(losses[step]), number)
     canvas.y = axes.bottom + 48
     what = Words("“def ” continued at each step (·: no printable byte)", "各步时续写“def ”（· 表示不可显示的字节）")
     canvas.text(4, canvas.y, what, size=SMALL)
@@ -69,7 +69,7 @@ def loss_curve(canvas: Canvas) -> None:
 
 
 def _stage(canvas: Canvas, number: int, step: int, loss: float, written: str) -> None:
-    number_in_circle(canvas, 14, canvas.y + 15, number)
+    _number(canvas, 14, canvas.y + 15, number)
     among = guesses(loss)
     words = Words(
         f"step {step}: {loss:.2f} nats ≈ a guess among {among} bytes",
@@ -80,3 +80,9 @@ def _stage(canvas: Canvas, number: int, step: int, loss: float, written: str) ->
     canvas.text(30, canvas.y + 37, f"def {written}".replace(" ", NO_BREAK), size=SMALL)  # SVG drops spaces in a row
     canvas.add("</g>")
     canvas.y += 46
+
+
+def _number(canvas: Canvas, x: float, y: float, number: int) -> None:
+    """Draw the number of a stage in a filled circle."""
+    canvas.dot(x, y, 8, BLUE)
+    canvas.text(x, y + 4, str(number), colour=WHITE, at="middle", size=TINY, bold=True)

@@ -1,4 +1,4 @@
-"""Merges as a picture: the bytes of a word join, merge by merge."""
+"""Byte-pair encoding as a picture: the bytes of a word join, merge by merge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LayerNorm's derivative as what it removes from the gradient: the mean, and the part along the normalised row."""
+"""LayerNorm's derivative: it removes the gradient's mean and its part along the normalised row."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def layer_norm_removes(canvas: Canvas) -> None:
         canvas.y += 20
         axes = Axes(canvas, LEFT, canvas.y, WIDE, top + below, (-0.5, len(numbers) - 0.5), (-below, top))
         for c, value in enumerate(numbers):
-            axes.bar(c, float(value) * HIGH, 50, colour, words=decimal(round(float(value), 4)))
+            axes.bar(c, float(value) * HIGH, 50, decimal(round(float(value), 4)), colour)
         axes.zero()
         canvas.y = axes.bottom + (10 if k < len(ROWS) - 1 else 4)
     each = WIDE / X.shape[-1]

@@ -1,4 +1,4 @@
-"""One number of a real run as a picture: its place in its array, and what adds up to it."""
+"""One number of a real run as a picture: its place in its array, and the terms that add up to it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Hidden = Callable[[int, int], bool]
 
 @dataclass(frozen=True)
 class Bar:
-    """What a bar stands for, and its number."""
+    """The meaning of a bar, and its value."""
 
     words: Said
     value: float
@@ -126,7 +126,7 @@ def _window(middle: int, count: int) -> range:
 
 
 def _brief(value: float, pixels: float) -> str:
-    """Write a number with as many of three digits as there is room for."""
+    """Write a number with three digits, or with fewer if they do not fit."""
     written = [decimal(value, digits) for digits in (3, 2, 1)]
     return next(
         (words for words in written if text_width(words, TINY) < pixels - 2),
@@ -194,7 +194,7 @@ def _line(canvas: Canvas, words: str, bold: bool = False) -> None:
 
 
 def fitted(words: str, pixels: float, size: float) -> str:
-    """Return words without their middle where they need more room than there is."""
+    """Return words, without their middle if they do not fit."""
     kept = len(words)
     cut = words
     while text_width(cut, size) > pixels and kept:

@@ -1,4 +1,4 @@
-"""Which pictures a lesson has, and all of them below each other."""
+"""The pictures of each lesson, and all of a lesson's as one."""
 
 from __future__ import annotations
 

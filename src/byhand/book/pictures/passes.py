@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.lessons.examples import kv_cache, matrix_core, paper_gpt, paper_gpt_4
+from byhand.book.lessons.examples import kv_cache, matrix_core, multi_head, paper_gpt, paper_gpt_4
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
 from byhand.book.numbers.rounding import settled_backward
 from byhand.config import ModelConfig
+from byhand.engine import Tensor
+from byhand.equations.causal_self_attention import causal_self_attention
+from byhand.equations.softmax import softmax
 from byhand.model import TinyGPT
+from byhand.runtimes.sampling import Sampling, draw
 from byhand.runtimes.tape.decoder import KVCache
 from byhand.tracing.trace import Gradients, Trace
 
@@ -53,6 +57,22 @@ def cached_passes() -> tuple[Trace, ...]:
     return tuple(Trace.of(lambda token=token: model.forward_logits([[token]], kept)) for token in TOKENS)
 
 
+def next_token(logits: Any) -> tuple[list[float], int]:
+    """Return the probabilities of the next token, and the first one that sampling with default settings draws."""
+    sampling = Sampling()
+    return softmax.forward(logits)[0].tolist(), draw(logits, sampling, np.random.default_rng(sampling.seed))
+
+
+@cache
+def attention_of(heads: int) -> Trace:
+    """Return attention of the lesson `multi-head` with so many heads."""
+    named = ("w_qkv", "b_qkv", "w_proj", "b_proj")
+    weights = (paper_gpt_4.WEIGHTS[f"blocks.0.attn.{name}"] for name in named)
+    inputs = [Tensor(array(x)) for x in (multi_head.INPUT, *weights)]
+    return Trace.of(lambda: causal_self_attention(*inputs, n_heads=heads, name="attn"))
+
+
+@cache
 def pass_through(config: ModelConfig, batch: int, length: int) -> Trace:
     """Return the pass of a freshly made model, for its graph and shapes."""
     tokens = np.zeros((batch, length), np.int64)

@@ -1,9 +1,8 @@
-"""How a token is drawn: the probabilities of four logits under temperature, top-k and top-p, as bars."""
+"""Sampling: the probabilities of four logits under temperature, top-k and top-p, as bars."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -20,43 +19,33 @@ from byhand.equations.top_p import top_p
 
 P, LOWER_P = 0.9, 0.6  # of top-p: three tokens stay, and one
 BAR, HIGH, LETTERS = 24, 110, 10.5  # pixels: the width of a bar, the height of probability 1, the size of numbers
-Setting = tuple[Words, np.ndarray]
-
-
-def probabilities(logits: Any) -> np.ndarray:
-    """Return what softmax makes of logits."""
-    return softmax.forward(np.asarray(logits, dtype=float))[0]
+Z = np.asarray(LOGITS, dtype=float)
+Setting = tuple[Words, np.ndarray]  # what it is called, and its probabilities
 
 
 def by_temperature() -> list[Setting]:
     """Return the probabilities at half the usual temperature, at 1, and at the lesson's."""
-    logits = np.asarray(LOGITS, dtype=float)
     return [
-        (
-            Words(f"temperature {decimal(tau)}", f"温度 {decimal(tau)}"),
-            probabilities(temperature.forward(logits, tau=tau)[0]),
-        )
+        _setting(f"temperature {decimal(tau)}", f"温度 {decimal(tau)}", temperature.forward(Z, tau=tau)[0])
         for tau in (0.5, 1.0, TAU)
     ]
 
 
 def by_top_k() -> list[Setting]:
     """Return the probabilities without top-k, with the lesson's k, and with k = 1."""
-    logits, n = np.asarray(LOGITS, dtype=float), len(LOGITS)
-    return [
-        (
-            Words(f"k = {k}" + (" (all)" if k == n else ""), f"k = {k}" + ("（全部）" if k == n else "")),
-            probabilities(top_k.forward(logits, k=k)[0]),
-        )
-        for k in (n, K, 1)
-    ]
+    n = len(Z)
+    kept = (_setting(f"k = {k}", f"k = {k}", top_k.forward(Z, k=k)[0]) for k in (K, 1))
+    return [_setting(f"k = {n} (all)", f"k = {n}（全部）", top_k.forward(Z, k=n)[0]), *kept]
 
 
 def by_top_p() -> list[Setting]:
     """Return the probabilities without top-p, and with two values of it."""
-    logits = np.asarray(LOGITS, dtype=float)
-    cut = [(Words(f"p = {p}", f"p = {p}"), probabilities(top_p.forward(logits, p=p)[0])) for p in (P, LOWER_P)]
-    return [(Words("p = 1 (all)", "p = 1（全部）"), probabilities(logits)), *cut]
+    kept = (_setting(f"p = {p}", f"p = {p}", top_p.forward(Z, p=p)[0]) for p in (P, LOWER_P))
+    return [_setting("p = 1 (all)", "p = 1（全部）", Z), *kept]
+
+
+def _setting(en: str, zh: str, logits: np.ndarray) -> Setting:
+    return Words(en, zh), softmax.forward(logits)[0]
 
 
 def in_words(start: Words, settings: Callable[[], list[Setting]]) -> Callable[[str], str]:
@@ -65,7 +54,7 @@ def in_words(start: Words, settings: Callable[[], list[Setting]]) -> Callable[[s
 
 
 def _panels(canvas: Canvas, settings: Sequence[Setting], remarks: Sequence[Said]) -> None:
-    """Draw the settings side by side, each with a remark below it."""
+    """Draw the settings side by side, each with a remark below it, and what stands below the bars."""
     each = (canvas.width - 8) / len(settings)
     top = canvas.y + 40
     for i, (words, p) in enumerate(settings):
@@ -74,17 +63,18 @@ def _panels(canvas: Canvas, settings: Sequence[Setting], remarks: Sequence[Said]
         axes = Axes(canvas, left + 1, top, each - 2, HIGH, (-0.5, len(p) - 0.5), (0, 1))
         bars(axes, p)
         canvas.text(left + each / 2, axes.bottom + 34, remarks[i], at="middle", size=TINY)
-    canvas.y = top + HIGH + 44
+    canvas.y = top + HIGH + 60
+    canvas.text(canvas.width / 2, canvas.y - 10, BELOW, at="middle", size=SMALL)
 
 
 def bars(axes: Axes, p: np.ndarray) -> None:
     """Draw probabilities, their logits below them; a probability of 0 leaves an empty place."""
     for v, x in enumerate(p):
         if x:
-            axes.bar(v, float(x), BAR, words=_short(float(x)), size=LETTERS)
+            axes.bar(v, float(x), BAR, _short(float(x)), size=LETTERS)
         else:
             axes.canvas.text(axes.x(v), axes.y(0) - 4, "0", at="middle", size=TINY)
-        axes.canvas.text(axes.x(v), axes.bottom + 15, decimal(float(LOGITS[v])), at="middle", size=TINY)
+        axes.canvas.text(axes.x(v), axes.bottom + 15, decimal(float(Z[v])), at="middle", size=TINY)
     axes.zero()
 
 
@@ -104,17 +94,11 @@ TOP_P = Words(
 BELOW = Words("Below each bar: the logit of the token", "柱下是该词元的 logit")
 
 
-def _below(canvas: Canvas) -> None:
-    canvas.text(canvas.width / 2, canvas.y + 6, BELOW, at="middle", size=SMALL)
-    canvas.y += 16
-
-
 @picture(Words("Softmax under temperature", "温度如何改变 softmax"), in_words(TEMPERATURE, by_temperature))
 def softmax_temperature(canvas: Canvas) -> None:
     """The same logits at a low temperature, at 1, and at a high one."""
     remarks = Words("sharper", "更尖锐"), Words("as trained", "训练时"), Words("flatter", "更平缓")
     _panels(canvas, by_temperature(), remarks)
-    _below(canvas)
 
 
 @picture(Words("Softmax under top-k", "top-k 截断之后的 softmax"), in_words(TOP_K, by_top_k))
@@ -126,7 +110,6 @@ def softmax_top_k(canvas: Canvas) -> None:
         Words("always the likeliest", "总取最可能的"),
     )
     _panels(canvas, by_top_k(), remarks)
-    _below(canvas)
 
 
 @picture(Words("Softmax under top-p", "top-p 截断之后的 softmax"), in_words(TOP_P, by_top_p))
@@ -141,10 +124,10 @@ def softmax_top_p(canvas: Canvas) -> None:
         axes.level(p, RUST, dashed=True)
         canvas.text(axes.right + 4, axes.y(p) + 4, f"p = {decimal(p)}", size=TINY)
     for v, x in enumerate(whole):
-        axes.bar(v, float(x), BAR, words=_short(float(x)) if v else "")
-        canvas.text(axes.x(v), axes.bottom + 15, decimal(float(LOGITS[v])), at="middle", size=TINY)
-    steps = [(v + d, float(total)) for v, total in enumerate(running) for d in (-0.5, 0.5)]
-    canvas.line([(axes.x(x), axes.y(y)) for x, y in steps], colour=GREEN, thick=2)
+        axes.bar(v, float(x), BAR, _short(float(x)) if v else "")
+        canvas.text(axes.x(v), axes.bottom + 15, decimal(float(Z[v])), at="middle", size=TINY)
+    edges = [v + d for v in range(len(running)) for d in (-0.5, 0.5)]
+    axes.curve(edges, np.repeat(running, 2), GREEN)
     for v, total in enumerate(running):
         crowded = any(0 <= axes.y(total) - axes.y(p) < TINY for p in (P, LOWER_P))  # a threshold lies right above
         canvas.text(axes.x(v), axes.y(total) + (14 if crowded else -5), _short(float(total)), at="middle", size=TINY)
@@ -158,4 +141,3 @@ def softmax_top_p(canvas: Canvas) -> None:
         Words("the first one alone does", "第一个就已达到 0.6"),
     )
     _panels(canvas, cut, remarks)
-    _below(canvas)

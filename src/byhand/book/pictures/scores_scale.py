@@ -1,4 +1,4 @@
-"""Why scores are divided by the root of D: how dot products spread, and what softmax makes of them."""
+"""The reason for dividing scores by the root of D: the spread of dot products, and their softmax."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def scale_by_root_d(canvas: Canvas) -> None:
             found = weights(d)[row]
             for key, weight in enumerate(found):
                 said = decimal(round(float(weight), 2)) if weight == found.max() else ""
-                axes.bar(key, float(weight), 16, (RUST, BLUE)[row], words=said)
+                axes.bar(key, float(weight), 16, said, (RUST, BLUE)[row])
             axes.zero()
             canvas.text(axes.left + 63, axes.bottom + 15, f"D = {d}", at="middle", size=TINY, colour=GREY)
         canvas.y += 88

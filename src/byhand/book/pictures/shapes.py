@@ -1,4 +1,4 @@
-"""A batch's way through shapes: each array of a pass, as wide and as high as its last two axes are long."""
+"""The shapes of a pass: each array as a rectangle as wide and as high as its last two axes are long."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def shapes(canvas: Canvas) -> None:
 
 
 def _step(canvas: Canvas, stage: Stage) -> None:
-    """Write what makes the stage, beside an arrow down."""
+    """Write the equation that makes the stage, at an arrow down."""
     x = PLACE + 10
     canvas.arrow([(x, canvas.y + 2), (x, canvas.y + 18)])
     canvas.text(x + 14, canvas.y + 14, stage.equation, size=SMALL)
@@ -103,7 +103,7 @@ def _step(canvas: Canvas, stage: Stage) -> None:
 
 
 def _rectangle(canvas: Canvas, stage: Stage, height: float) -> None:
-    """Draw the last two axes, as often as there are arrays of the stage's first application; a dot for one number."""
+    """Draw the last two axes, once for each result of the stage's first application; a dot for a single number."""
     count = 3 if stage.equation == "split_qkv" else 1
     fill = VIOLET if len(stage.letters) == 4 else BLUE
     if not stage.lengths:

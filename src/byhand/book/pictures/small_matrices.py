@@ -1,4 +1,4 @@
-"""The lessons on matrices as pictures: a product, a look-up, and what a residual stream leaves of a gradient."""
+"""The lessons on matrices as pictures: a product, a look-up, and a gradient along a residual stream."""
 
 from __future__ import annotations
 
@@ -147,12 +147,12 @@ def residual_in_words(lang: str) -> str:
 
 @picture(Words("A gradient through four layers", "梯度穿过四层"), residual_in_words)
 def residual_gradient(canvas: Canvas) -> None:
-    """What is left of a gradient of 1, without a residual stream and with it."""
+    """A gradient of 1 after each layer, without a residual stream and with it."""
     for words, beside, colour in ((ALONE, False, RUST), (BESIDE, True, BLUE)):
         canvas.text(4, canvas.y + 16, words, size=SMALL, bold=True)
         axes = Axes(canvas, 4, canvas.y + 44, 392, 84, (-0.5, DEPTH + 0.5), (0, 1.5))
         for back, value in enumerate(left_of_a_gradient(beside)):
-            axes.bar(back, value, 44, colour, words=decimal(value))
+            axes.bar(back, value, 44, decimal(value), colour)
             canvas.text(axes.x(back), axes.bottom + 16, _layer(back), at="middle", size=TINY)
         axes.zero()
         canvas.y = axes.bottom + 28

@@ -1,22 +1,18 @@
-"""The training loop, and which part of it generation uses, with the numbers of one update of the four-column GPT."""
+"""The training loop and the part that generation shares, with the numbers of one update of the four-column GPT."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
 from byhand.book.lessons.examples.paper_gpt import OPTIMIZER, RATE
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, VIOLET, WHITE, Canvas
-from byhand.book.pictures.passes import TARGETS, TOKENS, model_of
+from byhand.book.pictures.passes import TARGETS, TOKENS, model_of, next_token
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import Said, Words
 from byhand.config import OptimConfig
-from byhand.equations.softmax import softmax
 from byhand.optim import AdamW
-from byhand.runtimes.sampling import Sampling, draw
 
 LEFT, RIGHT, WIDE, HIGH, DOWN = 24.0, 212.0, 164.0, 40.0, 16.0
 
@@ -37,18 +33,15 @@ class Update:
 def one_update() -> Update:
     """Make an update of the four-column GPT, clipped as by default."""
     model = model_of("paper-gpt-4")
-    tokens, targets = np.asarray([TOKENS]), np.asarray([TARGETS])
-    logits = model.forward_logits(tokens).data[0, -1]
-    chances = tuple(f"{100 * chance:.0f}%" for chance in softmax.forward(logits)[0])
-    drawn = draw(logits, Sampling(), np.random.default_rng(Sampling().seed))
-    loss, largest = model.loss(tokens, targets), OptimConfig().grad_clip
+    chances, drawn = next_token(model.forward_logits([TOKENS]).data[0, -1])
+    loss, largest = model.loss([TOKENS], [TARGETS]), OptimConfig().grad_clip
     loss.backward()
-    beta1, beta2 = OPTIMIZER["beta1"], OPTIMIZER["beta2"]
-    optimizer = AdamW(lr=RATE, betas=(beta1, beta2), eps=OPTIMIZER["eps"], weight_decay=OPTIMIZER["weight_decay"])
+    betas = OPTIMIZER["beta1"], OPTIMIZER["beta2"]
+    optimizer = AdamW(lr=RATE, betas=betas, eps=OPTIMIZER["eps"], weight_decay=OPTIMIZER["weight_decay"])
     norm = optimizer.clipped_step(model.parameters(), largest)
-    after = model.loss(tokens, targets)
+    after = model.loss([TOKENS], [TARGETS])
     before, now, whole, most = (decimal(float(x), 4) for x in (loss.item(), after.item(), norm, largest))
-    return Update(before, now, whole, most, chances, drawn)
+    return Update(before, now, whole, most, tuple(f"{100 * chance:.0f}%" for chance in chances), drawn)
 
 
 def in_words(lang: str) -> str:

@@ -1,4 +1,4 @@
-"""How weights are updated: the learning rate of a run, two weights under AdamW, and clipping."""
+"""Updates of weights: the learning rate of a run, two weights under AdamW, and clipping."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def paths() -> dict[str, np.ndarray]:
     return {"AdamW": np.asarray([x for x, _, _ in adam]), "plain": np.asarray(plain)}
 
 
-LABELS = (  # of plain gradient descent after each step: beside its line, for each weight
+LABELS = (  # of plain gradient descent after each step: place of its number, for each weight
     (("end", -7.0, 12.0), ("end", -7.0, 12.0)),
     (("middle", 0.0, -9.0), ("start", 7.0, 4.0)),
 )
@@ -91,7 +91,7 @@ def paths_in_words(lang: str) -> str:
 
 @picture(Words("Two weights under AdamW", "AdamW 下的两个权重"), paths_in_words)
 def adamw_steps(canvas: Canvas) -> None:
-    """The weights of the lesson `adamw`, whose gradients differ in size, beside plain gradient descent."""
+    """The two weights of the lesson `adamw`, whose gradients differ in size, under AdamW and plain descent."""
     for i in range(2):
         _panel(canvas, 8 + i * 192, i)
     canvas.y += 230

@@ -8,6 +8,7 @@ import numpy as np
 
 from byhand.book.lessons.examples import numbers
 from byhand.book.lessons.examples.matrix_core import given_weights, loss_of
+from byhand.book.lessons.examples.sampling import LOGITS
 from byhand.book.pages.blocks.markdown import block
 from byhand.book.words.language import COMMA, Words
 from byhand.equations.attention_scores import attention_scores
@@ -15,7 +16,7 @@ from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.mix import mix
 from byhand.equations.softmax import softmax
 
-LOGITS, TARGET = [2.0, 1.0, 0.0, -1.0], 1
+TARGET = 1
 QUERY, KEYS, VALUES = [1.0, 2.0], [[1.0, 0.0], [0.0, 1.0]], [[4.0, 0.0], [0.0, 4.0]]
 NUDGE = 0.001
 SCORES = [0.0, 1.0]  # of the matrix core's first row, before they are divided
@@ -29,7 +30,7 @@ def answer(page: Path, lang: str, name: str) -> str:
 
 def probabilities_and_loss() -> Words:
     """Softmax and cross-entropy of four logits."""
-    z = np.array(LOGITS)
+    z = np.array(LOGITS, dtype=float)
     e, p = np.exp(z), softmax.forward(z)[0]
     loss = float(cross_entropy.forward(z[None], np.array([TARGET]))[0])
     return Words(
@@ -71,7 +72,7 @@ def without_the_scale() -> Words:
 
 
 def one_weight_nudged() -> Words:
-    """The loss of the matrix core with one weight a little larger and a little smaller, beside its gradient."""
+    """The loss of the matrix core with one weight a little larger and a little smaller, and the slope between."""
 
     def loss(step: float) -> float:
         weights = given_weights(numbers(exact=False))

@@ -29,8 +29,8 @@ SETTINGS = {
     "eps of LN": r"\epsilon_{LN}",
 }
 SMALL = re.compile(r"([−-]?\d+(?:\.\d+)?)e[−-](\d+)")
-NOISE = 10  # powers of ten below which a number is printed as 0: rounding decides, differently on each machine
-ROUGH = 8  # powers of ten below which the last digits are left out, for the same reason
+NOISE = 10  # from 1e-10 on a number is printed as 0: it is rounding residue, which differs between machines
+ROUGH = 8  # from 1e-8 on three digits are printed, for the same reason
 ACROSS = 34  # letters of a formula on a telephone
 
 

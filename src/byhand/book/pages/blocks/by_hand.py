@@ -39,7 +39,7 @@ def worked(page: Path, lang: str, stem: str) -> str:
 
 
 def _command(stem: str, lang: str) -> list[str]:
-    """Return how to work the equation step by step at the command line, where there is such an example."""
+    """Return the command that works the equation step by step, if it has such an example."""
     name = stem.replace("_", "-")
     if name not in TITLES:
         return []

@@ -29,7 +29,7 @@ def in_bytes() -> Rows:
 
 @table_block("Parameters|Default model|GPT-2", "参数个数|默认模型|GPT-2")
 def numbers_by_kind() -> Rows:
-    """How many numbers each kind of parameter holds, in the default model and in GPT-2."""
+    """The sizes of each kind of parameter, in the default model and in GPT-2."""
     kinds = {
         Words("token table", "词元嵌入表"): lambda n: n == "wte",
         Words("positions", "位置嵌入表"): lambda n: n == "wpe",
@@ -48,7 +48,7 @@ def numbers_by_kind() -> Rows:
 
 @table_block("Mask m|x m / (1 − p)", "掩码 m|x m / (1 − p)")
 def dropped() -> Rows:
-    """What dropout with p = 1/2 makes of two numbers, for every mask, and the mean of all."""
+    """Two numbers after dropout with p = 1/2, for every mask, and the mean over all masks."""
     x, keep = np.array([1.0, 2.0]), 0.5
     masks = [np.array(mask) for mask in product((1, 0), repeat=len(x))]
     for mask in masks:
@@ -79,7 +79,7 @@ def tied_gradients() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @block
 def decaying(page: Path, lang: str) -> str:
-    """How many numbers decay, and what decay alone leaves of a weight after some updates at the default settings."""
+    """The count of decaying numbers, and the share of a weight that decay alone leaves at the default settings."""
     config, optim = ModelConfig(), OptimConfig()
     count = {n: math.prod(shape) for n, shape in parameter_shapes(config).items()}
     total, some = sum(count.values()), sum(count[n] for n in matrices(config))

@@ -1,4 +1,4 @@
-"""Generated blocks about devices and hosts: worked numbers, who holds what, what is sent, how long hosts wait."""
+"""Generated blocks about devices and hosts: worked numbers, parts that devices hold, bytes sent, time-outs."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def vocabularies() -> Rows:
 
 @block
 def waiting(page: Path, lang: str) -> str:
-    """How long hosts wait for one that does not answer."""
+    """The seconds after which hosts give up one that does not answer."""
     rows = [
         (Words("died, or cannot be reached", "已退出，或网络不通"), f"{LOST:.0f} s", "runtimes/xla/watch.py:LOST"),
         (Words("hangs in a step", "卡在某一步"), f"{PATIENCE:.0f} s", "runtimes/hosts.py:PATIENCE"),
@@ -176,7 +176,7 @@ def waiting(page: Path, lang: str) -> str:
 
 @block
 def equality(page: Path, lang: str) -> str:
-    """What is equal however the work is shared, and the test that holds it."""
+    """Results that do not depend on how devices share the work, and the test of each."""
     close = ast.literal_eval(source.statement(*located(f"{XLA_TESTS}:LIKE_ONE_DEVICE")).value)
     rows = [
         (

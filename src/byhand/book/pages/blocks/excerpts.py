@@ -28,7 +28,7 @@ def code(page: Path, lang: str, *definitions: str) -> str:
 
 
 def _what(page: Path, given: str, lang: str) -> str:
-    """Return what a definition is: an equation's page, the title of a place, or words of its own."""
+    """Return the title of a definition: that of an equation with its page, of a place, or of `DEFINITIONS`."""
     path, name = located(given)
     if path.stem in registry and path.parent.name == "equations":
         half = {"vjp": Words(": derivative", "：导数"), "terms": Words(": one element", "：单个元素")}.get(name)
@@ -116,5 +116,5 @@ def located(given: str) -> tuple[Path, str]:
     file, _, name = given.partition(":")
     path = (ROOT if file.startswith(("examples/", "tests/")) else source.PACKAGE) / file
     if source.definition(path, name) is None:
-        raise LookupError(f"there is no {name} in {file}; the page names something that has moved")
+        raise LookupError(f"{file} has no {name}; the page names a definition that has moved")
     return path, name

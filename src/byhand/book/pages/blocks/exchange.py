@@ -1,4 +1,4 @@
-"""Generated tables about models in and out: which setting is which key, which array is which tensor."""
+"""Generated tables about models in and out: settings and their keys, arrays and their tensors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SAID = {True: Words("yes", "是"), False: Words("no", "否"), None: Words("none"
 
 @block
 def families(page: Path, lang: str) -> str:
-    """What each family has: norm, positions, activation, biases."""
+    """Positions, norm, activations, biases and options of each family."""
     rows = []
     for name, family in FAMILIES.items():
         allowed = family.allowed()
@@ -56,7 +56,7 @@ def _code(names: Iterable[object]) -> str:
 
 @table_block("Setting|Raised|Values of the added parameters", "设置|由少到多|补充的参数")
 def added() -> Rows:
-    """Settings that a family may raise, and what fills the parameters that come with them."""
+    """Settings that a family may raise, and the values of the parameters that this adds."""
     with_gain = declared(EXAMPLES["gpt2"])
     fill = {
         "norm_affine": ("ln_f.gain", "ln_f.bias"),
@@ -86,7 +86,7 @@ def exchange_settings() -> Rows:
 
 @table_block("Ours|Theirs|How", "本项目|对方|关系")
 def exchange_tensors(goal: str, family: str) -> Rows:
-    """A family's tensors: ours with its shape, theirs with theirs, and what is between them."""
+    """A family's tensors: our array and their tensor, each with its shape, and the conversion."""
     config = EXAMPLES[family]
     for piece in pieces(config, FORMATS[goal][family]):
         ours = declared(config)[piece.ours].shape
@@ -119,7 +119,7 @@ def pairings() -> Rows:
 
 @table_block("Type|Numbers in a block|Bytes in a block|Bits per number", "类型|每块的数|字节|每个数的比特")
 def number_types() -> Rows:
-    """The types of numbers that are read from a GGUF: how many make a block, and its bytes."""
+    """The number types that a GGUF may have: numbers and bytes in a block."""
     for kind in KINDS.values():
         yield f"`{kind.name}`", kind.block, kind.size, f"{8 * kind.size / kind.block:g}"
 

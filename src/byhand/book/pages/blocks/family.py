@@ -1,4 +1,4 @@
-"""Generated tables of the model family: what each architecture chooses, its size and cache, the sliding window."""
+"""Generated tables of the model family: choices, sizes and caches of the architectures, and the sliding window."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ CHOICES: dict[Words, Callable[[ModelConfig], Any]] = {
 
 @table_block(HEAD, HEAD)
 def family_choices() -> Rows:
-    """What the default model and each architecture choose."""
+    """The choices of the default model and of each architecture."""
     for name, choice in CHOICES.items():
         yield name, *map(choice, _models())
 

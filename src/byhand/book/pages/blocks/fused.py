@@ -39,7 +39,7 @@ def groups() -> list[Group]:
 
 @block
 def fused(page: Path, lang: str) -> str:
-    """Each group of equations that one rule turns into kernels, with the reason where there are several."""
+    """Each group of equations that one rule turns into kernels, with the reason if it has several."""
     found = groups()
     rows = [
         (

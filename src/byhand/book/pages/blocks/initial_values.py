@@ -65,7 +65,7 @@ def stream(depth: int, scaled: bool) -> float:
 
 @table_block("Standard deviation|First loss|Arrays with a gradient", "标准差|最初的损失|梯度不全为零的数组")
 def initial_losses() -> Rows:
-    """The first loss of a small model whose initial numbers have another spread, and how many arrays can learn."""
+    """The first loss of a small model for several spreads of its initial numbers, and how many arrays can learn."""
     for std in (0.0, 0.01, STD, 0.1, 0.5, 1.0):
         loss, zero, count = first_loss(std)
         yield f"{std:g}", f"{loss:.3f}", f"{count - zero} / {count}"

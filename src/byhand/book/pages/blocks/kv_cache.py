@@ -29,7 +29,7 @@ def passes() -> tuple[tuple[Trace, Trace], ...]:
 
 @block
 def cache_given(page: Path, lang: str) -> str:
-    """What attention reads: the normalised rows of all tokens, and the first head's queries, keys and values."""
+    """The inputs of attention: the normalised rows of all tokens, and the first head's queries, keys and values."""
     whole, _ = passes()[-1]
     names = {"H": "ln_1", "Q": "attn.q", "K": "attn.k", "V": "attn.v"}
     return display_lines([f"{letter} = {_matrix(_first_head(whole, name))}" for letter, name in names.items()])
@@ -67,7 +67,7 @@ def _count(n: int, thing: str) -> str:
 
 
 def _first_head(trace: Trace, name: str) -> np.ndarray:
-    """Return a block's rows of the only sequence, of its first head where there are heads."""
+    """Return an array of the block for the only sequence, and for its first head if it has heads."""
     found = trace.tensor(f"blocks.0.{name}").data
     return found[0, 0] if found.ndim == 4 else found[0]
 

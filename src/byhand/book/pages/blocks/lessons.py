@@ -59,7 +59,7 @@ def lesson(page: Path, lang: str, name: str, steps: str = "", form: str = "") ->
 
 @block
 def lesson_intro(page: Path, lang: str, name: str) -> str:
-    """What a worked example shows, and how to do it with the command line."""
+    """The purpose of a worked example, and the command that starts it."""
     doing = Words(
         f"Do it yourself: `byhand work {name} --quiz`", f"自己做一遍：`byhand work {name} --quiz --lang zh`"
     ).said(lang)
@@ -68,7 +68,7 @@ def lesson_intro(page: Path, lang: str, name: str) -> str:
 
 @block
 def given(page: Path, lang: str, name: str) -> str:
-    """What a worked example starts from: its arrays and settings, as fractions and roots where they are such."""
+    """The arrays and settings that a worked example starts from, as fractions and roots if they have that form."""
     lines = []
     for array, numbers in examples.make(name, exact=True).given:
         said = say(array, "en")
@@ -79,7 +79,7 @@ def given(page: Path, lang: str, name: str) -> str:
 
 @block
 def looked_up(page: Path, lang: str) -> str:
-    """Which rows the paper model's tokens and positions choose, and their sums."""
+    """The rows that the paper model's tokens and positions select, and their sums."""
     steps = examples.make("paper-gpt").steps
     arrays = {array.name: array.data for step in steps for array in (*step.inputs, *step.arrays)}
     lines = []

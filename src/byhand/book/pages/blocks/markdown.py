@@ -19,7 +19,7 @@ ONE_LINE = 70  # LaTeX longer than this is broken at its \quad
 
 
 def block(function: Block) -> Block:
-    """Make a function a kind of block, by its name; ValueError if there is one of that name."""
+    """Register a function as a kind of block, by its name; ValueError if the name is taken."""
     if function.__name__ in BLOCKS:
         raise ValueError(f"two blocks are called {function.__name__}")
     BLOCKS[function.__name__] = function
@@ -27,7 +27,7 @@ def block(function: Block) -> Block:
 
 
 def table_block(en: str, zh: str) -> Callable[[Callable[..., Rows]], Block]:
-    """Make a function that yields rows a kind of block: a table with this head, whose columns a | divides."""
+    """Register a function that yields rows as a kind of block: a table with this head; a | divides its columns."""
 
     def register(rows: Callable[..., Rows]) -> Block:
         @wraps(rows)

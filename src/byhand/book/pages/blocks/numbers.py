@@ -7,9 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from byhand.book.lessons.examples.multi_head import INPUT
-from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS
-from byhand.book.numbers.closed_form import array
+from byhand.book.lessons.examples import sampling as sampling_lesson
 from byhand.book.pages.blocks.markdown import (
     Rows,
     block,
@@ -19,30 +17,23 @@ from byhand.book.pages.blocks.markdown import (
     inline,
     table_block,
 )
+from byhand.book.pictures.passes import attention_of
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
-from byhand.equations.attention_scores import attention_scores
-from byhand.equations.causal_softmax import causal_softmax
-from byhand.equations.linear import linear
 from byhand.equations.softmax import softmax
-from byhand.equations.split_qkv import split_qkv
 from byhand.equations.temperature import temperature
 from byhand.equations.top_k import top_k
 from byhand.equations.top_p import top_p
 
-LOGITS = np.array([2.0, 1.0, 0.0, -1.0])
+LOGITS = np.array(sampling_lesson.LOGITS, dtype=float)
 
 
 @block
 def heads(page: Path, lang: str) -> str:
     """The attention weights of the lesson's packed projection, read as one head and as two."""
-    x, w, b = map(array, (INPUT, WEIGHTS["blocks.0.attn.w_qkv"], WEIGHTS["blocks.0.attn.b_qkv"]))
-    packed, _ = linear.forward(x, w, b)
     parts = []
     for count in (1, 2):
-        q, k, _ = split_qkv.forward(packed, n_heads=count)[0]
-        scores = attention_scores.forward(q, k)[0]
-        weights = causal_softmax.forward(scores)[0]
+        q, k, weights = (attention_of(count).tensor(f"attn.{name}").data for name in ("q", "k", "weights"))
         lines = []
         for h in range(count):
             product = bmatrix([f"{x:g}" for x in row] for row in q[0, h] @ k[0, h].T)

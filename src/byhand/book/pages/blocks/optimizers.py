@@ -37,7 +37,7 @@ _KINDS = "|".join(SCHEDULES)
 
 @table_block(f"Singular value at first; after step|{_STEPS}", f"奇异值|{_STEPS}")
 def singular_values() -> Rows:
-    """What each step makes of some singular values."""
+    """Some singular values after each step."""
     for s, path in zip(VALUES, lifted().T, strict=True):
         yield f"{s:g}", *(f"{x:.3f}" for x in path)
 
@@ -53,7 +53,7 @@ def lifted() -> np.ndarray:
 
 @table_block("Steps|Larger singular value|Smaller singular value", "步数|较大的奇异值|较小的奇异值")
 def worked_rows() -> Rows:
-    """The worked matrix's singular values before and after one step, beside those after five."""
+    """The worked matrix's singular values before the steps, after one and after five."""
     g = array(ENTRIES["orthogonalise"].inputs["g"])
     for k in (0, 1, STEPS):
         x = orthogonalise.forward(g, steps=k)[0] if k else g / np.linalg.norm(g)
@@ -62,7 +62,7 @@ def worked_rows() -> Rows:
 
 @table_block("Group|Parameters|Numbers|Updated by|Flag|Rate", "组|参数|参数个数|更新方法|选项|最高学习率")
 def groups() -> Rows:
-    """The groups of the default model's parameters, their numbers, and what updates them with `--optimizer muon`."""
+    """The groups of the default model's parameters, their sizes, and their update rule with `--optimizer muon`."""
     parameters = declared(ModelConfig())
     by_muon = optimizer_of(MUON, parameters).parts
     for group in GROUPS:
@@ -94,7 +94,7 @@ def schedules() -> Rows:
 
 @table_block("Step t|d_t (d = 0.999)|Steps averaged, about", "第几步 t|d_t（d = 0.999）|大约平均了多少步")
 def averaging() -> Rows:
-    """How much of the average stays in a step, and how many steps it reaches back, for a decay of 0.999."""
+    """The decay of the average at some steps, and the number of steps it averages, for a decay of 0.999."""
     for t in (1, 10, 100, 1000, 10000):
         d = decay_at(t, 0.999)
         yield t, f"{d:.4f}", f"{1 / (1 - d):,.0f}"

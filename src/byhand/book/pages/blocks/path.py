@@ -1,4 +1,4 @@
-"""Generated blocks of the path: what a page needs and gives, the way on from it, and the table of all pages."""
+"""Generated blocks of the path: needs and outcome of a page, the next page, and the table of all pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from byhand.book.words.language import COLON, COMMA, PAGE, Words
 
 @block
 def path(page: Path, lang: str, name: str) -> str:
-    """What a page of the path needs, how long it takes, and what the reader can do afterwards."""
+    """The prior knowledge that a page of the path needs, its minutes, and the skill that it gives."""
     stop, number = STOPS[name], PATH.index(STOPS[name]) + 1
     needs = COMMA.said(lang).join([stop.needs.said(lang), *(_link(page, STOPS[n], lang) for n in stop.earlier)])
     front = _front(page, lang)
@@ -30,7 +30,7 @@ def path(page: Path, lang: str, name: str) -> str:
 
 @block
 def onward(page: Path, lang: str, name: str) -> str:
-    """The command that goes on from a page of the path, and the page that follows."""
+    """The command to try after a page of the path, and the next page."""
     stop, number = STOPS[name], PATH.index(STOPS[name]) + 1
     lines = [f"**{Words('Try it', '动手').said(lang)}**{COLON.said(lang)}`{stop.command_in(lang)}`"]
     if number < len(PATH):
@@ -47,7 +47,7 @@ def onward(page: Path, lang: str, name: str) -> str:
 
 @block
 def path_table(page: Path, lang: str) -> str:
-    """Every page of the path in order: what it needs, its minutes, and what the reader can do afterwards."""
+    """Every page of the path in order: prior knowledge, minutes, and the skill that it gives."""
     rows = [(n, _link(page, s, lang), s.needs, s.minutes, s.outcome) for n, s in enumerate(PATH, 1)]
     head = Words("|Page|Needs|Minutes|Afterwards you can", "|页面|需要|分钟|读完之后，你能")
     hours = round(sum(stop.minutes for stop in PATH) / 60)

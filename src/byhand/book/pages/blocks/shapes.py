@@ -75,7 +75,7 @@ def parameters() -> Rows:
 
 @table_block("|Counts|Here|Default|GPT-2 (124M)", "|含义|本页|默认|GPT-2 (124M)")
 def sizes() -> Rows:
-    """The sizes of the paper model, with what they count, beside the default model's and GPT-2's."""
+    """The sizes of the paper model, the default model and GPT-2, and their meanings."""
     counted = {
         "B": Words("sequences in a batch", "一个批次中的序列数"),
         "T": Words("tokens in a sequence", "一条序列的词元数"),
@@ -121,7 +121,7 @@ def graph(page: Path, lang: str) -> str:
 
 @table_block("Array|Element|Worked|Offset", "数组|元素|算式|偏移量")
 def offsets() -> Rows:
-    """Where elements of (B, T, C) and (B, H, T, S) arrays stand in flat memory."""
+    """Offsets of some elements of (B, T, C) and (B, H, T, S) arrays in flat memory."""
     for letters, shape, places in (
         ("B,T,C", (2, 3, 4), ((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 2, 3))),
         ("B,H,T,S", (2, 2, 3, 3), ((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 0, 0), (1, 1, 2, 2))),
@@ -148,7 +148,7 @@ def score_offsets(page: Path, lang: str) -> str:
     "数|在 [B,H,T,D] 中的偏移量|在 [B,T,3C] 中的元素|在 [B,T,3C] 中的偏移量|值",
 )
 def packed_offsets() -> Rows:
-    """Where the numbers of the lesson's score stand: in queries and keys by head, and in the packed projection."""
+    """Offsets of the numbers of the lesson's score: in queries and keys by head, and in the packed projection."""
     b, h, t, s = PLACE
     q, k = (x.data for x in queries_and_keys(example.array))
     _, heads, _, width = q.shape

@@ -1,21 +1,19 @@
-"""Generated tables that set each line of a formula beside the call that computes it, its place and its shape."""
+"""Generated tables that pair each line of a formula with the call that computes it, its place and its shape."""
 
 from __future__ import annotations
 
 import ast
-from functools import cache
 from pathlib import Path
 
 from byhand.book.finding import source
 from byhand.book.pages.blocks.excerpts import located
 from byhand.book.pages.blocks.markdown import block, inline, link, link_equation, table
+from byhand.book.pictures.passes import pass_through
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine.equation import registry
-from byhand.model import TinyGPT
-from byhand.tracing.trace import Trace
 
-# Formula, definition that holds the call, what is called, which of such calls it is, name of its result in a pass
+# Formula, definition that holds the call, callee, number of the call among those, name of its result in a pass
 Line = tuple[str, str, str, int, str]
 EMBEDDINGS, BLOCK, MLP = "layers/embeddings.py", "layers/block.py:Block.apply", "layers/mlp.py:MLP.apply"
 ATTENTION = "equations/causal_self_attention.py:compose"
@@ -132,16 +130,9 @@ def _called(page: Path, given: str, called: str, which: int) -> tuple[str, str]:
     return f"`{text}`", link(page, f"{source.shown(path)}:{call.lineno}")
 
 
-@cache
-def _pass() -> Trace:
-    """Return a forward pass whose lengths all differ."""
-    b, t, h, _, c, _, f, v = SIZES.values()
-    config = ModelConfig(vocab_size=v, seq_len=t, d_model=c, n_heads=h, d_ff=f)
-    tokens = [[0] * t] * b
-    return Trace.of(lambda: TinyGPT(config).loss(tokens, tokens))
-
-
 def _shape(name: str) -> str:
     """Return a result's shape in letters."""
+    b, t, h, _, c, _, f, v = SIZES.values()
+    config = ModelConfig(vocab_size=v, seq_len=t, d_model=c, n_heads=h, d_ff=f)
     letters = {length: letter for letter, length in SIZES.items()}
-    return f"[{', '.join(letters[length] for length in _pass().tensor(name).shape)}]"
+    return f"[{', '.join(letters[length] for length in pass_through(config, b, t).tensor(name).shape)}]"

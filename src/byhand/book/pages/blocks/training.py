@@ -34,7 +34,7 @@ LOSSES = {
 }
 RATE = 0.05  # of the small run
 STEPS = 1000
-RUN = (0, 1, 10, 50, 100)  # updates of the small run after which its numbers are shown
+RUN = (0, 1, 10, 50, 100)  # updates of the small run at which its numbers are shown
 
 
 @table_block("t|Context|x[t]|y[t]|Target", "t|上文|x[t]|y[t]|目标")
@@ -93,7 +93,7 @@ def schedule() -> Rows:
 
 @table_block("Gradient|Change of the weight", "梯度|权重的变化")
 def first_update() -> Rows:
-    """What the first update of AdamW subtracts, for gradients of very different size: always about lr."""
+    """The first update of AdamW for gradients of very different size: always about lr."""
     for g in (100.0, 1.0, 0.001, -0.001):
         parameter = TinyGPT(ModelConfig(2, 1, 1), dtype="float64").parameters()["wte"]
         before = parameter.data.copy()
@@ -139,7 +139,7 @@ def small_run(page: Path, lang: str) -> str:
 
 @table_block("Model|Prompt|Continuation", "模型|提示词|续写")
 def small_text() -> Rows:
-    """What the small run writes, always taking the likeliest byte."""
+    """The text that the small run generates, always taking the likeliest byte."""
     _, before, after = trained()
     yield Words("before training", "训练前"), [BYTES[0]], before
     yield Words("after training", "训练后"), [BYTES[0]], after
