@@ -1,10 +1,12 @@
-"""What a picture says: the words in it, and its numbers."""
+"""The words in a picture, their places, and its numbers."""
 
 import re
 from xml.etree import ElementTree
 
 from byhand.book.pictures import PICTURES
+from byhand.book.pictures.canvas import SIZE, text_width
 
+Box = tuple[float, float, float, float]
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBER = re.compile(r"(?<![\w.])−?\d+(?:\.\d+)?(?:e[−-]\d+)?(?![\w.])")
 
@@ -27,3 +29,17 @@ def numbers(text):
 def said(name, lang="en"):
     """Return the numbers that the alternative text gives for each name: `S = [[0, 1]]; A = ...`."""
     return {m[1]: numbers(m[2]) for m in re.finditer(r"([∂\w.]+) = ([^=;；]*)", PICTURES[name].alt(lang))}
+
+
+def box_of(text: ElementTree.Element) -> Box:
+    """Return left, top, right, bottom of a line of text, as wide as its letters may be."""
+    size = float(text.get("font-size", SIZE))
+    width = text_width(text.text or "", size)
+    left = float(text.get("x", "")) - {"start": 0, "middle": 0.5, "end": 1}[text.get("text-anchor", "start")] * width
+    bottom = float(text.get("y", ""))
+    return left, bottom - 0.75 * size, left + width, bottom + 0.2 * size
+
+
+def overlap(a: Box, b: Box) -> bool:
+    """Say whether two boxes share more than an edge."""
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

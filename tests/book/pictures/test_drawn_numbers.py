@@ -3,16 +3,15 @@
 import importlib.util
 import json
 import math
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from book.pictures.drawn import texts
 from byhand.book.entries import layer_norm as entry
 from byhand.book.lessons.examples import make
 from byhand.book.pictures import (
-    PICTURES,
     activation_curves,
     attention_maps,
     classifier,
@@ -31,12 +30,7 @@ from byhand.equations.gelu_exact import gelu_exact
 from byhand.equations.relu import relu
 from byhand.equations.silu import silu
 
-WORDS = re.compile(r"<text[^>]*>([^<]*)</text>")
 SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "loss_curve.py"
-
-
-def words(name, lang="en"):
-    return WORDS.findall(PICTURES[name].svg(lang))
 
 
 def lesson_values(name):
@@ -48,9 +42,9 @@ def test_probabilities_are_those_of_the_lesson():
     warm, (_, kept, _) = sampling_bars.by_temperature()[2][1], [p for _, p in sampling_bars.by_top_k()]
     for p in (sampling_bars.by_temperature()[1][1], warm, kept):
         assert all(any(math.isclose(x, value) for value in found) for x in p if x)
-    shown = words("softmax-temperature")
+    shown = texts("softmax-temperature")
     assert {"0.644", "0.237", "0.455", "0.102"} <= set(shown)
-    assert words("softmax-top-k").count("0") == 2 + 3 + 3  # dropped tokens, and the logit 0 of each panel
+    assert texts("softmax-top-k").count("0") == 2 + 3 + 3  # dropped tokens, and the logit 0 of each panel
 
 
 def test_bars_are_drawn_with_the_numbers_of_the_lesson():
@@ -58,7 +52,7 @@ def test_bars_are_drawn_with_the_numbers_of_the_lesson():
     worked = {n.label: n.value for step in make("classifier").steps[:4] for n in step.numbers}
     assert all(worked[f"h[{n},{j}]"] == units[n, j] for n in range(4) for j in range(2))
     assert [worked[f"loss[{n}]"] for n in range(4)] == pytest.approx(-np.log(p[range(4), [0, 0, 1, 1]]), abs=1e-6)
-    shown = words("bars-through-the-network")
+    shown = texts("bars-through-the-network")
     assert [shown.count(number) for number in ("0.889", "0.111", "0.8", "0.2", "3")] == [2] * 5
 
 
@@ -68,7 +62,7 @@ def test_top_p_keeps_the_fewest_that_reach_p():
         kept = int((p > 0).sum())
         assert whole[:kept].sum() >= threshold > whole[: kept - 1].sum()
         np.testing.assert_allclose(p[:kept], whole[:kept] / whole[:kept].sum())
-    assert {"0.644", "0.881", "0.968", "1"} <= set(words("softmax-top-p"))
+    assert {"0.644", "0.881", "0.968", "1"} <= set(texts("softmax-top-p"))
 
 
 def test_activations_and_slopes():
@@ -77,15 +71,15 @@ def test_activations_and_slopes():
         up, down = (activation_curves.values(equation, xs + h) for h in (1e-6, -1e-6))
         np.testing.assert_allclose(activation_curves.slopes(equation, xs), (up - down) / 2e-6, atol=1e-8)
     one = 0.5 * (1 + math.tanh(math.sqrt(2 / math.pi) * 1.044715))
-    assert f"GELU(1) = {one:.3f}" in words("gelu-relu")
-    assert "0.5" in words("gelu-relu-slopes")
-    assert f"SiLU(−1.3) = −{1.3 / (1 + math.exp(1.3)):.3f}" in words("silu-gelu-relu")
+    assert f"GELU(1) = {one:.3f}" in texts("gelu-relu")
+    assert "0.5" in texts("gelu-relu-slopes")
+    assert f"SiLU(−1.3) = −{1.3 / (1 + math.exp(1.3)):.3f}" in texts("silu-gelu-relu")
 
 
 def test_the_two_forms_of_gelu_differ_most_where_the_picture_says():
     xs = np.linspace(0, 4, 81)
     apart = [abs(gelu.forward(np.array([x]))[0][0] - x * math.erfc(-x / math.sqrt(2)) / 2) for x in xs]
-    assert f"x = {xs[np.argmax(apart)]:g}: {max(apart):.2g}" in words("gelu-forms")
+    assert f"x = {xs[np.argmax(apart)]:g}: {max(apart):.2g}" in texts("gelu-forms")
 
 
 def test_attention_is_that_of_the_lessons():
@@ -98,7 +92,7 @@ def test_attention_is_that_of_the_lessons():
         assert not weights[np.triu_indices(3, 1)].any()
     second = math.exp(2 * found["scores"][1, 1])
     assert found["weights"][1, 1] == pytest.approx(second / (1 + second), abs=1e-5)
-    assert "0.944" in words("attention-one-head")
+    assert "0.944" in texts("attention-one-head")
 
 
 def test_what_is_left_of_a_gradient_by_layer_norm():
@@ -115,7 +109,7 @@ def test_what_is_left_of_a_gradient_by_layer_norm():
 def test_what_a_probability_costs():
     for p in (0.9, *cross_entropy_curve.MARKED):
         assert cross_entropy_curve.loss(p) == pytest.approx(-math.log(p))
-    shown = " ".join(words("cross-entropy-curve"))
+    shown = " ".join(texts("cross-entropy-curve"))
     assert all(number in shown for number in ("0.357", "4.605", "5.545"))
 
 
@@ -143,7 +137,7 @@ def test_two_steps_of_adamw_are_those_of_the_lesson():
     path = updates.paths()["AdamW"]
     assert all(any(math.isclose(x, value, rel_tol=1e-9) for value in found) for x in path[1:].ravel())
     np.testing.assert_allclose(updates.paths()["plain"], [[1, -2], [0.8, -1.95], [0.7, -2]])
-    assert {"0.89", "−1.88", "0.8", "−1.95"} <= set(words("adamw-steps"))
+    assert {"0.89", "−1.88", "0.8", "−1.95"} <= set(texts("adamw-steps"))
 
 
 def test_clipping_keeps_the_direction():
@@ -173,7 +167,7 @@ def test_the_recorded_run():
     stages = [run["losses"][step] for step in run["samples"]]
     assert stages == sorted(stages, reverse=True)
     assert all(text.isprintable() and len(text) == script.LENGTH for text in run["samples"].values())
-    shown = " ".join(words("loss-curve"))
+    shown = " ".join(texts("loss-curve"))
     assert f"≈ a guess among {math.exp(stages[-1]):.1f} bytes" in shown
     assert json.loads(loss_curve.RUN.read_text(encoding="utf-8"))["versions"]["python"]
 

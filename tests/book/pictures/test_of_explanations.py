@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from book.pictures.test_pictures import SVG, box_of, overlap
+from book.pictures.drawn import SVG, box_of, overlap
 from byhand import ModelConfig, TinyGPT
 from byhand.book.explain.explainer import Explainer
 from byhand.book.numbers.arithmetic import decimal

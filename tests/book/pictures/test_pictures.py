@@ -5,14 +5,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from book.pictures.drawn import SVG, box_of, overlap
 from byhand.book.pages import filling
 from byhand.book.pictures import PICTURES
-from byhand.book.pictures.canvas import SIZE, WIDTH, text_width
+from byhand.book.pictures.canvas import SIZE, WIDTH
 
-SVG = "{http://www.w3.org/2000/svg}"
 SMALLEST = 10  # of letters: nine pixels on a phone of 360
 DRAWN = [(name, lang) for name in PICTURES for lang in ("en", "zh")]
-Box = tuple[float, float, float, float]
 
 
 @pytest.mark.parametrize(("name", "lang"), DRAWN)
@@ -60,17 +59,3 @@ def test_its_words_are_in_its_language(name, lang):
     assert len(words) > 20
     chinese = any("\u4e00" <= letter <= "\u9fff" for letter in words)
     assert chinese == (lang == "zh")
-
-
-def box_of(text: ElementTree.Element) -> Box:
-    """Return left, top, right, bottom of a line of text, as wide as its letters may be."""
-    size = float(text.get("font-size", SIZE))
-    width = text_width(text.text or "", size)
-    left = float(text.get("x", "")) - {"start": 0, "middle": 0.5, "end": 1}[text.get("text-anchor", "start")] * width
-    bottom = float(text.get("y", ""))
-    return left, bottom - 0.75 * size, left + width, bottom + 0.2 * size
-
-
-def overlap(a: Box, b: Box) -> bool:
-    """Say whether two boxes share more than an edge."""
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ import numpy as np
 from byhand.book.explain.explanation import BEFORE, Explanation
 from byhand.book.explain.text import WORDS
 from byhand.book.numbers.arithmetic import decimal, expression, letter, written
-from byhand.book.pictures.canvas import BLUE, GREY, LINE, RUST, SMALL, TINY, Canvas, text_width
-from byhand.book.pictures.heat import heat, scale
+from byhand.book.pictures.canvas import BLUE, LINE, RUST, SIZE, SMALL, TINY, Canvas, text_width
+from byhand.book.pictures.heat import Hidden, heat, scale
 from byhand.book.words.language import Said, Words, say
 from byhand.engine.terms import Term
 
@@ -24,7 +25,6 @@ WINDOW = Words("{axis} {first} to {last} of {all}", "{axis} {first} 至 {last}�
 ROWS, COLUMNS = Words("rows", "行"), Words("columns", "列")
 
 Spelled = Callable[[int, int], str]  # the token that a place along an axis (counted from the front) stands for, or ""
-Hidden = Callable[[int, int], bool]
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,7 @@ def _map(canvas: Canvas, e: Explanation, array: np.ndarray, spell: Spelled, hidd
     window = plane[rows.start : rows.stop, columns.start : columns.stop]
     numbers = len(columns) <= NUMBERED and wide >= 40
 
-    step = 1
-    while max(text_width(str(j), TINY) for j in columns) + 4 > step * wide:
-        step += 1
+    step = ceil((max(text_width(str(j), TINY) for j in columns) + 4) / wide)
 
     def named(axis: int, place: int, pixels: float) -> str:
         spelled = spell(front + axis, place)
@@ -179,17 +177,17 @@ def _bars(canvas: Canvas, heading: Words, bars: Sequence[Bar], shown: int) -> No
 def _row(canvas: Canvas, words: Said, value: float, bold: bool = False) -> None:
     """Write words at the left and a number at the right."""
     number = decimal(value)
-    room = canvas.width - 2 * EDGE - text_width(number, 12) - 12
-    canvas.text(EDGE, canvas.y + 12, fitted(say(words, canvas.lang), room, 12), size=SMALL, bold=bold)
+    room = canvas.width - 2 * EDGE - text_width(number, SMALL) - 12
+    canvas.text(EDGE, canvas.y + 12, fitted(say(words, canvas.lang), room, SMALL), size=SMALL, bold=bold)
     canvas.text(canvas.width - EDGE, canvas.y + 12, number, at="end", size=SMALL, bold=bold)
     canvas.y += LINE
 
 
 def _line(canvas: Canvas, words: str, bold: bool = False) -> None:
     """Write a line that is cut where it is too long."""
-    size = 13 if bold else 12
+    size = SIZE if bold else SMALL
     said = fitted(words, canvas.width - 2 * EDGE, size)
-    canvas.text(EDGE, canvas.y + 13, said, size=size, bold=bold, colour=GREY)
+    canvas.text(EDGE, canvas.y + 13, said, size=size, bold=bold)
     canvas.y += LINE + 2
 
 
@@ -207,7 +205,7 @@ def _wrapped(words: str, pixels: float, lang: str) -> list[str]:
     """Return words on as many lines as they need."""
     lines = [""]
     for piece in words if lang == "zh" else (f"{word} " for word in words.split()):
-        if text_width(lines[-1] + piece.rstrip(), 12) > pixels:
+        if text_width(lines[-1] + piece.rstrip(), SMALL) > pixels:
             lines.append("")
         lines[-1] += piece
     return [line.rstrip() for line in lines]

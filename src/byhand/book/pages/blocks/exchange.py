@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
-
-from byhand.book.pages.blocks.markdown import Rows, block, table, table_block
+from byhand.book.pages.blocks.markdown import Rows, table_block
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.interop.families import FAMILIES, GROWING
@@ -31,27 +28,20 @@ FORMATS = {"hf": {"gpt2": names.GPT2, "llama": names.LLAMA}, "gguf": gguf.FACTS}
 SAID = {True: Words("yes", "是"), False: Words("no", "否"), None: Words("none", "无")}
 
 
-@block
-def families(page: Path, lang: str) -> str:
+@table_block(
+    "Family|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|any K and D|window|in GGUF",
+    "系列|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|K、D 可单独设定|窗口|支持 GGUF",
+)
+def families() -> Rows:
     """Positions, norm, activations, biases and options of each family."""
-    rows = []
     for name, family in FAMILIES.items():
         allowed = family.allowed()
-        biases = " / ".join(SAID[b].said(lang) for b in allowed["mlp_bias"])
+        given = allowed["positions"][:1], allowed["norm"][:1], family.activations, allowed["attention_bias"]
+        in_code = (", ".join(f"`{value}`" for value in values) for values in given)
+        mlp = [SAID[value] for value in allowed["mlp_bias"]]
+        biases = Words(" / ".join(words.en for words in mlp), " / ".join(words.zh for words in mlp))
         flags = (allowed["qk_norm"][0], family.grouped, family.windowed, name in gguf.KNOWN)
-        rows.append([
-            f"`{name}`", f"`{allowed['positions'][0]}`", f"`{allowed['norm'][0]}`", _code(family.activations),
-            _code(allowed["attention_bias"]), biases, *(SAID[flag] for flag in flags),
-        ])  # fmt: skip
-    head = Words(
-        "Family|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|any K and D|window|in GGUF",
-        "系列|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|K、D 可单独设定|窗口|支持 GGUF",
-    )
-    return table(head, rows, lang)
-
-
-def _code(names: Iterable[object]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+        yield f"`{name}`", *in_code, biases, *(SAID[flag] for flag in flags)
 
 
 @table_block("Setting|Raised|Values of the added parameters", "设置|由少到多|补充的参数")
