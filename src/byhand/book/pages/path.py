@@ -1,4 +1,4 @@
-"""The path through the book: its pages in reading order, what each needs, and what a reader can do afterwards."""
+"""The path through the book: its pages in reading order, each with the knowledge it needs and its outcome."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def values(equation: Equation, xs: np.ndarray) -> np.ndarray:
 
 
 def slopes(equation: Equation, xs: np.ndarray) -> np.ndarray:
-    """Return the derivative at numbers: what comes back for a cotangent of 1."""
+    """Return the derivative at numbers, by the vjp of a cotangent of 1."""
     return equation.vjp(equation.forward(xs)[1], np.ones_like(xs))[0]
 
 
@@ -38,7 +38,7 @@ GATES = {"SiLU": silu, "GELU": gelu_exact, "ReLU": relu}
 def in_words(
     start: Words, of: Callable[[Equation, np.ndarray], np.ndarray], equations: dict[str, Equation]
 ) -> Callable[[str], str]:
-    """Return what says the values or the slopes of equations at five places."""
+    """Return a function that says the values or the slopes of equations at five places."""
 
     def said(lang: str) -> str:
         return sentence(lang, start, (row(lang, name, of(each, np.asarray(AT))) for name, each in equations.items()))
@@ -64,7 +64,7 @@ XS = np.linspace(-LIMIT, LIMIT, POINTS)
 
 
 def _axes(canvas: Canvas, left: float, height: float, ys: tuple[float, float], ticks: Iterable[float]) -> Axes:
-    """Return axes from -4 to 4, and leave room for what stands below them."""
+    """Return axes from -4 to 4, and move below their labels."""
     axes = Axes(canvas, left, 14, 386 - left, height, (-LIMIT, LIMIT), ys)
     axes.x_ticks(range(-4, 5), "x")
     axes.y_ticks(ticks)

@@ -34,7 +34,7 @@ def in_words(lang: str) -> str:
 
 @picture(Words("Attention, from X to the mixed values", "注意力：从 X 到混合后的值"), in_words)
 def attention_flow(canvas: Canvas) -> None:
-    """X gives Q, K and V; these give scores, weights, and what each token takes from the others."""
+    """X gives Q, K and V; these give scores, weights, and the mixed values of each token."""
     arrays = values()
     _matrix(canvas, MIDDLE, arrays["X"], "X")
     canvas.text(COLUMNS[2], canvas.y - 14, Words("a row per token", "每行一个词元"), size=SMALL)
@@ -74,7 +74,7 @@ def attention_flow(canvas: Canvas) -> None:
 
 
 def _matrix(canvas: Canvas, x: float, array: Any, name: Said, dashed: bool = False) -> None:
-    """Draw a matrix with its name above: what the core has in colour, what it has not between dashes."""
+    """Draw a matrix with its name above: in colour, or dashed if the core does not have it."""
     canvas.y += 4
     canvas.text(x, canvas.y + 12, name, bold=True)
     fill = "none" if dashed else BLUE

@@ -32,7 +32,7 @@ def of_heads(heads: int) -> np.ndarray:
 
 
 def settled(x: Any) -> np.ndarray:
-    """Return numbers without what rounding left of zero, which differs between machines."""
+    """Return numbers without rounding residue, which differs between machines."""
     return np.round(np.asarray(x, dtype=float), 6) + 0.0
 
 
@@ -89,7 +89,7 @@ def _map(
 
 
 def _key(canvas: Canvas) -> None:
-    """Say what crossed cells are, and which colour a weight has."""
+    """Explain crossed cells and the colours of weights."""
     crossed(canvas, 56, canvas.y, 24, 16)
     canvas.text(86, canvas.y + 12, HIDDEN, size=SMALL)
     scale(canvas, 72, canvas.y + 26, 0.0, 1.0)
@@ -124,7 +124,7 @@ def attention_two_heads(canvas: Canvas) -> None:
         Words("Two heads make one", "两个头各对两列"),
         Words("for each two columns.", "使用一组权重。"),
     )
-    canvas.lines(216, canvas.y + 48, lines, 17, SMALL)
+    canvas.text_lines(216, canvas.y + 48, lines, 17, SMALL)
     canvas.y = bottom + 12
     for h, weights in enumerate(of_heads(2)):
         title = Words(f"head {h}, D = 2", f"头 {h}，D = 2")

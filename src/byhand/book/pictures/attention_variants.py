@@ -31,7 +31,7 @@ def turned() -> np.ndarray:
 
 
 def turning_in_words(lang: str) -> str:
-    """Say by which angles the pairs are turned, and what one step of distance leaves of a dot product."""
+    """Say the angles of the pairs, and the dot products of neighbours."""
     said = [
         row(
             lang,

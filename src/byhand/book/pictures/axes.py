@@ -33,12 +33,12 @@ class Axes:
         return self.left + self.width
 
     def x(self, value: float) -> float:
-        """Return where a number lies from left to right."""
+        """Return the horizontal place of a number."""
         low, high = self._xs
         return self.left + self.width * (value - low) / (high - low)
 
     def y(self, value: float) -> float:
-        """Return where a number lies from bottom to top."""
+        """Return the vertical place of a number."""
         low, high = self._ys
         return self.bottom - self.height * (value - low) / (high - low)
 
@@ -95,6 +95,6 @@ class Axes:
 
 
 def legend(canvas: Canvas, x: float, y: float, words: Said, colour: str, *, dashed: bool = False) -> None:
-    """Write what a curve is behind a piece of it."""
+    """Write the name of a curve behind a piece of it."""
     canvas.line([(x, y - 4), (x + 20, y - 4)], colour=colour, thick=3 if not dashed else 2, dashed=dashed)
     canvas.text(x + 26, y, words, size=SMALL)

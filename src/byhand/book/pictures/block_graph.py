@@ -36,7 +36,7 @@ def sizes(name: str) -> tuple[str, str]:
 
 
 def parts(stream: Tensor) -> list[float]:
-    """Return what each use of the stream adds to the gradient of its element: the sum's part, then the branch's."""
+    """Return the part of the element's gradient from each use of the stream: the sum's, then the branch's."""
     gradients = pass_of("paper-gpt-4")
     return [
         float(d[ELEMENT])
@@ -107,7 +107,7 @@ class _Drawing:
                 self.equation(application)
         canvas.y += CELL[1] + 16
         canvas.arrow([(TRUNK, self.trunk), (TRUNK, canvas.y - 4)], colour=BLUE, thick=3)
-        canvas.lines(4, canvas.y + 14, FORKS, 16, SMALL)
+        canvas.text_lines(4, canvas.y + 14, FORKS, 16, SMALL)
         canvas.y += 38
 
     def numbers(self, name: str, row: int) -> None:

@@ -50,7 +50,7 @@ def parts_of(block: Sequence[Application]) -> list[list[Application]]:
 
 
 def title_of(application: Application) -> Words:
-    """Return what the equation of an application is called, in a few words."""
+    """Return the title of an application's equation."""
     if application.equation.name == "split_qkv":
         return Words("Split into q, k, v and heads", "拆分为 q、k、v 与多头")
     return Words(application.equation.title, ENTRIES[application.equation.name].title_zh)
@@ -61,7 +61,7 @@ def _sublayer(application: Application) -> str:
 
 
 def in_words(config: ModelConfig, lang: str) -> str:
-    """Say in which order the block applies what."""
+    """Say the order of the block's parts."""
     names = [
         _sublayer(group[0]) or group[0].name.removeprefix(BLOCK)
         for group in parts_of(block_of(pass_through(config, 1, 2)))
@@ -75,7 +75,7 @@ def in_words(config: ModelConfig, lang: str) -> str:
 
 
 class _Drawing:
-    """The stream as a trunk at the left, from top to bottom, and what branches off it at the right."""
+    """The stream as a trunk at the left, from top to bottom, with its branches at the right."""
 
     def __init__(self, canvas: Canvas, block: Sequence[Application], title: Words) -> None:
         self.canvas, self.block = canvas, block
@@ -106,7 +106,7 @@ class _Drawing:
         self.canvas.y += 4
 
     def down_to(self, y: float) -> None:
-        """Lead the stream down from where it ended."""
+        """Extend the stream down to y."""
         self.canvas.arrow([(TRUNK, self.trunk), (TRUNK, y)], colour=BLUE, thick=3)
 
     def name(self, name: str) -> None:
@@ -136,7 +136,7 @@ class _Drawing:
         canvas.y += 2
 
     def row(self, application: Application) -> None:
-        """Write the name that an application has in the code, what it does, and its weights."""
+        """Write an application's name in the code, its equation, and its weights."""
         canvas, name = self.canvas, application.name.rpartition(".")[2]
         canvas.text(LEFT + 8, canvas.y + 16, name, size=SMALL, bold=True)
         canvas.text(LEFT + 72, canvas.y + 16, title_of(application), size=SMALL)
@@ -148,7 +148,7 @@ class _Drawing:
         canvas.y += ROW
 
     def join(self, residual: Application) -> None:
-        """Add to the stream what the branch gives."""
+        """Add the branch to the stream."""
         canvas = self.canvas
         y = canvas.y + 20
         canvas.arrow([(BRANCH, canvas.y), (BRANCH, y), (TRUNK + 11, y)])

@@ -23,7 +23,7 @@ class Decoded:
 
 
 def decoded() -> list[Decoded]:
-    """Return what head 0 reads and computes for each of the lesson's tokens."""
+    """Return the keys, values and scores of head 0 for each of the lesson's tokens."""
     found = []
     for trace in cached_passes():
         (scores, _), (mixed, _) = (trace.made[f"{BLOCK}attn.{name}"] for name in ("scores", "mixed"))
@@ -81,7 +81,7 @@ def cache_growing(canvas: Canvas) -> None:
 
 
 def _step(canvas: Canvas, token: int, step: Decoded) -> None:
-    """Draw the cache after a token, and what was computed for it."""
+    """Draw the cache after a token, and the rows computed for it."""
     new = len(step.keys) - 1
     canvas.text(4, canvas.y + 12, Words(f"token {token} at position {new}", f"位置 {new}，词元 {token}"), size=SMALL)
     canvas.y += 18

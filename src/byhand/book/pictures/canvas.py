@@ -1,7 +1,7 @@
 """The canvas that pictures are drawn on: SVG elements at numbers of pixels, from the same few shapes and colours.
 
-A picture stands on light and dark pages alike: the ground is left open, lines and words are grey, words on colour
-white. Coordinates are rounded, so that every machine writes the same bytes.
+The background is transparent, since pages may be light or dark: lines and words are grey, words on colour white.
+Coordinates are rounded, so that every machine writes the same bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def text_width(words: str, size: float = SIZE) -> float:
 
 
 class Canvas:
-    """SVG elements; `y` is where the next one may begin, for pictures that are filled from top to bottom."""
+    """SVG elements; `y` is the top of the next one, for pictures that are filled from top to bottom."""
 
     width = WIDTH
 
@@ -49,13 +49,13 @@ class Canvas:
         self.text(right, self.y + 14, remark, at="end", size=SMALL)
         self.y += 22
 
-    def lines(self, x: float, y: float, lines: Iterable[Said], apart: float, size: float = SIZE) -> None:
+    def text_lines(self, x: float, y: float, lines: Iterable[Said], apart: float, size: float = SIZE) -> None:
         """Write lines below each other, the first of which stands on y."""
         for i, words in enumerate(lines):
             self.text(x, y + i * apart, words, size=size)
 
     def swatch(self, x: float, y: float, words: Said, fill: str) -> None:
-        """Write on y what a colour stands for, behind a square of it."""
+        """Write the meaning of a colour behind a square of it; the words stand on y."""
         self.box(x, y - 10, 12, 12, fill=fill)
         self.text(x + 18, y, words, size=SMALL)
 
@@ -91,7 +91,7 @@ class Canvas:
         self.text(x + width / 2, middle, words, colour=colour, at="middle", size=size, bold=bold)
 
     def frame(self, x: float, y: float, width: float, height: float, colour: str, thick: float) -> None:
-        """Draw a thick rectangle around what is there."""
+        """Draw a thick rectangle around something."""
         place = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
         self.add(f'<rect {place} rx="3" fill="none" stroke="{colour}" stroke-width="{_n(thick)}"/>')
 

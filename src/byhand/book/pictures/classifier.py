@@ -29,7 +29,7 @@ def computed() -> tuple[np.ndarray, np.ndarray]:
 
 
 def in_words(lang: str) -> str:
-    """Say the patterns, then what each picture becomes."""
+    """Say the patterns, then the hidden units and probabilities of each picture."""
     start = Words(
         "The four bars on their way through the network, before training. ", "训练之前，四条线依次通过网络。"
     )

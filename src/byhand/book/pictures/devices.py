@@ -34,7 +34,7 @@ def holders(spec: Spec, mesh: Mesh) -> dict[tuple[int, ...], list[int]]:
 
 
 def axes_shown(parameter: Parameter, mesh: Mesh) -> str:
-    """Return what each axis of an array counts, and the mesh's axis that shares it."""
+    """Return the name of each axis of an array, and of the mesh axis that divides it."""
     spec = list(spec_of(parameter, mesh))
     if parameter.parts > 1:
         del spec[-2]

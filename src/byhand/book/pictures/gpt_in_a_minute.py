@@ -101,8 +101,8 @@ def _down(canvas: Canvas, first: int = 0) -> None:
 
 
 def _blocks(canvas: Canvas) -> None:
-    """Draw what is in a block: the middle one of three lines leads from each letter to later ones."""
-    width = 3 * COLUMN - COLUMN + BOX
+    """Draw the three parts of a block; only attention leads from each letter to later ones."""
+    width = 2 * COLUMN + BOX
     canvas.box(LEFT, canvas.y, width, 112, line=GREEN, round_by=8)
     canvas.text(LEFT + width + 8, canvas.y + 50, Words("blocks,", "多个块，"), bold=True)
     canvas.text(LEFT + width + 8, canvas.y + 68, Words("in a row", "依次相接"), bold=True)
@@ -115,7 +115,7 @@ def _blocks(canvas: Canvas) -> None:
 
 
 def _bars(canvas: Canvas, chances: list[float]) -> float:
-    """Draw a bar for each letter, as high as it is likely; return where they stand."""
+    """Draw a bar for each letter, as high as it is likely; return their lower edge."""
     foot = canvas.y + 84
     for i, chance in enumerate(chances):
         x, height = LEFT + i * COLUMN, 60 * chance / max(chances)

@@ -8,7 +8,7 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.pictures.canvas import TINY, WHITE, Canvas
 from byhand.book.words.language import Said
 
-PALE, DEEP, DEEP_NEGATIVE, INK = "#e6eef7", "#0f4f8f", "#9a3412", "#000000"  # a cell has its own ground
+PALE, DEEP, DEEP_NEGATIVE, INK = "#e6eef7", "#0f4f8f", "#9a3412", "#000000"  # cells have a background
 AMBER = "#f5a300"
 Hidden = Callable[[int, int], bool]
 
@@ -60,7 +60,7 @@ def ink(fill: str) -> str:
 
 
 def crossed(canvas: Canvas, x: float, y: float, wide: float, high: float) -> None:
-    """Draw a cell that a mask hides: hatched, without ground."""
+    """Draw a cell that a mask hides: hatched, without a background."""
     canvas.box(x + 1, y + 1, wide - 2, high - 2, round_by=2)
     for part in range(1, 6):
         reach = part * (wide + high - 4) / 6
@@ -70,7 +70,7 @@ def crossed(canvas: Canvas, x: float, y: float, wide: float, high: float) -> Non
 
 
 def frame(canvas: Canvas, x: float, y: float, wide: float, high: float) -> None:
-    """Frame a cell, bright and dark, so that it is seen on every colour and ground."""
+    """Frame a cell, bright and dark, to stand out from every colour and background."""
     for out, colour in ((1.5, AMBER), (-0.5, INK)):
         canvas.frame(x - out, y - out, wide + 2 * out, high + 2 * out, colour, 1.8)
 

@@ -33,7 +33,7 @@ def guesses(loss: float) -> str:
 
 
 def loss_in_words(lang: str) -> str:
-    """Say the loss of each stage with what was written."""
+    """Say the loss of each stage with its meaning."""
     run = recorded()
     start = Words(
         "Validation loss of the preset nano on Python's library. ", "预设 nano 在 Python 标准库上的验证损失。"
@@ -45,7 +45,7 @@ def loss_in_words(lang: str) -> str:
 
 @picture(Words("What a falling loss means", "损失下降意味着什么"), loss_in_words)
 def loss_curve(canvas: Canvas) -> None:
-    """The validation loss of a real run, and what the model wrote at five steps."""
+    """The validation loss of a real run, and the text that the model generated at five steps."""
     run = recorded()
     losses = {int(step): loss for step, loss in run["losses"].items()}
     canvas.text(4, 16, Words("loss in nats, on text not trained on", "验证集上的损失（奈特）"), size=SMALL, bold=True)

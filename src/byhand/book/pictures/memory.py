@@ -26,7 +26,7 @@ QUERY = (PLACE[0], PLACE[1], PLACE[2], SHAPE[3] - 1)  # of attention-index: the 
 
 
 def flat(index: Index, shape: Sequence[int]) -> int:
-    """Return where an element lies."""
+    """Return the offset of an element."""
     return int(offset(index, shape).value)
 
 
@@ -36,7 +36,7 @@ def worked(name: str, index: Index, shape: Sequence[int]) -> str:
 
 
 def merged() -> Index:
-    """Return where the marked query stands in [B,T,C]: its head's columns begin at h D."""
+    """Return the place of the marked query in [B,T,C]: its head's columns begin at h D."""
     b, h, t, d = QUERY
     return b, t, h * SHAPE[3] + d
 
@@ -92,7 +92,7 @@ SIZES = f"x [B,T,C] = {list(STREAM)}"
 
 
 def rows_worked() -> tuple[Said, ...]:
-    """Say where the marked element lies, and how far its neighbours are."""
+    """Say the offset of the marked element, and the distances of its neighbours."""
     _, length, width = STREAM
     return (
         worked("x", IN_ROWS, STREAM),
@@ -102,7 +102,7 @@ def rows_worked() -> tuple[Said, ...]:
 
 
 def batch_worked() -> tuple[Said, ...]:
-    """Say where the marked element lies, and the way back from its offset."""
+    """Say the offset of the marked element, and the way back from it."""
     place, (b, t, c), (_, length, width) = flat(IN_BATCH, STREAM), IN_BATCH, STREAM
     row = place // width
     return (
@@ -113,12 +113,12 @@ def batch_worked() -> tuple[Said, ...]:
 
 
 def heads_worked() -> tuple[str, str, str]:
-    """Say where one element lies in the three layouts."""
+    """Say the offset of one element in the three layouts."""
     return worked("qkv", merged(), PACKED), worked("q", QUERY, SHAPE), worked("y", merged(), STREAM)
 
 
 def in_words(start: Words, lines: Callable[[], Sequence[Said]], lang: str) -> str:
-    """Say what the colours are, and the arithmetic."""
+    """Say the meaning of the colours, and the arithmetic."""
     said = " · ".join(words.said(lang) if isinstance(words, Words) else words for words in lines())
     return f"{start.said(lang)} {said}"
 
@@ -152,7 +152,7 @@ def _stream(
     canvas.text(5, canvas.y + 12, ONE_AFTER_ANOTHER, size=SMALL)
     canvas.y += 18
     strip(canvas, STREAM, colour, flat(marked, STREAM))
-    canvas.lines(5, canvas.y + 14, worked, 20)
+    canvas.text_lines(5, canvas.y + 14, worked, 20)
     canvas.y += 20 * len(worked) + 4
 
 

@@ -26,7 +26,7 @@ ROWS = (
 
 
 def parts() -> dict[str, np.ndarray]:
-    """Return h, its mean, its part along the normalised row, what is left, and the derivative of x, each (C,)."""
+    """Return h, its mean, its part along the normalised row, the remainder, and the derivative of x, each (C,)."""
     saved = layer_norm.forward(X, eps=0.0)[1]
     d_x = layer_norm.vjp(saved, D_Y, eps=0.0)[0]
     h, left = D_Y[0], (d_x / saved[1])[0]
@@ -42,7 +42,7 @@ def in_words(lang: str) -> str:
 
 @picture(Words("What LayerNorm's derivative removes", "层归一化的导数去掉了什么"), in_words)
 def layer_norm_removes(canvas: Canvas) -> None:
-    """The gradient of four columns, the two parts that are removed, and what is left, one below the other."""
+    """The gradient of four columns, the two parts that are removed, and the remainder, one below the other."""
     canvas.y += 2
     for k, ((words, colour), numbers) in enumerate(zip(ROWS, parts().values(), strict=True)):
         top = max(0.0, float(numbers.max())) * HIGH + TINY + 6

@@ -133,7 +133,7 @@ def _brief(value: float, pixels: float) -> str:
 
 
 def _parts(e: Explanation, lang: str) -> tuple[Words, list[Bar]]:
-    """Return what the bars show: the terms of a sum, or the numbers that the value is made from."""
+    """Return the bars: the terms of a sum, or the numbers that the value is made from."""
     if len(e.terms) > (0 if e.grad else 1):
         return WORDS["terms"], [Bar(_product(t) if e.grad else expression(t, letter), t.value) for t in e.terms]
     name = [(s, s.target.replace(BEFORE.en, BEFORE.said(lang))) for s in e.sources]
@@ -184,7 +184,7 @@ def _row(canvas: Canvas, words: Said, value: float, bold: bool = False) -> None:
 
 
 def _line(canvas: Canvas, words: str, bold: bool = False) -> None:
-    """Write a line that is cut where it is too long."""
+    """Write a line, cut if it is too long."""
     size = SIZE if bold else SMALL
     said = fitted(words, canvas.width - 2 * EDGE, size)
     canvas.text(EDGE, canvas.y + 13, said, size=size, bold=bold)

@@ -1,4 +1,4 @@
-"""A picture of the pages: a function that draws it, its title, and in words what it shows."""
+"""A picture of the pages: a function that draws it, its title, and its description."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Draw = Callable[[Canvas], None]
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture by its name: `alt` says in words what it shows, numbers included."""
+    """A picture by its name: `alt` describes it, numbers included."""
 
     name: str
     title: Words
@@ -37,7 +37,7 @@ PICTURES: dict[str, Picture] = {}
 
 
 def picture(title: Words, alt: Words | Callable[[str], str]) -> Callable[[Draw], Draw]:
-    """Make a function a picture, by its name: `who_holds_what` draws who-holds-what.svg."""
+    """Register a function as a picture, by its name: `who_holds_what` draws who-holds-what.svg."""
 
     def register(draw: Draw) -> Draw:
         name = draw.__name__.replace("_", "-")
@@ -48,7 +48,7 @@ def picture(title: Words, alt: Words | Callable[[str], str]) -> Callable[[Draw],
 
 
 def sentence(lang: str, start: Words, parts: Iterable[str]) -> str:
-    """Return what the picture is about, then its parts, up to a full stop."""
+    """Return the subject of a picture, then its parts, up to a full stop."""
     return start.said(lang) + SEMICOLON.said(lang).join(parts) + Words(".", "。").said(lang)
 
 

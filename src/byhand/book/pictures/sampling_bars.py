@@ -49,12 +49,12 @@ def _setting(en: str, zh: str, logits: np.ndarray) -> Setting:
 
 
 def in_words(start: Words, settings: Callable[[], list[Setting]]) -> Callable[[str], str]:
-    """Return what says the probabilities under each setting."""
+    """Return a function that says the probabilities under each setting."""
     return lambda lang: sentence(lang, start, (row(lang, words, p) for words, p in settings()))
 
 
 def _panels(canvas: Canvas, settings: Sequence[Setting], remarks: Sequence[Said]) -> None:
-    """Draw the settings side by side, each with a remark below it, and what stands below the bars."""
+    """Draw the settings side by side, each with a remark below it."""
     each = (canvas.width - 8) / len(settings)
     top = canvas.y + 40
     for i, (words, p) in enumerate(settings):
@@ -114,7 +114,7 @@ def softmax_top_k(canvas: Canvas) -> None:
 
 @picture(Words("Softmax under top-p", "top-p 截断之后的 softmax"), in_words(TOP_P, by_top_p))
 def softmax_top_p(canvas: Canvas) -> None:
-    """The probabilities with their running sum and two thresholds, then what each leaves."""
+    """The probabilities with their running sum and two thresholds, then those that each keeps."""
     (_, whole), *cut = by_top_p()
     running = np.cumsum(whole)
     canvas.heading(Words("Probabilities and their running sum", "各概率与累计概率"))

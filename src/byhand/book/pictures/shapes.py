@@ -22,7 +22,7 @@ PLACE, SHAPE = 100, 214
 
 @dataclass(frozen=True)
 class Stage:
-    """Arrays of one shape that follow each other: names, the shape in letters and numbers, what makes the first."""
+    """Consecutive arrays of one shape: names, shape in letters and numbers, equation and weights of the first."""
 
     names: tuple[str, ...]
     letters: tuple[str, ...]
@@ -71,7 +71,7 @@ def in_words(lang: str) -> str:
 
 @picture(Words("The shapes of a batch on its way through the model", "一个批次的形状变化"), in_words)
 def shapes(canvas: Canvas) -> None:
-    """A rectangle for each stage, and between two of them what leads from one to the next."""
+    """A rectangle for each stage, and between two of them the equation that leads from one to the next."""
     canvas.text(4, 14, Words("Array", "数组"), bold=True)
     canvas.text(PLACE, 14, Words("last two axes", "最后两轴"), bold=True)
     canvas.text(SHAPE, 14, Words("shape", "形状"), bold=True)

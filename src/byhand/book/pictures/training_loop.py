@@ -93,7 +93,7 @@ def training_loop(canvas: Canvas) -> None:
     _box(canvas, LEFT, "AdamW", Words("new parameters", "新的参数"), GREEN)
     _back(canvas, LEFT, 8, canvas.y + HIGH / 2, top + HIGH / 2)
     lines = Words("The same batch now", "同一批次现在的"), Words(f"has loss {u.after}", f"损失为 {u.after}")
-    canvas.lines(RIGHT, canvas.y + 16, lines, 18)
+    canvas.text_lines(RIGHT, canvas.y + 16, lines, 18)
     canvas.y += HIGH + 4
 
 

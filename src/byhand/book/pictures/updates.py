@@ -102,7 +102,7 @@ def adamw_steps(canvas: Canvas) -> None:
         Words("The first step of AdamW is lr = 0.1 and the decay,", "AdamW 的第一步恒为学习率 0.1 加上权重衰减，"),
         Words("whatever the size of the gradient.", "与梯度大小无关。"),
     )
-    canvas.lines(20, canvas.y, lines, 17, SMALL)
+    canvas.text_lines(20, canvas.y, lines, 17, SMALL)
     canvas.y += 26
 
 
@@ -127,7 +127,7 @@ def _panel(canvas: Canvas, left: float, i: int) -> None:
 
 
 def clipped() -> tuple[float, float, list[float]]:
-    """Return the norm of a gradient before and after clipping, and what it becomes."""
+    """Return the norm of a gradient before and after clipping, and the clipped gradient."""
     gradients = {name: np.asarray(g) for name, g in LONG_GRADIENT.items()}
     after = clip_gradients(gradients, gradient_norm(gradients), CAP)
     return float(gradient_norm(gradients)), float(gradient_norm(after)), [float(g[0]) for g in after.values()]

@@ -11,7 +11,7 @@ import numpy as np
 from byhand.book.lessons.lesson import Array
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import matrix
-from byhand.book.pages.blocks.markdown import bmatrix, inline
+from byhand.book.pages.blocks.markdown import bmatrix, display_lines, inline
 from byhand.book.pages.blocks.shapes import LATEX
 from byhand.book.practice.quiz import tidy
 
@@ -46,7 +46,7 @@ def letter_of(name: str, otherwise: str = "") -> str:
 
 
 def called(array: Array) -> str:
-    """Return an array's letter, and its name where that is another one."""
+    """Return an array's letter, and its name if that differs."""
     same = not array.name or letter_of(array.name) == array.letter
     return inline(array.letter) + ("" if same else f" = `{array.name}`")
 
@@ -66,11 +66,11 @@ def escaped(name: str) -> str:
     return name.replace("_", r"\_")
 
 
-def side_by_side(lines: Iterable[str]) -> list[str]:
-    """Return matrices, side by side if a telephone has room for them."""
+def displayed(arrays: Iterable[Array]) -> str:
+    """Return arrays as displayed matrices, side by side if a telephone has room for them."""
     rows: list[list[str]] = []
     room = 0
-    for line in lines:
+    for line in (line for array in arrays for line in matrices(array)):
         width = max(len(re.sub(r"\\\w+|[{}^&\s]", "", row)) + 3 * row.count("&") for row in line.split(r"\\"))
         if rows and width <= room:
             rows[-1].append(line)
@@ -78,7 +78,7 @@ def side_by_side(lines: Iterable[str]) -> list[str]:
         else:
             rows.append([line])
             room = ACROSS - width
-    return [r" \quad ".join(row) for row in rows]
+    return display_lines([r" \quad ".join(row) for row in rows])
 
 
 def matrices(array: Array) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Generated facts about variants of attention: which columns turn together, how fast, and what shared heads save."""
+"""Generated facts about variants of attention: pairs of columns and their angles, savings of shared heads."""
 
 from __future__ import annotations
 

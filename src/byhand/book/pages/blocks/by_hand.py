@@ -18,7 +18,7 @@ LONG = 250  # LaTeX longer than this is harder to read than the numbers it stand
 
 @block
 def worked(page: Path, lang: str, stem: str) -> str:
-    """An equation's worked example: inputs, result, the gradient that comes back, and what becomes of it."""
+    """An equation's worked example: inputs, result, upstream gradient, and gradients of the inputs."""
     equation, numbers = registry[stem], ENTRIES[stem]
     latex = {s.name: s.latex for s in equation.inputs}
     results = [symbol.latex for symbol in equation.results]
@@ -62,7 +62,7 @@ def _equalities(lines: list[tuple[str, example.Numbers]]) -> str:
 
 
 def _numbers(numbers: example.Numbers) -> str:
-    """Return = the closed form, and its decimals where no fraction writes it; only those where the form is long."""
+    """Return = the closed form, with decimals unless it is rational; decimals alone if the form is long."""
     exact = example.matrix(numbers)
     if not re.search(r"[a-z]{2}", str(numbers).replace("inf", "")):
         return f"= {exact}"

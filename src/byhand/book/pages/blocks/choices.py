@@ -58,7 +58,7 @@ def dropped() -> Rows:
 
 @block
 def tied(page: Path, lang: str) -> str:
-    """The gradient of a tied token table: what the look-up gives, what the head gives, and their sum."""
+    """The gradient of a tied token table: the look-up's part, the head's part, and their sum."""
     names = Words("look-up", "查表").said(lang), Words("head", "语言模型头").said(lang)
     letters = [*(rf"\partial W_{{te}}^{{\text{{{name}}}}}" for name in names), r"\partial W_{te}"]
     shown = [bmatrix([f"{round(x, 3) + 0.0:.3f}" for x in row] for row in g) for g in tied_gradients()]

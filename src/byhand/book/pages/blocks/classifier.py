@@ -33,7 +33,7 @@ def training() -> Iterator[tuple[float, np.ndarray]]:
     "更新次数|损失|竖线判为正确类别的概率|横线判为正确类别的概率|认对的张数",
 )
 def classifier_training() -> Rows:
-    """The loss after some more updates, what each kind of bar gets, and how many pictures are read correctly."""
+    """The loss after some more updates, the probability of each kind of bar, and the count of correct pictures."""
     for step, (loss, right) in zip(range(max(SHOWN) + 1), training(), strict=False):
         if step in SHOWN:
             yield step, decimals(loss), decimals(right[0]), decimals(right[2]), int((right > 0.5).sum())

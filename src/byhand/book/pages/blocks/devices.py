@@ -44,7 +44,7 @@ def of_rows() -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def of_columns() -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return what a device computes with one column of W, and what it adds to the next layer's result."""
+    """Return each device's result with one column of W, and its part of the next layer's result."""
     found = []
     for column in range(len(X)):
         y, _ = linear.forward(X, W[:, column : column + 1])
@@ -93,7 +93,7 @@ def _sum(parts: Iterable[np.ndarray]) -> str:
 
 @block
 def holding(page: Path, lang: str, name: str) -> str:
-    """Every parameter of a config on eight devices: its axes, what shares them, its shape, and a device's part."""
+    """Every parameter of a config on eight devices: its shape, a device's part, and the mesh axes that divide it."""
     config, rows, whole, held = CONFIGS[name], [], 0, 0
     for full, parameter in declared(config).items():
         part = part_shape(parameter, EIGHT)

@@ -25,7 +25,7 @@ MODEL = Words("the pre-norm block, the initial values", "前置归一化的块�
 
 @block
 def title(page: Path, lang: str, stem: str) -> str:
-    """The way to the other language, and the heading of an equation's page."""
+    """The link to the other language, and the heading of an equation's page."""
     other = Words(f"[简体中文]({stem}{PAGE.zh})", f"[English]({stem}{PAGE.en})")
     return f"{other.said(lang)}\n\n# {index.listings()[stem].title.said(lang)}"
 

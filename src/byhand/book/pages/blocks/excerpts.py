@@ -39,7 +39,7 @@ def _what(page: Path, given: str, lang: str) -> str:
 
 @block
 def places(page: Path, lang: str) -> str:
-    """The code around the equations: what wires, records, trains and stores, with the original program's names."""
+    """The code around the equations, which wires, records, trains and stores, with the original program's names."""
     rows = []
     for place in PLACES:
         where = source.definition(source.PACKAGE / place.path, place.definition)

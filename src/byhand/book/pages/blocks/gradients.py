@@ -48,7 +48,7 @@ def vjp_example(page: Path, lang: str) -> str:
     "节点|结果的上游梯度|vjp 返回|此时的 `a.grad`|此时的 `b.grad`",
 )
 def small_graph() -> Rows:
-    """The backward pass of L = a b + a, node by node, and what has accumulated in each gradient by then."""
+    """The backward pass of L = a b + a, node by node, with the gradients accumulated by then."""
     a, b = _numbers()
     loss = a * b + a
     total = {"a": 0.0, "b": 0.0}

@@ -19,13 +19,12 @@ from byhand.book.lessons.lesson import Number, Step
 from byhand.book.pages.blocks.arrays import (
     PARTIAL,
     called,
+    displayed,
     escaped,
     exact,
     letter_of,
-    matrices,
     matrix_of,
     quiet,
-    side_by_side,
 )
 from byhand.book.pages.blocks.markdown import QUAD, block, display, display_lines, link, link_equation, table
 from byhand.book.pages.blocks.shapes import LATEX
@@ -44,7 +43,7 @@ KEPT, NEW = Words("saved by the forward pass", "前向时保留"), Words("with t
 
 @block
 def lesson(page: Path, lang: str, name: str, steps: str = "", form: str = "") -> str:
-    """The steps of a worked example, such as `2-5`; in the form `brief` only what comes out of them."""
+    """The steps of a worked example, such as `2-5`; in the form `brief` only their results."""
     whole = examples.make(name)
     first, _, last = steps.partition("-")
     numbers = range(int(first or 1), int(last or first or len(whole.steps)) + 1)
@@ -110,7 +109,7 @@ def _step(
 
 
 def _formula(step: Step, lang: str) -> str:
-    """Return the formula as it stands on paper; a step that is no equation has it in plain text."""
+    """Return the formula of a step: in LaTeX for an equation, otherwise in plain text."""
     listing = listings().get(step.stem)
     if listing is None or not listing.latex:
         return f"> {say(step.formula, lang)}"
@@ -131,7 +130,7 @@ def _formula(step: Step, lang: str) -> str:
 
 
 def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> Iterator[str]:
-    """Yield what the letters stand for and which step made it, and the arrays."""
+    """Yield the inputs' letters with the steps that made them, and the arrays."""
     if not step.inputs:
         return
     origins = []
@@ -146,7 +145,7 @@ def _put_in(step: Step, lang: str, number: int, made: dict[str, list[int]]) -> I
         origin = MADE.said(lang, n=latest[0]) if latest else missing.said(lang)
         origins.append(called(array) + Words(f" ({origin})", f" （{origin}）").said(lang))
     yield Words("Inputs: ", "代入： ").said(lang) + Words(", ", "、 ").said(lang).join(origins)
-    yield display_lines(side_by_side(line for array in step.inputs for line in matrices(array)))
+    yield displayed(step.inputs)
 
 
 def _worked(step: Step, lang: str) -> Iterator[str]:
@@ -161,16 +160,16 @@ def _worked(step: Step, lang: str) -> Iterator[str]:
 
 
 def _is_work(number: Number) -> bool:
-    """Say whether a number takes arithmetic: it is no copy, nor what is left when all products have a factor 0."""
+    """Say whether a number takes arithmetic: it is neither a copy nor a sum of products that are all 0."""
     return say(number.expression, "en") not in (number.shown, "0")
 
 
 def _kept(step: Step, lang: str) -> Iterator[str]:
-    """Yield what the step computes on the way and the derivative needs again."""
+    """Yield the intermediate results that the derivative needs."""
     arrays = [kept for kept in step.kept if not any(np.array_equal(kept.data, x.data) for x in step.arrays)]
     if arrays:
         yield Words("Intermediate results:", "中间结果：").said(lang)
-        yield display_lines(side_by_side(line for array in arrays for line in matrices(array)))
+        yield displayed(arrays)
 
 
 def _results(step: Step, lang: str, brief: bool = False) -> Iterator[str]:
@@ -180,7 +179,7 @@ def _results(step: Step, lang: str, brief: bool = False) -> Iterator[str]:
         words = [called(array) for array in named if array.name and letter_of(array.name) != array.letter]
         result = Words("Result:", "结果：").said(lang)
         yield f"{result} {Words(', ', ' 、 ').said(lang).join(words)}" if words else result
-        yield display_lines(side_by_side(line for array in named for line in matrices(array)))
+        yield displayed(named)
     elif step.results and not step.arrays:
         yield "\n".join(f"> `{quiet(f'{say(name, lang)} = {rows}')}`" for name, rows in step.results)
 

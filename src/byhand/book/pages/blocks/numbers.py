@@ -50,7 +50,7 @@ _COLUMNS = "|".join(f"z = {z:g}" for z in LOGITS)
 
 @table_block(f"Setting|{_COLUMNS}", f"设置|{_COLUMNS}")
 def sampling() -> Rows:
-    """Temperature, top-k and top-p on four logits: what each does to the probabilities."""
+    """The probabilities of four logits under temperature, top-k and top-p."""
     cases = {f"temperature={t:g}": temperature.forward(LOGITS, tau=t)[0] for t in (0.5, 1.0, 2.0)}
     cases |= {"top_k=2": top_k.forward(LOGITS, k=2)[0], "top_p=0.9": top_p.forward(LOGITS, p=0.9)[0]}
     for name, z in cases.items():

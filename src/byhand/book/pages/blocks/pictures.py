@@ -10,6 +10,6 @@ from byhand.book.pictures import PICTURES
 
 @block
 def picture(page: Path, lang: str, name: str) -> str:
-    """A picture by its name, and in words what it shows."""
+    """A picture by its name, with its description."""
     drawn = PICTURES[name]
     return f"![{drawn.alt(lang)}]({relative(page, drawn.path(ROOT / 'docs', lang))})"

@@ -83,7 +83,7 @@ def masked_overflow(page: Path, lang: str) -> str:
 
 
 def _shares(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return exponentials, and what they divided by their sum come to in float64, overflow included."""
+    """Return exponentials, and these divided by their sum, in float64 with its overflow."""
     with np.errstate(all="ignore"):
         powers = np.exp(x)
         return powers, powers / powers.sum()

@@ -115,7 +115,7 @@ def steps(page: Path, lang: str, *parts: str) -> str:
 
 @block
 def training_steps(page: Path, lang: str) -> str:
-    """One training step, as the NumPy runtime makes it: formula, call, place in the source, what comes out."""
+    """One training step of the NumPy runtime: formula, call, place in the source, result."""
     rows = [(inline(formula), *_called(page, given, called, 0), out) for formula, given, called, out in LOOP]
     return table(Words("Formula|Call|Where|What comes out", "公式|调用|位置|得到什么"), rows, lang)
 
