@@ -55,32 +55,42 @@ def of_columns() -> list[tuple[np.ndarray, np.ndarray]]:
 @block
 def shared(page: Path, lang: str, axis: str) -> str:
     """One linear layer on two devices that share rows (`data`), columns too (`fsdp`), or columns alone (`tensor`)."""
-    device = [rf"\text{{{Words(f'device {i}: ', f'设备 {i}：').said(lang)}}}" for i in range(2)]
-    if axis == "tensor":
-        parts = of_columns()
-        lines = [rf"X = {_m(X)}, \; W = {_m(W)}", rf"W' = {_m(NEXT)}"]
-        for i, (y, z) in enumerate(parts):
-            lines.append(rf"{device[i]} Y_{{:,{i}}} = X\, W_{{:,{i}}} = {_m(y)}")
-            lines.append(rf"\phantom{{{device[i]}}} Y_{{:,{i}}}\, W'_{{{i},:}} = {_m(z)}")
-        both = linear.forward(linear.forward(X, W)[0], NEXT)[0]
-        return display_lines([*lines, _sum(z for _, z in parts), rf"= {_m(both)} = X\, W\, W'"])
-    parts = of_rows()
-    gradients = [d for _, d in parts]
-    total = linear.vjp(linear.forward(X, W)[1], D_Y)[1]
-    if axis == "data":
-        lines = [rf"X = {_m(X)}, \; W = {_m(W)}", rf"\partial Y = {_m(D_Y)}"]
-        for i, (y, d) in enumerate(parts):
-            lines.append(rf"{device[i]} y_{i} = x_{i} W = {_m(y)}")
-            lines.append(rf"\phantom{{{device[i]}}} \partial W_{i} = x_{i}^{{\top}} \partial y_{i} = {_m(d)}")
-        return display_lines([*lines, _sum(gradients), rf"= {_m(total)} = X^{{\top}} \partial Y"])
-    lines = [rf"{device[i]} W_{{:,{i}}} = {_m(W[:, i : i + 1])}" for i in range(2)]
+    devices = [rf"\text{{{Words(f'device {i}: ', f'设备 {i}：').said(lang)}}}" for i in range(2)]
+    return display_lines({"data": _by_data, "fsdp": _by_fsdp, "tensor": _by_tensor}[axis](devices))
+
+
+def _by_data(devices: list[str]) -> list[str]:
+    lines = [rf"X = {_m(X)}, \; W = {_m(W)}", rf"\partial Y = {_m(D_Y)}"]
+    for i, (device, (y, d)) in enumerate(zip(devices, of_rows(), strict=True)):
+        lines.append(rf"{device} y_{i} = x_{i} W = {_m(y)}")
+        lines.append(rf"\phantom{{{device}}} \partial W_{i} = x_{i}^{{\top}} \partial y_{i} = {_m(d)}")
+    return [*lines, _sum(d for _, d in of_rows()), rf"= {_m(_gradient())} = X^{{\top}} \partial Y"]
+
+
+def _by_fsdp(devices: list[str]) -> list[str]:
+    columns = [np.s_[:, i : i + 1] for i in range(2)]
+    gradients = [d for _, d in of_rows()]
+    lines = [rf"{device} W_{{:,{i}}} = {_m(W[columns[i]])}" for i, device in enumerate(devices)]
     lines.append(rf"W = [W_{{:,0}} \; W_{{:,1}}] = {_m(W)}")
-    lines += [rf"{device[i]} \partial W_{i} = {_m(d)}" for i, d in enumerate(gradients)]
-    for i in range(2):
-        column = np.s_[:, i : i + 1]
-        worked = _sum(d[column] for d in gradients)
-        lines.append(rf"{device[i]} \partial W_{{:,{i}}} = {worked} = {_m(total[column])}")
-    return display_lines(lines)
+    lines += [rf"{device} \partial W_{i} = {_m(gradients[i])}" for i, device in enumerate(devices)]
+    for i, device in enumerate(devices):
+        worked = _sum(d[columns[i]] for d in gradients)
+        lines.append(rf"{device} \partial W_{{:,{i}}} = {worked} = {_m(_gradient()[columns[i]])}")
+    return lines
+
+
+def _by_tensor(devices: list[str]) -> list[str]:
+    lines = [rf"X = {_m(X)}, \; W = {_m(W)}", rf"W' = {_m(NEXT)}"]
+    for i, (device, (y, z)) in enumerate(zip(devices, of_columns(), strict=True)):
+        lines.append(rf"{device} Y_{{:,{i}}} = X\, W_{{:,{i}}} = {_m(y)}")
+        lines.append(rf"\phantom{{{device}}} Y_{{:,{i}}}\, W'_{{{i},:}} = {_m(z)}")
+    both = linear.forward(linear.forward(X, W)[0], NEXT)[0]
+    return [*lines, _sum(z for _, z in of_columns()), rf"= {_m(both)} = X\, W\, W'"]
+
+
+def _gradient() -> np.ndarray:
+    """Return the gradient of the weight, as a single device computes it."""
+    return linear.vjp(linear.forward(X, W)[1], D_Y)[1]
 
 
 def _m(array: np.ndarray) -> str:
