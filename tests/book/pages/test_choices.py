@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from byhand.book.pages.blocks import choices, initial_values, reasons
-from byhand.book.pages.blocks.family import PUBLISHED
+from byhand.book.pages.blocks.family import PUBLISHED, sizes_of
+from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.model import parameter_shapes
 
@@ -55,6 +56,12 @@ def test_a_tied_table_gets_the_sum_of_both_gradients():
     np.testing.assert_allclose(both, lookup + head, rtol=1e-12, atol=1e-14)
     assert not lookup[0].any()
     assert head.any(axis=1).all()
+
+
+def test_every_parameter_is_of_one_kind():
+    for kinds in ({Words("table", "表"): lambda n: n == "wte"}, {Words(w, w): lambda n: True for w in "ab"}):
+        with pytest.raises(LookupError, match="of no kind, or of two"):
+            sizes_of(ModelConfig(), kinds)
 
 
 def test_shares_of_the_sizes_that_the_prose_names():
