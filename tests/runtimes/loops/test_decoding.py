@@ -19,7 +19,7 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
 from byhand.runtimes.bfloat16 import rounded
-from byhand.runtimes.loops.run import decoding
+from byhand.runtimes.loops.run import decoding, kept_decoder
 from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.decoding import ALONE, TOGETHER, LoopsDecoder
 from byhand.runtimes.loops.run.replay import ready_for
@@ -215,10 +215,10 @@ def test_bfloat16_weights_are_the_rounded_model(settings, streams):
 def test_a_second_text_of_a_model_needs_no_new_plans_nor_threads():
     gpt = model()
     list(generate(gpt, [1, 2, 3], 5, GREEDY, runtime="loops"))
-    (decoder,) = decoding._kept[gpt].values()
+    (decoder,) = kept_decoder._kept[gpt].values()
     plans, threads = dict(decoder._filling), threading.active_count()
     first = list(generate(gpt, [1, 2, 3], 5, GREEDY, runtime="loops"))
-    assert list(decoding._kept[gpt].values()) == [decoder]
+    assert list(kept_decoder._kept[gpt].values()) == [decoder]
     assert decoder._filling == plans
     assert threading.active_count() == threads
     assert first == list(generate(gpt, [1, 2, 3], 5, GREEDY, runtime="numpy"))
@@ -241,7 +241,7 @@ def test_weights_that_change_between_two_texts_are_seen(weights, name, in_place)
     list(generate(gpt, [1, 2, 3], 1, GREEDY, **settings))
     fresh = LoopsDecoder(gpt, weights=weights)
     list(fresh.generate([[1, 2, 3]], 1, GREEDY))
-    kept = decoding._kept[gpt][weights]
+    kept = kept_decoder._kept[gpt][weights]
     np.testing.assert_array_equal(logits_of(kept), logits_of(fresh))
     table = kept.decoding.preparations
     assert len(table)
@@ -263,17 +263,17 @@ def test_a_text_that_is_left_in_the_middle_gives_the_decoder_back():
     gpt = model()
     text = generate(gpt, [1], 1000, GREEDY, runtime="loops")
     next(text)
-    assert decoding._kept[gpt] == {}
+    assert kept_decoder._kept[gpt] == {}
     del text
     gc.collect()
-    assert list(decoding._kept[gpt]) == ["float32"]
+    assert list(kept_decoder._kept[gpt]) == ["float32"]
 
 
 def test_a_model_that_is_gone_takes_its_decoder_along():
     gpt, others = model(), set(threading.enumerate())
     list(generate(gpt, [1], 3, runtime="loops"))
     threads = set(threading.enumerate()) - others
-    assert gpt in decoding._kept
+    assert gpt in kept_decoder._kept
     gone = weakref.ref(gpt)
     del gpt
     gc.collect()

@@ -31,7 +31,7 @@ from byhand.equations.rotary import frequencies
 from byhand.generation import Sampling
 from byhand.runtimes.bfloat16 import rounded
 from byhand.runtimes.loops.graph.record import RecordedCache, record
-from byhand.runtimes.loops.kernels.attention import queries_and_keys
+from byhand.runtimes.loops.kernels.attention.angles import phases_of
 from byhand.runtimes.loops.kernels.attention.chain import chain_of
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from byhand.runtimes.loops.run.replay import run_kernel
@@ -252,7 +252,7 @@ def test_angles_are_exact_at_any_position(position, base):
     """Within float32's rounding of the cosine and sine of the true angle, which a float32 could not hold."""
     pairs, memory = 16, np.zeros(128, np.float32)
     words = memory.view(np.int32)
-    words[0], words[16:48] = position, queries_and_keys.phases_of(base, 2 * pairs).ravel()
+    words[0], words[16:48] = position, phases_of(base, 2 * pairs).ravel()
     run_kernel("angles_at", memory, position=0, turns=16, angles=64, pairs=pairs)
     angles = np.longdouble(position) * np.array(frequencies(base, 2 * pairs), np.longdouble)
     for start, function in ((64, np.cos), (64 + pairs, np.sin)):

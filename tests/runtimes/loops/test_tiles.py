@@ -14,15 +14,11 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
 from byhand.errors import ConfigError
-from byhand.runtimes.loops.kernels.attention.causal_self_attention import (
-    QUERIES,
-    ROWS,
-    room_of_attention,
-    stride_of,
-)
+from byhand.runtimes.loops.kernels.attention.causal_self_attention import QUERIES
 from byhand.runtimes.loops.kernels.attention.chain import EVERY
+from byhand.runtimes.loops.kernels.attention.score_tiles import room_of_attention, stride_of
 from byhand.runtimes.loops.kernels.products.tiled_gemm import BLOCK, DEPTH, room_of
-from byhand.runtimes.loops.kernels.vector.vector_moves import LANES
+from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
 from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.run.replay import run_kernel
 from cli.process import PATIENCE

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 from byhand.book.finding import source
 
 RUNTIMES = source.PACKAGE / "runtimes"
-
+MAKERS = ("kernel", "keeps_slope", "keeps_result")  # decorators of a kernel, or of an activation's formula
 
 Rule = dict[str, Any]
 
@@ -62,10 +62,10 @@ def _registered(runtime: str) -> tuple[dict[str, Path], list[Rule], dict[str, st
 
 
 def _kernel_facts(decorator: ast.expr) -> dict[str, Any] | None:
-    """Return what `@kernel` says; None for another decorator."""
+    """Return what `@kernel`, or a decorator that makes kernels of a formula, says; None for another decorator."""
     if isinstance(decorator, ast.Name) and decorator.id == "kernel":
         return {}
-    return _literals(decorator) if _is_call(decorator, "kernel") else None
+    return _literals(decorator) if any(_is_call(decorator, name) for name in MAKERS) else None
 
 
 def _is_call(node: ast.expr, name: str) -> TypeGuard[ast.Call]:

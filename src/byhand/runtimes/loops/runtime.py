@@ -63,7 +63,8 @@ class LoopsRuntime:
 
     def decoder(self, model: Any, request: Request) -> Decoder:
         """Return a decoder by plan: the one kept with the model, or one for other streams, threads or BLAS."""
-        from byhand.runtimes.loops.run.decoding import KeptDecoder, LoopsDecoder
+        from byhand.runtimes.loops.run.decoding import LoopsDecoder
+        from byhand.runtimes.loops.run.kept_decoder import KeptDecoder
 
         if (request.streams, request.threads, request.blas) == (1, 0, "auto"):
             return KeptDecoder(model, request.weights)

@@ -1,4 +1,4 @@
-"""The kernels: plain loops, one file for each equation that they serve, with the rules that put them into a plan.
+"""The kernels: plain loops, a file for each equation or for those that share a loop, with the rules of their use.
 
 Every array is a place in one flat float32 `memory`, row-major; token ids lie in the same arena, seen as int32
 `words`. A kernel's arguments are offsets and lengths, so that a plan is a table of integers. Kernels and rules

@@ -41,6 +41,7 @@ class Builder:
     bfloat16_weights: bool = False  # decoding multiplies with weights rounded to bfloat16
     preparations: list[Call] = field(default_factory=list)  # calls that run once, before the plan's first run
     trains: bool = False  # the backward pass follows
+    decodes: bool = False  # threads divide the work of a token, and meet after each group
 
     def __post_init__(self) -> None:
         self._leaves = {
@@ -144,6 +145,12 @@ class Builder:
         self.calls.append(call)
         return call
 
+    def by_each(self, *buffers: Buffer) -> None:
+        """In decoding let each thread have these buffers and compute them whole: that is faster than a barrier."""
+        if self.decodes:
+            for buffer in buffers:
+                buffer.kind = "own"
+
     def meet(self) -> None:
         """Let all threads wait for each other: what they have written in parts is whole."""
         self.calls.append(meet())
@@ -177,7 +184,7 @@ class Builder:
 
     def gemm(
         self, node: Node, a: Place, b: Place, c: Place, rows: int, inner: int, *, ta: bool = False, tb: bool = False,
-        adds: Operand = 0, start: Place | None = None, bias: Buffer | None = None,
+        adds: Operand = 0, start: Place | int = 0, bias: Place | int = 0,
     ) -> None:  # fmt: skip
         """So many rows of C = start + bias + op(A) op(B) (+ C, if `adds`), with sums over the length `inner`.
 
@@ -193,12 +200,8 @@ class Builder:
         touched = None
         if self.begins_inside:
             kernel = "tiled_gemm"
-            touched = 4 * (rows * inner + inner * width + rows * width * (1 if start is None else 2))
-            operands |= {
-                "start": start or 0,
-                "bias": bias or 0,
-                "room": self.room(room_of(rows, width, inner, ta, tb)),
-            }
+            touched = 4 * (rows * inner + inner * width + rows * width * (2 if start else 1))
+            operands |= {"start": start, "bias": bias, "room": self.room(room_of(rows, width, inner, ta, tb))}
         self.emit(kernel, node, 2 * rows * width * inner, touched, **operands)
 
     @property

@@ -58,6 +58,8 @@ def _emitted(builder: Builder, group: Group, emit: Emit | None) -> list[Call]:
     assert emit, f"{group.rule.name} has no backward calls"
     before = len(builder.calls)
     emit(builder, group)
+    if builder.decodes and builder.result(group.nodes[-1]).kind == "value":
+        builder.meet()
     return builder.calls[before:]
 
 

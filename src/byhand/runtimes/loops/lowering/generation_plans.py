@@ -65,7 +65,7 @@ def decoding_plan(
     streams, vocab = inputs["tokens"].shape[0], model.config.vocab_size
     builder = Builder(
         _recorded(model, (streams, 1), cached(model.config)), model.parameters(), inputs=dict(inputs), caches=caches,
-        bfloat16_weights=bfloat16_weights,
+        bfloat16_weights=bfloat16_weights, decodes=True,
     )  # fmt: skip
     groups = _groups(builder, "decode")
     emit_groups(builder, groups)
@@ -127,10 +127,10 @@ def _groups(builder: Builder, stage: Stage) -> list[Group]:
 
 
 def _decoding_calls(call: Call, part: int, parts: int) -> list[Call]:
-    """Return one thread's calls: a step in Python is the first thread's, with all others waiting."""
+    """Return one thread's calls: a step in Python is the first thread's, and all meet before it as after it."""
     if call.run is None:
         return [divided(call, parts)]
-    return [meet(), *([call] if part == 0 else []), meet()]
+    return [meet(), call] if part == 0 else [meet()]
 
 
 def part_of(call: Call, part: int, parts: int) -> Call | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate
 
 from byhand.engine.equation import registry
 from byhand.equations.muon import STEPS
@@ -126,15 +126,12 @@ def scratch_of_muon(arena: Arena, tiles: bool) -> int:
     return max((_places(m, tiles)[-1] for m in matrices_of(arena)), default=0)
 
 
-def _places(matrix: Matrix, tiles: bool) -> tuple[int, int, int, int, int, int]:
+def _places(matrix: Matrix, tiles: bool) -> list[int]:
     """Return where, from the scratch on, X, the next X, A, A A and the room of products begin; and the end."""
     m, n = matrix.rows, matrix.columns
     short = min(m, n)
     sizes = [m * n, m * n, short * short, short * short, max(room_of(*p) for p in _shapes(m, n)) if tiles else 0]
-    places = [0]
-    for size in sizes:
-        places.append(places[-1] + padded(size))
-    return tuple(places)  # pyright: ignore[reportReturnType]
+    return list(accumulate(map(padded, sizes), initial=0))
 
 
 def _shapes(m: int, n: int) -> list[tuple[int, int, int, bool, bool]]:
@@ -152,7 +149,6 @@ def _muon(arena: Arena, matrix: Matrix, shares: int, scratch: int, tiles: bool) 
     m, n, start = matrix.rows, matrix.columns, matrix.start
     x, following, gram, squared, room, _ = (scratch + place for place in _places(matrix, tiles))
     of_gram, of_square, of_x = _shapes(m, n)
-    label = f"{matrix.name}"
 
     def product(a: int, b: int, c: int, shape: tuple[int, int, int, bool, bool]) -> Call:
         rows, columns, inner, ta, tb = shape
@@ -165,7 +161,13 @@ def _muon(arena: Arena, matrix: Matrix, shares: int, scratch: int, tiles: bool) 
         touched = 4 * (rows * inner + inner * columns + rows * columns)
         name = "tiled_gemm" if tiles else "gemm"
         return Call(
-            name, None, 2 * rows * columns * inner, operands, touched=touched, label="orthogonalise", place=label
+            name,
+            None,
+            2 * rows * columns * inner,
+            operands,
+            touched=touched,
+            label="orthogonalise",
+            place=matrix.name,
         )
 
     sound: dict[str, Operand] = {"slot": CONTROLS + 1, "shares": shares}
@@ -173,26 +175,22 @@ def _muon(arena: Arena, matrix: Matrix, shares: int, scratch: int, tiles: bool) 
     operands: dict[str, Operand] = {
         "gradient": arena.gradients + start, "m": arena.first_moments + start, "x": x, **where, **sound,
     }  # fmt: skip
-    calls = [Call("muon_momentum", None, 9 * m * n, operands, touched=16 * m * n, place=label)]
+    calls = [Call("muon_momentum", None, 9 * m * n, operands, touched=16 * m * n, place=matrix.name)]
     short = min(m, n)
     for _ in range(STEPS):
         mixed: dict[str, Operand] = {"gram": gram, "squared": squared, "n": short}
         calls += [
             product(x, x, gram, of_gram),
             product(gram, gram, squared, of_square),
-            Call("newton_schulz", None, 3 * short * short, mixed, touched=12 * short * short, place=label),
+            Call("newton_schulz", None, 3 * short * short, mixed, touched=12 * short * short, place=matrix.name),
             product(*((x, squared) if m > n else (squared, x)), following, of_x),
         ]
         x, following = following, x
-    last: dict[str, Any] = {
-        "theta": start,
-        "x": x,
-        **where,
-        **sound,
-        "rate": _rate(arena, arena.scales.get(matrix.name, 1.0)),
-    }
-    last["decay"] = MATRIX_DECAY if matrix.name in arena.matrices else VECTOR_DECAY
-    calls.append(Call("muon", None, 5 * m * n, last, touched=12 * m * n, place=label))
+    last: dict[str, Operand] = {
+        "theta": start, "x": x, **where, **sound, "rate": _rate(arena, arena.scales.get(matrix.name, 1.0)),
+        "decay": MATRIX_DECAY if matrix.name in arena.matrices else VECTOR_DECAY,
+    }  # fmt: skip
+    calls.append(Call("muon", None, 5 * m * n, last, touched=12 * m * n, place=matrix.name))
     if arena.averages:
         calls.append(_average(arena, start, m, n, matrix.stride, shares))
     return calls

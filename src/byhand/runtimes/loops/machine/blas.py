@@ -30,8 +30,8 @@ class Blas:
     sgemm          address of C = op(A) op(B) in float32
     set_threads    sets its number of threads
     gemm_bfloat16  address of the same with A and B in bfloat16; 0 if the library has none
-    tiles          register tiles multiply (`kernels/tiled_gemm.py`), the library only what they do not: bfloat16, and
-                   one product on several cores
+    tiles          register tiles multiply (`kernels/products/tiled_gemm.py`); the library multiplies only bfloat16,
+                   and one product on several cores
     """
 
     library: str

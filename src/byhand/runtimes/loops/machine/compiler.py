@@ -26,7 +26,7 @@ from numba.extending import intrinsic
 from byhand.runtimes.loops.machine.building import READY
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.machine.machine_code import ENTRY
-from byhand.runtimes.loops.machine.native import COMPILING, compiled
+from byhand.runtimes.loops.machine.native import COMPILING, compiled, place_of_word
 from byhand.runtimes.loops.machine.views import view_of
 from byhand.runtimes.loops.run import replay
 
@@ -104,9 +104,8 @@ def _entry(kernel: Any) -> Any:
 
 
 def _number(builder: Any, address: Any, index: int) -> Any:
-    """Read the int64 at a place behind an address."""
-    place = builder.add(address, ir.Constant(ir.IntType(64), 8 * index))
-    return builder.load(builder.inttoptr(place, ir.IntType(64).as_pointer()))
+    """Read the int64 that lies `index` int64 behind an address."""
+    return builder.load(place_of_word(builder, address, ir.Constant(ir.IntType(64), index)))
 
 
 def only_once() -> None:

@@ -22,6 +22,7 @@ class Kernel:
     computes  the equation that it serves, where no rule says so: the update is not in the recorded graph, and some
               equations are covered only along with others
     costly    it takes long to compile, so it is compiled first
+    formula   the function of one number that it applies to each; "" for a loop that is written for its equation alone
     """
 
     name: str
@@ -31,16 +32,20 @@ class Kernel:
     moves: Mapping[str, str | int] = field(default_factory=dict)
     computes: str = ""
     costly: bool = False
+    formula: str = ""
 
 
 KERNELS: dict[str, Kernel] = {}
 
 
-def kernel(function: Callable[..., Any] | None = None, /, **facts: Any) -> Any:
-    """Register a function as a kernel, with facts about it (see `Kernel`), and compile it as `compiled` does."""
+def kernel(function: Callable[..., Any] | None = None, /, *, name: str = "", **facts: Any) -> Any:
+    """Register a function as a kernel, with facts about it (see `Kernel`), and compile it as `compiled` does.
+
+    name  the function's own if not given
+    """
     if function is None:
-        return lambda function: kernel(function, **facts)
-    name = function.__name__
+        return lambda function: kernel(function, name=name, **facts)
+    name = name or function.__name__
     if name in KERNELS:
         raise ValueError(f"two kernels are called {name}")
     operands = tuple(p for p in inspect.signature(function).parameters if p not in RESOURCES)

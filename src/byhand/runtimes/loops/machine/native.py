@@ -117,21 +117,22 @@ def restore_denormals(builder: Any, before: Any) -> None:
         _control_word(builder, "ldmxcsr", cgutils.alloca_once_value(builder, before))
 
 
-def _word(builder: Any, address: Any, index: Any) -> Any:
+def place_of_word(builder: Any, address: Any, index: Any) -> Any:
+    """Return a pointer to the int64 that lies `index` int64 behind an address."""
     place = builder.add(address, builder.mul(index, ir.Constant(ir.IntType(64), 8)))
     return builder.inttoptr(place, ir.IntType(64).as_pointer())
 
 
 @instruction("int64", "int64", "int64")
 def word(builder: Any, address: Any, index: Any) -> Any:
-    """Return the int64 that lies `index` int64 behind an address."""
-    return builder.load(_word(builder, address, index))
+    """Return the int64 there."""
+    return builder.load(place_of_word(builder, address, index))
 
 
 @instruction("void", "int64", "int64", "int64")
 def put_word(builder: Any, address: Any, index: Any, value: Any) -> None:
     """Store an int64 there."""
-    builder.store(value, _word(builder, address, index))
+    builder.store(value, place_of_word(builder, address, index))
 
 
 @instruction("int32", "int64", "int64", "int64")

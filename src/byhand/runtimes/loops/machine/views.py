@@ -8,7 +8,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from byhand.runtimes.loops.machine.native import instruction, intrinsic, types
+from byhand.runtimes.loops.machine.native import instruction, intrinsic, place_of_word, types
 
 
 def view_of(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
@@ -60,23 +60,26 @@ matrix_of_bits = _matrix("uint32")  # each number as its bits
 matrix_of_bfloat16 = _matrix("uint16")  # twice as many numbers, 16 bits each
 
 
-def _at(dtype: str) -> Any:
+def _in_table(dtype: str) -> Any:
     @intrinsic
-    def at(typingctx: Any, address: Any, n: Any) -> Any:
+    def array(typingctx: Any, table: Any, i: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = signature.return_type
-            data = builder.inttoptr(args[0], context.get_data_type(kind.dtype).as_pointer())
-            return view_of(context, builder, kind, data, [args[1]])
+            kind, (table, i) = signature.return_type, args
+            first = builder.add(i, i)
+            places = first, builder.add(first, ir.Constant(ir.IntType(64), 1))
+            address, length = (builder.load(place_of_word(builder, table, place)) for place in places)
+            data = builder.inttoptr(address, context.get_data_type(kind.dtype).as_pointer())
+            return view_of(context, builder, kind, data, [length])
 
         return types.Array(getattr(types, dtype), 1, "C")(types.int64, types.int64), codegen
 
-    return at
+    return array
 
 
-# (address, n): the n numbers that lie there, outside the arena
-bytes_at = _at("uint8")
-ints_at = _at("int32")
-longs_at = _at("int64")
+# (table, i): array i of a table of arrays outside the arena, an address and a length each
+bytes_in = _in_table("uint8")
+ints_in = _in_table("int32")
+longs_in = _in_table("int64")
 
 
 @intrinsic

@@ -42,8 +42,11 @@ def generation(of: str, model: Any, request: Request, steps: int) -> Listing:
     prompts = np.zeros((streams, window), np.int64) if fills else None
     plan = decoder.filling(fills) if fills else decoder.decoding
     ms = decoder.time_calls(prompts, steps) if steps else None
-    texts = f"{counted(streams, 'stream')}"
-    what = f"one token, {texts}" if prompts is None else f"filling {counted(window - 1, 'position')}"
+    what = (
+        f"one token, {counted(streams, 'stream')}"
+        if prompts is None
+        else f"filling {counted(window - 1, 'position')}"
+    )
     return _listing(what, plan.shares[0].calls, ms, decoder.threads, decoder.arena.memory.nbytes, decoder.blas)
 
 

@@ -5,7 +5,7 @@ own with one way in, `entry(row, resources)`: the address of its row, and that o
 length of each of
 
     memory    the arena, float32        words   the same bytes as int32
-    controls  float64: learning rate and the like in, losses and norms out (see `kernels.adamw`)
+    controls  float64: learning rate and the like in, losses and norms out (see `kernels/update/adamw.py`)
     signals   int64: counters of the barriers
     blas      int64: addresses of SGEMM, of the system's yield, and of the product of bfloat16 (0: none)
 

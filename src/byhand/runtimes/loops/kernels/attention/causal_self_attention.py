@@ -1,9 +1,9 @@
 """Kernels of the middle of `causal_self_attention`: split_qkv, scores, softmax, mix and merge_heads in one.
 
 Queries, keys and values are read where the projection left them: head h of row t begins at column h D, and query
-head h reads head h // G of keys and values. A head of these is laid out once for register tiles, for
-its whole group; then ROWS queries at a time get their scores, softmax and mix while everything is in the first cache.
-Of what is masked, because it comes later or has left the window, only a corner of each tile is computed.
+head h reads head h // G of keys and values. A head of keys and values is laid out for register tiles, once for its
+group; then ROWS queries at a time get their scores, softmax and mix while everything is in the first cache. Of masked
+scores, of later keys or of keys that have left the window, only a corner of each tile is computed.
 """
 
 # pyright: reportMissingImports=false
@@ -15,23 +15,26 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.kernels.attention import queries_and_keys
-from byhand.runtimes.loops.kernels.attention.chain import EVERY, Chain, chain_of
+from byhand.runtimes.loops.kernels.attention.chain import Chain, chain_in, chain_of
 from byhand.runtimes.loops.kernels.attention.score_tiles import (
     EVEN,
     PAIR,
     first_key,
     pack_head,
     pack_pairs,
+    product_flops,
+    room_of_attention,
     row_tiles,
     scores_of,
     softmax_rows,
     softmax_rows_back,
     softmax_rows_in_window,
     store_head,
+    weights_of,
 )
-from byhand.runtimes.loops.kernels.products.packing import VECTORS, pack_columns
+from byhand.runtimes.loops.kernels.products.packing import pack_columns
 from byhand.runtimes.loops.kernels.products.register_tile import put_tiles
-from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
+from byhand.runtimes.loops.kernels.vector.vector_moves import ROWS
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
@@ -162,35 +165,6 @@ def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
     return found.nodes if found and found.layer is None else None
 
 
-def found_in(builder: Builder, group: Group) -> Chain:
-    """Return the group's chain."""
-    found = chain_of(group.nodes[-1], builder.graph)
-    assert found
-    return found
-
-
-def products(batch: int, heads: int, steps: int, width: int, causal: int, window: int = EVERY, times: int = 1) -> int:
-    """Return the FLOPs of one (T, S, D) product over all heads, without what the mask skips."""
-    ends = ((f, min(f + ROWS, steps) if causal else steps) for f in range(0, steps, ROWS))
-    visible = sum(min(ROWS, steps - f) * (end - max(0, f + 1 - window) // PAIR * PAIR) for f, end in ends)
-    return 2 * batch * heads * visible * width
-
-
-def stride_of(steps: int) -> int:
-    """Return how far apart rows of weights lie: whole vectors, and not all in the same places of the caches."""
-    return -(-steps // EVEN) * EVEN + LANES * (steps % 128 == 0)
-
-
-def room_of_attention(steps: int, width: int) -> int:
-    """Return the float32 of scratch that a head needs, there or back."""
-    return (steps + EVEN) * width + 3 * steps * (width + PAIR) + ROWS * width + ROWS * VECTORS * LANES
-
-
-def weights_of(sizes: dict[str, int]) -> tuple[int, ...]:
-    """Return the shape of the weights as they are kept."""
-    return sizes["batch"], sizes["heads"], -(-sizes["steps"] // ROWS) * ROWS, stride_of(sizes["steps"])
-
-
 def texts_of(chain: Chain, batch: int) -> list[tuple[int, int]]:
     """Return the first text and the number of texts for each pair of calls.
 
@@ -201,18 +175,17 @@ def texts_of(chain: Chain, batch: int) -> list[tuple[int, int]]:
 
 def forward(builder: Builder, group: Group) -> None:
     """One call for all heads; with norm or rotation two for each text."""
-    chain = found_in(builder, group)
+    chain = chain_in(builder, group)
     sizes = chain.sizes
     weights = builder.saved(chain.softmax, "weights", weights_of(sizes))
-    made, angles = queries_and_keys.prepared(builder, chain), queries_and_keys.angles_from_0(builder, chain)
     for first, count in texts_of(chain, sizes["batch"]):
-        queries_and_keys.emit(builder, chain, made, angles, first)
-        emit_attention(builder, chain, made, weights, weights.size, first=first, count=count)
+        queries_and_keys.emit(builder, chain, first)
+        emit_attention(builder, chain, weights, weights.size, first=first, count=count)
 
 
 def emit_attention(
-    builder: Builder, chain: Chain, made: Buffer, weights: Buffer, touched: int, *, first: int, count: int,
-    keys: Any = 0, values: Any = 0,
+    builder: Builder, chain: Chain, weights: Buffer, touched: int, *, first: int, count: int, keys: Any = 0,
+    values: Any = 0,
 ) -> None:  # fmt: skip
     """Append the call for `count` texts; with keys and values it fills a cache and keeps no weights.
 
@@ -220,10 +193,11 @@ def emit_attention(
     """
     sizes, batch = chain.sizes, chain.sizes["batch"]
     packed, out = builder.value(chain.split.inputs[0]), builder.result(chain.merge)
+    made = queries_and_keys.prepared(builder, chain)
     columns = packed.width - chain.kv_heads * sizes["width"]
     steps = first * sizes["steps"]
     builder.emit(
-        "attention", chain.mix, 2 * products(**sizes) * count // batch,
+        "attention", chain.mix, 2 * product_flops(sizes) * count // batch,
         4 * (packed.size + touched + out.size) * count // batch, qk=made.at(steps * made.width), row_qk=made.width,
         v=packed.at(steps * packed.width + columns), row_v=packed.width,
         weights=weights if keys else weights.at(first * weights.size // batch), keys=keys, values=values,
@@ -236,26 +210,25 @@ def emit_attention(
 
 def backward(builder: Builder, group: Group) -> None:
     """The calls forward in reverse; together they write the whole cotangent of the projection."""
-    chain = found_in(builder, group)
+    chain = chain_in(builder, group)
     sizes, packed = chain.sizes, chain.split.inputs[0]
     batch, rows = sizes["batch"], sizes["steps"]
     d_out, qkv, d_qkv = builder.cotangent(chain.merge), builder.value(packed), builder.fresh_gradient(packed)
     weights = builder.saved(chain.softmax, "weights", weights_of(sizes))
     d_weights = builder.scratch(chain.scores, "d_scores", (min(QUERIES, weights.shape[2]), weights.width))
-    made, angles = queries_and_keys.prepared(builder, chain), queries_and_keys.angles_from_0(builder, chain)
-    gains = queries_and_keys.gain_targets(builder, chain)
+    made, gains = queries_and_keys.prepared(builder, chain), queries_and_keys.gain_targets(builder, chain)
     touched = 4 * (d_out.size + qkv.size + weights.size + d_qkv.size)
     for first, count in texts_of(chain, batch):
         at = first * rows
         builder.emit(
-            "attention_back", chain.mix, 4 * products(**sizes) * count // batch, touched * count // batch,
+            "attention_back", chain.mix, 4 * product_flops(sizes) * count // batch, touched * count // batch,
             d_out=d_out.at(at * d_out.width), qk=made.at(at * made.width), row_qk=made.width,
             v=qkv.at(at * qkv.width + qkv.width - chain.kv_heads * sizes["width"]), row_v=qkv.width,
             weights=weights.at(first * weights.size // batch), d_weights=d_weights,
             d_qkv=d_qkv.at(at * d_qkv.width), **sizes | {"batch": count}, stride=weights.width,
             room=builder.room(room_of_attention(rows, sizes["width"])),
         )  # fmt: skip
-        queries_and_keys.emit_back(builder, chain, d_qkv, angles, first, gains)
+        queries_and_keys.emit_back(builder, chain, d_qkv, first, gains)
     builder.join(packed, d_qkv, chain.split)
 
 

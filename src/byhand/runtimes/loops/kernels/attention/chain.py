@@ -11,6 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.rules import Group
+
 SOFTMAXES = ("causal_softmax", "softmax", "window_softmax")
 EVERY = 1 << 30  # a window that cuts nothing off
 
@@ -80,6 +83,13 @@ def chain_of(merge: Any, graph: Any) -> Chain | None:
         return None
     norms, turns, repeats = (pair if pair[0] else None for pair in pairs)
     return Chain(q.start.node, norms, turns, repeats, scores, softmax, mix, merge, k.layer)
+
+
+def chain_in(builder: Builder, group: Group) -> Chain:
+    """Return a group's chain."""
+    found = chain_of(group.nodes[-1], builder.graph)
+    assert found
+    return found
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Keys, normalised and rotated, and values lie as (B, K, D, S), positions side by side: scores are a sum of D rows, the
 mix is D dot products, and both read in order. The room for positions is whole cache lines. Where the window slides
-the cache is a ring: position t lies in slot t % slots, and all that is there is visible.
+the cache is a ring: position t lies in slot t % slots, and every filled slot is visible.
 """
 
 # pyright: reportMissingImports=false
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.kernels.attention import queries_and_keys
-from byhand.runtimes.loops.kernels.attention.causal_self_attention import emit_attention, found_in, stride_of
-from byhand.runtimes.loops.kernels.attention.chain import chain_of
+from byhand.runtimes.loops.kernels.attention.causal_self_attention import emit_attention
+from byhand.runtimes.loops.kernels.attention.chain import chain_in, chain_of
+from byhand.runtimes.loops.kernels.attention.score_tiles import stride_of
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import ROWS
 from byhand.runtimes.loops.lowering.builder import Builder
@@ -111,13 +112,13 @@ def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
 
 def decode(builder: Builder, group: Group) -> None:
     """The newest position against the cache."""
-    chain, cache = found_in(builder, group), builder.graph.cache
+    chain, cache = chain_in(builder, group), builder.graph.cache
     assert cache is not None
     assert chain.layer is not None
     sizes = chain.sizes
     rows, heads, width = sizes["batch"], sizes["heads"], sizes["width"]
-    packed, made = builder.value(chain.split.inputs[0]), queries_and_keys.prepared(builder, chain, own=True)
-    queries_and_keys.emit(builder, chain, made, queries_and_keys.angles_at_position(builder, chain), alone=True)
+    packed, made = builder.value(chain.split.inputs[0]), queries_and_keys.prepared(builder, chain)
+    queries_and_keys.emit(builder, chain)
     keys, values = builder.caches[chain.layer]
     seen = min(keys.width // 2, sizes["window"])  # the cost is that of the middle of the window
     scores = builder.scratch(chain.scores, "scores", (keys.width,), "own")
@@ -128,19 +129,17 @@ def decode(builder: Builder, group: Group) -> None:
         position=builder.inputs["position"], rows=rows, heads=heads, times=sizes["times"], width=width,
         slots=cache.room, window=sizes["window"], room=keys.width, part=PART, parts=PARTS,
     )  # fmt: skip
-    builder.meet()
 
 
 def fill(builder: Builder, group: Group) -> None:
     """Prefill: attention over the whole prompt as in training, and its keys and values into the cache."""
-    chain = found_in(builder, group)
+    chain = chain_in(builder, group)
     assert chain.layer is not None
     keys, values = builder.caches[chain.layer]
     scores = builder.scratch(chain.scores, "scores", (ROWS, stride_of(chain.sizes["steps"])), "own")
-    made = queries_and_keys.prepared(builder, chain)
-    queries_and_keys.emit(builder, chain, made, queries_and_keys.angles_from_0(builder, chain))
+    queries_and_keys.emit(builder, chain)
     touched, texts = keys.size + values.size, chain.sizes["batch"]
-    emit_attention(builder, chain, made, scores, touched, first=0, count=texts, keys=keys, values=values)
+    emit_attention(builder, chain, scores, touched, first=0, count=texts, keys=keys, values=values)
 
 
 COVERS = (

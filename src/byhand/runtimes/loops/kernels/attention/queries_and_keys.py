@@ -7,12 +7,11 @@ pair is turned where it lies, since nothing else reads it. With one the result i
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from byhand.equations.rotary import frequencies
+from byhand.runtimes.loops.kernels.attention.angles import angles_of
 from byhand.runtimes.loops.kernels.attention.chain import Chain
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer, Operand, Place
@@ -20,9 +19,7 @@ from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector
 
-F, U = np.float32, np.uint64
-TWO_PI = Fraction("6.28318530717958647692528676655900576839")
-RADIANS = float(TWO_PI / 2**64)  # in a unit of a phase
+F = np.float32
 
 
 @compiled
@@ -116,122 +113,51 @@ def query_key_back(memory, d, x, angles, eps, q_gain, k_gain, d_q_gain, d_k_gain
                     o[c] = r * (o[c] - n[c] * mean)
 
 
-@kernel
-def angles_at(memory, words, position, turns, angles, pairs):
-    """angles = cosines, then sines, of a position's angles; exact to float32 however large the position is.
-
-    turns  each pair's turn a position in units of 2^-64 turns, as two words: their product with the position wraps
-           around as angles do, and loses nothing
-    """
-    for p in range(pairs):
-        high, low = np.uint32(words[turns + 2 * p]), np.uint32(words[turns + 2 * p + 1])
-        turn = U(words[position]) * (U(high) << U(32) | U(low))
-        quarter = (turn + (U(1) << U(61))) >> U(62)
-        r = np.float64(np.int64(turn - (quarter << U(62)))) * RADIANS  # within an eighth of a turn
-        z = r * r  # Taylor series: the terms left out are below 1e-11
-        sin = r * (1 + z * (-1 / 6 + z * (1 / 120 + z * (-1 / 5040 + z * (1 / 362880 + z * (-1 / 39916800))))))
-        cos = 1 + z * (-1 / 2 + z * (1 / 24 + z * (-1 / 720 + z * (1 / 40320 + z * (-1 / 3628800)))))
-        if quarter & U(1):
-            cos, sin = -sin, cos
-        if quarter & U(2):
-            cos, sin = -cos, -sin
-        memory[angles + p], memory[angles + pairs + p] = F(cos), F(sin)
-
-
-def pairs_of(chain: Chain) -> int:
-    """Return the pairs of a head that are turned."""
-    return chain.turns[0].static["width"] // 2 if chain.turns else 0
-
-
-def angles_from_0(builder: Builder, chain: Chain) -> Buffer | int:
-    """Return the table of positions 0 to steps - 1, a constant of the plan; 0 if nothing is turned."""
-    if not chain.turns:
-        return 0
-    settings, steps = chain.turns[0].static, chain.sizes["steps"]
-    each = "angles", settings["base"], settings["width"], steps
-    if each not in builder.constants:
-        angles = np.arange(steps)[:, None] * np.array(frequencies(settings["base"], settings["width"]))
-        made = Buffer("angles", (2, *angles.shape), "constant")
-        builder.constants[each] = made, np.stack([np.cos(angles), np.sin(angles)])
-    return builder.constants[each][0]
-
-
-def angles_at_position(builder: Builder, chain: Chain) -> Buffer | int:
-    """Return the table of the position that decoding is at; the plan's first attention computes it."""
-    if not chain.turns:
-        return 0
-    settings = chain.turns[0].static
-    each = "phases", settings["base"], settings["width"]
-    name = f"angles {settings['base']} {settings['width']}"
-    if name not in builder.inputs:
-        words = phases_of(*each[1:])
-        phases, _ = builder.constants.setdefault(each, (Buffer("phases", words.shape, "constant", "int32"), words))
-        angles = builder.inputs[name] = Buffer("angles", (2, len(words)), "own")
-        builder.emit(
-            "angles_at", chain.turns[0], 0, position=builder.inputs["position"], turns=phases, angles=angles,
-            pairs=len(words),
-        )  # fmt: skip
-    return builder.inputs[name]
-
-
-def phases_of(base: float, width: int) -> np.ndarray:
-    """Return each pair's angle at position 1 in units of 2^-64 turns: its upper and its lower half (width / 2, 2)."""
-    turns = [round(Fraction(f) * 2**64 / TWO_PI) % 2**64 for f in frequencies(base, width)]
-    return np.array([[turn >> 32, turn & 0xFFFFFFFF] for turn in turns], np.uint32).view(np.int32)
-
-
-def operands_of(builder: Builder, chain: Chain, angles: Buffer | int) -> dict[str, Operand]:
+def operands_of(builder: Builder, chain: Chain) -> dict[str, Operand]:
     """Return what both kernels are told of norm, rotation and sizes."""
-    norm = chain.norms[0] if chain.norms else None
+    sizes, turn = chain.sizes, chain.turns[0].static if chain.turns else {}
     gains = [builder.value(node.inputs[1]) if len(node.inputs) > 1 else 0 for node in chain.norms or ()] or [0, 0]
-    sizes = chain.sizes
     return {
-        "angles": angles, "eps": builder.constant(norm.static.get("eps", 1e-5)) if norm else 0, "q_gain": gains[0],
+        "angles": angles_of(builder, chain),
+        "eps": builder.constant(chain.norms[0].static.get("eps", 1e-5)) if chain.norms else 0, "q_gain": gains[0],
         "k_gain": gains[1], "heads": sizes["heads"], "kv_heads": chain.kv_heads, "width": sizes["width"],
-        "pairs": pairs_of(chain), "gained": int(gains[0] != 0),
-        "neighbours": int(bool(chain.turns) and chain.turns[0].static.get("pairing", "halves") == "neighbours"),
+        "pairs": turn.get("width", 0) // 2, "neighbours": int(turn.get("pairing") == "neighbours"),
+        "gained": int(gains[0] != 0),
     }  # fmt: skip
 
 
-def prepared(builder: Builder, chain: Chain, own: bool = False) -> Buffer:
-    """Return the buffer whose rows begin with queries and keys as scores read them: the projection's, or another.
-
-    own  each thread has one, and does the work of all: in decoding that is faster than another barrier
-    """
+def prepared(builder: Builder, chain: Chain) -> Buffer:
+    """Return the buffer whose rows begin with queries and keys as scores read them: the projection's, or another."""
     packed = chain.split.inputs[0]
-    in_place = builder.graph.only(packed, "linear") and not chain.norms and not own
+    in_place = builder.graph.only(packed, "linear") and not chain.norms and not builder.decodes
     if not chain.prepared or in_place:
         return builder.value(packed)
     batch, steps, columns = packed.shape
     made = builder.saved(
         chain.prepared[-1], "queries and keys", (batch, steps, columns - chain.kv_heads * chain.sizes["width"])
     )
-    made.kind = "own" if own else "value"
+    builder.by_each(made)
     return made
 
 
-def emit(
-    builder: Builder, chain: Chain, made: Buffer, angles: Buffer | int, text: int | None = None, alone: bool = False
-) -> None:
-    """Append the call for one text of the batch, or for all; `alone` each thread does the work of all."""
+def emit(builder: Builder, chain: Chain, text: int | None = None) -> None:
+    """Append the call for one text of the batch, or for all."""
     if not chain.prepared:
         return
-    packed = builder.value(chain.split.inputs[0])
+    packed, made = builder.value(chain.split.inputs[0]), prepared(builder, chain)
     batch, steps, _ = packed.shape
     texts, first = (batch, 0) if text is None else (1, text * steps)
     count = texts * steps * (chain.sizes["heads"] + chain.kv_heads) * chain.sizes["width"]
     call = builder.emit(
         "query_key", chain.prepared[0], _operations(chain, 0) * texts // batch, 8 * count,
         x=packed.at(first * packed.width), y=made.at(first * made.width), rows=texts * steps, steps=steps,
-        row_x=packed.width, row_y=made.width, **operands_of(builder, chain, angles), part=0 if alone else PART,
-        parts=1 if alone else PARTS,
+        row_x=packed.width, row_y=made.width, **operands_of(builder, chain), part=0 if builder.decodes else PART,
+        parts=1 if builder.decodes else PARTS,
     )  # fmt: skip
     call.label = _label(chain)
 
 
-def emit_back(
-    builder: Builder, chain: Chain, d_packed: Buffer, angles: Buffer | int, text: int, targets: list[tuple[Any, Any]]
-) -> None:
+def emit_back(builder: Builder, chain: Chain, d_packed: Buffer, text: int, targets: list[tuple[Any, Any]]) -> None:
     """Append the call for one text, which follows attention's; `targets` are of the gains' gradients, if any."""
     if not chain.prepared:
         return
@@ -244,7 +170,7 @@ def emit_back(
     call = builder.emit(
         "query_key_back", chain.prepared[0], _operations(chain, 1) // batch, touched,
         d=d_packed.at(at), x=x, d_q_gain=d_q, d_k_gain=d_k, rows=steps, steps=steps, row=row,
-        **operands_of(builder, chain, angles), adds_q=1 if text else adds_q, adds_k=1 if text else adds_k,
+        **operands_of(builder, chain), adds_q=1 if text else adds_q, adds_k=1 if text else adds_k,
     )  # fmt: skip
     call.label = _label(chain)
 

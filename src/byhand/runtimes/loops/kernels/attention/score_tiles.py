@@ -1,6 +1,7 @@
 """Score tiles: what attention's kernels do with ROWS queries of a head at a time, forward and back.
 
-A head's keys, transposed, and its values are laid out once for register tiles. Rows of scores lie `stride` apart.
+A head's keys, transposed, and its values are laid out once for register tiles. Rows of scores lie `stride` apart. The
+sizes of that memory, and the products' operations, are at the end.
 """
 
 # pyright: reportMissingImports=false
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.products.packing import pack_columns, pack_left, pack_right
+from byhand.runtimes.loops.kernels.products.packing import VECTORS, pack_columns, pack_left, pack_right
 from byhand.runtimes.loops.kernels.products.register_tile import register_tile
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
@@ -130,3 +131,26 @@ def store_head(memory, k, row_k, v, row_v, keys, values, steps, width, slots, pl
         for d in range(width):
             kept_k[d, t % slots] = new_k[d]
             kept_v[d, t % slots] = new_v[d]
+
+
+def product_flops(sizes: dict[str, int]) -> int:
+    """Return the FLOPs of one (T, S, D) product over all heads, without the tiles that the mask skips."""
+    steps, window = sizes["steps"], sizes["window"]
+    ends = ((f, min(f + ROWS, steps) if sizes["causal"] else steps) for f in range(0, steps, ROWS))
+    visible = sum(min(ROWS, steps - f) * (end - max(0, f + 1 - window) // PAIR * PAIR) for f, end in ends)
+    return 2 * sizes["batch"] * sizes["heads"] * visible * sizes["width"]
+
+
+def stride_of(steps: int) -> int:
+    """Return how far apart rows of weights lie: whole vectors, and not all in the same places of the caches."""
+    return -(-steps // EVEN) * EVEN + LANES * (steps % 128 == 0)
+
+
+def room_of_attention(steps: int, width: int) -> int:
+    """Return the float32 of scratch that a head needs, there or back."""
+    return (steps + EVEN) * width + 3 * steps * (width + PAIR) + ROWS * width + ROWS * VECTORS * LANES
+
+
+def weights_of(sizes: dict[str, int]) -> tuple[int, ...]:
+    """Return the shape of the weights as they are kept."""
+    return sizes["batch"], sizes["heads"], -(-sizes["steps"] // ROWS) * ROWS, stride_of(sizes["steps"])

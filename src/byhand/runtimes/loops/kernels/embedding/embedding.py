@@ -74,24 +74,15 @@ def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
 
 
 def forward(builder: Builder, group: Group) -> None:
-    """One call for both look-ups."""
-    _emit(builder, group, 0)
-
-
-def decode(builder: Builder, group: Group) -> None:
-    """Each stream's newest token."""
-    _emit(builder, group, builder.inputs["position"])
-    builder.meet()
-
-
-def _emit(builder: Builder, group: Group, position: Buffer | int) -> None:
+    """One call for both look-ups; in decoding it reads the position from the arena."""
     first, last = group.nodes
     table, tokens = map(builder.value, first.inputs)
     batch, steps, width = last.results[0][0]
     builder.emit(
-        "embed", last, touched=12 * batch * width if position else None, table=table,
-        positions=builder.value(last.inputs[1]), tokens=tokens, position=position, out=builder.result(last),
-        batch=batch, steps=steps, width=width, part=PART, parts=PARTS,
+        "embed", last, touched=12 * batch * width if builder.decodes else None, table=table,
+        positions=builder.value(last.inputs[1]), tokens=tokens,
+        position=builder.inputs["position"] if builder.decodes else 0, out=builder.result(last), batch=batch,
+        steps=steps, width=width, part=PART, parts=PARTS,
     )  # fmt: skip
 
 
@@ -134,12 +125,6 @@ def forward_alone(builder: Builder, group: Group) -> None:
     )  # fmt: skip
 
 
-def decode_alone(builder: Builder, group: Group) -> None:
-    """Each stream's newest token."""
-    forward_alone(builder, group)
-    builder.meet()
-
-
 def backward_alone(builder: Builder, group: Group) -> None:
     """Add to the token's row."""
     (node,) = group.nodes
@@ -147,18 +132,10 @@ def backward_alone(builder: Builder, group: Group) -> None:
 
 
 register(Rule(
-    name="embedding", covers=("embedding",), kernel="embed_tokens", stages=("train", "fill"), match=match_alone,
-    forward=forward_alone, backward=backward_alone,
+    name="embedding", covers=("embedding",), kernel="embed_tokens", stages=("train", "fill", "decode"),
+    match=match_alone, forward=forward_alone, backward=backward_alone,
 ))  # fmt: skip
 register(Rule(
-    name="embedding", covers=("embedding",), kernel="embed_tokens", stages=("decode",), match=match_alone,
-    forward=decode_alone,
-))  # fmt: skip
-register(Rule(
-    name="embeddings", covers=("embedding", "add_positional"), kernel="embed", stages=("train", "fill"), match=match,
-    forward=forward, backward=backward, reason="token and position rows are read once and written once",
-))  # fmt: skip
-register(Rule(
-    name="embeddings", covers=("embedding", "add_positional"), kernel="embed", stages=("decode",), match=match,
-    forward=decode, reason="the position is read from the arena, so that one plan serves all positions",
+    name="embeddings", covers=("embedding", "add_positional"), kernel="embed", stages=("train", "fill", "decode"),
+    match=match, forward=forward, backward=backward, reason="token and position rows are read once and written once",
 ))  # fmt: skip

@@ -91,11 +91,13 @@ def forward(builder: Builder, group: Group) -> None:
     """Normalise; scale and shift if there is a gain."""
     (node,) = group.nodes
     x, *affine = map(builder.value, node.inputs)
-    y, sizes = builder.result(node), {"rows": x.rows, "width": x.width}
+    y, rstd = builder.result(node), builder.saved(node, "rstd", (x.rows,))
     xhat = builder.saved(node, "xhat", x.shape) if affine else y
+    builder.by_each(y, rstd, xhat)
+    sizes = {"rows": x.rows, "width": x.width}
     builder.emit(
-        "normalise", node, x=x, xhat=xhat, rstd=builder.saved(node, "rstd", (x.rows,)),
-        eps=builder.constant(node.static.get("eps", 1e-5)), copy=0 if affine else builder.copy(xhat), **sizes,
+        "normalise", node, x=x, xhat=xhat, rstd=rstd, eps=builder.constant(node.static.get("eps", 1e-5)),
+        copy=0 if affine else builder.copy(xhat), **sizes,
     )  # fmt: skip
     if affine:
         gain, bias = affine
@@ -121,20 +123,7 @@ def backward(builder: Builder, group: Group) -> None:
     builder.emit("normalise_back", node, h=d_y, xhat=xhat, rstd=rstd, d_x=d_x, **sizes, adds=adds)
 
 
-def decode(builder: Builder, group: Group) -> None:
-    """Every thread normalises the whole row for itself: that is faster than another barrier."""
-    (node,) = group.nodes
-    y = builder.result(node)
-    own = [y, builder.saved(node, "rstd", (y.rows,))]
-    for buffer in own if len(node.inputs) == 1 else [*own, builder.saved(node, "xhat", y.shape)]:
-        buffer.kind = "own"
-    forward(builder, group)
-
-
 register(Rule(
-    name="layer_norm", covers=("layer_norm",), kernel="normalise", stages=("train", "fill"), forward=forward,
-    backward=backward,
-))  # fmt: skip
-register(Rule(
-    name="layer_norm", covers=("layer_norm",), kernel="normalise", stages=("decode",), forward=decode,
+    name="layer_norm", covers=("layer_norm",), kernel="normalise", stages=("train", "fill", "decode"),
+    forward=forward, backward=backward,
 ))  # fmt: skip

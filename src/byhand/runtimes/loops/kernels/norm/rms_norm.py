@@ -74,9 +74,10 @@ def forward(builder: Builder, group: Group) -> None:
     """All in one pass over a row."""
     (node,) = group.nodes
     x, *gain = map(builder.value, node.inputs)
-    y = builder.result(node)
+    y, rstd = builder.result(node), builder.saved(node, "rstd", (x.rows,))
+    builder.by_each(y, rstd)
     builder.emit(
-        "rms_norm", node, x=x, gain=gain[0] if gain else 0, y=y, rstd=builder.saved(node, "rstd", (x.rows,)),
+        "rms_norm", node, x=x, gain=gain[0] if gain else 0, y=y, rstd=rstd,
         eps=builder.constant(node.static.get("eps", 1e-5)), copy=builder.copy(y), rows=x.rows, width=x.width,
         scaled=len(gain),
     )  # fmt: skip
@@ -96,19 +97,7 @@ def backward(builder: Builder, group: Group) -> None:
     )  # fmt: skip
 
 
-def decode(builder: Builder, group: Group) -> None:
-    """Every thread normalises all rows for itself: that is faster than another barrier."""
-    (node,) = group.nodes
-    y = builder.result(node)
-    for buffer in (y, builder.saved(node, "rstd", (y.rows,))):
-        buffer.kind = "own"
-    forward(builder, group)
-
-
 register(Rule(
-    name="rms_norm", covers=("rms_norm",), kernel="rms_norm", stages=("train", "fill"), forward=forward,
+    name="rms_norm", covers=("rms_norm",), kernel="rms_norm", stages=("train", "fill", "decode"), forward=forward,
     backward=backward,
-))  # fmt: skip
-register(Rule(
-    name="rms_norm", covers=("rms_norm",), kernel="rms_norm", stages=("decode",), forward=decode,
 ))  # fmt: skip

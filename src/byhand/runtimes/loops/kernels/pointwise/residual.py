@@ -35,7 +35,7 @@ def accumulate(memory, x, y, n):
 
 @kernel
 def zero(memory, y, n, unless):
-    """y = 0; not where `unless` says that a micro-batch before has written there."""
+    """y = 0, unless `unless` says that an earlier micro-batch has written there."""
     if not unless:
         vector(memory, y, n)[:] = np.float32(0)
 

@@ -26,14 +26,13 @@ def softcap(memory, x, cap, rows, width, part, parts):
 
 def decode(builder: Builder, group: Group) -> None:
     """Each thread caps the columns that it has just made, so they need not meet between."""
-    row_product.emit_product(builder, group)
+    row_product.forward(builder, group)
     last = group.nodes[-1]
     x = builder.result(last)
     builder.emit(
         "softcap", last, x=x, cap=builder.constant(last.static["cap"]), rows=x.rows, width=x.width, part=PART,
         parts=PARTS,
     )  # fmt: skip
-    builder.meet()
 
 
 register(Rule(

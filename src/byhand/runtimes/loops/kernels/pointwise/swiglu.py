@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.pointwise.silu import silu_and_slope, silu_of
+from byhand.runtimes.loops.kernels.pointwise.activations import silu_and_slope, silu_of
 from byhand.runtimes.loops.kernels.products import linear, row_product
 from byhand.runtimes.loops.kernels.products.row_product import columns_of
 from byhand.runtimes.loops.kernels.vector.arithmetic import to_bfloat16
@@ -120,20 +120,13 @@ def _slopes(builder: Builder, layers: list[Group], shape: tuple[int, ...]) -> li
 def forward(builder: Builder, group: Group) -> None:
     """Both products, then everything element-wise in one pass."""
     layers, last = _layers(group), group.nodes[-1]
-    y = builder.result(last)
-    gate, up = _slopes(builder, layers, y.shape)
+    gate, up = _slopes(builder, layers, last.results[0][0])
     linear.product(builder, layers[0], gate, 0)
     linear.product(builder, layers[1], up, 0)
-    bias, bias_up = (
-        builder.value(node.inputs[2]) if len(node.inputs) > 2 else 0 for node in map(linear.linear_node, layers)
-    )
-    copy = builder.copy(y)
-    reader = builder.graph.only_reader(last)
-    kept = not copy or reader is None or reader.equation.name != "linear"
+    bias, bias_up = (linear.bias_of(builder, linear.linear_node(layer)) for layer in layers)
     builder.emit(
-        "bias_swiglu", last, gate=gate, up=up, bias=bias, bias_up=bias_up,
-        y=y if kept else builder.scratch(last, "row", (y.width,)), copy=copy, rows=y.rows, width=y.width,
-        biased=int(bias != 0), kept=int(kept),
+        "bias_swiglu", last, gate=gate, up=up, bias=bias, bias_up=bias_up, biased=int(bias != 0),
+        **linear.read_by_products(builder, last),
     )  # fmt: skip
 
 
@@ -180,9 +173,8 @@ def decode(builder: Builder, group: Group) -> None:
     """Each thread gates the columns that it has just made, so they need not meet between."""
     layers, last = _layers(group), group.nodes[-1]
     for layer in layers:
-        row_product.emit_product(builder, layer)
+        row_product.forward(builder, layer)
     _emit_alone(builder, last, *(builder.result(linear.linear_node(layer)) for layer in layers))
-    builder.meet()
 
 
 register(Rule(

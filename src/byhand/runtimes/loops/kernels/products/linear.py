@@ -65,24 +65,24 @@ def column_sum(memory, d, out, copy, rows, width, adds):
 
 def match(node: Any, graph: Any) -> tuple[Any, ...]:
     """linear, with the transposition of its weight where the weight is another array's transpose."""
-    return (*_transposed(node, graph), node)
+    source = graph.only(node.inputs[1], "transpose")
+    stored = source and source.inputs[0].ndim == 2 and source.inputs[0].node is None
+    return (source, node) if stored else (node,)
 
 
 def match_before(node: Any, graph: Any) -> tuple[Any, ...] | None:
     """linear -> an equation that alone reads its result."""
-    inner = graph.only(node.inputs[0], "linear")
-    return (*_transposed(inner, graph), inner, node) if inner else None
+    return _match_input(node, 0, graph)
 
 
 def match_residual(node: Any, graph: Any) -> tuple[Any, ...] | None:
     """linear -> residual: the stream is added inside the product."""
-    inner = graph.only(node.inputs[1], "linear")
-    return (*_transposed(inner, graph), inner, node) if inner else None
+    return _match_input(node, 1, graph)
 
 
-def _transposed(node: Any, graph: Any) -> tuple[Any, ...]:
-    source = graph.only(node.inputs[1], "transpose")
-    return (source,) if source and source.inputs[0].ndim == 2 and source.inputs[0].node is None else ()
+def _match_input(node: Any, which: int, graph: Any) -> tuple[Any, ...] | None:
+    inner = graph.only(node.inputs[which], "linear")
+    return (*match(inner, graph), node) if inner else None
 
 
 def linear_node(group: Group) -> Any:
@@ -98,13 +98,31 @@ def weight_of(group: Group) -> tuple[Any, bool]:
     return linear_node(group).inputs[1], False
 
 
-def bias_of(builder: Builder, node: Any) -> Buffer:
-    """Return the bias of an application of `linear`, or zeros where it has none."""
-    return builder.value(node.inputs[2]) if len(node.inputs) > 2 else builder.constant(0.0, node.results[0][0][-1])
+def bias_of(builder: Builder, node: Any) -> Buffer | int:
+    """Return the bias of an application of `linear`, or 0 if it has none."""
+    return builder.value(node.inputs[2]) if len(node.inputs) > 2 else 0
+
+
+def bias_or_zeros(builder: Builder, node: Any) -> Buffer:
+    """Return the bias of an application of `linear`, or as many zeros."""
+    bias = bias_of(builder, node)
+    return bias if isinstance(bias, Buffer) else builder.constant(0.0, node.results[0][0][-1])
+
+
+def read_by_products(builder: Builder, node: Any) -> dict[str, Any]:
+    """Return the operands of a kernel that writes a node's result y, and its bfloat16 copy if products read one.
+
+    Where only a product reads y, by the copy, no row of y is `kept`: y is room for one.
+    """
+    y, reader = builder.result(node), builder.graph.only_reader(node)
+    copy = builder.copy(y)
+    kept = not copy or reader is None or reader.equation.name != "linear"
+    row = y if kept else builder.scratch(node, "row", (y.width,))
+    return {"y": row, "copy": copy, "rows": y.rows, "width": y.width, "kept": int(kept)}
 
 
 def product(
-    builder: Builder, group: Group, y: Buffer, adds: Any, first: int = 0, start: Any = None, bias: Any = None
+    builder: Builder, group: Group, y: Buffer, adds: Any, first: int = 0, start: Any = 0, bias: Any = 0
 ) -> None:
     """y = start + bias + x W (+ y), for as many rows of x, from `first` on, as y has."""
     node = linear_node(group)
@@ -146,10 +164,9 @@ def bias_back(builder: Builder, group: Group, d_y: Buffer) -> None:
 
 def biased_product(builder: Builder, group: Group, y: Buffer, first: int = 0) -> None:
     """y = x W + b, for as many rows of x, from `first` on, as y has: bias in, then the product on top."""
-    node = linear_node(group)
-    bias = builder.value(node.inputs[2]) if len(node.inputs) > 2 else None
+    bias = bias_of(builder, linear_node(group))
     if bias and not builder.begins_inside:
-        builder.emit("fill_bias", node, 0, y=y, bias=bias, rows=y.rows, width=y.width)
+        builder.emit("fill_bias", linear_node(group), 0, y=y, bias=bias, rows=y.rows, width=y.width)
         product(builder, group, y, 1, first)
     else:
         product(builder, group, y, 0, first, bias=bias)
@@ -169,9 +186,9 @@ def backward(builder: Builder, group: Group) -> None:
 
 def forward_residual(builder: Builder, group: Group) -> None:
     """Stream and bias in, then the product on top."""
-    node, last = linear_node(group), group.nodes[-1]
+    last = group.nodes[-1]
     y, x = builder.result(last), builder.value(last.inputs[0])
-    bias = builder.value(node.inputs[2]) if len(node.inputs) > 2 else None
+    bias = bias_of(builder, linear_node(group))
     if builder.begins_inside:
         product(builder, group, y, 0, start=x, bias=bias)
         return

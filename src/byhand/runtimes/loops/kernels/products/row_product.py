@@ -1,4 +1,4 @@
-"""Kernels of `linear` for the few rows of decoding, with bias, gate or residual stream in the same pass.
+"""Kernels of `linear` for the few rows of decoding, with bias, activation or residual stream in the same pass.
 
 With one row BLAS can reuse nothing: reading each weight once takes the time; with a few more rows it loses as much
 by rearranging the weights in every call. So weights are packed as [out, in]: each result is one dot product, and a
@@ -12,10 +12,7 @@ mask makes each a float32 again, so that every processor can do it and only the 
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.kernels.pointwise.activation import gelu_of
-from byhand.runtimes.loops.kernels.pointwise.gelu_exact import gelu_exact_of
-from byhand.runtimes.loops.kernels.pointwise.relu import relu_of, relu_squared_of
-from byhand.runtimes.loops.kernels.pointwise.silu import silu_of
+from byhand.runtimes.loops.kernels.pointwise.activations import VALUES
 from byhand.runtimes.loops.kernels.products import linear
 from byhand.runtimes.loops.lowering.builder import Builder
 from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer
@@ -25,10 +22,9 @@ from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import float_of_bits, matrix, vector
 
 F = np.float32
-NONE, GELU, RELU, RELU_SQUARED, SILU, GELU_EXACT = range(6)
-GATES = {"gelu": GELU, "relu": RELU, "relu_squared": RELU_SQUARED, "silu": SILU, "gelu_exact": GELU_EXACT}
+NUMBERS = {name: number for number, name in enumerate(VALUES, 1)}  # of the activations; 0: none
 UPPER = np.int32(-0x10000)
-IN_ONE_PASS = "the bias, the gate and the stream are added while the row is in the first cache"
+IN_ONE_PASS = "bias, activation and stream are applied while the row is in the first cache"
 
 
 @compiled
@@ -65,7 +61,7 @@ def pack_bfloat16(words, weight, packed, inner, width, transposed, part, parts):
 
 @compiled
 def four(memory, start, s0, s1, s2, s3):
-    """Put down four results."""
+    """Store four results."""
     o = vector(memory, start, 4)
     o[0], o[1], o[2], o[3] = s0, s1, s2, s3
 
@@ -151,10 +147,33 @@ def dots_of(columns, even, odd):
 dots, dots_of_bfloat16 = dots_of(columns, same, same), dots_of(shared_columns, lower, upper)
 
 
+@compiled
+def nothing(o, n, activation):
+    """Leave o as it is."""
+
+
+def then(before, number, value):
+    """Make the function that does what `before` does, and applies one more activation if that number is given."""
+
+    @compiled
+    def activated(o, n, activation):
+        before(o, n, activation)
+        if activation == number:
+            for c in range(n):
+                o[c] = value(o[c])
+
+    return activated
+
+
+activate = nothing
+for name, number in NUMBERS.items():
+    activate = then(activate, number, VALUES[name])
+
+
 @kernel(costly=True)
-def row_product(memory, words, x, weight, bias, stream, out, rows, inner, width, biased, added, gate, packs_bfloat16,
-                part, parts):  # fmt: skip
-    """out = gate(x W + bias) + stream, this thread's columns; with `packs_bfloat16` the weights are."""
+def row_product(memory, words, x, weight, bias, stream, out, rows, inner, width, biased, added, activation,
+                packs_bfloat16, part, parts):  # fmt: skip
+    """out = activation(x W + bias) + stream, this thread's columns; with `packs_bfloat16` the weights are."""
     low, high = columns_of(part, parts, width)
     n = high - low
     if n <= 0:
@@ -169,21 +188,7 @@ def row_product(memory, words, x, weight, bias, stream, out, rows, inner, width,
             d = vector(memory, bias + low, n)
             for c in range(n):
                 o[c] += d[c]
-        if gate == GELU:
-            for c in range(n):
-                o[c] = gelu_of(o[c])
-        if gate == RELU:
-            for c in range(n):
-                o[c] = relu_of(o[c])
-        if gate == RELU_SQUARED:
-            for c in range(n):
-                o[c] = relu_squared_of(o[c])
-        if gate == SILU:
-            for c in range(n):
-                o[c] = silu_of(o[c])
-        if gate == GELU_EXACT:
-            for c in range(n):
-                o[c] = gelu_exact_of(o[c])
+        activate(o, n, activation)
         if added:
             s = vector(memory, stream + b * width + low, n)
             for c in range(n):
@@ -205,24 +210,17 @@ def packed_weight(builder: Builder, group: Group, inner: int, width: int) -> Buf
     return packed
 
 
-def product(builder: Builder, group: Group) -> None:
-    """x W with what surrounds it: bias, gate or the residual stream."""
-    emit_product(builder, group)
-    builder.meet()
-
-
-def emit_product(builder: Builder, group: Group) -> None:
-    """Append the call, after which each thread has its columns."""
+def forward(builder: Builder, group: Group) -> None:
+    """Product, bias, activation and residual stream in one call, after which each thread has its columns."""
     node, last = linear.linear_node(group), group.nodes[-1]
     x, out = builder.value(node.inputs[0]), builder.result(last)
-    biased, added = len(node.inputs) > 2, last.equation.name == "residual"
-    gate = GATES.get(last.equation.name, NONE)
+    bias, added = linear.bias_of(builder, node), last.equation.name == "residual"
     rows, inner, width = out.rows, x.width, out.width
     weight = packed_weight(builder, group, inner, width)
     call = builder.emit(
-        "row_product", last, 2 * rows * inner * width, x=x, weight=weight,
-        bias=builder.value(node.inputs[2]) if biased else 0, stream=builder.value(last.inputs[0]) if added else 0,
-        out=out, rows=rows, inner=inner, width=width, biased=int(biased), added=int(added), gate=gate,
+        "row_product", last, 2 * rows * inner * width, x=x, weight=weight, bias=bias,
+        stream=builder.value(last.inputs[0]) if added else 0, out=out, rows=rows, inner=inner, width=width,
+        biased=int(bias != 0), added=int(added), activation=NUMBERS.get(last.equation.name, 0),
         packs_bfloat16=int(builder.bfloat16_weights), part=PART, parts=PARTS,
     )  # fmt: skip
     call.label = group.rule.name
@@ -230,7 +228,10 @@ def emit_product(builder: Builder, group: Group) -> None:
 
 for name, covers, match, reason in (
     ("linear + residual", (("transpose", ""), "linear", "residual"), linear.match_residual, IN_ONE_PASS),
-    *((f"linear + {gate}", (("transpose", ""), "linear", gate), linear.match_before, IN_ONE_PASS) for gate in GATES),
+    *(
+        (f"linear + {name}", (("transpose", ""), "linear", name), linear.match_before, IN_ONE_PASS)
+        for name in NUMBERS
+    ),
     ("linear", (("transpose", ""), "linear"), linear.match, ""),
 ):
-    register(Rule(name, covers, "row_product", ("decode",), forward=product, match=match, reason=reason))
+    register(Rule(name, covers, "row_product", ("decode",), forward=forward, match=match, reason=reason))

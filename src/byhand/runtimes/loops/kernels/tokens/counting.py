@@ -6,8 +6,7 @@ from __future__ import annotations
 from byhand.runtimes.loops.kernels.tokens.cutting import word_end
 from byhand.runtimes.loops.kernels.tokens.tables import add_word, word_slot
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.native import word
-from byhand.runtimes.loops.machine.views import bytes_at, ints_at, longs_at
+from byhand.runtimes.loops.machine.views import bytes_in, ints_in, longs_in
 
 AHEAD = 4  # bytes of the longest character: how far ahead a decision may look
 
@@ -19,11 +18,11 @@ def count_words(tables):
     Tables: state, the block, kinds, letters, starts, slots, counts. The state is: how far it came, distinct words,
     whether the text ends with the block, joins, digits (see `word_end`), bytes at the end of the block to leave.
     """
-    state = longs_at(word(tables, 0), word(tables, 1))
-    n = word(tables, 3)
-    text, kinds = bytes_at(word(tables, 2), n), bytes_at(word(tables, 4), word(tables, 5))
-    letters, starts = bytes_at(word(tables, 6), word(tables, 7)), longs_at(word(tables, 8), word(tables, 9))
-    slots, counts = ints_at(word(tables, 10), word(tables, 11)), longs_at(word(tables, 12), word(tables, 13))
+    state = longs_in(tables, 0)
+    text, kinds = bytes_in(tables, 1), bytes_in(tables, 2)
+    letters, starts = bytes_in(tables, 3), longs_in(tables, 4)
+    slots, counts = ints_in(tables, 5), longs_in(tables, 6)
+    n = text.shape[0]
     i, entries, ends, joins, digits, left = state[0], state[1], state[2], state[3], state[4], state[5]
     while i < n:
         end, seen = word_end(text, i, n, kinds, joins, digits)

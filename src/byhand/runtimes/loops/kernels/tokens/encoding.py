@@ -7,31 +7,30 @@ from byhand.runtimes.loops.kernels.tokens.counting import AHEAD
 from byhand.runtimes.loops.kernels.tokens.cutting import word_end
 from byhand.runtimes.loops.kernels.tokens.tables import add_word, pair_slot, word_slot
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.native import compiled, word
-from byhand.runtimes.loops.machine.views import bytes_at, ints_at, longs_at
+from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.views import bytes_in, ints_in, longs_in
 
 ENDED, FULL, TOO_LONG, UNKNOWN = 0, 1, 2, 3  # why it returned: the text, the memory of words, a word, a byte
 
 
 @kernel
 def encode_words(tables):
-    """Encode words until the text ends or something lacks.
+    """Encode words until the text ends, room runs out, or a byte has no id.
 
     Tables: state, the block, kinds; the words that are remembered: letters, starts, slots, where each one's ids
     begin, ids; ids of bytes (-1: none), keys of pairs, slots of pairs, ranks of pairs, ids of pairs; scratch (int32),
     heap, and the ids (int32, one for each byte at most). The state is: how far it came, words that are remembered,
     whether the text ends with the block, joins, digits, bytes at the end to leave, ids written, why it returned.
     """
-    state = longs_at(word(tables, 0), word(tables, 1))
-    n = word(tables, 3)
-    text, kinds = bytes_at(word(tables, 2), n), bytes_at(word(tables, 4), word(tables, 5))
-    letters, starts = bytes_at(word(tables, 6), word(tables, 7)), longs_at(word(tables, 8), word(tables, 9))
-    slots, begins = ints_at(word(tables, 10), word(tables, 11)), longs_at(word(tables, 12), word(tables, 13))
-    known, bytes_ids = ints_at(word(tables, 14), word(tables, 15)), ints_at(word(tables, 16), word(tables, 17))
-    keys, pairs = longs_at(word(tables, 18), word(tables, 19)), ints_at(word(tables, 20), word(tables, 21))
-    ranks, joined = ints_at(word(tables, 22), word(tables, 23)), ints_at(word(tables, 24), word(tables, 25))
-    scratch, heap = ints_at(word(tables, 26), word(tables, 27)), longs_at(word(tables, 28), word(tables, 29))
-    ids = ints_at(word(tables, 30), word(tables, 31))
+    state = longs_in(tables, 0)
+    text, kinds = bytes_in(tables, 1), bytes_in(tables, 2)
+    letters, starts = bytes_in(tables, 3), longs_in(tables, 4)
+    slots, begins = ints_in(tables, 5), longs_in(tables, 6)
+    known, bytes_ids = ints_in(tables, 7), ints_in(tables, 8)
+    keys, pairs = longs_in(tables, 9), ints_in(tables, 10)
+    ranks, joined = ints_in(tables, 11), ints_in(tables, 12)
+    scratch, heap = ints_in(tables, 13), longs_in(tables, 14)
+    ids, n = ints_in(tables, 15), text.shape[0]
     i, entries, ends, joins, digits = state[0], state[1], state[2], state[3], state[4]
     left, written, why = state[5], state[6], ENDED
     while i < n:

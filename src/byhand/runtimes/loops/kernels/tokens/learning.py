@@ -10,29 +10,29 @@ from __future__ import annotations
 
 from byhand.runtimes.loops.kernels.tokens.tables import pair_slot
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.native import compiled, word
-from byhand.runtimes.loops.machine.views import ints_at, longs_at
+from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.views import ints_in, longs_in
 
-ENDED, PAUSED, PAIRS_FULL, LISTS_FULL = 0, 1, 2, 3  # why it returned; `wanted` says how much room is needed
+ENDED, PAUSED, PAIRS_FULL, LISTS_FULL = 0, 1, 2, 3  # why it returned
 
 
 @kernel
 def learn_merges(tables):
-    """Merge until there are as many tokens as wanted, no pair is left, or something lacks.
+    """Merge until all wanted merges are made, no pair is left, or room or the symbols to read run out.
 
     Tables: state; of words: symbols, starts, lengths, counts; of pairs: keys, slots, counts, first place in a list,
     heap; of lists: words, next place; the merges (left << 32 | right). The state is: merges made, merges to make, the
     first id, pairs, size of the heap, places used in lists, first free place (-1: none), 1 if the words are listed,
     why it returned, room wanted, symbols that may be read before it returns.
     """
-    state = longs_at(word(tables, 0), word(tables, 1))
-    symbols, starts = ints_at(word(tables, 2), word(tables, 3)), longs_at(word(tables, 4), word(tables, 5))
-    lengths, weights = ints_at(word(tables, 6), word(tables, 7)), longs_at(word(tables, 8), word(tables, 9))
-    keys, slots = longs_at(word(tables, 10), word(tables, 11)), ints_at(word(tables, 12), word(tables, 13))
-    counts, heads = longs_at(word(tables, 14), word(tables, 15)), ints_at(word(tables, 16), word(tables, 17))
-    heap = longs_at(word(tables, 18), word(tables, 19))
-    listed, nexts = ints_at(word(tables, 20), word(tables, 21)), ints_at(word(tables, 22), word(tables, 23))
-    merges = longs_at(word(tables, 24), word(tables, 25))
+    state = longs_in(tables, 0)
+    symbols, starts = ints_in(tables, 1), longs_in(tables, 2)
+    lengths, weights = ints_in(tables, 3), longs_in(tables, 4)
+    keys, slots = longs_in(tables, 5), ints_in(tables, 6)
+    counts, heads = longs_in(tables, 7), ints_in(tables, 8)
+    heap = longs_in(tables, 9)
+    listed, nexts = ints_in(tables, 10), ints_in(tables, 11)
+    merges = longs_in(tables, 12)
     if state[7] == 0:
         for w in range(lengths.shape[0]):
             for k in range(starts[w], starts[w] + lengths[w] - 1):

@@ -8,8 +8,8 @@ e + 1, or 0; the number of slots is a power of two.
 from __future__ import annotations
 
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.native import compiled, word
-from byhand.runtimes.loops.machine.views import bytes_at, ints_at, longs_at
+from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.views import bytes_in, ints_in, longs_in
 
 SPREAD = -7046029254386353131  # 2^64 over the golden ratio: its products spread over all slots
 
@@ -48,9 +48,8 @@ def add_word(text, i, end, letters, starts, slots, slot, entry):
 @kernel
 def spread_words(tables):
     """Fill the empty slots with the words 0 .. count - 1. Tables: counts (count), letters, starts, slots."""
-    count = longs_at(word(tables, 0), 1)[0]
-    letters = bytes_at(word(tables, 2), word(tables, 3))
-    starts, slots = longs_at(word(tables, 4), word(tables, 5)), ints_at(word(tables, 6), word(tables, 7))
+    count, letters = longs_in(tables, 0)[0], bytes_in(tables, 1)
+    starts, slots = longs_in(tables, 2), ints_in(tables, 3)
     for entry in range(count):
         slots[word_slot(letters, starts[entry], starts[entry + 1], letters, starts, slots)] = entry + 1
 
@@ -69,7 +68,7 @@ def pair_slot(key, keys, slots):
 @kernel
 def spread_pairs(tables):
     """Fill the empty slots with the pairs 0 .. count - 1. Tables: counts (count), keys, slots."""
-    count = longs_at(word(tables, 0), 1)[0]
-    keys, slots = longs_at(word(tables, 2), word(tables, 3)), ints_at(word(tables, 4), word(tables, 5))
+    count = longs_in(tables, 0)[0]
+    keys, slots = longs_in(tables, 1), ints_in(tables, 2)
     for pair in range(count):
         slots[pair_slot(keys[pair], keys, slots)] = pair + 1

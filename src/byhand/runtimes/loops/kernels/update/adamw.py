@@ -61,7 +61,7 @@ def adamw(memory, controls, theta, gradient, m, v, n, rate, decay, slot, shares)
 
 @kernel(computes="adamw")
 def average(memory, controls, theta, average, rows, width, stride, slot, shares):
-    """average += (1 - d) (theta - average) in rows so far apart; nothing if there is no update."""
+    """average += (1 - d) (theta - average) in rows `stride` apart; nothing if there is no update."""
     if clip_of(controls, slot, shares) < F(0):
         return
     part = F(controls[14])

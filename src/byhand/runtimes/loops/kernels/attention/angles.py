@@ -1,0 +1,82 @@
+"""Angles of the rotation: a table of all positions from 0, or in decoding the kernel that computes those of one."""
+
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from byhand.equations.rotary import frequencies
+from byhand.runtimes.loops.kernels.attention.chain import Chain
+from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.ir import Buffer
+from byhand.runtimes.loops.machine.kernel import kernel
+
+F, U = np.float32, np.uint64
+TWO_PI = Fraction("6.28318530717958647692528676655900576839")
+RADIANS = float(TWO_PI / 2**64)  # in a unit of a phase
+
+
+@kernel
+def angles_at(memory, words, position, turns, angles, pairs):
+    """angles = cosines, then sines, of a position's angles; exact to float32 however large the position is.
+
+    turns  each pair's turn a position in units of 2^-64 turns, as two words: their product with the position wraps
+           around as angles do, and loses nothing
+    """
+    for p in range(pairs):
+        high, low = np.uint32(words[turns + 2 * p]), np.uint32(words[turns + 2 * p + 1])
+        turn = U(words[position]) * (U(high) << U(32) | U(low))
+        quarter = (turn + (U(1) << U(61))) >> U(62)
+        r = np.float64(np.int64(turn - (quarter << U(62)))) * RADIANS  # within an eighth of a turn
+        z = r * r  # Taylor series: the terms left out are below 1e-11
+        sin = r * (1 + z * (-1 / 6 + z * (1 / 120 + z * (-1 / 5040 + z * (1 / 362880 + z * (-1 / 39916800))))))
+        cos = 1 + z * (-1 / 2 + z * (1 / 24 + z * (-1 / 720 + z * (1 / 40320 + z * (-1 / 3628800)))))
+        if quarter & U(1):
+            cos, sin = -sin, cos
+        if quarter & U(2):
+            cos, sin = -cos, -sin
+        memory[angles + p], memory[angles + pairs + p] = F(cos), F(sin)
+
+
+def angles_of(builder: Builder, chain: Chain) -> Buffer | int:
+    """Return the table of the angles at the plan's positions, cosines, then sines; 0 if nothing is turned."""
+    if not chain.turns:
+        return 0
+    turn = chain.turns[0]
+    return _at_position(builder, turn) if builder.decodes else _from_0(builder, turn, chain.sizes["steps"])
+
+
+def _from_0(builder: Builder, turn: Any, steps: int) -> Buffer:
+    """Return the table of positions 0 to steps - 1 (2, steps, pairs), a constant of the plan."""
+    base, width = turn.static["base"], turn.static["width"]
+    each = "angles", base, width, steps
+    if each not in builder.constants:
+        angles = np.arange(steps)[:, None] * np.array(frequencies(base, width))
+        made = Buffer("angles", (2, *angles.shape), "constant")
+        builder.constants[each] = made, np.stack([np.cos(angles), np.sin(angles)])
+    return builder.constants[each][0]
+
+
+def _at_position(builder: Builder, turn: Any) -> Buffer:
+    """Return the table of the position that decoding is at (2, pairs); the plan's first attention computes it."""
+    base, width = turn.static["base"], turn.static["width"]
+    name = f"angles {base} {width}"
+    if name not in builder.inputs:
+        words = phases_of(base, width)
+        made = Buffer("phases", words.shape, "constant", "int32")
+        phases, _ = builder.constants.setdefault(("phases", base, width), (made, words))
+        builder.inputs[name] = Buffer("angles", (2, len(words)), "own")
+        builder.emit(
+            "angles_at", turn, 0, position=builder.inputs["position"], turns=phases,
+            angles=builder.inputs[name], pairs=len(words),
+        )  # fmt: skip
+    return builder.inputs[name]
+
+
+def phases_of(base: float, width: int) -> np.ndarray:
+    """Return each pair's angle at position 1 in units of 2^-64 turns: its upper and its lower half (width / 2, 2)."""
+    turns = [round(Fraction(f) * 2**64 / TWO_PI) % 2**64 for f in frequencies(base, width)]
+    return np.array([[turn >> 32, turn & 0xFFFFFFFF] for turn in turns], np.uint32).view(np.int32)
