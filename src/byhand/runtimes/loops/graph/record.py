@@ -24,9 +24,9 @@ class Graph:
         self._uses = Counter(key(t) for node in self.nodes for t in node.inputs)
         self._uses[key(root)] += 1
         if cache is not None:
-            self._count_what_is_kept(cache)
+            self._count_cached(cache)
 
-    def _count_what_is_kept(self, cache: RecordedCache) -> None:
+    def _count_cached(self, cache: RecordedCache) -> None:
         """Count the cache as a reader, and the applications that lead to nothing else."""
         known = set(map(id, self.nodes))
         for tensor in cache.given:

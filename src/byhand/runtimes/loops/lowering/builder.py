@@ -90,7 +90,7 @@ class Builder:
         return Buffer(f"{node.name}:{what}", shape, kind)
 
     def constant(self, value: float, count: int = 1) -> Buffer:
-        """Return the buffer that holds this number, so many times."""
+        """Return the buffer that holds this number `count` times."""
         made = Buffer(repr(value), (count,), "constant")
         return self.constants.setdefault((value, count), (made, value))[0]
 
@@ -186,7 +186,7 @@ class Builder:
         self, node: Node, a: Place, b: Place, c: Place, rows: int, inner: int, *, ta: bool = False, tb: bool = False,
         adds: Operand = 0, start: Place | int = 0, bias: Place | int = 0,
     ) -> None:  # fmt: skip
-        """So many rows of C = start + bias + op(A) op(B) (+ C, if `adds`), with sums over the length `inner`.
+        """Append the call for C = start + bias + op(A) op(B) (+ C, if `adds`): so many rows, sums over `inner`.
 
         A and B both come from `operand`, or neither; ta and tb say that they lie transposed. A start or a bias needs
         `begins_inside`.
@@ -210,6 +210,6 @@ class Builder:
         return self.tiles and self.inputs_of_products == "float32"
 
     def room(self, size: int) -> Buffer:
-        """Return the scratch that all calls of a thread share, at least so many float32."""
+        """Return the scratch that all calls of a thread share, of at least `size` float32."""
         self._room.shape = (max(size, self._room.size),)
         return self._room

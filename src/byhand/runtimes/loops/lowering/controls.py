@@ -1,13 +1,38 @@
-"""Controls and signals: the numbers that threads and the process share while a plan runs, and where each lies."""
+"""Controls and signals: the numbers that threads and the process share while a plan runs, and where each lies.
+
+Controls of training, float64
+
+    WEIGHT                     of a row: 1 / tokens of the batch
+    RATE BETA1 BETA2 EPS       the settings of AdamW; MOMENTUM is Muon's
+    CORRECTION1 CORRECTION2    1 / (1 - beta1^t), 1 / (1 - beta2^t)
+    MAX_NORM                   to which the gradient is clipped; 0: never
+    NORM                       of the gradient before clipping (out)
+    MATRIX_DECAY VECTOR_DECAY  weight decay
+    GIVEN_UP                   not 0 if a share has given up (in)
+    APPLIED                    1 if the update was applied (out)
+    AVERAGING                  how far averages go on
+    CONTROLS                   from here on two for each share, its loss and its sum of squares; then the rates of
+                               groups that have another than lr
+
+Controls of generation: TEMPERATURE, TOP_K (0: all), TOP_P (1: all), FIRST (the position at which a run begins); from
+UNIFORMS on a uniform number for each step and stream.
+
+Signals, int64
+
+    RELEASED           not 0: a share has given up, so no thread waits any more
+    ARRIVALS           of all threads at barriers; each counts its own in a slot of its own (`own_signal`)
+    LATE               long waits at barriers: another program uses a core
+    STOPPED            not 0: the threads stop after this token
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Slots of the controls, as `kernels/update/adamw.py` lists them; then two for each share: loss, sum of squares; then
-# the rates of groups that have another than lr.
 (WEIGHT, RATE, BETA1, BETA2, EPS, CORRECTION1, CORRECTION2, MAX_NORM, NORM, MATRIX_DECAY, VECTOR_DECAY, GIVEN_UP,
  APPLIED, MOMENTUM, AVERAGING, CONTROLS) = range(16)  # fmt: skip
+TEMPERATURE, TOP_K, TOP_P, FIRST, UNIFORMS = range(5)
+RELEASED, ARRIVALS, LATE, STOPPED = range(4)
 BARRIERS = 2  # in the update: before gradients are summed, and before they are applied
 
 

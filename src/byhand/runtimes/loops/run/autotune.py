@@ -15,7 +15,7 @@ class Autotuner:
         self._clock = 0.0
 
     def choose(self) -> int:
-        """Return the way for the next piece of work: one that has its trial to come, else the fastest."""
+        """Return the way for the next piece of work: one whose trial is due, else the fastest."""
         best = min(range(len(self._seconds)), key=self._seconds.__getitem__)
         waiting = [i for i, due in enumerate(self._due) if i != best and due <= self._clock]
         return waiting[0] if waiting and self._seconds[best] else best

@@ -21,7 +21,7 @@ from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 from byhand.host import token_array
 from byhand.quantities import counted
 from byhand.runtimes.bfloat16 import rounded
-from byhand.runtimes.loops.kernels.threads.barrier import STOPPED
+from byhand.runtimes.loops.lowering import controls
 from byhand.runtimes.loops.lowering.generation_plans import GenerationPlan, cached, decoding_plan, filling_plan
 from byhand.runtimes.loops.lowering.ir import Buffer
 from byhand.runtimes.loops.lowering.layout import padded
@@ -78,7 +78,7 @@ class LoopsDecoder:
             (Buffer(f"blocks.{i}.keys", cache, "input"), Buffer(f"blocks.{i}.values", cache, "input"))
             for i, cache in enumerate(caches)
         ]
-        self._runner = Runner(self.arena, self.threads, self.blas, 4 + LONGEST_RUN * streams)
+        self._runner = Runner(self.arena, self.threads, self.blas, controls.UNIFORMS + LONGEST_RUN * streams)
         self.decoding = decoding_plan(
             self.model, self.arena, self._inputs, self._caches, bfloat16_weights=weights == "bfloat16"
         )
@@ -91,7 +91,7 @@ class LoopsDecoder:
 
     @property
     def model(self) -> Any:
-        """The model; it must still be there."""
+        """The model, which must still exist."""
         model = self._model()
         if model is None:
             raise ConfigError("the decoder's model is gone. Keep a reference to it.")
@@ -135,8 +135,9 @@ class LoopsDecoder:
         self._runner.settle()
         self.refresh()
         c = self._runner.controls
-        c[0] = 0.0 if sampling.temperature < COLDEST else sampling.temperature
-        c[1], c[2] = sampling.top_k or 0, 1.0 if sampling.top_p is None else sampling.top_p
+        c[controls.TEMPERATURE] = 0.0 if sampling.temperature < COLDEST else sampling.temperature
+        c[controls.TOP_K] = sampling.top_k or 0
+        c[controls.TOP_P] = 1.0 if sampling.top_p is None else sampling.top_p
         while count > 0:
             context = tokens[:, -window:]
             self._fill(context, allowed)
@@ -191,7 +192,7 @@ class LoopsDecoder:
         def run() -> None:
             for share in self.decoding.shares:
                 share.array(self._inputs["position"])[0] = window // 2
-            self._runner.controls[3] = window // 2
+            self._runner.controls[controls.FIRST] = window // 2
             self._replay(plan, alone=False)
 
         return self._runner.time_calls(run, rounds)
@@ -204,7 +205,7 @@ class LoopsDecoder:
             for _ in range(times):
                 with np.errstate(all="ignore"):  # what is not finite is found where a token is drawn
                     runner.replay(plan.alone, plan.in_turn, plan.shares[0])
-                if runner.signals[STOPPED]:
+                if runner.signals[controls.STOPPED]:
                     break
         elif alone:
             runner.replay(plan.alone, plan.in_turn, plan.shares[0], times)
@@ -215,8 +216,8 @@ class LoopsDecoder:
         """Draw n tokens for each stream, or fewer if a thread had to wait long, in one call for each thread."""
         share = self.decoding.shares[0]
         position = share.array(self._inputs["position"])
-        first = self._runner.controls[3] = position[0]
-        self._runner.controls[4 : 4 + n * self.streams] = uniforms[: n * self.streams]
+        first = self._runner.controls[controls.FIRST] = position[0]
+        self._runner.controls[controls.UNIFORMS :][: n * self.streams] = uniforms[: n * self.streams]
         self._replay(self.decoding, self._ways[way] == ALONE, n)
         return share.array(self._inputs["drawn"])[: position[0] - first].astype(np.int64)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.lowering.controls import own_signal
+from byhand.runtimes.loops.lowering.controls import RELEASED, own_signal
 from byhand.runtimes.loops.lowering.ir import Call, Part
 from byhand.runtimes.loops.lowering.plan import Share
 from byhand.runtimes.loops.machine.blas import Blas
@@ -22,7 +22,7 @@ from byhand.runtimes.loops.run.thread_team import ThreadTeam
 class Runner:
     """The threads, and the numbers that they share with the process.
 
-    controls  as `kernels/update/adamw.py` lists them for training, `kernels/sampling/sampling.py` for generation
+    controls  see `lowering/controls.py`
     times     a list: the first share runs call by call and adds each one's ns. For looking at plans: an interrupt
               then may leave an update applied in part
     """
@@ -89,7 +89,7 @@ class Runner:
 
     def _give_up(self, i: int) -> None:
         """Let no thread wait at a barrier any more; what they compute from now on is thrown away."""
-        self.signals[0] = 1
+        self.signals[RELEASED] = 1
 
 
 def one_by_one(parts: Iterable[Part]) -> Iterator[Part]:

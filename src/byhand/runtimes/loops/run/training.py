@@ -216,4 +216,4 @@ class LoopsSession:
         """Let no share wait for this one any more, and let none update; too late once it has passed the barriers."""
         if self.runner.signals[controls.own_signal(i)] < controls.BARRIERS:
             self.runner.controls[controls.GIVEN_UP] = 1
-            self.runner.signals[0] = 1
+            self.runner.signals[controls.RELEASED] = 1

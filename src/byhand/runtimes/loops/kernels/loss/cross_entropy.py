@@ -21,6 +21,7 @@ import numpy as np
 from byhand.runtimes.loops.kernels.products import linear
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest, tanh
 from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.lowering.controls import WEIGHT
 from byhand.runtimes.loops.lowering.ir import LOSS_SLOT, Buffer
 from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
@@ -33,14 +34,14 @@ CHUNK = 256  # rows; even, so that rows of bfloat16 begin on a whole word
 
 @kernel
 def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot, cap, slopes):
-    """Add the rows' losses to controls[slot]; logits become (p - onehot) * controls[0], the weight of a row.
+    """Add the rows' losses to controls[slot]; logits become (p - onehot) times the weight of a row.
 
     A row without a target (-1) counts for nothing.
 
     cap     where the cap lies if the logits are to be capped first, else 0
     slopes  room for a row: the slopes of cap tanh(z / cap), by which the row is multiplied in the end
     """
-    weight = F(controls[0])
+    weight = F(controls[WEIGHT])
     bend = vector(memory, slopes, vocab)
     total = 0.0
     for i in range(rows):
@@ -69,7 +70,7 @@ def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot, c
         if cap:
             for v in range(vocab):
                 z[v] *= bend[v]
-    controls[slot] += total * controls[0]
+    controls[slot] += total * controls[WEIGHT]
 
 
 def match_kept(node: Any, graph: Any) -> tuple[Any, ...] | None:

@@ -36,25 +36,25 @@ def _sgemm(builder: Any, address: Any, ta: Any, tb: Any, m: Any, n: Any, k: Any,
 
 
 @compiled
-def sgemm(blas, memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, alpha, beta):
-    """C (m, n) = alpha op(A) op(B) + beta C, all row-major at offsets of `memory`; ta and tb transpose.
+def sgemm(address, memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
+    """C (m, n) = op(A) op(B), added to C if `adds`, all row-major at offsets of `memory`; ta and tb transpose.
 
     BLAS is column-major: it sees every matrix transposed, so it is asked for C^T = op(B)^T op(A)^T.
     """
     base = address_of(memory)
     _sgemm(
-        blas, T if tb else N, T if ta else N, np.int32(n), np.int32(m), np.int32(k), np.float32(alpha), base + 4 * b,
-        np.int32(ldb), base + 4 * a, np.int32(lda), np.float32(beta), base + 4 * c, np.int32(ldc),
+        address, T if tb else N, T if ta else N, np.int32(n), np.int32(m), np.int32(k), F(1.0), base + 4 * b,
+        np.int32(ldb), base + 4 * a, np.int32(lda), F(1.0) if adds else F(0.0), base + 4 * c, np.int32(ldc),
     )  # fmt: skip
 
 
 @kernel(rows="m", moves={"a": "lda", "c": "ldc"})
 def gemm(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
     """C = op(A) op(B), added to C if `adds`."""
-    sgemm(blas[0], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, F(1.0), F(1.0) if adds else F(0.0))
+    sgemm(blas[0], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds)
 
 
 @kernel(rows="m", moves={"a": "lda", "c": "ldc"})
 def gemm_bfloat16(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
     """C = op(A) op(B), added to C if `adds`: A and B are bfloat16, C and all sums are float32."""
-    sgemm(blas[2], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, F(1.0), F(1.0) if adds else F(0.0))
+    sgemm(blas[2], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds)

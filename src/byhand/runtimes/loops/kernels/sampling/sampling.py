@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.threads.barrier import LATE, STOPPED
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
+from byhand.runtimes.loops.lowering.controls import FIRST, LATE, STOPPED, TEMPERATURE, TOP_K, TOP_P, UNIFORMS
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector
@@ -27,11 +27,9 @@ def sample(memory, words, controls, signals, logits, allowed, tokens, position, 
     after the barrier that follows. So does a thread that finds a logit that is NaN or infinite, or all logits -inf:
     it draws -1, which no reader takes for a token.
 
-    order       room for two permutations of the vocabulary
-    controls    0 temperature, 1 top_k (0: all), 2 top_p (1: all), 3 the run's first position; then a uniform number
-                for each step and stream
+    order  room for two permutations of the vocabulary
     """
-    step = words[position] - int(controls[3])
+    step = words[position] - int(controls[FIRST])
     words[position] += 1
     if part == 0 and signals[LATE] > 1:
         signals[STOPPED] = 1
@@ -49,7 +47,10 @@ def sample(memory, words, controls, signals, logits, allowed, tokens, position, 
             words[drawn + step * rows + b] = -1
             continue
         orders = vector(words, order, vocab), vector(words, order + vocab, vocab)
-        token = _drawn(z, most, controls[0], int(controls[1]), controls[2], controls[4 + step * rows + b], *orders)
+        token = _drawn(
+            z, most, controls[TEMPERATURE], int(controls[TOP_K]), controls[TOP_P],
+            controls[UNIFORMS + step * rows + b], *orders,
+        )  # fmt: skip
         words[tokens + b] = token
         words[drawn + step * rows + b] = token
 

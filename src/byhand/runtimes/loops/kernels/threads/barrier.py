@@ -7,11 +7,11 @@ from typing import Any
 
 from llvmlite import ir
 
+from byhand.runtimes.loops.lowering.controls import ARRIVALS, LATE, RELEASED
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import instruction
 from byhand.runtimes.loops.machine.views import address_of
 
-LATE, STOPPED = 2, 3  # signals: long waits at barriers, and that the threads stop after this token
 SPINS, YIELDS = 20_000, 8  # some fifty microseconds; more than the work between two barriers lets a thread wait
 
 
@@ -38,15 +38,14 @@ def _atomic_load(builder: Any, address: Any) -> Any:
 def barrier(signals, own, shares, yield_to):
     """Wait until every share has come here.
 
-    signals[1] counts all arrivals, signals[own] this share's, which says what to wait for; signals[0] != 0 means that
-    a share has given up; signals[LATE] counts the long waits: another program uses a core.
+    own  where this share counts its arrivals, which say how many of all to wait for
     """
     base = address_of(signals)
     signals[own] += 1
     wanted = signals[own] * shares
-    _atomic_add(base + 8, 1)
+    _atomic_add(base + 8 * ARRIVALS, 1)
     spins = 0
-    while _atomic_load(base + 8) < wanted and _atomic_load(base) == 0:
+    while _atomic_load(base + 8 * ARRIVALS) < wanted and _atomic_load(base + 8 * RELEASED) == 0:
         spins += 1
         if spins > SPINS:
             if spins == SPINS + YIELDS:

@@ -1,10 +1,5 @@
 """Kernels of `adamw`: the shares' gradients are summed, measured, clipped and applied, a range for each thread.
 
-controls    0 weight of a row, 1 lr, 2 beta1, 3 beta2, 4 eps, 5 1 / (1 - beta1^t), 6 1 / (1 - beta2^t), 7 max_norm,
-            8 the gradient's norm (out), 9 and 10 weight decay of matrices and of vectors, 11 not 0 if a share has
-            given up (in), 12 1 if the update was applied (out), 13 Muon's momentum, 14 how far averages go on; then
-            for each share its loss and its sum of squares; then rates of groups
-
 Every thread decides from the same numbers whether there is an update, so either all apply it or none. A share gives
 up only before it reaches the barriers around `sum_shares`, which no other share passes without it.
 """
@@ -14,6 +9,18 @@ import math
 
 import numpy as np
 
+from byhand.runtimes.loops.lowering.controls import (
+    APPLIED,
+    AVERAGING,
+    BETA1,
+    BETA2,
+    CORRECTION1,
+    CORRECTION2,
+    EPS,
+    GIVEN_UP,
+    MAX_NORM,
+    NORM,
+)
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector
@@ -30,11 +37,11 @@ def clip_of(controls, slot, shares):
         loss += controls[slot - 1 + 2 * k]
         squares += controls[slot + 2 * k]
     norm = math.sqrt(squares)
-    controls[8] = norm
-    if not (math.isfinite(loss) and math.isfinite(norm)) or controls[11] != 0.0:
+    controls[NORM] = norm
+    if not (math.isfinite(loss) and math.isfinite(norm)) or controls[GIVEN_UP] != 0.0:
         return F(-1.0)
-    controls[12] = 1.0
-    return F(controls[7] / norm) if 0.0 < controls[7] < norm else F(1.0)
+    controls[APPLIED] = 1.0
+    return F(controls[MAX_NORM] / norm) if 0.0 < controls[MAX_NORM] < norm else F(1.0)
 
 
 @kernel(computes="adamw")
@@ -43,11 +50,11 @@ def adamw(memory, controls, theta, gradient, m, v, n, rate, decay, slot, shares)
     clip = clip_of(controls, slot, shares)
     if clip < F(0):
         return
-    lr, eps = F(controls[rate]), F(controls[4])
-    beta1, beta2 = F(controls[2]), F(controls[3])
-    one1, one2 = F(1.0 - controls[2]), F(1.0 - controls[3])
+    lr, eps = F(controls[rate]), F(controls[EPS])
+    beta1, beta2 = F(controls[BETA1]), F(controls[BETA2])
+    one1, one2 = F(1.0 - controls[BETA1]), F(1.0 - controls[BETA2])
     wd = F(controls[decay])
-    correct1, correct2 = F(controls[5]), F(controls[6])
+    correct1, correct2 = F(controls[CORRECTION1]), F(controls[CORRECTION2])
     p, g = vector(memory, theta, n), vector(memory, gradient, n)
     first, second = vector(memory, m, n), vector(memory, v, n)
     for i in range(n):
@@ -64,7 +71,7 @@ def average(memory, controls, theta, average, rows, width, stride, slot, shares)
     """average += (1 - d) (theta - average) in rows `stride` apart; nothing if there is no update."""
     if clip_of(controls, slot, shares) < F(0):
         return
-    part = F(controls[14])
+    part = F(controls[AVERAGING])
     for i in range(rows):
         p, mean = vector(memory, theta + i * stride, width), vector(memory, average + i * stride, width)
         for j in range(width):

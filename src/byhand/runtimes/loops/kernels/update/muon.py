@@ -12,12 +12,12 @@ import numpy as np
 
 from byhand.equations.orthogonalise import A, B, C
 from byhand.runtimes.loops.kernels.update.adamw import clip_of
+from byhand.runtimes.loops.lowering.controls import MOMENTUM
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, vector
 
 F = np.float32
 EPS = 1e-7
-MOMENTUM = 13  # of the controls
 
 
 @kernel(computes="muon")
