@@ -29,12 +29,9 @@ def keeps_slope(computes: str, value: Any) -> Callable[[Any], Any]:
     """Decorate a function that returns value and slope at a number; `value` returns the value alone."""
 
     def decorate(value_and_slope: Any) -> Any:
-        @kernel(
-            name=f"bias_{computes}",
-            formula=value_and_slope.__name__,
-            rows="rows",
-            moves={"x": "width", "y": "width"},
-        )
+        formula = value_and_slope.__name__
+
+        @kernel(name=f"bias_{computes}", formula=formula, rows="rows", moves={"x": "width", "y": "width"})
         def bias_activation(memory, x, bias, y, copy, rows, width, kept):
             """y = f(x + bias), copied in bfloat16; x becomes the slope there. Unless `kept`, y has but one row."""
             a, o, b = matrix(memory, x, rows, width), matrix(memory, y, rows, width), vector(memory, bias, width)
@@ -55,15 +52,8 @@ def keeps_slope(computes: str, value: Any) -> Callable[[Any], Any]:
                 a[i] *= value_and_slope(b[i])[1]
 
         reason = "bias, value and slope in one pass over the widest array; going back is one product, not another exp"
-        _register(computes, value, reason, forward_with_slope, backward_with_slope, backward_alone)
+        _register(computes, value, reason, forward_with_slope, backward_with_slope, backward_by_input)
         return value_and_slope
-
-    def backward_alone(builder: Builder, group: Group) -> None:
-        """The slope is computed anew."""
-        (node,) = group.nodes
-        x, d = node.inputs[0], builder.cotangent(node)
-        builder.emit(f"times_{computes}_slope", node, d=d, x=builder.value(x), n=d.size)
-        builder.join(x, d, node)
 
     return decorate
 
@@ -88,26 +78,8 @@ def keeps_result(computes: str, value: Any) -> Callable[[Any], Any]:
                 a[i] = times_slope(a[i], b[i])
 
         reason = "bias and value in one pass, in place"
-        _register(computes, value, reason, forward_in_place, backward, backward_alone)
+        _register(computes, value, reason, forward_in_place, backward_in_place, backward_by_result)
         return times_slope
-
-    def backward(builder: Builder, group: Group) -> None:
-        """The slope, then the linear layer's own."""
-        d = emit_back(builder, group)
-        linear.bias_back(builder, group, d)
-        linear.product_back(builder, group, d)
-
-    def backward_alone(builder: Builder, group: Group) -> None:
-        """The slope."""
-        (node,) = group.nodes
-        builder.join(node.inputs[0], emit_back(builder, group), node)
-
-    def emit_back(builder: Builder, group: Group) -> Buffer:
-        """Return the cotangent times the slope, in its place."""
-        last = group.nodes[-1]
-        d = builder.cotangent(last)
-        builder.emit(f"{computes}_back", last, d=d, y=builder.result(last), n=d.size)
-        return d
 
     return decorate
 
@@ -140,12 +112,40 @@ def forward_alone(builder: Builder, group: Group) -> None:
     builder.emit(group.rule.kernel, node, x=builder.value(node.inputs[0]), y=y, n=y.size)
 
 
+def backward_by_input(builder: Builder, group: Group) -> None:
+    """The slope, which is computed anew."""
+    (node,) = group.nodes
+    x, d = node.inputs[0], builder.cotangent(node)
+    builder.emit(f"times_{node.equation.name}_slope", node, d=d, x=builder.value(x), n=d.size)
+    builder.join(x, d, node)
+
+
+def backward_by_result(builder: Builder, group: Group) -> None:
+    """The slope, which the result tells."""
+    (node,) = group.nodes
+    builder.join(node.inputs[0], _through_slope(builder, node), node)
+
+
 def forward_in_place(builder: Builder, group: Group) -> None:
     """Product, then bias and value."""
     last = group.nodes[-1]
     y, bias = builder.result(last), linear.bias_or_zeros(builder, linear.linear_node(group))
     linear.product(builder, group, y, 0)
     builder.emit(group.rule.kernel, last, x=y, bias=bias, rows=y.rows, width=y.width)
+
+
+def backward_in_place(builder: Builder, group: Group) -> None:
+    """The slope, then the linear layer's own."""
+    d = _through_slope(builder, group.nodes[-1])
+    linear.bias_back(builder, group, d)
+    linear.product_back(builder, group, d)
+
+
+def _through_slope(builder: Builder, node: Any) -> Buffer:
+    """Return the cotangent times the slope, in its place."""
+    d = builder.cotangent(node)
+    builder.emit(f"{node.equation.name}_back", node, d=d, y=builder.result(node), n=d.size)
+    return d
 
 
 def forward_with_slope(builder: Builder, group: Group) -> None:
