@@ -75,7 +75,7 @@ class Arena:
         self.adopt()
 
     def _kind(self, name: str) -> tuple[bool, bool, float]:
-        """Return what parameters that are updated alike have in common, in the order in which they lie."""
+        """Return the key by which parameters are ordered; those that are updated alike share it."""
         scale = self.scales.get(name, 1.0)
         return name not in self.parts, name not in self.matrices, 0.0 if scale == 1 else scale
 

@@ -19,7 +19,7 @@ Work = Callable[[int], None]
 
 
 def team_size(threads: int | None) -> int:
-    """Return the number of threads to use, all cores for None. ConfigError for one that cannot be meant."""
+    """Return the number of threads to use, all cores for None. ConfigError if it is out of range."""
     size = cores() if threads is None else threads
     if not 1 <= size <= MOST_THREADS:
         raise ConfigError(f"threads is {size}, but must be between 1 and {MOST_THREADS}. Use {cores()}.")
