@@ -188,7 +188,8 @@ def row_product(memory, words, x, weight, bias, stream, out, rows, inner, width,
             d = vector(memory, bias + low, n)
             for c in range(n):
                 o[c] += d[c]
-        activate(o, n, activation)
+        if activation:
+            activate(o, n, activation)
         if added:
             s = vector(memory, stream + b * width + low, n)
             for c in range(n):
