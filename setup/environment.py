@@ -1,8 +1,8 @@
-"""The private environment .venv of a checkout: made once, and made anew whenever it cannot be trusted.
+"""The private environment .venv of a checkout: made once, and made anew when it is damaged or was moved.
 
-.venv.lock is held by the process that changes .venv, and says `changing` until it is done. Whoever finds that word
-without a holder knows that the change was interrupted, and begins with an empty .venv. Stamps in .venv tell what it
-holds: `byhand-environment.stamp` its place and Python, `byhand-GROUP.stamp` the packages of requirements/GROUP.txt.
+The process that changes .venv holds .venv.lock, which says `changing` until it is done. A process that finds that
+word without a holder knows that the change was interrupted, and begins with an empty .venv. Stamps in .venv record
+what it holds: `byhand-environment.stamp` its place and Python, `byhand-GROUP.stamp` requirements/GROUP.txt.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STAMP = VENV / "byhand-environment.stamp"
 LOG = VENV / "byhand-install.log"
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 PARTS = {"bin", "include", "lib", "lib64", "Scripts", "Include", "Lib", "pyvenv.cfg", ".gitignore"}  # of a bare one
-GROUPS = {  # what is in requirements/GROUP.txt; each group needs the ones before it
+GROUPS = {  # the contents of requirements/GROUP.txt; each group needs the ones before it
     "run": ["--extra", "plot"],
     "fast": ["--extra", "fast"],
     "xla": ["--extra", "xla"],
@@ -37,7 +37,7 @@ GROUPS = {  # what is in requirements/GROUP.txt; each group needs the ones befor
     "lint": ["--group", "lint"],
     "docs": ["--group", "docs"],
 }
-OPTIONAL = ("fast", "xla")  # left out, with a line, where a platform has no wheels
+OPTIONAL = ("fast", "xla")  # left out, with a line, on platforms without wheels
 CHANGING = "changing"
 NETWORK = re.compile(r"retrying|connect|dns|fetch|timed out|network", re.IGNORECASE)
 
@@ -63,13 +63,13 @@ def prepare(group: str) -> None:
 
 
 def install(package: str, must: bool = True) -> None:
-    """Install a package beside the groups; one that need not be there may have no file for this machine."""
+    """Install a package that is in no group; one that is not a `must` may have no file for this machine."""
     print(f"installing {package}", file=sys.stderr, flush=True)
     with _locked() as lock:
         if said := _install(lock, package):
             if must:
                 fail_to_install(package, said)
-            print(f"{package} cannot be installed here: what asks it is skipped", file=sys.stderr, flush=True)
+            print(f"{package} cannot be installed here: tests that ask it are skipped", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -84,12 +84,12 @@ def _locked() -> Iterator[IO[str]]:
 
 
 def _acquire(lock: IO[str]) -> bool:
-    """Try to lock a file; a file system without locks does without."""
+    """Try to lock a file; on a file system without locks, go on without."""
     try:
         if os.name == "nt":
             import msvcrt
 
-            lock.seek(1 << 20)  # a byte that nobody reads, since nobody else could
+            lock.seek(1 << 20)  # a byte that is never read, since no other process could
             msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)  # pyright: ignore
         else:
             import fcntl
@@ -123,14 +123,14 @@ def _unfit() -> str:
         return "it has no Python"
     if STAMP.exists():
         return "" if _read(STAMP) == _stamp() else "it was made for another Python or in another place"
-    # Without that stamp it was made by an older dev.py or by somebody else.
+    # Without that stamp an older dev.py, or the user, made it.
     if not re.search(rf"^version(_info)? *= *{VERSION}\b", _read(VENV / "pyvenv.cfg"), re.MULTILINE):
         return "it was made for another Python"
     return "" if str(VENV) in _read(BIN / "activate") else "it was made in another place, or not finished"
 
 
 def _replaceable() -> bool:
-    """Return whether an unfit .venv may be deleted: it was made by this file, or nobody finished it."""
+    """Return whether an unfit .venv may be deleted: this file made it, or it is unfinished."""
     if VENV.is_symlink() or not VENV.is_dir():
         return False
     unfinished = {p.name for p in VENV.iterdir()} <= PARTS and not (BIN / "activate").exists()
@@ -153,8 +153,8 @@ def _make_sound(lock: IO[str]) -> None:
     command = [uv, "venv", "-q", "--seed", "--python", base] if uv else [base, "-m", "venv"]
     code, said = call_quietly([*command, VENV], folder=ROOT, keep_open=[lock.fileno()])
     if code:
-        what_to_do = "Check the network" if uv else "Install python3-venv, or uv,"
-        fail(f"cannot make {VENV.name}: {_last_line(said)}. {what_to_do} and run the same command again.")
+        remedy = "Check the network" if uv else "Install python3-venv, or uv,"
+        fail(f"cannot make {VENV.name}: {_last_line(said)}. {remedy} and run the same command again.")
     STAMP.write_text(_stamp(), encoding="utf-8")
     _say_changing(lock, False)
 
@@ -194,7 +194,7 @@ def fail_to_install(what: str, said: str) -> NoReturn:
 
 
 def _last_line(said: str) -> str:
-    """Return the last line that says what is wrong, without an installer's ornaments."""
+    """Return the last line of an installer's output, without its ornaments."""
     lines = [line.strip(" \n×├─╰▶│").removeprefix("ERROR: ").rstrip(".") for line in said.splitlines()]
     return next((line for line in reversed(lines) if line), "no reason was given")
 
@@ -209,7 +209,7 @@ def _stale(group: str) -> bool:
 
 
 def _fingerprint(group: str) -> str:
-    """Return what decides whether a group must be installed again."""
+    """Return a digest of all that a group's installation depends on."""
     digest = hashlib.sha256(sys.version.encode())
     for name in ("pyproject.toml", f"requirements/{group}.txt"):
         digest.update((ROOT / name).read_bytes())

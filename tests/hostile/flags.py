@@ -167,7 +167,7 @@ def nothing_lasts() -> Any:
 
     with contextlib.ExitStack() as replaced:
         for module, name in (
-            (opening, "open_text"), (train_command, "_train"), (eval_command, "open_text"), (plan, "_listed"),
+            (opening, "open_text"), (train_command, "train_run"), (eval_command, "open_text"), (plan, "_listed"),
             (bench.training, "measure"), (bench.generating, "measure"),
             (bench_fusions.fusions, "measure"), (bench_scale.scaling, "measure"), (train_gpt_program, "start"),
             (train_gpt_program, "train"),

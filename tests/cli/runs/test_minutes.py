@@ -42,7 +42,7 @@ class Machine:
         self.now, self._capsys = 1000.0, capsys
         clock = SimpleNamespace(monotonic=self.read, perf_counter=self.read, time=self.read)
         clock.localtime, clock.strftime = time.gmtime, time.strftime
-        for module in ("budget.probe", "cli.terminal.clock", "cli.runs.minutes", "cli.runs.train"):
+        for module in ("budget.probe", "cli.terminal.clock", "cli.runs.minutes", "cli.runs.training"):
             monkeypatch.setattr(f"byhand.{module}.time", clock)
         self._slow(monkeypatch, "update", lambda trainer: trainer.config.batch_size * trainer.config.grad_accum)
         self._slow(monkeypatch, "evaluate", lambda trainer: len(trainer.val_windows[0]) / 3)

@@ -81,7 +81,7 @@ def test_a_text_that_changes_ends_the_run_with_the_last_step_saved(tmp_path, mon
 
 def test_a_text_that_changes_before_the_first_step_leaves_nothing_to_resume(tmp_path, monkeypatch):
     text = write_text(tmp_path / "text")
-    monkeypatch.setattr("byhand.cli.runs.train._say_what_begins", lambda *_: os.truncate(text, 100))
+    monkeypatch.setattr("byhand.cli.runs.training._say_what_begins", lambda *_: os.truncate(text, 100))
     line = error_line(byhand("train", *SETTINGS, "--data", "text", "--out", "run", cwd=tmp_path))
     assert "it had 4,000 bytes and has 100 now" in line
     monkeypatch.undo()

@@ -1,4 +1,4 @@
-"""The quiz of `byhand work`: asks for the numbers of a lesson one by one, and goes on later where it was left."""
+"""The quiz of `byhand work`: asks for the numbers of a lesson one by one, and can be resumed."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ SAID = {
 
 @dataclass
 class QuizProgress:
-    """How far a quiz is: the step, how many of its questions are done, and the score.
+    """The progress of a quiz: the step, how many of its questions are done, and the score.
 
-    asked  numbers that were tried, or given up; `right` of them at the first try
+    asked  numbers tried or given up, `right` of them at the first try
     every  whether the quiz asks for every number
     """
 
@@ -103,8 +103,8 @@ def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
 
 def left(lesson: Lesson) -> QuizProgress:
     """Return where the last quiz of this lesson was left; ByhandError if there is none."""
-    # In the user's cache folder, under the lesson's name: nobody has to name a file, and a lost one costs nothing,
-    # since --from begins at any step.
+    # In the user's cache folder, under the lesson's name: the user names no file, and losing it costs nothing, since
+    # --from begins at any step.
     path = _path(lesson.name)
     with suppress(OSError, ValueError, TypeError):
         found = QuizProgress(**json.loads(read_own(path, LARGEST))) if path else QuizProgress(0)

@@ -10,9 +10,9 @@ import re
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import tyro
+from tyro.conf import Positional
 
 from byhand.book.words.language import COMMA, Language, Words
 from byhand.cli.arguments.parsing import parse
@@ -64,7 +64,7 @@ class Options:
     Settings, guides and lessons are answers too, and what the model does not have.
     """
 
-    query: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    query: Positional[tuple[str, ...]] = ()
     """A name, words in English or Chinese, a symbol, or a piece of a formula; omit it to list everything."""
     lang: Language | None = None
     """Language of the answer; that of the question if not given."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
-
-import tyro
+from typing import Any, Literal
 
 from byhand.bench import generating, training
-from byhand.bench.shapes import OFFERED, require_threads, shape_of
+from byhand.bench.shapes import OFFERED, Blas, require_threads, shape_of
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.settings import Switch
 from byhand.cli.measure import bench_fusions, bench_scale
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted
@@ -19,7 +18,7 @@ from byhand.errors import ConfigError
 from byhand.runtimes.registry import offered
 
 MOST_STEPS = 10**6
-MOST_DRAWN = 1 << 20  # tokens, or streams, as a context has at most
+MOST_DRAWN = 1 << 20  # tokens, or streams: the longest context
 
 
 @dataclass(frozen=True)
@@ -29,20 +28,20 @@ class TrainOptions:
     shape: str = "nano"
     """tiny, nano, small, or B,T,C,L,H,V."""
     architecture: Literal[OFFERED] = "plain"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
-    """The model's choices: the defaults', or those of a preset."""
+    """plain: the model's default settings; or the architecture of a preset."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
-    """What computes ours."""
+    """The runtime that computes ours."""
     threads: int = 0
     """Threads of the loops runtime; 0: all cores."""
-    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
-    """What multiplies in the loops runtime: register tiles or a library; auto takes the fastest."""
+    blas: Blas = "auto"
+    """Matrix products of the loops runtime: register tiles or a library; auto takes the fastest."""
     steps: int | None = None
-    """Timed steps of each; what the slowest makes in ten seconds if not given."""
+    """Timed steps of each; as many as the slowest makes in ten seconds if not given."""
     dtype: Dtype = "float32"
     """Type that ours computes in, as for `byhand train`."""
     peer: tuple[str, ...] = ()
     """torch (eager and compile), torch-eager, torch-compile, torch-bf16, numpy; mkl, scipy: ours with that BLAS."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print one JSON object."""
 
 
@@ -53,20 +52,20 @@ class GenerateOptions:
     shape: str = "nano"
     """tiny, nano, small, or B,T,C,L,H,V (B and T are not used)."""
     architecture: Literal[OFFERED] = "plain"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
-    """The model's choices: the defaults', or those of a preset."""
+    """plain: the model's default settings; or the architecture of a preset."""
     tokens: int = 1000
     """Tokens drawn in each stream."""
     batch: int = 1
     """Streams side by side."""
     threads: int = 0
     """Threads; 0: all cores."""
-    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
-    """What multiplies while the cache is filled: register tiles or a library."""
+    blas: Blas = "auto"
+    """Matrix products while the cache is filled: register tiles or a library."""
     weights: Weights = "float32"
-    """float32, or bfloat16: what ours reads; peers stay as they are."""
+    """Type of the weights that ours reads; peers keep theirs."""
     peer: tuple[str, ...] = ()
     """hf (transformers), numpy."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print one JSON object."""
 
 
@@ -105,7 +104,7 @@ def _generate(options: GenerateOptions) -> int:
     )
     _say_why(figures)
     if options.json:
-        print(jsonlib.dumps(figures))
+        print(json.dumps(figures))
         return 0
     print(
         f"{options.shape}, {options.batch} x {options.tokens} tokens: {figures['tokens_per_s']:,.0f} tokens/s "
@@ -133,7 +132,7 @@ def _train(options: TrainOptions) -> int:
     )
     _say_why(figures)
     if options.json:
-        print(jsonlib.dumps(figures))
+        print(json.dumps(figures))
         return 0
     print(
         f"{options.shape}, {figures['runtime']}, {options.dtype}: {figures['ms_median']:.3f} ms a step "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,7 @@ def show(options: Any, shape: Shape) -> int:
         times = {"computing_s": share.flops / (COMPUTING * device.peak), "sending_s": sending}
         facts |= {"machine": options.machine, **times}
     if options.json:
-        print(jsonlib.dumps(facts))
+        print(json.dumps(facts))
         return 0
     of = f" × {options.machine}" if device else " devices"
     print(f"mesh {mesh}: {mesh.size}{of}, {options.per_host} a host")

@@ -7,12 +7,12 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import tyro
+from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse, text_bytes
-from byhand.cli.arguments.settings import settings
+from byhand.cli.arguments.settings import Switch, settings
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted, shown
 from byhand.corpus.text_file import blocks
@@ -28,7 +28,7 @@ from byhand.tokenizers.training import train
 LONGEST = 1 << 26  # bytes on standard input
 SHOWN = 10  # merges and tokens that `inspect` lists
 Splitting = Literal["gpt2", "gpt4", "qwen2", "smollm"]
-File = Annotated[Path, tyro.conf.Positional]
+File = Positional[Path]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class TrainingOptions:
     Among equally common pairs the one with the smallest left id is merged, then the one with the smallest right id.
     """
 
-    text: Annotated[str, tyro.conf.Positional]
+    text: Positional[str]
     """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
     vocab_size: int
     """Number of tokens, including the bytes and the special tokens."""
@@ -59,10 +59,10 @@ class EncodeOptions:
     text: str = "-"
     """The text; - reads it from standard input."""
     split: Splitting | None = None
-    """How text is cut, where the file does not say (.tiktoken, vocab.json)."""
+    """How text is cut, if the file does not say (.tiktoken, vocab.json)."""
     special: tuple[str, ...] = ()
-    """Special tokens, where the file does not say."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Special tokens, if the file does not say."""
+    json: Switch = False
     """Print one JSON list."""
 
 
@@ -72,10 +72,10 @@ class DecodeOptions:
 
     tokenizer: File
     """A tokenizer's file or folder."""
-    ids: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    ids: Positional[tuple[str, ...]] = ()
     """Ids; from standard input if none are given."""
     special: tuple[str, ...] = ()
-    """Special tokens, where the file does not say."""
+    """Special tokens, if the file does not say."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ class InspectOptions:
     text: str = ""
     """Show the tokens of this text; - reads it from standard input."""
     split: Splitting | None = None
-    """How text is cut, where the file does not say (.tiktoken, vocab.json)."""
+    """How text is cut, if the file does not say (.tiktoken, vocab.json)."""
     special: tuple[str, ...] = ()
-    """Special tokens, where the file does not say."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Special tokens, if the file does not say."""
+    json: Switch = False
     """Print one JSON object."""
 
 
@@ -103,9 +103,9 @@ class ConvertOptions:
     out: Path
     """NAME.json (Hugging Face), NAME.tiktoken (ranks), or a folder (vocab.json and merges.txt)."""
     split: Splitting | None = None
-    """How text is cut, where the file does not say (.tiktoken, vocab.json)."""
+    """How text is cut, if the file does not say (.tiktoken, vocab.json)."""
     special: tuple[str, ...] = ()
-    """Special tokens, where the file does not say."""
+    """Special tokens, if the file does not say."""
 
 
 def main(arguments: list[str]) -> int:

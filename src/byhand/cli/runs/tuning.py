@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import fields, replace
 from pathlib import Path
 
+from byhand.cli.arguments.settings import flag
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.errors import ConfigError
 from byhand.runs import checkpoint
@@ -24,8 +25,9 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path, usual_lr: flo
     usual_lr  of the preset, for training from the beginning
     """
     if chosen := sorted(OF_THE_MODEL & set(given)):
-        flag = chosen[0].replace("_", "-")
-        raise ConfigError(f"--{flag} cannot change the model of {base}. Leave it out, or train without --init-from.")
+        raise ConfigError(
+            f"{flag(chosen[0])} cannot change the model of {base}. Leave it out, or train without --init-from."
+        )
     if config.data.tokenizer:
         raise ConfigError(
             f"the model of {base} has a tokenizer. Leave out --tokenizer, or train without --init-from."

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import TracebackType
 
+from byhand.cli.terminal.ending import DEFECT, DONE, INTERRUPTED, REFUSED
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import one_line, shown
 from byhand.errors import ByhandError, is_interrupt, reason
 
 WRITING = {errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, getattr(errno, "EDQUOT", errno.ENOSPC)}
-DONE, REFUSED, DEFECT, INTERRUPTED = 0, 2, 70, 130
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -82,7 +82,7 @@ def _failed(error: BaseException, debug: bool, prog: str) -> int:
 
 
 def _refused(error: OSError) -> str:
-    """Return a line for an OSError; one of a write to an open file, such as standard output, names no file."""
+    """Return a line for an OSError; a failed write to an open file, such as standard output, names no file."""
     why = one_line(reason(error))
     if error.filename is not None:
         name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
