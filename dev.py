@@ -7,7 +7,7 @@
     python3 dev.py check                         lint, format, types, import layers
     python3 dev.py docs                          bring generated pages up to date, and build the site
     python3 dev.py oracle                        compare with PyTorch, transformers, llama.cpp (installs them)
-    python3 dev.py lock                          compute the pinned requirements anew (needs uv)
+    python3 dev.py lock                          regenerate the pinned requirements (needs uv)
 
 Everything goes into the private environment .venv next to this file. Packages are pinned with hashes in
 requirements/; nothing is installed again until those files, pyproject.toml or the interpreter change. After an
@@ -121,7 +121,7 @@ def oracle(arguments: list[str]) -> int:
 
 
 def lock(arguments: list[str]) -> int:
-    """Write requirements/*.txt anew: one resolution for all supported Pythons and platforms."""
+    """Regenerate requirements/*.txt: one resolution for all supported Pythons and platforms."""
     if not shutil.which("uv"):
         fail("`dev.py lock` needs uv, which is not installed. See https://docs.astral.sh/uv/.")
     with tempfile.TemporaryDirectory() as folder:

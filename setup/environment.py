@@ -1,4 +1,4 @@
-"""The private environment .venv of a checkout: made once, and made anew when it is damaged or was moved.
+"""The private environment .venv of a checkout: made once, and again when damaged, moved, or of another Python.
 
 The process that changes .venv holds .venv.lock, which says `changing` until it is done. A process that finds that
 word without a holder knows that the change was interrupted, and begins with an empty .venv. Stamps in .venv record
@@ -49,7 +49,7 @@ def fail(line: str) -> NoReturn:
 
 
 def prepare(group: str) -> None:
-    """Make the environment hold what this group needs, unless it already does."""
+    """Install a group's packages into the environment, unless they are there."""
     names = [*GROUPS][: [*GROUPS].index(group) + 1]
     if not _interrupted() and not _unfit() and not any(map(_stale, names)):
         return
@@ -116,7 +116,7 @@ def _interrupted() -> bool:
 
 
 def _unfit() -> str:
-    """Return why .venv cannot be used, or nothing."""
+    """Return why .venv cannot be used, or ""."""
     if not os.path.lexists(VENV):
         return "it is not there"
     if not PYTHON.exists():
@@ -138,7 +138,7 @@ def _replaceable() -> bool:
 
 
 def _make_sound(lock: IO[str]) -> None:
-    """Make .venv, or make it anew, unless it can be used as it is."""
+    """Make .venv, or make it again, unless it is sound."""
     reason = "an installation was interrupted" if _interrupted() else _unfit()
     if not reason:
         return
@@ -149,7 +149,7 @@ def _make_sound(lock: IO[str]) -> None:
         print(f"making {VENV.name} anew: {reason}", file=sys.stderr, flush=True)
         shutil.rmtree(VENV)
     _say_changing(lock, True)
-    uv, base = shutil.which("uv"), getattr(sys, "_base_executable", sys.executable)  # .venv may be what runs this
+    uv, base = shutil.which("uv"), getattr(sys, "_base_executable", sys.executable)  # .venv's own Python may run this
     command = [uv, "venv", "-q", "--seed", "--python", base] if uv else [base, "-m", "venv"]
     code, said = call_quietly([*command, VENV], folder=ROOT, keep_open=[lock.fileno()])
     if code:
@@ -175,20 +175,20 @@ def _install_group(name: str, lock: IO[str]) -> None:
 
 
 def _install(lock: IO[str], *arguments: str | Path) -> str:
-    """Install into .venv; return nothing, or what the installer said when it failed."""
+    """Install into .venv; return "", or the installer's output if it failed."""
     uv, before = shutil.which("uv"), _packages()
     installer = [uv, "pip", "install", "--python", PYTHON] if uv else [PYTHON, "-m", "pip", "install"]
     quiet = ["-q"] if uv else ["-q", "--disable-pip-version-check"]
     _say_changing(lock, True)
     code, said = call_quietly([*installer, *quiet, *arguments], folder=ROOT, keep_open=[lock.fileno()])
     LOG.write_text(said, encoding="utf-8")
-    if code == 0 or _packages() == before:  # else it stopped half-way, and .venv is made anew next time
+    if code == 0 or _packages() == before:  # else it stopped half-way, and the next command makes .venv again
         _say_changing(lock, False)
     return (said or f"exit code {code}") if code else ""
 
 
 def fail_to_install(what: str, said: str) -> NoReturn:
-    """End with what an installer said last."""
+    """End with the last line of an installer's output."""
     line = _last_line(said)
     fail(f"cannot install {what}: {line}. Check the network and run the same command again; more is in {LOG}.")
 
@@ -221,7 +221,7 @@ def _stamp() -> str:
 
 
 def _read(path: Path) -> str:
-    """Return a file's text, or nothing."""
+    """Return a file's text, or "" if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:

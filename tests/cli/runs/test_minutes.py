@@ -29,12 +29,6 @@ OUTCOME = re.compile(
 SPEED = 2e8  # FLOP/s of the machine that tests pretend to have
 
 
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    """So short that it ends a run before the time does."""
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt", 4_000)
-
-
 class Machine:
     """A machine whose clock counts operations, so that what is planned does not depend on the one that tests."""
 

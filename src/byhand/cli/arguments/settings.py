@@ -51,7 +51,7 @@ class Setting:
         self.negatable = self.kind is bool and tyro.conf.FlagCreatePairsOff not in markers
 
     def takes(self, word: str) -> bool:
-        """Say whether a word behind the flag can be its value."""
+        """Return whether a word after the flag can be its value."""
         return self.optional is None or word.endswith(self.optional.endings)
 
     def value(self, words: list[str]) -> Any:

@@ -37,7 +37,7 @@ DEEPEST = 100  # only models with hundreds of layers compute a number in more st
 LONGEST = 300  # characters of a target
 VOCABULARY = {"wte": 0, "logits": -1, "lm_head.w": -1, "lm_head.b": -1}  # the axis that counts tokens
 UPDATES = Words(
-    "and PARAMETER.m, .v, .theta, .update after the next step", "以及下一步之后的 PARAMETER.m、.v、.theta、.update"
+    "and PARAMETER.m, .v, .theta, .update after the next step", "以及下一步更新后的 PARAMETER.m、.v、.theta、.update"
 )
 POSITIONS = Words(
     "positions: {T} for a value; {shorter} for the loss, a gradient or an update, as without --targets the last "

@@ -1,4 +1,4 @@
-"""`byhand grade ANSWERS`: credit for each step of a worksheet, and the misconceptions behind what is wrong."""
+"""`byhand grade ANSWERS`: credit for each step of a worksheet, and the misconceptions behind wrong answers."""
 
 from __future__ import annotations
 

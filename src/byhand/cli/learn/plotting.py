@@ -12,14 +12,14 @@ from byhand.cli.terminal.shown import shown
 from byhand.errors import ByhandError, reason
 from byhand.files.writing import replace
 
-ENDINGS = (".svg", ".png", ".pdf", ".jpg", ".jpeg", ".gif")  # of a word behind --plot that names a file
+ENDINGS = (".svg", ".png", ".pdf", ".jpg", ".jpeg", ".gif")  # of a word after --plot that names a file
 Plot = Annotated[Path | None, ValueOptional(ENDINGS)]
 MARK = "<!-- drawn by byhand -->\n"
 WROTE = Words("wrote {path}", "已写入 {path}")
 
 
 def write(svg: str, path: Path, default: str, lang: str) -> str:
-    """Write a picture, and return the line that says where.
+    """Write a picture; return a line that names the file.
 
     path     Path() if --plot stands alone: the file is then `default` in the current folder
     Raises ByhandError if it cannot be written, or if a file is there that --plot did not draw.

@@ -65,7 +65,7 @@ class QuizProgress:
 
 
 def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
-    """Ask from where the progress says until the end, or until the reader leaves: q, Ctrl-D or Ctrl-C."""
+    """Ask from the place that the progress names to the end, or until the reader leaves: q, Ctrl-D or Ctrl-C."""
     chosen = questions(lesson, progress.every)
     kept = replace(progress)  # as it was before the question that is open
     print(lesson.title.said(lang), "", lesson.intro.said(lang), *given_lines(lesson, lang), sep="\n")
@@ -102,7 +102,7 @@ def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
 
 
 def left(lesson: Lesson) -> QuizProgress:
-    """Return where the last quiz of this lesson was left; ByhandError if there is none."""
+    """Return the progress of this lesson's last unfinished quiz; ByhandError if there is none."""
     # In the user's cache folder, under the lesson's name: the user names no file, and losing it costs nothing, since
     # --from begins at any step.
     path = _path(lesson.name)

@@ -41,7 +41,7 @@ class Options:
     plot: Plot = None
     """Draw its pictures into an SVG file, work-NAME.svg in the current folder if no name follows."""
     exact: Switch = False
-    """Show fractions, roots and logarithms where they exist."""
+    """Show exact values where possible: fractions, roots, logarithms."""
     lang: Language = "en"
     """Language."""
 
@@ -79,7 +79,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _plot(lesson: Lesson, path: Path, lang: str) -> str:
-    """Write the lesson's pictures, and return the line that says where."""
+    """Write the lesson's pictures; return a line that names the file."""
     from byhand.book.pictures.of_lessons import svg
 
     return write(svg(lesson.name, lesson.title, lang), path, f"work-{lesson.name}.svg", lang)

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 
 from byhand.bench import fusions
 from byhand.bench.shapes import Blas, require_threads, shape_of
-from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Switch
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
@@ -33,9 +32,8 @@ class Options:
     """Print one JSON object."""
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    options = parse(Options, arguments, "byhand bench fusions")
+def run(options: Options) -> int:
+    """Run the subcommand."""
     require_threads(options.threads)
     if not 0 < options.seconds <= LONGEST:
         raise ConfigError(f"--seconds is {options.seconds:g}, but must be above 0 and at most {LONGEST}.")

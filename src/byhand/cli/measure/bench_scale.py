@@ -10,7 +10,6 @@ from typing import Any
 from byhand.bench import scaling
 from byhand.bench.scaling import Curve
 from byhand.bench.shapes import Blas, require_threads
-from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Switch
 from byhand.cli.terminal.picture import require_drawing, save
 from byhand.config import ModelConfig
@@ -41,9 +40,8 @@ class Options:
     """Draw the curves into this PNG or SVG (needs matplotlib)."""
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    options = parse(Options, arguments, "byhand bench scale")
+def run(options: Options) -> int:
+    """Run the subcommand."""
     require_threads(options.threads)
     choose(Request("train", ModelConfig(), listed=True))  # ConfigError if no runtime has a plan
     if options.plot:

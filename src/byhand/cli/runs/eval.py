@@ -34,7 +34,7 @@ class Options:
     stride: int | None = None
     """Tokens between windows: each token has at least seq_len - stride of context. Half of seq_len if not given."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
-    """numpy, or loops: the same loss, faster; auto takes loops where Numba is installed and the text is long."""
+    """numpy, or loops: the same loss, faster; auto takes loops if Numba is installed and the text is long."""
     last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
     json: Switch = False

@@ -20,7 +20,7 @@ from byhand.tokenizers.byte import ByteTokenizer
 
 @dataclass(frozen=True)
 class Options:
-    """Say what a run holds: its model, its settings, its checkpoints and its last losses."""
+    """Show a run's model, settings, checkpoints and last losses."""
 
     run: Positional[Path]
     """The run folder, or one of its checkpoints."""

@@ -48,9 +48,9 @@ class Options:
     ascii_only: Switch = False
     """Draw only printable ASCII, tab and newline."""
     no_cache: Switch = False
-    """Compute the whole context anew for each token, without the KV cache."""
+    """Recompute the whole context for each token, without the KV cache."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
-    """numpy, or loops: the same text, faster; auto takes loops where Numba is installed."""
+    """numpy, or loops: the same text, faster; auto takes loops if Numba is installed."""
     weights: Weights = "float32"
     """bfloat16 rounds the weights once and reads half as much: faster if they exceed the caches."""
     stop: str = ""

@@ -11,13 +11,13 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
-from byhand.cli.arguments.parsing import parse, text_bytes
+from byhand.cli.arguments.parsing import run_subcommand, text_bytes
 from byhand.cli.arguments.settings import Switch, settings
 from byhand.cli.terminal.say import say
-from byhand.cli.terminal.shown import quoted, shown
+from byhand.cli.terminal.shown import shown
 from byhand.corpus.text_file import blocks
 from byhand.corpus.texts import open_text
-from byhand.errors import ConfigError, DataError
+from byhand.errors import DataError
 from byhand.files.reading import parse_integer
 from byhand.quantities import duration
 from byhand.tokenizers import forms
@@ -110,8 +110,7 @@ class ConvertOptions:
 
 def main(arguments: list[str]) -> int:
     """Run the subcommand."""
-    name, *rest = arguments or ["--help"]
-    if name in ("-h", "--help"):
+    if arguments[:1] in ([], ["-h"], ["--help"]):
         width = max(map(len, SUBCOMMANDS))
         print(f"usage: byhand tokenizer {{{','.join(SUBCOMMANDS)}}} [options]\n")
         for known, (options, _) in SUBCOMMANDS.items():
@@ -119,10 +118,7 @@ def main(arguments: list[str]) -> int:
             flags = (s.name.upper() if s.positional else s.flag for s in settings(options).values())
             print(f"  {'':<{width}}  {' '.join(flags)}")
         return 0
-    if name not in SUBCOMMANDS:
-        raise ConfigError(f"there is no byhand tokenizer {quoted(name)}. Use one of {', '.join(SUBCOMMANDS)}.")
-    options, run = SUBCOMMANDS[name]
-    return run(parse(options, rest, f"byhand tokenizer {name}"))
+    return run_subcommand(SUBCOMMANDS, arguments, "byhand tokenizer")
 
 
 def _train(options: TrainingOptions) -> int:
@@ -178,12 +174,12 @@ def _convert(options: ConvertOptions) -> int:
     return 0
 
 
-def _read(options: Any) -> Tokenizer:
+def _read(options: EncodeOptions | InspectOptions | ConvertOptions) -> Tokenizer:
     return forms.read(options.tokenizer, options.split or "", options.special)
 
 
 def _facts(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return what a tokenizer holds."""
+    """Return a tokenizer's kind, sizes, first merges and longest tokens."""
     facts: dict[str, Any] = {"kind": tokenizer.kind, "tokens": tokenizer.vocab_size, "sha256": tokenizer.digest}
     if isinstance(tokenizer, BytePairTokenizer):
         facts |= {"split": tokenizer.split.name, "merges": len(tokenizer.pairs)}
@@ -224,7 +220,7 @@ def _standard_input() -> bytes:
     return content
 
 
-SUBCOMMANDS: dict[str, tuple[type[Any], Any]] = {
+SUBCOMMANDS = {
     "train": (TrainingOptions, _train),
     "encode": (EncodeOptions, _encode),
     "decode": (DecodeOptions, _decode),

@@ -72,7 +72,7 @@ def train_run(opened: Opened, group: ProcessGroup) -> int:
 
 
 def _prepared(opened: Opened, text: Text, group: ProcessGroup) -> tuple[Trainer, Corpus]:
-    """Return the trainer, with what computes ready, and its corpus; say what begins."""
+    """Return the trainer, ready to compute, and its corpus; describe the run on standard error."""
     config, start = opened.config, opened.start
     if group.count > 1:
         group.agree({**_flags(config), "texts": spot_check(text)})

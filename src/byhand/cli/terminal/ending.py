@@ -29,7 +29,7 @@ def end(code: int) -> int:
 
 
 def end_now(code: int, line: str) -> NoReturn:
-    """End the process from any thread, whatever the others do, with a line on standard error."""
+    """End the process at once, from any thread, with a line on standard error."""
     with suppress(OSError):
         os.write(2, (SHOW_CURSOR if sys.stderr.isatty() else b"") + f"\n{line}\n".encode())
     os._exit(code)
