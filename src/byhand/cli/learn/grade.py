@@ -81,7 +81,7 @@ def _read(path: Path) -> str:
         content = sys.stdin.buffer.read(LARGEST + 1) if str(path) == "-" else read_regular(path, LARGEST)
     except OSError as error:
         raise ByhandError(
-            f"cannot read {name}: {reason(error)}. Give a filled-in worksheet, or - to read it."
+            f"cannot read {name}: {reason(error)}. Give a filled-in worksheet, or - for standard input."
         ) from None
     if len(content) > LARGEST:
         raise ByhandError(f"{name} is larger than {LARGEST} bytes. Give a filled-in worksheet.")
