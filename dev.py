@@ -7,11 +7,11 @@
     python3 dev.py check                         lint, format, types, import layers
     python3 dev.py docs                          bring generated pages up to date, and build the site
     python3 dev.py oracle                        compare with PyTorch, transformers, llama.cpp (installs them)
-    python3 dev.py lock                          compute the pinned requirements anew (needs uv)
+    python3 dev.py lock                          regenerate the pinned requirements (needs uv)
 
-Everything goes into the private environment .venv beside this file. Packages are pinned with hashes in
-requirements/; nothing is installed again until those files, pyproject.toml or the interpreter change. Interrupted at
-any moment, the same command works again. Paths that you give are taken from the folder that you are in.
+Everything goes into the private environment .venv next to this file. Packages are pinned with hashes in
+requirements/; nothing is installed again until those files, pyproject.toml or the interpreter change. After an
+interrupt at any moment, the same command works again. Relative paths start from the current folder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
 
 ROOT = Path(__file__).resolve().parent
 FIRST_RUN = ["--preset", "nano", "--steps", "2000", "--data", "python-stdlib"]
-WITNESSES = {  # other programs, which comparisons ask; only the first one must be there
+WITNESSES = {  # other programs to compare with; only the first one is required
     "torch": "2.13.0",
     "transformers": "5.23.0",
     "tokenizers": "0.23.3",
@@ -64,7 +64,7 @@ def main() -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """Train a small model on text that is on every machine with Python, then show what it writes."""
+    """Train a small model on text that every Python installation has, then show what it writes."""
     prepare("fast")
     if {"--resume", "--help"} & {argument.partition("=")[0] for argument in arguments}:
         return become("-m", "byhand", "train", *arguments)
@@ -90,7 +90,7 @@ def fuzz(arguments: list[str]) -> int:
 
 
 def check(arguments: list[str]) -> int:
-    """Format, lint, types, import layers; the first that complains decides."""
+    """Format, lint, types, import layers; stop at the first that fails."""
     prepare("lint")
     for tool in (
         ["ruff", "format", "--check", "."],
@@ -106,7 +106,7 @@ def check(arguments: list[str]) -> int:
 
 
 def docs(arguments: list[str]) -> int:
-    """Write what is stale in docs/, then the site into build/site (or another folder)."""
+    """Regenerate stale pages in docs/, then write the site into build/site (or another folder)."""
     prepare("docs")
     return python("-m", "byhand.book.pages") or python(ROOT / "docs" / "site" / "build.py", *arguments)
 
@@ -121,7 +121,7 @@ def oracle(arguments: list[str]) -> int:
 
 
 def lock(arguments: list[str]) -> int:
-    """Write requirements/*.txt anew: one resolution for all supported Pythons and platforms."""
+    """Regenerate requirements/*.txt: one resolution for all supported Pythons and platforms."""
     if not shutil.which("uv"):
         fail("`dev.py lock` needs uv, which is not installed. See https://docs.astral.sh/uv/.")
     with tempfile.TemporaryDirectory() as folder:
@@ -134,19 +134,19 @@ def lock(arguments: list[str]) -> int:
 
 
 def compile_requirements(wanted: list[str], output: Path) -> int:
-    """Resolve what is wanted for all supported Pythons and platforms at once, with hashes."""
+    """Resolve the wanted groups and extras for all supported Pythons and platforms at once, with hashes."""
     command = ["uv", "pip", "compile", "pyproject.toml", "--universal", "--generate-hashes", "--no-header"]
     command += ["--no-annotate", "--python-version", "3.11", "-q", "--no-progress", *wanted, "-o", str(output)]
     return call(command, folder=ROOT, quiet=True)
 
 
 def python(*arguments: str | Path) -> int:
-    """Run the environment's Python in the user's folder, whose files it does not import."""
+    """Run the environment's Python in the current folder, from which it imports nothing."""
     return call([PYTHON, "-P", *arguments])
 
 
 def become(*arguments: str | Path, environment: dict[str, str] | None = None) -> int:
-    """Run the environment's Python as the last thing that this process does."""
+    """Replace this process by the environment's Python."""
     return replace_by([PYTHON, "-P", *arguments], environment or {})
 
 
@@ -169,7 +169,7 @@ def option(arguments: list[str], flag: str) -> str | None:
 
 
 def free_folder() -> Path:
-    """Make and return the first of runs/first, runs/first-2, ... that is not there yet."""
+    """Make and return the first of runs/first, runs/first-2, ... that does not exist."""
     for number in count(1):
         folder = ROOT / "runs" / ("first" if number == 1 else f"first-{number}")
         try:
@@ -183,10 +183,10 @@ def free_folder() -> Path:
 
 
 def from_here(path: Path) -> str:
-    """Return a path as one types it in the user's folder."""
+    """Return a path relative to the current folder."""
     try:
         return os.path.relpath(path)
-    except (OSError, ValueError):  # another drive, or a folder that is gone
+    except (OSError, ValueError):  # another drive, or the current folder is gone
         return str(path)
 
 

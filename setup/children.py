@@ -1,8 +1,8 @@
-"""Child processes of `dev.py`, and what a signal means while one runs.
+"""Child processes of `dev.py`, and how it handles a signal while one runs.
 
-An installer runs in a session of its own: Ctrl-C reaches this process alone, which ends the installer and says one
-line. A tool shares the terminal: Ctrl-C reaches it directly. What the user asked for takes the place of this process.
-Everything written here survives a kill at any moment, so the handler exits at once: no traceback, no cleaning up.
+An installer runs in a new session: Ctrl-C reaches this process alone, which ends the installer and prints one line.
+A tool shares the terminal: Ctrl-C reaches it directly. The program that the user asked for replaces this process.
+All that is written survives a kill at any moment, so the handler exits at once: no traceback, no cleanup.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _signalled(number: int, frame: FrameType | None) -> None:
         _forward(number)
         return
     if _child is not None and POSIX:
-        os.killpg(_child.pid, signal.SIGKILL)  # a session of its own, so that its children end too
+        os.killpg(_child.pid, signal.SIGKILL)  # its whole session, so that its children end too
     elif _child is not None:
         _child.kill()
     os.write(2, b"\ninterrupted; run the same command again\n")
@@ -49,7 +49,7 @@ def _forward(number: int) -> None:
 
 
 def replace_by(command: list[str | Path], environment: Mapping[str, str]) -> int:
-    """Let what the user asked for take the place of this process: a signal reaches it directly, and once."""
+    """Replace this process by the command, so that a signal reaches it directly, and once."""
     everything = {**os.environ, **environment}
     if POSIX:
         sys.stdout.flush()
@@ -73,7 +73,7 @@ def call(command: list[str | Path], *, folder: Path | None = None, quiet: bool =
 
 
 def call_quietly(command: list[str | Path], *, folder: Path, keep_open: Iterable[int] = ()) -> tuple[int, str]:
-    """Run an installer; return its exit code and what it said. It inherits the files of `keep_open`."""
+    """Run an installer; return its exit code and its output. It inherits the files of `keep_open`."""
     global _child
     apart = {"start_new_session": True, "pass_fds": tuple(keep_open)} if POSIX else {"creationflags": 0x200}
     _child = subprocess.Popen(

@@ -1,8 +1,8 @@
-"""The private environment .venv of a checkout: made once, and made anew whenever it cannot be trusted.
+"""The private environment .venv of a checkout: made once, and again when damaged, moved, or of another Python.
 
-.venv.lock is held by the process that changes .venv, and says `changing` until it is done. Whoever finds that word
-without a holder knows that the change was interrupted, and begins with an empty .venv. Stamps in .venv tell what it
-holds: `byhand-environment.stamp` its place and Python, `byhand-GROUP.stamp` the packages of requirements/GROUP.txt.
+The process that changes .venv holds .venv.lock, which says `changing` until it is done. A process that finds that
+word without a holder knows that the change was interrupted, and begins with an empty .venv. Stamps in .venv record
+what it holds: `byhand-environment.stamp` its place and Python, `byhand-GROUP.stamp` requirements/GROUP.txt.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STAMP = VENV / "byhand-environment.stamp"
 LOG = VENV / "byhand-install.log"
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 PARTS = {"bin", "include", "lib", "lib64", "Scripts", "Include", "Lib", "pyvenv.cfg", ".gitignore"}  # of a bare one
-GROUPS = {  # what is in requirements/GROUP.txt; each group needs the ones before it
+GROUPS = {  # the contents of requirements/GROUP.txt; each group needs the ones before it
     "run": ["--extra", "plot"],
     "fast": ["--extra", "fast"],
     "xla": ["--extra", "xla"],
@@ -37,7 +37,7 @@ GROUPS = {  # what is in requirements/GROUP.txt; each group needs the ones befor
     "lint": ["--group", "lint"],
     "docs": ["--group", "docs"],
 }
-OPTIONAL = ("fast", "xla")  # left out, with a line, where a platform has no wheels
+OPTIONAL = ("fast", "xla")  # left out, with a line, on platforms without wheels
 CHANGING = "changing"
 NETWORK = re.compile(r"retrying|connect|dns|fetch|timed out|network", re.IGNORECASE)
 
@@ -49,7 +49,7 @@ def fail(line: str) -> NoReturn:
 
 
 def prepare(group: str) -> None:
-    """Make the environment hold what this group needs, unless it already does."""
+    """Install a group's packages into the environment, unless they are there."""
     names = [*GROUPS][: [*GROUPS].index(group) + 1]
     if not _interrupted() and not _unfit() and not any(map(_stale, names)):
         return
@@ -63,13 +63,13 @@ def prepare(group: str) -> None:
 
 
 def install(package: str, must: bool = True) -> None:
-    """Install a package beside the groups; one that need not be there may have no file for this machine."""
+    """Install a package that is in no group; one that is not a `must` may have no file for this machine."""
     print(f"installing {package}", file=sys.stderr, flush=True)
     with _locked() as lock:
         if said := _install(lock, package):
             if must:
                 fail_to_install(package, said)
-            print(f"{package} cannot be installed here: what asks it is skipped", file=sys.stderr, flush=True)
+            print(f"{package} cannot be installed here: tests that ask it are skipped", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -84,12 +84,12 @@ def _locked() -> Iterator[IO[str]]:
 
 
 def _acquire(lock: IO[str]) -> bool:
-    """Try to lock a file; a file system without locks does without."""
+    """Try to lock a file; on a file system without locks, go on without."""
     try:
         if os.name == "nt":
             import msvcrt
 
-            lock.seek(1 << 20)  # a byte that nobody reads, since nobody else could
+            lock.seek(1 << 20)  # a byte that is never read, since no other process could
             msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)  # pyright: ignore
         else:
             import fcntl
@@ -116,21 +116,21 @@ def _interrupted() -> bool:
 
 
 def _unfit() -> str:
-    """Return why .venv cannot be used, or nothing."""
+    """Return why .venv cannot be used, or ""."""
     if not os.path.lexists(VENV):
         return "it is not there"
     if not PYTHON.exists():
         return "it has no Python"
     if STAMP.exists():
         return "" if _read(STAMP) == _stamp() else "it was made for another Python or in another place"
-    # Without that stamp it was made by an older dev.py or by somebody else.
+    # Without that stamp an older dev.py, or the user, made it.
     if not re.search(rf"^version(_info)? *= *{VERSION}\b", _read(VENV / "pyvenv.cfg"), re.MULTILINE):
         return "it was made for another Python"
     return "" if str(VENV) in _read(BIN / "activate") else "it was made in another place, or not finished"
 
 
 def _replaceable() -> bool:
-    """Return whether an unfit .venv may be deleted: it was made by this file, or nobody finished it."""
+    """Return whether an unfit .venv may be deleted: this file made it, or it is unfinished."""
     if VENV.is_symlink() or not VENV.is_dir():
         return False
     unfinished = {p.name for p in VENV.iterdir()} <= PARTS and not (BIN / "activate").exists()
@@ -138,7 +138,7 @@ def _replaceable() -> bool:
 
 
 def _make_sound(lock: IO[str]) -> None:
-    """Make .venv, or make it anew, unless it can be used as it is."""
+    """Make .venv, or make it again, unless it is sound."""
     reason = "an installation was interrupted" if _interrupted() else _unfit()
     if not reason:
         return
@@ -149,12 +149,12 @@ def _make_sound(lock: IO[str]) -> None:
         print(f"making {VENV.name} anew: {reason}", file=sys.stderr, flush=True)
         shutil.rmtree(VENV)
     _say_changing(lock, True)
-    uv, base = shutil.which("uv"), getattr(sys, "_base_executable", sys.executable)  # .venv may be what runs this
+    uv, base = shutil.which("uv"), getattr(sys, "_base_executable", sys.executable)  # .venv's own Python may run this
     command = [uv, "venv", "-q", "--seed", "--python", base] if uv else [base, "-m", "venv"]
     code, said = call_quietly([*command, VENV], folder=ROOT, keep_open=[lock.fileno()])
     if code:
-        what_to_do = "Check the network" if uv else "Install python3-venv, or uv,"
-        fail(f"cannot make {VENV.name}: {_last_line(said)}. {what_to_do} and run the same command again.")
+        remedy = "Check the network" if uv else "Install python3-venv, or uv,"
+        fail(f"cannot make {VENV.name}: {_last_line(said)}. {remedy} and run the same command again.")
     STAMP.write_text(_stamp(), encoding="utf-8")
     _say_changing(lock, False)
 
@@ -175,26 +175,26 @@ def _install_group(name: str, lock: IO[str]) -> None:
 
 
 def _install(lock: IO[str], *arguments: str | Path) -> str:
-    """Install into .venv; return nothing, or what the installer said when it failed."""
+    """Install into .venv; return "", or the installer's output if it failed."""
     uv, before = shutil.which("uv"), _packages()
     installer = [uv, "pip", "install", "--python", PYTHON] if uv else [PYTHON, "-m", "pip", "install"]
     quiet = ["-q"] if uv else ["-q", "--disable-pip-version-check"]
     _say_changing(lock, True)
     code, said = call_quietly([*installer, *quiet, *arguments], folder=ROOT, keep_open=[lock.fileno()])
     LOG.write_text(said, encoding="utf-8")
-    if code == 0 or _packages() == before:  # else it stopped half-way, and .venv is made anew next time
+    if code == 0 or _packages() == before:  # else it stopped half-way, and the next command makes .venv again
         _say_changing(lock, False)
     return (said or f"exit code {code}") if code else ""
 
 
 def fail_to_install(what: str, said: str) -> NoReturn:
-    """End with what an installer said last."""
+    """End with the last line of an installer's output."""
     line = _last_line(said)
     fail(f"cannot install {what}: {line}. Check the network and run the same command again; more is in {LOG}.")
 
 
 def _last_line(said: str) -> str:
-    """Return the last line that says what is wrong, without an installer's ornaments."""
+    """Return the last line of an installer's output, without its ornaments."""
     lines = [line.strip(" \n×├─╰▶│").removeprefix("ERROR: ").rstrip(".") for line in said.splitlines()]
     return next((line for line in reversed(lines) if line), "no reason was given")
 
@@ -209,7 +209,7 @@ def _stale(group: str) -> bool:
 
 
 def _fingerprint(group: str) -> str:
-    """Return what decides whether a group must be installed again."""
+    """Return a digest of all that a group's installation depends on."""
     digest = hashlib.sha256(sys.version.encode())
     for name in ("pyproject.toml", f"requirements/{group}.txt"):
         digest.update((ROOT / name).read_bytes())
@@ -221,7 +221,7 @@ def _stamp() -> str:
 
 
 def _read(path: Path) -> str:
-    """Return a file's text, or nothing."""
+    """Return a file's text, or "" if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:

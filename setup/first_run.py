@@ -1,7 +1,7 @@
-"""The first run, in one process, so that a signal reaches whatever is at work: train, then show what it writes.
+"""The first run: train, then show what the model writes; in one process, which receives every signal.
 
-Called by `dev.py run` as `first_run.py COMMAND FOLDER given|made TRAIN_ARGUMENTS...`: how the user starts byhand from
-here, the run folder, and whether `dev.py` made it.
+`dev.py run` calls it as `first_run.py COMMAND FOLDER given|made TRAIN_ARGUMENTS...`: how the user starts byhand from
+the current folder, the run folder, and whether `dev.py` made that folder.
 """
 
 import sys
@@ -33,6 +33,6 @@ def first_run(command: str, folder: str, made: str, arguments: list[str]) -> int
 if __name__ == "__main__":
     try:
         sys.exit(first_run(*sys.argv[1:4], sys.argv[4:]))
-    except KeyboardInterrupt:  # before byhand was there to handle it
+    except KeyboardInterrupt:  # before byhand handles it
         print("interrupted", file=sys.stderr)
         sys.exit(130)

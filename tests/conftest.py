@@ -38,7 +38,7 @@ providers._get_local_constants = lambda: providers._local_constants
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# What changes how Python itself behaves would change what tests of processes see.
+# Settings that change how Python itself behaves would change the processes that tests start.
 for name in ("UNBUFFERED", "IOENCODING", "UTF8", "WARNINGS", "OPTIMIZE", "DEVMODE", "SAFEPATH", "INSPECT", "VERBOSE"):
     os.environ.pop(f"PYTHON{name}", None)
 

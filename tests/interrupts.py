@@ -12,7 +12,7 @@ from typing import Any
 
 @contextmanager
 def interrupted(at: int, *files: str, event: str = "line") -> Iterator[list[str]]:
-    """Raise KeyboardInterrupt at the `at`-th line (or "opcode") of the files; yield a list of where that was."""
+    """Raise KeyboardInterrupt at the `at`-th line (or "opcode") of the files; yield a list that gets its place."""
     left, where = at, []
 
     def trace(frame: FrameType, kind: str, argument: Any) -> Any:
@@ -36,7 +36,7 @@ def interrupted(at: int, *files: str, event: str = "line") -> Iterator[list[str]
 
 
 def at_every_point(run: Callable[[], Any], *files: str, event: str = "line", every: int = 1) -> Iterator[str]:
-    """Interrupt `run` at its first point, its second, ...; yield where each time, until it ends before the point.
+    """Interrupt `run` at its first point, its second, ...; yield each place, until it ends before the point.
 
     every  takes one point of so many
     """

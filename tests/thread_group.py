@@ -1,4 +1,4 @@
-"""Threads that stand for hosts: what several processes do together, in one."""
+"""Threads that stand for hosts, so that one process tests what several do together."""
 
 from __future__ import annotations
 

@@ -49,6 +49,11 @@ def is_interrupt(error: BaseException) -> bool:
     return False
 
 
-def reason(error: OSError) -> str:
-    """Return the system's reason in words; some libraries raise an OSError without `strerror`."""
+def reason(error: OSError | ValueError) -> str:
+    """Return the system's reason in words; some libraries raise an OSError without `strerror`.
+
+    A file's name with a NUL gives a ValueError.
+    """
+    if not isinstance(error, OSError):
+        return str(error)
     return error.strerror or (os.strerror(error.errno) if error.errno else str(error)) or type(error).__name__

@@ -1,4 +1,4 @@
-"""The command line within the test's own process: as `cli.process.byhand`, without the second that a start takes."""
+"""The command line in the process of the test: as `cli.process.byhand`, without the second that a start takes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from byhand import TinyGPT, TrainConfig
 from byhand.cli.main import main
+from byhand.runs.checkpoint import Checkpoint, save
 
 
 def byhand(*arguments: object, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -28,3 +31,11 @@ def byhand(*arguments: object, cwd: Path, stdin: bytes = b"") -> subprocess.Comp
             stream.flush()
             said.append(stream.buffer.getvalue())  # pyright: ignore[reportAttributeAccessIssue]
     return subprocess.CompletedProcess(words, code, *said)
+
+
+def write_run(folder: Path, config: TrainConfig, text: dict[str, Any] | None = None) -> Path:
+    """Save a run that stands at step 4, with initial weights and moments of zero; return its folder."""
+    parameters = {n: p.data for n, p in TinyGPT(config.model, seed=3).parameters().items()}
+    moments = {n: 0 * a for n, a in parameters.items()}
+    save(folder, Checkpoint(config, parameters, moments, moments, {"step": 4, "text": text or {}}))
+    return folder

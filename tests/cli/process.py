@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+from byhand.files.run_folder import MODEL
 
 PATIENCE = 600  # seconds until a process counts as hung; nothing on a slow machine, compiling too, takes as long
 
@@ -16,7 +19,7 @@ TINY = [
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """Without colour, with one BLAS thread, with whatever the test adds."""
+    """Return the environment without colour, with one BLAS thread, and with the variables that the test adds."""
     return {**os.environ, "NO_COLOR": "1", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100", **extra}
 
 
@@ -48,6 +51,11 @@ def write_text(path: Path, size: int = 4000) -> Path:
     return path
 
 
+def weights(run: Path, step: int) -> str:
+    """Return the SHA-256 of a checkpoint's weights."""
+    return hashlib.sha256((run / f"step-{step:08d}" / MODEL).read_bytes()).hexdigest()
+
+
 COUNTING = """
 import sys
 calls = 0
@@ -64,7 +72,7 @@ sys.exit(code)
 
 
 def function_calls(*arguments: str) -> int:
-    """Return how many functions a command calls: what its time is made of, the same on every machine."""
+    """Return how many functions a command calls: a measure of its time that is the same on every machine."""
     command = [sys.executable, "-c", COUNTING, *arguments]
     done = subprocess.run(command, env=environment(), capture_output=True, timeout=PATIENCE, check=True)
     return int(done.stderr.split()[-2])

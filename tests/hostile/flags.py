@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 from unittest import mock
 
-from byhand import ModelConfig, TinyGPT, TrainConfig
+from byhand import ModelConfig, TrainConfig
 from byhand.cli.exchange import export
 from byhand.cli.learn import explain, grade, where, work, worksheet
 from byhand.cli.main import as_process, main
@@ -26,7 +26,7 @@ from byhand.cli.runs import info, opening, plot, sample
 from byhand.cli.runs import train as train_command
 from byhand.cli.seed import train_gpt_flags, train_gpt_program
 from byhand.errors import ByhandError
-from byhand.runs import checkpoint
+from cli.inside import write_run
 from hostile.outcome import command
 from hostile.words import NUMBERS, damaged, hostile
 
@@ -167,7 +167,7 @@ def nothing_lasts() -> Any:
 
     with contextlib.ExitStack() as replaced:
         for module, name in (
-            (opening, "open_text"), (train_command, "_train"), (eval_command, "open_text"), (plan, "_listed"),
+            (opening, "open_text"), (train_command, "train_run"), (eval_command, "open_text"), (plan, "_listed"),
             (bench.training, "measure"), (bench.generating, "measure"),
             (bench_fusions.fusions, "measure"), (bench_scale.scaling, "measure"), (train_gpt_program, "start"),
             (train_gpt_program, "train"),
@@ -183,10 +183,7 @@ def prepare(folder: Path) -> None:
     if (folder / "sheet.md").exists():
         return
     config = TrainConfig(model=ModelConfig(seq_len=8, d_model=4), steps=10)
-    parameters = {n: p.data for n, p in TinyGPT(config.model, seed=3).parameters().items()}
-    moments = {n: 0 * a for n, a in parameters.items()}
-    facts = {"step": 4, "text": {"path": "text.txt", "bytes": 10, "sha256": "0" * 64}}
-    checkpoint.save(folder / "run", checkpoint.Checkpoint(config, parameters, moments, moments, facts))
+    write_run(folder / "run", config, {"path": "text.txt", "bytes": 10, "sha256": "0" * 64})
     (folder / "run" / "metrics.jsonl").write_text('{"step": 1, "train/loss": 5.5, "val/loss": 5.0}\n')
     for name in ("text.txt", "file.txt"):
         (folder / name).write_bytes(b"the quick brown fox jumps over the lazy dog\n" * 40)

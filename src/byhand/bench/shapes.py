@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -71,6 +72,7 @@ SHAPES = {
 
 PLAIN = "plain"
 OFFERED = (PLAIN, *ARCHITECTURES)
+Blas = Literal["auto", "tiles", "mkl", "scipy"]  # matrix products of the loops runtime; auto: the fastest
 LONGEST = 100  # characters of six numbers
 MOST_TIMED = 64  # threads, on a machine with fewer cores: each more makes all wait longer at every barrier
 

@@ -17,26 +17,26 @@ from byhand.cli.terminal.say import say_what_is_logged
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import ByhandError
 
-NARROWEST = 20  # columns: argument help never finishes wrapping in fewer than its indent
-LONGEST_NAME = 40  # characters that are compared with the commands' names
+NARROWEST = 20  # columns: tyro never finishes wrapping help in fewer than it indents by
+LONGEST_NAME = 40  # characters of a word that is compared with the commands' names
 
 COMMANDS = {  # by name: the folder of its file, and its line of help
     "train": ("runs", "Train a GPT on your own text, or resume a run."),
     "sample": ("runs", "Continue a prompt with a trained model."),
     "eval": ("runs", "Measure a model on a text: nats and bits per byte."),
-    "info": ("runs", "Say what a run holds: shape, steps, checkpoints."),
+    "info": ("runs", "Show a run's shape, steps and checkpoints."),
     "tokenizer": ("runs", "Learn tokens from a text by byte-pair encoding; encode, decode, inspect, convert."),
     "plot": ("runs", "Draw a run's loss in the terminal, and as PNG with matplotlib."),
     "import": ("exchange", "Make a run of a model from Hugging Face, a GGUF, llm.c or nanoGPT."),
     "export": ("exchange", "Write a run's model for transformers or llama.cpp."),
-    "where": ("learn", "Say where an equation is implemented: by name, words or formula, in English or Chinese."),
-    "explain": ("learn", "Explain one number of a model: its equation, its terms, and what it was made from."),
-    "work": ("learn", "Work an example on paper, step by step, or be asked for each number."),
+    "where": ("learn", "Find where an equation is implemented, by name, words or formula, in English or Chinese."),
+    "explain": ("learn", "Explain one number of a model: its equation, its terms, and its inputs."),
+    "work": ("learn", "Work an example on paper, step by step, or answer a quiz on it."),
     "worksheet": ("learn", "Write a worksheet and its answer key, to print."),
     "grade": ("learn", "Grade a filled-in worksheet, step by step."),
-    "bench": ("measure", "Time training here, beside PyTorch in the same run."),
-    "plan": ("measure", "Show the kernel calls that a training step becomes, and where its time goes."),
-    "doctor": ("measure", "Say what this machine offers: cores, CPU features, BLAS, compiled code."),
+    "bench": ("measure", "Time training on this machine, with PyTorch in the same run."),
+    "plan": ("measure", "Show the kernel calls of a training step, and the time of each."),
+    "doctor": ("measure", "Show this machine's cores, CPU features, BLAS and compiled code."),
 }
 
 USAGE = """usage: byhand [--debug] COMMAND [options]
@@ -58,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def as_process(command: Callable[[list[str]], int], arguments: list[str], prog: str = "byhand") -> int:
-    """Run a console script's command with the arguments behind `--debug`, and return its exit code."""
+    """Run a console script's command with the arguments after `--debug`, and return its exit code."""
     clock.start()
     open_streams()
     if shutil.get_terminal_size().columns < NARROWEST:

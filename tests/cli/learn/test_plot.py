@@ -6,12 +6,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from byhand import ModelConfig, TinyGPT, TrainConfig
+from byhand import ModelConfig, TrainConfig
 from byhand.book.lessons.examples import TITLES
 from byhand.book.pictures.canvas import WIDTH, text_width
 from byhand.book.pictures.of_lessons import pictures, svg
-from byhand.runs.checkpoint import Checkpoint, save
-from cli.inside import byhand
+from cli.inside import byhand, write_run
 from cli.process import byhand as process
 from cli.process import error_line
 
@@ -21,12 +20,8 @@ TARGET = "blocks.0.attn.weights[0,0,2,1]"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs") / "small"
     config = TrainConfig(model=ModelConfig(seq_len=16, d_model=8, n_layers=1, n_heads=2), steps=10)
-    parameters = {n: p.data for n, p in TinyGPT(config.model, seed=3).parameters().items()}
-    moments = {n: 0 * a for n, a in parameters.items()}
-    save(folder, Checkpoint(config, parameters, moments, moments, {"step": 4, "text": {}}))
-    return folder
+    return write_run(tmp_path_factory.mktemp("runs") / "small", config)
 
 
 def test_a_lesson_as_a_process(tmp_path):

@@ -1,6 +1,5 @@
 """`byhand bench train`, `byhand plan` and `byhand doctor`: what they print is there and adds up."""
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -11,11 +10,8 @@ from byhand.bench.shapes import SHAPES, shape_of
 from byhand.cli.main import main
 from byhand.errors import ConfigError
 from byhand.runtimes import loops
+from needs import MATPLOTLIB, needs_loops
 
-needs_loops = pytest.mark.skipif(
-    importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None,
-    reason="the loops runtime needs numba and scipy (extra `fast`)",
-)
 SMALL = "2,8,12,2,3,17"
 
 
@@ -99,7 +95,7 @@ def test_plan_lists_every_flop_and_the_times_add_up(capsys):
 def test_plan_as_a_table_and_as_a_picture(capsys, tmp_path):
     table = said(capsys, "plan", "--shape", SMALL, "--steps", "1")
     assert "layer_norm" in table
-    if importlib.util.find_spec("matplotlib") is not None:
+    if MATPLOTLIB:
         said(capsys, "plan", "--shape", SMALL, "--steps", "1", "--plot", str(tmp_path / "plan.svg"))
         assert (tmp_path / "plan.svg").read_text().startswith("<?xml")
     assert main(["plan", "--shape", SMALL, "--plot", str(tmp_path / "plan.jpg")]) == 2

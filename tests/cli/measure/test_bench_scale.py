@@ -1,6 +1,5 @@
 """`byhand bench scale`: the fit, what belongs to a part, and what is printed and drawn."""
 
-import importlib.util
 import json
 from functools import cache
 
@@ -11,11 +10,7 @@ from byhand.bench import scaling
 from byhand.bench.scaling import StepPart, Sweep
 from byhand.bench.shapes import Shape
 from byhand.cli.main import main
-
-needs_loops = pytest.mark.skipif(
-    importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None,
-    reason="the loops runtime needs numba and scipy (extra `fast`)",
-)
+from needs import MATPLOTLIB, needs_loops, needs_matplotlib
 
 
 def small(threads):
@@ -57,13 +52,12 @@ def test_table_json_and_picture(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(scaling, "sweeps", small)
     monkeypatch.setattr(scaling, "measure", cache(scaling.measure))
     picture = tmp_path / "scale.svg"
-    drawn = importlib.util.find_spec("matplotlib") is not None
-    plot = ["--plot", str(picture)] if drawn else []
+    plot = ["--plot", str(picture)] if MATPLOTLIB else []
     assert main(["bench", "scale", "--threads", "1", "--json", *plot]) == 0
     curves = json.loads(capsys.readouterr().out)["curves"]
     assert [c["part"] for c in curves] == ["a token", "the step", "its blocks", "attention", "the rest"]
     assert [c["sizes"] for c in curves][3] == [64, 128]
-    if drawn:
+    if MATPLOTLIB:
         assert "window T" in picture.read_text(encoding="utf-8")
         again = tmp_path / "again.svg"
         from byhand.cli.measure.bench_scale import draw
@@ -74,7 +68,7 @@ def test_table_json_and_picture(capsys, monkeypatch, tmp_path):
     assert "exponent" in capsys.readouterr().out
 
 
-@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="needs matplotlib")
+@needs_matplotlib
 @pytest.mark.parametrize("path", ["scale.jpg", "nowhere/scale.svg"])
 def test_a_picture_that_cannot_be_written_is_refused_before_the_work(path, capsys, tmp_path):
     assert main(["bench", "scale", "--plot", str(tmp_path / path)]) == 2

@@ -21,7 +21,7 @@ import pytest
 from byhand.files.run_folder import step_of
 from byhand.runs import checkpoint
 from byhand.runs.stored import Checkpoint
-from cli.process import PATIENCE, byhand, environment, write_text
+from cli.process import PATIENCE, byhand, environment
 
 pytest.importorskip("jax", reason="the xla runtime needs jax (extra `xla`)")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="JAX joins no hosts on Windows")
@@ -32,11 +32,6 @@ LONG = ["--steps", "100000", "--eval-interval", "0"]
 FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 LIKE_ONE_HOST = 1e-5  # of the loss
 GONE = 75
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
 
 
 class Hosts:

@@ -29,12 +29,6 @@ OUTCOME = re.compile(
 SPEED = 2e8  # FLOP/s of the machine that tests pretend to have
 
 
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    """So short that it ends a run before the time does."""
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt", 4_000)
-
-
 class Machine:
     """A machine whose clock counts operations, so that what is planned does not depend on the one that tests."""
 
@@ -42,7 +36,7 @@ class Machine:
         self.now, self._capsys = 1000.0, capsys
         clock = SimpleNamespace(monotonic=self.read, perf_counter=self.read, time=self.read)
         clock.localtime, clock.strftime = time.gmtime, time.strftime
-        for module in ("budget.probe", "cli.terminal.clock", "cli.runs.minutes", "cli.runs.train"):
+        for module in ("budget.probe", "cli.terminal.clock", "cli.runs.minutes", "cli.runs.training"):
             monkeypatch.setattr(f"byhand.{module}.time", clock)
         self._slow(monkeypatch, "update", lambda trainer: trainer.config.batch_size * trainer.config.grad_accum)
         self._slow(monkeypatch, "evaluate", lambda trainer: len(trainer.val_windows[0]) / 3)

@@ -11,15 +11,10 @@ import pytest
 from byhand.files.run_folder import MARK, MARKER
 from byhand.runs.checkpoint import MODEL
 from cli.inside import byhand
-from cli.process import TINY, error_line, write_text
+from cli.process import TINY, error_line
 
 QUICK = [*TINY, "--runtime", "numpy", "--steps", "2", "--eval-interval", "0"]
 links = pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
 
 
 def contents(folder: Path) -> dict[str, bytes | str]:

@@ -12,6 +12,7 @@ from byhand.cli.main import main
 from byhand.cli.runs import plot
 from byhand.cli.terminal import picture
 from byhand.runs import metrics
+from needs import needs_matplotlib
 
 ROWS = [
     {"step": 1, "train/loss": 5.5, "val/loss": 5.0},
@@ -98,8 +99,8 @@ def test_a_title_is_drawn_or_escaped_character_by_character():
     assert words.endswith(r"\u0e01")
 
 
+@needs_matplotlib
 def test_a_cjk_font_is_taken_where_there_is_one(monkeypatch):
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     monkeypatch.setattr(picture, "CJK", ("STIXGeneral",))
     monkeypatch.setattr(picture, "_characters", lambda font: {ord("中" if font == "STIXGeneral" else "a"): 1})
     assert picture.title("a中ü") == (r"a中\xfc", ["DejaVu Sans", "STIXGeneral"])
@@ -109,10 +110,10 @@ def is_picture(path):
     return path.read_bytes().startswith(b"\x89PNG")
 
 
+@needs_matplotlib
 @pytest.mark.skipif(sys.platform == "win32", reason="needs links and FIFOs")
 def test_a_loss_png_that_plot_did_not_draw_stays(run, tmp_path, monkeypatch, capsys):
     """No link is followed or replaced, no reader waited for, and no picture of the owner's lost."""
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     png, mine = tmp_path / run("mine") / "loss.png", tmp_path / "mine.png"
     monkeypatch.setattr(plot, "is_run", lambda folder: True)
     mine.write_bytes(b"mine")
@@ -138,17 +139,17 @@ def test_a_loss_png_that_plot_did_not_draw_stays(run, tmp_path, monkeypatch, cap
     assert png.read_bytes() != first
 
 
+@needs_matplotlib
 @pytest.mark.skipif(sys.platform == "win32", reason="needs FIFOs")
 def test_a_named_fifo_that_nobody_reads_is_not_waited_for(run, tmp_path, capsys):
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     os.mkfifo(tmp_path / "fifo")
     assert draw(run("run"), "--png", "fifo") == 2
     assert "cannot write fifo: nobody reads this FIFO" in capsys.readouterr().err
 
 
+@needs_matplotlib
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="names descriptors by /dev/fd")
 def test_a_picture_goes_into_a_pipe_that_is_read(run):
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     reader, writer = os.pipe()
     read = []
 
@@ -166,9 +167,9 @@ def test_a_picture_goes_into_a_pipe_that_is_read(run):
     assert read[0].startswith(b"\x89PNG")
 
 
+@needs_matplotlib
 @pytest.mark.skipif(sys.platform == "win32", reason="needs links")
 def test_a_named_picture_is_written_through_a_link_and_over_a_file(run, tmp_path):
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     file, link = tmp_path / "file.png", tmp_path / "link.png"
     file.write_bytes(b"x" * 10**6)
     link.symlink_to(file)
@@ -178,9 +179,9 @@ def test_a_named_picture_is_written_through_a_link_and_over_a_file(run, tmp_path
     assert file.stat().st_size < 10**6
 
 
+@needs_matplotlib
 @pytest.mark.parametrize("png", [".", "no/such/x.png", "\0.png", "x" * 5000])
 def test_a_png_that_cannot_be_written(run, png, capsys):
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     assert draw(run("run"), "--png", png) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: cannot write ")

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from byhand.runs import checkpoint
-from cli.process import PATIENCE, TINY, byhand, environment, write_text
+from cli.process import PATIENCE, TINY, byhand, environment
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows delivers no signals to one process")
 
@@ -132,11 +132,6 @@ def whole(run: Path) -> int:
     loaded = checkpoint.load(run)
     assert loaded.path == max(found, key=lambda path: path.name), "the newest one is whole"
     return loaded.step
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
 
 
 @pytest.fixture(scope="module")

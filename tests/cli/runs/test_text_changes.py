@@ -1,6 +1,5 @@
 """The text changes while training reads it: one line, the last step saved, and it goes on once restored."""
 
-import hashlib
 import os
 import sys
 from pathlib import Path
@@ -8,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from byhand.runs import checkpoint, metrics
-from byhand.runs.checkpoint import MODEL
 from cli.inside import byhand
-from cli.process import TINY, error_line, write_text
+from cli.process import TINY, error_line, weights, write_text
 
 SETTINGS = [*TINY, "--runtime", "numpy", "--steps", "8", "--save-interval", "0", "--eval-interval", "0"]
 
@@ -36,17 +34,13 @@ CHANGES = {
 }
 
 
-def weights(run: Path) -> str:
-    return hashlib.sha256((run / "step-00000008" / MODEL).read_bytes()).hexdigest()
-
-
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     write_text(folder / "text")
     done = byhand("train", *SETTINGS, "--data", "text", "--out", "run", cwd=folder)
     assert done.returncode == 0, done.stderr
-    return weights(folder / "run")
+    return weights(folder / "run", 8)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps files that are open")
@@ -75,13 +69,13 @@ def test_a_text_that_changes_ends_the_run_with_the_last_step_saved(tmp_path, mon
     text.write_bytes(content)
     done = byhand("train", "--resume", "run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert weights(tmp_path / "run") == expected
+    assert weights(tmp_path / "run", 8) == expected
     assert [row["step"] for row in metrics.read(tmp_path / "run")] == list(range(1, 9))
 
 
 def test_a_text_that_changes_before_the_first_step_leaves_nothing_to_resume(tmp_path, monkeypatch):
     text = write_text(tmp_path / "text")
-    monkeypatch.setattr("byhand.cli.runs.train._say_what_begins", lambda *_: os.truncate(text, 100))
+    monkeypatch.setattr("byhand.cli.runs.training._say_what_begins", lambda *_: os.truncate(text, 100))
     line = error_line(byhand("train", *SETTINGS, "--data", "text", "--out", "run", cwd=tmp_path))
     assert "it had 4,000 bytes and has 100 now" in line
     monkeypatch.undo()

@@ -1,7 +1,5 @@
 """A run whose weights are finite but too large: every command that computes with them says so in one line."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
@@ -10,9 +8,9 @@ from byhand.corpus.dataset import ByteDataset
 from byhand.runs import checkpoint
 from byhand.train import Trainer
 from cli.process import byhand, error_line, write_text
+from needs import needs_loops
 
-LOOPS = importlib.util.find_spec("numba") is not None and importlib.util.find_spec("scipy") is not None
-RUNTIMES = ["numpy", "auto", pytest.param("loops", marks=pytest.mark.skipif(not LOOPS, reason="needs `fast`"))]
+RUNTIMES = ["numpy", "auto", pytest.param("loops", marks=needs_loops)]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +58,7 @@ def test_explain(folder, what):
     assert b"Warning" not in done.stderr
 
 
-@pytest.mark.skipif(not LOOPS, reason="needs `fast`")
+@needs_loops
 def test_loops_without_a_cache_are_refused_and_auto_says_that_it_takes_numpy(folder):
     few = ["sample", "sound", "--max-new-tokens", "3", "--no-cache"]
     assert "KV cache" in error_line(byhand(*few, "--runtime", "loops", cwd=folder))

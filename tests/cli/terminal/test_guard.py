@@ -88,13 +88,10 @@ def test_a_message_of_any_length_is_a_line_of_bounded_length(monkeypatch, capsys
 
 
 @pytest.mark.parametrize("arguments", [["x" * 100_000], [""], ["\0"], ["tr\udcffain"], ["doctor\n\x1b[31m"]])
-def test_commands_that_are_none(arguments, capsys):
-    assert main(arguments) == 2
-    said = capsys.readouterr().err
+def test_commands_that_are_none(arguments, refusal):
+    said = refusal(*arguments)
     assert said.startswith("error: there is no command ")
-    assert said.count("\n") == 1
     assert len(said) < 400
-    assert "\x1b" not in said
 
 
 needs_shell = pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")

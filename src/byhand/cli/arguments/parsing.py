@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -20,6 +21,7 @@ from byhand.errors import ByhandError, ConfigError, DataError
 
 Options = TypeVar("Options")
 Written = dict[str, tuple[str, list[str]]]  # by a setting's name: its flag as it was written, and the words after it
+Subcommands = Mapping[str, tuple[type[Any], Callable[[Any], int]]]  # by name: the options, and a function of them
 
 MOST_ARGUMENTS = 1000
 MOST_CHARACTERS = 1 << 17  # of all arguments
@@ -76,6 +78,17 @@ class Given(Generic[Options]):
 def parse(options: type[Options], arguments: list[str], prog: str) -> Options:
     """Return `options` filled from the arguments; bad ones raise ByhandError, --help prints and exits with 0."""
     return read(options, arguments, prog).over()
+
+
+def run_subcommand(
+    known: Mapping[str, tuple[type[Any], Callable[[Any], int]]], arguments: list[str], prog: str
+) -> int:
+    """Run the subcommand that the first argument names, with its options, and return its exit code."""
+    name, *rest = arguments
+    if name not in known:
+        raise ConfigError(f"there is no {prog} {quoted(name)}. Use one of {', '.join(known)}.")
+    options, run = known[name]
+    return run(parse(options, rest, f"{prog} {name}"))
 
 
 def read(options: type[Options], arguments: list[str], prog: str) -> Given[Options]:

@@ -59,6 +59,9 @@ PRESETS = {
     ),
 }
 PUBLISHED = {"gpt2", "llama", "qwen3"}
+SHAPE = {"seq_len", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff"}
+SIZES = SHAPE | {"batch_size", "lr", "warmup_steps"}  # fit each other
+OF_A_LENGTH = {"steps", "eval_interval", "save_interval"}  # a preset's fit its own number of steps
 LARGEST = 1 << 16  # bytes of a TOML file; with every setting it has one thousand
 SECTIONS = {"model": ModelConfig, "data": DataConfig, "optim": OptimConfig}
 
@@ -68,6 +71,12 @@ def preset(name: str) -> Settings:
     if name not in PRESETS:
         raise ConfigError(f"there is no preset {quoted(name)}. Use one of {', '.join(PRESETS)}.")
     return PRESETS[name]
+
+
+def fixed_by(name: str) -> set[str]:
+    """Return the settings of a preset that --minutes keeps: not its length, nor the size of a published model."""
+    names = {f.name for cls in (ModelConfig, OptimConfig, TrainConfig) for f in fields(cls)}
+    return names - OF_A_LENGTH - (SIZES if name in PUBLISHED else set())
 
 
 def with_toml(config: Settings, path: Path) -> tuple[Settings, set[str]]:

@@ -8,7 +8,7 @@ import re
 import textwrap
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
 
@@ -16,12 +16,13 @@ from byhand.cli.terminal.shown import quoted, shown
 from byhand.errors import ByhandError
 
 Record = TypeVar("Record")
+Switch = Annotated[bool, tyro.conf.FlagCreatePairsOff]  # a flag without a second one, --no-...
 METAVARS = {int: "INT", float: "FLOAT", str: "STR"}
 
 
 @dataclass(frozen=True)
 class ValueOptional:
-    """Marks a flag that may stand alone: the next word is its value only if it ends in one of these ways."""
+    """Marks a flag that may stand alone: the next word is its value only if it has one of these endings."""
 
     endings: tuple[str, ...]
 
@@ -31,7 +32,7 @@ class Setting:
 
     many       it takes any number of words
     negatable  a boolean with a second flag, --no-...
-    optional   it may stand without a value, which then is that of an empty word
+    optional   it may stand without a value, and then has that of an empty word
     """
 
     def __init__(self, owner: type, field: Field[Any], hint: Any) -> None:
@@ -50,7 +51,7 @@ class Setting:
         self.negatable = self.kind is bool and tyro.conf.FlagCreatePairsOff not in markers
 
     def takes(self, word: str) -> bool:
-        """Say whether a word behind the flag can be its value."""
+        """Return whether a word after the flag can be its value."""
         return self.optional is None or word.endswith(self.optional.endings)
 
     def value(self, words: list[str]) -> Any:

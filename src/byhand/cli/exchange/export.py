@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
+from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.shown import shown
@@ -19,7 +19,7 @@ from byhand.runs import checkpoint
 class Options:
     """Write a run's model and tokenizer for other programs."""
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Positional[Path]
     """The run folder, or one of its checkpoints."""
     to: Literal["hf", "gguf"]
     """hf: a folder for transformers. gguf: a file for llama.cpp and its relatives."""

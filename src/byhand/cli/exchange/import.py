@@ -6,9 +6,8 @@ import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import tyro
+from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.say import say
@@ -26,7 +25,7 @@ from byhand.tokenizers.tokenizer import Tokenizer
 class Options:
     """Turn a model that another program wrote into a run."""
 
-    path: Annotated[Path, tyro.conf.Positional]
+    path: Positional[Path]
     """A Hugging Face folder (gpt2, llama, mistral, qwen2, qwen3), a GGUF (F32, F16, BF16, F64, Q8_0, Q4_0, Q4_K,
     Q6_K), an llm.c model file, or a nanoGPT ckpt.pt, which needs torch."""
     out: Path

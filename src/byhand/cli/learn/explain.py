@@ -1,4 +1,4 @@
-"""`byhand explain RUN TARGET`: where does this number come from?"""
+"""`byhand explain RUN TARGET`: how a number of a model is computed, and from which numbers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import tyro
+from tyro.conf import Positional
 
 from byhand.book.explain.explainer import Explainer
 from byhand.book.explain.explanation import BEFORE, ExplainError, Explanation, NoElementError, Source
@@ -18,7 +17,8 @@ from byhand.book.explain.text import text
 from byhand.book.explain.update import PARTS
 from byhand.book.words.language import Language, Words
 from byhand.cli.arguments.parsing import parse, text_bytes
-from byhand.cli.learn.plotting import OPTIONAL, write
+from byhand.cli.arguments.settings import Switch
+from byhand.cli.learn.plotting import Plot, write
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import DataError, NonFiniteError
@@ -33,11 +33,11 @@ from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
 from byhand.tracing.non_finite import first_non_finite
 
-DEEPEST = 100  # no number is made from others in more steps, but of a model with hundreds of layers
+DEEPEST = 100  # only models with hundreds of layers compute a number in more steps
 LONGEST = 300  # characters of a target
 VOCABULARY = {"wte": 0, "logits": -1, "lm_head.w": -1, "lm_head.b": -1}  # the axis that counts tokens
 UPDATES = Words(
-    "and PARAMETER.m, .v, .theta, .update after the next step", "以及下一步之后的 PARAMETER.m、.v、.theta、.update"
+    "and PARAMETER.m, .v, .theta, .update after the next step", "以及下一步更新后的 PARAMETER.m、.v、.theta、.update"
 )
 POSITIONS = Words(
     "positions: {T} for a value; {shorter} for the loss, a gradient or an update, as without --targets the last "
@@ -58,28 +58,28 @@ class Options:
     PARAMETER.m, .v, .theta and .update are what the next step makes of a parameter.
     """
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Positional[Path]
     """The run folder, or one of its checkpoints."""
-    target: Annotated[str, tyro.conf.Positional] = ""
+    target: Positional[str] = ""
     """What to explain; -1 is the last place of an axis. Omit it to list all names with their shapes."""
     prompt: str = "To be"
     """The text that the model reads."""
     targets: str | None = None
-    """The text that it should predict, a byte (or token) for each of the prompt; its own next ones if not given."""
-    grad: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Explain the derivative of the loss with respect to the target instead, with a central difference beside it."""
+    """The text to predict: a byte (or token) for each of the prompt; the prompt's own next ones if not given."""
+    grad: Switch = False
+    """Explain the derivative of the loss with respect to the target instead, and show a central difference too."""
     depth: int = 1
-    """How far to go on into the numbers that it was made from."""
+    """How many levels to explain: 2 explains the target's inputs too."""
     terms: int = 8
-    """How many terms and inputs to show and to follow; the rest is summed on one line."""
-    plot: Annotated[Path | None, OPTIONAL] = None
+    """How many terms and inputs to show and explain; one line sums the rest."""
+    plot: Plot = None
     """Draw the array with the number in it, and its terms as bars, into an SVG file; explain-NAME.svg in the current
     folder if no name follows."""
     lang: Language = "en"
     """Language of the answer."""
-    last: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    last: Switch = False
     """Use the weights of the last step, even if the run averages them; gradients and updates always do."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print JSON: the arithmetic as a tree of numbers with names."""
 
 

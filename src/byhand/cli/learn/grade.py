@@ -1,4 +1,4 @@
-"""`byhand grade ANSWERS`: credit for each step of a worksheet, and the misconceptions behind what is wrong."""
+"""`byhand grade ANSWERS`: credit for each step of a worksheet, and the misconceptions behind wrong answers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import tyro
+from tyro.conf import Positional
 
 from byhand.book.practice.grading import Answer, Grade, find_sheet, grade, language_of, read_answers
 from byhand.book.practice.sheets import make
-from byhand.book.words.language import Language, Words, say
+from byhand.book.words.language import SEMICOLON, Language, Words, say
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.settings import Switch
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ByhandError, reason
 from byhand.files.reading import read_regular
@@ -39,15 +39,15 @@ SAID = {
 class Options:
     """Grade a filled-in worksheet: the Markdown file itself, or any text with lines such as `1.1 = 0.33`."""
 
-    answers: Annotated[Path, tyro.conf.Positional]
+    answers: Positional[Path]
     """The file; - reads standard input."""
     topic: str | None = None
-    """Topic of the sheet, where the file does not say it."""
+    """Topic of the sheet, if the file does not name it."""
     seed: int | None = None
-    """Seed of the sheet, where the file does not say it."""
+    """Seed of the sheet, if the file does not name it."""
     lang: Language | None = None
     """Language; that of the sheet if not given."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print JSON."""
 
 
@@ -81,7 +81,7 @@ def _read(path: Path) -> str:
         content = sys.stdin.buffer.read(LARGEST + 1) if str(path) == "-" else read_regular(path, LARGEST)
     except OSError as error:
         raise ByhandError(
-            f"cannot read {name}: {reason(error)}. Give a filled-in worksheet, or - to read it."
+            f"cannot read {name}: {reason(error)}. Give a filled-in worksheet, or - for standard input."
         ) from None
     if len(content) > LARGEST:
         raise ByhandError(f"{name} is larger than {LARGEST} bytes. Give a filled-in worksheet.")
@@ -104,7 +104,7 @@ def _lines(graded: Grade, lang: str) -> list[str]:
     lines += ["", SAID["total"].said(lang, right=graded.right, asked=graded.asked, percent=percent)]
     names = [SAID["times"].said(lang, name=name, n=n) if n > 1 else name for name, n in graded.misconceptions(lang)]
     if names:
-        lines.append(SAID["misconceptions"].said(lang, names=Words("; ", "；").said(lang).join(names)))
+        lines.append(SAID["misconceptions"].said(lang, names=SEMICOLON.said(lang).join(names)))
     return lines
 
 

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from pathlib import Path
+from typing import Annotated
 
 from byhand.book.words.language import Words
 from byhand.cli.arguments.settings import ValueOptional
+from byhand.cli.terminal.picture import is_free
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ByhandError, reason
-from byhand.files.reading import read_regular
 from byhand.files.writing import replace
 
-OPTIONAL = ValueOptional((".svg", ".png", ".pdf", ".jpg", ".jpeg", ".gif"))  # words that are meant as a file's name
+ENDINGS = (".svg", ".png", ".pdf", ".jpg", ".jpeg", ".gif")  # of a word after --plot that names a file
+Plot = Annotated[Path | None, ValueOptional(ENDINGS)]
 MARK = "<!-- drawn by byhand -->\n"
-LARGEST = 1 << 24  # bytes of a picture; ours have some 20,000
 WROTE = Words("wrote {path}", "已写入 {path}")
 
 
 def write(svg: str, path: Path, default: str, lang: str) -> str:
-    """Write a picture, and return the line that says where.
+    """Write a picture; return a line that names the file.
 
-    path     the current folder itself if --plot stands alone: then the file is `default` in it
-    Raises ByhandError, one line, where it cannot be written, or another file than one of these pictures is there.
+    path     Path() if --plot stands alone: the file is then `default` in the current folder
+    Raises ByhandError if it cannot be written, or if a file is there that --plot did not draw.
     """
     path = Path(default) if path == Path() else path
     named = shown(path, 200)
     if path.suffix != ".svg":
         raise ByhandError(f"--plot {named}: pictures are SVG. Use a name that ends in .svg, as in --plot {default}.")
-    if not _is_free(path):
+    if not is_free(path, lambda content: content.startswith(MARK.encode())):
         raise ByhandError(
             f"{named} is there already and was not drawn by --plot. Move it, or name another file, as in "
             f"--plot {path.stem}-2.svg."
@@ -37,15 +36,7 @@ def write(svg: str, path: Path, default: str, lang: str) -> str:
     try:
         replace(path, [f"{MARK}{svg}".encode()])
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        why = reason(error) if isinstance(error, OSError) else error
-        raise ByhandError(f"cannot write {named}: {why}. Choose another file, as in --plot {default}.") from None
+        raise ByhandError(
+            f"cannot write {named}: {reason(error)}. Choose another file, as in --plot {default}."
+        ) from None
     return WROTE.said(lang, path=named)
-
-
-def _is_free(path: Path) -> bool:
-    """Say whether no file is there, or one that was written here before."""
-    with suppress(OSError, ValueError):
-        if not os.path.lexists(path):
-            return True
-        return not path.is_symlink() and read_regular(path, LARGEST).startswith(MARK.encode())
-    return False

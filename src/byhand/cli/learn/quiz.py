@@ -1,4 +1,4 @@
-"""The quiz of `byhand work`: asks for the numbers of a lesson one by one, and goes on later where it was left."""
+"""The quiz of `byhand work`: asks for the numbers of a lesson one by one, and can be resumed."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ SAID = {
 
 @dataclass
 class QuizProgress:
-    """How far a quiz is: the step, how many of its questions are done, and the score.
+    """The progress of a quiz: the step, how many of its questions are done, and the score.
 
-    asked  numbers that were tried, or given up; `right` of them at the first try
+    asked  numbers tried or given up, `right` of them at the first try
     every  whether the quiz asks for every number
     """
 
@@ -65,7 +65,7 @@ class QuizProgress:
 
 
 def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
-    """Ask from where the progress says until the end, or until the reader leaves: q, Ctrl-D or Ctrl-C."""
+    """Ask from the place that the progress names to the end, or until the reader leaves: q, Ctrl-D or Ctrl-C."""
     chosen = questions(lesson, progress.every)
     kept = replace(progress)  # as it was before the question that is open
     print(lesson.title.said(lang), "", lesson.intro.said(lang), *given_lines(lesson, lang), sep="\n")
@@ -102,9 +102,9 @@ def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
 
 
 def left(lesson: Lesson) -> QuizProgress:
-    """Return where the last quiz of this lesson was left; ByhandError if there is none."""
-    # In the user's cache folder, under the lesson's name: nobody has to name a file, and a lost one costs nothing,
-    # since --from begins at any step.
+    """Return the progress of this lesson's last unfinished quiz; ByhandError if there is none."""
+    # In the user's cache folder, under the lesson's name: the user names no file, and losing it costs nothing, since
+    # --from begins at any step.
     path = _path(lesson.name)
     with suppress(OSError, ValueError, TypeError):
         found = QuizProgress(**json.loads(read_own(path, LARGEST))) if path else QuizProgress(0)

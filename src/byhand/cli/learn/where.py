@@ -1,6 +1,6 @@
-"""`byhand where QUERY`: where is that equation implemented? In English or Chinese, by name, words or formula.
+"""`byhand where QUERY`: where an equation is implemented, by name, words or formula, in English or Chinese.
 
-Settings, guides and lessons are answers too, and what the model does not have.
+Settings, guides, lessons, and techniques that the model does not have are answers too.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import re
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import tyro
+from rich.cells import cell_len
+from tyro.conf import Positional
 
 from byhand.book.words.language import COMMA, Language, Words
 from byhand.cli.arguments.parsing import parse
@@ -48,11 +49,13 @@ LABELS = {
     "absent": Words("not in this model", "本模型没有"),
     "what": Words("What it is: ", "它是什么："),
     "instead": Words("In its place: ", "本模型的做法："),
+}
+KINDS = {
     "place": Words("Wiring, recording, training, storing", "组装、记录、训练与存储"),
     "setting": Words("Settings of byhand train", "byhand train 的设置"),
     "guide": Words("Guides", "指南"),
     "lesson": Words("Worked examples", "手算例子"),
-    "absences": Words("Not in this model", "本模型没有的"),
+    "absent": Words("Not in this model", "本模型没有的"),
 }
 CHINESE = re.compile("[\u4e00-\u9fff]")
 
@@ -61,10 +64,10 @@ CHINESE = re.compile("[\u4e00-\u9fff]")
 class Options:
     """Find where an equation is implemented, with its derivative, test, worked example and pages.
 
-    Settings, guides and lessons are answers too, and what the model does not have.
+    Settings, guides, lessons, and techniques that the model does not have are answers too.
     """
 
-    query: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    query: Positional[tuple[str, ...]] = ()
     """A name, words in English or Chinese, a symbol, or a piece of a formula; omit it to list everything."""
     lang: Language | None = None
     """Language of the answer; that of the question if not given."""
@@ -105,14 +108,11 @@ def _overview(lang: str) -> str:
     from byhand.book.finding.flow import groups
 
     known = answers()
-    kinds = {"place": "place", "setting": "setting", "guide": "guide", "lesson": "lesson", "absent": "absences"}
     others = [
-        (LABELS[label], [name for name, answer in known.items() if answer.kind == kind])
-        for kind, label in kinds.items()
+        (words, [name for name, answer in known.items() if answer.kind == kind]) for kind, words in KINDS.items()
     ]
-    parts = [*groups(), *others]
     lines: list[str] = []
-    for words, members in parts:
+    for words, members in [*groups(), *others]:
         lines += ["", words.said(lang)] if lines else [words.said(lang)]
         width = max(22, *map(len, members)) + 1
         for name in members:
@@ -153,7 +153,7 @@ def _answer(listing: Finding, lang: str) -> str:
     rows += [("seed", ", ".join(listing.seed_names)), ("source", listing.source)]
     rows += _under("latex", textwrap.wrap(listing.latex, WIDTH - 20, break_long_words=False))
     said = [(LABELS[label].said(lang) if label else "", value) for label, value in rows if value]
-    width = max(_width(label) for label, _ in said)
+    width = max(cell_len(label) for label, _ in said)
     lines += [f"  {_pad(label, width)}  {value}" for label, value in said]
     return "\n".join(lines)
 
@@ -184,10 +184,6 @@ def _in_repository(pointer: str | None, lang: str) -> str:
     return f"{pointer} ({LABELS['repository'].said(lang)})" if pointer and ":" not in pointer else pointer or ""
 
 
-def _width(text: str) -> int:
-    """Return the text's columns on a terminal: two for a Chinese character."""
-    return sum(2 if "\u2e80" <= c <= "\u9fff" or "\uff00" <= c <= "\uff60" else 1 for c in text)
-
-
 def _pad(text: str, width: int) -> str:
-    return text + " " * max(0, width - _width(text))
+    """Fill text with spaces to a width in columns, of which a Chinese character takes two."""
+    return text + " " * max(0, width - cell_len(text))

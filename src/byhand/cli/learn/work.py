@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import tyro
+from tyro.conf import Positional, arg
 
 from byhand.book.lessons.examples import TITLES, make
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.lessons.text import text
 from byhand.book.words.language import Language, Words
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.settings import Switch
 from byhand.cli.learn import quiz
-from byhand.cli.learn.plotting import OPTIONAL, write
+from byhand.cli.learn.plotting import Plot, write
 from byhand.errors import ByhandError
 
 LIST = Words(
@@ -27,20 +28,20 @@ LIST = Words(
 class Options:
     """Show a worked example step by step, each number with its arithmetic."""
 
-    name: Annotated[str, tyro.conf.Positional] = ""
+    name: Positional[str] = ""
     """Which example: its name, or its title in either language. Omit it to list them."""
-    quiz: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Ask for the numbers that teach, about 30, before showing them, and name the mistake where it is a known one."""
-    all: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Ask for every number of the example."""
-    from_: Annotated[int, tyro.conf.arg(name="from")] = 1
+    quiz: Switch = False
+    """Ask for about 30 instructive numbers before showing them, and name mistakes that are known."""
+    all: Switch = False
+    """Ask for every number of the example instead."""
+    from_: Annotated[int, arg(name="from")] = 1
     """The step to begin with."""
-    resume: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Go on with the quiz of this example that was left last."""
-    plot: Annotated[Path | None, OPTIONAL] = None
+    resume: Switch = False
+    """Continue the last unfinished quiz of this example."""
+    plot: Plot = None
     """Draw its pictures into an SVG file, work-NAME.svg in the current folder if no name follows."""
-    exact: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Show fractions, roots and logarithms where they exist."""
+    exact: Switch = False
+    """Show exact values where possible: fractions, roots, logarithms."""
     lang: Language = "en"
     """Language."""
 
@@ -78,7 +79,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _plot(lesson: Lesson, path: Path, lang: str) -> str:
-    """Write the lesson's pictures, and return the line that says where."""
+    """Write the lesson's pictures; return a line that names the file."""
     from byhand.book.pictures.of_lessons import svg
 
     return write(svg(lesson.name, lesson.title, lang), path, f"work-{lesson.name}.svg", lang)

@@ -28,7 +28,7 @@ class Options:
     lang: Language = "en"
     """Language."""
     out: Path = Path()
-    """Folder to write into; made if it is not there."""
+    """Folder to write into; created if absent."""
 
 
 def main(arguments: list[str]) -> int:
@@ -58,9 +58,8 @@ def main(arguments: list[str]) -> int:
             if path not in there:
                 create(path, [page])
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        why = reason(error) if isinstance(error, OSError) else error
         raise ByhandError(
-            f"cannot write into {shown(options.out, 200)}: {why}. Choose another folder with --out."
+            f"cannot write into {shown(options.out, 200)}: {reason(error)}. Choose another folder with --out."
         ) from None
     print("\n".join(shown(path, 400) for path in pages))
     return 0

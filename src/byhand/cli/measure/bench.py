@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
-
-import tyro
+from typing import Any, Literal
 
 from byhand.bench import generating, training
-from byhand.bench.shapes import OFFERED, require_threads, shape_of
-from byhand.cli.arguments.parsing import parse
+from byhand.bench.shapes import OFFERED, Blas, require_threads, shape_of
+from byhand.cli.arguments.parsing import run_subcommand
+from byhand.cli.arguments.settings import Switch
 from byhand.cli.measure import bench_fusions, bench_scale
 from byhand.cli.terminal.say import say
-from byhand.cli.terminal.shown import quoted
 from byhand.config import Dtype, Weights
 from byhand.errors import ConfigError
+from byhand.quantities import counted
 from byhand.runtimes.registry import offered
 
 MOST_STEPS = 10**6
-MOST_DRAWN = 1 << 20  # tokens, or streams, as a context has at most
+MOST_DRAWN = 1 << 20  # tokens, or streams: the longest context
 
 
 @dataclass(frozen=True)
@@ -29,20 +28,20 @@ class TrainOptions:
     shape: str = "nano"
     """tiny, nano, small, or B,T,C,L,H,V."""
     architecture: Literal[OFFERED] = "plain"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
-    """The model's choices: the defaults', or those of a preset."""
+    """plain: the model's default settings; or the architecture of a preset."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
-    """What computes ours."""
+    """The runtime that computes ours."""
     threads: int = 0
     """Threads of the loops runtime; 0: all cores."""
-    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
-    """What multiplies in the loops runtime: register tiles or a library; auto takes the fastest."""
+    blas: Blas = "auto"
+    """Matrix products of the loops runtime: register tiles or a library; auto takes the fastest."""
     steps: int | None = None
-    """Timed steps of each; what the slowest makes in ten seconds if not given."""
+    """Timed steps of each; as many as the slowest makes in ten seconds if not given."""
     dtype: Dtype = "float32"
     """Type that ours computes in, as for `byhand train`."""
     peer: tuple[str, ...] = ()
     """torch (eager and compile), torch-eager, torch-compile, torch-bf16, numpy; mkl, scipy: ours with that BLAS."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print one JSON object."""
 
 
@@ -53,39 +52,45 @@ class GenerateOptions:
     shape: str = "nano"
     """tiny, nano, small, or B,T,C,L,H,V (B and T are not used)."""
     architecture: Literal[OFFERED] = "plain"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
-    """The model's choices: the defaults', or those of a preset."""
+    """plain: the model's default settings; or the architecture of a preset."""
     tokens: int = 1000
     """Tokens drawn in each stream."""
     batch: int = 1
     """Streams side by side."""
     threads: int = 0
     """Threads; 0: all cores."""
-    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
-    """What multiplies while the cache is filled: register tiles or a library."""
+    blas: Blas = "auto"
+    """Matrix products while the cache is filled: register tiles or a library."""
     weights: Weights = "float32"
-    """float32, or bfloat16: what ours reads; peers stay as they are."""
+    """Type of the weights that ours reads; peers keep theirs."""
     peer: tuple[str, ...] = ()
     """hf (transformers), numpy."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print one JSON object."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command."""
+    """Run the subcommand."""
     if arguments[:1] in ([], ["-h"], ["--help"]):
         print("usage: byhand bench train|generate|scale|fusions [options]; `byhand bench train --help` lists them")
         return 0 if arguments else 2
-    match arguments[0]:
-        case "train":
-            return _train(parse(TrainOptions, arguments[1:], "byhand bench train"))
-        case "generate":
-            return _generate(parse(GenerateOptions, arguments[1:], "byhand bench generate"))
-        case "scale":
-            return bench_scale.main(arguments[1:])
-        case "fusions":
-            return bench_fusions.main(arguments[1:])
-    raise ConfigError(
-        f"there is no bench {quoted(arguments[0])}. Use byhand bench train, generate, scale or fusions."
+    return run_subcommand(SUBCOMMANDS, arguments, "byhand bench")
+
+
+def _train(options: TrainOptions) -> int:
+    if options.steps is not None and not 1 <= options.steps <= MOST_STEPS:
+        raise ConfigError(f"steps is {options.steps}, but must be from 1 to {MOST_STEPS:,}. Use --steps 50.")
+    require_threads(options.threads)
+    shape = shape_of(options.shape, options.architecture)
+    figures = training.measure(
+        shape, options.runtime, options.threads, options.blas, options.steps, options.dtype, options.peer
+    )
+    line = (
+        f"{options.shape}, {figures['runtime']}, {options.dtype}: {figures['ms_median']:.3f} ms a step "
+        f"(least {figures['ms_min']:.3f}), {figures['tokens_per_s']:,.0f} tokens/s, {figures['gflops']:.1f} GFLOP/s"
+    )
+    return _report(
+        figures, options.json, line, "{name}: {ms_median:.3f} ms (least {ms_min:.3f}), {ratio:.2f} times ours"
     )
 
 
@@ -103,42 +108,32 @@ def _generate(options: GenerateOptions) -> int:
         options.weights,
         options.peer,
     )
-    _say_why(figures)
-    if options.json:
-        print(jsonlib.dumps(figures))
-        return 0
-    print(
+    line = (
         f"{options.shape}, {options.batch} x {options.tokens} tokens: {figures['tokens_per_s']:,.0f} tokens/s "
         f"(best {figures['tokens_per_s_best']:,.0f}), {figures['ms_per_token']:.4f} ms a token; "
-        + ", ".join(f"{share:.0%} by {n} thread{'s' * (n != 1)}" for n, share in figures["share_by_threads"].items())
+        + ", ".join(f"{share:.0%} by {counted(n, 'thread')}" for n, share in figures["share_by_threads"].items())
     )
-    for name, peer in figures.get("peers", {}).items():
-        print(f"{name}: {peer['tokens_per_s']:,.0f} tokens/s; ours is {peer['ratio']:.1f} times as fast")
-    return 0
+    return _report(
+        figures, options.json, line, "{name}: {tokens_per_s:,.0f} tokens/s; ours is {ratio:.1f} times as fast"
+    )
 
 
-def _say_why(figures: dict[str, Any]) -> None:
-    """Report on standard error why ours is not the fastest runtime."""
+def _report(figures: dict[str, Any], as_json: bool, line: str, peer: str) -> int:
+    """Print the figures as JSON, or a line and one for each peer; say why ours is not the fastest runtime."""
     if figures["why"]:
         say(f"runtime {figures['runtime']}: {figures['why']}")
-
-
-def _train(options: TrainOptions) -> int:
-    if options.steps is not None and not 1 <= options.steps <= MOST_STEPS:
-        raise ConfigError(f"steps is {options.steps}, but must be from 1 to {MOST_STEPS:,}. Use --steps 50.")
-    require_threads(options.threads)
-    shape = shape_of(options.shape, options.architecture)
-    figures = training.measure(
-        shape, options.runtime, options.threads, options.blas, options.steps, options.dtype, options.peer
-    )
-    _say_why(figures)
-    if options.json:
-        print(jsonlib.dumps(figures))
+    if as_json:
+        print(json.dumps(figures))
         return 0
-    print(
-        f"{options.shape}, {figures['runtime']}, {options.dtype}: {figures['ms_median']:.3f} ms a step "
-        f"(least {figures['ms_min']:.3f}), {figures['tokens_per_s']:,.0f} tokens/s, {figures['gflops']:.1f} GFLOP/s"
-    )
-    for name, peer in figures.get("peers", {}).items():
-        print(f"{name}: {peer['ms_median']:.3f} ms (least {peer['ms_min']:.3f}), {peer['ratio']:.2f} times ours")
+    print(line)
+    for name, its_figures in figures.get("peers", {}).items():
+        print(peer.format(name=name, **its_figures))
     return 0
+
+
+SUBCOMMANDS = {
+    "train": (TrainOptions, _train),
+    "generate": (GenerateOptions, _generate),
+    "scale": (bench_scale.Options, bench_scale.run),
+    "fusions": (bench_fusions.Options, bench_fusions.run),
+}

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import json
 from dataclasses import asdict, dataclass
-from typing import Annotated, Literal
-
-import tyro
 
 from byhand.bench import fusions
-from byhand.bench.shapes import require_threads, shape_of
-from byhand.cli.arguments.parsing import parse
+from byhand.bench.shapes import Blas, require_threads, shape_of
+from byhand.cli.arguments.settings import Switch
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
 from byhand.runtimes.protocol import Request
@@ -21,30 +18,29 @@ LONGEST = 86_400  # seconds of measuring: a day
 
 @dataclass(frozen=True)
 class Options:
-    """Time a training step without each fusion in turn, beside the step with all of them."""
+    """Time a training step without each fusion in turn, and the step with all of them."""
 
     shape: str = "nano"
     """tiny, nano, small, or B,T,C,L,H,V."""
     threads: int = 0
     """Threads; 0: all cores."""
-    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
-    """What multiplies: register tiles or a library; auto takes the fastest."""
+    blas: Blas = "auto"
+    """Matrix products: register tiles or a library; auto takes the fastest."""
     seconds: float = 20.0
     """About how long to measure."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print one JSON object."""
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    options = parse(Options, arguments, "byhand bench fusions")
+def run(options: Options) -> int:
+    """Run the subcommand."""
     require_threads(options.threads)
     if not 0 < options.seconds <= LONGEST:
         raise ConfigError(f"--seconds is {options.seconds:g}, but must be above 0 and at most {LONGEST}.")
     choose(Request("train", ModelConfig(), listed=True))  # ConfigError if no runtime has a plan
     gains = fusions.measure(shape_of(options.shape), options.threads, options.blas, options.seconds)
     if options.json:
-        print(jsonlib.dumps({"gains": [asdict(gain) for gain in gains]}))
+        print(json.dumps({"gains": [asdict(gain) for gain in gains]}))
         return 0
     print(f"{'fusion':<36}{'instead':<14}{'ms':>9}{'without':>9}{'times':>7}{'MB':>8}{'without':>9}")
     for g in gains:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import tyro
+from typing import Any
 
 from byhand.bench import scaling
 from byhand.bench.scaling import Curve
-from byhand.bench.shapes import require_threads
-from byhand.cli.arguments.parsing import parse
-from byhand.cli.terminal.picture import require_drawing, unwritten
+from byhand.bench.shapes import Blas, require_threads
+from byhand.cli.arguments.settings import Switch
+from byhand.cli.terminal.picture import require_drawing, save
 from byhand.config import ModelConfig
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
@@ -30,28 +28,27 @@ COLOURS = ("#2f81c4", "#d4691e")
 
 @dataclass(frozen=True)
 class Options:
-    """Time steps over batch, layers and window by turns, and fit how their cost grows."""
+    """Time steps of growing batch, layers and window by turns, and fit how their cost grows."""
 
     threads: int = 0
     """Threads; 0: all cores. Batches are multiples of their number."""
-    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
-    """What multiplies: register tiles or a library; auto takes the fastest."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    blas: Blas = "auto"
+    """Matrix products: register tiles or a library; auto takes the fastest."""
+    json: Switch = False
     """Print one JSON object."""
     plot: Path | None = None
     """Draw the curves into this PNG or SVG (needs matplotlib)."""
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    options = parse(Options, arguments, "byhand bench scale")
+def run(options: Options) -> int:
+    """Run the subcommand."""
     require_threads(options.threads)
     choose(Request("train", ModelConfig(), listed=True))  # ConfigError if no runtime has a plan
     if options.plot:
         require_drawing(options.plot, "scale.svg")
     curves = scaling.measure(options.threads, options.blas)
     if options.json:
-        print(jsonlib.dumps({"curves": [asdict(curve) for curve in curves]}))
+        print(json.dumps({"curves": [asdict(curve) for curve in curves]}))
     else:
         print("\n\n".join(_table(axis, [c for c in curves if c.axis == axis]) for axis in AXES))
     if options.plot:
@@ -86,12 +83,7 @@ def draw(curves: list[Curve], path: Path) -> None:
         figure = Figure(figsize=(10, 3.4), layout="constrained")
         for axes, axis in zip(figure.subplots(1, len(AXES)), AXES, strict=True):
             _panel(axes, axis, [c for c in curves if c.axis == axis])
-        try:
-            figure.savefig(
-                path, transparent=True, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None
-            )
-        except OSError as error:
-            raise unwritten(path, error) from None
+        save(figure, path, transparent=True, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def _panel(axes: Any, axis: str, curves: list[Curve]) -> None:

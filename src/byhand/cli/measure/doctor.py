@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import json
 import platform
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Annotated, Any
-
-import tyro
+from typing import Any
 
 from byhand import __version__
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.settings import Switch
 from byhand.config import ModelConfig
 from byhand.quantities import counted
 from byhand.runtimes.cores import cores
@@ -23,9 +22,9 @@ PACKAGES = ("numpy", "scipy", "numba", "mkl", "matplotlib", "torch")
 
 @dataclass(frozen=True)
 class Options:
-    """Say what this machine offers to training: cores, CPU features, packages, BLAS, compiled code."""
+    """Show what this machine offers to training: cores, CPU features, packages, BLAS, compiled code."""
 
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print one JSON object."""
 
 
@@ -34,7 +33,7 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand doctor")
     facts = found()
     if options.json:
-        print(jsonlib.dumps(facts))
+        print(json.dumps(facts))
         return 0
     width = max(map(len, facts))
     for name, value in facts.items():

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json as jsonlib
+import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-import tyro
 
-from byhand.bench.shapes import OFFERED, Shape, require_threads, shape_of
+from byhand.bench.shapes import OFFERED, Blas, Shape, require_threads, shape_of
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.settings import Switch
 from byhand.cli.measure import plan_mesh
-from byhand.cli.terminal.picture import require_drawing, unwritten
+from byhand.cli.terminal.picture import require_drawing, save
 from byhand.config import OptimConfig, Recompute, Weights
 from byhand.engine.equation import with_role
 from byhand.errors import ConfigError
@@ -30,38 +30,38 @@ class Options:
     """Show a plan: every kernel call of a training step's first share, or of generation's first thread, timed."""
 
     of: Literal["train", "decode", "prefill"] = "train"
-    """A training step; one token in the middle of the window; or filling the cache up to the window's last."""
+    """train: a training step. decode: one token in the middle of the window. prefill: the cache of a whole window."""
     shape: str = "nano"
     """tiny, nano, small, or B,T,C,L,H,V (generation does not use B)."""
     architecture: Literal[OFFERED] = "plain"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
-    """The model's choices: the defaults', or those of a preset."""
+    """plain: the model's default settings; or the architecture of a preset."""
     steps: int = 20
-    """Timed steps, of which each call's least time counts; 0 shows the plan without running it."""
+    """Timed steps; the least time of each call counts. 0 shows the plan without running it."""
     threads: int = 0
     """Shares of the batch, or threads in generation; 0: all cores."""
-    blas: Literal["auto", "tiles", "mkl", "scipy"] = "auto"
-    """What multiplies: register tiles or a library; auto takes the fastest."""
+    blas: Blas = "auto"
+    """Matrix products: register tiles or a library; auto takes the fastest."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """Type of what linear layers multiply in training."""
+    """Type of the inputs of linear layers in training."""
     activation: Literal[with_role("activation")] | None = None  # pyright: ignore[reportInvalidTypeForm]  (late)
     """Non-linearity of the MLP; the architecture's if not given."""
     optimizer: Literal["adamw", "muon"] = "adamw"
-    """What updates the matrices of the blocks in training."""
+    """Optimizer of the blocks' matrices in training."""
     streams: int = 1
-    """Texts side by side in generation."""
+    """Texts that are generated side by side."""
     weights: Weights = "float32"
-    """What generation reads."""
+    """Type of the weights that generation reads."""
     mesh: str = ""
-    """Show what each device of such a mesh holds, computes and sends in a training step: data=8,fsdp=8,tensor=1."""
+    """What each device of a mesh holds, computes and sends in a training step; such as data=8,fsdp=8,tensor=1."""
     machine: Literal["none", "a100", "h100", "h200"] = "none"
-    """With --mesh: the devices that it is made of, which need not be here; none shows no times."""
+    """With --mesh: its devices, which this machine need not have; none shows no times."""
     per_host: int = 8
-    """With --mesh: devices of a host."""
+    """With --mesh: devices per host."""
     recompute: Recompute = "nothing"
-    """With --mesh: what is computed again on the way back instead of kept."""
-    every_call: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """One line for each call in the order in which they run, instead of one for each kind."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """With --mesh: what the backward pass recomputes instead of keeping it."""
+    every_call: Switch = False
+    """One line for each call, in the order in which they run, instead of one for each kind."""
+    json: Switch = False
     """Print one JSON object."""
     plot: Path | None = None
     """Draw the times as bars into this PNG or SVG (needs matplotlib)."""
@@ -93,7 +93,7 @@ def main(arguments: list[str]) -> int:
     if options.json:
         facts = {"of": options.of, "shape": options.shape, "shares": plan.threads, "arena_bytes": plan.arena_bytes,
                  "peak_gflops": plan.peak}  # fmt: skip
-        print(jsonlib.dumps(facts | {"calls": [asdict(line) for line in table]}))
+        print(json.dumps(facts | {"calls": [asdict(line) for line in table]}))
     else:
         _print(table, f"{plan.what}, {options.shape}: {plan.threads} side by side, {len(plan.calls)} calls in each; "
                       f"arena {plan.arena_bytes / 1e6:.1f} MB; {plan.library}", plan.ms, plan.peak)  # fmt: skip
@@ -141,7 +141,4 @@ def _draw(table: list[Line], path: Path, title: str) -> None:
     axes.set_yticks(range(len(top_first)), [f"{x.kernel} {x.shapes}" for x in top_first], fontsize=7)
     axes.set_xlabel("ms of one thread")
     axes.set_title(title)
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise unwritten(path, error) from None
+    save(figure, path)

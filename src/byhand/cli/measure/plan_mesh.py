@@ -1,10 +1,10 @@
-"""`byhand plan --mesh`: what each device of a mesh holds, computes and sends in a step, before anything runs."""
+"""`byhand plan --mesh`: memory, operations and messages of each device of a mesh in a step, without running it."""
 
 from __future__ import annotations
 
-import json as jsonlib
+import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from byhand.bench.shapes import Shape
 from byhand.config import OptimConfig
@@ -14,7 +14,10 @@ from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
 from byhand.runtimes.xla.mesh import MOST_CPU_DEVICES, mesh_of
 
-COMPUTING = 0.4  # of the peak: what large training runs report
+if TYPE_CHECKING:
+    from byhand.cli.measure.plan import Options
+
+COMPUTING = 0.4  # of the peak, as large training runs report
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ DEVICES = {  # vendors' data sheets: dense products; NVLink in one direction; on
 }
 
 
-def show(options: Any, shape: Shape) -> int:
+def show(options: Options, shape: Shape) -> int:
     """Print the share of a device; return the exit code."""
     mesh = mesh_of(options.mesh)
     if mesh.size > MOST_CPU_DEVICES:
@@ -59,7 +62,7 @@ def show(options: Any, shape: Shape) -> int:
         times = {"computing_s": share.flops / (COMPUTING * device.peak), "sending_s": sending}
         facts |= {"machine": options.machine, **times}
     if options.json:
-        print(jsonlib.dumps(facts))
+        print(json.dumps(facts))
         return 0
     of = f" × {options.machine}" if device else " devices"
     print(f"mesh {mesh}: {mesh.size}{of}, {options.per_host} a host")

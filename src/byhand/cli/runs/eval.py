@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
+from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.settings import Switch
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import shown
 from byhand.corpus.encoding import corpus_of
@@ -26,17 +27,17 @@ class Options:
     Tokens are the bytes of the text, or those of the tokenizer that the run was trained with.
     """
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Positional[Path]
     """The run folder, or one of its checkpoints."""
     data: str
     """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
     stride: int | None = None
     """Tokens between windows: each token has at least seq_len - stride of context. Half of seq_len if not given."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
-    """numpy, or loops: the same loss, faster; auto takes loops where Numba is installed and the text is long."""
-    last: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """numpy, or loops: the same loss, faster; auto takes loops if Numba is installed and the text is long."""
+    last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print one JSON object."""
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import tyro
+from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.settings import Switch
 from byhand.cli.terminal.shown import shown
 from byhand.config import GROUPS, OptimConfig, TrainConfig, to_dict
 from byhand.files import run_folder
@@ -19,11 +20,11 @@ from byhand.tokenizers.byte import ByteTokenizer
 
 @dataclass(frozen=True)
 class Options:
-    """Say what a run holds: its model, its settings, its checkpoints and its last losses."""
+    """Show a run's model, settings, checkpoints and last losses."""
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Positional[Path]
     """The run folder, or one of its checkpoints."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print one JSON object."""
 
 

@@ -61,7 +61,7 @@ def planned(
 ) -> tuple[TrainConfig, Promise]:
     """Probe the machine; report the choice and the prediction; return both.
 
-    as_bytes  the text in bytes, by whose n-grams the loss is expected; a token is worth as many of them as it has
+    as_bytes  the text as bytes, whose n-grams predict the loss of a byte; a token is worth as many bytes as it has
     """
     budget = 60 * minutes
     train, val = as_bytes.split(base.data.val_fraction, 1)

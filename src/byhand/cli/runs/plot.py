@@ -7,28 +7,25 @@ import io
 import os
 import shutil
 import warnings
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import tyro
+from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse
-from byhand.cli.terminal.picture import title
+from byhand.cli.terminal.picture import is_free, title
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import shown
 from byhand.cli.terminal.text_plot import plot_to_string
 from byhand.errors import ByhandError, CheckpointError, reason
-from byhand.files.reading import read_regular
 from byhand.files.run_folder import checkpoints, is_run, without_checkpoint
 from byhand.files.writing import replace
 from byhand.runs import metrics
 
 LARGEST = 1e12  # of a step or a loss: a scale of larger ones shows nothing
-LARGEST_PNG = 1 << 24  # bytes; ours have some 50,000
 SOFTWARE = "byhand plot"  # the PNG's metadata
 POINTS = 400  # as a screen has room for; each is the mean of its steps
 
@@ -37,7 +34,7 @@ POINTS = 400  # as a screen has room for; each is the mean of its steps
 class Options:
     """Draw the training and validation loss of a run."""
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Positional[Path]
     """The run folder."""
     png: Path | None = None
     """Where to write the PNG; loss.png in a run of byhand's if not given, and nowhere without matplotlib."""
@@ -67,7 +64,7 @@ def main(arguments: list[str]) -> int:
         print(_terminal(curves, f"{name}: loss in nats per {unit}, by step"))
         if find_spec("matplotlib") and (options.png or own):
             path = options.png or options.run / "loss.png"
-            if options.png or _is_free(path):
+            if options.png or is_free(path, lambda content: SOFTWARE.encode() in content[:1000]):
                 _write_png(curves, path, str(options.run), unit, named=options.png is not None)
                 print(f"wrote {shown(path, 200)}")
             else:
@@ -109,15 +106,6 @@ def _terminal(curves: dict[str, tuple[list[float], list[float]]], title: str) ->
     )
 
 
-def _is_free(path: Path) -> bool:
-    """Return whether a default picture may be written here: no file exists, or this command drew it."""
-    if not os.path.lexists(path):
-        return True
-    with suppress(OSError):
-        return not path.is_symlink() and SOFTWARE.encode() in read_regular(path, LARGEST_PNG)[:1000]
-    return False
-
-
 def _write_png(
     curves: dict[str, tuple[list[float], list[float]]], path: Path, run: str, unit: str, named: bool
 ) -> None:
@@ -142,8 +130,9 @@ def _write_png(
         else:
             replace(path, [drawn.getvalue()])
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        why = reason(error) if isinstance(error, OSError) else error
-        raise ByhandError(f"cannot write {shown(path, 200)}: {why}. Choose another file with --png.") from None
+        raise ByhandError(
+            f"cannot write {shown(path, 200)}: {reason(error)}. Choose another file with --png."
+        ) from None
 
 
 def _open(path: str, flags: int) -> int:

@@ -1,4 +1,4 @@
-"""`byhand sample`: continue a prompt, token by token as they come."""
+"""`byhand sample`: continue a prompt, and print each token as it is drawn."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import sys
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import tyro
+from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse, text_bytes
+from byhand.cli.arguments.settings import Switch
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import on_terminal, quoted
 from byhand.config import Weights
@@ -30,7 +31,7 @@ LONGEST = 1 << 24  # bytes of a prompt; the model reads at most its context
 class Options:
     """Continue a prompt with the model of a run."""
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Positional[Path]
     """The run folder, or one of its checkpoints."""
     prompt: str = ""
     """Text to continue; - reads it from standard input."""
@@ -39,24 +40,24 @@ class Options:
     temperature: float = 0.8
     """Above 1 flatter, below 1 sharper, 0 always the likeliest."""
     top_k: int | None = None
-    """Draw from the k likeliest only; of equal ones the smaller id counts first."""
+    """Draw from the k likeliest only; of equally likely ones the smaller id comes first."""
     top_p: float | None = None
-    """Draw from the fewest tokens whose probabilities reach p."""
+    """Draw from the fewest tokens whose probabilities sum to p or more."""
     seed: int = 1
     """Same seed, same text."""
-    ascii_only: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    ascii_only: Switch = False
     """Draw only printable ASCII, tab and newline."""
-    no_cache: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Compute the whole context anew for each token, without the KV cache."""
+    no_cache: Switch = False
+    """Recompute the whole context for each token, without the KV cache."""
     runtime: Literal[offered()] = "auto"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
-    """numpy, or loops: the same text, faster; auto takes loops where Numba is installed."""
+    """numpy, or loops: the same text, faster; auto takes loops if Numba is installed."""
     weights: Weights = "float32"
-    """bfloat16 rounds the weights once and reads half as much: faster where they exceed the caches."""
+    """bfloat16 rounds the weights once and reads half as much: faster if they exceed the caches."""
     stop: str = ""
     """End the text at this special token of the run's tokenizer, such as <|endoftext|>."""
-    last: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    last: Switch = False
     """Use the weights of the last step, even if the run averages them."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print one JSON object at the end instead of streaming."""
 
 

@@ -1,4 +1,4 @@
-"""Several hosts as one run: a host that ends for a reason of its own takes the others with it, each with a line."""
+"""Several hosts as one run: a host that fails ends the others too, each with a line."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from byhand.cli.terminal.ending import OTHERS_GONE, end_now, must_be_at_once
-from byhand.cli.terminal.guard import REFUSED
+from byhand.cli.terminal.ending import OTHERS_GONE, REFUSED, end_now, must_be_at_once
 from byhand.cli.terminal.interruption import interrupt
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import one_line
@@ -51,7 +50,7 @@ def _left(group: ProcessGroup) -> Iterator[ProcessGroup]:
 
 
 def _lost(line: str) -> NoReturn:
-    """End this process: another host failed for a reason of its own, or is gone."""
+    """End this process: another host failed by itself, or is gone."""
     if " ended: " in line:
         end_now(REFUSED, f"error: {one_line(line)}")
     end_now(OTHERS_GONE, f"error: {one_line(line)} Go on from the last checkpoint with --resume.")
@@ -59,7 +58,7 @@ def _lost(line: str) -> NoReturn:
 
 @contextmanager
 def _signals_interrupt() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP interrupt as Ctrl-C does while training does not hear them: then the others learn."""
+    """Let SIGTERM and SIGHUP interrupt as Ctrl-C does, so that other hosts learn of it; training handles its own."""
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
     for number in ours:

@@ -7,17 +7,17 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import tyro
+from tyro.conf import Positional
 
-from byhand.cli.arguments.parsing import parse, text_bytes
-from byhand.cli.arguments.settings import settings
+from byhand.cli.arguments.parsing import run_subcommand, text_bytes
+from byhand.cli.arguments.settings import Switch, settings
 from byhand.cli.terminal.say import say
-from byhand.cli.terminal.shown import quoted, shown
+from byhand.cli.terminal.shown import shown
 from byhand.corpus.text_file import blocks
 from byhand.corpus.texts import open_text
-from byhand.errors import ConfigError, DataError
+from byhand.errors import DataError
 from byhand.files.reading import parse_integer
 from byhand.quantities import duration
 from byhand.tokenizers import forms
@@ -28,7 +28,7 @@ from byhand.tokenizers.training import train
 LONGEST = 1 << 26  # bytes on standard input
 SHOWN = 10  # merges and tokens that `inspect` lists
 Splitting = Literal["gpt2", "gpt4", "qwen2", "smollm"]
-File = Annotated[Path, tyro.conf.Positional]
+File = Positional[Path]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class TrainingOptions:
     Among equally common pairs the one with the smallest left id is merged, then the one with the smallest right id.
     """
 
-    text: Annotated[str, tyro.conf.Positional]
+    text: Positional[str]
     """A file, a folder, - for standard input, python-stdlib, or shakespeare."""
     vocab_size: int
     """Number of tokens, including the bytes and the special tokens."""
@@ -59,10 +59,10 @@ class EncodeOptions:
     text: str = "-"
     """The text; - reads it from standard input."""
     split: Splitting | None = None
-    """How text is cut, where the file does not say (.tiktoken, vocab.json)."""
+    """How text is cut, if the file does not say (.tiktoken, vocab.json)."""
     special: tuple[str, ...] = ()
-    """Special tokens, where the file does not say."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Special tokens, if the file does not say."""
+    json: Switch = False
     """Print one JSON list."""
 
 
@@ -72,10 +72,10 @@ class DecodeOptions:
 
     tokenizer: File
     """A tokenizer's file or folder."""
-    ids: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    ids: Positional[tuple[str, ...]] = ()
     """Ids; from standard input if none are given."""
     special: tuple[str, ...] = ()
-    """Special tokens, where the file does not say."""
+    """Special tokens, if the file does not say."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ class InspectOptions:
     text: str = ""
     """Show the tokens of this text; - reads it from standard input."""
     split: Splitting | None = None
-    """How text is cut, where the file does not say (.tiktoken, vocab.json)."""
+    """How text is cut, if the file does not say (.tiktoken, vocab.json)."""
     special: tuple[str, ...] = ()
-    """Special tokens, where the file does not say."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Special tokens, if the file does not say."""
+    json: Switch = False
     """Print one JSON object."""
 
 
@@ -103,15 +103,14 @@ class ConvertOptions:
     out: Path
     """NAME.json (Hugging Face), NAME.tiktoken (ranks), or a folder (vocab.json and merges.txt)."""
     split: Splitting | None = None
-    """How text is cut, where the file does not say (.tiktoken, vocab.json)."""
+    """How text is cut, if the file does not say (.tiktoken, vocab.json)."""
     special: tuple[str, ...] = ()
-    """Special tokens, where the file does not say."""
+    """Special tokens, if the file does not say."""
 
 
 def main(arguments: list[str]) -> int:
     """Run the subcommand."""
-    name, *rest = arguments or ["--help"]
-    if name in ("-h", "--help"):
+    if arguments[:1] in ([], ["-h"], ["--help"]):
         width = max(map(len, SUBCOMMANDS))
         print(f"usage: byhand tokenizer {{{','.join(SUBCOMMANDS)}}} [options]\n")
         for known, (options, _) in SUBCOMMANDS.items():
@@ -119,10 +118,7 @@ def main(arguments: list[str]) -> int:
             flags = (s.name.upper() if s.positional else s.flag for s in settings(options).values())
             print(f"  {'':<{width}}  {' '.join(flags)}")
         return 0
-    if name not in SUBCOMMANDS:
-        raise ConfigError(f"there is no byhand tokenizer {quoted(name)}. Use one of {', '.join(SUBCOMMANDS)}.")
-    options, run = SUBCOMMANDS[name]
-    return run(parse(options, rest, f"byhand tokenizer {name}"))
+    return run_subcommand(SUBCOMMANDS, arguments, "byhand tokenizer")
 
 
 def _train(options: TrainingOptions) -> int:
@@ -178,12 +174,12 @@ def _convert(options: ConvertOptions) -> int:
     return 0
 
 
-def _read(options: Any) -> Tokenizer:
+def _read(options: EncodeOptions | InspectOptions | ConvertOptions) -> Tokenizer:
     return forms.read(options.tokenizer, options.split or "", options.special)
 
 
 def _facts(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return what a tokenizer holds."""
+    """Return a tokenizer's kind, sizes, first merges and longest tokens."""
     facts: dict[str, Any] = {"kind": tokenizer.kind, "tokens": tokenizer.vocab_size, "sha256": tokenizer.digest}
     if isinstance(tokenizer, BytePairTokenizer):
         facts |= {"split": tokenizer.split.name, "merges": len(tokenizer.pairs)}
@@ -224,7 +220,7 @@ def _standard_input() -> bytes:
     return content
 
 
-SUBCOMMANDS: dict[str, tuple[type[Any], Any]] = {
+SUBCOMMANDS = {
     "train": (TrainingOptions, _train),
     "encode": (EncodeOptions, _encode),
     "decode": (DecodeOptions, _decode),

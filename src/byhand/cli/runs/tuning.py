@@ -6,26 +6,28 @@ from collections.abc import Collection
 from dataclasses import fields, replace
 from pathlib import Path
 
+from byhand.cli.arguments.settings import flag
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.errors import ConfigError
 from byhand.runs import checkpoint
 from byhand.runs.stored import Checkpoint
 
 LR = 1e-4  # highest learning rate unless one is given: the weights are good already
-RATES = ("muon_lr", "embedding_lr", "head_lr", "vector_lr")  # become as much smaller as lr does
+RATES = ("muon_lr", "embedding_lr", "head_lr", "vector_lr")  # scaled by the same factor as lr
 OF_THE_MODEL = {f.name for f in fields(ModelConfig)} - {"seq_len"}
 
 
 def tuned(config: TrainConfig, given: Collection[str], base: Path, usual_lr: float) -> Checkpoint:
     """Return step 0 of a new run: the newest weights of another (averaged if it has such), with fresh moments.
 
-    given  names of the settings that the user chose; of the model only seq_len, and only a shorter one if there is a
-           table of positions, which is cut then
+    given     names of the settings that the user chose; of the model's only seq_len, which may shorten a table of
+              positions and not extend it
     usual_lr  of the preset, for training from the beginning
     """
     if chosen := sorted(OF_THE_MODEL & set(given)):
-        flag = chosen[0].replace("_", "-")
-        raise ConfigError(f"--{flag} cannot change the model of {base}. Leave it out, or train without --init-from.")
+        raise ConfigError(
+            f"{flag(chosen[0])} cannot change the model of {base}. Leave it out, or train without --init-from."
+        )
     if config.data.tokenizer:
         raise ConfigError(
             f"the model of {base} has a tokenizer. Leave out --tokenizer, or train without --init-from."
@@ -47,7 +49,7 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path, usual_lr: flo
 
 
 def _slower(optim: OptimConfig, given: Collection[str], usual_lr: float) -> OptimConfig:
-    """Return the settings with rates for weights that are good already, but for those that the user chose."""
+    """Return the settings with lower rates, for weights that are good already; rates that the user chose stay."""
     lr = optim.lr if "lr" in given else LR
     rates = {name: getattr(optim, name) for name in RATES if name not in given}
     if optim.optimizer != "muon":

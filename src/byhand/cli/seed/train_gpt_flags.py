@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Literal
 
 from byhand.cli.arguments.parsing import read
+from byhand.cli.arguments.settings import flag
 from byhand.errors import ConfigError, DataError
 from byhand.interop.seed_program.random import WORD
 
 PROG = "train_gpt"
-FROM_CHECKPOINT = {"seq": "--seq", "dmodel": "--dmodel", "layers": "--layers", "lr": "--lr"}
+FROM_CHECKPOINT = ("seq", "dmodel", "layers", "lr")
 LARGEST_FLOAT = 1e38  # settings are float32, as in the original program
 RANGES: dict[str, tuple[int, float]] = {
     "batch": (1, 1 << 16),
@@ -109,21 +110,21 @@ def parse_flags(arguments: list[str]) -> tuple[Flags, list[str]]:
         value = getattr(flags, name)
         if value is None or low <= value <= high:
             continue
-        flag, bound = name.replace("_", "-"), f"at least {low}"
+        bound = f"at least {low}"
         if value > high:
             bound = "less than 2^64" if high == WORD else f"at most {high:,}"
-        raise ConfigError(f"--{flag} is {_brief(value)}, but must be {bound}. See {PROG} --help.")
+        raise ConfigError(f"{flag(name)} is {_brief(value)}, but must be {bound}. See {PROG} --help.")
     if flags.data is None and (flags.load is None or flags.checks):
         purpose = "to check predictions with" if flags.checks else "to train on"
         raise DataError(
             f"there is no text {purpose}. Name a file with --data, or a checkpoint to sample with --load."
         )
-    files = {"--bpe-vocab": flags.bpe_vocab, "--bpe-merges": flags.bpe_merges}
-    for flag, file in files.items():
-        if (file is None) == (flags.tokenizer == "bpe"):
-            verb = "needs" if file is None else "has no use for"
-            raise ConfigError(f"--tokenizer {flags.tokenizer} {verb} {flag}. See {PROG} --help.")
-    return flags, [flag for name, flag in FROM_CHECKPOINT.items() if name in given.values]
+    for name in ("bpe_vocab", "bpe_merges"):
+        missing = getattr(flags, name) is None
+        if missing == (flags.tokenizer == "bpe"):
+            verb = "needs" if missing else "has no use for"
+            raise ConfigError(f"--tokenizer {flags.tokenizer} {verb} {flag(name)}. See {PROG} --help.")
+    return flags, [flag(name) for name in FROM_CHECKPOINT if name in given.values]
 
 
 def _brief(value: float) -> str:

@@ -1,1 +1,1 @@
-"""The terminal: what is shown, progress, interrupts, the guard."""
+"""The terminal: messages, untrusted text, progress, pictures, interrupts, the guard."""

@@ -1,11 +1,11 @@
-"""How a process ends: at once, where a library's cleaning up would crash or wait for others."""
+"""How a process ends: without Python's cleanup, if a library would crash in it or wait for other processes."""
 
 import os
 import sys
 from contextlib import suppress
 from typing import NoReturn
 
-INTERRUPTED, OTHERS_GONE = 130, 75  # 75: try again, as sysexits.h says
+DONE, REFUSED, DEFECT, OTHERS_GONE, INTERRUPTED = 0, 2, 70, 75, 130  # 75: try again, as sysexits.h says
 SHOW_CURSOR = b"\x1b[?25h"
 _causes: list[str] = []
 
@@ -29,7 +29,7 @@ def end(code: int) -> int:
 
 
 def end_now(code: int, line: str) -> NoReturn:
-    """End the process from any thread, whatever the others do, with a line on standard error."""
+    """End the process at once, from any thread, with a line on standard error."""
     with suppress(OSError):
         os.write(2, (SHOW_CURSOR if sys.stderr.isatty() else b"") + f"\n{line}\n".encode())
     os._exit(code)

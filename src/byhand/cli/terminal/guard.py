@@ -10,16 +10,15 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
 
+from byhand.cli.terminal.ending import DEFECT, DONE, INTERRUPTED, REFUSED
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import one_line, shown
 from byhand.errors import ByhandError, is_interrupt, reason
 
 WRITING = {errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, getattr(errno, "EDQUOT", errno.ENOSPC)}
-DONE, REFUSED, DEFECT, INTERRUPTED = 0, 2, 70, 130
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -82,7 +81,7 @@ def _failed(error: BaseException, debug: bool, prog: str) -> int:
 
 
 def _refused(error: OSError) -> str:
-    """Return a line for an OSError; one of a write to an open file, such as standard output, names no file."""
+    """Return a line for an OSError; a failed write to an open file, such as standard output, names no file."""
     why = one_line(reason(error))
     if error.filename is not None:
         name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
@@ -95,22 +94,22 @@ def _refused(error: OSError) -> str:
 def _defect(error: BaseException, prog: str) -> str:
     said = one_line(error).rstrip(".")
     what = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    place = next((f" at {where}" for where in _places(error.__traceback__)), "")
     return (
-        f"this is a defect of byhand: {what}{place}. "
+        f"this is a defect of byhand: {what}{_place(error)}. "
         f"Please report it, with the command and what `{prog} --debug` before its other arguments shows."
     )
 
 
-def _places(trace: TracebackType | None) -> Iterator[str]:
-    """Yield `byhand/cli/main.py:12` for each of byhand's frames, the innermost first."""
-    found: list[str] = []
-    while trace:
-        path = os.path.abspath(trace.tb_frame.f_code.co_filename)
+def _place(error: BaseException) -> str:
+    """Return ` at byhand/cli/main.py:12` for byhand's innermost frame, or "" without one."""
+    from traceback import walk_tb
+
+    place = ""
+    for frame, line in walk_tb(error.__traceback__):
+        path = os.path.abspath(frame.f_code.co_filename)
         if path.startswith(PACKAGE + os.sep):
-            found.append(f"{os.path.relpath(path, os.path.dirname(PACKAGE)).replace(os.sep, '/')}:{trace.tb_lineno}")
-        trace = trace.tb_next
-    return reversed(found)
+            place = f" at {os.path.relpath(path, os.path.dirname(PACKAGE)).replace(os.sep, '/')}:{line}"
+    return place
 
 
 def _code(stop: SystemExit) -> int:

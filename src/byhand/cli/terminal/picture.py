@@ -1,15 +1,22 @@
-"""Pictures by matplotlib: checks of their path, and titles in fonts that have their characters."""
+"""Pictures: where they may be written, and titles for matplotlib in fonts that have their characters."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ConfigError, reason
+from byhand.files.reading import read_regular
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LARGEST = 1 << 24  # bytes of a picture; ours have some 50,000
 LONGEST = 90  # characters that a title has room for
 CJK = (  # fonts with Chinese characters, as the systems name them
     "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "WenQuanYi Micro Hei",
@@ -30,9 +37,21 @@ def require_drawing(path: Path, example: str) -> None:
         raise ConfigError(f"--plot {name}: there is no folder {shown(path.parent, 200)}. Choose another path.")
 
 
-def unwritten(path: Path, error: OSError) -> ConfigError:
-    """Return the error for a picture that cannot be written."""
-    return ConfigError(f"cannot write {shown(path, 200)}: {reason(error)}. Choose another path.")
+def save(figure: Figure, path: Path, **settings: Any) -> None:
+    """Write a figure; ConfigError if that fails."""
+    try:
+        figure.savefig(path, **settings)
+    except OSError as error:
+        raise ConfigError(f"cannot write {shown(path, 200)}: {reason(error)}. Choose another path.") from None
+
+
+def is_free(path: Path, ours: Callable[[bytes], bool]) -> bool:
+    """Return whether a picture may be written here: no file exists, or by its content it is one of ours; no link."""
+    with suppress(OSError, ValueError):
+        if not os.path.lexists(path):
+            return True
+        return not path.is_symlink() and ours(read_regular(path, LARGEST))
+    return False
 
 
 def title(text: str) -> tuple[str, list[str]]:

@@ -1,0 +1,10 @@
+"""The text that runs of these tests train on: so short that it ends a run before `--minutes` do."""
+
+import pytest
+
+from cli.process import write_text
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
