@@ -1,7 +1,7 @@
-"""The architectures that people know by name, as choices of the config.
+"""Well-known architectures, as configs of the model.
 
-The first three have the shape of the smallest model that was published, but for the vocabulary, which is the
-tokenizer's. `modern` is as large as the preset nano.
+The first three have the shape of the smallest published model; the tokenizer sets the vocabulary. `modern` has the
+size of the preset nano.
 """
 
 from byhand.config import ModelConfig
@@ -70,7 +70,7 @@ MODERN = ModelConfig(
     lm_head_bias=False,
     zero_init=True,
 )
-"""What made small models learn faster in public records: rotary positions, norms without gains, squared ReLU.
+"""Choices of public training-speed records for small models: rotary positions, norms without gains, squared ReLU.
 
 Source: Jordan et al. 2024, modded-nanogpt; Karpathy 2025, nanochat
 """

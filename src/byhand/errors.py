@@ -38,7 +38,7 @@ UNSOUND_LOGITS = (
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Return whether it is a Ctrl-C, also one that an import turned into an ImportError."""
+    """Return whether the error is a Ctrl-C, or an ImportError that a Ctrl-C caused."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:
@@ -50,5 +50,5 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def reason(error: OSError) -> str:
-    """Return the system's reason in words; some libraries raise an OSError without `strerror`."""
+    """Return the system's reason in words, even if a library raised the OSError without `strerror`."""
     return error.strerror or (os.strerror(error.errno) if error.errno else str(error)) or type(error).__name__

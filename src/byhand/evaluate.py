@@ -25,7 +25,7 @@ ROWS = 4096  # tokens computed at once
 
 
 class Windows(NamedTuple):
-    """Windows computed together: their starts, their length, and how many of its last tokens each counts."""
+    """Windows computed together: their starts, their length, and the number of last tokens that each counts."""
 
     starts: np.ndarray
     length: int
@@ -40,9 +40,9 @@ class Evaluation:
     bpb      bits per byte: all nats, over ln 2 and `bytes`
     tokens   predicted tokens
     stride   tokens between windows
-    runtime  its name
+    runtime  name of the runtime that computed it
     why      why auto took no faster runtime; "" if it did
-    bytes    that the predicted tokens stand for
+    bytes    bytes that the predicted tokens stand for
     """
 
     loss: float
@@ -59,7 +59,7 @@ def evaluate(model: TinyGPT, text: Corpus, stride: int | None = None, runtime: s
 
     So every token has at least seq_len - stride tokens of context (fewer only at the start of the text). The default,
     seq_len / 2, costs two passes over the text; stride 1 gives each token all the window allows and costs seq_len.
-    runtime auto takes the fastest that can compute the model, if the text is worth loading it.
+    runtime auto takes the fastest one that can compute the model and that is worth loading for this text.
     Raises NonFiniteError if the loss is NaN or infinite, DataError if the text is of another vocabulary.
     """
     text.tokenizer.require_vocabulary(model.config.vocab_size)
@@ -129,7 +129,7 @@ def _losses(
 
 
 def _progress(name: str, tokens: int) -> Callable[[int], None]:
-    """Return a function that is told how many tokens were predicted, and logs the share and the time left."""
+    """Return a function that takes the number of tokens just predicted, and logs the share and the time left."""
     begun, done, due = time.monotonic(), 0, EVERY
 
     def said(more: int) -> None:

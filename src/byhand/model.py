@@ -79,7 +79,7 @@ def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
 
 
 def matrices(config: ModelConfig) -> list[str]:
-    """Return the names of the parameters that weight decay acts on where not everything decays, as the layers say."""
+    """Return the names of the parameters that weight decay acts on with `decay="matrices"`."""
     return [name for name, parameter in declared(config).items() if parameter.decays]
 
 
@@ -130,7 +130,7 @@ class TinyGPT:
     def forward_logits(self, tokens: Any, cache: Cache | None = None) -> Tensor:
         """Return logits (B, T, V) for tokens (B, T), ids in [0, V).
 
-        T + cache.length is at most seq_len with a table of positions; else each attends to the last seq_len.
+        With a table of positions T + cache.length is at most seq_len; without one each attends to the last seq_len.
         """
         return self.logits_of(self._checked(tokens, cache), cache)
 

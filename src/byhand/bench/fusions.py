@@ -1,7 +1,7 @@
 """The gain of each fusion of the loops runtime: a step without it and a step with all, by turns.
 
-Without its rule, a group's equations go to kernels for each alone, or, if there are none, to their NumPy halves
-(which only one thread runs at a time).
+Without its rule, each equation of a group goes to its own kernel, or, if it has none, to its NumPy halves, which only
+one thread runs at a time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Gain:
 
 
 def measure(shape: Shape, threads: int = 0, blas: str = "auto", seconds: float = 20.0) -> list[Gain]:
-    """Return the gain of each fusion that this shape has, in about so many seconds."""
+    """Return the gain of each fusion that this shape has; it takes about this many seconds."""
     from byhand.runtimes.loops.lowering.rules import rules_of, without
 
     usual = shape.model().activation

@@ -1,4 +1,4 @@
-"""The registry of runtimes, and the one place where one of them is chosen."""
+"""The registry of runtimes, and the only place that chooses one of them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Choice:
                 choice = choice._instead(error)
 
     def _instead(self, error: Exception) -> Choice:
-        """Return the choice after a failure; raise the error, in one line, if there is no other."""
+        """Return the next choice after a failure; raise the error, in one line, if none is left."""
         if is_interrupt(error):
             raise error
         name, known = self.runtime.name, isinstance(error, ByhandError)

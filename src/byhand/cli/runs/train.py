@@ -41,7 +41,8 @@ from byhand.runtimes.tape.session import keep_pages
 from byhand.tokenizers import forms
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
-from byhand.train import Trainer, require_same_text, training
+from byhand.train import Trainer, training
+from byhand.training_checks import require_same_text
 
 SIZES = {
     "seq_len",

@@ -12,15 +12,15 @@ import numpy as np
 
 from byhand.engine import no_grad
 from byhand.equations.cross_entropy import cross_entropy
-from byhand.errors import ConfigError, DataError
 from byhand.host import token_array
-from byhand.runtimes.protocol import Batch, KnownOutcome, Shape, State, state_of
+from byhand.runtimes.protocol import Batch, Shape
+from byhand.runtimes.sessions import KnownOutcome, LocalSession, require_step
 
 
 def keep_pages() -> bool:
-    """Ask glibc to keep freed pages for the next step instead of returning them; True where it could be asked.
+    """Ask glibc to keep freed pages for the next step instead of returning them; return whether it agreed.
 
-    Each step frees and allocates the same few megabytes; without this the kernel zeroes them anew every time.
+    Each step frees and allocates the same few megabytes; without this the kernel zeroes them every time.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -32,7 +32,7 @@ def keep_pages() -> bool:
         return False
 
 
-class TapeSession:
+class TapeSession(LocalSession):
     """Steps and losses with NumPy; see `TrainingSession`. Returns numbers that are not finite without a warning."""
 
     description = "equation by equation"
@@ -43,14 +43,11 @@ class TapeSession:
 
     def step(self, batches: Sequence[Batch], max_norm: float) -> KnownOutcome:
         """Make one update; see `TrainingSession`."""
-        if self.optimizer is None:
-            raise ConfigError("this session was made without an optimizer, so it cannot make a step.")
+        require_step(self.optimizer, batches)
         parameters, vocab = self.model.parameters(), self.model.config.vocab_size
         checked = [
             (token_array(tokens, vocab), token_array(targets, vocab, "targets")) for tokens, targets in batches
         ]
-        if not checked:
-            raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
         total = sum(tokens.size for tokens, _ in checked)
         self.model.zero_grad()
         losses = []
@@ -77,19 +74,7 @@ class TapeSession:
             return cross_entropy(logits, token_array(targets, vocab, "targets")[:, -counted:]).item()
 
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
-        """Nothing: NumPy computes any shape at once."""
-
-    def state(self) -> State:
-        """Return the arrays of model and optimizer."""
-        return state_of(self.model, self.optimizer)
-
-    def own(self) -> State:
-        """Return all arrays, which this process saves."""
-        return self.state()
-
-    def rows(self, count: int) -> slice:
-        """Return all rows, which this process reads."""
-        return slice(0, count)
+        """Do nothing: NumPy computes any shape at once."""
 
     def provenance(self) -> dict[str, Any]:
         """Return the runtime's name."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.errors import ConfigError, DataError, ShapeError
+from byhand.errors import ConfigError, ShapeError
 from byhand.host import token_array
 from byhand.optim import decay_at
 from byhand.quantities import counted
@@ -23,10 +23,11 @@ from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.thread_team import team_size
-from byhand.runtimes.protocol import Batch, KnownOutcome, Shape, State, state_of
+from byhand.runtimes.protocol import Batch, Shape
+from byhand.runtimes.sessions import KnownOutcome, LocalSession, require_step
 
 
-class LoopsSession:
+class LoopsSession(LocalSession):
     """Steps and losses of one model, replayed; see `TrainingSession`.
 
     model      float32; its arrays move into the arena
@@ -69,12 +70,8 @@ class LoopsSession:
         current lr, after clipping to `max_norm` (0: never). If loss or norm is not finite nothing is updated. However
         the step ends, also by an interrupt, optimizer.t counts it exactly if all parameters were updated.
         """
-        optimizer = self.optimizer
-        if optimizer is None:
-            raise ConfigError("this session was made without an optimizer, so it cannot make a step.")
-        checked = [self._checked(*batch) for batch in batches]
-        if not checked:
-            raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
+        require_step(self.optimizer, batches)
+        optimizer, checked = self.optimizer, [self._checked(*batch) for batch in batches]
         plans = [self.plan("train", tokens.shape) for tokens, _ in checked]
         widest = max(plans, key=lambda plan: len(plan.shares))
         self.runner.settle()
@@ -153,18 +150,6 @@ class LoopsSession:
         kinds = ("loss", *(["average"] if self.arena.averages else []))
         wanted = [*(("train", shape) for shape in steps), *((kind, shape) for kind in kinds for shape in losses)]
         ready_for([table for kind, shape in wanted for table in self._planned(kind, shape).tables])
-
-    def state(self) -> State:
-        """Return the arrays of model and optimizer, which are the arena's own."""
-        return state_of(self.model, self.optimizer)
-
-    def own(self) -> State:
-        """Return all arrays, which this process saves."""
-        return self.state()
-
-    def rows(self, count: int) -> slice:
-        """Return all rows, which this process reads."""
-        return slice(0, count)
 
     @property
     def description(self) -> str:
