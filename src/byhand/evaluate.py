@@ -123,9 +123,9 @@ def _losses(
     """Yield the sum of each block's losses in nats."""
     for block in blocks:
         rows = text.rows(block.starts, block.length + 1)
-        counted = block.counted * len(rows)
-        yield session.loss(rows[:, :-1], rows[:, 1:], block.counted) * counted
-        said(counted)
+        predicted = block.counted * len(rows)
+        yield session.loss(rows[:, :-1], rows[:, 1:], block.counted) * predicted
+        said(predicted)
 
 
 def _progress(name: str, tokens: int) -> Callable[[int], None]:

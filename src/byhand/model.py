@@ -156,7 +156,7 @@ class TinyGPT:
         tokens = host.token_array(tokens, self.config.vocab_size)
         if cache is not None and not self.config.causal:
             raise DataError(
-                "a cache holds what earlier positions saw, but without causal mask they see later ones too."
+                "a KV cache is for causal models: without the mask earlier positions see later ones. Leave it out."
             )
         length = (0 if cache is None else int(cache.length)) + tokens.shape[1]
         if length > self.config.seq_len and not self.config.slides:

@@ -87,13 +87,13 @@ class TimedPlan:
         config = shape.model() if activation is None else replace(shape.model(), activation=activation)
         model = TinyGPT(config, seed=1)
         optimizer = AdamW(lr=3e-4, betas=(0.9, 0.99), weight_decay=0.1, decay="matrices")
-        self.runtime = LoopsSession(model, optimizer, threads or None, blas, rules=rules)
+        self.session = LoopsSession(model, optimizer, threads or None, blas, rules=rules)
         self._batch = shape.random_batch()
-        self.plan = self.runtime.plan("train", (shape.batch, shape.seq_len))
+        self.plan = self.session.plan("train", (shape.batch, shape.seq_len))
 
     def __call__(self) -> float:
         """Make the step; return the loss."""
-        return self.runtime.step([self._batch], 1.0)[0]
+        return self.session.step([self._batch], 1.0)[0]
 
     @property
     def kernels(self) -> list[str]:
@@ -103,7 +103,7 @@ class TimedPlan:
     @property
     def megabytes(self) -> float:
         """The whole arena: parameters, moments, gradients and the plan's workspace."""
-        return self.runtime.arena.memory.nbytes / 1e6
+        return self.session.arena.memory.nbytes / 1e6
 
     @property
     def instead(self) -> str:
@@ -137,7 +137,7 @@ class TimedPlan:
 
     def _scaling(self, start: int, n: int) -> Callable[[Any], None]:
         def run(share: Any) -> None:
-            gradient = self.runtime.arena.view(start, (n,))
+            gradient = self.session.arena.view(start, (n,))
             np.multiply(gradient, np.float32(1), out=gradient)
 
         return run

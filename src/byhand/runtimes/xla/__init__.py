@@ -3,7 +3,7 @@
     placing       which part of a parameter a device holds, and what a step sends: arithmetic, without JAX
     layout        the parameters on the devices: blocks of one kind stacked, each array sharded as its layer declares
     applying      how a trace applies equations: precision, attention kernels
-    remembering   what a block keeps for the backward pass, and what it recomputes
+    recomputing   what a block keeps for the backward pass, and what it recomputes
     gradients     a loss and its gradients: embedding, blocks scanned, head in chunks of rows; then the same backwards
     session       one compiled, donated step; losses; the state by name
     decoder       prefill and decode with a cache of fixed shape

@@ -67,7 +67,7 @@ def detected(environ: Mapping[str, str], seconds: float) -> Host:
         raise
     except Exception as error:  # any error of a launcher's library
         why = " ".join(str(error).split())[:200] if not isinstance(error, KeyError) else f"no {error.args[0]}"
-        raise ConfigError(f"--hosts auto: the launcher's variables make no sense ({why}). {FORM}") from None
+        raise ConfigError(f"--hosts auto: the launcher's variables are invalid ({why}). {FORM}") from None
 
 
 def _of_jax(seconds: int) -> Sequence[Any]:
@@ -89,9 +89,9 @@ def _possible(address: str, count: int, index: int, devices: Sequence[int] | Non
     """Return a host; ValueError if address, count or index is impossible."""
     match = ADDRESS.fullmatch(address)
     if not match or not 0 < int(match[1]) < 1 << 16:
-        raise ValueError(f"{address[:60]!r} is no address")
+        raise ValueError(f"{address[:60]!r} is not an address")
     if not 0 < count <= MOST_HOSTS:
-        raise ValueError(f"{count} hosts cannot be")
+        raise ValueError(f"the number of hosts is {count}, but must be from 1 to {MOST_HOSTS}")
     if not 0 <= index < count:
         raise ValueError(f"host {index} of {count}, but they are numbered from 0 to {count - 1}")
     return Host(address, count, index, devices)

@@ -25,7 +25,7 @@ def settings(request: Request, mesh: Mesh, platform: str) -> TraceSettings:
     """Return how a request is traced for this platform: on GPUs attention is cuDNN's if its limits allow."""
     bfloat16, width = request.dtype == "bfloat16", request.model.head_width
     by_cudnn = platform == "gpu" and bfloat16 and width % 8 == 0 and width <= CUDNN_WIDEST
-    attention = "cudnn" if by_cudnn and mesh.sequence == 1 else "xla" if mesh.each > 1 else "equations"
+    attention = "cudnn" if by_cudnn and mesh.sequence == 1 else "xla" if mesh.group_size > 1 else "equations"
     logits = (LOGITS_OF_CPU if platform == "cpu" else LOGITS) * mesh.tensor  # a trace has a device's own positions
     return TraceSettings(bfloat16, attention, request.recompute, logits)
 

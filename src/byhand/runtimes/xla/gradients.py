@@ -17,7 +17,7 @@ from byhand.engine.interpreter import interpreting
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.runtimes.xla.applying import Applying, Evaluating, TraceSettings
 from byhand.runtimes.xla.layout import Layout, Stack
-from byhand.runtimes.xla.remembering import Keeping, Remembering
+from byhand.runtimes.xla.recomputing import Keeping, Recomputing
 
 Arrays = Mapping[str, Any]  # by parameter name
 Pull = Callable[[Any], tuple[Any, dict[str, Any]]]  # cotangent of a result -> of the stream before, and gradients
@@ -116,9 +116,9 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
     def back(d: Any, before: tuple[Arrays, tuple[Any, list[Any]]]) -> tuple[Any, dict[str, Any]]:
         arrays, (x, kept) = before
         leaves = tensors(layout, arrays)
-        remembering = Remembering(settings, places, kept)
-        gather_rounded(remembering, leaves, arrays)
-        entered, made = applied(remembering, leaves, x)
+        recomputing = Recomputing(settings, places, kept)
+        gather_rounded(recomputing, leaves, arrays)
+        entered, made = applied(recomputing, leaves, x)
         gradients = {n: layout.held(n, g) for n, g in _pulled(made, leaves, d).items()}
         return jnp.asarray(entered.grad, d.dtype), gradients
 

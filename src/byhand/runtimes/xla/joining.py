@@ -85,7 +85,7 @@ def _met(host: Host, run: str, until: float) -> str:
         tell()
         time.sleep(0.2)  # host 0 may begin later
     if wrong:
-        raise ConfigError(f"the hosts do not fit together: {wrong[:300]}. Start them alike.")
+        raise ConfigError(f"the hosts do not match: {wrong[:300]}. Start all with the same command.")
     raise ConfigError(
         f"host {host.index} did not meet all {host.count} hosts at {host.address} in time ({why}). "
         f"Start each of them, with the same address."
@@ -138,7 +138,7 @@ def _connect(host: Host, until: float) -> None:
     if errors or thread.is_alive():
         why = first_line(errors[0]) if errors else "no answer in time"
         raise ConfigError(
-            f"host {host.index} cannot join the others at {host.address}: {why}. Start all of them anew."
+            f"host {host.index} cannot join the others at {host.address}: {why}. Start all of them again."
         )
 
 
@@ -169,7 +169,7 @@ def bind_address(address: str) -> str:
         found = socket.getaddrinfo(name.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
     except (OSError, ValueError):  # ValueError: not a possible name
         raise ConfigError(
-            f"there is no host {name[:80]!r}. Give --hosts an address that all hosts can reach."
+            f"host {name[:80]!r} cannot be found. Give --hosts an address that all hosts can reach."
         ) from None
     ip = str(found[4][0])
     loops = ip.startswith("127.") or ip == "::1"

@@ -44,7 +44,7 @@ class Mesh:
     @property
     def size(self) -> int:
         """The number of devices."""
-        return self.rows * self.each
+        return self.rows * self.group_size
 
     @property
     def rows(self) -> int:
@@ -69,7 +69,7 @@ class Mesh:
         return PartitionSpec(BATCH if b % self.rows == 0 else None, "sequence" if shared else None)
 
     @property
-    def each(self) -> int:
+    def group_size(self) -> int:
         """The number of devices that have the same rows."""
         return self.sequence * self.tensor
 
@@ -121,7 +121,7 @@ class Mesh:
             return slice(0, count)
         mine = [i for i, d in enumerate(self.grid.devices.flat) if d.process_index == jax.process_index()]
         rows = count // self.rows
-        return slice(min(mine) // self.each * rows, (max(mine) // self.each + 1) * rows)
+        return slice(min(mine) // self.group_size * rows, (max(mine) // self.group_size + 1) * rows)
 
     def __str__(self) -> str:
         return ",".join(f"{name}={n}" for name, n in self.axes.items() if n > 1) or "data=1"

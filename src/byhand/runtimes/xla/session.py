@@ -180,8 +180,8 @@ class XlaSession:
     def _checked(self, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
         vocab = self.model.config.vocab_size
         tokens, targets = token_array(tokens, vocab), token_array(targets, vocab, "targets")
-        if tokens.shape[1] > self.model.config.seq_len:
-            raise DataError(f"{tokens.shape[1]} tokens, but the model's seq_len is {self.model.config.seq_len}.")
+        if tokens.shape[1] > (most := self.model.config.seq_len):
+            raise DataError(f"{tokens.shape[1]} tokens, but the model's seq_len is {most}. Pass the last {most}.")
         return tokens.astype(np.int32), targets.astype(np.int32)
 
     def _placed(self, array: Any) -> Any:

@@ -44,15 +44,15 @@ Moved = Mapping[tuple[str, bool], float]  # (kind, between hosts) -> bytes that 
 class DeviceShare:
     """One device's share of a step.
 
-    held    bytes of parameters and moments
-    beside  further bytes that a step needs, attention's scores counted whole
-    flops   operations
-    moved   bytes sent, by kind of exchange and whether they leave the host
-    looped  of these, the bytes sent in the loops over the blocks
+    held       bytes of parameters and moments
+    workspace  further bytes that a step needs, attention's scores counted whole
+    flops      operations
+    moved      bytes sent, by kind of exchange and whether they leave the host
+    looped     of these, the bytes sent in the loops over the blocks
     """
 
     held: int
-    beside: int
+    workspace: int
     flops: float
     moved: Moved
     looped: Moved
@@ -81,15 +81,15 @@ def device_share(request: Request, shape: Shape, per_host: int, optim: OptimConf
     )
     each, looped = {}, {}
     for key in three:
-        beside_loops = three[key] - two[key]  # of a block: its parameters' sums and updates
-        in_loops = two[key] - none[key] - 2 * beside_loops
+        outside_loops = three[key] - two[key]  # of a block: its parameters' sums and updates
+        in_loops = two[key] - none[key] - 2 * outside_loops
         looped[key] = request.model.n_layers * in_loops
-        each[key] = none[key] + looped[key] + request.model.n_layers * beside_loops
+        each[key] = none[key] + looped[key] + request.model.n_layers * outside_loops
     memory = whole.memory_analysis()
     held = memory.alias_size_in_bytes
-    beside = memory.argument_size_in_bytes + memory.temp_size_in_bytes - held
+    workspace = memory.argument_size_in_bytes + memory.temp_size_in_bytes - held
     del looped["flops"]
-    return DeviceShare(held, beside, each.pop("flops"), each, looped)
+    return DeviceShare(held, workspace, each.pop("flops"), each, looped)
 
 
 def _compiled(request: Request, optim: OptimConfig, shape: Shape, mesh: Mesh, blocks: int, chunked: bool) -> Any:

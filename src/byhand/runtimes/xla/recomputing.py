@@ -48,7 +48,7 @@ class Keeping(Applying):
         return Piece(piece.name, forward, piece.vjp, piece.multiplies)
 
 
-class Remembering(Applying):
+class Recomputing(Applying):
     """The same block in the backward pass, with the kept arrays in their places."""
 
     def __init__(self, settings: TraceSettings, places: list[Place], arrays: list[Any]) -> None:
