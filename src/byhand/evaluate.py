@@ -80,9 +80,9 @@ def evaluate(model: TinyGPT, text: Corpus, stride: int | None = None, runtime: s
     arrays = {name: p.data for name, p in model.parameters().items()}
     try:
         session, choice = begin(request, lambda chosen: _ready(chosen.session(model, None, request), passes))
-        total, said = 0.0, _progress(text.name, predicted)
+        total, report = 0.0, _progress(text.name, predicted)
         for blocks in passes:
-            total += math.fsum(_losses(session, text, blocks, said))
+            total += math.fsum(_losses(session, text, blocks, report))
     finally:
         for name, p in model.parameters().items():
             p.data = arrays[name]  # a session may have moved them
@@ -118,21 +118,21 @@ def _ready(session: TrainingSession, passes: list[list[Windows]]) -> TrainingSes
 
 
 def _losses(
-    session: TrainingSession, text: Corpus, blocks: list[Windows], said: Callable[[int], None]
+    session: TrainingSession, text: Corpus, blocks: list[Windows], report: Callable[[int], None]
 ) -> Iterator[float]:
     """Yield the sum of each block's losses in nats."""
     for block in blocks:
         rows = text.rows(block.starts, block.length + 1)
         predicted = block.counted * len(rows)
         yield session.loss(rows[:, :-1], rows[:, 1:], block.counted) * predicted
-        said(predicted)
+        report(predicted)
 
 
 def _progress(name: str, tokens: int) -> Callable[[int], None]:
     """Return a function that takes the number of tokens just predicted, and logs the share and the time left."""
     begun, done, due = time.monotonic(), 0, EVERY
 
-    def said(more: int) -> None:
+    def report(more: int) -> None:
         nonlocal done, due
         done += more
         took = time.monotonic() - begun
@@ -141,4 +141,4 @@ def _progress(name: str, tokens: int) -> Callable[[int], None]:
             due = took + max(EVERY, (took + left) / LINES)
             log.info("%s: %.0f%% predicted, ETA %s", name, 100 * done / tokens, duration(left))
 
-    return said
+    return report

@@ -117,7 +117,7 @@ class TimedShape:
         self._rounds: list[np.ndarray] = []
 
     def time_calls(self) -> None:
-        """Time each call of one share once more."""
+        """Time each call of one share, for one more round."""
         self._rounds.append(self._time())
 
     def cost(self, part: StepPart) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from byhand.model import parameter_shapes
 
 MARGIN = 0.03  # of the time: a step's mean is above the median that the probe found
 BESIDES = 1e-4  # seconds of a step outside the runtime: a line of metrics, a check of the text
-EVALUATIONS, EVALUATING = 10, 0.03  # at most so many in a run, and at most this share of its time
+EVALUATIONS, EVALUATING = 10, 0.03  # most evaluations of a run, and their largest share of its time
 AS_GOOD = 0.01  # nats: the resolution of the scaling law
 SAVE_EVERY = 600.0  # seconds
 SAVING, BYTES_A_PARAMETER, BYTES_A_SECOND = 0.05, 12, 150e6  # the cost of a save

@@ -80,7 +80,7 @@ class Equation(Statement):
     gradient_terms  (saved, d_results, slot, index, **static) -> Term: the arithmetic of one element of the gradient
                     of input number `slot`; None if the sum of cotangents times slopes says it all
     products        (*shapes of inputs, **static) -> operations of the matrix products, forward and back
-    flops           the same of all other arithmetic; an exp, log or tanh counts as TRANSCENDENTAL operations
+    flops           the same for all other arithmetic; an exp, log or tanh counts as TRANSCENDENTAL operations
     """
 
     forward: Callable[..., Any]
@@ -109,7 +109,7 @@ class Composite(Statement):
 
 
 def per_element(forward: int, back: int) -> Callable[..., tuple[int, int]]:
-    """Return `flops` of so many operations for each element of the first input."""
+    """Return a `flops` function: these numbers of operations for each element of the first input."""
     return lambda shape, *_, **__: (forward * prod(shape), back * prod(shape))
 
 

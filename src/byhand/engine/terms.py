@@ -107,7 +107,7 @@ def product(parts: Iterable[Term], label: str = "") -> Term:
 
 
 def ratio(numerator: Term, denominator: Term, label: str = "") -> Term:
-    """Return numerator / denominator; 0 where both are 0, as for the softmax of a fully masked row."""
+    """Return numerator / denominator; 0 if both are 0, as for the softmax of a fully masked row."""
     return made("ratio", (numerator, denominator), label)
 
 
