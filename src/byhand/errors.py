@@ -50,5 +50,5 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def reason(error: OSError) -> str:
-    """Return the system's reason in words, even if a library raised the OSError without `strerror`."""
+    """Return the system's reason in words; some libraries raise an OSError without `strerror`."""
     return error.strerror or (os.strerror(error.errno) if error.errno else str(error)) or type(error).__name__

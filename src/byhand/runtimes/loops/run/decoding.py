@@ -33,7 +33,7 @@ from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.thread_team import team_size
-from byhand.runtimes.sampling import Sampling
+from byhand.runtimes.sampling import COLDEST, Sampling
 
 LONGEST_RUN = 256  # tokens in a call
 CALL_SECONDS = 0.01
@@ -137,7 +137,7 @@ class LoopsDecoder:
         self._runner.settle()
         self.refresh()
         c = self._runner.controls
-        c[0] = 0.0 if sampling.greedy else sampling.temperature
+        c[0] = 0.0 if sampling.temperature < COLDEST else sampling.temperature
         c[1], c[2] = sampling.top_k or 0, 1.0 if sampling.top_p is None else sampling.top_p
         while count > 0:
             context = tokens[:, -window:]
