@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-Group = Literal["embeddings", "head", "matrices", "vectors"]
+from byhand.config import Group
+
 STD = 0.02  # of initial tables and weights
 
 

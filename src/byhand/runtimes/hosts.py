@@ -65,7 +65,7 @@ class ProcessGroup:
         """Leave with all others; given a reason, leave at once, and the others end too."""
 
     def await_verdict(self) -> None:
-        """Wait until a lost host would be noticed, which ends this process."""
+        """Wait long enough for a lost host to be noticed, which ends this process."""
 
     def mark(self, step: int, inside: bool) -> None:
         """Report progress: this process begins a step (inside), or does other work at this step."""

@@ -5,8 +5,8 @@
 It listens at ADDRESS until all hosts have connected. Each sends a line of JSON: its number, the number of hosts that
 it expects, and its versions. The coordinator answers with the hosts that are missing, and at last with the port of
 JAX's coordination service, or with an error. Then ADDRESS is free again. When its service is gone, JAX ends every
-process at once with a trace; so the coordinator stays for LINGER seconds if the first host ends without "done": until
-then the others notice that it is gone.
+process at once with a trace; so the coordinator stays for LINGER seconds if the first host ends without "done": by
+then the others have noticed that it is gone.
 """
 
 import json

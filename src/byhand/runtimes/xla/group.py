@@ -82,7 +82,7 @@ class JoinedGroup(ProcessGroup):
             self._service.communicate(b"done\n")
 
     def await_verdict(self) -> None:
-        """Wait until a lost host would be noticed, which ends this process."""
+        """Wait long enough for a lost host to be noticed, which ends this process."""
         time.sleep(min(LOST, self._patience) + 3)
 
 
