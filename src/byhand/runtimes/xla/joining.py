@@ -85,7 +85,7 @@ def _met(host: Host, run: str, until: float) -> str:
         tell()
         time.sleep(0.2)  # host 0 may begin later
     if wrong:
-        raise ConfigError(f"the hosts do not match: {wrong[:300]}. Start all with the same command.")
+        raise ConfigError(f"the hosts do not match: {wrong[:300]}. Start all alike, each with its own number.")
     raise ConfigError(
         f"host {host.index} did not meet all {host.count} hosts at {host.address} in time ({why}). "
         f"Start each of them, with the same address."
