@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from byhand.engine.arrays import namespace
-
-Arrays = Mapping[str, Any]  # by parameter name
+from byhand.layers.parameter import Arrays
 
 
 def gradient_norm(gradients: Arrays) -> Any:

@@ -12,9 +12,8 @@ from byhand.engine import Tensor
 from byhand.engine.arrays import namespace, require
 from byhand.equations.adamw import adamw
 from byhand.equations.muon import muon
-from byhand.layers.parameter import Parameter
+from byhand.layers.parameter import Arrays, Parameter
 
-Arrays = Mapping[str, Any]  # by parameter name
 Updated = tuple[Any, Any, Any, Any]  # a parameter, its moments m and v, its average; None if not kept
 
 

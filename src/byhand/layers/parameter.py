@@ -33,6 +33,7 @@ class Parameter:
     group: Group = "vectors"
 
 
+Arrays = Mapping[str, Any]  # by parameter name
 Tree = dict[str, Any]  # by name: something of a parameter, or the tree of an inner layer
 Axis = tuple[str, int]  # what an axis counts, and its length
 

@@ -15,11 +15,11 @@ from jax import lax
 from byhand.engine import Tensor
 from byhand.engine.interpreter import interpreting
 from byhand.equations.cross_entropy import cross_entropy
+from byhand.layers.parameter import Arrays
 from byhand.runtimes.xla.applying import Applying, Evaluating, TraceSettings
 from byhand.runtimes.xla.layout import Layout, Stack
 from byhand.runtimes.xla.recomputing import Keeping, Recomputing
 
-Arrays = Mapping[str, Any]  # by parameter name
 Pull = Callable[[Any], tuple[Any, dict[str, Any]]]  # cotangent of a result -> of the stream before, and gradients
 
 

@@ -19,13 +19,11 @@ from jax.sharding import NamedSharding, PartitionSpec
 from byhand.config import ModelConfig
 from byhand.files.parts import placed_name
 from byhand.layers.block import Block
-from byhand.layers.parameter import Parameter, Tree, flat, named
+from byhand.layers.parameter import Arrays, Parameter, Tree, flat, named
 from byhand.model import BLOCKS, Layers
 from byhand.runtimes.xla.mesh import TOKENS, Mesh
 from byhand.runtimes.xla.owning import Ends, ends_of, holders, shared_out
 from byhand.runtimes.xla.placing import held_shape, spec_of
-
-Arrays = Mapping[str, Any]  # by parameter name
 
 
 @dataclass(frozen=True)

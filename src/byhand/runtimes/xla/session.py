@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from jax.sharding import PartitionSpec
 
 from byhand.errors import DataError
 from byhand.host import token_array
+from byhand.layers.parameter import Arrays
 from byhand.runtimes.protocol import Batch, Request, Shape
 from byhand.runtimes.sessions import State, require_step, state_of
 from byhand.runtimes.xla import compiling
@@ -23,7 +24,6 @@ from byhand.runtimes.xla.mesh import TOKENS, Mesh, devices_found, mesh_of
 from byhand.runtimes.xla.step import Held, traced_step
 
 log = logging.getLogger(__name__)
-Arrays = Mapping[str, Any]  # by parameter name
 
 
 class XlaOutcome:

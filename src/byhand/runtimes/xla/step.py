@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from jax import lax
 from jax.sharding import PartitionSpec
 
 from byhand.errors import ConfigError
+from byhand.layers.parameter import Arrays
 from byhand.optim import AdamW, update
 from byhand.runtimes.protocol import Batch, Shape
 from byhand.runtimes.xla.applying import TraceSettings
@@ -20,7 +21,6 @@ from byhand.runtimes.xla.gradients import loss_and_gradients
 from byhand.runtimes.xla.layout import Layout
 from byhand.runtimes.xla.mesh import TOKENS
 
-Arrays = Mapping[str, Any]  # by parameter name
 Held = tuple[dict[str, Any], ...]  # parameters, m, v and averages, on the devices
 Step = Callable[[Held, list[Batch], tuple[Any, Any, Any]], tuple[Held, Any, Any]]
 
