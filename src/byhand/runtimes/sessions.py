@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from byhand.errors import ConfigError, DataError
+from byhand.errors import ConfigError, DataError, ShapeError
+from byhand.host import token_array
 
 
 class KnownOutcome(NamedTuple):
@@ -39,12 +40,22 @@ def _read_only(array: Any) -> np.ndarray:
     return view
 
 
-def require_step(optimizer: Any, batches: Sequence[Any]) -> None:
-    """Raise ConfigError if a session has no optimizer, DataError if a step has no micro-batch."""
+def checked(model: Any, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return a batch as integer arrays of one shape with ids of the vocabulary: compiled code reads past a table."""
+    vocab = model.config.vocab_size
+    tokens, targets = token_array(tokens, vocab), token_array(targets, vocab, "targets")
+    if tokens.shape != targets.shape:
+        raise ShapeError(f"targets {targets.shape} do not match tokens {tokens.shape}.")
+    return tokens, targets
+
+
+def checked_step(model: Any, optimizer: Any, batches: Sequence[Any]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return a step's micro-batches, checked; ConfigError without an optimizer, DataError without a batch."""
     if optimizer is None:
         raise ConfigError("this session was made without an optimizer, so it cannot make a step.")
     if not batches:
         raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
+    return [checked(model, *batch) for batch in batches]
 
 
 class LocalSession:

@@ -12,9 +12,8 @@ import numpy as np
 
 from byhand.engine import no_grad
 from byhand.equations.cross_entropy import cross_entropy
-from byhand.host import token_array
 from byhand.runtimes.protocol import Batch, Shape
-from byhand.runtimes.sessions import KnownOutcome, LocalSession, require_step
+from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_step
 
 
 def keep_pages() -> bool:
@@ -43,22 +42,18 @@ class TapeSession(LocalSession):
 
     def step(self, batches: Sequence[Batch], max_norm: float) -> KnownOutcome:
         """Make one update; see `TrainingSession`."""
-        require_step(self.optimizer, batches)
-        parameters, vocab = self.model.parameters(), self.model.config.vocab_size
-        checked = [
-            (token_array(tokens, vocab), token_array(targets, vocab, "targets")) for tokens, targets in batches
-        ]
-        total = sum(tokens.size for tokens, _ in checked)
+        micro_batches = checked_step(self.model, self.optimizer, batches)
+        total = sum(tokens.size for tokens, _ in micro_batches)
         self.model.zero_grad()
         losses = []
         with np.errstate(all="ignore"):
-            for tokens, targets in checked:
+            for tokens, targets in micro_batches:
                 loss, weight = self.model.loss(tokens, targets), tokens.size / total
                 losses.append(loss.item() * weight)
                 if not math.isfinite(losses[-1]):
                     return KnownOutcome(losses[-1], math.nan)
                 loss.backward(weight)
-            norm = self.optimizer.clipped_step(parameters, max_norm)
+            norm = self.optimizer.clipped_step(self.model.parameters(), max_norm)
         return KnownOutcome(math.fsum(losses), norm)
 
     def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
@@ -69,9 +64,8 @@ class TapeSession(LocalSession):
         with no_grad(), np.errstate(all="ignore"):
             if counted is None:
                 return model.loss(tokens, targets).item()
-            vocab = model.config.vocab_size
-            logits = model.forward_logits(token_array(tokens, vocab)).data[:, -counted:]
-            return cross_entropy(logits, token_array(targets, vocab, "targets")[:, -counted:]).item()
+            tokens, targets = checked(model, tokens, targets)
+            return cross_entropy(model.forward_logits(tokens).data[:, -counted:], targets[:, -counted:]).item()
 
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
         """Do nothing: NumPy computes any shape at once."""

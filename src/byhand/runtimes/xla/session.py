@@ -13,10 +13,9 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from byhand.errors import DataError
-from byhand.host import token_array
 from byhand.layers.parameter import Arrays
 from byhand.runtimes.protocol import Batch, Request, Shape
-from byhand.runtimes.sessions import State, require_step, state_of
+from byhand.runtimes.sessions import State, checked, checked_step, state_of
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.gradients import mean_loss
 from byhand.runtimes.xla.layout import Layout
@@ -100,13 +99,13 @@ class XlaSession:
 
     def step(self, batches: Sequence[Batch], max_norm: float) -> XlaOutcome:
         """Make one update; see `TrainingSession`."""
-        require_step(self.optimizer, batches)
-        optimizer, checked = self.optimizer, [self._checked(*batch) for batch in batches]
+        optimizer = self.optimizer
+        micro_batches = [self._fitting(*batch) for batch in checked_step(self.model, optimizer, batches)]
         self._settle()
         self._take_over()
-        step = self._step(tuple(tokens.shape for tokens, _ in checked))
+        step = self._step(tuple(tokens.shape for tokens, _ in micro_batches))
         numbers = np.float32(optimizer.lr), np.float32(max_norm), np.int32(optimizer.t + 1)
-        placed = [tuple(map(self._placed, batch)) for batch in checked], tuple(map(self._placed, numbers))
+        placed = [tuple(map(self._placed, batch)) for batch in micro_batches], tuple(map(self._placed, numbers))
         self._held, loss, norm = step(self._held, *placed)
         self._ahead = XlaOutcome(loss, norm, self._refused)
         optimizer.t += 1
@@ -114,7 +113,7 @@ class XlaSession:
 
     def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
         """Return the mean loss of a batch, or of the last `counted` targets of its rows."""
-        tokens, targets = self._checked(tokens, targets)
+        tokens, targets = self._fitting(*checked(self.model, tokens, targets))
         self._settle()
         self._take_over()
         b, t = tokens.shape
@@ -177,9 +176,8 @@ class XlaSession:
         self._held = self.layout.placed(arrays), *map(self.layout.placed, kept)
         self._left = host
 
-    def _checked(self, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
-        vocab = self.model.config.vocab_size
-        tokens, targets = token_array(tokens, vocab), token_array(targets, vocab, "targets")
+    def _fitting(self, tokens: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return a batch as the device takes it; DataError if it is longer than the window."""
         if tokens.shape[1] > (most := self.model.config.seq_len):
             raise DataError(f"{tokens.shape[1]} tokens, but the model's seq_len is {most}. Pass the last {most}.")
         return tokens.astype(np.int32), targets.astype(np.int32)
