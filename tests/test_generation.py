@@ -157,7 +157,7 @@ def test_a_cache_passes_no_gradient_and_says_so():
 
 def test_a_cache_needs_the_causal_mask():
     gpt = model(causal=False)
-    with no_grad(), pytest.raises(DataError, match="without causal mask"):
+    with no_grad(), pytest.raises(DataError, match="a KV cache is for causal models"):
         gpt.forward_logits([[1, 2]], KVCache(gpt, 1))
 
 

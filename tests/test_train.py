@@ -15,7 +15,8 @@ from byhand.runs import checkpoint, metrics
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
 from byhand.tokenizers import registry
-from byhand.train import Trainer, require_same_text, training
+from byhand.train import Trainer, training
+from byhand.training_checks import require_same_text
 from interrupts import at_every_point
 from toy_tokenizers import PairTokenizer, byte_pairs
 

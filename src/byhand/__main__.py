@@ -1,4 +1,4 @@
-"""`byhand` and `train_gpt` as processes: at no moment does Ctrl-C end them with a traceback."""
+"""`byhand` and `train_gpt` as processes: Ctrl-C never ends them with a traceback."""
 
 import os
 import signal
@@ -24,14 +24,14 @@ def _process(module: str) -> int:
     if ours:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     command = import_module(module).main
-    import_module("byhand.cli.terminal.interruption")  # which nothing interrupts yet
+    import_module("byhand.cli.terminal.interruption")  # while Ctrl-C cannot raise inside the import
     try:
         if ours:
             signal.signal(signal.SIGINT, _interrupt)
         code = command()
         if ours:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-    except KeyboardInterrupt:  # before the command could answer it
+    except KeyboardInterrupt:  # before the command's own handler
         pass
     return import_module("byhand.cli.terminal.ending").end(code)
 

@@ -1,8 +1,10 @@
-"""The architectures that people know by name, as choices of the config.
+"""Well-known architectures, as configs of the model.
 
-The first three have the shape of the smallest model that was published, but for the vocabulary, which is the
-tokenizer's. `modern` is as large as the preset nano.
+The first three have the shape of the smallest published model; the tokenizer sets the vocabulary. `modern` has the
+size of the preset nano.
 """
+
+from dataclasses import replace
 
 from byhand.config import ModelConfig
 
@@ -34,7 +36,8 @@ LLAMA = ModelConfig(
 )
 """Llama's architecture in the shape of SmolLM-135M. Source: Touvron et al. 2023, arXiv:2302.13971."""
 
-QWEN3 = ModelConfig(
+QWEN3 = replace(
+    LLAMA,
     seq_len=4096,
     d_model=1024,
     n_layers=28,
@@ -42,19 +45,11 @@ QWEN3 = ModelConfig(
     n_kv_heads=8,
     d_head=128,
     d_ff=3072,
-    positions="rotary",
     rope_base=1e6,
     qk_norm=True,
-    norm="rms",
     norm_eps=1e-6,
-    norm_affine=True,
-    activation="swiglu",
-    attention_bias="none",
-    mlp_bias=False,
-    lm_head_bias=False,
-    tied_embeddings=True,
 )
-"""Qwen3-0.6B. Source: Qwen Team 2025, arXiv:2505.09388."""
+"""Qwen3-0.6B: Llama's choices, with norms of queries and keys. Source: Qwen Team 2025, arXiv:2505.09388."""
 
 MODERN = ModelConfig(
     seq_len=64,
@@ -70,7 +65,7 @@ MODERN = ModelConfig(
     lm_head_bias=False,
     zero_init=True,
 )
-"""What made small models learn faster in public records: rotary positions, norms without gains, squared ReLU.
+"""Choices of public training-speed records for small models: rotary positions, norms without gains, squared ReLU.
 
 Source: Jordan et al. 2024, modded-nanogpt; Karpathy 2025, nanochat
 """

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from byhand.engine.arrays import namespace
-
-Arrays = Mapping[str, Any]  # by parameter name
+from byhand.layers.parameter import Arrays
 
 
 def gradient_norm(gradients: Arrays) -> Any:
     """Return the Euclidean norm of all gradients together, as an array; infinite if one of them is not finite.
 
-    Sums of squares are added in the widest type that the arrays' namespace has by default, with what each addition
-    rounds off carried along (Knuth's TwoSum), so that the order of the parameters changes nothing.
+    Sums of squares are added in the namespace's default real type. Each addition's rounding error is carried along
+    (Knuth's TwoSum), so the order of the parameters changes nothing.
     """
     if not gradients:
         return 0.0
@@ -36,7 +34,7 @@ def gradient_norm(gradients: Arrays) -> Any:
 def clip_gradients(gradients: Arrays, norm: Any, max_norm: Any) -> Arrays:
     """Return the gradients scaled by max_norm / norm if the global norm is larger than max_norm (0: never).
 
-    max_norm may be an array; it must be positive then.
+    An array max_norm must be positive.
     """
     if not gradients or (isinstance(max_norm, (int, float)) and not max_norm):
         return gradients

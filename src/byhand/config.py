@@ -7,18 +7,15 @@ a field is its help text; the pages show the one below that, if any, in Chinese.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from byhand.config_checks import LATER, at_least, at_most, brief, check_types
 from byhand.errors import ConfigError
 from byhand.model_config import ModelConfig
 
-__all__ = [
-    "GROUPS", "DataConfig", "Dtype", "ModelConfig", "OptimConfig", "Recompute", "TrainConfig", "Weights", "from_dict",
-    "to_dict",
-]  # fmt: skip
 Dtype = Literal["float32", "float64", "bfloat16"]
-GROUPS = ("embeddings", "head", "matrices", "vectors")  # of parameters, as layers declare them
+Group = Literal["embeddings", "head", "matrices", "vectors"]  # of parameters, as layers declare them
+GROUPS: tuple[Group, ...] = get_args(Group)
 Weights = Literal["float32", "bfloat16"]  # of the arrays that generation reads
 Recompute = Literal["nothing", "cheap", "blocks"]  # on the way back, instead of keeping it
 
@@ -114,12 +111,16 @@ class OptimConfig:
                 "lr is 0, but another learning rate is not: the schedule scales all alike. Use --lr 1e-3."
             )
 
-    def rate_of(self, group: str) -> float:
+    def rate_of(self, group: Group) -> float:
         """Return the highest learning rate of a group of parameters."""
-        matrices = self.muon_lr if self.optimizer == "muon" else None
-        rates = (self.embedding_lr, self.head_lr, matrices, self.vector_lr)
-        found = rates[GROUPS.index(group)]
-        return self.lr if found is None else found
+        rates: dict[Group, float | None] = {
+            "embeddings": self.embedding_lr,
+            "head": self.head_lr,
+            "matrices": self.muon_lr if self.optimizer == "muon" else None,
+            "vectors": self.vector_lr,
+        }
+        rate = rates[group]
+        return self.lr if rate is None else rate
 
     @property
     def floor_lr(self) -> float:

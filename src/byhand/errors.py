@@ -38,7 +38,7 @@ UNSOUND_LOGITS = (
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Return whether it is a Ctrl-C, also one that an import turned into an ImportError."""
+    """Return whether the error is a Ctrl-C, or an ImportError that a Ctrl-C caused."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:

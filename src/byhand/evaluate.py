@@ -25,7 +25,7 @@ ROWS = 4096  # tokens computed at once
 
 
 class Windows(NamedTuple):
-    """Windows computed together: their starts, their length, and how many of its last tokens each counts."""
+    """Windows computed together: their starts, their length, and the number of last tokens that each counts."""
 
     starts: np.ndarray
     length: int
@@ -40,9 +40,9 @@ class Evaluation:
     bpb      bits per byte: all nats, over ln 2 and `bytes`
     tokens   predicted tokens
     stride   tokens between windows
-    runtime  its name
+    runtime  name of the runtime that computed it
     why      why auto took no faster runtime; "" if it did
-    bytes    that the predicted tokens stand for
+    bytes    bytes that the predicted tokens stand for
     """
 
     loss: float
@@ -59,7 +59,7 @@ def evaluate(model: TinyGPT, text: Corpus, stride: int | None = None, runtime: s
 
     So every token has at least seq_len - stride tokens of context (fewer only at the start of the text). The default,
     seq_len / 2, costs two passes over the text; stride 1 gives each token all the window allows and costs seq_len.
-    runtime auto takes the fastest that can compute the model, if the text is worth loading it.
+    runtime auto takes the fastest one that can compute the model and that is worth loading for this text.
     Raises NonFiniteError if the loss is NaN or infinite, DataError if the text is of another vocabulary.
     """
     text.tokenizer.require_vocabulary(model.config.vocab_size)
@@ -80,9 +80,9 @@ def evaluate(model: TinyGPT, text: Corpus, stride: int | None = None, runtime: s
     arrays = {name: p.data for name, p in model.parameters().items()}
     try:
         session, choice = begin(request, lambda chosen: _ready(chosen.session(model, None, request), passes))
-        total, said = 0.0, _progress(text.name, predicted)
+        total, report = 0.0, _progress(text.name, predicted)
         for blocks in passes:
-            total += math.fsum(_losses(session, text, blocks, said))
+            total += math.fsum(_losses(session, text, blocks, report))
     finally:
         for name, p in model.parameters().items():
             p.data = arrays[name]  # a session may have moved them
@@ -118,21 +118,21 @@ def _ready(session: TrainingSession, passes: list[list[Windows]]) -> TrainingSes
 
 
 def _losses(
-    session: TrainingSession, text: Corpus, blocks: list[Windows], said: Callable[[int], None]
+    session: TrainingSession, text: Corpus, blocks: list[Windows], report: Callable[[int], None]
 ) -> Iterator[float]:
     """Yield the sum of each block's losses in nats."""
     for block in blocks:
         rows = text.rows(block.starts, block.length + 1)
-        counted = block.counted * len(rows)
-        yield session.loss(rows[:, :-1], rows[:, 1:], block.counted) * counted
-        said(counted)
+        predicted = block.counted * len(rows)
+        yield session.loss(rows[:, :-1], rows[:, 1:], block.counted) * predicted
+        report(predicted)
 
 
 def _progress(name: str, tokens: int) -> Callable[[int], None]:
-    """Return a function that is told how many tokens were predicted, and logs the share and the time left."""
+    """Return a function that takes the number of tokens just predicted, and logs the share and the time left."""
     begun, done, due = time.monotonic(), 0, EVERY
 
-    def said(more: int) -> None:
+    def report(more: int) -> None:
         nonlocal done, due
         done += more
         took = time.monotonic() - begun
@@ -141,4 +141,4 @@ def _progress(name: str, tokens: int) -> Callable[[int], None]:
             due = took + max(EVERY, (took + left) / LINES)
             log.info("%s: %.0f%% predicted, ETA %s", name, 100 * done / tokens, duration(left))
 
-    return said
+    return report

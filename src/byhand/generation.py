@@ -1,4 +1,4 @@
-"""Generation: a prompt continued token by token, by the given runtime or the fastest that can."""
+"""Generation: a prompt continued token by token, by the given runtime or the fastest one that can."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ START = 10  # a newline, in place of an empty prompt
 class Generation(Iterator[int]):
     """Token ids, each as soon as it is drawn.
 
-    runtime  name of the one that computes them
+    runtime  name of the runtime that computes them
     why      why auto took no faster runtime; "" if it did
     """
 
@@ -49,11 +49,11 @@ def generate(
 
     prompt   ids of any length; an empty one is continued as after a newline
     allowed  booleans (V,): which ids may be drawn; None allows all
-    runtime  all draw the same tokens up to rounding; auto takes the fastest that can
+    runtime  all draw the same tokens up to rounding; auto takes the fastest one that can
     weights  bfloat16 rounds every matrix and table, not activations and sums: the loops runtime then reads half as
              much, which is faster if the weights do not fit into the caches
 
-    Raises ConfigError or DataError for other arguments, NonFiniteError where the logits are not finite.
+    Raises ConfigError or DataError for invalid arguments, NonFiniteError if the logits are not finite.
     """
     if not isinstance(max_new_tokens, (int, np.integer)) or max_new_tokens < 0:
         raise ConfigError(f"max_new_tokens is {max_new_tokens!r}, but must be an integer of 0 or more.")

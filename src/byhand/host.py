@@ -11,7 +11,7 @@ import numpy as np
 
 from byhand.errors import ConfigError, DataError
 
-FLOATS = {"float32": np.float32, "float64": np.float64}  # what a model computes in
+FLOATS = {"float32": np.float32, "float64": np.float64}  # types in which a model computes
 
 
 def as_array(data: Any) -> np.ndarray:
@@ -28,7 +28,7 @@ def float_type(dtype: Any) -> Any:
 
 
 def draw(name: str, shape: tuple[int, ...], mean: float, std: float, seed: int, dtype: Any) -> np.ndarray:
-    """Return an array of normal numbers from a generator for this name, so that no other array changes it.
+    """Return normally distributed numbers from a generator seeded with the name: no other array changes them.
 
     Raises ConfigError for a seed that is no integer of at least 0.
     """

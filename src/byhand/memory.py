@@ -1,4 +1,4 @@
-"""The machine's memory, and a lower bound of what a run needs: too large a run is refused before it begins."""
+"""The machine's memory, and a lower bound of a run's: a run that is too large is refused before it begins."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from byhand.optim import by_muon
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
 
-OF_MEMORY = 0.8
+OF_MEMORY = 0.8  # the largest part that a run may need
 
 
 def physical() -> int | None:
-    """Return the machine's bytes of memory, or None where the system does not say."""
+    """Return the machine's bytes of memory, or None if the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

@@ -79,7 +79,7 @@ def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
 
 
 def matrices(config: ModelConfig) -> list[str]:
-    """Return the names of the parameters that weight decay acts on where not everything decays, as the layers say."""
+    """Return the names of the parameters that weight decay acts on with `decay="matrices"`."""
     return [name for name, parameter in declared(config).items() if parameter.decays]
 
 
@@ -130,7 +130,7 @@ class TinyGPT:
     def forward_logits(self, tokens: Any, cache: Cache | None = None) -> Tensor:
         """Return logits (B, T, V) for tokens (B, T), ids in [0, V).
 
-        T + cache.length is at most seq_len with a table of positions; else each attends to the last seq_len.
+        With a table of positions T + cache.length is at most seq_len; without one each attends to the last seq_len.
         """
         return self.logits_of(self._checked(tokens, cache), cache)
 
@@ -156,7 +156,7 @@ class TinyGPT:
         tokens = host.token_array(tokens, self.config.vocab_size)
         if cache is not None and not self.config.causal:
             raise DataError(
-                "a cache holds what earlier positions saw, but without causal mask they see later ones too."
+                "a KV cache is for causal models: without the mask earlier positions see later ones. Leave it out."
             )
         length = (0 if cache is None else int(cache.length)) + tokens.shape[1]
         if length > self.config.seq_len and not self.config.slides:

@@ -14,7 +14,7 @@ from byhand.config_checks import LATER, at_least, at_most, brief, check_types, u
 from byhand.engine.equation import with_role
 from byhand.errors import ConfigError
 
-LARGE = 1e6  # beyond it, and below its inverse, float32 computes something else than is meant
+LARGE = 1e6  # above it, and below its inverse, float32 loses the meaning of the setting
 
 
 @dataclass(frozen=True)
@@ -170,12 +170,12 @@ class ModelConfig:
 
     @property
     def rotary_width(self) -> int:
-        """How many numbers of a query or a key are rotated: an even number."""
+        """R, the number of columns of a query or key that are rotated; even."""
         return int(self.head_width * self.rope_fraction + 1e-9) // 2 * 2
 
     @property
     def visible(self) -> int:
-        """How many positions one attends to at most, itself included: attention_window, within seq_len."""
+        """The most positions that one attends to, itself included: attention_window, within seq_len."""
         return self.seq_len if self.attention_window is None else min(self.attention_window, self.seq_len)
 
     @property

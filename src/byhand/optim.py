@@ -12,10 +12,9 @@ from byhand.engine import Tensor
 from byhand.engine.arrays import namespace, require
 from byhand.equations.adamw import adamw
 from byhand.equations.muon import muon
-from byhand.layers.parameter import Parameter
+from byhand.layers.parameter import Arrays, Parameter
 
-Arrays = Mapping[str, Any]  # by parameter name
-Updated = tuple[Any, Any, Any, Any]  # a parameter, its moments m and v, its average; None for what is not kept
+Updated = tuple[Any, Any, Any, Any]  # a parameter, its moments m and v, its average; None if not kept
 
 
 class AdamW:
@@ -25,15 +24,15 @@ class AdamW:
     betas, eps    as in the equation
     weight_decay  decoupled, scaled by lr, on every array (`decay="all"`) or on `matrices` alone
     matrices      names of parameters, as a model's layers declare them; None: those with two or more axes
-    scales        what lr is multiplied with, by name, where not by 1
-    ema           decay of the `averages` of the parameters, as `averaged` says; 0 keeps none
+    scales        factors of lr by parameter name; 1 for the others
+    ema           decay of the parameters' moving `averages` (see `averaged`); 0 keeps none
     t             steps made so far; moments m and v are kept by parameter name, in the parameter's dtype
 
     Deviation from the paper: decay is scaled by lr, as PyTorch and the original program do.
     """
 
     momentum = 0.0
-    parts: Mapping[str, int] = {}  # of the arrays that Muon updates: so many matrices side by side in each
+    parts: Mapping[str, int] = {}  # of the arrays that Muon updates: number of matrices side by side in each
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class AdamW:
 
     @property
     def state(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        """What it keeps between steps: m, v and averages."""
+        """The arrays kept between steps: m, v and averages."""
         return self.m, self.v, self.averages
 
     @state.setter
@@ -93,7 +92,7 @@ class AdamW:
     def step(self, parameters: Mapping[str, Tensor]) -> None:
         """Replace each parameter's array by the updated one. A parameter without gradient stays as it is.
 
-        However it ends, also by an interrupt: all of them are replaced and t counts the step, or nothing changed.
+        Even if an interrupt ends it, either all of them are replaced and t counts the step, or nothing changes.
         """
         made, _ = self._updated(parameters, 0.0)
         self._replace(parameters, made)
@@ -134,7 +133,7 @@ class AdamW:
         try:
             commit()
         finally:
-            commit()  # once more, which changes nothing unless an interrupt ended it above
+            commit()  # completes the one above if an interrupt cut it short; else it changes nothing
 
 
 class Muon(AdamW):
@@ -181,10 +180,10 @@ def by_muon(config: OptimConfig, declared: Mapping[str, Parameter]) -> dict[str,
 
 
 class UpdateSettings(NamedTuple):
-    """What an update needs beside its arrays; fixed for a run, so that a traced update may be compiled for it.
+    """The settings of an update, fixed for a run: a traced update may be compiled for them.
 
     decaying         names of the parameters that weight decay acts on
-    scales           what lr is multiplied with, by name, where not by 1
+    scales           factors of lr by parameter name; 1 for the others
     parts, momentum  of Muon: its parameters, with the number of matrices packed in each, and its memory
     ema              decay of the averages; 0 makes none
     """
@@ -207,8 +206,8 @@ def update(
     """Return (parameter, m, v, average) after step t by name, and the gradients' norm before clipping.
 
     A function of arrays by name, without a branch on their values: it can be traced. The step t (from 1) and lr may
-    be arrays. A name that the moments lack has zeros, one that the averages lack its parameter. Parameters without
-    gradient are left out.
+    be arrays. Missing moments count as zeros, a missing average as its parameter. Parameters without gradient are
+    left out.
     """
     norm = gradient_norm(gradients)
     m, v, averages = state

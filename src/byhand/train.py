@@ -20,7 +20,7 @@ import numpy as np
 
 from byhand.config import TrainConfig
 from byhand.corpus.dataset import Corpus, batch_generator
-from byhand.errors import ByhandError, CheckpointError, DataError, NonFiniteError
+from byhand.errors import ByhandError
 from byhand.model import TinyGPT, declared
 from byhand.optim import AdamW, optimizer_of
 from byhand.runs import checkpoint
@@ -32,6 +32,7 @@ from byhand.runtimes.registry import begin, choose
 from byhand.schedule import learning_rate
 from byhand.tokenizers.registry import stored
 from byhand.tracing.non_finite import first_non_finite
+from byhand.training_checks import finite, not_finite, require_same_tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,23 +116,23 @@ class Trainer:
 
     @property
     def used(self) -> dict[str, Any]:
-        """What computes the run on this machine; checkpoints keep it."""
+        """The runtime, threads and libraries that compute the run here; checkpoints keep them."""
         return self.session.provenance()
 
     @property
     def change(self) -> str:
-        """A line about how that differs from what computed the run before `start`; "" if it does not."""
+        """A line that says how `used` differs from the run before `start`; "" if it does not."""
         return difference(self._before, self.used)
 
     @property
     def step(self) -> int:
-        """The number of updates made: the optimizer's, which counts an interrupted one exactly if it was applied."""
+        """The number of updates, as the optimizer counts them: an interrupted one counts if it was applied."""
         return self._optimizer.t
 
     def prepare(self) -> None:
-        """Do what the runtime does once for this run, such as compiling, so that no step's time counts it.
+        """Do the runtime's one-time work, such as compiling, outside of any step's time.
 
-        If it fails, and the runtime was not asked for by name, `choice` is another one afterwards.
+        If it fails under auto, `choice` becomes the next runtime.
         """
         rows, length = self.val_windows[0].shape
         chunks = {min(self._chunk, rows - first) for first in range(0, rows, self._chunk)}
@@ -160,7 +161,7 @@ class Trainer:
         lr = self._optimizer.lr = learning_rate(config.optim, self.step, config.steps)
         outcome = self.session.step(batches, config.optim.grad_clip)
         if self.step < config.steps:
-            with suppress(ByhandError):  # whatever is wrong with the text is said when its step begins
+            with suppress(ByhandError):  # a faulty text is reported when its step begins
                 self._next = self.step, self._batches(self.step)
         loss, norm = outcome.loss, outcome.norm
         if not (math.isfinite(loss) and math.isfinite(norm)):
@@ -194,11 +195,11 @@ class Trainer:
         tokens, targets = (array[first : first + self._chunk] for array in self.val_windows)
         loss = self.session.loss(tokens, targets, average=average)
         if not math.isfinite(loss):
-            raise NonFiniteError(self._not_finite("the validation loss", self.step))
+            raise not_finite("the validation loss", self.step, self.config.optim)
         return loss
 
     def checkpoint(self) -> Checkpoint:
-        """Return everything needed to go on from here, bit for bit; of the arrays what this process saves."""
+        """Return everything needed to go on bit for bit; of the arrays, the part that this process saves."""
         parameters, m, v, averages = self.session.own()
         state = {
             "step": self.step,
@@ -214,44 +215,27 @@ class Trainer:
     def save(self, run: Path) -> Path:
         """Write a checkpoint of this step into the run folder.
 
-        Raises NonFiniteError, and writes nothing, if the model is not sound: if an array of it is not
-        finite, or with these parameters the loss on the first validation windows. (Finite parameters may be so large
-        that the forward pass overflows, and the loss of the step itself was that of the parameters before.)
+        Raises NonFiniteError, and writes nothing, if an array or the loss on the first validation windows is not
+        finite: finite parameters may overflow in the forward pass, and the step's own loss was that of the
+        parameters before it.
         """
-        made = self.group.together(self._finite_checkpoint)
+        made = self.group.together(lambda: finite(self.checkpoint()))
         for average in {False, self.config.optim.ema > 0}:
             self._val_loss(0, average)
         return checkpoint.save(run, made, self.config.keep, self.group)
-
-    def _finite_checkpoint(self) -> Checkpoint:
-        made = self.checkpoint()
-        kept = {"": made.parameters, "moment m of ": made.m, "moment v of ": made.v, "the average of ": made.averages}
-        for what, arrays in kept.items():
-            for name, array in arrays.items():
-                if not np.isfinite(array).all():
-                    raise NonFiniteError(self._not_finite(f"{what}{name}, after the update,", self.step))
-        return made
 
     def _refuse(self) -> None:
         """Raise NonFiniteError that names the step and the first array that is not finite, found with the tape."""
         with np.errstate(all="ignore"):
             names = (first_non_finite(self.model.loss(*batch)) for batch in self._batches(self.step, whole=True))
             name = next((name for name in names if name), "the norm of the gradient")
-        raise NonFiniteError(self._not_finite(name, self.step + 1))
-
-    def _not_finite(self, name: str, step: int) -> str:
-        """Return the one line about an array that is not finite, with what can be done."""
-        optim = self.config.optim
-        rates = [("lr", optim.lr)] + ([("muon-lr", optim.muon_lr)] if optim.optimizer == "muon" else [])
-        lower = " and ".join(f"a lower --{flag} (now {rate:g}, so --{flag} {rate / 3:.1g})" for flag, rate in rates)
-        clip = "" if 0 < self.config.optim.grad_clip <= 1 else " or with --grad-clip 1"
-        return f"step {step}: {name} is not finite; it was not saved. Start a new run with {lower}{clip}."
+        raise not_finite(name, self.step + 1, self.config.optim)
 
 
 def training(trainer: Trainer, run: Path) -> Iterator[Progress]:
     """Update until the last step; evaluate, yield and save (in this order) at their intervals and at the end."""
     config = trainer.config
-    stored(trainer.tokenizer)  # refuses now what could not be saved
+    stored(trainer.tokenizer)  # refuses a tokenizer that could not be saved
     trainer.prepare()
     while trainer.step < config.steps:
         progress = trainer.update()
@@ -260,24 +244,6 @@ def training(trainer: Trainer, run: Path) -> Iterator[Progress]:
         yield replace(progress, val_loss=val_loss)
         if last or _due(trainer.step, config.save_interval):
             trainer.save(run)
-
-
-def require_same_text(start: Checkpoint, text: dict[str, Any]) -> None:
-    """Raise CheckpointError if a run would go on with another text than it began with."""
-    before = start.state.get("text", {})
-    if before.get("sha256") != text.get("sha256"):
-        raise CheckpointError(
-            f"the text changed since the run began: {before.get('path')} had {before.get('bytes')} bytes and SHA-256 "
-            f"{str(before.get('sha256'))[:12]}…. Restore it, or start a new run."
-        )
-
-
-def require_same_tokenizer(train: Corpus, val: Corpus, start: Checkpoint | None) -> None:
-    """Raise DataError unless both parts of a text, and the run before, are of one tokenizer."""
-    if train.tokenizer.digest != val.tokenizer.digest:
-        raise DataError(f"{train.name} and {val.name} are of different tokenizers. Encode both with the same one.")
-    if start and start.tokenizer.digest != train.tokenizer.digest:
-        raise DataError(f"{train.name} is not of the tokenizer that the run began with. Use the checkpoint's.")
 
 
 def _due(step: int, interval: int) -> bool:

@@ -193,6 +193,16 @@ def test_registering_imports_no_compiler():
     assert done.stdout.strip() == b"[]"
 
 
+def test_a_runtime_has_no_plan_and_one_process_unless_it_says_otherwise():
+    runtime, request = TapeRuntime(), Request("train", ModelConfig())
+    with pytest.raises(ConfigError, match="no plan to list"):
+        runtime.listing("train", None, None, request, (1, 1), 0)
+    with pytest.raises(ConfigError, match="for the xla runtime"):
+        runtime.join("10.0.0.1:9876,2,0", "run", 1.0, print)
+    assert runtime.suits(request)
+    assert runtime.facts() == {}
+
+
 @pytest.mark.parametrize("use", ["train", "evaluate", "generate"])
 def test_an_obstacle_is_the_reason_under_auto_and_an_error_where_it_was_named(registered, use):
     registered(obstacle=(use,))

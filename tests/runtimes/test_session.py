@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import byhand as bh
-from byhand.errors import DataError
+from byhand.errors import DataError, ShapeError
 from byhand.runtimes.tape.session import TapeSession
 from runtimes.loops.arrays import gradients_of
 
@@ -95,6 +95,15 @@ def test_a_step_of_no_micro_batches_is_refused(runtime):
     with pytest.raises(DataError, match="no micro-batch"):
         session_of(runtime, bh.TinyGPT(CONFIG), optimizer).step([], 1.0)
     assert optimizer.t == 0
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_targets_of_another_shape_than_the_tokens_are_refused(runtime):
+    session = session_of(runtime, bh.TinyGPT(CONFIG), bh.AdamW())
+    tokens, targets = np.zeros((2, 7), int), np.zeros((2, 6), int)
+    for compute in (lambda: session.step([(tokens, targets)], 1.0), lambda: session.loss(tokens, targets, 3)):
+        with pytest.raises(ShapeError, match=r"targets \(2, 6\) do not match tokens \(2, 7\)"):
+            compute()
 
 
 def state(model, optimizer):

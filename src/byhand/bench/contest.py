@@ -33,7 +33,7 @@ def require_known(peers: Collection[str], known: Collection[str]) -> None:
     """Raise ConfigError for the first peer that is not known."""
     for peer in peers:
         if peer not in known:
-            raise ConfigError(f"there is no peer {peer!r}. Use {', '.join(known)}.")
+            raise ConfigError(f"peer is {peer!r}. Use {', '.join(known)}.")
 
 
 def repeats_for(run: Callable[[], Any], seconds: float) -> int:

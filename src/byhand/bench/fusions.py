@@ -1,7 +1,7 @@
 """The gain of each fusion of the loops runtime: a step without it and a step with all, by turns.
 
-Without its rule, a group's equations go to kernels for each alone, or, if there are none, to their NumPy halves
-(which only one thread runs at a time).
+Without its rule, each equation of a group goes to its own kernel, or, if it has none, to its NumPy halves, which only
+one thread runs at a time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Gain:
 
 
 def measure(shape: Shape, threads: int = 0, blas: str = "auto", seconds: float = 20.0) -> list[Gain]:
-    """Return the gain of each fusion that this shape has, in about so many seconds."""
+    """Return the gain of each fusion that this shape has; it takes about this many seconds."""
     from byhand.runtimes.loops.lowering.rules import rules_of, without
 
     usual = shape.model().activation
@@ -87,13 +87,13 @@ class TimedPlan:
         config = shape.model() if activation is None else replace(shape.model(), activation=activation)
         model = TinyGPT(config, seed=1)
         optimizer = AdamW(lr=3e-4, betas=(0.9, 0.99), weight_decay=0.1, decay="matrices")
-        self.runtime = LoopsSession(model, optimizer, threads or None, blas, rules=rules)
+        self.session = LoopsSession(model, optimizer, threads or None, blas, rules=rules)
         self._batch = shape.random_batch()
-        self.plan = self.runtime.plan("train", (shape.batch, shape.seq_len))
+        self.plan = self.session.plan("train", (shape.batch, shape.seq_len))
 
     def __call__(self) -> float:
         """Make the step; return the loss."""
-        return self.runtime.step([self._batch], 1.0)[0]
+        return self.session.step([self._batch], 1.0)[0]
 
     @property
     def kernels(self) -> list[str]:
@@ -103,7 +103,7 @@ class TimedPlan:
     @property
     def megabytes(self) -> float:
         """The whole arena: parameters, moments, gradients and the plan's workspace."""
-        return self.runtime.arena.memory.nbytes / 1e6
+        return self.session.arena.memory.nbytes / 1e6
 
     @property
     def instead(self) -> str:
@@ -137,7 +137,7 @@ class TimedPlan:
 
     def _scaling(self, start: int, n: int) -> Callable[[Any], None]:
         def run(share: Any) -> None:
-            gradient = self.runtime.arena.view(start, (n,))
+            gradient = self.session.arena.view(start, (n,))
             np.multiply(gradient, np.float32(1), out=gradient)
 
         return run

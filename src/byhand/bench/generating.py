@@ -25,7 +25,7 @@ from byhand.runtimes.registry import Choice, begin
 def ours(
     shape: Shape, tokens: int, batch: int, threads: int = 0, blas: str = "auto", weights: Weights = "float32"
 ) -> tuple[Decoder, Choice, Callable[[], Any]]:
-    """Return the fastest runtime's decoder, how it was chosen, and a function that draws so many tokens a stream."""
+    """Return the fastest runtime's decoder, its choice, and a function that draws this many tokens per stream."""
     model = TinyGPT(shape.model(tokens + 1))
     request = Request("generate", model.config, threads=threads, blas=blas, weights=weights, streams=batch)
     decoder, choice = begin(request, lambda runtime: runtime.decoder(model, request))
@@ -80,7 +80,7 @@ def measure(
 ) -> dict[str, Any]:
     """Return tokens/s over all streams, ms for one token of each, and each peer's with the ratio ours / peer's.
 
-    share_by_threads says which part of our tokens was made by so many threads.
+    share_by_threads gives, by number of threads, the part of our tokens that they drew.
     """
     require_known(peers, PEERS)
     decoder, choice, run = ours(shape, tokens, batch, threads, blas, weights)

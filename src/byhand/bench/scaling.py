@@ -1,9 +1,9 @@
-"""How a training step's cost grows with the batch, the layers and the window, beside how its operations grow.
+"""How a training step's time and its operations grow with the batch, the layers and the window.
 
 A sweep changes one number of a shape. All shapes are timed by turns in one run; parts of a step (attention, the
 blocks) are sums over the plan's own calls. The exponent p of a curve is the least-squares slope of log cost over log
-size: 0 is flat, 1 linear, 2 quadratic. The operations that the plan counts get the same fit, which says what a curve
-should be at these sizes: causal attention takes 8 queries at a time and keys up to theirs, so it grows as T (T + 8).
+size: 0 is flat, 1 linear, 2 quadratic. The same fit of the operations that the plan counts gives the exponent to
+expect at these sizes: causal attention takes 8 queries at a time and keys up to theirs, so it grows as T (T + 8).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Curve:
-    """What a part costs along a sweep, in ms (a token's in us), and the exponents of its time and its operations."""
+    """The cost of a part along a sweep, in ms (a token's in us), and the exponents of its time and its operations."""
 
     axis: str
     part: str
@@ -117,7 +117,7 @@ class TimedShape:
         self._rounds: list[np.ndarray] = []
 
     def time_calls(self) -> None:
-        """Time each call of one share once more."""
+        """Time each call of one share, for one more round."""
         self._rounds.append(self._time())
 
     def cost(self, part: StepPart) -> tuple[float, float]:

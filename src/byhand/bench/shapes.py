@@ -74,13 +74,13 @@ PLAIN = "plain"
 OFFERED = (PLAIN, *ARCHITECTURES)
 Blas = Literal["auto", "tiles", "mkl", "scipy"]  # matrix products of the loops runtime; auto: the fastest
 LONGEST = 100  # characters of six numbers
-MOST_TIMED = 64  # threads, on a machine with fewer cores: each more makes all wait longer at every barrier
+MOST_TIMED = 64  # threads on a machine with fewer cores: each further one lengthens every barrier
 
 
 def shape_of(text: str, architecture: str = PLAIN) -> Shape:
     """Return a named shape, or the one that B,T,C,L,H,V gives, of one of the architectures that are offered."""
     shape = replace(_shape_of(text), architecture="" if architecture == PLAIN else architecture)
-    TrainConfig(model=shape.model(), batch_size=shape.batch)  # refuses what is too large
+    TrainConfig(model=shape.model(), batch_size=shape.batch)  # refuses a shape that is too large
     return shape
 
 

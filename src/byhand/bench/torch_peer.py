@@ -1,4 +1,4 @@
-"""The peer: the same model in PyTorch as one writes it for speed, with fused attention and fused AdamW."""
+"""The peer: the same model in PyTorch, written for speed, with fused attention and fused AdamW."""
 
 # pyright: reportMissingImports=false
 from __future__ import annotations

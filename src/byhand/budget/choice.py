@@ -16,8 +16,8 @@ from byhand.flops import block_weights, step_flops, update_flops
 from byhand.model import parameter_shapes
 
 MARGIN = 0.03  # of the time: a step's mean is above the median that the probe found
-BESIDES = 1e-4  # seconds a step besides computing: a line of metrics, a check of the text
-EVALUATIONS, EVALUATING = 10, 0.03  # at most so many in a run, and at most this share of its time
+BESIDES = 1e-4  # seconds of a step outside the runtime: a line of metrics, a check of the text
+EVALUATIONS, EVALUATING = 10, 0.03  # most evaluations of a run, and their largest share of its time
 AS_GOOD = 0.01  # nats: the resolution of the scaling law
 SAVE_EVERY = 600.0  # seconds
 SAVING, BYTES_A_PARAMETER, BYTES_A_SECOND = 0.05, 12, 150e6  # the cost of a save
@@ -48,9 +48,10 @@ def choose(
     given: Collection[str] = (),
     worth: float = 1.0,
 ) -> PlannedRun | None:
-    """Return the choice with the lowest expected loss, or None if not one step of any candidate fits.
+    """Return the run with the lowest expected loss, or None if no candidate has time for one step.
 
-    Of choices as good as the best it takes the largest, or, if the text ends some early, the one done first.
+    Among runs as good as the best it takes the largest, or, if the text ends some early, the one done first.
+
     candidates  runs, all but their steps            cost   what each costs here
     seconds     time from now to the end             given  names of settings that stay
     text_tokens  length of the text to learn from
@@ -74,7 +75,7 @@ def _fit(
     saving = SAVING + BYTES_A_PARAMETER * parameters / BYTES_A_SECOND
     once, each = cost.setup + cost.evaluation + saving, cost.step + BESIDES
     left = seconds * (1 - MARGIN) - once
-    # A given interval costs with every step; otherwise there are so many, spread evenly.
+    # A given interval adds to the cost of every step; otherwise the run has this many, spread evenly.
     counts = {
         "eval_interval": max(0, min(EVALUATIONS - 1, int(EVALUATING * left / cost.evaluation))),
         "save_interval": max(0, int(left / SAVE_EVERY)),

@@ -1,4 +1,4 @@
-"""Expectation: the validation loss that a shape reaches after so many tokens of such a text, where tokens are bytes.
+"""Expectation: the validation loss of a shape after a number of tokens of a text, where tokens are bytes.
 
 Equation    loss = E + A (1e5 / N)^a + B (1e6 / D)^b (T / 64)^c + K 64 / T   for N weights in blocks, D tokens
             where passes p > 1 over U bytes count less and less: D = U (1 + R (1 - exp((1 - p) / R)))
@@ -19,7 +19,7 @@ E, A, ALPHA, B, BETA, C, K, R = 0.983, 0.414, 0.140, 0.541, 0.418, 0.165, 0.0167
 FASTER = 0.8  # runs on tokens of several bytes ended up to 17 % below what is expected of bytes
 NEAR, FAR = 0.03, 0.5  # the range: shares of the loss, and of the change by translating it
 
-# The n-grams' losses on Shakespeare's last tenth, counted in so many bytes before it.
+# The n-grams' losses on Shakespeare's last tenth, with counts from this many bytes before it.
 COUNTED = (1_000, 4_000, 16_000, 64_000, 262_144)
 N_GRAMS = (
     (3.442, 3.354, 3.341, 3.340, 3.340),
@@ -57,7 +57,7 @@ class Range:
     high: float
 
     def of_tokens(self, worth: float) -> Range:
-        """Return the range for a token that stands for so many bytes; tokens of several learn faster than bytes."""
+        """Return the range for tokens of `worth` bytes each; runs on tokens of several bytes learn faster."""
         below = 1.0 if worth == 1 else FASTER
         return Range(self.loss * worth, self.low * worth * below, self.high * worth)
 
@@ -78,7 +78,7 @@ def translated(loss: float, n_grams: Sequence[float], counted: int) -> float:
     """
     size = math.log(min(max(counted, COUNTED[0]), COUNTED[-1]))
     there = [float(np.interp(size, np.log(COUNTED), losses)) for losses in N_GRAMS[: len(n_grams)]]
-    # An order that has seen too little to be better than the one before says nothing.
+    # An order with too few counts to be better than the one before is left out.
     known = [i for i in range(len(there)) if there[i] == min(there[: i + 1])]
     there, here = [there[i] for i in known], [min(n_grams[: i + 1]) for i in known]
     if loss > there[0]:

@@ -11,7 +11,7 @@ from byhand.corpus.dataset import Corpus
 from byhand.train import Trainer
 
 LEAST_STEPS = 4
-SAMPLE = 2048  # tokens of the evaluation that is timed; a whole one is so many times longer
+SAMPLE = 2048  # tokens of the timed evaluation; its time is scaled to a whole one
 
 
 @dataclass(frozen=True)

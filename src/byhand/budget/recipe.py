@@ -20,7 +20,7 @@ class Rung:
     batch_size: int
 
 
-LADDER = (  # a single block stops learning too early
+LADDER = (  # from two blocks on: a single one stops learning too early
     Rung(2, 32, 64, 12),
     Rung(2, 48, 64, 12),
     Rung(2, 64, 64, 12),
@@ -96,7 +96,7 @@ def heads(width: int) -> int:
 
 
 def kv_heads(n_heads: int, base: ModelConfig) -> int | None:
-    """Return the heads of keys and values for so many of queries: groups as large as in `base`, if they divide."""
+    """Return the number of key-value heads for `n_heads`: groups as large as in `base`, if they divide."""
     if base.n_kv_heads is None:
         return None
     return n_heads // math.gcd(n_heads, base.n_heads // base.kv_heads)

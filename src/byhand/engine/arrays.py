@@ -47,7 +47,7 @@ def sum_to_shape(d: Array, shape: tuple[int, ...]) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    """Return 1 / (1 + exp(-x)): the exponential is of -|x| on both sides of 0, so that it cannot overflow."""
+    """Return 1 / (1 + exp(-x)), computed from exp(-|x|), which cannot overflow."""
     xp = namespace(x)
     tail = xp.exp(-xp.abs(x))
     return xp.where(x < 0, tail, xp.ones_like(tail)) / (1.0 + tail)

@@ -20,14 +20,14 @@ from byhand.errors import ShapeError
 
 @dataclass(frozen=True, slots=True)
 class BackwardStep:
-    """One application seen from behind: the cotangent of each result, and what the vjp made of them."""
+    """One application in the backward pass: the cotangent of each result, and the vjp's gradient of each input."""
 
     node: Node
     d_results: tuple[Array, ...]
     d_inputs: tuple[Array | None, ...]
 
     def gradient_term(self, slot: int, index: Index) -> Term | None:
-        """Return the arithmetic of one element of an input's gradient; None where cotangents times slopes say all."""
+        """Return the arithmetic of one element of an input's gradient; None: cotangents times slopes."""
         write, node = self.node.equation.gradient_terms, self.node
         return write(node.saved, self.d_results, slot, index, **node.static) if write else None
 
@@ -52,7 +52,7 @@ def walk_back(
 ) -> Iterator[BackwardStep]:
     """Yield every application that `root` depends on, the last one first, with its cotangents.
 
-    `settle` may give other `d_inputs` than the vjp's, with which the walk goes on: a lesson's exact zeros, say.
+    `settle` may replace the vjp's `d_inputs` before they are propagated, such as by a lesson's exact zeros.
     """
     if root.node is None:
         return
@@ -99,7 +99,7 @@ def backward(root: Tensor, d_root: Any = None) -> None:
                 leaves[key] = tensor
                 gradients[key] = gradients[key] + d if key in gradients else d
     for key, tensor in leaves.items():
-        # A copy where the array may be somebody else's too: `x + y` hands both inputs the same cotangent.
+        # Copied, since tensors may share an array: `x + y` gives both inputs the same cotangent.
         d = gradients[key]
         tensor.grad = xp.asarray(d, copy=True) if tensor.grad is None else tensor.grad + d
 

@@ -2,8 +2,8 @@
 
     forward(*arrays, **static) -> (result, saved)      result an array, or a tuple of arrays
     vjp(saved, d_result, **static) -> one gradient for each input, None for integers
-    terms(index, inputs, result, **static) -> Term     the arithmetic of one element; where there are several
-                                                       results, of the first, or of the one that `which=` says
+    terms(index, inputs, result, **static) -> Term     the arithmetic of one element; of several results `which=`
+                                                       chooses one, the first by default
 
 `saved` holds arrays only and, with the static settings, is all that one half tells the other.
 """
@@ -38,11 +38,10 @@ class Symbol:
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """What equations and composites have in common. Each is registered by its name.
+    """The facts that equations and composites have in common. Each is registered by its name.
 
-    `inputs` lists the symbols in the order of forward's arrays (trailing ones may be optional); `result` is what
-    comes out, several symbols where there are several results. `latex` and `derivative` are the one home of the
-    formulas.
+    `inputs` lists the symbols in the order of forward's arrays (trailing ones may be optional); `result` is the
+    result's symbol, or a tuple of one for each result. The formulas stand in `latex` and `derivative` alone.
     """
 
     name: str
@@ -61,7 +60,7 @@ class Statement:
 
     @classmethod
     def of(cls, module: str, **facts: Any) -> Self:
-        """Return the equation of a file (`__name__`): it has the file's name, and the functions named like fields."""
+        """Return the equation of a file (`__name__`): it has its name, and the functions named like fields."""
         there = vars(sys.modules[module])
         functions = {f.name: there[f.name] for f in fields(cls) if callable(there.get(f.name))}
         return cls(name=module.rpartition(".")[2], **functions, **facts)
@@ -74,14 +73,14 @@ class Statement:
 
 @dataclass(frozen=True, eq=False)
 class Equation(Statement):
-    """One equation of the model. Calling it applies it in whatever way the current context says.
+    """One equation of the model. Calling it applies it by the interpreter of the current context.
 
-    role            what a model may choose it for, such as "activation"; "" for nothing
-    moves           it moves numbers and computes none
+    role            for which a model may choose it, such as "activation"; "" for none
+    moves           whether it only moves numbers
     gradient_terms  (saved, d_results, slot, index, **static) -> Term: the arithmetic of one element of the gradient
-                    of input number `slot`; None where cotangents times slopes say it all
+                    of input number `slot`; None if the sum of cotangents times slopes says it all
     products        (*shapes of inputs, **static) -> operations of the matrix products, forward and back
-    flops           the same of all other arithmetic; an exp, log or tanh counts as TRANSCENDENTAL operations
+    flops           the same for all other arithmetic; an exp, log or tanh counts as TRANSCENDENTAL operations
     """
 
     forward: Callable[..., Any]
@@ -110,7 +109,7 @@ class Composite(Statement):
 
 
 def per_element(forward: int, back: int) -> Callable[..., tuple[int, int]]:
-    """Return `flops` of so many operations for each element of the first input."""
+    """Return a `flops` function: these numbers of operations for each element of the first input."""
     return lambda shape, *_, **__: (forward * prod(shape), back * prod(shape))
 
 
@@ -120,7 +119,7 @@ def with_role(*roles: str) -> tuple[str, ...]:
 
 
 def as_tensor(x: Any) -> Tensor:
-    """Wrap an array, list or number that nobody differentiates; pass tensors through."""
+    """Wrap an array, list or number in a tensor without gradient; pass tensors through."""
     return x if isinstance(x, Tensor) else Tensor(x)
 
 

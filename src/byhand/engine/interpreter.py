@@ -1,4 +1,4 @@
-"""Interpreters: the context decides here, and only here, what applying an equation does.
+"""Interpreters: the current one decides what applying an equation does, and nothing else does.
 
 `Evaluate` computes; `Record` also leaves a `Node`. Tracing, planning and compiling are subclasses that override the
 same two methods. `scope` gives applications their dotted names.
@@ -65,7 +65,7 @@ def current() -> Evaluate:
 
 @contextmanager
 def interpreting(interpreter: Evaluate) -> Iterator[Evaluate]:
-    """Give equations another meaning inside the `with` block."""
+    """Apply equations by this interpreter inside the `with` block."""
     token = _interpreter.set(interpreter)
     try:
         yield interpreter

@@ -33,7 +33,7 @@ class Tensor:
     data           the array; anything without an array namespace (a list, a number) becomes a NumPy array
     grad           dloss/ddata after `backward()`, the same shape and dtype; None before
     requires_grad  True for parameters and for everything computed from them while recording
-    node, index    which application made this tensor, and as which of its results; None for a leaf
+    node, index    the application that made this tensor, None for a leaf, and the number of its result
     name           a dotted name such as `blocks.0.attn.weights`
     """
 

@@ -13,7 +13,7 @@ from typing import Any
 
 Index = tuple[int, ...]
 
-NOTHING = 1e-12  # of the largest part of a sum: what is smaller, rounding left over
+NOTHING = 1e-12  # of the largest part of a sum; a smaller sum is rounding residue
 FUNCTIONS: dict[str, Callable[[float], float]] = {
     "exp": lambda v: math.exp(v) if v < 709 else math.inf,
     "log": math.log,
@@ -37,7 +37,7 @@ OPERATIONS: dict[str, Callable[[list[float]], float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A number with a label: read (`source` says which input's element), constant, or made from `parts` by `op`.
+    """A number with a label: an input's element (`source`), a constant, or made from `parts` by `op`.
 
     `shared` counts the last axes along which all elements have it in common: 1 for the mean of a row.
     """
@@ -50,9 +50,9 @@ class Term:
     shared: int = 0
 
     def as_json(self, inputs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the tree, ready for JSON; `inputs` describes each input, by its number, where a leaf was read.
+        """Return the tree, ready for JSON; `inputs` describes each input, by number, for the leaves read from it.
 
-        A part that stands in several places is written out once, with an `id`; its other places hold a `ref` to it.
+        A part used several times is written out once, with an `id`; its other places hold a `ref` to it.
         """
         written: dict[int, dict[str, Any]] = {}
         ids = itertools.count(1)
@@ -86,7 +86,7 @@ def element(inputs: tuple[Any, ...], which: int, index: Index, name: str) -> Ter
 
 
 def operate(op: str, values: list[float]) -> float:
-    """Return what an operation makes of the values of its parts."""
+    """Return the value of an operation on these values."""
     return OPERATIONS[op](values) if op in OPERATIONS else FUNCTIONS[op](*values)
 
 
@@ -107,7 +107,7 @@ def product(parts: Iterable[Term], label: str = "") -> Term:
 
 
 def ratio(numerator: Term, denominator: Term, label: str = "") -> Term:
-    """Return numerator / denominator; 0 where both are 0, as for the softmax of a fully masked row."""
+    """Return numerator / denominator; 0 if both are 0, as for the softmax of a fully masked row."""
     return made("ratio", (numerator, denominator), label)
 
 
@@ -122,12 +122,12 @@ def largest(parts: Iterable[Term], label: str = "") -> Term:
 
 
 def of_row(term: Term) -> Term:
-    """Return the term as one that a whole row shares."""
+    """Mark a term as common to a whole row."""
     return replace(term, shared=1)
 
 
 def settled(term: Term) -> Term:
-    """Return a term as 0 where its value is only what rounding left over of parts that cancel."""
+    """Snap a term to 0 if its value is only the rounding residue of parts that cancel."""
     return replace(term, value=0.0) if abs(term.value) < NOTHING * size(term) else term
 
 

@@ -1,7 +1,7 @@
 """The equations, one file each.
 
-Importing this package imports every file, which fills the engine's registry. A file `softmax.py` holds what the
-equation says, its forward, its derivative and its terms; `byhand.equations.softmax` is the equation itself.
+Importing this package imports every file, which fills the engine's registry. A file `softmax.py` holds the
+equation's formulas, forward, derivative and terms; `byhand.equations.softmax` is the equation itself.
 """
 
 from importlib import import_module

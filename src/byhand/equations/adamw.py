@@ -1,4 +1,4 @@
-r"""AdamW's update: a step along the smoothed gradient, scaled by its own size, with weight decay beside it.
+r"""AdamW's update: a step along the smoothed gradient, scaled by its own size, with decoupled weight decay.
 
 Equation    m' = beta1 m + (1 - beta1) g,   v' = beta2 v + (1 - beta2) g^2,
             theta' = theta - lr (mhat / (sqrt(vhat) + eps) + wd theta),

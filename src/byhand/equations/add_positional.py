@@ -15,7 +15,7 @@ from byhand.engine.terms import element, total
 def forward(e, table, start=None):
     """Add row start + t of the table at position t; start is the number of positions already in a KV cache.
 
-    start + T must not pass the table's end: a model checks that before, since an array cannot branch.
+    start + T must not pass the table's end: the model checks that, since no branch here may depend on a value.
     """
     t, t_max = e.shape[-2], table.shape[0]
     require(e.shape[-1] == table.shape[1], f"add_positional: widths of {e.shape} and {table.shape} differ")

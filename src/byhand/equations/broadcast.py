@@ -1,4 +1,4 @@
-"""Broadcasting as `add`, `mul` and `matmul` share it: the check, and where an element came from."""
+"""Broadcasting for `add`, `mul` and `matmul`: the check, and the source of an element."""
 
 from byhand.engine.arrays import Array, require
 

@@ -1,4 +1,4 @@
-r"""Causal self-attention with any number of heads: a composition, and the truth that fused kernels are held against.
+r"""Causal self-attention with any number of heads: a composition, against which fused kernels are tested.
 
 Equation    [Q, K, V] = H W_qkv + b_qkv,  P = causal_softmax(Q K^T / sqrt(D)),  A = merge(P V) W_proj + b_proj
 Derivative  the composition's: each part's vjp in reverse order

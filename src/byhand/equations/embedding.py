@@ -15,7 +15,7 @@ from byhand.engine.terms import element, total
 
 
 def forward(table, tokens):
-    """Look the rows up. Ids must be in [0, V): a model checks that before, since an array cannot branch."""
+    """Look the rows up. Ids must be in [0, V): the model checks that, since no branch here may depend on a value."""
     xp = namespace(table)
     require(table.ndim == 2, f"embedding: table must be (V, C), not {table.shape}")
     require(xp.isdtype(tokens.dtype, "integral"), f"embedding: tokens must be integers, not {tokens.dtype}")

@@ -43,7 +43,7 @@ def terms(index, inputs, result):
 
 
 def products(a, b):
-    """Two for each pair of numbers that meet; going back as many for each side."""
+    """Two for each pair of numbers that are multiplied; going back as many for each side."""
     lengths = zip_longest(reversed(a[:-2]), reversed(b[:-2]), fillvalue=1)
     operations = 2 * prod(max(pair) for pair in lengths) * a[-2] * a[-1] * b[-1]
     return operations, 2 * operations

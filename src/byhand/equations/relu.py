@@ -12,7 +12,7 @@ from byhand.engine.terms import element, function
 
 
 def forward(x):
-    """Cut at zero; NaN stays NaN, so that trouble upstream stays visible."""
+    """Cut at zero; NaN stays NaN, so that errors upstream stay visible."""
     xp = namespace(x)
     return xp.where(x <= 0, xp.zeros_like(x), x), (x,)
 

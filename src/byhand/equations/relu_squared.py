@@ -12,14 +12,14 @@ from byhand.engine.terms import element, function, number, product
 
 
 def forward(x):
-    """Keep what was squared: it is half of the slope. NaN stays NaN."""
+    """Keep the positive part: it is half of the slope. NaN stays NaN."""
     xp = namespace(x)
     positive = xp.where(x <= 0, xp.zeros_like(x), x)
     return positive * positive, (positive,)
 
 
 def vjp(saved, d_y):
-    """Twice what was squared; unlike the slope of ReLU it does not jump at zero."""
+    """Twice the positive part; unlike the slope of ReLU it does not jump at zero."""
     (positive,) = saved
     return (2.0 * d_y * positive,)
 

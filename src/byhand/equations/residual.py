@@ -19,7 +19,7 @@ def forward(x, a):
 
 
 def vjp(saved, d_y):
-    """The cotangent takes both ways, unchanged."""
+    """Give both inputs the cotangent, unchanged."""
     return d_y, d_y
 
 

@@ -7,7 +7,7 @@ Derivative  d_x_i = d_y_i cos(a) + d_y_j sin(a),   d_x_j = d_y_j cos(a) - d_y_i 
 Shapes      x (..., T, D), start () of integers or absent: 0 -> (..., T, D); R = width, even, at most D
 Units       angles in radians; lengths stay, and q.k depends on the distance of the two positions alone
 Raises      ShapeError if x has fewer than two axes, if the width is odd or larger than D, or
-            if there is no such pairing
+            if the pairing is unknown
 Source      Su et al. 2021, arXiv:2104.09864, section 3.2
 """
 

@@ -17,7 +17,7 @@ Extend = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # new keys and value
 class Cache(Protocol):
     """Keys and values of earlier positions, for each layer in the shape of its attention (`cache_shape`).
 
-    length  number of positions: an integer, or an integer scalar array. It is data: one trace serves all positions
+    length  number of positions: an integer, or an integer scalar array, so that one trace serves all positions
     """
 
     @property

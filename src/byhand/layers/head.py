@@ -14,12 +14,12 @@ from byhand.layers.parameter import STD, Parameter, Tree, given, weight, zeros
 
 @dataclass(frozen=True)
 class LMHead:
-    """A linear layer, perhaps with a softcap behind it; tied, its weight is the token embedding, transposed."""
+    """A linear layer, then a softcap if one is set; tied, its weight is the token embedding, transposed."""
 
     config: ModelConfig
 
     def parameters(self) -> dict[str, Parameter]:
-        """Return the weight unless it is tied, and the bias if there is one."""
+        """Return the weight, unless it is tied, and the bias, unless it is switched off."""
         width, vocab = ("width", self.config.d_model), ("vocab", self.config.vocab_size)
         std = 0.0 if self.config.zero_init else STD
         w = {} if self.config.tied_embeddings else {"w": weight(width, vocab, std=std, group="head")}

@@ -1,4 +1,4 @@
-"""Norms: they bring the vectors that a sublayer reads to one scale."""
+"""Norms: they bring every vector of the stream to one scale."""
 
 from __future__ import annotations
 

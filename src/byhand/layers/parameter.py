@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-Group = Literal["embeddings", "head", "matrices", "vectors"]
+from byhand.config import Group
+
 STD = 0.02  # of initial tables and weights
 
 
@@ -15,12 +16,12 @@ STD = 0.02  # of initial tables and weights
 class Parameter:
     """One array that is learned. Weights are [in, out].
 
-    mean, std  of the normal distribution that its initial numbers are drawn from
-    decays     whether weight decay acts on it, where not everything decays
+    mean, std  of the normal distribution of its initial numbers
+    decays     whether weight decay acts on it if not everything decays
     axes       what each axis counts: "vocab", "positions", "width" (of the residual stream), "heads" (columns of the
                heads, one after the other), "head" (of one) or "hidden" (of the MLP); devices share arrays along these
-    parts      so many arrays of one shape are packed side by side along the last axis
-    group      the optimizer's: its groups may have learning rates of their own, and Muon updates matrices
+    parts      number of arrays of one shape that are packed side by side along the last axis
+    group      the optimizer's: each may have its own learning rate, and Muon updates the matrices
     """
 
     shape: tuple[int, ...]
@@ -32,9 +33,8 @@ class Parameter:
     group: Group = "vectors"
 
 
-Tree = dict[str, Any]  # by name: what belongs to a parameter, or the tree of a layer inside
-
-
+Arrays = Mapping[str, Any]  # by parameter name
+Tree = dict[str, Any]  # by name: something of a parameter, or the tree of an inner layer
 Axis = tuple[str, int]  # what an axis counts, and its length
 
 
@@ -71,7 +71,7 @@ def residual_std(n_layers: int) -> float:
 
 
 def given(p: Tree, name: str) -> list[Any]:
-    """Return the parameter of this name in a list, which is empty where the layer has none."""
+    """Return the parameter of this name in a list, which is empty if the layer has none."""
     return [p[name]] if name in p else []
 
 

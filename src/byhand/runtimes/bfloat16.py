@@ -1,10 +1,10 @@
-"""bfloat16 in NumPy, which has no type of that name: float32 numbers whose lower sixteen bits are zero."""
+"""bfloat16 in NumPy, which has no such type: float32 numbers whose lower sixteen bits are zero."""
 
 import numpy as np
 
 
 def rounded(array: np.ndarray) -> np.ndarray:
-    """Return float32 numbers rounded to the nearest bfloat16, of two equally near the even one; NaN stays NaN.
+    """Return float32 numbers rounded to the nearest bfloat16, ties to even; NaN stays NaN.
 
     bfloat16 is float32 without the last 16 bits: the same range, a relative error of at most 2^-8 (normal numbers).
     """

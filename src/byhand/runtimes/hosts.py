@@ -1,7 +1,7 @@
-"""Several processes that train one model together, each on a host: what they say to each other.
+"""Processes that train one model together, each on a host, and how they communicate.
 
-A process that is alone is a group of one. What the processes do together they do in the same order: each call of
-`gather`, `together` and `first` belongs to the same call on every other one.
+A lone process is a group of one. All processes call `gather`, `together` and `first` in the same order: each call
+belongs to the same call of every other process.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ Made = TypeVar("Made")
 class ProcessGroup:
     """The processes that train together; by itself this one alone.
 
-    index  this one's number, from 0; the first one writes the log
-    count  how many they are
+    index  this process's number, from 0; the first one writes the log
+    count  number of processes
     """
 
     index = 0
     count = 1
 
     def gather(self, value: str) -> list[str]:
-        """Return what each process said, by its number."""
+        """Return the value of each process, by its number."""
         return [value]
 
     def together(self, make: Callable[[], Made]) -> Made:
-        """Return what `make` makes. If it fails on any host, all raise: that one its error, the others a line."""
+        """Return the result of `make`. If it fails on a host, all raise: that host its error, the others a line."""
         if self.count == 1:
             return make()
         try:
@@ -48,11 +48,11 @@ class ProcessGroup:
         return made  # pyright: ignore[reportReturnType]  (no error was raised)
 
     def first(self, make: Callable[[], str]) -> str:
-        """Return what `make` makes on the first host, which alone calls it."""
+        """Return the result of `make` on the first host, which alone calls it."""
         return self.gather(self.together(lambda: make() if self.index == 0 else ""))[0]
 
     def agree(self, values: Mapping[str, str]) -> None:
-        """Raise ConfigError, which names the first one that differs, unless all hosts have the same values."""
+        """Raise ConfigError, which names the first difference, unless all hosts have the same values."""
         said = [json.loads(each) for each in self.gather(json.dumps(values))]
         for index, other in enumerate(said):
             for what, value in values.items():
@@ -62,24 +62,24 @@ class ProcessGroup:
                     raise ConfigError(f"hosts {low} and {high} have different {what}: {both}. Give all the same.")
 
     def leave(self, why: str = "") -> None:
-        """End together with the others, or, for a reason, without them: then they end too."""
+        """Leave with all others; given a reason, leave at once, and the others end too."""
 
     def await_verdict(self) -> None:
-        """Wait until it would be known which host is gone; this process ends if one is."""
+        """Wait long enough for a lost host to be noticed, which ends this process."""
 
     def mark(self, step: int, inside: bool) -> None:
-        """Say that this process goes on: it begins a step (inside), or does something else at this step."""
+        """Report progress: this process begins a step (inside), or does other work at this step."""
 
     def stopping(self, step: int, signal: int | None) -> int | None:
         """Return the signal that stops all hosts after this step, or None.
 
-        signal  what asks this process to stop; the others learn of it by the end of their next step
+        signal  the signal that this process received, or None; the others learn of it by the end of their next step
         """
         return signal
 
 
 def _line(error: Exception) -> str:
-    """Return an error's message on one line, which another host can read: it may name a file by any bytes."""
+    """Return an error's message as one line of valid UTF-8: it may name a file by any bytes."""
     written = str(error).encode("utf-8", "backslashreplace").decode()
     return " ".join(written.split()) or type(error).__name__
 

@@ -1,4 +1,4 @@
-"""The interface of a runtime: requests, training sessions, decoders, listings.
+"""The interface of a runtime: requests, training sessions, decoders.
 
 Model and optimizer stay ordinary objects: every runtime updates the arrays under the same names, so another one can
 take over.
@@ -6,16 +6,20 @@ take over.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from byhand.config import ModelConfig, Recompute, TrainConfig, Weights
+from byhand.errors import ConfigError
 from byhand.runtimes.hosts import ProcessGroup
+from byhand.runtimes.listing import Listing
 from byhand.runtimes.sampling import Sampling
+from byhand.runtimes.sessions import State
 
 Batch = tuple[Any, Any]  # tokens and targets, each (B, T)
 Shape = tuple[int, int]  # (B, T)
@@ -33,10 +37,10 @@ class Request:
     weights     type of the weights in generation
     cache       generation keeps keys and values
     streams     texts that are generated in parallel
-    operations  estimate; auto skips a runtime that takes longer to load than to compute them
+    operations  estimate; auto skips a runtime that loads for longer than NumPy computes
     mesh        devices along each axis, such as data=2,tensor=4; "": one device
-    recompute   what is computed again on the way back instead of kept: nothing, cheap (all but products), blocks
-    hosts       processes that compute together, each on its host
+    recompute   what the backward pass recomputes instead of keeping it: nothing, cheap (all but products), blocks
+    hosts       number of processes that compute together, each on its host
     listed      the calls must be listed and timed one by one, as `byhand plan` does
     """
 
@@ -83,35 +87,6 @@ class Outcome(Protocol):
         ...
 
 
-class KnownOutcome(NamedTuple):
-    """An outcome that is complete when the step ends."""
-
-    loss: float
-    norm: float
-
-
-class State(NamedTuple):
-    """Arrays by parameter name, read-only; the next step may change their values."""
-
-    parameters: dict[str, np.ndarray]
-    m: dict[str, np.ndarray]
-    v: dict[str, np.ndarray]
-    averages: dict[str, np.ndarray]
-
-
-def state_of(model: Any, optimizer: Any = None) -> State:
-    """Return the arrays that model and optimizer hold."""
-    kept = optimizer.state if optimizer is not None else ({}, {}, {})
-    arrays = {name: p.data for name, p in model.parameters().items()}
-    return State(*({name: _read_only(a) for name, a in part.items()} for part in (arrays, *kept)))
-
-
-def _read_only(array: Any) -> np.ndarray:
-    view = np.asarray(array).view()
-    view.flags.writeable = False
-    return view
-
-
 class TrainingSession(Protocol):
     """Steps and losses of one model and its optimizer.
 
@@ -148,22 +123,22 @@ class TrainingSession(Protocol):
         ...
 
     def state(self) -> State:
-        """Return the arrays as they are now, and leave them in model and optimizer; all hosts must ask."""
+        """Return the current arrays, and leave them in model and optimizer; all hosts must call it."""
         ...
 
     def own(self) -> State:
-        """Return what this process saves: all arrays, or its parts of them (`files/parts.py`)."""
+        """Return the arrays that this process saves: all, or its parts of them (`files/parts.py`)."""
         ...
 
     def rows(self, count: int) -> slice:
-        """Return which of so many rows of a batch this process reads; `step` and `loss` look at no others."""
+        """Return which of a batch's `count` rows this process reads; `step` and `loss` ignore the others."""
         ...
 
 
 class Decoder(Protocol):
-    """Continues streams of tokens; reads the model's weights anew when a text begins.
+    """Continues streams of tokens; reads the model's weights again when a text begins.
 
-    made_by  how many tokens of each stream were drawn by how many threads
+    made_by  number of tokens of each stream, by the number of threads that drew them
     """
 
     made_by: Counter[int]
@@ -171,7 +146,7 @@ class Decoder(Protocol):
     def generate(
         self, prompts: Sequence[Sequence[int]], count: int, sampling: Sampling, allowed: np.ndarray | None = None
     ) -> Iterator[np.ndarray]:
-        """Yield ids (n, streams), as many at once as the runtime likes, until `count` of each stream are drawn.
+        """Yield ids (n, streams), with any n that suits the runtime, until `count` of each stream are drawn.
 
         prompts  one of at least one id for each stream, all of one length
         allowed  booleans (V,): which ids may be drawn; None allows all
@@ -181,88 +156,50 @@ class Decoder(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Line:
-    """One call, or several of one kind: its cost and, after a timed run, its time.
+class Runtime(ABC):
+    """A runtime's description. It imports nothing heavy; sessions and decoders load their modules on first use.
 
-    ms, gflops, gb_per_s, share (of the step) and peak_share (of one core's measured peak) are None without times.
+    name  the name that users give
     """
 
-    kernel: str
-    equation: str
     name: str
-    shapes: str
-    calls: int
-    flops: int
-    bytes: int
-    ms: float | None = None
-    gflops: float | None = None
-    gb_per_s: float | None = None
-    share: float | None = None
-    peak_share: float | None = None
 
-
-class Listing(NamedTuple):
-    """The calls of one thread: a line for each call, and one for each kind of call.
-
-    ms    of all calls, if they were timed
-    peak  GFLOP/s that one core reaches on products
-    """
-
-    what: str
-    calls: list[Line]
-    kinds: list[Line]
-    ms: np.ndarray | None
-    peak: float | None
-    threads: int
-    arena_bytes: int
-    library: str
-
-
-class Runtime(Protocol):
-    """A runtime's description. It imports nothing heavy; sessions and decoders load their modules on first use."""
-
-    @property
-    def name(self) -> str:
-        """The name that users give."""
-        ...
-
+    @abstractmethod
     def obstacle(self, request: Request) -> str:
         """Return in one line why it cannot do this, and what to do; "" if it can, as far as is known."""
-        ...
 
     def suits(self, request: Request) -> bool:
-        """Return whether `auto` should think of it on this machine."""
-        ...
+        """Return whether `auto` should consider it on this machine."""
+        return True
 
+    @abstractmethod
     def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:
         """Return a session; without an optimizer (None) it has no `step`."""
-        ...
 
+    @abstractmethod
     def decoder(self, model: Any, request: Request) -> Decoder:
         """Return a decoder."""
-        ...
 
     def listing(self, of: str, model: Any, optimizer: Any, request: Request, shape: Shape, steps: int) -> Listing:
-        """Return the calls of a "train" step, of one token ("decode") or of "prefill", timed over so many steps.
+        """Return the calls of a "train" step, of one token ("decode") or of "prefill", timed over `steps`.
 
-        Only asked of a runtime that has no obstacle to a request with `listed`.
+        Raises ConfigError if the runtime has an obstacle to a request with `listed`.
         """
-        ...
+        raise ConfigError(self.obstacle(replace(request, listed=True)))
 
+    @abstractmethod
     def kept(self, config: ModelConfig) -> int:
-        """Return how many numbers a step keeps for the backward pass for each token, at the least."""
-        ...
+        """Return how many numbers per token a step keeps for the backward pass, at least."""
 
     def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
-        """Join the processes that `hosts` describes; see `ProcessGroup`.
+        """Join the processes that `hosts` describes; see `ProcessGroup`. ConfigError if it computes in one process.
 
-        run       what they train, by a name: hosts of another run are refused
-        patience  seconds after which a host that does not answer is given up
+        run       name of what they train: hosts of another run are refused
+        patience  seconds after which an unresponsive host is given up
         ended     called with a line, by another thread, when another host is gone
         """
-        ...
+        raise ConfigError(ONE_PROCESSOR)
 
     def facts(self) -> Mapping[str, Any]:
         """Return the lines of `byhand doctor`, by name."""
-        ...
+        return {}

@@ -1,4 +1,4 @@
-"""Provenance: the runtime and threads of a run, and how a resumed run keeps them and with them its bits."""
+"""Provenance: the runtime and threads of a run, which a resumed run keeps to keep its bits."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def resumed(request: Request, used: Any) -> Request:
     """Return the request that continues a run of the provenance `used` (see `TrainingSession.provenance`).
 
     Unless threads are given, their number stays if this machine has the cores and the same runtime may go on: then a
-    resumed run has the same bits.
-    A checkpoint without `used` stores the runtime that computed, in place of the one asked for.
+    resumed run has the same bits. A checkpoint without `used` stores the runtime that computed it as the one asked
+    for.
     """
     if not isinstance(used, dict):
         try:

@@ -1,4 +1,4 @@
-"""The registry of runtimes, and the one place where one of them is chosen."""
+"""The registry of runtimes, and the only place that chooses one of them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def runtimes() -> list[Runtime]:
 
 
 def offered() -> tuple[str, ...]:
-    """Return what a request may name as its runtime."""
+    """Return the names that a request may give as its runtime."""
     return ("auto", *_runtimes)
 
 
@@ -55,7 +55,7 @@ class Choice:
     tried: tuple[str, ...] = ()
 
     def start(self, make: Callable[[Runtime], Made]) -> tuple[Made, Choice]:
-        """Return what `make` makes with the runtime, or with the next one if it fails and auto may choose."""
+        """Return the result of `make` with the runtime, or with the next one if it fails under auto."""
         choice = self
         while True:
             try:
@@ -64,7 +64,7 @@ class Choice:
                 choice = choice._instead(error)
 
     def _instead(self, error: Exception) -> Choice:
-        """Return the choice after a failure; raise the error, in one line, if there is no other."""
+        """Return the next choice after a failure; raise the error, in one line, if none is left."""
         if is_interrupt(error):
             raise error
         name, known = self.runtime.name, isinstance(error, ByhandError)
@@ -105,7 +105,7 @@ def _followed(why: str) -> str:
 
 
 def begin(request: Request, make: Callable[[Runtime], Made]) -> tuple[Made, Choice]:
-    """Choose a runtime and return what `make` makes with it.
+    """Choose a runtime and return the result of `make` with it.
 
     If that fails, auto takes the next one and `Choice.why` says so; a runtime that was named raises a ByhandError.
     """

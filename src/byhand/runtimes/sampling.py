@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from byhand.engine import no_grad
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
 from byhand.equations.top_k import top_k
 from byhand.equations.top_p import top_p
 from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 
-COLDEST = 1e-6  # below it, dividing by the temperature leaves nothing but the likeliest token in float32
+COLDEST = 1e-6  # below it, division by the temperature leaves only the likeliest token in float32
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,11 @@ class Sampling:
     top_k: int | None = None
     top_p: float | None = None
     seed: int = 1
+
+    @property
+    def greedy(self) -> bool:
+        """Whether a token takes no random number."""
+        return self.temperature < COLDEST
 
     def __post_init__(self) -> None:
         if self.seed < 0:
@@ -36,8 +41,18 @@ class Sampling:
             raise ConfigError(f"top_p is {self.top_p}, but must be above 0 and at most 1. Use --top-p 0.95.")
 
 
+def probabilities(logits: Any, sampling: Sampling) -> Any:
+    """Return the probabilities (..., V) to draw with: temperature, then top-k, then top-p. Any array framework."""
+    z, _ = temperature.forward(logits, tau=sampling.temperature)
+    if sampling.top_k is not None:
+        z, _ = top_k.forward(z, k=sampling.top_k)
+    if sampling.top_p is not None:
+        z, _ = top_p.forward(z, p=sampling.top_p)
+    return softmax.forward(z)[0]
+
+
 def draw(logits: np.ndarray, sampling: Sampling, rng: np.random.Generator, allowed: np.ndarray | None = None) -> int:
-    """Return one token id drawn from logits (V,): temperature, then top-k, then top-p, then the inverse CDF.
+    """Return one token id drawn from logits (V,) by the inverse CDF of its `probabilities`.
 
     Raises NonFiniteError if a logit is NaN or infinite, or if all are -inf.
     """
@@ -47,15 +62,9 @@ def draw(logits: np.ndarray, sampling: Sampling, rng: np.random.Generator, allow
         logits = np.where(allowed, logits, -np.inf)
     if not np.isfinite(np.max(logits)):  # NaN wins every maximum
         raise NonFiniteError(UNSOUND_LOGITS)
-    if sampling.temperature < COLDEST:
+    if sampling.greedy:
         return int(np.argmax(logits))
-    with no_grad():
-        z = temperature(logits, tau=sampling.temperature)
-        if sampling.top_k is not None:
-            z = top_k(z, k=sampling.top_k)
-        if sampling.top_p is not None:
-            z = top_p(z, p=sampling.top_p)
-        cumulative = np.cumsum(softmax(z).data, dtype=np.float64)
-    # Below the sum that rounding left: an id of probability 0 is never drawn, at either end.
+    cumulative = np.cumsum(probabilities(logits, sampling), dtype=np.float64)
+    # Strictly below the rounded sum: an id of probability 0 is never drawn, at either end.
     below = min(rng.random() * cumulative[-1], np.nextafter(cumulative[-1], 0))
     return int(np.searchsorted(cumulative, below, side="right"))

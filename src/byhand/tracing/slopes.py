@@ -1,15 +1,15 @@
 """Slopes: the derivative of each element of an application's results with respect to one element of an input.
 
-They are a column of the Jacobian; a vjp gives a row. One vjp for each element of the results always works, but costs
-as many. Two properties of most equations avoid that:
+They are a column of the Jacobian; a vjp gives a row. One vjp for each element of the results always works, but is
+slow. Two properties of most equations avoid that:
 
 affine  Products, sums and lookups are affine in each input: forward at a unit vector less forward at zero is the
         column.
 rows    LayerNorm and softmax work on each row alone: copies of one row, each with another one-hot cotangent,
         give all of the row's slopes in one vjp.
 
-Equations do not declare these properties: the slopes that follow from one must agree with the gradient, else each
-takes its own vjp.
+Equations do not declare these properties: if the slopes that follow from one disagree with the gradient, each
+slope takes its own vjp.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Arrays = Sequence[Any]
 def slopes(step: BackwardStep, slots: list[int], index: Index) -> Iterator[Slope]:
     """Yield the slope of every element of the results that one element changes, except where the cotangent is zero.
 
-    `slots` numbers the inputs in which the element's tensor stands.
+    `slots` numbers the inputs that are the element's tensor.
     """
     inputs = [np.asarray(t.data) for t in step.node.inputs]
     with np.errstate(all="ignore"):  # a second moment below zero, say
@@ -125,7 +125,7 @@ def _rows(step: BackwardStep, inputs: Arrays, slots: list[int], index: Index, re
 
 
 def _one_by_one(step: BackwardStep, slots: list[int], index: Index, reached: Arrays) -> Iterator[Slope]:
-    """Yield each slope by a vjp of its own."""
+    """Yield each slope by a separate vjp."""
     node = step.node
     for which, place in ((which, place) for which, mask in enumerate(reached) for place in _places(mask)):
         alone = [namespace(x).zeros_like(x) for x in step.d_results]

@@ -20,7 +20,7 @@ from byhand.tracing.tracer import Application, Tracer
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """cotangent x slope, where the cotangent is d loss / d `name`[`index`]; numbers of whatever type arrays hold."""
+    """cotangent x slope, where the cotangent is d loss / d `name`[`index`]; numbers of the arrays' type."""
 
     name: str
     index: Index
@@ -79,8 +79,8 @@ class Trace:
     """A finished pass.
 
     result  what the computation returned
-    made    by name: the application that made the tensor, and as which of its results
-    leaves  by name: tensors that nothing made, such as parameters and tokens
+    made    by name: the application that made the tensor, and the number of its result
+    leaves  by name: tensors that no application made, such as parameters and tokens
     """
 
     result: Tensor
@@ -180,7 +180,7 @@ def _described(tensor: Tensor) -> dict[str, Any]:
 
 
 def _unused(name: str, *taken: dict[str, Any]) -> str:
-    """Return the name, with a number behind it if several tensors go by it."""
+    """Return the name, with a number appended if another tensor has it."""
     number, candidate = 2, name
     while any(candidate in names for names in taken):
         number, candidate = number + 1, f"{name}.{number}"

@@ -26,8 +26,8 @@ def test_the_update_in_separate_passes_updates_the_same(threads):
     assert len(apart.plan.calls) > len(whole.plan.calls)
     for _ in range(3):
         assert apart() == pytest.approx(whole(), rel=1e-6)
-    for name, p in whole.runtime.model.parameters().items():
-        np.testing.assert_allclose(apart.runtime.model.parameters()[name].data, p.data, atol=1e-6)
+    for name, p in whole.session.model.parameters().items():
+        np.testing.assert_allclose(apart.session.model.parameters()[name].data, p.data, atol=1e-6)
 
 
 def test_what_stands_in_for_a_rule():

@@ -389,7 +389,8 @@ def test_hosts_that_do_not_fit_end_with_a_line_at_once(monkeypatch, of, versions
         zero = hosts.host(0, versions="byhand 0 and jax 0")
         assert zero.hear() == {"missing": [1]}
         with pytest.raises(
-            ConfigError, match=r"^the hosts do not fit together: host 1 .*\. Start them alike\.$"
+            ConfigError,
+            match=r"^the hosts do not match: host 1 .*\. Start all alike, each with its own number\.$",
         ) as error:
             joining._met(Host(hosts.address, of, 1), "r", later())
         assert "expects 3 hosts, but host 0 expects 2" in str(error.value) or "byhand 0 and jax 0" in str(error.value)
@@ -412,7 +413,8 @@ def test_a_host_whose_number_another_took_ends_with_a_line():
             time.sleep(0.01)
         hosts.host(1, versions="any")
         thread.join(STUCK)
-        assert errors == ["the hosts do not fit together: another process is host 1, too. Start them alike."]
+        line = "the hosts do not match: another process is host 1, too. Start all alike, each with its own number."
+        assert errors == [line]
 
 
 def test_a_host_of_another_run_is_refused():

@@ -15,7 +15,7 @@ def test_a_mesh_is_its_axes_in_any_order(sizes, random):
     mesh = mesh_of(" , ".join(parts))
     assert mesh.axes == {**dict.fromkeys(AXES, 1), **sizes}
     assert mesh_of(str(mesh)) == mesh
-    assert mesh.size == mesh.rows * mesh.each == mesh.tokens * mesh.tensor
+    assert mesh.size == mesh.rows * mesh.group_size == mesh.tokens * mesh.tensor
 
 
 def test_no_text_is_one_device():

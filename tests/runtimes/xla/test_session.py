@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from byhand.config import OptimConfig
-from byhand.errors import ConfigError, DataError
+from byhand.errors import ConfigError, DataError, ShapeError
 from byhand.runtimes.xla.mesh import AXES
 from model_cases import every_setting, setting_name
 from runtimes.xla.models import FAMILY, OTHER, PLAIN, batches, losses, session
@@ -176,6 +176,8 @@ def test_what_it_cannot_compute_is_said():
     ours = session()
     with pytest.raises(DataError, match="no micro-batch"):
         ours.step([], 1.0)
+    with pytest.raises(ShapeError, match="do not match tokens"):
+        ours.loss(np.zeros((1, 8), int), np.zeros((1, 7), int))
     with pytest.raises(DataError, match="9 tokens, but the model's seq_len is 8"):
         ours.loss(np.zeros((1, 9), int), np.zeros((1, 9), int))
     with pytest.raises(ConfigError, match="mesh data=16 has 16 devices, but 8"):

@@ -54,7 +54,7 @@ def show(options: Options, shape: Shape) -> int:
     device = DEVICES.get(options.machine)
     facts: dict[str, Any] = {
         "mesh": str(mesh), "devices": mesh.size, "per_host": options.per_host, "shape": options.shape,
-        "held_bytes": share.held, "step_bytes": share.beside, "flops": share.flops,
+        "held_bytes": share.held, "step_bytes": share.workspace, "flops": share.flops,
         "sent": [{"kind": kind, "between_hosts": far, "bytes": n} for (kind, far), n in share.moved.items() if n],
     }  # fmt: skip
     if device:
@@ -69,7 +69,7 @@ def show(options: Options, shape: Shape) -> int:
     step = f"{shape.batch} × {shape.seq_len} tokens, {options.dtype}, recompute {options.recompute}"
     print(f"a step of {step}; each device, as XLA counts,")
     room = f", of {device.memory / 1e9:.0f} GB" if device else ""
-    state, beside = (in_units(n, "B") for n in (share.held, share.beside))
+    state, beside = (in_units(n, "B") for n in (share.held, share.workspace))
     print(f"  holds     {state} of parameters and moments, {beside} more in a step{room}")
     print(f"  computes  {in_units(share.flops, 'FLOP')}")
     for sent in facts["sent"]:

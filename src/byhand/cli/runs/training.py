@@ -26,7 +26,8 @@ from byhand.quantities import counted, duration
 from byhand.runs import metrics
 from byhand.runs.lock import HeldRun
 from byhand.runtimes.hosts import ProcessGroup
-from byhand.train import Trainer, require_same_text, training
+from byhand.train import Trainer, training
+from byhand.training_checks import require_same_text
 
 
 def train_run(opened: Opened, group: ProcessGroup) -> int:

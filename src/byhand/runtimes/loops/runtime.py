@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
 from byhand.runtimes import loops
-from byhand.runtimes.hosts import ProcessGroup
-from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Listing, Request, Shape
+from byhand.runtimes.listing import Listing
+from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, Shape
 
 if TYPE_CHECKING:
     from byhand.runtimes.loops.machine.blas import Blas
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LEAST_OPERATIONS = 3e10  # from here on loading pays: about two seconds of NumPy
 
 
-class LoopsRuntime:
+class LoopsRuntime(Runtime):
     """The graph, recorded once for a shape and replayed as compiled loops."""
 
     name = "loops"
@@ -51,10 +51,6 @@ class LoopsRuntime:
             return "loading the loops runtime takes longer than computing this. Ask for it by name to load it."
         return ""
 
-    def suits(self, request: Request) -> bool:
-        """Return True: it computes on any machine."""
-        return True
-
     def session(self, model: Any, optimizer: Any, request: Request) -> LoopsSession:
         """Return a session by plan."""
         from byhand.runtimes.loops.run.training import LoopsSession
@@ -83,10 +79,6 @@ class LoopsRuntime:
         heads = config.n_heads + config.kv_heads
         attention = (heads * (2 if config.qk_norm else 1) + config.kv_heads) * config.head_width
         return config.vocab_size + config.n_layers * (attention + config.ff_width * (2 if config.gated else 1))
-
-    def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
-        """Raise ConfigError: it computes in one process."""
-        raise ConfigError(ONE_PROCESSOR)
 
     def facts(self) -> Mapping[str, Any]:
         """Return the instructions it finds, what multiplies, and where compiled code lies."""

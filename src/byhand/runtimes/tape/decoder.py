@@ -2,11 +2,11 @@
 
 With a table of positions the context of the next token is the last seq_len tokens, at positions from 0, as the seed
 documents define it. While the text fits the window, keys and values of earlier positions are kept and each token
-costs one row. Past the window every position moves down by one with each token, so nothing kept is valid any more and
-the window is computed anew: the same text as without a cache, at the same cost.
+costs one row. Past the window every position moves down by one with each token, so the cache is no longer valid and
+the window is recomputed: the same text as without a cache, at the same cost.
 
 Without a table the window slides: the text begins with the last seq_len tokens of the prompt, and from there each
-position attends to the last seq_len. What is kept stays valid, so a token costs one row however long the text is.
+position attends to the last seq_len. The cache stays valid, so a token costs one row however long the text is.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from byhand.runtimes.sampling import Sampling, draw
 
 
 class KVCache:
-    """Keys and values for each layer, (B, K, S, D): of all positions, or of the last ones where the window slides."""
+    """Keys and values for each layer, (B, K, S, D): of all positions, or of the last ones if the window slides."""
 
     def __init__(self, model: Any, batch_size: int) -> None:
         config = model.config
@@ -36,7 +36,7 @@ class KVCache:
         self.length = 0
 
     def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Store new keys and values (B, K, T, D) behind the others; return all that one of them attends to."""
+        """Append new keys and values (B, K, T, D); return all those that the new positions attend to."""
         if k.requires_grad:
             raise DataError(
                 "a KV cache passes no gradient back. Compute inside `with no_grad():`, or without a cache."
@@ -85,19 +85,19 @@ def _rounded(model: Any) -> Any:
     return type(model)(model.config, arrays=arrays)
 
 
-def next_logits(model: Any, tokens: Any, count: int, use_cache: bool = True) -> Iterator[np.ndarray]:
-    """Yield `count` times the logits (V,) of what comes after `tokens`, which grows between two of them."""
-    yield from (logits[0] for logits in _logits(model, [tokens], count, use_cache))
+def next_logits(model: Any, tokens: Any, count: int) -> Iterator[np.ndarray]:
+    """Yield `count` times the logits (V,) after `tokens`, a list that the caller extends between two of them."""
+    yield from (logits[0] for logits in _logits(model, [tokens], count, use_cache=True))
 
 
 def _logits(model: Any, streams: Sequence[list[int]], count: int, use_cache: bool) -> Iterator[np.ndarray]:
-    """Yield `count` times the logits (streams, V) of what comes after each stream."""
+    """Yield `count` times the logits (streams, V) after each stream."""
     config = model.config
     window = config.seq_len
     cache = KVCache(model, len(streams)) if use_cache and config.causal else None
     first = max(0, len(streams[0]) - window) if config.slides and config.causal else 0
     for _ in range(count):
-        with no_grad(), np.errstate(all="ignore"):  # `draw` refuses what is not finite
+        with no_grad(), np.errstate(all="ignore"):  # `draw` refuses logits that are not finite
             if cache is not None and (config.slides or len(streams[0]) <= window):
                 logits = model.forward_logits([tokens[first + cache.length :] for tokens in streams], cache)
             else:

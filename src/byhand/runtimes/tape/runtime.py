@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from byhand.config import ModelConfig
-from byhand.errors import ConfigError
-from byhand.runtimes.hosts import ProcessGroup
-from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Listing, Request, Shape, TrainingSession
+from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, TrainingSession
 
 
-class TapeRuntime:
+class TapeRuntime(Runtime):
     """NumPy: the tape, equation by equation."""
 
     name = "numpy"
@@ -29,10 +25,6 @@ class TapeRuntime:
             return "the numpy runtime has no plan to list: it computes one equation after the other."
         return ""
 
-    def suits(self, request: Request) -> bool:
-        """Return True: it computes on any machine."""
-        return True
-
     def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:
         """Return a session of the tape."""
         from byhand.runtimes.tape.session import TapeSession
@@ -45,20 +37,8 @@ class TapeRuntime:
 
         return TapeDecoder(model, request)
 
-    def listing(self, of: str, model: Any, optimizer: Any, request: Request, shape: Shape, steps: int) -> Listing:
-        """Raise ConfigError: there is no plan."""
-        raise ConfigError(self.obstacle(replace(request, listed=True)))
-
     def kept(self, config: ModelConfig) -> int:
         """Return the numbers of logits, probabilities and their gradient, and of every result of a block."""
         queries, both = config.n_heads * config.head_width, 2 * config.kv_heads * config.head_width
         inner = (4 if config.gated else 2) * config.ff_width
         return 3 * config.vocab_size + config.n_layers * (4 * config.d_model + 4 * queries + 2 * both + inner)
-
-    def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
-        """Raise ConfigError: it computes in one process."""
-        raise ConfigError(ONE_PROCESSOR)
-
-    def facts(self) -> Mapping[str, Any]:
-        """Return nothing: NumPy is among the packages."""
-        return {}

@@ -12,15 +12,14 @@ import numpy as np
 
 from byhand.engine import no_grad
 from byhand.equations.cross_entropy import cross_entropy
-from byhand.errors import ConfigError, DataError
-from byhand.host import token_array
-from byhand.runtimes.protocol import Batch, KnownOutcome, Shape, State, state_of
+from byhand.runtimes.protocol import Batch, Shape
+from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_step
 
 
 def keep_pages() -> bool:
-    """Ask glibc to keep freed pages for the next step instead of returning them; True where it could be asked.
+    """Ask glibc to keep freed pages for the next step instead of returning them; return whether it agreed.
 
-    Each step frees and allocates the same few megabytes; without this the kernel zeroes them anew every time.
+    Each step frees and allocates the same few megabytes; without this the kernel zeroes them every time.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -32,7 +31,7 @@ def keep_pages() -> bool:
         return False
 
 
-class TapeSession:
+class TapeSession(LocalSession):
     """Steps and losses with NumPy; see `TrainingSession`. Returns numbers that are not finite without a warning."""
 
     description = "equation by equation"
@@ -43,25 +42,18 @@ class TapeSession:
 
     def step(self, batches: Sequence[Batch], max_norm: float) -> KnownOutcome:
         """Make one update; see `TrainingSession`."""
-        if self.optimizer is None:
-            raise ConfigError("this session was made without an optimizer, so it cannot make a step.")
-        parameters, vocab = self.model.parameters(), self.model.config.vocab_size
-        checked = [
-            (token_array(tokens, vocab), token_array(targets, vocab, "targets")) for tokens, targets in batches
-        ]
-        if not checked:
-            raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
-        total = sum(tokens.size for tokens, _ in checked)
+        micro_batches = checked_step(self.model, self.optimizer, batches)
+        total = sum(tokens.size for tokens, _ in micro_batches)
         self.model.zero_grad()
         losses = []
         with np.errstate(all="ignore"):
-            for tokens, targets in checked:
+            for tokens, targets in micro_batches:
                 loss, weight = self.model.loss(tokens, targets), tokens.size / total
                 losses.append(loss.item() * weight)
                 if not math.isfinite(losses[-1]):
                     return KnownOutcome(losses[-1], math.nan)
                 loss.backward(weight)
-            norm = self.optimizer.clipped_step(parameters, max_norm)
+            norm = self.optimizer.clipped_step(self.model.parameters(), max_norm)
         return KnownOutcome(math.fsum(losses), norm)
 
     def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
@@ -72,24 +64,11 @@ class TapeSession:
         with no_grad(), np.errstate(all="ignore"):
             if counted is None:
                 return model.loss(tokens, targets).item()
-            vocab = model.config.vocab_size
-            logits = model.forward_logits(token_array(tokens, vocab)).data[:, -counted:]
-            return cross_entropy(logits, token_array(targets, vocab, "targets")[:, -counted:]).item()
+            tokens, targets = checked(model, tokens, targets)
+            return cross_entropy(model.forward_logits(tokens).data[:, -counted:], targets[:, -counted:]).item()
 
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
-        """Nothing: NumPy computes any shape at once."""
-
-    def state(self) -> State:
-        """Return the arrays of model and optimizer."""
-        return state_of(self.model, self.optimizer)
-
-    def own(self) -> State:
-        """Return all arrays, which this process saves."""
-        return self.state()
-
-    def rows(self, count: int) -> slice:
-        """Return all rows, which this process reads."""
-        return slice(0, count)
+        """Do nothing: NumPy computes any shape at once."""
 
     def provenance(self) -> dict[str, Any]:
         """Return the runtime's name."""

@@ -1,4 +1,4 @@
-"""What applying an equation means while a step is traced: its precision, and attention by name.
+"""How equations are applied while a step is traced: precision, and attention kernels.
 
 With bfloat16, equations with matrix products multiply bfloat16 and add in float32; all others compute in float32.
 """
@@ -25,11 +25,11 @@ from byhand.equations.rotary import rotary
 class TraceSettings:
     """How a trace computes.
 
-    bfloat16   what is multiplied is rounded
+    bfloat16   the inputs of products are rounded to it
     attention  "equations", or the name of a kernel of `jax.nn.dot_product_attention`: "xla", "cudnn"
-    recompute  what is computed again on the way back: "nothing", "cheap" (all but products), whole "blocks"
-    logits     that are computed at once
-    positions  how many devices share the positions of a row: keys and values are gathered
+    recompute  what the backward pass recomputes: "nothing", "cheap" (all but products), whole "blocks"
+    logits     the most logits that are computed at once
+    positions  number of devices that share the positions of a row: keys and values are gathered
     """
 
     bfloat16: bool = False
@@ -41,7 +41,7 @@ class TraceSettings:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """An equation as it is applied here: the same two halves, perhaps rounded or replaced."""
+    """An equation as the trace applies it: its two halves, possibly wrapped or replaced."""
 
     name: str
     forward: Callable[..., Any]
@@ -83,22 +83,22 @@ class Applying(Record):
         return Piece(piece.name, forward, vjp, piece.multiplies)
 
     def rounded(self, array: Any, kind: Any) -> Any:
-        """Return a floating-point array in this type: the same one each time, so that it is kept once."""
+        """Return a floating-point array in this type: always the same copy, so that only one is kept."""
         if not jnp.issubdtype(array.dtype, jnp.floating) or array.dtype == kind:
             return array
         _, made = self._rounded.setdefault((id(array), kind), (array, array.astype(kind)))
         return made
 
     def round_as(self, array: Any, kind: Any, made: Any) -> None:
-        """Take `made` wherever the array is rounded to this type."""
+        """Use `made` as the array's copy in this type."""
         self._rounded[id(array), kind] = array, made
 
     def watched(self, piece: Piece) -> Piece:
-        """Return the piece; a subclass may look at what its forward half gives."""
+        """Return the piece; a subclass may wrap its forward half."""
         return piece
 
     def compose(self, composite: Composite, inputs: tuple[Any, ...], static: dict[str, Any], name: str) -> Tensor:
-        """Apply the composition, or self-attention by name."""
+        """Apply the composition, or self-attention by a kernel."""
         if composite.name != "causal_self_attention" or self.settings.attention == "equations":
             return super().compose(composite, inputs, static, name)
         with scope(name):
@@ -132,9 +132,9 @@ class Evaluating(Applying):
 
 
 def _heads(h: Any, w: Any, b: Any = None, *, n_heads: int, n_kv_heads: int) -> Any:
-    """Return queries (B, T, H, D), keys and values (B, T, K, D): `linear`, the packed parts on an axis of their own.
+    """Return queries (B, T, H, D), keys and values (B, T, K, D): `linear` with a separate axis for the packed parts.
 
-    Devices that share the heads have columns of each part then. Only queries in groups have to be moved.
+    So devices that share the heads have columns of each part, and only grouped queries have to be moved.
     """
     group, shape = n_heads // n_kv_heads, h.shape[:2]
     parts = jnp.einsum("btc,cpn->pbtn", h, w.reshape((w.shape[0], group + 2, -1)))

@@ -1,4 +1,4 @@
-"""Which host this process is: by --hosts, or by what the launcher of a cluster says."""
+"""This process's place among the hosts, by --hosts or by the launcher of a cluster."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Host:
 
 
 def host_of(text: str) -> Host:
-    """Return what `host:port,N,ID` says; ConfigError if it says nothing that can be."""
+    """Return the host that `host:port,N,ID` describes; ConfigError if it describes none."""
     match, why = re.fullmatch(r"(.+),([0-9]{1,5}),([0-9]{1,5})", text), ""
     if match:
         count, index = int(match[2]), int(match[3])
@@ -45,7 +45,7 @@ def host_of(text: str) -> Host:
 
 
 def detected(environ: Mapping[str, str], seconds: float) -> Host:
-    """Return what the launcher says of this process; ConfigError if there is none."""
+    """Return the host that the launcher makes of this process; ConfigError if it finds no launcher."""
     try:
         if {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"} <= environ.keys():  # torchrun
             port = int(environ["MASTER_PORT"]) + (environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True")
@@ -65,33 +65,33 @@ def detected(environ: Mapping[str, str], seconds: float) -> Host:
         raise ConfigError(NO_JAX) from None
     except ConfigError:
         raise
-    except Exception as error:  # whatever the library of a launcher raises
+    except Exception as error:  # any error of a launcher's library
         why = " ".join(str(error).split())[:200] if not isinstance(error, KeyError) else f"no {error.args[0]}"
-        raise ConfigError(f"--hosts auto: the launcher's variables make no sense ({why}). {FORM}") from None
+        raise ConfigError(f"--hosts auto: the launcher's variables are invalid ({why}). {FORM}") from None
 
 
 def _of_jax(seconds: int) -> Sequence[Any]:
-    """Return address, count, index and devices by JAX, which asks launchers only while it joins."""
+    """Return address, count, index and devices as JAX detects them; it has no public function for this."""
     from jax._src.clusters import ClusterEnv
 
-    with warnings.catch_warnings(action="ignore"):  # that a launcher's library is missing
+    with warnings.catch_warnings(action="ignore"):  # about missing launchers' libraries
         return ClusterEnv.auto_detect_unset_distributed_params(None, None, None, None, None, seconds)
 
 
 def _alone_on_its_machine(environ: Mapping[str, str]) -> bool:
-    """Return whether SLURM or Open MPI started one process on each machine; JAX would give it one device."""
+    """Return whether SLURM or Open MPI started one process per machine, which JAX would give only one device."""
     if of_mpi := environ.get("OMPI_COMM_WORLD_LOCAL_SIZE"):
         return of_mpi == "1"
     return bool(re.fullmatch(r"1(\(x[0-9]+\))?", environ.get("SLURM_STEP_TASKS_PER_NODE", "")))
 
 
 def _possible(address: str, count: int, index: int, devices: Sequence[int] | None = None) -> Host:
-    """Return a host; ValueError if there can be none."""
+    """Return a host; ValueError if address, count or index is impossible."""
     match = ADDRESS.fullmatch(address)
     if not match or not 0 < int(match[1]) < 1 << 16:
-        raise ValueError(f"{address[:60]!r} is no address")
+        raise ValueError(f"{address[:60]!r} is not an address")
     if not 0 < count <= MOST_HOSTS:
-        raise ValueError(f"{count} hosts cannot be")
+        raise ValueError(f"the number of hosts is {count}, but must be from 1 to {MOST_HOSTS}")
     if not 0 <= index < count:
         raise ValueError(f"host {index} of {count}, but they are numbered from 0 to {count - 1}")
     return Host(address, count, index, devices)

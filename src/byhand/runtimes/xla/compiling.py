@@ -1,4 +1,4 @@
-"""How JAX compiles for byhand: precision, kernels by name, and compiled code kept on disk."""
+"""How JAX compiles for byhand: precision, attention kernels, and compiled code kept on disk."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ LOGITS_OF_CPU, LOGITS = 1 << 24, 1 << 27  # computed at once by each device: hal
 
 
 def settings(request: Request, mesh: Mesh, platform: str) -> TraceSettings:
-    """Return how a request is traced for this platform: on GPUs attention is cuDNN's where it can be."""
+    """Return how a request is traced for this platform: on GPUs attention is cuDNN's if its limits allow."""
     bfloat16, width = request.dtype == "bfloat16", request.model.head_width
     by_cudnn = platform == "gpu" and bfloat16 and width % 8 == 0 and width <= CUDNN_WIDEST
-    attention = "cudnn" if by_cudnn and mesh.sequence == 1 else "xla" if mesh.each > 1 else "equations"
+    attention = "cudnn" if by_cudnn and mesh.sequence == 1 else "xla" if mesh.group_size > 1 else "equations"
     logits = (LOGITS_OF_CPU if platform == "cpu" else LOGITS) * mesh.tensor  # a trace has a device's own positions
     return TraceSettings(bfloat16, attention, request.recompute, logits)
 
@@ -33,10 +33,10 @@ def settings(request: Request, mesh: Mesh, platform: str) -> TraceSettings:
 def prepare(devices: int = 1, hosts: int = 1) -> None:
     """Let float32 be float32 on every device, and keep compiled code, unless JAX was told otherwise.
 
-    devices  that a mesh has: the hosts' CPUs take the parts of so many, if nothing was computed on them yet
+    devices  of the mesh: the hosts' CPUs are split into this many, if JAX has not started yet
     """
     settings: Any = jax.config
-    with suppress(RuntimeError):  # JAX has begun, with the devices that it found
+    with suppress(RuntimeError):  # JAX has started, with the devices that it found
         if settings.jax_num_cpu_devices < (each := -(-devices // hosts)) <= MOST_CPU_DEVICES:
             settings.update("jax_num_cpu_devices", each)
     if settings.jax_default_matmul_precision is None:
@@ -53,7 +53,7 @@ def prepare(devices: int = 1, hosts: int = 1) -> None:
 
 
 def hush() -> None:
-    """Keep the lines of gloo, which exchanges arrays between processors, off the standard output; Python's stay."""
+    """Keep the messages of gloo, which exchanges arrays between CPUs, off the standard output; Python's stay."""
     with suppress(OSError, ValueError):
         sys.stdout.flush()
         kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
@@ -63,7 +63,7 @@ def hush() -> None:
 
 
 def _processor() -> str:
-    """Return a digest of the processor's instructions: code compiled for the CPU runs on equal ones only."""
+    """Return a digest of the processor's features: code compiled for a CPU runs only on CPUs that have the same."""
     said = platform.processor() + platform.machine()
     with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
         lines = file.read(1 << 16).splitlines()

@@ -1,11 +1,12 @@
-"""Where the hosts meet: a process beside the first host, which outlives it so that the others learn of its end.
+"""The coordinator: a process next to the first host, at which all hosts meet, and which outlives the first host.
 
     python coordinator.py ADDRESS HOSTS LINGER
 
-It listens at ADDRESS until all hosts have come, each with a line of JSON: its number, how many it expects, and its
-versions. They hear who is missing, and at last the port of JAX's coordination service, or what is wrong. Then ADDRESS
-is free again. JAX ends every process at once, with a trace, when its service is gone; so this one goes on for LINGER
-seconds when the first host ends otherwise than by saying so.
+It listens at ADDRESS until all hosts have connected. Each sends a line of JSON: its number, the number of hosts that
+it expects, and its versions. The coordinator answers with the hosts that are missing, and at last with the port of
+JAX's coordination service, or with an error. Then ADDRESS is free again. When its service is gone, JAX ends every
+process at once with a trace; so the coordinator stays for LINGER seconds if the first host ends without "done": by
+then the others have noticed that it is gone.
 """
 
 import json
@@ -16,15 +17,15 @@ import sys
 import time
 from typing import Any
 
-LONGEST = 4096  # bytes of what a host says
+LONGEST = 4096  # bytes of a host's message
 FOR_EVER = 24 * 3600  # seconds
 
 
 class Meeting:
     """Connections of hosts that wait for all others.
 
-    server  listens where they come
-    first   can be read when the first host ends
+    server  the listening socket
+    first   the first host's pipe: readable when that host ends
     """
 
     def __init__(self, server: socket.socket, count: int, first: Any) -> None:
@@ -40,7 +41,7 @@ class Meeting:
         self.server, self.first = server, first
 
     def wait(self) -> bool:
-        """Return whether all came; False if the first host ended before, perhaps since they do not fit together."""
+        """Return whether all hosts came; False if the first one ended before, such as after an error."""
         while len(self.there) < self.count or self.wrong:
             for key, _ in self.selector.select():
                 if key.fileobj is self.first:
@@ -52,7 +53,7 @@ class Meeting:
         return True
 
     def accept(self) -> None:
-        """Accept a connection; one that cannot be accepted has left already, or silent ones hold all descriptors."""
+        """Accept a connection. If that fails, it has gone, or silent ones hold all descriptors: drop these."""
         try:
             connection, _ = self.server.accept()
         except OSError:
@@ -64,7 +65,7 @@ class Meeting:
         self.selector.register(connection, selectors.EVENT_READ)
 
     def hear(self, connection: socket.socket) -> None:
-        """Read what a host says; one that leaves, or says nothing sensible, is forgotten."""
+        """Read from a host; drop the connection if it ends or sends no valid message."""
         try:
             self.said[connection] += (read := connection.recv(LONGEST))
             if not read or len(self.said[connection]) > LONGEST:
@@ -91,7 +92,7 @@ class Meeting:
         self.selector.close()
 
     def welcome(self, connection: socket.socket, index: int, count: int, versions: str) -> None:
-        """Take a host in, in place of one with its number that came before."""
+        """Register a host, in place of an earlier one with its number, and tell all who is missing."""
         before = self.there.get(index)
         if before and before is not connection:
             self.tell({"error": f"another process is host {index}, too"}, before)
@@ -105,19 +106,19 @@ class Meeting:
         self.tell({"error": self.wrong[:500]} if self.wrong else {"missing": missing}, *self.there.values())
 
     def tell(self, what: dict[str, object], *whom: socket.socket) -> None:
-        """Say something to hosts."""
+        """Send a message to hosts."""
         for connection in whom:
             try:
                 connection.settimeout(1)
                 connection.sendall(json.dumps(what).encode() + b"\n")
-            except OSError:  # it has left, or does not listen: `hear` will notice
+            except OSError:  # it has gone, or does not read: `hear` will notice
                 pass
             connection.setblocking(False)
 
 
 def main(address: str, count: int, linger: float) -> int:
     """Let the hosts meet, then run JAX's service for them; return the exit code."""
-    # JAX offers the service only inside of the first host.
+    # The public API of JAX runs this service only inside the first host.
     from jaxlib import _jax  # pyright: ignore[reportAttributeAccessIssue]
 
     host, port = address.rsplit(":", 1)
@@ -139,7 +140,7 @@ def main(address: str, count: int, linger: float) -> int:
     except Exception as error:
         print(" ".join(str(error).split()), flush=True)
         return 2
-    if sys.stdin.readline() != "done\n":  # the first host ended otherwise
+    if sys.stdin.readline() != "done\n":  # the first host was lost
         time.sleep(linger)
     del service
     return 0

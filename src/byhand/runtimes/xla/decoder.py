@@ -1,8 +1,8 @@
 """Generation by XLA: the prompt at once, then runs of tokens, each run one call; the cache has a fixed shape.
 
-Positions are data: one compiled program serves all of them. A prompt is padded to a power of two; what stands behind
-the last position is never seen. Past the window every position moves, and the window is computed anew; without a
-table of positions the cache is a ring, and the newest key takes the oldest one's place.
+Positions are data: one compiled program serves all of them. A prompt is padded to a power of two; no position attends
+to the padding. Past the window every position moves, and the window is recomputed; without a table of positions the
+cache is a ring, and the newest key takes the oldest one's place.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from byhand.engine.interpreter import interpreting
 from byhand.equations.softmax import softmax
 from byhand.errors import UNSOUND_LOGITS, NonFiniteError
 from byhand.runtimes.protocol import Request
-from byhand.runtimes.sampling import Sampling
+from byhand.runtimes.sampling import Sampling, probabilities
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.applying import Evaluating, Piece, TraceSettings
-from byhand.runtimes.xla.drawing import drawn, draws
 from byhand.runtimes.xla.gradients import tensors
 from byhand.runtimes.xla.layout import Layout, Stack
 from byhand.runtimes.xla.mesh import mesh_of
@@ -93,7 +92,7 @@ class XlaDecoder:
             kept = slides or length < window
             n = min(RUN, count) if slides or not kept else min(RUN, count, window - length)
             u = np.zeros((RUN, len(text)), np.float32)
-            if draws(sampling):
+            if not sampling.greedy:
                 u[:n] = rng.random((n, len(text)))
             state, logits, ids, made = (decode if kept else slide)(parameters, state, logits, u, n)
             ids, made = np.asarray(ids), int(made)
@@ -123,7 +122,7 @@ class XlaDecoder:
     def _run(
         self, feed: Callable[..., Any], sampling: Sampling, allowed: Any, *given: Any
     ) -> tuple[Any, Any, Any, Any]:
-        """Draw n tokens, each from the logits after the one before; stop where logits are not finite."""
+        """Draw n tokens, each from the logits after the one before; stop if logits are not finite."""
         parameters, state, logits, u, n = given
 
         def going(carry: Any) -> Any:
@@ -184,3 +183,19 @@ class XlaDecoder:
 
         made = stack.block.apply(stack.tree(tensors(self._layout, arrays)), Tensor(x), start, extend)
         return made.data, tuple(after)
+
+
+def drawn(logits: Any, u: Any, sampling: Sampling, allowed: Any) -> tuple[Any, Any]:
+    """Return an id for each row of logits (B, V) and random number u (B,), and whether the logits are finite.
+
+    The same inverse CDF as `runtimes.sampling.draw`, on the device.
+    """
+    if allowed is not None:
+        logits = jnp.where(allowed, logits, -jnp.inf)
+    sound = jnp.all(jnp.isfinite(jnp.max(logits, axis=-1)))
+    if sampling.greedy:
+        return jnp.argmax(logits, axis=-1).astype(jnp.int32), sound
+    cumulative = jnp.cumsum(probabilities(logits, sampling), axis=-1)
+    most = cumulative[:, -1:]
+    below = jnp.minimum(u[:, None] * most, jnp.nextafter(most, jnp.zeros_like(most)))
+    return jnp.sum(cumulative <= below, axis=-1).astype(jnp.int32), sound

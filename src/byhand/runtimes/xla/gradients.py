@@ -15,11 +15,11 @@ from jax import lax
 from byhand.engine import Tensor
 from byhand.engine.interpreter import interpreting
 from byhand.equations.cross_entropy import cross_entropy
+from byhand.layers.parameter import Arrays
 from byhand.runtimes.xla.applying import Applying, Evaluating, TraceSettings
 from byhand.runtimes.xla.layout import Layout, Stack
-from byhand.runtimes.xla.remembering import Keeping, Remembering
+from byhand.runtimes.xla.recomputing import Keeping, Recomputing
 
-Arrays = Mapping[str, Any]  # by parameter name
 Pull = Callable[[Any], tuple[Any, dict[str, Any]]]  # cotangent of a result -> of the stream before, and gradients
 
 
@@ -68,7 +68,7 @@ def mean_loss(
 
 
 def stream(layout: Layout, parameters: Arrays, tokens: Any, start: Any = None) -> Any:
-    """Return what leaves the last block, (B, T, C), as the interpreter of this context computes it."""
+    """Return the stream after the last block, (B, T, C), by the interpreter of this context."""
     x = layout.layers.begin(layout.tree(tensors(layout, layout.outside(parameters))), tokens, start).data
     for stack in layout.stacks:
 
@@ -95,9 +95,9 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
             return entered, stack.block.apply(stack.tree(leaves), entered, _start(x, settings))
 
     def gather_rounded(interpreter: Applying, leaves: dict[str, Tensor], arrays: Arrays) -> None:
-        """Round matrices before they are gathered; XLA drops the float32 gathering that nobody reads.
+        """Round matrices before they are gathered; XLA drops the unused float32 gathering.
 
-        They travel as integers, since XLA widens bfloat16 for an exchange of CPUs.
+        They are sent as integers, since XLA widens bfloat16 for exchanges between CPUs.
         """
         if settings.bfloat16 and layout.mesh.fsdp > 1:
             for n, a in arrays.items():
@@ -116,9 +116,9 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
     def back(d: Any, before: tuple[Arrays, tuple[Any, list[Any]]]) -> tuple[Any, dict[str, Any]]:
         arrays, (x, kept) = before
         leaves = tensors(layout, arrays)
-        remembering = Remembering(settings, places, kept)
-        gather_rounded(remembering, leaves, arrays)
-        entered, made = applied(remembering, leaves, x)
+        recomputing = Recomputing(settings, places, kept)
+        gather_rounded(recomputing, leaves, arrays)
+        entered, made = applied(recomputing, leaves, x)
         gradients = {n: layout.held(n, g) for n, g in _pulled(made, leaves, d).items()}
         return jnp.asarray(entered.grad, d.dtype), gradients
 
@@ -129,7 +129,7 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
 def _finished(
     layout: Layout, leaves: dict[str, Tensor], x: Any, targets: Any, weight: Any, settings: TraceSettings
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Return the mean loss of what leaves the last block, its cotangent for weight * loss, and gradients."""
+    """Return the mean loss for the last block's stream, the stream's cotangent for weight * loss, and gradients."""
     xs, ys = _chunks(x, targets, layout.config.vocab_size, settings.logits)
 
     def chunk(x: Any, y: Any) -> tuple[Any, Any]:
@@ -166,6 +166,6 @@ def tensors(layout: Layout, arrays: Arrays) -> dict[str, Tensor]:
 
 
 def _pulled(made: Tensor, leaves: Mapping[str, Tensor], d: Any) -> dict[str, Any]:
-    """Walk back from what was made; return the gradients of the leaves that it depends on."""
+    """Walk back from a result; return the gradients of the leaves that it depends on."""
     made.backward(d)
     return {n: leaf.grad.astype(leaf.dtype) for n, leaf in leaves.items() if leaf.grad is not None}

@@ -1,4 +1,4 @@
-"""Processes on several hosts that speak through the keys and values of JAX's coordinator."""
+"""A process group of several hosts, which exchange keys and values through JAX's coordinator."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class JoinedGroup(ProcessGroup):
         self._watch.start()
 
     def gather(self, value: str) -> list[str]:
-        """Return what each process said, by its number."""
+        """Return the value of each process, by its number."""
         number = next(self._numbers)
         self._client.key_value_set(f"{PREFIX}/said/{number}/{self.index}", f"={value}")
         said = [value if i == self.index else self._said(number, i) for i in range(self.count)]
-        if number > 1:  # all have read what came before the last one
+        if number > 1:  # all have read the values before the last ones
             self._client.key_value_delete(f"{PREFIX}/said/{number - 2}/{self.index}")
         return said
 
     def _said(self, number: int, index: int) -> str:
-        """Wait for what a process says, a second at a time, so that Ctrl-C comes through."""
-        until = time.monotonic() + 2 * OUTSIDE * self._patience  # the watch knows earlier who is gone
+        """Wait for a process's value, one second at a time, so that Ctrl-C works."""
+        until = time.monotonic() + 2 * OUTSIDE * self._patience  # the watch notices a lost host earlier
         while True:
             try:
                 return self._client.blocking_key_value_get(f"{PREFIX}/said/{number}/{index}", 1000)[1:]
@@ -51,14 +51,14 @@ class JoinedGroup(ProcessGroup):
                     raise ByhandError(f"host {index} does not answer: {first_line(error)}.") from None
 
     def mark(self, step: int, inside: bool) -> None:
-        """Say that this process goes on."""
+        """Report progress to the watch."""
         self._watch.mark(step, inside)
 
     def stopping(self, step: int, signal: int | None) -> int | None:
         """Return the signal that stops all hosts after this step, or None.
 
-        A host that is asked to stop says so before it begins the next step, which no other can end before: all hosts
-        read it by the end of that step.
+        A host that is asked to stop announces it before it begins the next step. No host can end that step without
+        it, so all read the announcement by then.
         """
         if signal is not None and not self._asked:
             self._asked = True
@@ -68,12 +68,12 @@ class JoinedGroup(ProcessGroup):
         return number if due <= step else None
 
     def leave(self, why: str = "") -> None:
-        """End together with the others, or, for a reason, without them: then they end too."""
+        """Leave with all others; given a reason, leave at once, and the others end too."""
         if why:
             self._watch.end()
-            with suppress(Exception):  # whoever is left will notice
+            with suppress(Exception):  # the others notice without it
                 self._client.key_value_set(f"{PREFIX}/gone/{self.index}", why)
-                time.sleep(1)  # until they have read it, if this process holds the coordinator
+                time.sleep(1)  # the others read it before the coordinator goes with this process
             return
         self.gather("done")
         self._watch.end()
@@ -82,12 +82,12 @@ class JoinedGroup(ProcessGroup):
             self._service.communicate(b"done\n")
 
     def await_verdict(self) -> None:
-        """Wait until it would be known which host is gone; this process ends if one is."""
+        """Wait long enough for a lost host to be noticed, which ends this process."""
         time.sleep(min(LOST, self._patience) + 3)
 
 
 def _client() -> Any:
-    """Return JAX's client of the coordinator, which JAX itself uses but does not name."""
+    """Return JAX's client of the coordinator, which JAX does not make public."""
     try:
         from jax._src.distributed import global_state
 

@@ -1,4 +1,4 @@
-"""Joining the processes on several hosts: they meet at the coordinator, and JAX learns of them."""
+"""Joining the processes on several hosts: they meet at the coordinator, then JAX connects them."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from byhand.runtimes.xla.group import JoinedGroup, first_line
 from byhand.runtimes.xla.watch import LOST, OUTSIDE
 
 log = logging.getLogger(__name__)
-QUIET = 5.0  # seconds of waiting that are not worth a word
+QUIET = 5.0  # seconds of waiting before a message
 
 
 def join(text: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
     """Join the hosts that a text describes; ConfigError if that fails.
 
-    text      host:port,N,ID; or auto: what SLURM, Kubernetes, Open MPI or torchrun say
-    run       a name of what they train: hosts of another run are refused
-    patience  seconds after which a host that does not answer is given up
+    text      host:port,N,ID; or auto: by SLURM, Kubernetes, Open MPI or torchrun
+    run       name of what they train: hosts of another run are refused
+    patience  seconds after which an unresponsive host is given up
     ended     called with a line when another host is gone
     """
     if not 1 <= patience < FOR_EVER:
@@ -60,7 +60,7 @@ def join(text: str, run: str, patience: float, ended: Callable[[str], None]) -> 
 def _met(host: Host, run: str, until: float) -> str:
     """Wait for all hosts, and return the address of JAX's service; ConfigError if one does not come in time."""
     name, port = host.address.rsplit(":", 1)
-    mine = import_module("byhand").__version__  # as a layer, it is above all others
+    mine = import_module("byhand").__version__  # the package itself is above all layers
     versions = f"byhand {mine} and jax {jax.__version__}{f', for the run {run}' * bool(run)}"
     hello = json.dumps({"host": host.index, "of": host.count, "versions": versions}).encode() + b"\n"
     why, wrong, begun, told = "nothing listens there", "", time.monotonic(), [""]
@@ -85,7 +85,7 @@ def _met(host: Host, run: str, until: float) -> str:
         tell()
         time.sleep(0.2)  # host 0 may begin later
     if wrong:
-        raise ConfigError(f"the hosts do not fit together: {wrong[:300]}. Start them alike.")
+        raise ConfigError(f"the hosts do not match: {wrong[:300]}. Start all alike, each with its own number.")
     raise ConfigError(
         f"host {host.index} did not meet all {host.count} hosts at {host.address} in time ({why}). "
         f"Start each of them, with the same address."
@@ -93,13 +93,13 @@ def _met(host: Host, run: str, until: float) -> str:
 
 
 def _past_proxies(name: str) -> None:
-    """Let gRPC reach the first host itself: it would ask a proxy that the environment names."""
+    """Let gRPC connect to the first host directly, not through a proxy that the environment names."""
     for variable in ("no_proxy", "no_grpc_proxy"):
         os.environ[variable] = ",".join(filter(None, (os.environ.get(variable), name.strip("[]"))))
 
 
 def _line(connection: socket.socket, until: float, idle: Callable[[], None]) -> bytes:
-    """Return the next line of a connection; nothing if it ends, or at that time. `idle` is called each second."""
+    """Return the next line of a connection, nothing if it ends; give up at `until`. Call `idle` each second."""
     found = b""
     while not found.endswith(b"\n") and len(found) < LONGEST and time.monotonic() < until:
         try:
@@ -113,7 +113,7 @@ def _line(connection: socket.socket, until: float, idle: Callable[[], None]) -> 
 
 
 def _connect(host: Host, until: float) -> None:
-    """Let JAX know the hosts, which all are there. A thread waits: JAX itself answers no Ctrl-C."""
+    """Connect JAX to the other hosts, in a thread: JAX does not react to Ctrl-C while it waits."""
     errors: list[Exception] = []
 
     def connect() -> None:
@@ -126,7 +126,7 @@ def _connect(host: Host, until: float) -> None:
                 cluster_detection_method="deactivate",
                 initialization_timeout=FOR_EVER,
                 heartbeat_timeout_seconds=FOR_EVER,  # the watch is faster, and ends in a line
-                coordinator_bind_address="127.0.0.1:0",  # of JAX's own service, which nobody uses
+                coordinator_bind_address="127.0.0.1:0",  # of JAX's own service, which is unused
             )
         except Exception as error:
             errors.append(error)
@@ -138,12 +138,12 @@ def _connect(host: Host, until: float) -> None:
     if errors or thread.is_alive():
         why = first_line(errors[0]) if errors else "no answer in time"
         raise ConfigError(
-            f"host {host.index} cannot join the others at {host.address}: {why}. Start all of them anew."
+            f"host {host.index} cannot join the others at {host.address}: {why}. Start all of them again."
         )
 
 
 def _coordinator(host: Host, patience: float) -> Any:
-    """Start the process through which the hosts find each other, and return it."""
+    """Start the coordinator's process, and return it."""
     words = [bind_address(host.address), str(host.count), str(3 * min(LOST, patience))]
     service = subprocess.Popen(
         [sys.executable, "-P", str(Path(coordinator.__file__)), *words],
@@ -163,17 +163,17 @@ def _coordinator(host: Host, patience: float) -> Any:
 
 
 def bind_address(address: str) -> str:
-    """Return where the first host listens: at its address alone, if that is not just a name for itself."""
+    """Return the address at which the first host listens: its own, or any if its name resolves to a loopback."""
     name, port = address.rsplit(":", 1)
     try:
         found = socket.getaddrinfo(name.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
-    except (OSError, ValueError):  # ValueError: no name can be so
+    except (OSError, ValueError):  # ValueError: not a possible name
         raise ConfigError(
-            f"there is no host {name[:80]!r}. Give --hosts an address that all hosts can reach."
+            f"host {name[:80]!r} cannot be found. Give --hosts an address that all hosts can reach."
         ) from None
     ip = str(found[4][0])
     loops = ip.startswith("127.") or ip == "::1"
     if loops and name not in ("localhost", ip, f"[{ip}]"):
         everywhere = "[::]" if socket.has_dualstack_ipv6() else "0.0.0.0"
-        return f"{everywhere}:{port}"  # its name leads others to another address
+        return f"{everywhere}:{port}"  # other hosts resolve its name differently
     return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"

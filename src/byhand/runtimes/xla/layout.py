@@ -1,7 +1,7 @@
-"""How a model's parameters lie on the devices: blocks of one kind stacked, each array shared as its layer says.
+"""The layout of a model's parameters on the devices: blocks of one kind stacked, each array sharded by its axes.
 
 A stack holds the arrays of consecutive equal blocks under the names of the first, with one more axis in front: one
-trace of the block serves all of them. Packed parts have an axis of their own, so that devices share each of them.
+trace of the block serves all of them. Packed parts get a separate axis, so that devices share each of them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from jax.sharding import NamedSharding, PartitionSpec
 from byhand.config import ModelConfig
 from byhand.files.parts import placed_name
 from byhand.layers.block import Block
-from byhand.layers.parameter import Parameter, Tree, flat, named
+from byhand.layers.parameter import Arrays, Parameter, Tree, flat, named
 from byhand.model import BLOCKS, Layers
 from byhand.runtimes.xla.mesh import TOKENS, Mesh
 from byhand.runtimes.xla.owning import Ends, ends_of, holders, shared_out
 from byhand.runtimes.xla.placing import held_shape, spec_of
-
-Arrays = Mapping[str, Any]  # by parameter name
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class Layout:
             self._stack_of |= dict.fromkeys(inside, stack)
 
     def outside(self, arrays: Arrays) -> dict[str, Any]:
-        """Return the arrays that are of no block."""
+        """Return the arrays outside of the blocks."""
         return {name: a for name, a in arrays.items() if name not in self._stack_of}
 
     def of(self, stack: Stack, arrays: Arrays) -> dict[str, Any]:
@@ -78,11 +76,11 @@ class Layout:
         return {name: a for name, a in arrays.items() if self._stack_of.get(name) is stack}
 
     def tree(self, arrays: Arrays) -> Tree:
-        """Return the arrays that are of no block as `Layers.begin` and `finish` take them."""
+        """Return the arrays outside of the blocks as `Layers.begin` and `finish` take them."""
         return named(self._outside, arrays.__getitem__)
 
     def whole(self, name: str, array: Any) -> Any:
-        """Return an array, of one block where it is stacked, as its layer uses it: gathered, and in its own shape.
+        """Return an array (of a stack, one block's) as its layer uses it: gathered, and in its own shape.
 
         Packed parts whose columns devices share stay apart: one axis for both would have to be gathered.
         """
@@ -94,7 +92,7 @@ class Layout:
         return array if self.mesh.tensor > 1 else array.reshape(parameter.shape)
 
     def held(self, name: str, gradient: Any) -> Any:
-        """Return the gradient of a whole array in the shape that holds the array: summed, where width is shared."""
+        """Return the gradient of a whole array in its held shape: summed and scattered if the width is shared."""
         parameter = self.declared[name]
         spec = self._spec(parameter)
         gradient = self._columns(gradient.reshape(held_shape(parameter)), spec)
@@ -105,7 +103,7 @@ class Layout:
         return gradient
 
     def summed(self, name: str, gradient: Any) -> Any:
-        """Return what `held` made of the gradients of a device's tokens, summed over all tokens."""
+        """Sum a held gradient of one device's tokens over the tokens of all devices."""
         if self.mesh.tokens == 1:
             return gradient
         apart = _gathered_axis(self._spec(self.declared[name]), self.mesh) is None
@@ -116,7 +114,7 @@ class Layout:
     ) -> Callable[..., Any]:
         """Return a function of (parameters, batches) in which each device sees its own tokens.
 
-        batches  which part of each one a device sees (`Mesh.batch_spec`)
+        batches  the part of each batch that a device sees (`Mesh.batch_spec`)
         out      PartitionSpecs of the results
         """
         if self.mesh.tokens == 1:
@@ -132,50 +130,46 @@ class Layout:
         )
 
     def rows_spec(self, name: str) -> PartitionSpec:
-        """Return the part of an array's places that follows the devices which share rows."""
-        spec = self.sharding(name).spec
-        return PartitionSpec(*(axis if axis == "fsdp" else None for axis in spec))
+        """Return the part of an array's sharding that is along `fsdp`."""
+        return _along("fsdp", self.sharding(name).spec)
 
     def _by_columns(self, exchange: Callable[[Any], Any], array: Any, spec: PartitionSpec) -> Any:
-        """Return what an exchange along `fsdp` makes of each device's own columns; XLA would gather those first."""
+        """Apply an exchange along `fsdp` to each device's own columns; XLA would gather them first."""
         if self.mesh.tensor == 1:
             return exchange(array)
-        columns = PartitionSpec(*(axis if axis == "tensor" else None for axis in spec))
+        columns = _along("tensor", spec)
         return jax.shard_map(exchange, in_specs=columns, out_specs=columns, axis_names={"tensor"}, check_vma=False)(
             array
         )
 
     def _columns(self, array: Any, spec: PartitionSpec) -> Any:
-        """Let the devices that share heads, columns and tokens hold their part of a gathered array."""
+        """Constrain a gathered array to stay sharded along `tensor`."""
         if self.mesh.tensor == 1:
             return array
-        spec = PartitionSpec(*(axis if axis == "tensor" else None for axis in spec))
+        spec = _along("tensor", spec)
         return jax.lax.with_sharding_constraint(array, self.mesh.sharding(spec) if self.mesh.tokens == 1 else spec)
 
     def sharding(self, name: str) -> NamedSharding:
-        """Return which device holds which part of an array."""
+        """Return an array's sharding on the mesh."""
         spec = self._spec(self.declared[name])
         return self.mesh.sharding(PartitionSpec(None, *spec) if name in self._stack_of else spec)
 
     def _spec(self, parameter: Parameter) -> PartitionSpec:
-        """Return the mesh's axis for each axis of an array; one that does not divide it leaves it whole."""
+        """Return the mesh's axis for each axis of an array; see `spec_of`."""
         return PartitionSpec(*spec_of(parameter, self.mesh))
 
     def placed(self, arrays: Mapping[str, np.ndarray]) -> dict[str, jax.Array]:
-        """Return a model's arrays, or some of each block's, on the devices, stacked."""
+        """Put a model's arrays, or some of every block's, on the devices, stacked."""
         found = {}
-        for name, parameter in self.declared.items():
+        for name in self.declared:
             if name not in arrays:
                 continue
-            stack = self._stack_of.get(name)
-            shape = held_shape(parameter)
-            whole = np.stack([arrays[n] for n in self.names(name)]) if stack else arrays[name]
-            whole = whole.reshape((stack.count, *shape) if stack else shape)
-            found[name] = self.mesh.put(whole, self.sharding(name))
+            whole = np.stack([arrays[n] for n in self.names(name)]) if name in self._stack_of else arrays[name]
+            found[name] = self.mesh.put(whole.reshape(self._held_shape(name)), self.sharding(name))
         return found
 
     def fetched(self, arrays: Arrays) -> dict[str, np.ndarray]:
-        """Return the arrays of the devices on the host, one for each parameter of the model."""
+        """Fetch the devices' arrays to the host, one for each parameter of the model."""
         found: dict[str, np.ndarray] = {}
         for name, array in arrays.items():
             stack, whole, shape = self._stack_of.get(name), self.mesh.fetched(array), self.declared[name].shape
@@ -188,7 +182,7 @@ class Layout:
     def own(self, arrays: Arrays) -> dict[str, np.ndarray]:
         """Return the parts that this host saves, by parameter and place (see `parts.py`).
 
-        Hosts that hold the same share it, so that all write alike.
+        Hosts that hold the same part divide it among them, so that all write about as much.
         """
         found: dict[str, np.ndarray] = {}
         loads: Counter[int] = Counter()
@@ -201,7 +195,7 @@ class Layout:
         return found
 
     def _boxes(self, name: str, ends: Ends, held: np.ndarray) -> dict[str, np.ndarray]:
-        """Cut what a device holds into parts of the model's parameters."""
+        """Cut a device's part of an array into parts of the model's parameters."""
         parameter, names = self.declared[name], self.names(name)
         width = parameter.shape[-1] // parameter.parts
         blocks, ends = (range(*ends[0]), ends[1:]) if name in self._stack_of else (range(1), ends)
@@ -215,14 +209,17 @@ class Layout:
                 found[placed_name(names[block], box, parameter.shape)] = piece
         return found
 
-    def described(self, dtype: Any = np.float32) -> dict[str, jax.ShapeDtypeStruct]:
-        """Return shapes and places of the arrays, without numbers."""
-        found = {}
-        for name, parameter in self.declared.items():
-            stack = self._stack_of.get(name)
-            shape = (stack.count, *held_shape(parameter)) if stack else held_shape(parameter)
-            found[name] = jax.ShapeDtypeStruct(shape, dtype, sharding=self.sharding(name))
-        return found
+    def described(self) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the arrays' shapes and shardings in float32, without numbers."""
+        return {
+            name: jax.ShapeDtypeStruct(self._held_shape(name), np.float32, sharding=self.sharding(name))
+            for name in self.declared
+        }
+
+    def _held_shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape in which devices hold an array, with an axis of blocks if it is stacked."""
+        shape, stack = held_shape(self.declared[name]), self._stack_of.get(name)
+        return (stack.count, *shape) if stack else shape
 
     def names(self, name: str) -> list[str]:
         """Return the parameters of the model that an array holds, one for each block of a stack."""
@@ -233,6 +230,11 @@ class Layout:
         return [stack.name(i, local) for i in range(stack.first, stack.first + stack.count)]
 
 
+def _along(axis: str, spec: PartitionSpec) -> PartitionSpec:
+    """Return a spec with only this axis of the mesh."""
+    return PartitionSpec(*(axis if each == axis else None for each in spec))
+
+
 def _gathered_axis(spec: PartitionSpec, mesh: Mesh) -> int | None:
-    """Return the axis along which devices hold parts that are gathered for use, or None."""
+    """Return the array's axis that is gathered for use, or None."""
     return tuple(spec).index("fsdp") if mesh.fsdp > 1 and "fsdp" in tuple(spec) else None

@@ -1,4 +1,4 @@
-"""A mesh: devices as a grid, and what each of its axes shares among them.
+"""A mesh: devices as a grid. Each axis shares something among them:
 
 data      rows of the batch; every device holds all parameters
 fsdp      rows of the batch, and the width of every parameter, which is gathered when it is used
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     import jax
     from jax.sharding import NamedSharding, PartitionSpec
 
-MOST_CPU_DEVICES = 4096  # more take minutes to begin, and each has a thread
+MOST_CPU_DEVICES = 4096  # more take minutes to start, and each has a thread
 AXES = ("data", "fsdp", "sequence", "tensor")
-BATCH = ("data", "fsdp")  # these share the rows of a batch
-TOKENS = (*BATCH, "sequence")  # these share its tokens: what each makes of its own is summed
-SHARED = {"width": "fsdp", "heads": "tensor", "hidden": "tensor", "vocab": "tensor"}  # what a layer's axis counts
+BATCH = ("data", "fsdp")  # axes that share the rows of a batch
+TOKENS = (*BATCH, "sequence")  # axes that share its tokens: their devices' gradients are summed
+SHARED = {"width": "fsdp", "heads": "tensor", "hidden": "tensor", "vocab": "tensor"}  # by what a layer's axis counts
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """So many devices along each axis."""
+    """The number of devices along each axis."""
 
     data: int = 1
     fsdp: int = 1
@@ -38,30 +38,30 @@ class Mesh:
 
     @property
     def axes(self) -> dict[str, int]:
-        """The number of devices along each axis."""
+        """The number of devices by axis."""
         return {name: getattr(self, name) for name in AXES}
 
     @property
     def size(self) -> int:
         """The number of devices."""
-        return self.rows * self.each
+        return self.rows * self.group_size
 
     @property
     def rows(self) -> int:
-        """The number of devices, or groups of them, that share a batch."""
+        """The number of parts into which a batch's rows are shared."""
         return self.data * self.fsdp
 
     @property
     def tokens(self) -> int:
-        """The number of devices, or groups of them, that share the tokens of a batch."""
+        """The number of parts into which a batch's tokens are shared."""
         return self.rows * self.sequence
 
     def positions(self, length: int) -> int:
-        """Return how many devices share the positions of rows of this length; if they cannot, each has all."""
+        """Return how many devices share the positions of rows of this length: 1 if the axis does not divide it."""
         return self.sequence if length % self.sequence == 0 else 1
 
     def batch_spec(self, shape: tuple[int, int], positions: bool = True) -> PartitionSpec:
-        """Return which devices have which part of a batch (B, T), with all positions of its rows if asked."""
+        """Return the sharding of a batch (B, T): of its rows, and of its positions if they may be shared."""
         from jax.sharding import PartitionSpec
 
         b, t = shape
@@ -69,7 +69,7 @@ class Mesh:
         return PartitionSpec(BATCH if b % self.rows == 0 else None, "sequence" if shared else None)
 
     @property
-    def each(self) -> int:
+    def group_size(self) -> int:
         """The number of devices that have the same rows."""
         return self.sequence * self.tensor
 
@@ -93,19 +93,19 @@ class Mesh:
         return jax.sharding.Mesh(np.array(devices[: self.size]).reshape(tuple(self.axes.values())), AXES)
 
     def sharding(self, spec: PartitionSpec) -> NamedSharding:
-        """Return which device holds which part of an array whose axes go along these of the mesh."""
+        """Return the sharding of an array whose axes lie along these of the mesh."""
         from jax.sharding import NamedSharding
 
         return NamedSharding(self.grid, spec)
 
     def put(self, array: Any, sharding: NamedSharding) -> jax.Array:
-        """Return a host's array on the devices."""
+        """Put a host's array on the devices."""
         import jax
 
         return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
 
     def fetched(self, array: Any) -> np.ndarray:
-        """Return an array of the devices on the host, gathered from all hosts, which must all ask for it."""
+        """Fetch an array to the host, gathered from all hosts, which must all call this."""
         import jax
         from jax.sharding import PartitionSpec
 
@@ -114,26 +114,26 @@ class Mesh:
         return np.asarray(array)
 
     def own_rows(self, count: int) -> slice:
-        """Return those of a batch's rows that the devices of this host see: neighbours in the mesh."""
+        """Return the rows of a batch that this host's devices see; these are neighbours in the mesh."""
         import jax
 
         if jax.process_count() == 1 or count % self.rows:
             return slice(0, count)
         mine = [i for i, d in enumerate(self.grid.devices.flat) if d.process_index == jax.process_index()]
         rows = count // self.rows
-        return slice(min(mine) // self.each * rows, (max(mine) // self.each + 1) * rows)
+        return slice(min(mine) // self.group_size * rows, (max(mine) // self.group_size + 1) * rows)
 
     def __str__(self) -> str:
         return ",".join(f"{name}={n}" for name, n in self.axes.items() if n > 1) or "data=1"
 
 
 def devices_found() -> list[Any]:
-    """Return JAX's devices; ConfigError if it cannot begin."""
+    """Return JAX's devices; ConfigError if it cannot start."""
     import jax
 
     try:
         return jax.devices()
-    except Exception as error:  # whatever a plug-in raises, or JAX asserts
+    except Exception as error:  # any error of a plug-in, or an assertion of JAX
         what = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise ConfigError(
             f"JAX finds no device ({what[:200]}). Unset JAX_PLATFORMS, or use --runtime numpy."

@@ -1,4 +1,4 @@
-"""Which host saves which part of an array."""
+"""The division of an array's parts among the hosts, for saving."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import pairwise
 from jax.sharding import Sharding
 
 Ends = tuple[tuple[int, int], ...]  # where a part of an array begins and ends along each axis
-SMALL = 1024  # elements: hosts do not share less for each of them
+SMALL = 1024  # elements per host: smaller parts are not divided
 
 
 def ends_of(index: tuple[slice, ...], shape: tuple[int, ...]) -> Ends:
@@ -19,7 +19,7 @@ def ends_of(index: tuple[slice, ...], shape: tuple[int, ...]) -> Ends:
 
 
 def holders(sharding: Sharding, shape: tuple[int, ...]) -> dict[Ends, set[int]]:
-    """Return which hosts hold which part of an array."""
+    """Return the hosts that hold each part of an array."""
     found: dict[Ends, set[int]] = {}
     for device, index in sharding.devices_indices_map(shape).items():
         found.setdefault(ends_of(index, shape), set()).add(device.process_index)
@@ -27,9 +27,9 @@ def holders(sharding: Sharding, shape: tuple[int, ...]) -> dict[Ends, set[int]]:
 
 
 def shared_out(held_by: Mapping[Ends, set[int]], loads: Counter[int]) -> Iterator[tuple[int, Ends, Ends]]:
-    """Yield (host, what it holds, its part of that): the hosts that hold the same share it.
+    """Yield (host, the part it holds, the part of that it saves): hosts that hold the same part divide it.
 
-    loads  elements that each host has so far; those with the fewest take the larger parts. It is brought up to date.
+    loads  elements that each host saves so far, updated; hosts with the fewest take the larger parts
     """
     for held, hosts in held_by.items():
         parts = sorted(_cut(held, len(hosts)), key=_size, reverse=True)

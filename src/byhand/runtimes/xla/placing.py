@@ -1,4 +1,4 @@
-"""Which part of a parameter each device of a mesh holds, and what it sends in a step: arithmetic, without JAX."""
+"""The part of a parameter that a device holds, and the bytes that it sends in a step: arithmetic, without JAX."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Spec = tuple[str | None, ...]  # the mesh's axis for each axis of an array
 
 
 def held_shape(parameter: Parameter) -> tuple[int, ...]:
-    """Return the shape in which devices hold an array: packed parts have an axis of their own."""
+    """Return the shape in which devices hold an array: packed parts get a separate axis."""
     *outer, last = parameter.shape
     return parameter.shape if parameter.parts == 1 else (*outer, parameter.parts, last // parameter.parts)
 
 
 def spec_of(parameter: Parameter, mesh: Mesh) -> Spec:
-    """Return the mesh's axis for each axis of a held array; one that does not divide it leaves it whole."""
+    """Return the mesh's axis for each axis of a held array; None if it does not divide the length."""
     axes = parameter.axes or ("",) * len(parameter.shape)
     lengths = (*parameter.shape[:-1], parameter.shape[-1] // parameter.parts)
     found = [
@@ -38,7 +38,7 @@ def part_shape(parameter: Parameter, mesh: Mesh) -> tuple[int, ...]:
 
 
 def sent(kind: str, size: float, n: int) -> float:
-    """Return the bytes that each of n devices sends in a ring, where the result has `size` bytes."""
+    """Return the bytes that each of n devices sends in a ring, for a result of `size` bytes."""
     share = (n - 1) / n
     return {"all-reduce": 2 * share, "reduce-scatter": n - 1, "collective-permute": 1}.get(kind, share) * size
 

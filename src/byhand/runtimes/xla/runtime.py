@@ -9,13 +9,13 @@ from typing import Any
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
 from byhand.runtimes.hosts import ProcessGroup
-from byhand.runtimes.protocol import Decoder, Listing, Request, Shape, TrainingSession
+from byhand.runtimes.protocol import Decoder, Request, Runtime, TrainingSession
 from byhand.runtimes.xla.mesh import devices_found, mesh_of
 
 NEEDS = "the xla runtime needs jax. Use pip install 'byhand[xla]', or leave out --mesh, --hosts and --runtime."
 
 
-class XlaRuntime:
+class XlaRuntime(Runtime):
     """The equations, traced by JAX and compiled by XLA."""
 
     name = "xla"
@@ -37,7 +37,7 @@ class XlaRuntime:
         return ""
 
     def suits(self, request: Request) -> bool:
-        """Return whether there is a mesh or an accelerator; JAX is imported only if it has a plug-in for one."""
+        """Return whether it has a mesh or hosts, or JAX an accelerator; imports JAX only if that has a plug-in."""
         return bool(request.mesh) or request.hosts > 1 or (bool(_plugins()) and _platform() != "cpu")
 
     def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:
@@ -52,12 +52,8 @@ class XlaRuntime:
 
         return XlaDecoder(model, request)
 
-    def listing(self, of: str, model: Any, optimizer: Any, request: Request, shape: Shape, steps: int) -> Listing:
-        """Raise ConfigError: there is no plan."""
-        raise ConfigError("the xla runtime has no plan to list: XLA makes its own.")
-
     def kept(self, config: ModelConfig) -> int:
-        """Return the numbers that a step keeps where blocks are computed again: a stream for each, and a chunk."""
+        """Return the numbers that a step keeps if blocks are recomputed: a stream for each, and a chunk."""
         return config.d_model * (config.n_layers + 2)
 
     def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
@@ -86,7 +82,7 @@ def _plugins() -> list[str]:
 
 
 def _platform() -> str:
-    """Return the kind of device that JAX finds; "cpu" if it cannot begin."""
+    """Return the kind of device that JAX finds; "cpu" if it cannot start."""
     try:
         return devices_found()[0].platform
     except ConfigError:

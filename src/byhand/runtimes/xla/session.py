@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +12,10 @@ import jax
 import numpy as np
 from jax.sharding import PartitionSpec
 
-from byhand.errors import ConfigError, DataError
-from byhand.host import token_array
-from byhand.runtimes.protocol import Batch, Request, Shape, State, state_of
+from byhand.errors import DataError
+from byhand.layers.parameter import Arrays
+from byhand.runtimes.protocol import Batch, Request, Shape
+from byhand.runtimes.sessions import State, checked, checked_step, state_of
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.gradients import mean_loss
 from byhand.runtimes.xla.layout import Layout
@@ -22,7 +23,6 @@ from byhand.runtimes.xla.mesh import TOKENS, Mesh, devices_found, mesh_of
 from byhand.runtimes.xla.step import Held, traced_step
 
 log = logging.getLogger(__name__)
-Arrays = Mapping[str, Any]  # by parameter name
 
 
 class XlaOutcome:
@@ -33,7 +33,7 @@ class XlaOutcome:
         self._refused: Callable[[], None] | None = refused
 
     def settle(self) -> tuple[float, float]:
-        """Wait for the step; if it made no update, say so to the session, once."""
+        """Wait for the step; tell the session, once, if it made no update."""
         loss, norm = (float(number) for number in self._numbers)
         refused, self._refused = self._refused, None
         if refused and not (math.isfinite(loss) and math.isfinite(norm)):
@@ -69,8 +69,8 @@ class XlaSession:
             compiling.hush()
         self.layout = Layout(model.layers, model.config, self.mesh)
         self._held: Held = ({}, {}, {}, {})
-        self._left = State({}, {}, {}, {})  # the host's arrays that the devices' were made from, or became
-        self._ahead: XlaOutcome | None = None  # of the last step, since the host's arrays are those before
+        self._left = State({}, {}, {}, {})  # the host's arrays that equal the devices'
+        self._ahead: XlaOutcome | None = None  # of the last step, while the host's arrays are those before it
         self._made: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     @property
@@ -86,7 +86,7 @@ class XlaSession:
         return found if (hosts := jax.process_count()) == 1 else {**found, "hosts": hosts}
 
     def rows(self, count: int) -> slice:
-        """Return which of so many rows this process reads."""
+        """Return which of a batch's `count` rows this process reads."""
         return self.mesh.own_rows(count)
 
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
@@ -100,16 +100,12 @@ class XlaSession:
     def step(self, batches: Sequence[Batch], max_norm: float) -> XlaOutcome:
         """Make one update; see `TrainingSession`."""
         optimizer = self.optimizer
-        if optimizer is None:
-            raise ConfigError("this session was made without an optimizer, so it cannot make a step.")
-        checked = [self._checked(*batch) for batch in batches]
-        if not checked:
-            raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
+        micro_batches = [self._fitting(*batch) for batch in checked_step(self.model, optimizer, batches)]
         self._settle()
         self._take_over()
-        step = self._step(tuple(tokens.shape for tokens, _ in checked))
+        step = self._step(tuple(tokens.shape for tokens, _ in micro_batches))
         numbers = np.float32(optimizer.lr), np.float32(max_norm), np.int32(optimizer.t + 1)
-        placed = [tuple(map(self._placed, batch)) for batch in checked], tuple(map(self._placed, numbers))
+        placed = [tuple(map(self._placed, batch)) for batch in micro_batches], tuple(map(self._placed, numbers))
         self._held, loss, norm = step(self._held, *placed)
         self._ahead = XlaOutcome(loss, norm, self._refused)
         optimizer.t += 1
@@ -117,7 +113,7 @@ class XlaSession:
 
     def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
         """Return the mean loss of a batch, or of the last `counted` targets of its rows."""
-        tokens, targets = self._checked(tokens, targets)
+        tokens, targets = self._fitting(*checked(self.model, tokens, targets))
         self._settle()
         self._take_over()
         b, t = tokens.shape
@@ -125,7 +121,7 @@ class XlaSession:
         return float(self._loss((b, t), counted or t)(arrays, [(self._placed(tokens), self._placed(targets))]))
 
     def state(self) -> State:
-        """Bring the arrays of model and optimizer up to date, but for those that were replaced; return them."""
+        """Update the arrays of model and optimizer, except those that were replaced; return them."""
         self._settle()
         if self._ahead is not None:
             self._ahead = None
@@ -141,7 +137,7 @@ class XlaSession:
         return state_of(self.model, self.optimizer)
 
     def own(self) -> State:
-        """Return what this process saves: all arrays, or, with several hosts, its parts of them."""
+        """Return the arrays that this process saves: all, or, with several hosts, its parts of them."""
         if jax.process_count() == 1:
             return self.state()
         self._settle()
@@ -180,61 +176,56 @@ class XlaSession:
         self._held = self.layout.placed(arrays), *map(self.layout.placed, kept)
         self._left = host
 
-    def _checked(self, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
-        vocab = self.model.config.vocab_size
-        tokens, targets = token_array(tokens, vocab), token_array(targets, vocab, "targets")
-        if tokens.shape[1] > self.model.config.seq_len:
-            raise DataError(f"{tokens.shape[1]} tokens, but the model's seq_len is {self.model.config.seq_len}.")
+    def _fitting(self, tokens: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return a batch as the device takes it; DataError if it is longer than the window."""
+        if tokens.shape[1] > (most := self.model.config.seq_len):
+            raise DataError(f"{tokens.shape[1]} tokens, but the model's seq_len is {most}. Pass the last {most}.")
         return tokens.astype(np.int32), targets.astype(np.int32)
 
     def _placed(self, array: Any) -> Any:
-        """Return a batch, its tokens shared if their numbers allow it, or a scalar on every device."""
+        """Put a batch on the devices, shared if its lengths allow it, or a scalar on each."""
         if self.mesh.size == 1:
             return array
         spec = self.mesh.batch_spec(array.shape) if np.ndim(array) else PartitionSpec()
         return self.mesh.put(array, self.mesh.sharding(spec))
 
     def _step(self, shapes: tuple[Shape, ...]) -> Callable[..., Any]:
-        """Return the compiled step of micro-batches of these shapes."""
-        example = [(self._placed(np.zeros(shape, np.int32)),) * 2 for shape in shapes]
-        numbers = tuple(map(self._placed, (np.float32(0), np.float32(0), np.int32(1))))
-        traced = traced_step(self.layout, self.optimizer, self.settings, shapes)
-        whole = {b for b, _ in shapes if b % self.mesh.rows}
-        if whole and ("step", *shapes) not in self._made:
-            log.warning(
-                "%d devices cannot share %s rows: each computes all. A batch size that is a multiple of %d is faster",
-                *(self.mesh.rows, min(whole), self.mesh.rows),
-            )
-        everywhere = self.mesh.sharding(PartitionSpec())
-        places = jax.tree.map(lambda a: a.sharding, self._held), everywhere, everywhere
-        return self._compiled(("step", *shapes), traced, (self._held, example, numbers), (0,), places)
+        """Return the step of micro-batches of these shapes, compiled once."""
+        if (key := ("step", *shapes)) not in self._made:
+            traced = traced_step(self.layout, self.optimizer, self.settings, shapes)
+            example = [(self._placed(np.zeros(shape, np.int32)),) * 2 for shape in shapes]
+            numbers = tuple(map(self._placed, (np.float32(0), np.float32(0), np.int32(1))))
+            if whole := {b for b, _ in shapes if b % self.mesh.rows}:
+                log.warning(
+                    "%d devices cannot share %s rows: each computes all. "
+                    "A batch size that is a multiple of %d is faster",
+                    *(self.mesh.rows, min(whole), self.mesh.rows),
+                )
+            everywhere = self.mesh.sharding(PartitionSpec())
+            places = jax.tree.map(lambda a: a.sharding, self._held), everywhere, everywhere
+            what = f"step of {' + '.join(f'{b} × {t}' for b, t in shapes)}"
+            arguments = self._held, example, numbers
+            self._made[key] = self._compiled(what, traced, arguments, donate_argnums=0, out_shardings=places)
+        return self._made[key]
 
     def _loss(self, shape: Shape, counted: int) -> Callable[..., Any]:
-        """Return the compiled loss of a batch of this shape."""
-        mesh, whole = self.mesh, counted < shape[1]  # the last targets may all be on one device
-        settings = self.settings if whole else replace(self.settings, positions=mesh.positions(shape[1]))
+        """Return the loss of a batch of this shape, compiled once."""
+        if (key := ("loss", shape, counted)) not in self._made:
+            mesh, whole = self.mesh, counted < shape[1]  # the last targets may all be on one device
+            settings = self.settings if whole else replace(self.settings, positions=mesh.positions(shape[1]))
 
-        def traced(parameters: Arrays, batches: list[Batch]) -> Any:
-            loss = mean_loss(self.layout, parameters, batches[0], counted, settings)
-            return jax.lax.pmean(loss, TOKENS) if mesh.tokens > 1 else loss
+            def traced(parameters: Arrays, batches: list[Batch]) -> Any:
+                loss = mean_loss(self.layout, parameters, batches[0], counted, settings)
+                return jax.lax.pmean(loss, TOKENS) if mesh.tokens > 1 else loss
 
-        traced = self.layout.by_tokens(traced, [mesh.batch_spec(shape, positions=not whole)], PartitionSpec())
-        example = [(self._placed(np.zeros(shape, np.int32)),) * 2]
-        return self._compiled(("loss", shape, counted), traced, (self._held[0], example))
+            spec = mesh.batch_spec(shape, positions=not whole)
+            traced = self.layout.by_tokens(traced, [spec], PartitionSpec())
+            example = [(self._placed(np.zeros(shape, np.int32)),) * 2]
+            self._made[key] = self._compiled(f"loss of {shape[0]} × {shape[1]}", traced, (self._held[0], example))
+        return self._made[key]
 
     def _compiled(
-        self,
-        key: tuple[Any, ...],
-        traced: Callable[..., Any],
-        example: tuple[Any, ...],
-        donated: tuple[int, ...] = (),
-        places: Any = None,
+        self, what: str, traced: Callable[..., Any], arguments: tuple[Any, ...], **settings: Any
     ) -> Callable[..., Any]:
-        if key not in self._made:
-            what, *shapes = key
-            sizes = (
-                " + ".join(f"{b} × {t}" for b, t in shapes) if what == "step" else f"{shapes[0][0]} × {shapes[0][1]}"
-            )
-            log.info("compiling the %s of %s tokens for %s", what, sizes, self.mesh)
-            self._made[key] = jax.jit(traced, donate_argnums=donated, out_shardings=places).lower(*example).compile()
-        return self._made[key]
+        log.info("compiling the %s tokens for %s", what, self.mesh)
+        return jax.jit(traced, **settings).lower(*arguments).compile()

@@ -1,7 +1,7 @@
-"""What each device of a mesh holds, moves and computes in a training step, by XLA's own count; nothing is run.
+"""Bytes held, bytes sent and operations of each device of a mesh in a training step, counted by XLA without a run.
 
-The step is compiled for as many CPU devices as the mesh has, which need not exist. XLA counts a loop's body once. So
-steps without blocks, with two and with three are compiled: they tell what a block adds in the loops and beside them.
+The step is compiled for as many CPU devices as the mesh has, which need not exist. XLA counts a loop's body once.
+Steps without blocks, with two and with three tell what a block adds inside and outside the loops.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ Moved = Mapping[tuple[str, bool], float]  # (kind, between hosts) -> bytes that 
 
 @dataclass(frozen=True)
 class DeviceShare:
-    """What one device has to do with a step.
+    """One device's share of a step.
 
-    held    bytes of parameters and moments
-    beside  bytes that a step needs beside them, attention's scores counted whole
-    flops   operations
-    moved   bytes sent, by kind of exchange and whether they leave the host
-    looped  of these, the bytes sent in the loops over the blocks
+    held       bytes of parameters and moments
+    workspace  further bytes that a step needs, attention's scores counted whole
+    flops      operations
+    moved      bytes sent, by kind of exchange and whether they leave the host
+    looped     of these, the bytes sent in the loops over the blocks
     """
 
     held: int
-    beside: int
+    workspace: int
     flops: float
     moved: Moved
     looped: Moved
 
 
 def device_share(request: Request, shape: Shape, per_host: int, optim: OptimConfig | None = None) -> DeviceShare:
-    """Return what each device of the request's mesh does in a step of one micro-batch (B, T).
+    """Return the share of each device of the request's mesh in a step of one micro-batch (B, T).
 
     per_host  devices of a host, which are neighbours in the mesh
     optim     settings of the optimizer; AdamW for all if not given
 
-    No accelerator is used: JAX must not have begun in this process, or with as many CPU devices.
+    Uses no accelerator: JAX must not have started in this process, or with as many CPU devices.
     """
     mesh = mesh_of(request.mesh)
     jax.config.update("jax_platforms", "cpu")
@@ -81,19 +81,19 @@ def device_share(request: Request, shape: Shape, per_host: int, optim: OptimConf
     )
     each, looped = {}, {}
     for key in three:
-        beside_loops = three[key] - two[key]  # of a block: its parameters' sums and updates
-        in_loops = two[key] - none[key] - 2 * beside_loops
+        outside_loops = three[key] - two[key]  # of a block: its parameters' sums and updates
+        in_loops = two[key] - none[key] - 2 * outside_loops
         looped[key] = request.model.n_layers * in_loops
-        each[key] = none[key] + looped[key] + request.model.n_layers * beside_loops
+        each[key] = none[key] + looped[key] + request.model.n_layers * outside_loops
     memory = whole.memory_analysis()
     held = memory.alias_size_in_bytes
-    beside = memory.argument_size_in_bytes + memory.temp_size_in_bytes - held
+    workspace = memory.argument_size_in_bytes + memory.temp_size_in_bytes - held
     del looped["flops"]
-    return DeviceShare(held, beside, each.pop("flops"), each, looped)
+    return DeviceShare(held, workspace, each.pop("flops"), each, looped)
 
 
 def _compiled(request: Request, optim: OptimConfig, shape: Shape, mesh: Mesh, blocks: int, chunked: bool) -> Any:
-    """Return the compiled step of a model with so many blocks; not chunked, with all logits at once."""
+    """Return the compiled step of a model with `blocks` blocks; not chunked, with all logits at once."""
     config = replace(request.model, n_layers=max(1, blocks))
     layers = Layers.of(config)
     layout = Layout(replace(layers, blocks=layers.blocks[:blocks]), config, mesh)
@@ -115,8 +115,8 @@ def _compiled(request: Request, optim: OptimConfig, shape: Shape, mesh: Mesh, bl
 def _counted(compiled: Any, per_host: int) -> defaultdict[Any, float]:
     """Return the operations of a compiled program, and the bytes that each device sends.
 
-    They go round a ring in the order of the devices. Each device's card carries as much of those between hosts as
-    the next: NCCL makes a ring for each card.
+    Bytes go round a ring in the order of the devices. All network cards carry equal parts of those between hosts:
+    NCCL makes a ring for each card.
     """
     found: defaultdict[Any, float] = defaultdict(float, flops=compiled.cost_analysis()["flops"])
     for arrays, kind, rest in _CALL.findall(_COMMENT.sub("", compiled.as_text())):
@@ -133,7 +133,7 @@ def _counted(compiled: Any, per_host: int) -> defaultdict[Any, float]:
 
 
 def _bytes(arrays: str) -> int:
-    """Return the size of what XLA writes as `f32[2,3]{1,0}` or a tuple of such."""
+    """Return the bytes of arrays that XLA writes as `f32[2,3]{1,0}` or a tuple of such."""
     return sum(
         max(1, int(bits or 8) // 8) * int(np.prod([int(n) for n in shape.split(",") if n], dtype=np.int64))
         for _, bits, shape in _ARRAY.findall(arrays)
@@ -141,7 +141,7 @@ def _bytes(arrays: str) -> int:
 
 
 def _groups(rest: str) -> np.ndarray:
-    """Return which devices take part together, (groups, devices), as XLA writes it behind a call."""
+    """Return the groups of devices (groups, devices) that XLA writes after a call."""
     if found := _IOTA.search(rest):
         n, size, *ids = found.groups()
         return _ids(*ids).reshape(int(n), int(size))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from jax import lax
 from jax.sharding import PartitionSpec
 
 from byhand.errors import ConfigError
+from byhand.layers.parameter import Arrays
 from byhand.optim import AdamW, update
 from byhand.runtimes.protocol import Batch, Shape
 from byhand.runtimes.xla.applying import TraceSettings
@@ -20,7 +21,6 @@ from byhand.runtimes.xla.gradients import loss_and_gradients
 from byhand.runtimes.xla.layout import Layout
 from byhand.runtimes.xla.mesh import TOKENS
 
-Arrays = Mapping[str, Any]  # by parameter name
 Held = tuple[dict[str, Any], ...]  # parameters, m, v and averages, on the devices
 Step = Callable[[Held, list[Batch], tuple[Any, Any, Any]], tuple[Held, Any, Any]]
 
@@ -28,11 +28,11 @@ Step = Callable[[Held, list[Batch], tuple[Any, Any, Any]], tuple[Held, Any, Any]
 def traced_step(layout: Layout, optimizer: AdamW, settings: TraceSettings, shapes: Sequence[Shape]) -> Step:
     """Return the step of micro-batches of these shapes: (held, batches, (lr, max_norm, t)) -> (held, loss, norm).
 
-    Micro-batches of one shape are scanned. If loss or norm is not finite, what is held stays as it was.
+    Micro-batches of one shape are scanned. If loss or norm is not finite, the held arrays stay unchanged.
     """
     fixed = optimizer.settings(decaying(layout, optimizer))
     packed = {name for name, parts in fixed.parts.items() if name in layout.declared and parts > 1}
-    fixed = fixed._replace(parts=dict.fromkeys(fixed.parts, 1))  # held with an axis of their own
+    fixed = fixed._replace(parts=dict.fromkeys(fixed.parts, 1))  # held with a separate axis
     total = sum(b * t for b, t in shapes)
 
     def of_batch(parameters: Arrays, batch: Batch, shape: Shape) -> Any:
@@ -42,10 +42,10 @@ def traced_step(layout: Layout, optimizer: AdamW, settings: TraceSettings, shape
         return weight * loss, gradients
 
     def of_tokens(parameters: Arrays, batches: list[Batch]) -> Any:
-        """Return loss and gradients of a device's tokens, summed over all once, after the last micro-batch.
+        """Return loss and gradients of a device's tokens, summed over all devices after the last micro-batch.
 
-        No micro-batch begins before the one ahead of it ends: where hosts send to each other, each host must come to
-        the sends in the same order, or all wait for ever.
+        Each micro-batch waits for the one before: hosts must reach their exchanges in the same order, or they
+        deadlock.
         """
         if len(set(shapes)) == 1 < len(shapes):
             whole = jax.tree.map(lambda *parts: jnp.stack(parts), *batches)
@@ -78,7 +78,7 @@ def traced_step(layout: Layout, optimizer: AdamW, settings: TraceSettings, shape
 
 
 def _turned(held: Sequence[Arrays], packed: Collection[str]) -> list[dict[str, Any]]:
-    """Swap the axes of rows and of packed parts, so that a matrix is what the last two axes hold; and back."""
+    """Swap the axes of rows and of packed parts, so that the last two axes are those of a matrix; and back."""
     return [{name: jnp.swapaxes(a, -3, -2) if name in packed else a for name, a in part.items()} for part in held]
 
 
@@ -99,7 +99,7 @@ def decaying(layout: Layout, optimizer: AdamW) -> frozenset[str]:
 
 
 def _after(loss: Any, batch: Batch) -> Batch:
-    """Return a batch that depends on a loss, which changes nothing: min(|loss|, 0) is 0, and as an integer NaN is."""
+    """Make a batch depend on a loss and leave it unchanged: min(|loss|, 0) is 0, and NaN as an integer is 0, too."""
     zero = jnp.minimum(jnp.abs(loss), 0.0).astype(jnp.int32)
     return jax.tree.map(lambda tokens: tokens + zero.astype(tokens.dtype), batch)
 

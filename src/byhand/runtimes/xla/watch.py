@@ -1,7 +1,7 @@
-"""Notices hosts that died or hang: a computation that waits for one would wait for ever.
+"""The watch notices hosts that died or hang: a computation that waits for one would wait for ever.
 
-Each host beats every second. One that was not heard for LOST seconds is gone, one that beats but does not go on for
-`patience` seconds hangs; then every other host ends with a line. Times are of each host's own clock.
+Each host sends a heartbeat every second. A host without a heartbeat for LOST seconds is gone; one that makes no
+progress for `patience` seconds hangs. Then every other host ends with a line. Each host uses its own clock.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-LOST = 15.0  # seconds without a beat
-PAUSE = 2.0  # seconds in which a thread that wakes ten times a second did not: the process stood still
-OUTSIDE = 6  # times the patience for what is no step: compiling, saving
+LOST = 15.0  # seconds without a heartbeat
+PAUSE = 2.0  # seconds of silence of a thread that wakes ten times a second: the process was suspended
+OUTSIDE = 6  # times the patience outside of a step: compiling, saving
 PREFIX = "byhand"
 
 
 class Watch:
-    """Two threads of a process: one beats and reads the others' beats, one judges, even if the first one is stuck.
+    """Two threads: one exchanges heartbeats, the other judges them, even if the first one is stuck.
 
     client    JAX's, which holds the keys and values of all hosts
     patience  seconds for a step
@@ -41,7 +41,7 @@ class Watch:
         self._ended, self._clock = ended, clock
         self._step, self._limit = 0, OUTSIDE * patience
         self._gone = ""
-        self._beats: dict[str, str] = {}  # by host: its last beat, "count step"
+        self._beats: dict[str, str] = {}  # by host: its last heartbeat, "count step"
         self._changed = {str(i): clock() for i in range(count)}
         self._answered = self._moved = clock()
         self._over = threading.Event()
@@ -52,12 +52,12 @@ class Watch:
             threading.Thread(target=work, name=f"byhand-{work.__name__}", daemon=True).start()
 
     def mark(self, step: int, inside: bool) -> None:
-        """Take note that this process goes on, inside of a step or outside."""
-        self._moved = self._clock()  # first: another thread holds it against the limit at any moment
+        """Note that this process makes progress, inside of a step or outside."""
+        self._moved = self._clock()  # first, since another thread compares it with the limit at any moment
         self._step, self._limit = step, self._patience * (1 if inside else OUTSIDE)
 
     def end(self) -> None:
-        """Stop watching: the hosts end, each in its own time."""
+        """Stop watching: the hosts end one after the other."""
         self._over.set()
 
     def _beat(self) -> None:
@@ -67,13 +67,13 @@ class Watch:
             self.exchange(count)
 
     def exchange(self, count: int) -> None:
-        """Beat for the n-th time, and read the others' beats."""
+        """Send heartbeat number `count`, and read those of the others."""
         try:
             key = f"{PREFIX}/beat/{self._index}"
             self._client.key_value_set(key, f"{count} {self._step}", allow_overwrite=True)
             beats = self._of_all("beat")
             gone = self._of_all("gone")
-        except Exception:  # whatever JAX raises if the coordinator does not answer: `verdict` counts the seconds
+        except Exception:  # any error of JAX if the coordinator does not answer: `verdict` counts the seconds
             return
         now = self._clock()
         for host, beat in beats.items():
@@ -87,8 +87,8 @@ class Watch:
         return {key.rsplit("/", 1)[1]: value for key, value in found}
 
     def paused(self, seconds: float) -> None:
-        """Take off the seconds in which this process stood still: nobody else is to blame for them."""
-        now = self._clock()  # what was heard since then is not in the future
+        """Discount the seconds in which this process was suspended: no other host caused them."""
+        now = self._clock()  # no heartbeat is in the future
         self._changed = {host: min(now, last + seconds) for host, last in self._changed.items()}
         self._answered = min(now, self._answered + seconds)
         self._moved = min(now, self._moved + seconds)
@@ -105,7 +105,7 @@ class Watch:
                 return
 
     def verdict(self) -> str:
-        """Return in a line which host is gone or hangs; "" if none is."""
+        """Return a line that names the host that is gone or hangs; "" if none is."""
         now = self._clock()
         if self._gone:
             return self._gone

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from byhand.quantities import counted
+from byhand.runtimes.listing import Line, Listing
 from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
 from byhand.runtimes.loops.lowering.ir import Call, buffers_of
 from byhand.runtimes.loops.machine.blas import Blas
@@ -20,7 +21,7 @@ from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession
-from byhand.runtimes.protocol import Line, Listing, Request, Shape
+from byhand.runtimes.protocol import Request, Shape
 
 
 def training_step(session: LoopsSession, shape: Shape, steps: int) -> Listing:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.errors import ConfigError, DataError, ShapeError
-from byhand.host import token_array
+from byhand.errors import ConfigError
 from byhand.optim import decay_at
 from byhand.quantities import counted
 from byhand.runtimes.loops.lowering import controls
@@ -23,10 +22,11 @@ from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.thread_team import team_size
-from byhand.runtimes.protocol import Batch, KnownOutcome, Shape, State, state_of
+from byhand.runtimes.protocol import Batch, Shape
+from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_step
 
 
-class LoopsSession:
+class LoopsSession(LocalSession):
     """Steps and losses of one model, replayed; see `TrainingSession`.
 
     model      float32; its arrays move into the arena
@@ -69,13 +69,8 @@ class LoopsSession:
         current lr, after clipping to `max_norm` (0: never). If loss or norm is not finite nothing is updated. However
         the step ends, also by an interrupt, optimizer.t counts it exactly if all parameters were updated.
         """
-        optimizer = self.optimizer
-        if optimizer is None:
-            raise ConfigError("this session was made without an optimizer, so it cannot make a step.")
-        checked = [self._checked(*batch) for batch in batches]
-        if not checked:
-            raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
-        plans = [self.plan("train", tokens.shape) for tokens, _ in checked]
+        optimizer, micro_batches = self.optimizer, checked_step(self.model, self.optimizer, batches)
+        plans = [self.plan("train", tokens.shape) for tokens, _ in micro_batches]
         widest = max(plans, key=lambda plan: len(plan.shares))
         self.runner.settle()
         self._adopt()
@@ -89,10 +84,10 @@ class LoopsSession:
         c[controls.MOMENTUM], c[controls.AVERAGING] = optimizer.momentum, 1 - decay_at(done + 1, optimizer.ema)
         for scale, slot in self._rates.items():
             c[slot] = optimizer.lr * scale
-        c[controls.WEIGHT] = 1 / sum(tokens.size for tokens, _ in checked)
+        c[controls.WEIGHT] = 1 / sum(tokens.size for tokens, _ in micro_batches)
         try:
             try:
-                self._compute_and_update(list(zip(plans, checked, strict=True)), widest)
+                self._compute_and_update(list(zip(plans, micro_batches, strict=True)), widest)
             finally:
                 optimizer.t = done + int(c[controls.APPLIED])
         finally:
@@ -114,7 +109,7 @@ class LoopsSession:
 
     def loss(self, tokens: Any, targets: Any, counted: int | None = None, average: bool = False) -> float:
         """Return the mean loss of a batch, or of the last `counted` targets of its rows; no gradient is kept."""
-        tokens, targets = self._checked(tokens, targets)
+        tokens, targets = checked(self.model, tokens, targets)
         if counted is not None:
             targets = np.where(np.arange(tokens.shape[1]) < tokens.shape[1] - counted, -1, targets)
         plan = self.plan("average" if average and self.arena.averages else "loss", tokens.shape)
@@ -154,18 +149,6 @@ class LoopsSession:
         wanted = [*(("train", shape) for shape in steps), *((kind, shape) for kind in kinds for shape in losses)]
         ready_for([table for kind, shape in wanted for table in self._planned(kind, shape).tables])
 
-    def state(self) -> State:
-        """Return the arrays of model and optimizer, which are the arena's own."""
-        return state_of(self.model, self.optimizer)
-
-    def own(self) -> State:
-        """Return all arrays, which this process saves."""
-        return self.state()
-
-    def rows(self, count: int) -> slice:
-        """Return all rows, which this process reads."""
-        return slice(0, count)
-
     @property
     def description(self) -> str:
         """How it computes."""
@@ -174,14 +157,6 @@ class LoopsSession:
     def provenance(self) -> dict[str, Any]:
         """Return the runtime's name, its threads and what multiplies."""
         return {"runtime": "loops", "threads": self.threads, "blas": self.blas.name}
-
-    def _checked(self, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the batch as integer arrays whose ids are rows of the tables: loops would read past them."""
-        vocab = self.model.config.vocab_size
-        tokens, targets = token_array(tokens, vocab), token_array(targets, vocab, "targets")
-        if tokens.shape != targets.shape:
-            raise ShapeError(f"targets {targets.shape} do not match tokens {tokens.shape}.")
-        return tokens, targets
 
     def _adopt(self) -> None:
         """Take over what was exchanged since the last step: a checkpoint that was loaded, say."""

@@ -1,7 +1,7 @@
-"""What a block keeps for the way back, and what is computed again.
+"""Rematerialisation: the arrays of a block that the backward pass reads or recomputes.
 
-Forward, the arrays that the settings keep become results of the scan. Backward, the block is traced once more with
-these in their places: what they make superfluous is never computed, since XLA drops what nobody reads.
+In the forward pass the arrays that the settings keep become results of the scan. In the backward pass the block is
+traced again with these in their places: XLA drops the computations whose results are then unused.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ Place = tuple[int, str, int]  # number of the application, "saved" or "result", 
 
 
 class Keeping(Applying):
-    """The forward pass of a block: `arrays` fills with what is kept, `places` with where each stands."""
+    """The forward pass of a block: collects the kept `arrays` and the `places` of each."""
 
     def __init__(self, settings: TraceSettings, known: list[Any]) -> None:
         super().__init__(settings)
-        self._known = {id(a): a for a in known}  # inputs of the block: they need no place
+        self._known = {id(a): a for a in known}  # the block's inputs need no place
         self._count = 0
         self.arrays: list[Any] = []
         self.places: list[Place] = []
 
     def rounded(self, array: Any, kind: Any) -> Any:
-        """Round; what is known need not be kept once more in another type."""
+        """Round; the copy of a known array is known, too, and not kept again."""
         made = super().rounded(array, kind)
         if id(array) in self._known:
             self._known[id(made)] = made
         return made
 
     def watched(self, piece: Piece) -> Piece:
-        """Keep what the piece gives, as the settings say."""
+        """Keep the arrays of the piece that the settings name."""
         number, self._count = self._count, self._count + 1
 
         def forward(*inputs: Any, **static: Any) -> Any:
@@ -48,17 +48,17 @@ class Keeping(Applying):
         return Piece(piece.name, forward, piece.vjp, piece.multiplies)
 
 
-class Remembering(Applying):
-    """The same block on the way back, with the kept arrays in their places."""
+class Recomputing(Applying):
+    """The same block in the backward pass, with the kept arrays in their places."""
 
     def __init__(self, settings: TraceSettings, places: list[Place], arrays: list[Any]) -> None:
         super().__init__(settings)
         self._kept = dict(zip(places, arrays, strict=True))
         self._count = 0
-        self._exchanged: dict[int, tuple[Any, Any]] = {}  # what was computed again, and what stands for it
+        self._exchanged: dict[int, tuple[Any, Any]] = {}  # a recomputed array, and the kept one that replaces it
 
     def watched(self, piece: Piece) -> Piece:
-        """Put what was kept in its place."""
+        """Replace the arrays of the piece by the kept ones."""
         number, self._count = self._count, self._count + 1
 
         def forward(*inputs: Any, **static: Any) -> Any:

@@ -1,0 +1,77 @@
+"""Parts that the runtimes' training sessions share: outcomes, states, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from byhand.errors import ConfigError, DataError, ShapeError
+from byhand.host import token_array
+
+
+class KnownOutcome(NamedTuple):
+    """An outcome that is complete when the step ends."""
+
+    loss: float
+    norm: float
+
+
+class State(NamedTuple):
+    """Arrays by parameter name, read-only; the next step may change their values."""
+
+    parameters: dict[str, np.ndarray]
+    m: dict[str, np.ndarray]
+    v: dict[str, np.ndarray]
+    averages: dict[str, np.ndarray]
+
+
+def state_of(model: Any, optimizer: Any = None) -> State:
+    """Return the arrays that model and optimizer hold."""
+    kept = optimizer.state if optimizer is not None else ({}, {}, {})
+    arrays = {name: p.data for name, p in model.parameters().items()}
+    return State(*({name: _read_only(a) for name, a in part.items()} for part in (arrays, *kept)))
+
+
+def _read_only(array: Any) -> np.ndarray:
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def checked(model: Any, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return a batch as integer arrays of one shape with ids of the vocabulary: compiled code reads past a table."""
+    vocab = model.config.vocab_size
+    tokens, targets = token_array(tokens, vocab), token_array(targets, vocab, "targets")
+    if tokens.shape != targets.shape:
+        raise ShapeError(f"targets {targets.shape} do not match tokens {tokens.shape}.")
+    return tokens, targets
+
+
+def checked_step(model: Any, optimizer: Any, batches: Sequence[Any]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return a step's micro-batches, checked; ConfigError without an optimizer, DataError without a batch."""
+    if optimizer is None:
+        raise ConfigError("this session was made without an optimizer, so it cannot make a step.")
+    if not batches:
+        raise DataError("a step needs data, but there is no micro-batch. Pass at least one.")
+    return [checked(model, *batch) for batch in batches]
+
+
+class LocalSession:
+    """State and rows of a session in one process, which holds all arrays."""
+
+    model: Any
+    optimizer: Any
+
+    def state(self) -> State:
+        """Return the arrays of model and optimizer."""
+        return state_of(self.model, self.optimizer)
+
+    def own(self) -> State:
+        """Return all arrays, which this process saves."""
+        return self.state()
+
+    def rows(self, count: int) -> slice:
+        """Return all rows, which this process reads."""
+        return slice(0, count)
