@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from byhand.errors import NonFiniteError
+from byhand.errors import ConfigError, NonFiniteError
 from byhand.model import TinyGPT
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling
@@ -68,3 +68,10 @@ def test_logits_that_are_not_finite_end_the_text():
     with pytest.raises(NonFiniteError, match="not finite"):
         found.extend(run for run in runs)
     assert sum(map(len, found)) == 0 or np.concatenate(found).shape[0] <= 4
+
+
+def test_equations_that_would_misread_the_ring_of_keys_are_refused(monkeypatch):
+    """Whatever else reads scores sees places, not positions: no text is better than a wrong one."""
+    monkeypatch.setattr(decoder, "MASKED", ("window_softmax",))
+    with pytest.raises(ConfigError, match="the xla runtime does not generate with causal_softmax, which reads"):
+        list(XlaDecoder(confident(PLAIN), Request("generate", PLAIN)).generate([[1]], 2, Sampling(0.0)))

@@ -104,23 +104,29 @@ class Applying(Record):
         with scope(name):
             return self._attention(*inputs, **static)
 
-    def _attention(self, h: Any, w_qkv: Any, b_qkv: Any, w_proj: Any, b_proj: Any, *gains: Any, **static: Any) -> Any:
-        """Apply the parts of `causal_self_attention` with positions before heads, (B, T, H, D)."""
+    def _attention(
+        self, h: Any, w_qkv: Any, b_qkv: Any, w_proj: Any, b_proj: Any, q_gain: Any = None, k_gain: Any = None, *,
+        n_heads: int, n_kv_heads: int, causal: bool, window: int | None, qk_eps: float | None,
+        rotary_settings: dict[str, Any] | None, start: Any, extend: None = None,
+    ) -> Any:  # fmt: skip
+        """Apply the parts of `causal_self_attention` with positions before heads, (B, T, H, D).
+
+        It names each setting of the composition: one that it does not know is an error, not another model.
+        """
 
         def applied(piece: Piece, *inputs: Any, name: str, **fixed: Any) -> Any:
             return self.apply(piece, tuple(as_tensor(x) for x in inputs if x is not None), fixed, name)
 
-        heads = {"n_heads": static["n_heads"], "n_kv_heads": static["n_kv_heads"]}
-        q, k, v = applied(HEADS, h, w_qkv, b_qkv, name="heads", **heads)
-        if (eps := static["qk_eps"]) is not None:
-            q_gain, k_gain = gains or (None, None)
-            q = applied(Piece.of(rms_norm), q, q_gain, name="q_normed", eps=eps)
-            k = applied(Piece.of(rms_norm), k, k_gain, name="k_normed", eps=eps)
-        if (settings := static["rotary_settings"]) is not None:
-            q = applied(TURNED, q, static["start"], name="q_turned", **settings)
-            k = applied(TURNED, k, static["start"], name="k_turned", **settings)
-        window = static["window"] if static["causal"] else None
-        mixed = applied(attention(self.settings, static["causal"], window), q, k, v, name="mixed")
+        if extend is not None:
+            raise TypeError("a kernel's attention has no KV cache")
+        q, k, v = applied(HEADS, h, w_qkv, b_qkv, name="heads", n_heads=n_heads, n_kv_heads=n_kv_heads)
+        if qk_eps is not None:
+            q = applied(Piece.of(rms_norm), q, q_gain, name="q_normed", eps=qk_eps)
+            k = applied(Piece.of(rms_norm), k, k_gain, name="k_normed", eps=qk_eps)
+        if rotary_settings is not None:
+            q = applied(TURNED, q, start, name="q_turned", **rotary_settings)
+            k = applied(TURNED, k, start, name="k_turned", **rotary_settings)
+        mixed = applied(attention(self.settings, causal, window if causal else None), q, k, v, name="mixed")
         merged = applied(MERGED, mixed, name="merged")
         return applied(Piece.of(linear), merged, w_proj, b_proj, name="out")
 

@@ -21,7 +21,7 @@ from jax import lax
 from byhand.engine import Tensor
 from byhand.engine.interpreter import interpreting
 from byhand.equations.softmax import softmax
-from byhand.errors import UNSOUND_LOGITS, NonFiniteError
+from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling, probabilities
 from byhand.runtimes.xla import compiling
@@ -30,7 +30,7 @@ from byhand.runtimes.xla.gradients import tensors
 from byhand.runtimes.xla.layout import Layout, Stack
 from byhand.runtimes.xla.mesh import mesh_of
 
-MASKED = ("causal_softmax", "window_softmax")
+MASKED = ("causal_softmax", "window_softmax")  # they read scores, and know here which key lies in which place
 RUN = 32  # tokens drawn in one call
 Caches = list[tuple[Any, ...]]  # keys and values (L, B, H, S, D) of each stack
 
@@ -44,6 +44,19 @@ class Decoding(Evaluating):
     def __init__(self, settings: TraceSettings, start: Any) -> None:
         super().__init__(settings)
         self._start = start
+        self._scores: list[Any] = []
+
+    def apply(self, equation: Any, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
+        """Apply the equation; ConfigError if it reads scores and would take the place of a key for its position."""
+        if equation.name not in MASKED and any(x is scores for x in inputs for scores in self._scores):
+            raise ConfigError(
+                f"the xla runtime does not generate with {equation.name}, which reads attention scores: "
+                "its cache holds the keys in another order. Use --runtime numpy."
+            )
+        made = super().apply(equation, inputs, static, name)
+        if equation.name == "attention_scores":
+            self._scores.append(made)
+        return made
 
     def watched(self, piece: Piece) -> Piece:
         """Let a query see the keys up to its own position; widen rows of tables that are kept in bfloat16."""
