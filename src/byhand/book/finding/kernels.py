@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 from byhand.book.finding import source
 
 RUNTIMES = source.PACKAGE / "runtimes"
-MAKERS = ("kernel", "keeps_slope", "keeps_result")  # decorators of a kernel, or of an activation's formula
+MAKERS = ("kernel", "keeps_slope", "keeps_result", "gates")  # decorators of a kernel, or of an activation's formula
 
 Rule = dict[str, Any]
 
