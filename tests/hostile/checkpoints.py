@@ -17,10 +17,10 @@ from safetensors.numpy import load as by_the_library
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ByhandError, CheckpointError
 from byhand.files import sealed
+from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.runs import checkpoint
-from byhand.runs.checkpoint import CONFIG, MANIFEST, MODEL, OPTIMIZER, STATE, TOKENIZER, Checkpoint
-from byhand.runs.stored import PARTS
+from byhand.runs.contents import CONFIG, OPTIMIZER, PARTS, STATE, TOKENIZER, Checkpoint
 from byhand.runtimes.hosts import ProcessGroup
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES

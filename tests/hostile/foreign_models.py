@@ -21,7 +21,7 @@ from byhand.errors import ByhandError
 from byhand.interop import exchange
 from byhand.interop.gguf.quantised import BY_NAME, dequantised
 from byhand.model import TinyGPT, parameter_shapes
-from byhand.runs.stored import Checkpoint
+from byhand.runs.contents import Checkpoint
 from hostile.bytes import damaged
 from interop import foreign_cases as foreign
 from interop.run_cases import GPT2, LLAMA, parameters

@@ -15,7 +15,7 @@ from byhand.files import sealed
 from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.interop.seed_program import checkpoint as seed_files
 from byhand.runs import checkpoint, metrics
-from byhand.runs.stored import CONFIG, FILES, OPTIMIZER, STATE, TOKENIZER
+from byhand.runs.contents import CONFIG, FILES, OPTIMIZER, STATE, TOKENIZER
 from byhand.tokenizers import vocab_files
 from hostile import checkpoints, metrics_files, seed_checkpoints, tokenizers
 

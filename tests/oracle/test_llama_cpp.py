@@ -19,7 +19,7 @@ from byhand.generation import Sampling, generate  # noqa: E402
 from byhand.interop import exchange  # noqa: E402
 from byhand.interop.gguf.quantised import BY_NAME, dequantised, quantised  # noqa: E402
 from byhand.model import TinyGPT  # noqa: E402
-from byhand.runs.stored import Checkpoint  # noqa: E402
+from byhand.runs.contents import Checkpoint  # noqa: E402
 from interop.llama_cpp_float import as_llama_cpp_computes  # noqa: E402
 from interop.run_cases import PARTIAL, WHOLE, logits, parameters  # noqa: E402
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import save as write_safetensors
 
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import CheckpointError, DataError
@@ -19,7 +20,7 @@ from byhand.files import sealed, writing
 from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.model import TinyGPT
 from byhand.runs import checkpoint, metrics, stored
-from byhand.runs.stored import FILES, OPTIMIZER, STATE, TOKENIZER, Checkpoint
+from byhand.runs.contents import FILES, OPTIMIZER, STATE, TOKENIZER, Checkpoint
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
 from byhand.train import Progress
@@ -311,11 +312,11 @@ def rewrite(path: Path, name: str, content: bytes) -> None:
 def test_parts_that_do_not_belong_together_are_refused(tmp_path):
     path = checkpoint.save(tmp_path / "a", example(5))
     other = checkpoint.save(tmp_path / "b", example(6))
-    for name, said in ((checkpoint.STATE, "is not what its name says"), (checkpoint.OPTIMIZER, "optimizer")):
+    for name, said in ((STATE, "is not what its name says"), (OPTIMIZER, "optimizer")):
         before = (path / name).read_bytes()
-        foreign = b"{}" if name == checkpoint.OPTIMIZER else (other / name).read_bytes()
-        if name == checkpoint.OPTIMIZER:
-            foreign = checkpoint.write_safetensors({"m.wte": np.zeros((11, 4), np.float32)})
+        foreign = b"{}" if name == OPTIMIZER else (other / name).read_bytes()
+        if name == OPTIMIZER:
+            foreign = write_safetensors({"m.wte": np.zeros((11, 4), np.float32)})
         rewrite(path, name, foreign)
         with pytest.raises(CheckpointError, match=said):
             checkpoint.load(path)

@@ -19,7 +19,7 @@ from byhand.files import sealed
 from byhand.files.run_folder import MANIFEST, MODEL, is_checkpoint, is_run
 from byhand.model import TinyGPT
 from byhand.runs import checkpoint
-from byhand.runs.stored import CONFIG, OPTIMIZER, STATE, Checkpoint, part_name
+from byhand.runs.contents import CONFIG, OPTIMIZER, STATE, Checkpoint, part_name
 from thread_group import on_hosts
 
 MODEL_CONFIG = ModelConfig(vocab_size=11, seq_len=8, d_model=4, n_heads=2)

@@ -10,12 +10,13 @@ import pytest
 
 from byhand.errors import DataError
 from byhand.tokenizers import forms
-from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
 from byhand.tokenizers.ranks import as_ranks, of_ranks
 from byhand.tokenizers.registry import restored, stored
 from byhand.tokenizers.splitting import SPLITS
+from byhand.tokenizers.symbols import visible_bytes
 from byhand.tokenizers.training import train
 from oracle.nasty_texts import SPECIAL, nasty_texts
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from byhand.errors import CheckpointError, reason
-from byhand.files.reading import open_regular, parse_json, read_regular
+from byhand.files.reading import open_regular, parse_json, read_array, read_regular
 from byhand.files.run_folder import MANIFEST, MOST
 
 FORMAT = {"format": "byhand-checkpoint", "version": 1}
@@ -89,13 +89,10 @@ class Sealed:
             with os.fdopen(open_regular(self.path / name), "rb", buffering=0) as file:
                 if os.fstat(file.fileno()).st_size != size:
                     raise CheckpointError(f"{self.path} is damaged: {name} changed while it was read.")
-                content = np.empty(size, np.uint8)
-                done = 0
-                while got := file.readinto(content.data[done : done + (1 << 30)]):
-                    done += got
+                content = read_array(file, size)
         except OSError as error:
             raise self._unreadable(error) from None
-        if done != size or sha256(content.data).hexdigest() != digest:
+        if len(content) != size or sha256(content.data).hexdigest() != digest:
             raise CheckpointError(f"{self.path} is damaged: {name} does not have the SHA-256 of its manifest.")
         return content
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from byhand.errors import brief
 from byhand.files.reading import parse_json
 from byhand.files.weights import SIZES, Stored, elements
 
@@ -28,7 +29,7 @@ def stored(read: Callable[[int, int], np.ndarray], size: int, most: int) -> dict
     try:
         header = parse_json(read(LENGTH, length).tobytes(), depth=3)
     except ValueError as error:
-        raise ValueError(f"its header is not JSON: {' '.join(str(error).split())[:80]}") from None
+        raise ValueError(f"its header is not JSON: {brief(error)}") from None
     if not isinstance(header, dict):
         raise ValueError("its header is no table")
     header.pop("__metadata__", None)

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from byhand.errors import DataError, reason
-from byhand.files.reading import open_regular
+from byhand.files.reading import open_regular, read_array
 
 MOST_AXES = 8
-PLAIN = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
+FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # bfloat16: the first half of a float32
 SIZES = {
     "F64": 8, "F32": 4, "F16": 2, "BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1, "BOOL": 1,
     "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1,
@@ -58,14 +58,12 @@ class OpenFile:
         """Return bytes, uint8 (size,); they must lie in the file."""
         if not 0 <= begin <= begin + size <= self.size:
             raise self.damaged(f"it ends at byte {self.size:,}, within what it should hold")
-        content, done = np.empty(size, np.uint8), 0
         try:
             self._file.seek(begin)
-            while got := self._file.readinto(content.data[done : done + (1 << 30)]):
-                done += got
+            content = read_array(self._file, size)
         except OSError as error:
             raise DataError(f"cannot read {self.path}: {reason(error)}. Check its disk.") from None
-        if done != size:
+        if len(content) != size:
             raise self.damaged("it changed while it was read")
         return content
 
@@ -101,7 +99,8 @@ def elements(shape: object) -> int | None:
 
 def float32(content: np.ndarray, dtype: str) -> np.ndarray:
     """Return bytes of F64, F32, F16 or BF16 numbers as float32; what is beyond its range becomes infinite."""
+    numbers = content.view(FLOATS[dtype])
     if dtype == "BF16":
-        return (content.view("<u2").astype(np.uint32) << 16).view(np.float32)
+        return (numbers.astype(np.uint32) << 16).view(np.float32)
     with np.errstate(over="ignore"):
-        return content.view(PLAIN[dtype]).astype(np.float32, copy=False)
+        return numbers.astype(np.float32, copy=False)

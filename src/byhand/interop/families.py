@@ -24,6 +24,12 @@ GROWING = {  # settings that a family may raise: what comes later in a line has 
     "mlp_bias": (False, True),
     "attention_bias": ("none", "qkv", "all"),
 }
+FOLLOWS = {  # settings that follow from the others where they are None, and the properties that hold their values
+    "d_ff": "ff_width",
+    "d_head": "head_width",
+    "n_kv_heads": "kv_heads",
+    "attention_window": "visible",
+}
 FLAGS = {True: "--{}", False: "--no-{}"}
 
 
@@ -45,6 +51,10 @@ class Family:
     def allowed(self) -> dict[str, tuple[Any, ...]]:
         """Return all settings that are bound, with the values that each may have."""
         return {**OF_ALL, "norm_affine": (True,), **self.settings, "activation": tuple(self.activations)}
+
+    def usual(self) -> dict[str, Any]:
+        """Return all settings that are bound, each with its usual value."""
+        return {name: values[0] for name, values in self.allowed().items()}
 
     def problems(self, config: ModelConfig) -> list[str]:
         """Return what of a model the family cannot have, each in a sentence with what to change."""
@@ -150,11 +160,10 @@ def plain(config: ModelConfig) -> ModelConfig:
     """
     if config.positions == "rotary" and config.head_width % 2:
         raise DataError(f"its heads have the odd width {config.head_width}, so their numbers make no pairs.")
-    for name in ("d_ff", "d_head", "n_kv_heads", "attention_window"):
-        without = (
-            replace(config, **{name: None}) if name != "d_head" or config.d_model % config.n_heads == 0 else config
-        )
-        sizes = ((c.ff_width, c.head_width, c.kv_heads, c.visible) for c in (config, without))
-        if len(set(sizes)) == 1:
+    for name in FOLLOWS:
+        if name == "d_head" and config.d_model % config.n_heads:
+            continue
+        without = replace(config, **{name: None})
+        if all(getattr(config, size) == getattr(without, size) for size in FOLLOWS.values()):
             config = without
     return config

@@ -6,14 +6,18 @@ side by side along our last axis (queries, keys, values). Theirs may be transpos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from byhand.config import ModelConfig
+from byhand.errors import DataError
 from byhand.interop.families import Arrays
 from byhand.model import declared
+
+Shapes = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,22 @@ def _pattern(name: str) -> tuple[str, str]:
         return name, ""
     block, _, rest = rest.partition(".")
     return f"blocks.*.{rest}", block
+
+
+def require_tensors(path: Path, found: Shapes, due: Shapes, settings: str) -> None:
+    """Raise DataError unless a model has exactly the tensors that its settings ask for.
+
+    settings  what to call the place of the settings: config.json
+    """
+    for name in sorted(due.keys() - found.keys())[:1]:
+        raise DataError(f"{path} lacks the tensor {name}. Use the whole model.")
+    for name in sorted(found.keys() - due.keys())[:1]:
+        raise DataError(
+            f"{path} has the tensor {name[:80]!r}, which a model of its {settings} lacks. Use another model."
+        )
+    for name, shape in due.items():
+        if found[name] != shape:
+            raise DataError(f"{path}: {name} has the shape {found[name]}, not the {shape} of its {settings}.")
 
 
 def to_theirs(arrays: Arrays, config: ModelConfig, known: Iterable[Fact]) -> Iterator[tuple[str, np.ndarray]]:

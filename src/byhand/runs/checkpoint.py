@@ -17,21 +17,16 @@ import json
 import logging
 import os
 import shlex
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from safetensors.numpy import save as write_safetensors
-
-from byhand.config import to_dict
 from byhand.errors import ByhandError, CheckpointError, reason
-from byhand.files.reading import SMALL, parse_json, read_regular
+from byhand.files.reading import read_regular
 from byhand.files.removal import in_the_way, remove, remove_files, remove_left_over
 from byhand.files.run_folder import (
     MANIFEST,
-    MODEL,
     MOST,
     again_with,
     checkpoints,
@@ -43,25 +38,9 @@ from byhand.files.run_folder import (
 from byhand.files.sealed import as_json, entries, manifest_of
 from byhand.files.writing import TEMPORARY, create, remedy, replace, sync_folder
 from byhand.model import TinyGPT
-from byhand.runs.stored import (
-    AVERAGE,
-    CONFIG,
-    DIGEST,
-    OPTIMIZER,
-    OURS,
-    STATE,
-    TOKENIZER,
-    Checkpoint,
-    brief,
-    defect,
-    forget,
-    part_name,
-    read,
-    remember,
-)
+from byhand.runs.contents import OURS, Checkpoint, contents
+from byhand.runs.stored import defect, forget, read, remember
 from byhand.runtimes.hosts import ALONE, ProcessGroup
-from byhand.tokenizers.byte import ByteTokenizer
-from byhand.tokenizers.registry import stored
 
 log = logging.getLogger(__name__)
 LATEST = "latest"
@@ -78,9 +57,9 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2, group: ProcessGroup =
     """
     final = run / f"step-{checkpoint.step:08d}"
     temporary = run / f"{TEMPORARY}{final.name}"
-    contents = group.together(lambda: _contents(checkpoint, group))
+    own = group.together(lambda: contents(checkpoint, group))
     files: dict[str, Any] = {}
-    for said in group.gather(as_json(entries(contents)).decode()):
+    for said in group.gather(as_json(entries(own)).decode()):
         files |= json.loads(said)
     whole = manifest_of(files)
 
@@ -98,7 +77,7 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2, group: ProcessGroup =
 
     def write() -> None:
         with _explained(run, final):
-            for name, content in contents.items():
+            for name, content in own.items():
                 create(temporary / name, [content])
             sync_folder(temporary)
 
@@ -139,24 +118,6 @@ def _explained(run: Path, final: Path) -> Iterator[None]:
             f"cannot write {str(error.filename2 or error.filename).replace(TEMPORARY + final.name, final.name)}: "
             f"{reason(error)}; {rest}. {remedy(error, again_with(older))}"
         ) from None
-
-
-def _contents(checkpoint: Checkpoint, group: ProcessGroup) -> dict[str, bytes]:
-    """Return the files that this process writes, but for the manifest."""
-    moments = {f"{k}.{n}": a for k, part in (("m", checkpoint.m), ("v", checkpoint.v)) for n, a in part.items()}
-    contents = {
-        part_name(MODEL, group.index, group.count): write_safetensors(_contiguous(checkpoint.parameters)),
-        part_name(OPTIMIZER, group.index, group.count): write_safetensors(_contiguous(moments)),
-    }
-    if checkpoint.config.optim.ema:
-        averages = write_safetensors(_contiguous(checkpoint.averages))
-        contents[part_name(AVERAGE, group.index, group.count)] = averages
-    checkpoint.tokenizer.require_vocabulary(checkpoint.config.model.vocab_size)
-    if group.index == 0:
-        contents |= {CONFIG: as_json(to_dict(checkpoint.config)), STATE: _state(checkpoint)}
-        if not isinstance(checkpoint.tokenizer, ByteTokenizer):
-            contents[TOKENIZER] = stored(checkpoint.tokenizer)
-    return contents
 
 
 def require_way(run: Path, steps: Container[int]) -> None:
@@ -248,23 +209,3 @@ def _is_own_latest(latest: Path) -> bool:
             and step_of(read_regular(latest, 100).decode(errors="replace").strip()) is not None
         )
     return False
-
-
-def _state(checkpoint: Checkpoint) -> bytes:
-    """Return the state as it is stored; CheckpointError if it could not be read again."""
-    state = {key: value for key, value in checkpoint.state.items() if key != DIGEST}
-    if not isinstance(checkpoint.tokenizer, ByteTokenizer):
-        state[DIGEST] = checkpoint.tokenizer.digest
-    try:
-        written = as_json(state)
-        parse_json(written)
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(f"the trainer's state cannot be stored as JSON: {brief(error)}.") from None
-    if len(written) > SMALL:
-        raise CheckpointError(f"the trainer's state has {len(written):,} bytes, more than the {SMALL:,} it may have.")
-    return written
-
-
-def _contiguous(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Copy views into row-major arrays: the NumPy writer of safetensors stores a transposed view scrambled."""
-    return {name: np.ascontiguousarray(a) for name, a in arrays.items()}

@@ -14,14 +14,15 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from byhand.errors import DataError, reason
+from byhand.errors import DataError, brief, reason
 from byhand.files.reading import parse_json, read_regular
-from byhand.files.writing import create
+from byhand.files.writing import create_all
 from byhand.tokenizers import vocab_files
-from byhand.tokenizers.bpe import MOST, BytePairTokenizer, ordinary, visible_bytes
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
 from byhand.tokenizers.ranks import as_ranks, of_ranks
-from byhand.tokenizers.registry import DEPTH, restored
+from byhand.tokenizers.registry import DEPTH, MOST, restored
+from byhand.tokenizers.symbols import ordinary, visible_bytes
 from byhand.tokenizers.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ def _of_json(content: bytes) -> Tokenizer:
     try:
         values = parse_json(content, DEPTH + 4)
     except ValueError as error:
-        raise DataError(f"it is not JSON ({' '.join(str(error).split())[:80]})") from None
+        raise DataError(f"it is not JSON ({brief(error)})") from None
     if isinstance(values, dict) and "model" in values:
         return of_hugging_face(values)
     return restored(content)
@@ -117,15 +118,7 @@ def write(tokenizer: Tokenizer, path: Path) -> None:
             raise DataError(
                 f"{too_long} would hold more than {MOST:,} bytes, the most that is read. Use fewer tokens."
             )
-        written = list[Path]()
-        try:
-            for place, content in contents.items():
-                create(place, [content])
-                written.append(place)
-        except BaseException:  # an interrupt too: whole or nothing
-            for place in written:
-                place.unlink(missing_ok=True)
-            raise
+        create_all(contents.items())
     except OSError as error:
         raise DataError(f"cannot write {error.filename}: {reason(error)}. Choose another place with --out.") from None
 

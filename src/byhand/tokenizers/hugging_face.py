@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from byhand.errors import DataError
-from byhand.tokenizers.bpe import BytePairTokenizer, is_pair, is_vocabulary, ordinary
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.splitting import SPLITS
+from byhand.tokenizers.symbols import is_pair, is_vocabulary, ordinary
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
 UNUSED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")  # of the model: they would change ids

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from byhand.errors import DataError, reason
 from byhand.files.reading import parse_json, read_regular
-from byhand.tokenizers.bpe import MOST, is_pair, is_vocabulary
+from byhand.tokenizers.registry import MOST
+from byhand.tokenizers.symbols import is_pair, is_vocabulary
 
 
 def read(vocab: Path, merges: Path) -> tuple[dict[str, int], list[tuple[str, str]]]:

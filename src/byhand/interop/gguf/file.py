@@ -32,19 +32,7 @@ KEYS = TENSORS = 1 << 16
 AXES = 4
 NUMBERS = {
     code: struct.Struct(f"<{letter}")
-    for code, letter in {
-        0: "B",
-        1: "b",
-        2: "H",
-        3: "h",
-        4: "I",
-        5: "i",
-        6: "f",
-        7: "B",
-        10: "Q",
-        11: "q",
-        12: "d",
-    }.items()
+    for code, letter in zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), "BbHhIifBQqd", strict=True)
 }
 U32, I32, F32, TRUTH, STRING, LIST, U64 = 4, 5, 6, 7, 8, 9, 10
 
@@ -69,6 +57,7 @@ class GGUF:
     def __init__(self, file: OpenFile) -> None:
         self.file = file
         self._place = 0
+        self._begun, self._part = 0, b""  # the part of the file that is in memory: its first byte, its bytes
         if self._take(4) != MAGIC or self._number(U32) not in VERSIONS:
             raise file.damaged("it does not begin as a GGUF of version 2 or 3")
         n_tensors, n_keys = self._number(U64), self._number(U64)
@@ -162,7 +151,7 @@ class GGUF:
         return content
 
     def _ahead(self, size: int) -> bytes:
-        """Return the next bytes, from a part of the file that is read at once."""
+        """Return the next bytes; the file is read a megabyte at a time."""
         begin = self._place - self._begun
         if begin + size > len(self._part):
             if self._place + size > self.file.size:
@@ -170,8 +159,6 @@ class GGUF:
             self._begun, begin = self._place, 0
             self._part = self.file.read(self._place, min(self.file.size - self._place, max(size, 1 << 20))).tobytes()
         return self._part[begin : begin + size]
-
-    _begun, _part = 0, b""
 
 
 def content(keys: Mapping[str, Any], tensors: Mapping[str, Described], read: Any) -> Iterator[bytes]:

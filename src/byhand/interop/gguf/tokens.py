@@ -9,7 +9,8 @@ from typing import Any
 
 from byhand.errors import ConfigError, DataError
 from byhand.interop.hugging_face.tokens import byte_pairs, end_of_text, plainest
-from byhand.tokenizers.bpe import BytePairTokenizer, is_pair, ordinary
+from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.symbols import is_pair, ordinary
 from byhand.tokenizers.tokenizer import Tokenizer
 
 KEY = "tokenizer.ggml."

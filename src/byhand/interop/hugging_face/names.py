@@ -3,6 +3,14 @@
 GPT-2's Conv1D stores weights as [in, out], as ours; nn.Linear of the others as [out, in].
 """
 
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from byhand.errors import DataError
 from byhand.interop.tensors import Fact, facts
 
 GPT2 = facts("""
@@ -46,6 +54,22 @@ LLAMA = facts("""
 PREFIX = {"gpt2": "transformer.", "llama": "model."}  # of all but lm_head, unless the bare model was saved
 BUFFERS = r"h\.[0-9]+\.attn\.(masked_)?bias|layers\.[0-9]+\.self_attn\.rotary_emb\.inv_freq|rotary_emb\.inv_freq"
 HEAD = "lm_head.weight"
+
+
+def without_prefixes(path: Path, names: Iterable[Any], *prefixes: str) -> dict[str, Any]:
+    """Return the names of a file's tensors, buffers left out, by their names without prefixes.
+
+    Raises DataError if a tensor has no name, or two have the same one.
+    """
+    found: dict[str, Any] = {}
+    for stored in names:
+        name = stored if isinstance(stored, str) else ""
+        for prefix in prefixes:
+            name = name.removeprefix(prefix)
+        if not name or name in found:
+            raise DataError(f"{path} has a tensor without a name, or one twice. Use another copy.")
+        found[name] = stored
+    return {name: stored for name, stored in found.items() if not re.fullmatch(BUFFERS, name)}
 
 
 def of_family(name: str) -> tuple[tuple[Fact, ...], str]:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from byhand.config import ModelConfig
-from byhand.errors import ByhandError, CheckpointError, reason
+from byhand.errors import ByhandError, CheckpointError, brief, reason
 from byhand.files.reading import SMALL, open_regular, parse_json, read_regular
 from byhand.files.writing import create
 from byhand.interop.seed_program.binary import HEADER, MAGIC, VERSION, WRITING, Reader, binary_content
@@ -185,8 +185,7 @@ def _settings(prefix: str) -> dict[str, Any]:
     except OSError as error:
         raise CheckpointError(f"cannot read {path}: {reason(error)}. --load takes the path without .json.") from None
     except ValueError as error:
-        why = " ".join(str(error).split())[:80]
-        raise CheckpointError(f"{path} is damaged: it is not JSON: {why}. Use another copy.") from None
+        raise CheckpointError(f"{path} is damaged: it is not JSON: {brief(error)}. Use another copy.") from None
     if not isinstance(settings, dict) or settings.get("format") != FORMAT:
         raise CheckpointError(f"{path} is no checkpoint of the original program: its format is not {FORMAT!r}.")
     if settings.get("version") != VERSION:
