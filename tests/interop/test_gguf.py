@@ -18,7 +18,7 @@ from byhand.files.weights import OpenFile
 from byhand.files.writing import create
 from byhand.interop import exchange
 from byhand.interop.gguf.file import GGUF
-from byhand.interop.gguf.quantised import BY_NAME, dequantised, quantised
+from byhand.interop.gguf.quantised import BY_NAME, quantised
 from byhand.runs.contents import Checkpoint
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
@@ -171,7 +171,7 @@ def test_blocks_are_unpacked_as_by_hand():
         blocks = rng.integers(0, 256, (6, kind.size), dtype=np.uint8)
         for at in halves:
             blocks[:, at : at + 2] = rng.standard_normal((6, 1)).astype("<f2").view(np.uint8)
-        found = dequantised(blocks.reshape(-1), kind)
+        found = kind.floats(blocks.reshape(-1))
         assert found.tolist() == [float(v) for block in blocks for v in plain(block.tobytes())], name
 
 

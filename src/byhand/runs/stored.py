@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from byhand.config import TrainConfig, from_dict
 from byhand.errors import ByhandError, CheckpointError, DataError, brief
 from byhand.files.parts import Assembly
 from byhand.files.reading import SMALL, parse_json
-from byhand.files.run_folder import MANIFEST, MODEL, step_of
+from byhand.files.run_folder import MANIFEST, MODEL, STEPS, step_of
 from byhand.files.sealed import Sealed
 from byhand.files.tensor_file import MOST_OF_PARTS, parts, sizes, tensors
 from byhand.memory import physical
@@ -62,31 +63,15 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
     """Return a checkpoint with all parts verified and consistent; without moments only their file's size is."""
     before = _signature(path)
     sealed = Sealed(path, (CONFIG, STATE), OURS)
-    try:
-        config = from_dict(TrainConfig, parse_json(sealed.read(CONFIG, SMALL).tobytes()), CONFIG)
-        state = parse_json(sealed.read(STATE, SMALL).tobytes())
-        step, text = state["step"], state["text"]
-    except CheckpointError:
-        raise
-    except (ValueError, TypeError, KeyError, ByhandError) as error:
-        raise CheckpointError(
-            f"{path} cannot be understood: {brief(error, 200)}. Was it made by a newer version?"
-        ) from None
-    if type(step) is not int or not 0 <= step < 10**18 or not isinstance(text, dict):
-        raise CheckpointError(f"{path} is damaged: {STATE} is not one of a trainer.")
-    if step_of(path.resolve().name) not in (None, step):
-        raise CheckpointError(f"{path} is not what its name says: {STATE} is of step {step}.")
-    shapes, dtype = parameter_shapes(config.model), config.array_dtype
+    config, state = _settings(sealed)
+    step, shapes, dtype = state["step"], parameter_shapes(config.model), config.array_dtype
     without_v = by_muon(config.optim, declared(config.model))
     both = {f"{k}.{n}": s for k in "mv" for n, s in shapes.items() if k == "m" or n not in without_v}
-    averages = shapes if config.optim.ema else {}
-    files = {whole: _files(sealed, whole) for whole in (MODEL, OPTIMIZER, *([AVERAGE] if averages else []))}
+    due = {MODEL: shapes, OPTIMIZER: both} | ({AVERAGE: shapes} if config.optim.ema else {})
+    files = {whole: _files(sealed, whole) for whole in due}
     held = {whole: sum(map(sealed.size, names)) for whole, names in files.items()}
-    if step == 0 and held[OPTIMIZER] < sizes(both, dtype)[0]:
-        both = {}  # nothing was updated yet
-    if step == 0 and averages and held[AVERAGE] < sizes(averages, dtype)[0]:
-        averages = {}
-    due = {MODEL: shapes, OPTIMIZER: both} | ({AVERAGE: averages} if AVERAGE in files else {})
+    if step == 0:  # before the first update, files of moments and averages may hold none
+        due |= {whole: {} for whole in due.keys() - {MODEL} if held[whole] < sizes(due[whole], dtype)[0]}
     for whole, part in due.items():
         fewest, most = sizes(part, dtype)
         if files[whole] != [whole]:
@@ -112,8 +97,26 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
     if moments:
         _known.add(before)
     m, v = ({n: kept[f"{k}.{n}"] for n in shapes if f"{k}.{n}" in kept} for k in "mv")
-    parameters, averaged = ({n: found[w][n] for n in part} for w, part in ((MODEL, shapes), (AVERAGE, averages)))
-    return Checkpoint(config, parameters, m, v, state, path, tokenizer, averaged)
+    return Checkpoint(config, found[MODEL], m, v, state, path, tokenizer, found.get(AVERAGE, {}))
+
+
+def _settings(sealed: Sealed) -> tuple[TrainConfig, dict[str, Any]]:
+    """Return the config and the trainer's state."""
+    try:
+        config = from_dict(TrainConfig, parse_json(sealed.read(CONFIG, SMALL).tobytes()), CONFIG)
+        state = parse_json(sealed.read(STATE, SMALL).tobytes())
+        step, text = state["step"], state["text"]
+    except CheckpointError:
+        raise
+    except (ValueError, TypeError, KeyError, ByhandError) as error:
+        raise CheckpointError(
+            f"{sealed.path} cannot be understood: {brief(error, 200)}. Was it made by a newer version?"
+        ) from None
+    if type(step) is not int or not 0 <= step < STEPS or not isinstance(text, dict):
+        raise CheckpointError(f"{sealed.path} is damaged: {STATE} is not one of a trainer.")
+    if step_of(sealed.path.resolve().name) not in (None, step):
+        raise CheckpointError(f"{sealed.path} is not what its name says: {STATE} is of step {step}.")
+    return config, state
 
 
 def _files(sealed: Sealed, whole: str) -> list[str]:

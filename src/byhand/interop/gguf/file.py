@@ -10,19 +10,17 @@ Source      https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 
 from __future__ import annotations
 
-import math
 import struct
 import sys
 from array import array
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from byhand.errors import DataError
-from byhand.files.weights import OpenFile
-from byhand.interop.gguf.quantised import KINDS, Kind, dequantised
+from byhand.files.weights import NumberType, OpenFile, Stored
+from byhand.interop.gguf.quantised import KINDS
 
 MAGIC, VERSIONS, ALIGNMENT = b"GGUF", (2, 3), 32
 ALIGN = "general.alignment"
@@ -35,20 +33,6 @@ NUMBERS = {
     for code, letter in zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), "BbHhIifBQqd", strict=True)
 }
 U32, I32, F32, TRUTH, STRING, LIST, U64 = 4, 5, 6, 7, 8, 9, 10
-
-
-@dataclass(frozen=True)
-class Described:
-    """A tensor of a file: its type, its shape with the outermost axis first, and its first byte."""
-
-    kind: Kind
-    shape: tuple[int, ...]
-    begin: int
-
-    @property
-    def size(self) -> int:
-        """How many bytes it has."""
-        return math.prod(self.shape) // self.kind.block * self.kind.size
 
 
 class GGUF:
@@ -69,22 +53,19 @@ class GGUF:
             if name in self.keys:
                 raise file.damaged(f"the key {name[:80]!r} is there twice")
             self.keys[name] = self._value(self._number(U32))
-        self.tensors: dict[str, Described] = {}
+        self.tensors: dict[str, Stored] = {}
         self._describe(n_tensors)
 
     def read(self, name: str) -> np.ndarray:
         """Return a tensor of finite numbers in float32."""
-        found = self.tensors[name]
-        with np.errstate(all="ignore"):
-            numbers = dequantised(self.file.read(found.begin, found.size), found.kind).reshape(found.shape)
-        return self.file.finite(numbers, name)
+        return self.file.floats(self.tensors[name], name)
 
     def _describe(self, count: int) -> None:
         """Read the tensors' descriptions; their bytes must follow each other up to the end of the file."""
         alignment = self.keys.get(ALIGN, ALIGNMENT)
         if type(alignment) is not int or not 8 <= alignment <= 1 << 16 or alignment & (alignment - 1):
             raise self.file.damaged(f"its alignment is {str(alignment)[:20]}")
-        listed: list[tuple[str, Kind, tuple[int, ...], int]] = []
+        listed: list[tuple[str, NumberType, tuple[int, ...], int]] = []
         for _ in range(count):
             name, axes = self._string(), self._number(U32)
             if not 0 < axes <= AXES:
@@ -104,7 +85,7 @@ class GGUF:
         for name, kind, shape, offset in sorted(listed, key=lambda entry: entry[3]):
             if begin + offset != -(-end // alignment) * alignment or name in self.tensors:
                 raise self.file.damaged(f"{name[:80]!r} does not follow the tensor before it")
-            self.tensors[name] = Described(kind, shape, begin + offset)
+            self.tensors[name] = Stored(kind, shape, begin + offset)
             end = begin + offset + self.tensors[name].size
         if not end <= self.file.size <= -(-end // alignment) * alignment:
             raise self.file.damaged(f"it has {self.file.size:,} bytes, but its tensors end at {end:,}")
@@ -161,23 +142,26 @@ class GGUF:
         return self._part[begin : begin + size]
 
 
-def content(keys: Mapping[str, Any], tensors: Mapping[str, Described], read: Any) -> Iterator[bytes]:
-    """Yield the bytes of a file; `read(name)` gives the bytes of a tensor, whose description has no place yet."""
+def content(
+    keys: Mapping[str, Any], tensors: Mapping[str, Stored], data: Iterable[tuple[str, bytes]]
+) -> Iterator[bytes]:
+    """Yield the bytes of a file; `data` has the name and the bytes of each tensor in the same order."""
+    codes = {kind.name: code for code, kind in KINDS.items()}
     yield MAGIC + struct.pack("<IQQ", VERSIONS[-1], len(tensors), len(keys))
     head = [b"".join([_text(key), _typed(value)]) for key, value in keys.items()]
     offset = 0
     for name, tensor in tensors.items():
         shape = tensor.shape[::-1]
-        numbers = struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, tensor.kind.code, offset)
+        numbers = struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, codes[tensor.kind.name], offset)
         head.append(_text(name) + numbers)
         offset += -(-tensor.size // ALIGNMENT) * ALIGNMENT
     yield (whole := b"".join(head))
     yield bytes(-(len(whole) + 24) % ALIGNMENT)
-    for name, tensor in tensors.items():
-        yield (data := read(name))
-        if len(data) != tensor.size:
-            raise ValueError(f"{name} has {len(data)} bytes, not {tensor.size}")
-        yield bytes(-len(data) % ALIGNMENT)
+    for (name, tensor), (given, packed) in zip(tensors.items(), data, strict=True):
+        if (given, len(packed)) != (name, tensor.size):
+            raise ValueError(f"{given} has {len(packed)} bytes, where {name} with {tensor.size} is due")
+        yield packed
+        yield bytes(-len(packed) % ALIGNMENT)
 
 
 def _text(text: str) -> bytes:

@@ -13,12 +13,12 @@ import numpy as np
 
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, ConfigError, DataError
-from byhand.files.weights import OpenFile
+from byhand.files.weights import NumberType, OpenFile, Stored
 from byhand.interop.families import FAMILIES, Arrays, Family, completed, family_of, plain
 from byhand.interop.foreign import Foreign, require_room
 from byhand.interop.gguf import tokens
-from byhand.interop.gguf.file import GGUF, MAGIC, Described, content
-from byhand.interop.gguf.quantised import BY_NAME, Kind, quantised
+from byhand.interop.gguf.file import GGUF, MAGIC, content
+from byhand.interop.gguf.quantised import BY_NAME, LARGEST, quantised
 from byhand.interop.pairing import with_pairing
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
 from byhand.interop.tensors import facts, from_theirs, pieces, require_tensors, to_theirs
@@ -168,12 +168,13 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, quantize: s
     family = family_of(config, KNOWN, "GGUF")
     full, whole = completed(arrays, config, family, PAIRINGS.get(family.name, "halves"))
     known, kind = FACTS[family.name], BY_NAME[quantize.upper() or "F32"]
-    tensors = dict[str, Described]()
+    tensors = dict[str, Stored]()
     for piece in pieces(whole, known):
-        tensors[piece.theirs] = described = _described(piece.theirs, piece.shape, kind)
-        if described.kind.block > 1 and np.abs(full[piece.ours]).max() > kind.most:
+        packed = len(piece.shape) > 1 and piece.shape[-1] % kind.block == 0 and piece.theirs not in EXACT
+        tensors[piece.theirs] = Stored(kind if packed else BY_NAME["F32"], piece.shape, 0)  # its place follows
+        if packed and kind.name in LARGEST and np.abs(full[piece.ours]).max() > LARGEST[kind.name]:
             raise ConfigError(
-                f"{piece.ours} holds numbers larger than {kind.name} can ({kind.most:,.0f}). "
+                f"{piece.ours} holds numbers larger than {kind.name} can ({LARGEST[kind.name]:,.0f}). "
                 f"Export without --quantize."
             )
     if quantize and all(tensor.kind.name == "F32" for tensor in tensors.values()):
@@ -183,22 +184,10 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, quantize: s
         )
     keys = _keys(family, whole, kind) | tokens.as_keys(tokenizer, whole.vocab_size)
     theirs = to_theirs(full, whole, known)
-
-    def data(name: str) -> bytes:
-        found, numbers = next(theirs)
-        assert found == name, (found, name)
-        kind = tensors[name].kind
-        return (numbers.astype("<f4", copy=False) if kind.block == 1 else quantised(numbers, kind)).tobytes()
-
-    yield NAME, content(keys, tensors, data)
+    yield NAME, content(keys, tensors, ((name, quantised(x, tensors[name].kind).tobytes()) for name, x in theirs))
 
 
-def _described(name: str, shape: tuple[int, ...], kind: Kind) -> Described:
-    packed = len(shape) > 1 and shape[-1] % kind.block == 0 and name not in EXACT
-    return Described(kind if packed else BY_NAME["F32"], shape, 0)
-
-
-def _keys(family: Family, config: ModelConfig, kind: Kind) -> dict[str, Any]:
+def _keys(family: Family, config: ModelConfig, kind: NumberType) -> dict[str, Any]:
     name = family.name
     keys: dict[str, Any] = {"general.architecture": name, "general.name": "byhand"}
     keys |= {"general.file_type": FILE_TYPES[kind.name], "general.quantization_version": 2}

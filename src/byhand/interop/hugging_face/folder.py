@@ -13,7 +13,6 @@ from safetensors.numpy import save as write_safetensors
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError, brief, reason
 from byhand.files.reading import SMALL, parse_json, read_regular
-from byhand.files.weights import FLOATS
 from byhand.interop.families import FAMILIES, Arrays, completed, family_of
 from byhand.interop.foreign import Foreign, require_room
 from byhand.interop.hugging_face import names, tokens
@@ -39,8 +38,8 @@ def read(folder: Path) -> Foreign:
         due[names.HEAD] = config.vocab_size, config.d_model
     require_tensors(folder, {name: tensor.shape for name, tensor in tensors.items()}, due, CONFIG)
     for name, tensor in tensors.items():
-        if tensor.dtype not in FLOATS:
-            raise DataError(f"{folder}: {name} is {tensor.dtype}. Use a model in F32, F16 or BF16.")
+        if tensor.kind.unpack is None:
+            raise DataError(f"{folder}: {name} is {tensor.kind.name}. Use a model in F32, F16 or BF16.")
     arrays = from_theirs(lambda name: weights.read(found[name]), config, known)
     if tied and not np.array_equal(weights.read(found[names.HEAD]), arrays["wte"]):
         raise DataError(f"{folder} ties the LM head to the embedding in {CONFIG}, but its tensors differ.")

@@ -10,21 +10,20 @@ Source      https://github.com/karpathy/llm.c/blob/master/train_gpt2.py (write_m
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
 
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError
-from byhand.files.weights import SIZES, OpenFile, Stored
+from byhand.files.weights import NUMBER_TYPES, NumberType, OpenFile, Stored
 from byhand.interop.families import FAMILIES
 from byhand.interop.foreign import Foreign, require_room
 from byhand.interop.tensors import facts, from_theirs, pieces
 
 MAGIC_NUMBER, HEADER = 20240326, 1024
 MAGIC = MAGIC_NUMBER.to_bytes(4, "little")
-VERSIONS = {3: "F32", 5: "BF16"}
+VERSIONS = {3: NUMBER_TYPES["F32"], 5: NUMBER_TYPES["BF16"]}
 SETTINGS = ("seq_len", "vocab_size", "n_layers", "n_heads", "d_model")  # of the header, in order
 FACTS = facts("""
     wte = wte
@@ -70,13 +69,12 @@ def read(path: Path) -> Foreign:
         return Foreign("llm.c", config, from_theirs(lambda name: file.floats(stored[name], name), config, FACTS))
 
 
-def _places(config: ModelConfig, padding: int, dtype: str) -> tuple[dict[str, Stored], int]:
+def _places(config: ModelConfig, padding: int, kind: NumberType) -> tuple[dict[str, Stored], int]:
     """Return where each array is, and where the last one ends; `padding` numbers follow the token embedding."""
     kinds = [fact.theirs[0].partition(" ")[0] for fact in FACTS]
     places, place = dict[str, Stored](), HEADER
     # sorting is stable: within a kind, blocks stay in order
     for piece in sorted(pieces(config, FACTS), key=lambda piece: kinds.index(piece.theirs.partition(" ")[0])):
-        size = SIZES[dtype] * math.prod(piece.shape)
-        places[piece.theirs] = Stored(dtype, piece.shape, place, size)
-        place += size + (SIZES[dtype] * padding if piece.theirs == "wte" else 0)
+        places[piece.theirs] = array = Stored(kind, piece.shape, place)
+        place += array.size + (kind.size * padding if piece.theirs == "wte" else 0)
     return places, place
