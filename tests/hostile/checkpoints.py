@@ -159,7 +159,9 @@ def _independently(path: Path, whole: str) -> dict[str, np.ndarray]:
 
 
 def _seal(files: dict[str, bytes]) -> None:
-    files[MANIFEST] = sealed.manifest({name: content for name, content in files.items() if name != MANIFEST})
+    files[MANIFEST] = sealed.manifest(
+        sealed.entries({name: content for name, content in files.items() if name != MANIFEST})
+    )
 
 
 def _damage_sealed(files: dict[str, bytes], chance: random.Random) -> None:

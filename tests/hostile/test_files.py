@@ -57,7 +57,7 @@ def forged(part, **changes):
     values = json.loads(files[part])
     (values["model"] if part == CONFIG else values).update(changes)
     files[part] = json.dumps(values).encode()
-    files[MANIFEST] = sealed.manifest({name: files[name] for name in (*FILES, TOKENIZER)})
+    files[MANIFEST] = sealed.manifest(sealed.entries({name: files[name] for name in (*FILES, TOKENIZER)}))
     return files
 
 
@@ -100,7 +100,7 @@ def test_deep_and_long_json_is_refused(tmp_path, bounded, name, content):
     header = (len(content).to_bytes(8, "little") if name in (MODEL, OPTIMIZER) else b"") + content
     files[name] = header
     if name != MANIFEST:
-        files[MANIFEST] = sealed.manifest({n: files[n] for n in (*FILES, TOKENIZER)})
+        files[MANIFEST] = sealed.manifest(sealed.entries({n: files[n] for n in (*FILES, TOKENIZER)}))
     write(tmp_path, files)
     refused(tmp_path)
 

@@ -306,7 +306,7 @@ def rewrite(path: Path, name: str, content: bytes) -> None:
     """Put other content into a checkpoint whose manifest then verifies: only its parts can tell that it is wrong."""
     (path / name).write_bytes(content)
     files = {n: (path / n).read_bytes() for n in FILES}
-    (path / MANIFEST).write_bytes(sealed.manifest(files))
+    (path / MANIFEST).write_bytes(sealed.manifest(sealed.entries(files)))
 
 
 def test_parts_that_do_not_belong_together_are_refused(tmp_path):
@@ -387,7 +387,7 @@ def test_a_tokenizer_of_another_vocabulary_is_refused_and_damage(tmp_path):
     path = checkpoint.save(tmp_path, example(1, config))
     contents = {name: (path / name).read_bytes() for name in FILES} | {TOKENIZER: BPE.content}
     (path / TOKENIZER).write_bytes(BPE.content)
-    (path / MANIFEST).write_bytes(sealed.manifest(contents))
+    (path / MANIFEST).write_bytes(sealed.manifest(sealed.entries(contents)))
     with pytest.raises(CheckpointError, match=r"damaged: tokenizer.json: the bpe tokenizer has 11 tokens, but .* 10"):
         checkpoint.load(tmp_path)
     assert checkpoint.defect(path)
@@ -401,14 +401,14 @@ def test_another_tokenizer_of_the_same_size_is_found(tmp_path, there):
     assert other.vocab_size == BPE.vocab_size
     contents = {name: (path / name).read_bytes() for name in FILES} | ({TOKENIZER: other.content} if there else {})
     (path / TOKENIZER).write_bytes(other.content)
-    (path / MANIFEST).write_bytes(sealed.manifest(contents))
+    (path / MANIFEST).write_bytes(sealed.manifest(sealed.entries(contents)))
     with pytest.raises(CheckpointError, match=r"tokenizer.json is not of the tokenizer that the run began with\."):
         checkpoint.load(tmp_path)
     state = json.loads(contents[STATE])
     del state["tokenizer"]
     contents[STATE] = json.dumps(state).encode()
     (path / STATE).write_bytes(contents[STATE])
-    (path / MANIFEST).write_bytes(sealed.manifest(contents))
+    (path / MANIFEST).write_bytes(sealed.manifest(sealed.entries(contents)))
     assert checkpoint.load(tmp_path).tokenizer.digest == (other if there else BYTES).digest
 
 

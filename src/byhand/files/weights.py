@@ -121,6 +121,6 @@ class OpenFile:
 
 
 def _stamp(descriptor: int) -> tuple[int, int, int]:
-    """Return what tells a file from another one, and from itself after a change: inode, size, time of change."""
+    """Return a file's inode, size and time of change: another file, or a changed one, has others."""
     facts = os.fstat(descriptor)
     return facts.st_ino, facts.st_size, facts.st_mtime_ns

@@ -1,4 +1,4 @@
-"""Models in and out: a path of another program becomes a run folder, and a run the files of another program."""
+"""Models in and out: files of another program become a run, and a run becomes files of another program."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Families of models that other programs know, each as the settings that its models may have.
 
 A family may have more parameters than a run: biases, gains. `completed` adds them as zeros and ones, which change no
-number. Whatever else differs is refused, with the setting to change.
+number. Any other difference is refused, with the setting to change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from byhand.model import declared
 
 Arrays = Mapping[str, np.ndarray]
 OF_ALL = {"norm_position": ("pre",), "causal": (True,), "lm_head_bias": (False,), "logit_softcap": (0.0,)}
-GROWING = {  # settings that a family may raise: what comes later in a line has all of what comes before, and more
+GROWING = {  # settings that a family may raise: each value has the parameters of those before it, and more
     "norm_affine": (False, True),
     "mlp_bias": (False, True),
     "attention_bias": ("none", "qkv", "all"),
@@ -57,7 +57,7 @@ class Family:
         return {name: values[0] for name, values in self.allowed().items()}
 
     def problems(self, config: ModelConfig) -> list[str]:
-        """Return what of a model the family cannot have, each in a sentence with what to change."""
+        """Return why the family cannot have a model: a sentence for each difference, with what to change."""
         found = []
         for name, values in self.allowed().items():
             value = getattr(config, name)
@@ -85,7 +85,7 @@ class Family:
 
 
 def _raised(name: str, value: Any, values: tuple[Any, ...]) -> Any:
-    """Return the least of a family's values that has what `value` has; None if there is none."""
+    """Return the first of a family's values that has the parameters of `value`; None if none has."""
     order = GROWING[name]
     return next((v for v in order[order.index(value) :] if v in values), None)
 
@@ -154,7 +154,7 @@ def completed(
 
 
 def plain(config: ModelConfig) -> ModelConfig:
-    """Return the config of a model that was read, without the settings that say what holds without them.
+    """Return the config of a model that was read, without the settings that follow from the others.
 
     Raises DataError for heads of an odd width, which no other program rotates.
     """

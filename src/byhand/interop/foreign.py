@@ -1,4 +1,4 @@
-"""A model as it comes from another program, and the room that it needs."""
+"""A model as it comes from another program, and the memory that it needs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ COPIES = 3  # of the parameters in float32 while a model is read and saved
 class Foreign:
     """A model that another program wrote: its config, its parameters in float32, its tokenizer.
 
-    source     what it was read from, in a few words
-    tokenizer  reads it: None if the files name none, DataError if it is not known
+    source     the program and the family, as in "GGUF llama"
+    tokenizer  reads it: None if the files have none, DataError if it is of an unknown kind
     """
 
     source: str

@@ -1,10 +1,10 @@
-"""Which numbers of a query and a key turn together: two orders of the same columns.
+"""Pairs of rotated numbers in queries and keys: two orders of the same columns.
 
 halves      i and i + D/2, as Hugging Face and GGUF's qwen models
 neighbours  2i and 2i + 1, as the paper and GGUF's llama models
 
-A model in one order is one in the other with the columns of q and k permuted in each head. Applied to a model in
-the wrong order, rotation is silently wrong.
+Permuting the columns of q and k in each head turns a model of one order into one of the other. A model that is read
+in the wrong order computes wrong logits, and nothing reports it.
 """
 
 from __future__ import annotations

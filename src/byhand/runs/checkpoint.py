@@ -23,19 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from byhand.errors import ByhandError, CheckpointError, reason
-from byhand.files.reading import read_regular
+from byhand.files import run_folder
+from byhand.files.reading import SMALL, read_regular
 from byhand.files.removal import in_the_way, remove, remove_files, remove_left_over
-from byhand.files.run_folder import (
-    MANIFEST,
-    MOST,
-    again_with,
-    checkpoints,
-    is_checkpoint,
-    require_readable,
-    step_of,
-    without_checkpoint,
-)
-from byhand.files.sealed import as_json, entries, manifest_of
+from byhand.files.sealed import as_json, entries, manifest
 from byhand.files.writing import TEMPORARY, create, remedy, replace, sync_folder
 from byhand.model import TinyGPT
 from byhand.runs.contents import OURS, Checkpoint, contents
@@ -61,14 +52,14 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2, group: ProcessGroup =
     files: dict[str, Any] = {}
     for said in group.gather(as_json(entries(own)).decode()):
         files |= json.loads(said)
-    whole = manifest_of(files)
+    whole = manifest(files)
 
     def begin() -> str:
         with _explained(run, final):
             run.mkdir(parents=True, exist_ok=True)
             remove_left_over(run, OURS)
             if final.exists() and not defect(final):
-                if read_regular(final / MANIFEST, MOST) != whole:
+                if read_regular(final / run_folder.MANIFEST, SMALL) != whole:
                     raise CheckpointError(f"{final} is of another run. Save into another folder.")
                 return "the same step of the same run, whole already"
             require_way(run, range(checkpoint.step, checkpoint.step + 1))
@@ -83,7 +74,7 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2, group: ProcessGroup =
 
     def finish() -> str:
         with _explained(run, final):
-            create(temporary / MANIFEST, [whole])
+            create(temporary / run_folder.MANIFEST, [whole])
             sync_folder(temporary)
             remove(final, OURS)
             temporary.rename(final)
@@ -116,7 +107,7 @@ def _explained(run: Path, final: Path) -> Iterator[None]:
         rest = f"{older.name} is still whole" if older else "there is no older checkpoint"
         raise CheckpointError(
             f"cannot write {str(error.filename2 or error.filename).replace(TEMPORARY + final.name, final.name)}: "
-            f"{reason(error)}; {rest}. {remedy(error, again_with(older))}"
+            f"{reason(error)}; {rest}. {remedy(error, run_folder.again_with(older))}"
         ) from None
 
 
@@ -130,7 +121,7 @@ def require_way(run: Path, steps: Container[int]) -> None:
     except OSError as error:
         raise CheckpointError(f"cannot use {error.filename}: {reason(error)}. Check its permissions.") from None
     if path:
-        again = again_with(newest_whole(run))
+        again = run_folder.again_with(newest_whole(run))
         raise CheckpointError(
             f"{path} is in the way of a checkpoint, and not byhand's to remove. Move it away, then {again}."
         )
@@ -147,12 +138,12 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
         raise CheckpointError(
             f"there is no run {run}. Check the path, or start one with `byhand train --out {shlex.quote(str(run))}`."
         )
-    require_readable(run)
-    if is_checkpoint(run):
+    run_folder.require_readable(run)
+    if run_folder.is_checkpoint(run):
         return read(run, moments)
     warnings: list[str] = []
     for _ in range(RETRIES):
-        listed = checkpoints(run)
+        listed = run_folder.checkpoints(run)
         warnings.clear()
         for candidate in listed:
             try:
@@ -164,11 +155,11 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
                 log.warning("%s Going on from %s.", warning, candidate.name)
             return checkpoint
         # A run that trains removes old checkpoints after writing newer ones: then the list has changed meanwhile.
-        if checkpoints(run) == listed:
+        if run_folder.checkpoints(run) == listed:
             break
     if warnings:
         raise CheckpointError(f"{warnings[0]} No older one is whole; start again with `byhand train`.")
-    raise without_checkpoint(run)
+    raise run_folder.without_checkpoint(run)
 
 
 def load_model(run: str | Path) -> TinyGPT:
@@ -178,7 +169,7 @@ def load_model(run: str | Path) -> TinyGPT:
 
 def newest_whole(run: Path) -> Path | None:
     """Return the newest checkpoint that can be loaded, or None."""
-    return next((c for c in checkpoints(run) if not defect(c)), None)
+    return next((c for c in run_folder.checkpoints(run) if not defect(c)), None)
 
 
 def _prune(written: Path, keep: int) -> None:
@@ -187,9 +178,9 @@ def _prune(written: Path, keep: int) -> None:
     Damaged ones do not count, and go once they are older than those. Failing to remove does no harm.
     """
     whole = 1
-    step = step_of(written.name) or 0
-    for old in checkpoints(written.parent):
-        if (step_of(old.name) or 0) >= step:
+    step = run_folder.step_of(written.name) or 0
+    for old in run_folder.checkpoints(written.parent):
+        if (run_folder.step_of(old.name) or 0) >= step:
             continue
         if whole >= keep:
             forget(old)
@@ -206,6 +197,6 @@ def _is_own_latest(latest: Path) -> bool:
     with suppress(OSError):
         return (
             not latest.is_symlink()
-            and step_of(read_regular(latest, 100).decode(errors="replace").strip()) is not None
+            and run_folder.step_of(read_regular(latest, 100).decode(errors="replace").strip()) is not None
         )
     return False

@@ -72,6 +72,14 @@ def part_name(whole: str, index: int, count: int) -> str:
     return whole.replace(".", f"-{index + 1:05d}-of-{count:05d}.") if count > 1 else whole
 
 
+def part_files(names: list[str], whole: str) -> list[str]:
+    """Return the files of all arrays of a kind: one, or the parts that each process wrote; [] if any is missing."""
+    files = sorted(n for n in names if (m := PARTS.fullmatch(n)) and m[1] == whole.removesuffix(".safetensors"))
+    if whole in names:
+        return [] if files else [whole]
+    return files if files == [part_name(whole, i, len(files)) for i in range(len(files))] else []
+
+
 def contents(checkpoint: Checkpoint, group: ProcessGroup) -> dict[str, bytes]:
     """Return the files that this process writes, but for the manifest."""
     moments = {f"{k}.{n}": a for k, part in (("m", checkpoint.m), ("v", checkpoint.v)) for n, a in part.items()}

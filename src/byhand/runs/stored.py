@@ -19,18 +19,7 @@ from byhand.files.tensor_file import MOST_OF_PARTS, parts, sizes, tensors
 from byhand.memory import physical
 from byhand.model import declared, parameter_shapes
 from byhand.optim import by_muon
-from byhand.runs.contents import (
-    AVERAGE,
-    CONFIG,
-    DIGEST,
-    OPTIMIZER,
-    OURS,
-    PARTS,
-    STATE,
-    TOKENIZER,
-    Checkpoint,
-    part_name,
-)
+from byhand.runs.contents import AVERAGE, CONFIG, DIGEST, OPTIMIZER, OURS, STATE, TOKENIZER, Checkpoint, part_files
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.registry import MOST as LARGEST_TOKENIZER
 from byhand.tokenizers.registry import restored
@@ -68,7 +57,10 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
     without_v = by_muon(config.optim, declared(config.model))
     both = {f"{k}.{n}": s for k in "mv" for n, s in shapes.items() if k == "m" or n not in without_v}
     due = {MODEL: shapes, OPTIMIZER: both} | ({AVERAGE: shapes} if config.optim.ema else {})
-    files = {whole: _files(sealed, whole) for whole in due}
+    files = {whole: part_files(sealed.names, whole) for whole in due}
+    for whole in due:
+        if not files[whole]:
+            raise CheckpointError(f"{path} is damaged: {MANIFEST} does not name {whole}, or not all parts of it.")
     held = {whole: sum(map(sealed.size, names)) for whole, names in files.items()}
     if step == 0:  # before the first update, files of moments and averages may hold none
         due |= {whole: {} for whole in due.keys() - {MODEL} if held[whole] < sizes(due[whole], dtype)[0]}
@@ -117,18 +109,6 @@ def _settings(sealed: Sealed) -> tuple[TrainConfig, dict[str, Any]]:
     if step_of(sealed.path.resolve().name) not in (None, step):
         raise CheckpointError(f"{sealed.path} is not what its name says: {STATE} is of step {step}.")
     return config, state
-
-
-def _files(sealed: Sealed, whole: str) -> list[str]:
-    """Return the file of all arrays of a kind, or those of their parts, one of each process that wrote."""
-    found = [(name, match) for name in sealed.names if (match := PARTS.fullmatch(name))]
-    files = [name for name, match in found if match[1] == whole.removesuffix(".safetensors")]
-    if whole in sealed.names and not files:
-        return [whole]
-    count = len(files)
-    if not files or whole in sealed.names or files != [part_name(whole, i, count) for i in range(count)]:
-        raise CheckpointError(f"{sealed.path} is damaged: {MANIFEST} does not name {whole}, or not all parts of it.")
-    return files
 
 
 def _arrays(

@@ -1,8 +1,8 @@
 """Byte-pair encoding: words become ids by merges that were learnt from a text, here or elsewhere.
 
-Text is cut into words (`splitting`). A word starts as its UTF-8 bytes; of all neighbours, the pair that was learnt
-first is joined, of equal ones the leftmost, until no pair is known. `plain.py` says the same in fewer lines;
-`compiled.py` does it faster. Symbols write each byte as one visible character, as GPT-2's files do.
+Text is cut into words (`splitting`). A word starts as its UTF-8 bytes; the pair of neighbours that was learnt first
+is joined, the leftmost among equals, until no known pair is left. `plain.py` says the same in fewer lines;
+`compiled.py` does it faster.
 
 Source      Sennrich, Haddow & Birch 2016, arXiv:1508.07909; Radford et al. 2019, section 2.2
 """
@@ -163,7 +163,7 @@ class BytePairTokenizer(Tokenizer):
         return found
 
     def _merged(self, ids: list[int], below: int = LARGEST) -> list[int]:
-        """Join pairs, the least rank first and of equal ones the leftmost, until no rank is below."""
+        """Join pairs, the least rank first and the leftmost among equals, until no rank is below `below`."""
         pairs, n = self.pairs, len(ids)
         before, behind = list(range(-1, n - 1)), list(range(1, n + 1))
         heap = [(pairs[pair][0], k) for k, pair in enumerate(pairwise(ids)) if pair in pairs]

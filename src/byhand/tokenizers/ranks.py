@@ -1,6 +1,6 @@
 """tiktoken's rank files: a token in base64 and its rank, which is its id, in each line.
 
-Such a file says neither how text is cut nor which special tokens there are: who reads it says so.
+Such a file holds no pre-tokenizer and no special tokens; the caller gives them.
 """
 
 from __future__ import annotations

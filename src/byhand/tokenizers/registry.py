@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from byhand.errors import DataError, brief
-from byhand.files.reading import parse_json
+from pathlib import Path
+
+from byhand.errors import DataError, brief, reason
+from byhand.files.reading import parse_json, read_regular
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
@@ -29,6 +31,14 @@ def stored(tokenizer: Tokenizer) -> bytes:
             f"the tokenizer takes {len(tokenizer.content):,} bytes of JSON, more than the {MOST:,} allowed."
         )
     return tokenizer.content
+
+
+def file_content(path: Path) -> bytes:
+    """Return the bytes of a tokenizer's file; DataError if it cannot be read or is larger than any tokenizer's."""
+    try:
+        return read_regular(path, MOST)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {reason(error)}. Check the path and its permissions.") from None
 
 
 def restored(content: bytes) -> Tokenizer:

@@ -32,11 +32,11 @@ NUMBERS = {
     code: struct.Struct(f"<{letter}")
     for code, letter in zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), "BbHhIifBQqd", strict=True)
 }
-U32, I32, F32, TRUTH, STRING, LIST, U64 = 4, 5, 6, 7, 8, 9, 10
+U32, I32, F32, BOOL, STRING, LIST, U64 = 4, 5, 6, 7, 8, 9, 10
 
 
 class GGUF:
-    """A file that another program wrote; DataError unless its metadata and tensors fit into it."""
+    """The metadata and tensors of a file; DataError unless they fit into it."""
 
     def __init__(self, file: OpenFile) -> None:
         self.file = file
@@ -113,9 +113,9 @@ class GGUF:
 
     def _number(self, kind: int) -> Any:
         (value,) = NUMBERS[kind].unpack(self._take(NUMBERS[kind].size))
-        if kind == TRUTH and value > 1:
-            raise self.file.damaged("a truth value is neither 0 nor 1")
-        return bool(value) if kind == TRUTH else value
+        if kind == BOOL and value > 1:
+            raise self.file.damaged("a boolean is neither 0 nor 1")
+        return bool(value) if kind == BOOL else value
 
     def _string(self) -> str:
         content = self._take(self._number(U64))
@@ -170,9 +170,9 @@ def _text(text: str) -> bytes:
 
 
 def _typed(value: Any) -> bytes:
-    """Return a value with its type: truth values, u32, f32, strings, lists of strings or of i32."""
+    """Return a value with its type: a boolean, u32, f32, a string, or a list of strings or of i32."""
     if isinstance(value, bool):
-        return struct.pack("<I?", TRUTH, value)
+        return struct.pack("<I?", BOOL, value)
     if isinstance(value, int):
         return struct.pack("<II", U32, value)
     if isinstance(value, float):

@@ -27,10 +27,10 @@ CONFIG, GENERATION, PAIRING = "config.json", "generation_config.json", "halves"
 def read(folder: Path) -> Foreign:
     """Return the model of a folder. DataError or ConfigError if it is damaged or cannot be one of ours."""
     family, config = _config(folder)
-    known, prefix = names.of_family(family)
+    known = names.FACTS[family]
     require_room(config)
     weights = Weights(folder)
-    found = names.without_prefixes(folder, weights.stored, prefix)
+    found = names.without_prefixes(folder, weights.stored, names.PREFIXES[family])
     tensors = {name: weights.stored[stored][1] for name, stored in found.items()}
     due = {piece.theirs: piece.shape for piece in pieces(config, known)}
     tied = config.tied_embeddings and names.HEAD in found
@@ -72,8 +72,11 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer) -> Iterator
     yield CONFIG, _json(as_json(family, whole, end))
     yield GENERATION, _json({"bos_token_id": end, "eos_token_id": end, "do_sample": False})
     yield from described
-    known, prefix = names.of_family(family.name)
-    theirs = {name if name == names.HEAD else prefix + name: a for name, a in to_theirs(full, whole, known)}
+    prefix = names.PREFIXES[family.name]
+    theirs = {
+        name if name == names.HEAD else prefix + name: array
+        for name, array in to_theirs(full, whole, names.FACTS[family.name])
+    }
     yield WHOLE, write_safetensors(theirs, metadata={"format": "pt"})
 
 

@@ -1,6 +1,7 @@
 """Tensors of transformers' models, and what of ours they are.
 
-GPT-2's Conv1D stores weights as [in, out], as ours; nn.Linear of the others as [out, in].
+GPT-2's Conv1D stores weights as [in, out], like ours; nn.Linear of the others stores [out, in]. All names but that of
+the LM head have a prefix, unless the bare model was saved.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from byhand.errors import DataError
-from byhand.interop.tensors import Fact, facts
+from byhand.interop.families import FAMILIES
+from byhand.interop.tensors import facts
 
 GPT2 = facts("""
     wte = wte.weight
@@ -51,7 +53,8 @@ LLAMA = facts("""
     ln_f.gain = norm.weight
     lm_head.w = lm_head.weight : T
 """)
-PREFIX = {"gpt2": "transformer.", "llama": "model."}  # of all but lm_head, unless the bare model was saved
+FACTS = {name: GPT2 if name == "gpt2" else LLAMA for name in FAMILIES}
+PREFIXES = {name: "transformer." if name == "gpt2" else "model." for name in FAMILIES}
 BUFFERS = r"h\.[0-9]+\.attn\.(masked_)?bias|layers\.[0-9]+\.self_attn\.rotary_emb\.inv_freq|rotary_emb\.inv_freq"
 HEAD = "lm_head.weight"
 
@@ -70,8 +73,3 @@ def without_prefixes(path: Path, names: Iterable[Any], *prefixes: str) -> dict[s
             raise DataError(f"{path} has a tensor without a name, or one twice. Use another copy.")
         found[name] = stored
     return {name: stored for name, stored in found.items() if not re.fullmatch(BUFFERS, name)}
-
-
-def of_family(name: str) -> tuple[tuple[Fact, ...], str]:
-    """Return the facts of a family, and the prefix of its names."""
-    return (GPT2, PREFIX["gpt2"]) if name == "gpt2" else (LLAMA, PREFIX["llama"])

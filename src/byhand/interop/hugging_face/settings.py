@@ -127,14 +127,12 @@ def _activation(found: Mapping[str, Any], family: Family) -> str:
 def _rope_base(found: Mapping[str, Any]) -> Any:
     """Return the base of the angles; DataError unless they are the plain ones."""
     base = found.get("rope_theta", 10000.0)
-    plain_turns = {"rope_type": "default", "type": "default", "partial_rotary_factor": 1.0}
+    usual = {"rope_type": "default", "type": "default", "partial_rotary_factor": 1.0}
     for key in ("rope_scaling", "rope_parameters"):  # before transformers 5, and since
         turns = found.get(key)
         if turns is None:
             continue
-        if not isinstance(turns, dict) or any(
-            turns[k] != plain_turns.get(k, turns[k] if k == "rope_theta" else None) for k in turns
-        ):
+        if not isinstance(turns, dict) or any(turns[k] != usual.get(k) for k in turns.keys() - {"rope_theta"}):
             raise DataError(f"its {key} is {quoted(turns)}, but only plain rotation (default) can be computed here.")
         if "rope_theta" in turns and turns["rope_theta"] != base != found.get("rope_theta", 10000.0):
             raise DataError("its rope_scaling and rope_parameters differ. Keep one of them.")

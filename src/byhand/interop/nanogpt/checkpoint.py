@@ -1,8 +1,8 @@
 """A checkpoint of nanoGPT, ckpt.pt, read by torch's weights-only loader where torch is installed.
 
-A zip with a pickle inside. Before torch sees it, its directory is checked: nothing is compressed, and no file in it
-is larger than the whole; and its pickle: it names nothing but what makes tensors, and tuples in tuples end soon
-(`nesting`). torch then maps the file into memory, and makes tensors and plain values alone of the pickle.
+A zip with a pickle inside. Two checks come before torch: the zip's entries are not compressed and not larger than the
+whole; the pickle names only functions that make tensors, and nests tuples at most LEVELS deep (`nesting`). torch then
+maps the file into memory and makes only tensors and plain values.
 
 Source      https://github.com/karpathy/nanoGPT (model.py, train.py)
 """
@@ -51,7 +51,7 @@ def read(path: Path) -> Foreign:
     state = found["model"]
     tensors = {
         name: state[stored]
-        for name, stored in names.without_prefixes(path, state, COMPILED, names.PREFIX["gpt2"]).items()
+        for name, stored in names.without_prefixes(path, state, COMPILED, names.PREFIXES["gpt2"]).items()
     }
     due = {piece.theirs: piece.shape for piece in pieces(config, FACTS)}
     due[names.HEAD] = config.vocab_size, config.d_model
