@@ -293,7 +293,7 @@ def test_a_place_that_is_taken_or_cannot_be_written_is_known_before_the_work(tmp
 
 def test_a_file_that_says_all_takes_no_more(tmp_path):
     forms.write(trained(), tmp_path / "t.json")
-    with pytest.raises(DataError, match="says itself"):
+    with pytest.raises(DataError, match="holds its own pre-tokenizer and special tokens"):
         forms.read(tmp_path / "t.json", "gpt2")
     with pytest.raises(DataError, match="cannot read"):
         forms.read(tmp_path / "none.json")

@@ -6,6 +6,7 @@ side by side along our last axis (queries, keys, values). Theirs may be transpos
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,10 @@ import numpy as np
 from byhand.config import ModelConfig
 from byhand.errors import DataError
 from byhand.interop.families import Arrays
+from byhand.memory import physical
 from byhand.model import declared
 
+COPIES = 3  # of the parameters in float32 while a model is read and saved
 Shapes = Mapping[str, tuple[int, ...]]
 
 
@@ -113,7 +116,16 @@ def to_theirs(arrays: Arrays, config: ModelConfig, known: Iterable[Fact]) -> Ite
 def from_theirs(
     read: Callable[[str], np.ndarray], config: ModelConfig, known: Iterable[Fact]
 ) -> dict[str, np.ndarray]:
-    """Return our arrays, in float32; `read` gives a tensor of theirs by name, in the shape that `pieces` says."""
+    """Return our arrays, in float32; `read` gives a tensor of theirs by name, in the shape that `pieces` says.
+
+    Raises DataError if this machine's memory cannot hold a model while it is read and saved.
+    """
+    need = COPIES * 4 * sum(math.prod(parameter.shape) for parameter in declared(config).values())
+    if (have := physical()) is not None and need > have:
+        raise DataError(
+            f"reading this model takes {need / 1e9:,.1f} GB, but the machine has {have / 1e9:,.1f} GB of memory. "
+            f"Use a larger one."
+        )
     found = {name: np.empty(parameter.shape, np.float32) for name, parameter in declared(config).items()}
     for piece in pieces(config, known):
         tensor = read(piece.theirs)

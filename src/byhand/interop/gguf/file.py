@@ -81,13 +81,13 @@ class GGUF:
             if not all(0 < n < 1 << 48 for n in shape) or shape[-1] % kind.block:
                 raise self.file.damaged(f"{name[:80]!r} has the shape {shape} in {kind.name}")
             listed.append((name, kind, shape, offset))
-        begin = end = -(-self._place // alignment) * alignment
+        begin = end = _aligned(self._place, alignment)
         for name, kind, shape, offset in sorted(listed, key=lambda entry: entry[3]):
-            if begin + offset != -(-end // alignment) * alignment or name in self.tensors:
+            if begin + offset != _aligned(end, alignment) or name in self.tensors:
                 raise self.file.damaged(f"{name[:80]!r} does not follow the tensor before it")
             self.tensors[name] = Stored(kind, shape, begin + offset)
             end = begin + offset + self.tensors[name].size
-        if not end <= self.file.size <= -(-end // alignment) * alignment:
+        if not end <= self.file.size <= _aligned(end, alignment):
             raise self.file.damaged(f"it has {self.file.size:,} bytes, but its tensors end at {end:,}")
 
     def _value(self, kind: int) -> Any:
@@ -125,21 +125,17 @@ class GGUF:
             raise self.file.damaged("a string is not UTF-8") from None
 
     def _take(self, size: int) -> bytes:
-        if self._place + size > MOST:
-            raise self.file.damaged(f"its metadata have more than {MOST:,} bytes")
-        content = self._ahead(size)
-        self._place += size
-        return content
-
-    def _ahead(self, size: int) -> bytes:
         """Return the next bytes; the file is read a megabyte at a time."""
-        begin = self._place - self._begun
-        if begin + size > len(self._part):
-            if self._place + size > self.file.size:
-                raise self.file.damaged(f"it ends at byte {self.file.size:,}, within its metadata")
-            self._begun, begin = self._place, 0
-            self._part = self.file.read(self._place, min(self.file.size - self._place, max(size, 1 << 20))).tobytes()
-        return self._part[begin : begin + size]
+        begin, end = self._place, self._place + size
+        if end > MOST:
+            raise self.file.damaged(f"its metadata have more than {MOST:,} bytes")
+        if end > self.file.size:
+            raise self.file.damaged(f"it ends at byte {self.file.size:,}, within its metadata")
+        if end > self._begun + len(self._part):
+            self._begun = begin
+            self._part = self.file.read(begin, min(self.file.size - begin, max(size, 1 << 20))).tobytes()
+        self._place = end
+        return self._part[begin - self._begun : end - self._begun]
 
 
 def content(
@@ -154,7 +150,7 @@ def content(
         shape = tensor.shape[::-1]
         numbers = struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, codes[tensor.kind.name], offset)
         head.append(_text(name) + numbers)
-        offset += -(-tensor.size // ALIGNMENT) * ALIGNMENT
+        offset = _aligned(offset + tensor.size)
     yield (whole := b"".join(head))
     yield bytes(-(len(whole) + 24) % ALIGNMENT)
     for (name, tensor), (given, packed) in zip(tensors.items(), data, strict=True):
@@ -162,6 +158,11 @@ def content(
             raise ValueError(f"{given} has {len(packed)} bytes, where {name} with {tensor.size} is due")
         yield packed
         yield bytes(-len(packed) % ALIGNMENT)
+
+
+def _aligned(place: int, alignment: int = ALIGNMENT) -> int:
+    """Return the next place that is a multiple of the alignment."""
+    return -(-place // alignment) * alignment
 
 
 def _text(text: str) -> bytes:

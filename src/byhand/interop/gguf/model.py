@@ -15,7 +15,7 @@ from byhand.config import ModelConfig
 from byhand.errors import ByhandError, ConfigError, DataError
 from byhand.files.weights import NumberType, OpenFile, Stored
 from byhand.interop.families import FAMILIES, Arrays, Family, completed, family_of, plain
-from byhand.interop.foreign import Foreign, require_room
+from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import tokens
 from byhand.interop.gguf.file import GGUF, MAGIC, content
 from byhand.interop.gguf.quantised import BY_NAME, LARGEST, quantised
@@ -112,7 +112,6 @@ def read(path: Path) -> Foreign:
             family, config = _config(file)
         except ByhandError as error:
             raise DataError(f"{path}: {error}") from None
-        require_room(config)
         due = {piece.theirs: piece.shape for piece in pieces(config, FACTS[family.name])}
         require_tensors(path, {name: tensor.shape for name, tensor in file.tensors.items()}, due, "metadata")
         arrays = from_theirs(file.read, config, FACTS[family.name])

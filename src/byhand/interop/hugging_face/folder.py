@@ -14,7 +14,7 @@ from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError, brief, reason
 from byhand.files.reading import SMALL, parse_json, read_regular
 from byhand.interop.families import FAMILIES, Arrays, completed, family_of
-from byhand.interop.foreign import Foreign, require_room
+from byhand.interop.foreign import Foreign
 from byhand.interop.hugging_face import names, tokens
 from byhand.interop.hugging_face.settings import as_config, as_json
 from byhand.interop.hugging_face.weights import WHOLE, Weights
@@ -28,7 +28,6 @@ def read(folder: Path) -> Foreign:
     """Return the model of a folder. DataError or ConfigError if it is damaged or cannot be one of ours."""
     family, config = _config(folder)
     known = names.FACTS[family]
-    require_room(config)
     weights = Weights(folder)
     found = names.without_prefixes(folder, weights.stored, names.PREFIXES[family])
     tensors = {name: weights.stored[stored][1] for name, stored in found.items()}

@@ -18,7 +18,7 @@ from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError
 from byhand.files.weights import NUMBER_TYPES, NumberType, OpenFile, Stored
 from byhand.interop.families import FAMILIES
-from byhand.interop.foreign import Foreign, require_room
+from byhand.interop.foreign import Foreign
 from byhand.interop.tensors import facts, from_theirs, pieces
 
 MAGIC_NUMBER, HEADER = 20240326, 1024
@@ -62,7 +62,6 @@ def read(path: Path) -> Foreign:
         vocab = config.vocab_size
         if not vocab <= padded <= vocab + 1024:
             raise file.damaged(f"it has {vocab:,} tokens, padded to {padded:,}")
-        require_room(config)
         stored, end = _places(config, (padded - vocab) * config.d_model, VERSIONS[version])
         if end != file.size:
             raise file.damaged(f"it has {file.size:,} bytes, but its sizes say {end:,}")

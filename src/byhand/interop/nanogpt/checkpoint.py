@@ -21,7 +21,7 @@ from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError
 from byhand.files.weights import OpenFile
 from byhand.interop.families import FAMILIES
-from byhand.interop.foreign import Foreign, require_room
+from byhand.interop.foreign import Foreign
 from byhand.interop.hugging_face import names
 from byhand.interop.nanogpt.nesting import calls, levels
 from byhand.interop.settings import settings_of
@@ -47,7 +47,6 @@ def read(path: Path) -> Foreign:
     _require_plain(path)
     found = _loaded(path)
     config = _config(found, path)
-    require_room(config)
     state = found["model"]
     tensors = {
         name: state[stored]
