@@ -50,13 +50,13 @@ GROUPED = {
 WIDTHS = {"attention.value_length": "d_head", "rope.dimension_count": "d_head"}  # must be that of the keys
 
 
-def _of(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
+def _prefixed(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
     """Return a table with an architecture's name before its keys, as files have them."""
     return {f"{name}.{key}": value for key, value in table.items()}
 
 
 KEYS = {
-    name: _of(name, SIZES | ({"attention.layer_norm_epsilon": "norm_eps"} if name == "gpt2" else GROUPED))
+    name: _prefixed(name, SIZES | ({"attention.layer_norm_epsilon": "norm_eps"} if name == "gpt2" else GROUPED))
     for name in KNOWN
 }
 MISSING = {  # what llama.cpp takes where a file lacks the key
@@ -125,12 +125,12 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
     family = family_named(file.keys, "general.architecture", KNOWN)
     name = family.name
     keys = {key: _one(value) for key, value in file.keys.items() if key.startswith(f"{name}.")}
-    require_usual(keys, _of(name, USUAL))
-    found = settings_of(keys, KEYS[name], _of(name, MISSING))
+    require_usual(keys, _prefixed(name, USUAL))
+    found = settings_of(keys, KEYS[name], _prefixed(name, MISSING))
     settings = family.usual() | {ours: _shortest(value) for ours, value in found.items()}
     if name != "gpt2":
         width = settings["d_head"] or _whole(settings["d_model"]) // max(1, _whole(settings["n_heads"]))
-        for key in _of(name, WIDTHS):
+        for key in _prefixed(name, WIDTHS):
             if keys.get(key, width) != width:
                 raise DataError(f"its {key} is {quoted(keys[key])}, but its heads have the width {width}.")
         settings["rope_pairing"] = PAIRINGS.get(name, "halves")
@@ -191,4 +191,4 @@ def _keys(family: Family, config: ModelConfig, kind: NumberType) -> dict[str, An
     keys: dict[str, Any] = {"general.architecture": name, "general.name": "byhand"}
     keys |= {"general.file_type": FILE_TYPES[kind.name], "general.quantization_version": 2}
     keys |= keys_of(config, KEYS[name])
-    return keys if name == "gpt2" else keys | keys_of(config, _of(name, WIDTHS | {"vocab_size": "vocab_size"}))
+    return keys if name == "gpt2" else keys | keys_of(config, _prefixed(name, WIDTHS | {"vocab_size": "vocab_size"}))
