@@ -13,11 +13,8 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterable
-from io import RawIOBase
 from pathlib import Path
 from typing import Any, NoReturn
-
-import numpy as np
 
 from byhand.errors import DataError
 
@@ -78,14 +75,6 @@ def read_with_facts(path: str | Path, most: int) -> tuple[bytes, os.stat_result]
         if max(size, len(content)) > most:
             raise OSError(errno.EFBIG, f"it holds more than {most:,} bytes", str(path))
     return content, facts
-
-
-def read_array(file: RawIOBase, size: int) -> np.ndarray:
-    """Return the next `size` bytes of an unbuffered file, uint8 (size,); fewer where it ends."""
-    content, done = np.empty(size, np.uint8), 0
-    while got := file.readinto(content.data[done : done + (1 << 30)]):
-        done += got
-    return content[:done]
 
 
 def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from byhand.errors import CheckpointError, reason
-from byhand.files.reading import SMALL, open_regular, parse_json, read_array, read_regular
+from byhand.files.reading import SMALL, open_regular, parse_json, read_regular
 from byhand.files.run_folder import MANIFEST
+from byhand.files.weights import read_array
 
 FORMAT = {"format": "byhand-checkpoint", "version": 1}
 

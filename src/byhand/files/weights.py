@@ -9,12 +9,13 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import RawIOBase
 from pathlib import Path
 
 import numpy as np
 
 from byhand.errors import DataError, reason
-from byhand.files.reading import open_regular, read_array
+from byhand.files.reading import open_regular
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,14 @@ class OpenFile:
     def damaged(self, what: str) -> DataError:
         """Return the error for a file that is not what it should be."""
         return DataError(f"{self.path} is damaged: {what}. Use another copy.")
+
+
+def read_array(file: RawIOBase, size: int) -> np.ndarray:
+    """Return the next `size` bytes of an unbuffered file, uint8 (size,); fewer where it ends."""
+    content, done = np.empty(size, np.uint8), 0
+    while got := file.readinto(content.data[done : done + (1 << 30)]):
+        done += got
+    return content[:done]
 
 
 def _stamp(descriptor: int) -> tuple[int, int, int]:

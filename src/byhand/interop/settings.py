@@ -26,7 +26,7 @@ def settings_of(found: Mapping[str, Any], keys: Keys, missing: Mapping[str, Any]
 
     missing  the values that the other program takes for keys that a file lacks
 
-    Raises DataError for a key that must not be missing, or null.
+    Raises DataError if a required key is missing or null.
     """
     settings: dict[str, Any] = {}
     for key, ours in keys.items():
@@ -39,12 +39,12 @@ def settings_of(found: Mapping[str, Any], keys: Keys, missing: Mapping[str, Any]
 
 
 def keys_of(config: ModelConfig, keys: Keys) -> dict[str, Any]:
-    """Return their settings by key."""
+    """Return the values of their keys for a config."""
     return {key: getattr(config, FOLLOWS.get(ours, ours)) for key, ours in keys.items()}
 
 
 def require_usual(found: Mapping[str, Any], usual: Mapping[str, tuple[Any, ...]]) -> None:
-    """Raise DataError if a key that changes what a model computes has another value than ours, the first of each."""
+    """Raise DataError for a key that changes what a model computes, unless it has a usual value."""
     for key, values in usual.items():
         if key in found and found[key] not in values:
             raise DataError(f"its {key} is {quoted(found[key])}, but only {quoted(values[0])} can be computed here.")
