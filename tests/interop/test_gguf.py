@@ -295,6 +295,13 @@ def test_sizes_are_checked_before_anything_is_allocated(at, number, words, tmp_p
     assert words in refused(path)
 
 
+def test_a_model_beyond_memory_is_refused_before_its_arrays_are_made(tmp_path, monkeypatch):
+    path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
+    monkeypatch.setattr("byhand.interop.tensors.physical", lambda: 1 << 10)
+    monkeypatch.setattr(GGUF, "read", lambda *_: pytest.fail("a tensor was read"))
+    assert "reading this model takes" in refused(path)
+
+
 def test_a_cut_or_lengthened_file_is_refused(tmp_path):
     path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
     content = path.read_bytes()
