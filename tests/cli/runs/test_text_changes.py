@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from byhand.files.run_folder import MODEL
 from byhand.runs import checkpoint, metrics
 from cli.inside import byhand
 from cli.process import TINY, error_line, weights, write_text
