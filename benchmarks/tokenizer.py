@@ -82,7 +82,8 @@ def train_tokenizers(path: Path, size: int, split: str) -> list[bytes]:
 
 def encoder_ours(tokens: list[bytes], split: str) -> Callable[[bytes], Any]:
     """Encode here, one thread."""
-    from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
+    from byhand.tokenizers.bpe import BytePairTokenizer
+    from byhand.tokenizers.symbols import visible_bytes
 
     visible = visible_bytes()
     ids = {"".join(visible[byte] for byte in token): k for k, token in enumerate(tokens)}

@@ -11,7 +11,9 @@ import pytest
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.corpus.dataset import ByteDataset, Corpus
 from byhand.errors import CheckpointError, ConfigError, DataError, NonFiniteError
+from byhand.files.run_folder import MODEL
 from byhand.runs import checkpoint, metrics
+from byhand.runs.contents import OPTIMIZER
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
 from byhand.tokenizers import registry
@@ -42,7 +44,7 @@ def digest(run: Path) -> str:
     """SHA-256 of the last weights and moments."""
     path = checkpoint.load(run).path
     assert path is not None
-    return sha256((path / checkpoint.MODEL).read_bytes() + (path / checkpoint.OPTIMIZER).read_bytes()).hexdigest()
+    return sha256((path / MODEL).read_bytes() + (path / OPTIMIZER).read_bytes()).hexdigest()
 
 
 @pytest.fixture(scope="module")

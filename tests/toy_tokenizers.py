@@ -7,7 +7,8 @@ from itertools import product
 from typing import Any, Self
 
 from byhand.errors import DataError
-from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
+from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.symbols import visible_bytes
 from byhand.tokenizers.tokenizer import Tokenizer
 
 MERGES = [("h", "e"), ("l", "l"), ("he", "ll"), ("Ġ", "t"), ("hell", "o"), ("a", "a"), ("Ġt", "he"), ("o", "u")]

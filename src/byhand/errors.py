@@ -49,6 +49,12 @@ def is_interrupt(error: BaseException) -> bool:
     return False
 
 
+def brief(error: Exception, most: int = 80) -> str:
+    """Return an error's message in one line of at most `most` characters: some messages quote a file."""
+    said = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+    return " ".join(said.split())[:most].rstrip(".")
+
+
 def reason(error: OSError | ValueError) -> str:
     """Return the system's reason in words; some libraries raise an OSError without `strerror`.
 

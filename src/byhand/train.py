@@ -24,7 +24,7 @@ from byhand.errors import ByhandError
 from byhand.model import TinyGPT, declared
 from byhand.optim import AdamW, optimizer_of
 from byhand.runs import checkpoint
-from byhand.runs.checkpoint import Checkpoint
+from byhand.runs.contents import Checkpoint
 from byhand.runtimes.hosts import ALONE, ProcessGroup
 from byhand.runtimes.protocol import Batch, Runtime, TrainingSession, to_train
 from byhand.runtimes.provenance import difference, resumed

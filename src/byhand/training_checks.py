@@ -9,7 +9,7 @@ import numpy as np
 from byhand.config import OptimConfig
 from byhand.corpus.dataset import Corpus
 from byhand.errors import CheckpointError, DataError, NonFiniteError
-from byhand.runs.stored import Checkpoint
+from byhand.runs.contents import Checkpoint
 
 
 def require_same_text(start: Checkpoint, text: dict[str, Any]) -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from byhand import TinyGPT, TrainConfig
 from byhand.cli.main import main
-from byhand.runs.checkpoint import Checkpoint, save
+from byhand.runs.checkpoint import save
+from byhand.runs.contents import Checkpoint
 
 
 def byhand(*arguments: object, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:

@@ -12,7 +12,7 @@ from byhand.corpus.text_file import TextFile
 from byhand.corpus.texts import cached_download, open_text
 from byhand.errors import DataError
 from byhand.files import run_folder
-from byhand.files.sealed import manifest
+from byhand.files.sealed import entries, manifest
 
 
 def test_a_folder_is_its_text_files_in_order_of_path(tmp_path):
@@ -55,7 +55,7 @@ def test_runs_and_checkpoints_are_no_text_and_files_of_the_same_names_are(tmp_pa
     (run / "metrics.jsonl").write_text("no")
     best = tmp_path / "best"
     best.mkdir()
-    (best / "manifest.json").write_bytes(manifest({"model.safetensors": b""}))
+    (best / "manifest.json").write_bytes(manifest(entries({"model.safetensors": b""})))
     (best / "model.safetensors").write_text("no")
     assert open_text(str(tmp_path)).content.tobytes() == b"12"
 

@@ -17,10 +17,10 @@ from safetensors.numpy import load as by_the_library
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ByhandError, CheckpointError
 from byhand.files import sealed
+from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.runs import checkpoint
-from byhand.runs.checkpoint import CONFIG, MANIFEST, MODEL, OPTIMIZER, STATE, TOKENIZER, Checkpoint
-from byhand.runs.stored import PARTS
+from byhand.runs.contents import CONFIG, OPTIMIZER, PARTS, STATE, TOKENIZER, Checkpoint
 from byhand.runtimes.hosts import ProcessGroup
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
@@ -159,7 +159,9 @@ def _independently(path: Path, whole: str) -> dict[str, np.ndarray]:
 
 
 def _seal(files: dict[str, bytes]) -> None:
-    files[MANIFEST] = sealed.manifest({name: content for name, content in files.items() if name != MANIFEST})
+    files[MANIFEST] = sealed.manifest(
+        sealed.entries({name: content for name, content in files.items() if name != MANIFEST})
+    )
 
 
 def _damage_sealed(files: dict[str, bytes], chance: random.Random) -> None:

@@ -19,9 +19,9 @@ from safetensors.numpy import load as plain_safetensors
 from byhand.config import TrainConfig
 from byhand.errors import ByhandError
 from byhand.interop import exchange
-from byhand.interop.gguf.quantised import BY_NAME, dequantised
+from byhand.interop.gguf.quantised import KINDS as TYPES
 from byhand.model import TinyGPT, parameter_shapes
-from byhand.runs.stored import Checkpoint
+from byhand.runs.contents import Checkpoint
 from hostile.bytes import damaged
 from interop import foreign_cases as foreign
 from interop.run_cases import GPT2, LLAMA, parameters
@@ -170,8 +170,7 @@ def plain_gguf(content: bytes) -> dict[str, np.ndarray]:
     at += -at % alignment
     found = {}
     for name, shape, code, offset in listed:
-        kind = next(kind for kind in BY_NAME.values() if kind.code == code)
-        size = int(np.prod(shape)) // kind.block * kind.size
+        size = int(np.prod(shape)) // TYPES[code].block * TYPES[code].size
         data = np.frombuffer(content[at + offset : at + offset + size], np.uint8)
-        found[name] = dequantised(data, kind).reshape(shape)
+        found[name] = TYPES[code].floats(data).reshape(shape)
     return found

@@ -15,7 +15,7 @@ from byhand.files import sealed
 from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.interop.seed_program import checkpoint as seed_files
 from byhand.runs import checkpoint, metrics
-from byhand.runs.stored import CONFIG, FILES, OPTIMIZER, STATE, TOKENIZER
+from byhand.runs.contents import CONFIG, FILES, OPTIMIZER, STATE, TOKENIZER
 from byhand.tokenizers import vocab_files
 from hostile import checkpoints, metrics_files, seed_checkpoints, tokenizers
 
@@ -57,7 +57,7 @@ def forged(part, **changes):
     values = json.loads(files[part])
     (values["model"] if part == CONFIG else values).update(changes)
     files[part] = json.dumps(values).encode()
-    files[MANIFEST] = sealed.manifest({name: files[name] for name in (*FILES, TOKENIZER)})
+    files[MANIFEST] = sealed.manifest(sealed.entries({name: files[name] for name in (*FILES, TOKENIZER)}))
     return files
 
 
@@ -100,7 +100,7 @@ def test_deep_and_long_json_is_refused(tmp_path, bounded, name, content):
     header = (len(content).to_bytes(8, "little") if name in (MODEL, OPTIMIZER) else b"") + content
     files[name] = header
     if name != MANIFEST:
-        files[MANIFEST] = sealed.manifest({n: files[n] for n in (*FILES, TOKENIZER)})
+        files[MANIFEST] = sealed.manifest(sealed.entries({n: files[n] for n in (*FILES, TOKENIZER)}))
     write(tmp_path, files)
     refused(tmp_path)
 

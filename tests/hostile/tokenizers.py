@@ -13,10 +13,11 @@ from pathlib import Path
 
 from byhand.errors import DataError
 from byhand.tokenizers import forms, vocab_files
-from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.hugging_face import as_hugging_face
 from byhand.tokenizers.ranks import as_ranks, of_ranks
 from byhand.tokenizers.registry import restored
+from byhand.tokenizers.symbols import visible_bytes
 from byhand.tokenizers.tokenizer import Tokenizer
 from hostile.bytes import damaged
 

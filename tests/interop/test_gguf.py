@@ -13,14 +13,16 @@ import pytest
 
 from byhand.config import TrainConfig
 from byhand.errors import ByhandError, ConfigError
+from byhand.files import writing
 from byhand.files.weights import OpenFile
 from byhand.files.writing import create
 from byhand.interop import exchange
 from byhand.interop.gguf.file import GGUF
-from byhand.interop.gguf.quantised import BY_NAME, dequantised, quantised
-from byhand.runs.stored import Checkpoint
-from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
+from byhand.interop.gguf.quantised import BY_NAME, quantised
+from byhand.runs.contents import Checkpoint
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
+from byhand.tokenizers.symbols import visible_bytes
 from interop.llama_cpp_float import as_llama_cpp_computes
 from interop.run_cases import GPT2, LLAMA, WHOLE, parameters
 
@@ -169,7 +171,7 @@ def test_blocks_are_unpacked_as_by_hand():
         blocks = rng.integers(0, 256, (6, kind.size), dtype=np.uint8)
         for at in halves:
             blocks[:, at : at + 2] = rng.standard_normal((6, 1)).astype("<f2").view(np.uint8)
-        found = dequantised(blocks.reshape(-1), kind)
+        found = kind.floats(blocks.reshape(-1))
         assert found.tolist() == [float(v) for block in blocks for v in plain(block.tobytes())], name
 
 
@@ -230,22 +232,38 @@ def test_probabilities_are_those_that_llama_cpp_stored(case, tmp_path):
     ("key", "value", "words"),
     [
         ("llama.attention.key_length", 5, "its llama.attention.value_length is 8"),
-        ("general.architecture", "bert", "its architecture is 'bert'. Use a model of gpt2, llama, qwen2, qwen3."),
+        (
+            "general.architecture",
+            "bert",
+            "its general.architecture is 'bert'. Use a model of gpt2, llama, qwen2, qwen3.",
+        ),
         ("llama.context_length", 0, "seq_len is 0, but must be at least 1"),
         ("llama.block_count", 3, "lacks the tensor blk.2."),
-        ("llama.block_count", 1, "has the tensor 'blk.1."),
+        (
+            "llama.block_count",
+            1,
+            "has the tensor 'blk.1.attn_k.weight', which a model of its metadata lacks. Use another model.",
+        ),
         ("llama.attention.head_count", "four", "n_heads is"),
         ("llama.attention.value_length", 4, "its llama.attention.value_length is 4, but its heads have the width 8."),
         ("llama.rope.dimension_count", 4, "its llama.rope.dimension_count is 4"),
-        ("llama.rope.scaling.type", "yarn", "its llama.rope.scaling.type is yarn, which cannot be computed here."),
+        (
+            "llama.rope.scaling.type",
+            "yarn",
+            "its llama.rope.scaling.type is 'yarn', but only 'none' can be computed here.",
+        ),
         ("llama.expert_count", 8, "its llama.expert_count is 8"),
-        ("llama.attention.causal", False, "its llama.attention.causal is False, which cannot be computed here."),
+        ("llama.attention.causal", False, "its llama.attention.causal is False, but only True can be computed here."),
         ("llama.rope.scaling.attn_factor", 2.0, "its llama.rope.scaling.attn_factor is 2.0"),
         ("llama.expert_count", 1, "its llama.expert_count is 1"),
         ("llama.attention.sliding_window", 1, "its llama.attention.sliding_window is 1"),
         ("llama.attention.head_count", [4, 2], "n_heads is"),
         ("llama.attention.layer_norm_rms_epsilon", 0.0, "norm_eps is 0.0, but must be above 0"),
-        ("llama.feed_forward_length", 60, "blk.0.ffn_gate.weight has the shape (64, 32), but its keys say (60, 32)."),
+        (
+            "llama.feed_forward_length",
+            60,
+            "blk.0.ffn_gate.weight has the shape (64, 32), not the (60, 32) of its metadata.",
+        ),
         ("tokenizer.ggml.model", "llama", "only byte-level BPE"),
         ("tokenizer.ggml.tokens", ["a"], "its tokens are not those of a model of 256"),
         ("general.alignment", 48, "its alignment is 48"),
@@ -275,6 +293,13 @@ def test_sizes_are_checked_before_anything_is_allocated(at, number, words, tmp_p
     content = path.read_bytes()
     path.write_bytes(content[:at] + number + content[at + len(number) :])
     assert words in refused(path)
+
+
+def test_a_model_beyond_memory_is_refused_before_its_arrays_are_made(tmp_path, monkeypatch):
+    path = export(LLAMA, parameters(LLAMA), tmp_path / "out")
+    monkeypatch.setattr("byhand.interop.tensors.physical", lambda: 1 << 10)
+    monkeypatch.setattr(GGUF, "read", lambda *_: pytest.fail("a tensor was read"))
+    assert "reading this model takes" in refused(path)
 
 
 def test_a_cut_or_lengthened_file_is_refused(tmp_path):
@@ -369,7 +394,7 @@ def test_an_export_that_is_interrupted_leaves_nothing(goal, tmp_path, monkeypatc
         writes += 1
         create(path, then_interrupted(content) if writes == (3 if goal == "hf" else 1) else content)
 
-    monkeypatch.setattr(exchange, "create", counted)
+    monkeypatch.setattr(writing, "create", counted)
     with pytest.raises(KeyboardInterrupt):
         exchange.write(run, goal, tmp_path / "out")
     assert not list((tmp_path / "out").iterdir())

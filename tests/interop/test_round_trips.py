@@ -11,7 +11,7 @@ from byhand.interop import exchange
 from byhand.interop.families import completed, family_of
 from byhand.interop.gguf import model as gguf
 from byhand.interop.hugging_face import folder as hugging_face
-from byhand.runs.stored import Checkpoint
+from byhand.runs.contents import Checkpoint
 from byhand.tokenizers.byte import BYTES
 from interop import foreign_cases as foreign
 from interop.run_cases import GPT2, LLAMA, PARTIAL, WHOLE, logits, parameters

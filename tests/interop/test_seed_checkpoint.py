@@ -123,7 +123,7 @@ def test_truncated_anywhere(saved):
     whole = path.read_bytes()
     for size in [0, 7, 8, 20, HEADER, HEADER + 4, HEADER + 100, len(whole) // 2, len(whole) - 1]:
         path.write_bytes(whole[:size])
-        with pytest.raises(CheckpointError, match=r"truncated|does not begin|BGPTCKPT"):
+        with pytest.raises(CheckpointError, match=r"is damaged: it ends at byte|does not begin with BGPTCKPT"):
             load(str(prefix))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from byhand.config import TrainConfig
 from byhand.interop import exchange
-from byhand.runs.stored import Checkpoint
+from byhand.runs.contents import Checkpoint
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.training import train
 from interop.run_cases import GPT2, parameters

@@ -17,9 +17,9 @@ sys.path.insert(0, str(TESTS))
 from byhand.config import TrainConfig  # noqa: E402
 from byhand.generation import Sampling, generate  # noqa: E402
 from byhand.interop import exchange  # noqa: E402
-from byhand.interop.gguf.quantised import BY_NAME, dequantised, quantised  # noqa: E402
+from byhand.interop.gguf.quantised import BY_NAME, quantised  # noqa: E402
 from byhand.model import TinyGPT  # noqa: E402
-from byhand.runs.stored import Checkpoint  # noqa: E402
+from byhand.runs.contents import Checkpoint  # noqa: E402
 from interop.llama_cpp_float import as_llama_cpp_computes  # noqa: E402
 from interop.run_cases import PARTIAL, WHOLE, logits, parameters  # noqa: E402
 
@@ -134,7 +134,7 @@ def test_its_own_package_reads_and_quantises_the_same(tmp_path):
         else:
             packed = rng.integers(0, 60, 30 * kind.size, dtype=np.uint8)  # below 60 every float16 is finite
         due = gguf.quants.dequantize(packed.reshape(-1, kind.size), theirs).reshape(-1)
-        assert np.array_equal(dequantised(packed, kind), due), name
+        assert np.array_equal(kind.floats(packed), due), name
 
 
 def stored() -> list[dict[str, Any]]:

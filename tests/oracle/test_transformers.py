@@ -17,7 +17,7 @@ from byhand.config import TrainConfig  # noqa: E402
 from byhand.generation import Sampling, generate  # noqa: E402
 from byhand.interop import exchange  # noqa: E402
 from byhand.model import TinyGPT  # noqa: E402
-from byhand.runs.stored import Checkpoint  # noqa: E402
+from byhand.runs.contents import Checkpoint  # noqa: E402
 from interop import foreign_cases as foreign  # noqa: E402
 from interop.run_cases import PARTIAL, WHOLE, logits, parameters  # noqa: E402
 from oracle.torch_reference import torch  # noqa: E402

@@ -12,7 +12,7 @@ from byhand.corpus.dataset import ByteDataset
 from byhand.errors import CheckpointError
 from byhand.memory import training_bytes
 from byhand.runs import checkpoint
-from byhand.runs.stored import AVERAGE, OPTIMIZER
+from byhand.runs.contents import AVERAGE, OPTIMIZER
 from byhand.train import Trainer, training
 
 TEXT = np.frombuffer(b"".join(b"line %d of a text; " % (i * i) for i in range(200)), dtype=np.uint8)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import save as write_safetensors
 
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import CheckpointError, DataError
@@ -19,7 +20,7 @@ from byhand.files import sealed, writing
 from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.model import TinyGPT
 from byhand.runs import checkpoint, metrics, stored
-from byhand.runs.stored import FILES, OPTIMIZER, STATE, TOKENIZER, Checkpoint
+from byhand.runs.contents import FILES, OPTIMIZER, STATE, TOKENIZER, Checkpoint
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
 from byhand.train import Progress
@@ -305,17 +306,17 @@ def rewrite(path: Path, name: str, content: bytes) -> None:
     """Put other content into a checkpoint whose manifest then verifies: only its parts can tell that it is wrong."""
     (path / name).write_bytes(content)
     files = {n: (path / n).read_bytes() for n in FILES}
-    (path / MANIFEST).write_bytes(sealed.manifest(files))
+    (path / MANIFEST).write_bytes(sealed.manifest(sealed.entries(files)))
 
 
 def test_parts_that_do_not_belong_together_are_refused(tmp_path):
     path = checkpoint.save(tmp_path / "a", example(5))
     other = checkpoint.save(tmp_path / "b", example(6))
-    for name, said in ((checkpoint.STATE, "is not what its name says"), (checkpoint.OPTIMIZER, "optimizer")):
+    for name, said in ((STATE, "is not what its name says"), (OPTIMIZER, "optimizer")):
         before = (path / name).read_bytes()
-        foreign = b"{}" if name == checkpoint.OPTIMIZER else (other / name).read_bytes()
-        if name == checkpoint.OPTIMIZER:
-            foreign = checkpoint.write_safetensors({"m.wte": np.zeros((11, 4), np.float32)})
+        foreign = b"{}" if name == OPTIMIZER else (other / name).read_bytes()
+        if name == OPTIMIZER:
+            foreign = write_safetensors({"m.wte": np.zeros((11, 4), np.float32)})
         rewrite(path, name, foreign)
         with pytest.raises(CheckpointError, match=said):
             checkpoint.load(path)
@@ -386,7 +387,7 @@ def test_a_tokenizer_of_another_vocabulary_is_refused_and_damage(tmp_path):
     path = checkpoint.save(tmp_path, example(1, config))
     contents = {name: (path / name).read_bytes() for name in FILES} | {TOKENIZER: BPE.content}
     (path / TOKENIZER).write_bytes(BPE.content)
-    (path / MANIFEST).write_bytes(sealed.manifest(contents))
+    (path / MANIFEST).write_bytes(sealed.manifest(sealed.entries(contents)))
     with pytest.raises(CheckpointError, match=r"damaged: tokenizer.json: the bpe tokenizer has 11 tokens, but .* 10"):
         checkpoint.load(tmp_path)
     assert checkpoint.defect(path)
@@ -400,14 +401,14 @@ def test_another_tokenizer_of_the_same_size_is_found(tmp_path, there):
     assert other.vocab_size == BPE.vocab_size
     contents = {name: (path / name).read_bytes() for name in FILES} | ({TOKENIZER: other.content} if there else {})
     (path / TOKENIZER).write_bytes(other.content)
-    (path / MANIFEST).write_bytes(sealed.manifest(contents))
+    (path / MANIFEST).write_bytes(sealed.manifest(sealed.entries(contents)))
     with pytest.raises(CheckpointError, match=r"tokenizer.json is not of the tokenizer that the run began with\."):
         checkpoint.load(tmp_path)
     state = json.loads(contents[STATE])
     del state["tokenizer"]
     contents[STATE] = json.dumps(state).encode()
     (path / STATE).write_bytes(contents[STATE])
-    (path / MANIFEST).write_bytes(sealed.manifest(contents))
+    (path / MANIFEST).write_bytes(sealed.manifest(sealed.entries(contents)))
     assert checkpoint.load(tmp_path).tokenizer.digest == (other if there else BYTES).digest
 
 

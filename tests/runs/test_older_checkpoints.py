@@ -8,7 +8,8 @@ import pytest
 
 import byhand as bh
 from byhand.model import parameter_shapes
-from byhand.runs.checkpoint import CONFIG, OPTIMIZER, load, save
+from byhand.runs.checkpoint import load, save
+from byhand.runs.contents import CONFIG, OPTIMIZER
 
 OLDER = Path(__file__).resolve().parents[1] / "fixtures" / "older-checkpoint"
 

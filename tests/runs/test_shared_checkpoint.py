@@ -19,7 +19,7 @@ from byhand.files import sealed
 from byhand.files.run_folder import MANIFEST, MODEL, is_checkpoint, is_run
 from byhand.model import TinyGPT
 from byhand.runs import checkpoint
-from byhand.runs.stored import CONFIG, OPTIMIZER, STATE, Checkpoint, part_name
+from byhand.runs.contents import CONFIG, OPTIMIZER, STATE, Checkpoint, part_name
 from thread_group import on_hosts
 
 MODEL_CONFIG = ModelConfig(vocab_size=11, seq_len=8, d_model=4, n_heads=2)
@@ -72,7 +72,9 @@ def expect(loaded, saved):
 def reseal(path, files=None):
     """Write the manifest anew, of these files or of all."""
     names = files or [p.name for p in path.iterdir() if p.name != MANIFEST]
-    (path / MANIFEST).write_bytes(sealed.manifest({name: (path / name).read_bytes() for name in names}))
+    (path / MANIFEST).write_bytes(
+        sealed.manifest(sealed.entries({name: (path / name).read_bytes() for name in names}))
+    )
 
 
 def expect_refused(run, what):
@@ -277,7 +279,7 @@ def test_sizes_that_the_config_forbids_are_told_before_anything_is_read(tmp_path
         file.truncate(1 << 40)  # sparse
     listed = json.loads((path / MANIFEST).read_bytes())["files"]
     listed[SECOND] = {"bytes": 1 << 40, "sha256": "0" * 64}
-    (path / MANIFEST).write_bytes(sealed.manifest_of(listed))
+    (path / MANIFEST).write_bytes(sealed.manifest(listed))
     expect_refused(tmp_path, rf"damaged: {FIRST}, {SECOND} have 1,099,.* bytes, but by config.json")
 
 

@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 from byhand.errors import DataError
 from byhand.tokenizers import vocab_files
-from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes, words
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import ByteTokenizer
+from byhand.tokenizers.splitting import words
+from byhand.tokenizers.symbols import visible_bytes
 
 MERGES = [("h", "e"), ("l", "l"), ("he", "ll"), ("Ġ", "t"), ("hell", "o"), ("a", "a")]
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from byhand.errors import DataError
 from byhand.tokenizers import bpe, compiled, plain, training
-from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.splitting import SPLITS, pieces, words
+from byhand.tokenizers.symbols import visible_bytes
 from oracle.nasty_texts import SPECIAL, nasty_texts
 
 fast = pytest.mark.skipif(not compiled.available(), reason="needs numba and scipy (extra `fast`)")

@@ -10,12 +10,13 @@ import pytest
 
 from byhand.errors import DataError
 from byhand.tokenizers import forms
-from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
 from byhand.tokenizers.ranks import as_ranks, of_ranks
 from byhand.tokenizers.registry import restored, stored
 from byhand.tokenizers.splitting import SPLITS
+from byhand.tokenizers.symbols import visible_bytes
 from byhand.tokenizers.training import train
 from oracle.nasty_texts import SPECIAL, nasty_texts
 
@@ -292,7 +293,7 @@ def test_a_place_that_is_taken_or_cannot_be_written_is_known_before_the_work(tmp
 
 def test_a_file_that_says_all_takes_no_more(tmp_path):
     forms.write(trained(), tmp_path / "t.json")
-    with pytest.raises(DataError, match="says itself"):
+    with pytest.raises(DataError, match="holds its own pre-tokenizer and special tokens"):
         forms.read(tmp_path / "t.json", "gpt2")
     with pytest.raises(DataError, match="cannot read"):
         forms.read(tmp_path / "none.json")

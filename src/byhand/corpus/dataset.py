@@ -22,7 +22,7 @@ BATCHES = 0xDA7A  # keeps the generator of batches apart from that of parameters
 
 
 class Integers(Protocol):
-    """What draws window starts: NumPy's Generator, or the original program's."""
+    """A generator of window starts: NumPy's, or the original program's."""
 
     def integers(self, low: int, high: int, size: int) -> Any:
         """Return `size` integers in [low, high)."""
@@ -67,7 +67,7 @@ class Corpus:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return (tokens, targets), each int64 (B, T), from windows that start anywhere with equal probability.
 
-        rows  those to read, where several hosts share a batch: the others are 0, and all are drawn alike
+        rows  the rows to read if several hosts share the batch; the others are 0. All hosts draw the same starts
         """
         self.require(seq_len)
         starts = rng.integers(0, len(self) - seq_len, size=batch_size)

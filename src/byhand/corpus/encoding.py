@@ -7,7 +7,6 @@ tokenizer and of the integers. A file that others can have written, or whose has
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
@@ -22,10 +21,10 @@ from byhand.errors import DataError, reason
 from byhand.files.user_cache import cache_folder, write_own
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
+from byhand.tokenizers.training import logged
 
 log = logging.getLogger(__name__)
 SEAL = 3 * 32  # bytes: three SHA-256
-EVERY = 2.0  # seconds between two lines of progress
 
 
 def corpus_of(text: Text, tokenizer: Tokenizer = BYTES) -> Corpus:
@@ -66,22 +65,15 @@ def _kept(path: Path, dtype: np.dtype, key: bytes) -> TextFile | None:
 def _sealed(text: Text, tokenizer: Tokenizer, key: bytes) -> Iterator[bytes]:
     """Yield what the file holds."""
     digest = sha256()
-    for block in tokenizer.encode_blocks(_logged(text)):
+
+    def say(done: int) -> None:
+        log.info("encoded %s of %s bytes", f"{done:,}", f"{len(text.content):,}")
+
+    for block in tokenizer.encode_blocks(logged(_content(text), say)):
         ids = np.asarray(block, tokenizer.dtype)
         digest.update(ids.data)
         yield ids.tobytes()
     yield key + digest.digest()
-
-
-def _logged(text: Text) -> Iterator[bytes]:
-    """Yield the text, and log now and then how far it is."""
-    done, said = 0, time.monotonic()
-    for block in _content(text):
-        yield block
-        done += len(block)
-        if time.monotonic() - said > EVERY:
-            said = time.monotonic()
-            log.info("encoded %s of %s bytes", f"{done:,}", f"{len(text.content):,}")
 
 
 def _content(text: Text) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from byhand.errors import CheckpointError, reason
-from byhand.files.reading import read_regular
+from byhand.files.reading import SMALL, read_regular
 from byhand.files.writing import create
 
 MARKER, MARK = "run.json", b'{"format": "byhand-run", "version": 1}\n'
@@ -25,7 +25,6 @@ SEALED = re.compile(
 )
 STEP = re.compile(r"step-([0-9]{8,18})")
 STEPS = 10**18  # more than any step
-MOST = 1 << 20  # bytes of a manifest
 
 
 def step_of(name: str) -> int | None:
@@ -145,6 +144,6 @@ def _holds_a_run(folder: Path) -> bool:
 def _is_sealed(folder: Path) -> bool:
     """Return whether a manifest has byhand's form; its hashes are not checked."""
     try:
-        return bool(SEALED.fullmatch(read_regular(folder / MANIFEST, MOST)))
+        return bool(SEALED.fullmatch(read_regular(folder / MANIFEST, SMALL)))
     except OSError:
         return False

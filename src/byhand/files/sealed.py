@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 
 from byhand.errors import CheckpointError, reason
-from byhand.files.reading import open_regular, parse_json, read_regular
-from byhand.files.run_folder import MANIFEST, MOST
+from byhand.files.reading import SMALL, open_regular, parse_json, read_regular
+from byhand.files.run_folder import MANIFEST
+from byhand.files.weights import read_array
 
 FORMAT = {"format": "byhand-checkpoint", "version": 1}
 
 
 def as_json(value: Any) -> bytes:
-    """Return the one JSON text of a value."""
+    """Return a value as JSON; equal values give the same bytes."""
     return (json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
@@ -32,12 +33,7 @@ def entries(contents: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
     return {name: {"bytes": len(c), "sha256": sha256(c).hexdigest()} for name, c in contents.items()}
 
 
-def manifest(contents: Mapping[str, bytes]) -> bytes:
-    """Return the manifest of files."""
-    return manifest_of(entries(contents))
-
-
-def manifest_of(files: Mapping[str, dict[str, Any]]) -> bytes:
+def manifest(files: Mapping[str, dict[str, Any]]) -> bytes:
     """Return the manifest of entries."""
     return as_json({**FORMAT, "files": files})
 
@@ -46,13 +42,13 @@ class Sealed:
     """The files of a folder, named; CheckpointError unless the manifest is as it was written and all sizes hold.
 
     required  names that the manifest has
-    known     what further names it may have
+    known     further names that it may have
     """
 
     def __init__(self, path: Path, required: tuple[str, ...], known: re.Pattern[str]) -> None:
         self.path = path
         try:
-            written = read_regular(path / MANIFEST, MOST)
+            written = read_regular(path / MANIFEST, SMALL)
             read = parse_json(written)
             names = {*required, *(n for n in read["files"] if known.fullmatch(n))}
             self._entries = {n: (read["files"][n]["bytes"], read["files"][n]["sha256"]) for n in names}
@@ -89,13 +85,10 @@ class Sealed:
             with os.fdopen(open_regular(self.path / name), "rb", buffering=0) as file:
                 if os.fstat(file.fileno()).st_size != size:
                     raise CheckpointError(f"{self.path} is damaged: {name} changed while it was read.")
-                content = np.empty(size, np.uint8)
-                done = 0
-                while got := file.readinto(content.data[done : done + (1 << 30)]):
-                    done += got
+                content = read_array(file, size)
         except OSError as error:
             raise self._unreadable(error) from None
-        if done != size or sha256(content.data).hexdigest() != digest:
+        if len(content) != size or sha256(content.data).hexdigest() != digest:
             raise CheckpointError(f"{self.path} is damaged: {name} does not have the SHA-256 of its manifest.")
         return content
 

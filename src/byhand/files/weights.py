@@ -1,4 +1,4 @@
-"""Arrays in files that other programs wrote, read one at a time within bounds, and the number types of them.
+"""Arrays in files that other programs wrote, read one at a time within bounds, and their number types.
 
 A reader states each array's type, shape and place first; nothing is allocated before these agree with the size.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from io import RawIOBase
 from pathlib import Path
 
 import numpy as np
@@ -15,22 +17,62 @@ import numpy as np
 from byhand.errors import DataError, reason
 from byhand.files.reading import open_regular
 
-MOST_AXES = 8
-PLAIN = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
-SIZES = {
-    "F64": 8, "F32": 4, "F16": 2, "BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1, "BOOL": 1,
-    "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1,
-}  # fmt: skip
+
+@dataclass(frozen=True)
+class NumberType:
+    """A type of numbers in files.
+
+    size    bytes of a block
+    unpack  makes float32 numbers (N, block) of blocks, uint8 (N, size); None: they are no real numbers
+    block   how many numbers a block has
+    """
+
+    name: str
+    size: int
+    unpack: Callable[[np.ndarray], np.ndarray] | None = None
+    block: int = 1
+
+    def floats(self, content: np.ndarray) -> np.ndarray:
+        """Return bytes, uint8 (N,), as float32 numbers in one row; what is beyond its range becomes infinite."""
+        assert self.unpack is not None, self.name
+        with np.errstate(all="ignore"):
+            return self.unpack(content.reshape(-1, self.size)).reshape(-1)
+
+
+def _plain(name: str, dtype: str) -> NumberType:
+    kind = np.dtype(dtype)
+    return NumberType(name, kind.itemsize, lambda blocks: blocks.view(kind).astype(np.float32, copy=False))
+
+
+def _bfloat16(blocks: np.ndarray) -> np.ndarray:
+    return (blocks.view("<u2").astype(np.uint32) << 16).view(np.float32)
+
+
+NUMBER_TYPES = {  # by their names in safetensors files
+    kind.name: kind
+    for kind in (
+        _plain("F64", "<f8"),
+        _plain("F32", "<f4"),
+        _plain("F16", "<f2"),
+        NumberType("BF16", 2, _bfloat16),
+        *(NumberType(name, 1) for name in ("F8_E4M3", "F8_E5M2", "BOOL", "I8", "U8")),
+        *(NumberType(f"{sign}{bits}", bits // 8) for sign in "IU" for bits in (16, 32, 64)),
+    )
+}
 
 
 @dataclass(frozen=True)
 class Stored:
-    """One array in a file: its type, its shape, its first byte, and how many bytes it has."""
+    """One array in a file: its number type, its shape, and its first byte."""
 
-    dtype: str
+    kind: NumberType
     shape: tuple[int, ...]
     begin: int
-    size: int
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return math.prod(self.shape) // self.kind.block * self.kind.size
 
 
 class OpenFile:
@@ -58,23 +100,18 @@ class OpenFile:
         """Return bytes, uint8 (size,); they must lie in the file."""
         if not 0 <= begin <= begin + size <= self.size:
             raise self.damaged(f"it ends at byte {self.size:,}, within what it should hold")
-        content, done = np.empty(size, np.uint8), 0
         try:
             self._file.seek(begin)
-            while got := self._file.readinto(content.data[done : done + (1 << 30)]):
-                done += got
+            content = read_array(self._file, size)
         except OSError as error:
             raise DataError(f"cannot read {self.path}: {reason(error)}. Check its disk.") from None
-        if done != size:
+        if len(content) != size:
             raise self.damaged("it changed while it was read")
         return content
 
     def floats(self, stored: Stored, name: str) -> np.ndarray:
         """Return an array of finite numbers in float32."""
-        return self.finite(float32(self.read(stored.begin, stored.size), stored.dtype).reshape(stored.shape), name)
-
-    def finite(self, array: np.ndarray, name: str) -> np.ndarray:
-        """Return an array; DataError if it holds NaN or infinity."""
+        array = stored.kind.floats(self.read(stored.begin, stored.size)).reshape(stored.shape)
         if not np.isfinite(array).all():
             raise self.damaged(f"{name[:80]} holds NaN or infinity")
         return array
@@ -84,24 +121,15 @@ class OpenFile:
         return DataError(f"{self.path} is damaged: {what}. Use another copy.")
 
 
+def read_array(file: RawIOBase, size: int) -> np.ndarray:
+    """Return the next `size` bytes of an unbuffered file, uint8 (size,); fewer where it ends."""
+    content, done = np.empty(size, np.uint8), 0
+    while got := file.readinto(content.data[done : done + (1 << 30)]):
+        done += got
+    return content[:done]
+
+
 def _stamp(descriptor: int) -> tuple[int, int, int]:
-    """Return what tells a file from another one, and from itself after a change: inode, size, time of change."""
+    """Return a file's inode, size and time of change: another file, or a changed one, has others."""
     facts = os.fstat(descriptor)
     return facts.st_ino, facts.st_size, facts.st_mtime_ns
-
-
-def elements(shape: object) -> int | None:
-    """Return how many numbers an array of this shape has; None if it is no shape of an array in a file."""
-    if not isinstance(shape, (list, tuple)) or len(shape) > MOST_AXES:
-        return None
-    if not all(type(n) is int and 0 <= n < 1 << 48 for n in shape):
-        return None
-    return math.prod(shape)
-
-
-def float32(content: np.ndarray, dtype: str) -> np.ndarray:
-    """Return bytes of F64, F32, F16 or BF16 numbers as float32; what is beyond its range becomes infinite."""
-    if dtype == "BF16":
-        return (content.view("<u2").astype(np.uint32) << 16).view(np.float32)
-    with np.errstate(over="ignore"):
-        return content.view(PLAIN[dtype]).astype(np.float32, copy=False)

@@ -38,6 +38,21 @@ def create(path: Path, content: Iterable[bytes | memoryview]) -> None:
             os.close(descriptor)
 
 
+def create_all(contents: Iterable[tuple[Path, bytes | Iterable[bytes]]]) -> list[Path]:
+    """Write new files, all of them or none, and return their paths; whatever fails or interrupts it, none stays."""
+    written = list[Path]()
+    try:
+        for path, content in contents:
+            create(path, [content] if isinstance(content, bytes) else content)
+            written.append(path)
+    except BaseException:
+        for path in written:
+            with suppress(OSError):
+                path.unlink()
+        raise
+    return written
+
+
 def replace(path: Path, content: Iterable[bytes | memoryview]) -> None:
     """Write or replace a file: a reader finds the old one or the new one, whole."""
     beside = path.with_name(f"{TEMPORARY}{path.name}")

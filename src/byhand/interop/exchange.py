@@ -1,10 +1,9 @@
-"""Models in and out: a path of another program becomes a run folder, and a run the files of another program."""
+"""Models in and out: files of another program become a run, and a run becomes files of another program."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
@@ -12,15 +11,15 @@ from byhand.config import TrainConfig
 from byhand.errors import DataError, reason
 from byhand.files import run_folder
 from byhand.files.weights import OpenFile
-from byhand.files.writing import create, remedy
+from byhand.files.writing import create_all, remedy
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import model as gguf
 from byhand.interop.hugging_face import folder as hugging_face
 from byhand.interop.llm_c import checkpoint as llm_c
 from byhand.interop.nanogpt import checkpoint as nanogpt
 from byhand.runs import checkpoint
+from byhand.runs.contents import Checkpoint
 from byhand.runs.lock import locked
-from byhand.runs.stored import Checkpoint
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
 
@@ -87,7 +86,6 @@ def write(run: Checkpoint, goal: str, out: Path, quantize: str = "") -> list[Pat
     given = run.config.model, run.averages or run.parameters, run.tokenizer
     contents = gguf.files(*given, quantize) if goal == "gguf" else hugging_face.files(*given)
     first = next(contents)  # whether it can be represented shows before anything is written
-    written = list[Path]()
     try:
         out.mkdir(parents=True, exist_ok=True)
         taken = sorted(os.listdir(out))
@@ -96,14 +94,6 @@ def write(run: Checkpoint, goal: str, out: Path, quantize: str = "") -> list[Pat
     if taken:
         raise DataError(f"{out} holds {taken[0]!r}. Choose a new or empty folder with --out.")
     try:
-        for name, content in chain([first], contents):
-            create(out / name, [content] if isinstance(content, bytes) else content)
-            written.append(out / name)
-    except BaseException as error:  # an interrupt too: whole or nothing
-        for path in written:
-            with suppress(OSError):
-                path.unlink()
-        if not isinstance(error, OSError):
-            raise
+        return create_all((out / name, content) for name, content in chain([first], contents))
+    except OSError as error:
         raise DataError(f"cannot write {error.filename}: {reason(error)}. {remedy(error, 'export again')}") from None
-    return written

@@ -1,7 +1,7 @@
 """Families of models that other programs know, each as the settings that its models may have.
 
 A family may have more parameters than a run: biases, gains. `completed` adds them as zeros and ones, which change no
-number. Whatever else differs is refused, with the setting to change.
+number. Any other difference is refused, with the setting to change.
 """
 
 from __future__ import annotations
@@ -19,10 +19,16 @@ from byhand.model import declared
 
 Arrays = Mapping[str, np.ndarray]
 OF_ALL = {"norm_position": ("pre",), "causal": (True,), "lm_head_bias": (False,), "logit_softcap": (0.0,)}
-GROWING = {  # settings that a family may raise: what comes later in a line has all of what comes before, and more
+GROWING = {  # settings that a family may raise: each value has the parameters of those before it, and more
     "norm_affine": (False, True),
     "mlp_bias": (False, True),
     "attention_bias": ("none", "qkv", "all"),
+}
+FOLLOWS = {  # settings that follow from the others where they are None, and the properties that hold their values
+    "d_ff": "ff_width",
+    "d_head": "head_width",
+    "n_kv_heads": "kv_heads",
+    "attention_window": "visible",
 }
 FLAGS = {True: "--{}", False: "--no-{}"}
 
@@ -46,8 +52,12 @@ class Family:
         """Return all settings that are bound, with the values that each may have."""
         return {**OF_ALL, "norm_affine": (True,), **self.settings, "activation": tuple(self.activations)}
 
+    def usual(self) -> dict[str, Any]:
+        """Return all settings that are bound, each with its usual value."""
+        return {name: values[0] for name, values in self.allowed().items()}
+
     def problems(self, config: ModelConfig) -> list[str]:
-        """Return what of a model the family cannot have, each in a sentence with what to change."""
+        """Return why the family cannot have a model: a sentence for each difference, with what to change."""
         found = []
         for name, values in self.allowed().items():
             value = getattr(config, name)
@@ -75,7 +85,7 @@ class Family:
 
 
 def _raised(name: str, value: Any, values: tuple[Any, ...]) -> Any:
-    """Return the least of a family's values that has what `value` has; None if there is none."""
+    """Return the first of a family's values that has the parameters of `value`; None if none has."""
     order = GROWING[name]
     return next((v for v in order[order.index(value) :] if v in values), None)
 
@@ -144,17 +154,16 @@ def completed(
 
 
 def plain(config: ModelConfig) -> ModelConfig:
-    """Return the config of a model that was read, without the settings that say what holds without them.
+    """Return the config of a model that was read, without the settings that follow from the others.
 
     Raises DataError for heads of an odd width, which no other program rotates.
     """
     if config.positions == "rotary" and config.head_width % 2:
         raise DataError(f"its heads have the odd width {config.head_width}, so their numbers make no pairs.")
-    for name in ("d_ff", "d_head", "n_kv_heads", "attention_window"):
-        without = (
-            replace(config, **{name: None}) if name != "d_head" or config.d_model % config.n_heads == 0 else config
-        )
-        sizes = ((c.ff_width, c.head_width, c.kv_heads, c.visible) for c in (config, without))
-        if len(set(sizes)) == 1:
+    for name in FOLLOWS:
+        if name == "d_head" and config.d_model % config.n_heads:
+            continue
+        without = replace(config, **{name: None})
+        if all(getattr(config, size) == getattr(without, size) for size in FOLLOWS.values()):
             config = without
     return config

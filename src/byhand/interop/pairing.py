@@ -1,10 +1,10 @@
-"""Which numbers of a query and a key turn together: two orders of the same columns.
+"""Pairs of rotated numbers in queries and keys: two orders of the same columns.
 
 halves      i and i + D/2, as Hugging Face and GGUF's qwen models
 neighbours  2i and 2i + 1, as the paper and GGUF's llama models
 
-A model in one order is one in the other with the columns of q and k permuted in each head. Applied to a model in
-the wrong order, rotation is silently wrong.
+Permuting the columns of q and k in each head turns a model of one order into one of the other. A model that is read
+in the wrong order computes wrong logits, and nothing reports it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,9 @@ def with_pairing(
     if config.positions != "rotary" or config.rope_pairing == pairing:
         return dict(arrays), config
     order = column_order(config.head_width, config.rotary_width, pairing)
-    heads = config.n_heads + config.kv_heads
-    packed = np.arange((heads + config.kv_heads) * config.head_width)
-    packed[: heads * config.head_width] = (packed[: heads * config.head_width].reshape(heads, -1)[:, order]).reshape(
-        -1
-    )
+    packed = np.arange((config.n_heads + 2 * config.kv_heads) * config.head_width)
+    turned = packed.reshape(-1, config.head_width)[: -config.kv_heads]  # a row for each head of queries and keys
+    turned[...] = turned[:, order]
     orders = {"w_qkv": packed, "b_qkv": packed, "q_gain": order, "k_gain": order}
     found = {
         name: np.ascontiguousarray(array[..., orders[last]]) if (last := name.rpartition(".")[2]) in orders else array
@@ -40,8 +38,6 @@ def with_pairing(
 def column_order(width: int, rotated: int, pairing: str) -> np.ndarray:
     """Return for each column of a head with this pairing its column with the other one; the rest stays."""
     order = np.arange(width)
-    turned = order[:rotated].reshape(2, -1)  # halves: pair p is column p of this table
-    order[:rotated] = (
-        turned.T.reshape(-1) if pairing == "neighbours" else order[:rotated].reshape(-1, 2).T.reshape(-1)
-    )
+    pairs = (2, -1) if pairing == "neighbours" else (-1, 2)  # from halves: pair p is column p of this table
+    order[:rotated] = order[:rotated].reshape(pairs).T.reshape(-1)
     return order

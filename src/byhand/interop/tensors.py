@@ -6,14 +6,21 @@ side by side along our last axis (queries, keys, values). Theirs may be transpos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from byhand.config import ModelConfig
+from byhand.errors import DataError
 from byhand.interop.families import Arrays
+from byhand.memory import physical
 from byhand.model import declared
+
+COPIES = 3  # of the parameters in float32 while a model is read and saved
+Shapes = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,22 @@ def _pattern(name: str) -> tuple[str, str]:
     return f"blocks.*.{rest}", block
 
 
+def require_tensors(path: Path, found: Shapes, due: Shapes, settings: str) -> None:
+    """Raise DataError unless a model has exactly the tensors that its settings ask for.
+
+    settings  what to call the place of the settings: config.json
+    """
+    for name in sorted(due.keys() - found.keys())[:1]:
+        raise DataError(f"{path} lacks the tensor {name}. Use the whole model.")
+    for name in sorted(found.keys() - due.keys())[:1]:
+        raise DataError(
+            f"{path} has the tensor {name[:80]!r}, which a model of its {settings} lacks. Use another model."
+        )
+    for name, shape in due.items():
+        if found[name] != shape:
+            raise DataError(f"{path}: {name} has the shape {found[name]}, not the {shape} of its {settings}.")
+
+
 def to_theirs(arrays: Arrays, config: ModelConfig, known: Iterable[Fact]) -> Iterator[tuple[str, np.ndarray]]:
     """Yield their tensors in float32, contiguous: the NumPy writer of safetensors stores views scrambled."""
     for piece in pieces(config, known):
@@ -93,7 +116,16 @@ def to_theirs(arrays: Arrays, config: ModelConfig, known: Iterable[Fact]) -> Ite
 def from_theirs(
     read: Callable[[str], np.ndarray], config: ModelConfig, known: Iterable[Fact]
 ) -> dict[str, np.ndarray]:
-    """Return our arrays, in float32; `read` gives a tensor of theirs by name, in the shape that `pieces` says."""
+    """Return our arrays, in float32; `read` gives a tensor of theirs by name, in the shape that `pieces` says.
+
+    Raises DataError if this machine's memory cannot hold a model while it is read and saved.
+    """
+    need = COPIES * 4 * sum(math.prod(parameter.shape) for parameter in declared(config).values())
+    if (have := physical()) is not None and need > have:
+        raise DataError(
+            f"reading this model takes {need / 1e9:,.1f} GB, but the machine has {have / 1e9:,.1f} GB of memory. "
+            f"Use a larger one."
+        )
     found = {name: np.empty(parameter.shape, np.float32) for name, parameter in declared(config).items()}
     for piece in pieces(config, known):
         tensor = read(piece.theirs)

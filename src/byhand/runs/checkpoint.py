@@ -17,51 +17,21 @@ import json
 import logging
 import os
 import shlex
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from safetensors.numpy import save as write_safetensors
-
-from byhand.config import to_dict
 from byhand.errors import ByhandError, CheckpointError, reason
-from byhand.files.reading import SMALL, parse_json, read_regular
+from byhand.files import run_folder
+from byhand.files.reading import SMALL, read_regular
 from byhand.files.removal import in_the_way, remove, remove_files, remove_left_over
-from byhand.files.run_folder import (
-    MANIFEST,
-    MODEL,
-    MOST,
-    again_with,
-    checkpoints,
-    is_checkpoint,
-    require_readable,
-    step_of,
-    without_checkpoint,
-)
-from byhand.files.sealed import as_json, entries, manifest_of
+from byhand.files.sealed import as_json, entries, manifest
 from byhand.files.writing import TEMPORARY, create, remedy, replace, sync_folder
 from byhand.model import TinyGPT
-from byhand.runs.stored import (
-    AVERAGE,
-    CONFIG,
-    DIGEST,
-    OPTIMIZER,
-    OURS,
-    STATE,
-    TOKENIZER,
-    Checkpoint,
-    brief,
-    defect,
-    forget,
-    part_name,
-    read,
-    remember,
-)
+from byhand.runs.contents import OURS, Checkpoint, contents
+from byhand.runs.stored import defect, forget, read, remember
 from byhand.runtimes.hosts import ALONE, ProcessGroup
-from byhand.tokenizers.byte import ByteTokenizer
-from byhand.tokenizers.registry import stored
 
 log = logging.getLogger(__name__)
 LATEST = "latest"
@@ -78,18 +48,18 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2, group: ProcessGroup =
     """
     final = run / f"step-{checkpoint.step:08d}"
     temporary = run / f"{TEMPORARY}{final.name}"
-    contents = group.together(lambda: _contents(checkpoint, group))
+    own = group.together(lambda: contents(checkpoint, group))
     files: dict[str, Any] = {}
-    for said in group.gather(as_json(entries(contents)).decode()):
+    for said in group.gather(as_json(entries(own)).decode()):
         files |= json.loads(said)
-    whole = manifest_of(files)
+    whole = manifest(files)
 
     def begin() -> str:
         with _explained(run, final):
             run.mkdir(parents=True, exist_ok=True)
             remove_left_over(run, OURS)
             if final.exists() and not defect(final):
-                if read_regular(final / MANIFEST, MOST) != whole:
+                if read_regular(final / run_folder.MANIFEST, SMALL) != whole:
                     raise CheckpointError(f"{final} is of another run. Save into another folder.")
                 return "the same step of the same run, whole already"
             require_way(run, range(checkpoint.step, checkpoint.step + 1))
@@ -98,13 +68,13 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2, group: ProcessGroup =
 
     def write() -> None:
         with _explained(run, final):
-            for name, content in contents.items():
+            for name, content in own.items():
                 create(temporary / name, [content])
             sync_folder(temporary)
 
     def finish() -> str:
         with _explained(run, final):
-            create(temporary / MANIFEST, [whole])
+            create(temporary / run_folder.MANIFEST, [whole])
             sync_folder(temporary)
             remove(final, OURS)
             temporary.rename(final)
@@ -137,26 +107,8 @@ def _explained(run: Path, final: Path) -> Iterator[None]:
         rest = f"{older.name} is still whole" if older else "there is no older checkpoint"
         raise CheckpointError(
             f"cannot write {str(error.filename2 or error.filename).replace(TEMPORARY + final.name, final.name)}: "
-            f"{reason(error)}; {rest}. {remedy(error, again_with(older))}"
+            f"{reason(error)}; {rest}. {remedy(error, run_folder.again_with(older))}"
         ) from None
-
-
-def _contents(checkpoint: Checkpoint, group: ProcessGroup) -> dict[str, bytes]:
-    """Return the files that this process writes, but for the manifest."""
-    moments = {f"{k}.{n}": a for k, part in (("m", checkpoint.m), ("v", checkpoint.v)) for n, a in part.items()}
-    contents = {
-        part_name(MODEL, group.index, group.count): write_safetensors(_contiguous(checkpoint.parameters)),
-        part_name(OPTIMIZER, group.index, group.count): write_safetensors(_contiguous(moments)),
-    }
-    if checkpoint.config.optim.ema:
-        averages = write_safetensors(_contiguous(checkpoint.averages))
-        contents[part_name(AVERAGE, group.index, group.count)] = averages
-    checkpoint.tokenizer.require_vocabulary(checkpoint.config.model.vocab_size)
-    if group.index == 0:
-        contents |= {CONFIG: as_json(to_dict(checkpoint.config)), STATE: _state(checkpoint)}
-        if not isinstance(checkpoint.tokenizer, ByteTokenizer):
-            contents[TOKENIZER] = stored(checkpoint.tokenizer)
-    return contents
 
 
 def require_way(run: Path, steps: Container[int]) -> None:
@@ -169,7 +121,7 @@ def require_way(run: Path, steps: Container[int]) -> None:
     except OSError as error:
         raise CheckpointError(f"cannot use {error.filename}: {reason(error)}. Check its permissions.") from None
     if path:
-        again = again_with(newest_whole(run))
+        again = run_folder.again_with(newest_whole(run))
         raise CheckpointError(
             f"{path} is in the way of a checkpoint, and not byhand's to remove. Move it away, then {again}."
         )
@@ -186,12 +138,12 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
         raise CheckpointError(
             f"there is no run {run}. Check the path, or start one with `byhand train --out {shlex.quote(str(run))}`."
         )
-    require_readable(run)
-    if is_checkpoint(run):
+    run_folder.require_readable(run)
+    if run_folder.is_checkpoint(run):
         return read(run, moments)
     warnings: list[str] = []
     for _ in range(RETRIES):
-        listed = checkpoints(run)
+        listed = run_folder.checkpoints(run)
         warnings.clear()
         for candidate in listed:
             try:
@@ -203,11 +155,11 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
                 log.warning("%s Going on from %s.", warning, candidate.name)
             return checkpoint
         # A run that trains removes old checkpoints after writing newer ones: then the list has changed meanwhile.
-        if checkpoints(run) == listed:
+        if run_folder.checkpoints(run) == listed:
             break
     if warnings:
         raise CheckpointError(f"{warnings[0]} No older one is whole; start again with `byhand train`.")
-    raise without_checkpoint(run)
+    raise run_folder.without_checkpoint(run)
 
 
 def load_model(run: str | Path) -> TinyGPT:
@@ -217,7 +169,7 @@ def load_model(run: str | Path) -> TinyGPT:
 
 def newest_whole(run: Path) -> Path | None:
     """Return the newest checkpoint that can be loaded, or None."""
-    return next((c for c in checkpoints(run) if not defect(c)), None)
+    return next((c for c in run_folder.checkpoints(run) if not defect(c)), None)
 
 
 def _prune(written: Path, keep: int) -> None:
@@ -226,9 +178,9 @@ def _prune(written: Path, keep: int) -> None:
     Damaged ones do not count, and go once they are older than those. Failing to remove does no harm.
     """
     whole = 1
-    step = step_of(written.name) or 0
-    for old in checkpoints(written.parent):
-        if (step_of(old.name) or 0) >= step:
+    step = run_folder.step_of(written.name) or 0
+    for old in run_folder.checkpoints(written.parent):
+        if (run_folder.step_of(old.name) or 0) >= step:
             continue
         if whole >= keep:
             forget(old)
@@ -245,26 +197,6 @@ def _is_own_latest(latest: Path) -> bool:
     with suppress(OSError):
         return (
             not latest.is_symlink()
-            and step_of(read_regular(latest, 100).decode(errors="replace").strip()) is not None
+            and run_folder.step_of(read_regular(latest, 100).decode(errors="replace").strip()) is not None
         )
     return False
-
-
-def _state(checkpoint: Checkpoint) -> bytes:
-    """Return the state as it is stored; CheckpointError if it could not be read again."""
-    state = {key: value for key, value in checkpoint.state.items() if key != DIGEST}
-    if not isinstance(checkpoint.tokenizer, ByteTokenizer):
-        state[DIGEST] = checkpoint.tokenizer.digest
-    try:
-        written = as_json(state)
-        parse_json(written)
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(f"the trainer's state cannot be stored as JSON: {brief(error)}.") from None
-    if len(written) > SMALL:
-        raise CheckpointError(f"the trainer's state has {len(written):,} bytes, more than the {SMALL:,} it may have.")
-    return written
-
-
-def _contiguous(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Copy views into row-major arrays: the NumPy writer of safetensors stores a transposed view scrambled."""
-    return {name: np.ascontiguousarray(a) for name, a in arrays.items()}

@@ -3,73 +3,29 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from byhand.config import TrainConfig, from_dict
-from byhand.errors import ByhandError, CheckpointError, DataError
+from byhand.errors import ByhandError, CheckpointError, DataError, brief
 from byhand.files.parts import Assembly
 from byhand.files.reading import SMALL, parse_json
-from byhand.files.run_folder import MANIFEST, MODEL, step_of
+from byhand.files.run_folder import MANIFEST, MODEL, STEPS, step_of
 from byhand.files.sealed import Sealed
 from byhand.files.tensor_file import MOST_OF_PARTS, parts, sizes, tensors
 from byhand.memory import physical
-from byhand.model import TinyGPT, declared, parameter_shapes
+from byhand.model import declared, parameter_shapes
 from byhand.optim import by_muon
+from byhand.runs.contents import AVERAGE, CONFIG, DIGEST, OPTIMIZER, OURS, STATE, TOKENIZER, Checkpoint, part_files
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.registry import MOST as LARGEST_TOKENIZER
 from byhand.tokenizers.registry import restored
 from byhand.tokenizers.tokenizer import Tokenizer
 
-CONFIG, OPTIMIZER, STATE = "config.json", "optimizer.safetensors", "trainer_state.json"
-AVERAGE = "average.safetensors"  # of the weights, in runs with --ema
-TOKENIZER, DIGEST = "tokenizer.json", "tokenizer"  # the file, and the state's key for its SHA-256
-FILES = (MODEL, CONFIG, OPTIMIZER, STATE)  # of a checkpoint that one process wrote, without averages
-PARTS = re.compile(r"(model|optimizer|average)-([0-9]{5})-of-([0-9]{5})\.safetensors")  # where several did
-OURS = re.compile("|".join([*map(re.escape, (MANIFEST, *FILES, AVERAGE, TOKENIZER)), PARTS.pattern]))
 _known: set[tuple[object, ...]] = set()  # signatures of checkpoints that this process wrote or verified
-
-
-@dataclass
-class Checkpoint:
-    """What a run needs to go on: settings, parameters, moments, the trainer's state, the text's tokenizer.
-
-    averages  moving averages of the parameters, of a run with --ema after its first step
-    """
-
-    config: TrainConfig
-    parameters: Mapping[str, np.ndarray]
-    m: Mapping[str, np.ndarray]
-    v: Mapping[str, np.ndarray]
-    state: dict[str, Any]
-    path: Path | None = None
-    tokenizer: Tokenizer = BYTES
-    averages: Mapping[str, np.ndarray] = field(default_factory=dict)
-
-    @property
-    def step(self) -> int:
-        """The number of updates made."""
-        return self.state["step"]
-
-    @property
-    def of_average(self) -> str:
-        """Say how its weights are averaged; "" if they are not."""
-        return f"weights averaged with decay {self.config.optim.ema:g}" if self.averages else ""
-
-    def model(self, average: bool = True) -> TinyGPT:
-        """Return the model; CheckpointError if the arrays do not have the shapes that the config says.
-
-        average  with the averaged weights if there are any, instead of those of the last step
-        """
-        try:
-            return TinyGPT(self.config.model, arrays=(average and self.averages) or self.parameters)
-        except ByhandError as error:
-            raise CheckpointError(f"{self.path or 'the checkpoint'}: {error}") from None
 
 
 def remember(path: Path) -> None:
@@ -96,31 +52,18 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
     """Return a checkpoint with all parts verified and consistent; without moments only their file's size is."""
     before = _signature(path)
     sealed = Sealed(path, (CONFIG, STATE), OURS)
-    try:
-        config = from_dict(TrainConfig, parse_json(sealed.read(CONFIG, SMALL).tobytes()), CONFIG)
-        state = parse_json(sealed.read(STATE, SMALL).tobytes())
-        step, text = state["step"], state["text"]
-    except CheckpointError:
-        raise
-    except (ValueError, TypeError, KeyError, ByhandError) as error:
-        raise CheckpointError(
-            f"{path} cannot be understood: {brief(error)}. Was it made by a newer version?"
-        ) from None
-    if type(step) is not int or not 0 <= step < 10**18 or not isinstance(text, dict):
-        raise CheckpointError(f"{path} is damaged: {STATE} is not one of a trainer.")
-    if step_of(path.resolve().name) not in (None, step):
-        raise CheckpointError(f"{path} is not what its name says: {STATE} is of step {step}.")
-    shapes, dtype = parameter_shapes(config.model), config.array_dtype
+    config, state = _settings(sealed)
+    step, shapes, dtype = state["step"], parameter_shapes(config.model), config.array_dtype
     without_v = by_muon(config.optim, declared(config.model))
     both = {f"{k}.{n}": s for k in "mv" for n, s in shapes.items() if k == "m" or n not in without_v}
-    averages = shapes if config.optim.ema else {}
-    files = {whole: _files(sealed, whole) for whole in (MODEL, OPTIMIZER, *([AVERAGE] if averages else []))}
+    due = {MODEL: shapes, OPTIMIZER: both} | ({AVERAGE: shapes} if config.optim.ema else {})
+    files = {whole: part_files(sealed.names, whole) for whole in due}
+    for whole in due:
+        if not files[whole]:
+            raise CheckpointError(f"{path} is damaged: {MANIFEST} does not name {whole}, or not all parts of it.")
     held = {whole: sum(map(sealed.size, names)) for whole, names in files.items()}
-    if step == 0 and held[OPTIMIZER] < sizes(both, dtype)[0]:
-        both = {}  # nothing was updated yet
-    if step == 0 and averages and held[AVERAGE] < sizes(averages, dtype)[0]:
-        averages = {}
-    due = {MODEL: shapes, OPTIMIZER: both} | ({AVERAGE: averages} if AVERAGE in files else {})
+    if step == 0:  # before the first update, files of moments and averages may hold none
+        due |= {whole: {} for whole in due.keys() - {MODEL} if held[whole] < sizes(due[whole], dtype)[0]}
     for whole, part in due.items():
         fewest, most = sizes(part, dtype)
         if files[whole] != [whole]:
@@ -146,25 +89,26 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
     if moments:
         _known.add(before)
     m, v = ({n: kept[f"{k}.{n}"] for n in shapes if f"{k}.{n}" in kept} for k in "mv")
-    parameters, averaged = ({n: found[w][n] for n in part} for w, part in ((MODEL, shapes), (AVERAGE, averages)))
-    return Checkpoint(config, parameters, m, v, state, path, tokenizer, averaged)
+    return Checkpoint(config, found[MODEL], m, v, state, path, tokenizer, found.get(AVERAGE, {}))
 
 
-def _files(sealed: Sealed, whole: str) -> list[str]:
-    """Return the file of all arrays of a kind, or those of their parts, one of each process that wrote."""
-    found = [(name, match) for name in sealed.names if (match := PARTS.fullmatch(name))]
-    files = [name for name, match in found if match[1] == whole.removesuffix(".safetensors")]
-    if whole in sealed.names and not files:
-        return [whole]
-    count = len(files)
-    if not files or whole in sealed.names or files != [part_name(whole, i, count) for i in range(count)]:
-        raise CheckpointError(f"{sealed.path} is damaged: {MANIFEST} does not name {whole}, or not all parts of it.")
-    return files
-
-
-def part_name(whole: str, index: int, count: int) -> str:
-    """Return the file's name of the part that one of several processes writes."""
-    return whole.replace(".", f"-{index + 1:05d}-of-{count:05d}.") if count > 1 else whole
+def _settings(sealed: Sealed) -> tuple[TrainConfig, dict[str, Any]]:
+    """Return the config and the trainer's state."""
+    try:
+        config = from_dict(TrainConfig, parse_json(sealed.read(CONFIG, SMALL).tobytes()), CONFIG)
+        state = parse_json(sealed.read(STATE, SMALL).tobytes())
+        step, text = state["step"], state["text"]
+    except CheckpointError:
+        raise
+    except (ValueError, TypeError, KeyError, ByhandError) as error:
+        raise CheckpointError(
+            f"{sealed.path} cannot be understood: {brief(error, 200)}. Was it made by a newer version?"
+        ) from None
+    if type(step) is not int or not 0 <= step < STEPS or not isinstance(text, dict):
+        raise CheckpointError(f"{sealed.path} is damaged: {STATE} is not one of a trainer.")
+    if step_of(sealed.path.resolve().name) not in (None, step):
+        raise CheckpointError(f"{sealed.path} is not what its name says: {STATE} is of step {step}.")
+    return config, state
 
 
 def _arrays(
@@ -181,7 +125,7 @@ def _arrays(
                 assembly.put(key, part)
         assembly.require_whole()
     except ValueError as error:
-        raise CheckpointError(f"{sealed.path} is damaged: {name}: {brief(error)}.") from None
+        raise CheckpointError(f"{sealed.path} is damaged: {name}: {brief(error, 200)}.") from None
     return assembly.arrays
 
 
@@ -194,14 +138,8 @@ def _tokenizer(sealed: Sealed, vocab_size: int) -> Tokenizer:
         tokenizer = restored(content)
         tokenizer.require_vocabulary(vocab_size)
     except DataError as error:
-        raise CheckpointError(f"{sealed.path} is damaged: {TOKENIZER}: {brief(error)}.") from None
+        raise CheckpointError(f"{sealed.path} is damaged: {TOKENIZER}: {brief(error, 200)}.") from None
     return tokenizer
-
-
-def brief(error: Exception) -> str:
-    """Return an error's message in one short line: some quote the file."""
-    said = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-    return " ".join(said.split())[:200].rstrip(".")
 
 
 def _signature(path: Path) -> tuple[object, ...]:

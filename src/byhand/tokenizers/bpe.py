@@ -1,19 +1,19 @@
 """Byte-pair encoding: words become ids by merges that were learnt from a text, here or elsewhere.
 
-Text is cut into words (`splitting`). A word starts as its UTF-8 bytes; of all neighbours, the pair that was learnt
-first is joined, of equal ones the leftmost, until no pair is known. `plain.py` says the same in fewer lines;
-`compiled.py` does it faster. Symbols write each byte as one visible character, as GPT-2's files do.
+Text is cut into words (`splitting`). A word starts as its UTF-8 bytes; the pair of neighbours that was learnt first
+is joined, the leftmost among equals, until no known pair is left. `plain.py` says the same in fewer lines;
+`compiled.py` does it faster.
 
 Source      Sennrich, Haddow & Birch 2016, arXiv:1508.07909; Radford et al. 2019, section 2.2
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +21,10 @@ from byhand.errors import DataError
 from byhand.tokenizers import compiled
 from byhand.tokenizers.composing import composed
 from byhand.tokenizers.splitting import SPLITS, pieces, words
+from byhand.tokenizers.symbols import LARGEST, byte_symbols, encoded, is_pair, is_vocabulary, visible_bytes
 from byhand.tokenizers.tokenizer import Tokenizer, utf8
 
-MOST = 1 << 26  # bytes of a file; GPT-2's have 1 million, today's largest 10 million
-LARGEST = 1 << 20  # id; no model has a larger vocabulary
+WORK = 1 << 26  # characters to look at for all pairs of a vocabulary without merges
 KEPT = 1 << 18  # words whose ids are kept
 LONG = 1 << 16  # bytes of a first block from which on compiled loops are worth their loading
 
@@ -50,7 +50,7 @@ class BytePairTokenizer(Tokenizer):
         self.vocabulary, self.special = vocabulary, dict(special or {})
         self.split, self.whole, self.normal = SPLITS[split], whole or merges is None, normal
         self.merges = None if merges is None else list(merges)
-        byte_of = {sign: byte for byte, sign in enumerate(visible_bytes())}
+        byte_of = byte_symbols()
         token_bytes: dict[int, bytes] = {}
         for symbol, token in vocabulary.items():
             if token in token_bytes:
@@ -141,10 +141,9 @@ class BytePairTokenizer(Tokenizer):
 
     def _bytes_of(self, word: bytes, piece: str) -> list[int]:
         """Return the ids of a word's bytes. DataError if one has none."""
-        ids = [token for byte in word if (token := self._byte_ids[byte]) is not None]
-        if len(ids) < len(word):
-            raise lacking(next(byte for byte in word if self._byte_ids[byte] is None), piece)
-        return ids
+        if lacking := [visible_bytes()[byte] for byte in word if self._byte_ids[byte] is None]:
+            raise DataError(f"the vocabulary has no token for {lacking[0]!r}, which the text {piece[:80]!r} needs.")
+        return [token for byte in word if (token := self._byte_ids[byte]) is not None]
 
     def listed_merges(self) -> list[tuple[str, str]]:
         """Return the merges; of tiktoken's ranks, the last one that makes each token of its bytes.
@@ -164,7 +163,7 @@ class BytePairTokenizer(Tokenizer):
         return found
 
     def _merged(self, ids: list[int], below: int = LARGEST) -> list[int]:
-        """Join pairs, the least rank first and of equal ones the leftmost, until no rank is below."""
+        """Join pairs, the least rank first and the leftmost among equals, until no rank is below `below`."""
         pairs, n = self.pairs, len(ids)
         before, behind = list(range(-1, n - 1)), list(range(1, n + 1))
         heap = [(pairs[pair][0], k) for k, pair in enumerate(pairwise(ids)) if pair in pairs]
@@ -181,47 +180,6 @@ class BytePairTokenizer(Tokenizer):
                 if i >= 0 and behind[i] < n and (pair := (ids[i], ids[behind[i]])) in pairs:
                     heappush(heap, (pairs[pair][0], i))
         return [token for token in ids if token >= 0]
-
-
-def lacking(byte: int, text: str) -> DataError:
-    """Return the error of a text with a byte that the vocabulary lacks."""
-    return DataError(
-        f"the vocabulary has no token for {visible_bytes()[byte]!r}, which the text {text[:80]!r} needs."
-    )
-
-
-def encoded(text: str) -> bytes:
-    """Return the UTF-8 of a token; DataError if it is no Unicode text."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise DataError(f"the token {text[:80]!r} is no Unicode text. Use another copy of the tokenizer.") from None
-
-
-def ordinary(
-    vocabulary: Mapping[str, int], merges: Iterable[Sequence[str]], special: Collection[str]
-) -> dict[str, int]:
-    """Return a vocabulary without special tokens, but for bytes and for those that merges make or join too."""
-    kept = set(visible_bytes()).union(*((left, right, left + right) for left, right in merges))
-    return {s: token for s, token in vocabulary.items() if s not in special or s in kept}
-
-
-def is_vocabulary(values: object) -> TypeGuard[dict[str, int]]:
-    """Return whether JSON is one table of symbols and ids."""
-    return isinstance(values, dict) and all(type(i) is int and 0 <= i < LARGEST for i in values.values())
-
-
-def is_pair(values: object) -> TypeGuard[tuple[str, str]]:
-    """Return whether JSON is a pair of symbols."""
-    return isinstance(values, (list, tuple)) and len(values) == 2 and all(isinstance(v, str) for v in values)
-
-
-@cache
-def visible_bytes() -> tuple[str, ...]:
-    """Return for each byte the character that writes it: itself if it is a visible Latin-1 sign, else from 256 on."""
-    plain = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
-    others = iter(range(256, 512))
-    return tuple(chr(byte) if byte in plain else chr(next(others)) for byte in range(256))
 
 
 def _listed(merges: list[tuple[str, str]], vocabulary: Mapping[str, int]) -> dict[tuple[int, int], tuple[int, int]]:
@@ -252,7 +210,7 @@ def _every_pair(vocabulary: Mapping[str, int]) -> dict[tuple[int, int], tuple[in
             work += len(symbol)
             if symbol[:k] in vocabulary and symbol[k:] in vocabulary:
                 found[vocabulary[symbol[:k]], vocabulary[symbol[k:]]] = token, token
-        if work > MOST:
+        if work > WORK:
             raise DataError(
                 "tokens are so long that their parts cannot be looked up. Use a tokenizer with shorter ones."
             )

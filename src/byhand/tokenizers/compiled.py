@@ -54,11 +54,11 @@ def _call(kernel: str, *arrays: np.ndarray) -> None:
 
 
 class Unknown(Exception):
-    """A word of which a byte has no token begins this text."""
+    """The text begins with a word that has a byte without a token."""
 
 
 class SplitReader:
-    """What feeds a text in blocks to a kernel, and stops at special tokens.
+    """Feeds a text in blocks to a kernel, and stops at special tokens.
 
     A subclass reads words: `read(text, ends, left)` returns how many bytes it used up: all if the text `ends` there,
     else at most all but `left` bytes. `meet` takes a special token.
@@ -117,7 +117,7 @@ class Counter(SplitReader):
             self._grow(len(text) - used)
 
     def _full(self, more: int) -> bool:
-        """Return whether the next word may have lacked room; it has at most so many bytes."""
+        """Return whether the arrays may lack room for the next word, of at most `more` bytes."""
         return 2 * self.count >= len(self.slots) or int(self.starts[self.count]) + more > len(self.letters)
 
     def _grow(self, more: int) -> None:

@@ -1,7 +1,7 @@
 """Tokenizers in files: the forms that other programs read, and a run's own.
 
 NAME.json       Hugging Face's tokenizer.json; reading, a run's own tokenizer.json too
-NAME.tiktoken   tiktoken's ranks: they say neither how text is cut nor which special tokens there are
+NAME.tiktoken   tiktoken's ranks, without a pre-tokenizer and special tokens
 a folder        with tokenizer.json, or with GPT-2's vocab.json and merges.txt
 """
 
@@ -14,14 +14,15 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from byhand.errors import DataError, reason
-from byhand.files.reading import parse_json, read_regular
-from byhand.files.writing import create
+from byhand.errors import DataError, brief, reason
+from byhand.files.reading import parse_json
+from byhand.files.writing import create_all
 from byhand.tokenizers import vocab_files
-from byhand.tokenizers.bpe import MOST, BytePairTokenizer, ordinary, visible_bytes
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
 from byhand.tokenizers.ranks import as_ranks, of_ranks
-from byhand.tokenizers.registry import DEPTH, restored
+from byhand.tokenizers.registry import DEPTH, MOST, file_content, restored
+from byhand.tokenizers.symbols import ordinary, visible_bytes
 from byhand.tokenizers.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
@@ -40,10 +41,7 @@ def read(path: Path, split: str = "", special: Sequence[str] = ()) -> Tokenizer:
         if not (path / OURS).exists():
             return _of_folder(path, split or "gpt2", special)
         path /= OURS
-    try:
-        content = read_regular(path, MOST)
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {reason(error)}. Check the path and its permissions.") from None
+    content = file_content(path)
     try:
         if path.suffix == RANKS:
             return of_ranks(content, split or "gpt4", special)
@@ -51,9 +49,7 @@ def read(path: Path, split: str = "", special: Sequence[str] = ()) -> Tokenizer:
     except DataError as error:
         raise DataError(f"{path} is no tokenizer that byhand can use: {str(error).rstrip('.')}.") from None
     if split or special:
-        raise DataError(
-            f"{path} says itself how text is cut, and its special tokens. Leave out --split and --special."
-        )
+        raise DataError(f"{path} holds its own pre-tokenizer and special tokens. Leave out --split and --special.")
     return found
 
 
@@ -61,7 +57,7 @@ def _of_json(content: bytes) -> Tokenizer:
     try:
         values = parse_json(content, DEPTH + 4)
     except ValueError as error:
-        raise DataError(f"it is not JSON ({' '.join(str(error).split())[:80]})") from None
+        raise DataError(f"it is not JSON ({brief(error)})") from None
     if isinstance(values, dict) and "model" in values:
         return of_hugging_face(values)
     return restored(content)
@@ -117,15 +113,7 @@ def write(tokenizer: Tokenizer, path: Path) -> None:
             raise DataError(
                 f"{too_long} would hold more than {MOST:,} bytes, the most that is read. Use fewer tokens."
             )
-        written = list[Path]()
-        try:
-            for place, content in contents.items():
-                create(place, [content])
-                written.append(place)
-        except BaseException:  # an interrupt too: whole or nothing
-            for place in written:
-                place.unlink(missing_ok=True)
-            raise
+        create_all(contents.items())
     except OSError as error:
         raise DataError(f"cannot write {error.filename}: {reason(error)}. Choose another place with --out.") from None
 
@@ -135,7 +123,9 @@ def _contents(tokenizer: BytePairTokenizer, path: Path) -> dict[Path, bytes]:
         if tokenizer.special or tokenizer.split.name != "gpt4":
             special = "".join(f" --special {shlex.quote(text)}" for text in tokenizer.special)
             log.warning(
-                "ranks do not say it, so give it when you read them: --split %s%s", tokenizer.split.name, special
+                "the file holds no pre-tokenizer and no special tokens; give them when you read it: --split %s%s",
+                tokenizer.split.name,
+                special,
             )
         return {path: as_ranks(tokenizer)}
     if path.suffix == ".json":

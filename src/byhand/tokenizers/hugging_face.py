@@ -12,10 +12,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from byhand.errors import DataError
-from byhand.tokenizers.bpe import BytePairTokenizer, is_pair, is_vocabulary, ordinary
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.splitting import SPLITS
+from byhand.tokenizers.symbols import is_pair, is_vocabulary, ordinary
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+BEFORE: dict[str, list[dict[str, Any]]] = {  # splits by ByteLevel's own expression, and the steps before it
+    "gpt2": [],
+    "smollm": [{"type": "Digits", "individual_digits": True}],
+}
 UNUSED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")  # of the model: they would change ids
 AROUND = ("lstrip", "rstrip", "single_word")  # of an added token: the same
 MIXED = 1 << 20  # pairs of added tokens that are looked for at two times, before composing and after
@@ -62,17 +67,11 @@ def of_hugging_face(values: Mapping[str, Any]) -> BytePairTokenizer:
 def as_hugging_face(tokenizer: BytePairTokenizer) -> bytes:
     """Return the tokenizer.json that `tokenizers` loads. DataError if it could not hold the tokenizer."""
     name, symbols = tokenizer.split.name, tokenizer.symbols()
-    if name == "gpt2":
-        pre: dict[str, Any] = {**BYTE_LEVEL, "use_regex": True}
-    else:
-        first: dict[str, Any] = {"type": "Digits", "individual_digits": True}
-        if name != "smollm":
-            pattern = {"Regex": tokenizer.split.regex[0]}
-            first = {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
-        pre = {
-            "type": "Sequence",
-            "pretokenizers": [first, {**BYTE_LEVEL, "use_regex": name == "smollm"}],
-        }
+    last: dict[str, Any] = {**BYTE_LEVEL, "use_regex": name in BEFORE}
+    before = BEFORE.get(name)
+    if before is None:
+        pattern = {"Regex": tokenizer.split.regex[0]}
+        before = [{"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}]
     added = [
         {"id": token, "content": text, **dict.fromkeys(AROUND, False), "normalized": False, "special": True}
         for text, token in sorted(tokenizer.special.items(), key=lambda item: item[1])
@@ -89,7 +88,7 @@ def as_hugging_face(tokenizer: BytePairTokenizer) -> bytes:
         "padding": None,
         "added_tokens": added,
         "normalizer": {"type": "NFC"} if tokenizer.normal else None,
-        "pre_tokenizer": pre,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*before, last]} if before else last,
         "post_processor": None,
         "decoder": {**BYTE_LEVEL, "use_regex": True},
         "model": model,
@@ -142,13 +141,11 @@ def _split(pre: Any) -> str:
     if isinstance(steps, list) and all(isinstance(step, dict) for step in steps) and steps:
         *before, last = steps
         if last.get("type") == "ByteLevel" and last.get("add_prefix_space") is False:
-            by_itself = last.get("use_regex", True)
-            if not before and by_itself is True:
-                return "gpt2"
-            if len(before) == 1 and by_itself is False:
+            own = last.get("use_regex", True)
+            if own is True and before in BEFORE.values():
+                return next(name for name, known in BEFORE.items() if known == before)
+            if own is False and len(before) == 1:
                 return _by_pattern(before[0])
-            if before == [{"type": "Digits", "individual_digits": True}] and by_itself is True:
-                return "smollm"
     raise DataError("its pre_tokenizer is none that byhand knows")
 
 

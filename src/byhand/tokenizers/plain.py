@@ -1,4 +1,4 @@
-"""Byte-pair encoding as it is defined, in thirty lines: the truth that the fast code is held against.
+"""Byte-pair encoding as it is defined, in thirty lines: the reference for the fast code.
 
 Training: each word of the text is a row of ids, at first its bytes. Count the pairs of neighbours; the commonest pair
 becomes a new id, everywhere; repeat. Of pairs that are equally common the one with the smaller left id comes first,

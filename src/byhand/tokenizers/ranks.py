@@ -1,6 +1,6 @@
 """tiktoken's rank files: a token in base64 and its rank, which is its id, in each line.
 
-Such a file says neither how text is cut nor which special tokens there are: who reads it says so.
+Such a file holds no pre-tokenizer and no special tokens; the caller gives them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import binascii
 from collections.abc import Sequence
 
 from byhand.errors import DataError
-from byhand.tokenizers.bpe import LARGEST, BytePairTokenizer, visible_bytes
+from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.symbols import LARGEST, byte_symbols, visible_bytes
 
 
 def of_ranks(content: bytes, split: str, special: Sequence[str] = ()) -> BytePairTokenizer:
@@ -37,12 +38,11 @@ def of_ranks(content: bytes, split: str, special: Sequence[str] = ()) -> BytePai
 
 def as_ranks(tokenizer: BytePairTokenizer) -> bytes:
     """Return the rank file of a tokenizer. DataError if ranks would give other ids than its merges."""
-    visible = visible_bytes()
-    ids = tokenizer.vocabulary
+    ids, signs = tokenizer.vocabulary, byte_symbols().keys()
     made = [ids[left + right] for left, right in tokenizer.merges or ()]
-    if made != sorted(set(made)) or not set(visible) <= set(ids) or tokenizer.normal:
+    if made != sorted(set(made)) or not signs <= ids.keys() or tokenizer.normal:
         raise DataError("tiktoken's ranks need a token for each byte, and ids in the order of the merges")
-    if tokenizer.merges is not None and len(ids) != len(visible) + len(made):
+    if tokenizer.merges is not None and len(ids) != len(signs) + len(made):
         raise DataError("the vocabulary has tokens that no merge makes, which tiktoken would use")
     if tokenizer.merges is not None and BytePairTokenizer(ids, None).listed_merges() != tokenizer.merges:
         raise DataError("tiktoken would join other tokens than the merges do")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from byhand.errors import DataError
-from byhand.files.reading import parse_json
+from pathlib import Path
+
+from byhand.errors import DataError, brief, reason
+from byhand.files.reading import parse_json, read_regular
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
 
-MOST = 1 << 26  # bytes of a tokenizer.json; GPT-2's has 2 million, today's largest 20 million
+MOST = 1 << 26  # bytes of a tokenizer's file; GPT-2's have 2 million, today's largest 20 million
 DEPTH = 4  # of its tables and lists
 
 _kinds: dict[str, type[Tokenizer]] = {}
@@ -31,12 +33,20 @@ def stored(tokenizer: Tokenizer) -> bytes:
     return tokenizer.content
 
 
+def file_content(path: Path) -> bytes:
+    """Return the bytes of a tokenizer's file; DataError if it cannot be read or is larger than any tokenizer's."""
+    try:
+        return read_regular(path, MOST)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {reason(error)}. Check the path and its permissions.") from None
+
+
 def restored(content: bytes) -> Tokenizer:
     """Return the tokenizer of a tokenizer.json. DataError unless storing it again gives the same bytes."""
     try:
         values = parse_json(content, DEPTH)
     except ValueError as error:
-        raise DataError(f"it is no JSON of a tokenizer: {' '.join(str(error).split())[:80]}") from None
+        raise DataError(f"it is no JSON of a tokenizer: {brief(error)}") from None
     kind = values.pop("kind", None) if isinstance(values, dict) else None
     if not isinstance(kind, str) or kind not in _kinds:
         raise DataError(f"it is of the kind {str(kind)[:40]!r}, which is none of {', '.join(sorted(_kinds))}")

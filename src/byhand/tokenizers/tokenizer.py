@@ -121,7 +121,7 @@ class Tokenizer(ABC):
 
 
 def beyond(tokens: np.ndarray, vocab_size: int) -> int | None:
-    """Return an id that a vocabulary lacks: the largest or the smallest of the tokens; None if it has all."""
+    """Return an id of the tokens that a vocabulary lacks, the largest or the smallest; None if it has all."""
     ends = (int(tokens.max(initial=0)), int(tokens.min(initial=0)))
     return next((id_ for id_ in ends if not 0 <= id_ < vocab_size), None)
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 from byhand.errors import ConfigError
 from byhand.tokenizers import compiled
-from byhand.tokenizers.bpe import LARGEST, BytePairTokenizer, encoded, visible_bytes
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.plain import Pair, joined
 from byhand.tokenizers.splitting import SPLITS, Split, pieces
+from byhand.tokenizers.symbols import LARGEST, encoded, visible_bytes
 from byhand.tokenizers.tokenizer import utf8
 
 log = logging.getLogger(__name__)
@@ -48,7 +49,11 @@ def train(
     wanted = vocab_size - 256 - len(special)
     merges: list[Pair] = []
     said = time.monotonic()
-    for found in _learnt(_logged(blocks, size), wanted, SPLITS[split], special):
+
+    def say(done: int) -> None:
+        log.info("counted the words of %s of %s MB", f"{done / 1e6:,.0f}", f"{size / 1e6:,.0f}")
+
+    for found in _learnt(logged(blocks, say), wanted, SPLITS[split], special):
         merges += found
         if time.monotonic() - said > EVERY:
             said = time.monotonic()
@@ -120,12 +125,12 @@ def _learnt(blocks: Iterable[bytes], merges: int, split: Split, special: Sequenc
     return learn({utf8(word): count for word, count in words.items()}, merges)
 
 
-def _logged(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """Yield blocks, and log now and then how many bytes there were."""
+def logged(blocks: Iterable[bytes], say: Callable[[int], None]) -> Iterator[bytes]:
+    """Yield blocks; now and then, `say` how many bytes have been read."""
     done, said = 0, time.monotonic()
     for block in blocks:
         yield block
         done += len(block)
         if time.monotonic() - said > EVERY:
             said = time.monotonic()
-            log.info("counted the words of %s of %s MB", f"{done / 1e6:,.0f}", f"{size / 1e6:,.0f}")
+            say(done)

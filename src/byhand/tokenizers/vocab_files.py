@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from byhand.errors import DataError, reason
-from byhand.files.reading import parse_json, read_regular
-from byhand.tokenizers.bpe import MOST, is_pair, is_vocabulary
+from byhand.errors import DataError
+from byhand.files.reading import parse_json
+from byhand.tokenizers.registry import file_content
+from byhand.tokenizers.symbols import is_pair, is_vocabulary
 
 
 def read(vocab: Path, merges: Path) -> tuple[dict[str, int], list[tuple[str, str]]]:
@@ -33,10 +34,7 @@ def read(vocab: Path, merges: Path) -> tuple[dict[str, int], list[tuple[str, str
 
 
 def _text(path: Path) -> str:
-    """Return the text of a tokenizer's file; DataError if it is none."""
     try:
-        return read_regular(path, MOST).decode("utf-8")
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {reason(error)}. Check the path and its permissions.") from None
+        return file_content(path).decode("utf-8")
     except UnicodeDecodeError:
         raise DataError(f"{path} is not UTF-8 text. Use the file of the tokenizer.") from None

@@ -8,8 +8,9 @@ import pytest
 
 from byhand.config import OptimConfig, TrainConfig
 from byhand.runs import checkpoint
-from byhand.runs.stored import Checkpoint
-from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
+from byhand.runs.contents import Checkpoint
+from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.symbols import visible_bytes
 from cli.inside import byhand
 from cli.process import TINY, error_line, write_text
 from interop import foreign_cases as foreign

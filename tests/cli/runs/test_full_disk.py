@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from byhand.files import run_folder
+from byhand.files.run_folder import MODEL
 from byhand.runs import checkpoint, metrics
-from byhand.runs.checkpoint import MODEL, OPTIMIZER
+from byhand.runs.contents import OPTIMIZER
 from cli.inside import byhand
 from cli.process import TINY, error_line, write_text
 

@@ -20,7 +20,7 @@ import pytest
 
 from byhand.files.run_folder import step_of
 from byhand.runs import checkpoint
-from byhand.runs.stored import Checkpoint
+from byhand.runs.contents import Checkpoint
 from cli.process import PATIENCE, byhand, environment
 
 pytest.importorskip("jax", reason="the xla runtime needs jax (extra `xla`)")

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from byhand.cli.main import main
-from byhand.files.sealed import manifest
+from byhand.files.sealed import entries, manifest
 from byhand.flops import step_flops
 from byhand.train import Trainer
 from cli.process import byhand, error_line, write_text
@@ -183,7 +183,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, text, arguments, exp
     (tmp_path / "steps.toml").write_text("steps = 4\n")
     (tmp_path / "one.txt").write_text("x")
     (tmp_path / "run" / "step-00000001").mkdir(parents=True)
-    (tmp_path / "run" / "step-00000001" / "manifest.json").write_bytes(manifest({"model.safetensors": b""}))
+    (tmp_path / "run" / "step-00000001" / "manifest.json").write_bytes(manifest(entries({"model.safetensors": b""})))
     data = [] if "--data" in arguments else ["--data", text]
     line = error_line(byhand("train", *data, *arguments, cwd=tmp_path))
     assert re.search(expected, line), line

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from byhand.files.run_folder import MARK, MARKER
-from byhand.runs.checkpoint import MODEL
+from byhand.files.run_folder import MARK, MARKER, MODEL
 from cli.inside import byhand
 from cli.process import TINY, error_line
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from byhand.files.run_folder import MODEL
 from byhand.runs import checkpoint
 from cli.process import PATIENCE, TINY, byhand, environment
 
@@ -247,7 +248,7 @@ def test_interrupted_again_and_again_it_ends_with_the_same_bits(tmp_path, text):
         time.sleep(moments.random() * 0.05)
         numbers = moments.choice(BURSTS)
         judge(process.signal(numbers, gap=moments.random() * 0.01), numbers, run)
-    same = [(tmp_path / name / "step-00000060" / checkpoint.MODEL).read_bytes() for name in ("whole", "parts")]
+    same = [(tmp_path / name / "step-00000060" / MODEL).read_bytes() for name in ("whole", "parts")]
     assert same[0] == same[1]
     assert steps(run) == 60
 

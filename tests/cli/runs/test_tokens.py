@@ -18,7 +18,9 @@ from byhand.corpus.dataset import Corpus
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import on_disk
 from byhand.files import run_folder
+from byhand.files.run_folder import MODEL
 from byhand.runs import checkpoint, metrics
+from byhand.runs.contents import OPTIMIZER
 from byhand.train import Trainer, training
 from cli import inside
 from cli.process import byhand, environment, error_line
@@ -51,7 +53,7 @@ def begin(run, text, stop):
 def weights(run):
     path = checkpoint.load(run).path
     assert path
-    return sha256((path / checkpoint.MODEL).read_bytes() + (path / checkpoint.OPTIMIZER).read_bytes()).hexdigest()
+    return sha256((path / MODEL).read_bytes() + (path / OPTIMIZER).read_bytes()).hexdigest()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from byhand.runs.checkpoint import MODEL
+from byhand.files.run_folder import MODEL
 from cli.process import TINY, byhand, error_line, weights, write_text
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from byhand.runs.checkpoint import MODEL
+from byhand.files.run_folder import MODEL
 from cli.process import PATIENCE, TINY, byhand, environment, error_line, weights, write_text
 
 

@@ -10,7 +10,7 @@ import pytest
 from byhand.cli.seed.train_gpt import main
 from byhand.cli.seed.train_gpt_flags import Flags
 from byhand.interop.seed_program import checkpoint as files
-from byhand.tokenizers.bpe import visible_bytes
+from byhand.tokenizers.symbols import visible_bytes
 from interop.golden import FLAGS, RUN, TEXT, golden
 from interop.test_seed_training import PRINTED, SYNTHETIC, losses
 

@@ -27,7 +27,7 @@ from byhand.model import declared
 from byhand.optim import AdamW, optimizer_of
 from byhand.quantities import counted
 from byhand.runs import checkpoint
-from byhand.runs.checkpoint import Checkpoint
+from byhand.runs.contents import Checkpoint
 from byhand.schedule import learning_rate
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer

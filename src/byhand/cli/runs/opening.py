@@ -22,8 +22,8 @@ from byhand.errors import CheckpointError, ConfigError, reason
 from byhand.files import run_folder
 from byhand.memory import require_room
 from byhand.runs import checkpoint, metrics
+from byhand.runs.contents import Checkpoint
 from byhand.runs.lock import HeldRun, locked
-from byhand.runs.stored import Checkpoint
 from byhand.runtimes.hosts import ProcessGroup
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed

@@ -14,7 +14,7 @@ from byhand.corpus.text_file import TextFile
 from byhand.corpus.texts import Text, on_disk
 from byhand.errors import CheckpointError, DataError, reason
 from byhand.files import writing
-from byhand.runs.checkpoint import Checkpoint
+from byhand.runs.contents import Checkpoint
 
 CORPUS = "corpus.bin"
 LARGE = 1 << 28  # bytes that take long to hash

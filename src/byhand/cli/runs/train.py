@@ -19,7 +19,7 @@ from byhand.cli.runs.training import train_run
 from byhand.cli.runs.tuning import tuned
 from byhand.config import TrainConfig
 from byhand.errors import ConfigError
-from byhand.runs.stored import Checkpoint
+from byhand.runs.contents import Checkpoint
 from byhand.runtimes.hosts import PATIENCE
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.tape.session import keep_pages

@@ -10,7 +10,7 @@ from byhand.cli.arguments.settings import flag
 from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.errors import ConfigError
 from byhand.runs import checkpoint
-from byhand.runs.stored import Checkpoint
+from byhand.runs.contents import Checkpoint
 
 LR = 1e-4  # highest learning rate unless one is given: the weights are good already
 RATES = ("muon_lr", "embedding_lr", "head_lr", "vector_lr")  # scaled by the same factor as lr

@@ -10,19 +10,17 @@ Source      https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 
 from __future__ import annotations
 
-import math
 import struct
 import sys
 from array import array
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from byhand.errors import DataError
-from byhand.files.weights import OpenFile
-from byhand.interop.gguf.quantised import KINDS, Kind, dequantised
+from byhand.files.weights import NumberType, OpenFile, Stored
+from byhand.interop.gguf.quantised import KINDS
 
 MAGIC, VERSIONS, ALIGNMENT = b"GGUF", (2, 3), 32
 ALIGN = "general.alignment"
@@ -32,43 +30,18 @@ KEYS = TENSORS = 1 << 16
 AXES = 4
 NUMBERS = {
     code: struct.Struct(f"<{letter}")
-    for code, letter in {
-        0: "B",
-        1: "b",
-        2: "H",
-        3: "h",
-        4: "I",
-        5: "i",
-        6: "f",
-        7: "B",
-        10: "Q",
-        11: "q",
-        12: "d",
-    }.items()
+    for code, letter in zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), "BbHhIifBQqd", strict=True)
 }
-U32, I32, F32, TRUTH, STRING, LIST, U64 = 4, 5, 6, 7, 8, 9, 10
-
-
-@dataclass(frozen=True)
-class Described:
-    """A tensor of a file: its type, its shape with the outermost axis first, and its first byte."""
-
-    kind: Kind
-    shape: tuple[int, ...]
-    begin: int
-
-    @property
-    def size(self) -> int:
-        """How many bytes it has."""
-        return math.prod(self.shape) // self.kind.block * self.kind.size
+U32, I32, F32, BOOL, STRING, LIST, U64 = 4, 5, 6, 7, 8, 9, 10
 
 
 class GGUF:
-    """A file that another program wrote; DataError unless its metadata and tensors fit into it."""
+    """The metadata and tensors of a file; DataError unless they fit into it."""
 
     def __init__(self, file: OpenFile) -> None:
         self.file = file
         self._place = 0
+        self._begun, self._part = 0, b""  # the part of the file that is in memory: its first byte, its bytes
         if self._take(4) != MAGIC or self._number(U32) not in VERSIONS:
             raise file.damaged("it does not begin as a GGUF of version 2 or 3")
         n_tensors, n_keys = self._number(U64), self._number(U64)
@@ -80,22 +53,19 @@ class GGUF:
             if name in self.keys:
                 raise file.damaged(f"the key {name[:80]!r} is there twice")
             self.keys[name] = self._value(self._number(U32))
-        self.tensors: dict[str, Described] = {}
+        self.tensors: dict[str, Stored] = {}
         self._describe(n_tensors)
 
     def read(self, name: str) -> np.ndarray:
         """Return a tensor of finite numbers in float32."""
-        found = self.tensors[name]
-        with np.errstate(all="ignore"):
-            numbers = dequantised(self.file.read(found.begin, found.size), found.kind).reshape(found.shape)
-        return self.file.finite(numbers, name)
+        return self.file.floats(self.tensors[name], name)
 
     def _describe(self, count: int) -> None:
         """Read the tensors' descriptions; their bytes must follow each other up to the end of the file."""
         alignment = self.keys.get(ALIGN, ALIGNMENT)
         if type(alignment) is not int or not 8 <= alignment <= 1 << 16 or alignment & (alignment - 1):
             raise self.file.damaged(f"its alignment is {str(alignment)[:20]}")
-        listed: list[tuple[str, Kind, tuple[int, ...], int]] = []
+        listed: list[tuple[str, NumberType, tuple[int, ...], int]] = []
         for _ in range(count):
             name, axes = self._string(), self._number(U32)
             if not 0 < axes <= AXES:
@@ -111,13 +81,13 @@ class GGUF:
             if not all(0 < n < 1 << 48 for n in shape) or shape[-1] % kind.block:
                 raise self.file.damaged(f"{name[:80]!r} has the shape {shape} in {kind.name}")
             listed.append((name, kind, shape, offset))
-        begin = end = -(-self._place // alignment) * alignment
+        begin = end = _aligned(self._place, alignment)
         for name, kind, shape, offset in sorted(listed, key=lambda entry: entry[3]):
-            if begin + offset != -(-end // alignment) * alignment or name in self.tensors:
+            if begin + offset != _aligned(end, alignment) or name in self.tensors:
                 raise self.file.damaged(f"{name[:80]!r} does not follow the tensor before it")
-            self.tensors[name] = Described(kind, shape, begin + offset)
+            self.tensors[name] = Stored(kind, shape, begin + offset)
             end = begin + offset + self.tensors[name].size
-        if not end <= self.file.size <= -(-end // alignment) * alignment:
+        if not end <= self.file.size <= _aligned(end, alignment):
             raise self.file.damaged(f"it has {self.file.size:,} bytes, but its tensors end at {end:,}")
 
     def _value(self, kind: int) -> Any:
@@ -143,9 +113,9 @@ class GGUF:
 
     def _number(self, kind: int) -> Any:
         (value,) = NUMBERS[kind].unpack(self._take(NUMBERS[kind].size))
-        if kind == TRUTH and value > 1:
-            raise self.file.damaged("a truth value is neither 0 nor 1")
-        return bool(value) if kind == TRUTH else value
+        if kind == BOOL and value > 1:
+            raise self.file.damaged("a boolean is neither 0 nor 1")
+        return bool(value) if kind == BOOL else value
 
     def _string(self) -> str:
         content = self._take(self._number(U64))
@@ -155,42 +125,44 @@ class GGUF:
             raise self.file.damaged("a string is not UTF-8") from None
 
     def _take(self, size: int) -> bytes:
-        if self._place + size > MOST:
+        """Return the next bytes; the file is read a megabyte at a time."""
+        begin, end = self._place, self._place + size
+        if end > MOST:
             raise self.file.damaged(f"its metadata have more than {MOST:,} bytes")
-        content = self._ahead(size)
-        self._place += size
-        return content
-
-    def _ahead(self, size: int) -> bytes:
-        """Return the next bytes, from a part of the file that is read at once."""
-        begin = self._place - self._begun
-        if begin + size > len(self._part):
-            if self._place + size > self.file.size:
-                raise self.file.damaged(f"it ends at byte {self.file.size:,}, within its metadata")
-            self._begun, begin = self._place, 0
-            self._part = self.file.read(self._place, min(self.file.size - self._place, max(size, 1 << 20))).tobytes()
-        return self._part[begin : begin + size]
-
-    _begun, _part = 0, b""
+        if end > self.file.size:
+            raise self.file.damaged(f"it ends at byte {self.file.size:,}, within its metadata")
+        if end > self._begun + len(self._part):
+            self._begun = begin
+            self._part = self.file.read(begin, min(self.file.size - begin, max(size, 1 << 20))).tobytes()
+        self._place = end
+        return self._part[begin - self._begun : end - self._begun]
 
 
-def content(keys: Mapping[str, Any], tensors: Mapping[str, Described], read: Any) -> Iterator[bytes]:
-    """Yield the bytes of a file; `read(name)` gives the bytes of a tensor, whose description has no place yet."""
+def content(
+    keys: Mapping[str, Any], tensors: Mapping[str, Stored], data: Iterable[tuple[str, bytes]]
+) -> Iterator[bytes]:
+    """Yield the bytes of a file; `data` has the name and the bytes of each tensor in the same order."""
+    codes = {kind.name: code for code, kind in KINDS.items()}
     yield MAGIC + struct.pack("<IQQ", VERSIONS[-1], len(tensors), len(keys))
     head = [b"".join([_text(key), _typed(value)]) for key, value in keys.items()]
     offset = 0
     for name, tensor in tensors.items():
         shape = tensor.shape[::-1]
-        numbers = struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, tensor.kind.code, offset)
+        numbers = struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, codes[tensor.kind.name], offset)
         head.append(_text(name) + numbers)
-        offset += -(-tensor.size // ALIGNMENT) * ALIGNMENT
+        offset = _aligned(offset + tensor.size)
     yield (whole := b"".join(head))
     yield bytes(-(len(whole) + 24) % ALIGNMENT)
-    for name, tensor in tensors.items():
-        yield (data := read(name))
-        if len(data) != tensor.size:
-            raise ValueError(f"{name} has {len(data)} bytes, not {tensor.size}")
-        yield bytes(-len(data) % ALIGNMENT)
+    for (name, tensor), (given, packed) in zip(tensors.items(), data, strict=True):
+        if (given, len(packed)) != (name, tensor.size):
+            raise ValueError(f"{given} has {len(packed)} bytes, where {name} with {tensor.size} is due")
+        yield packed
+        yield bytes(-len(packed) % ALIGNMENT)
+
+
+def _aligned(place: int, alignment: int = ALIGNMENT) -> int:
+    """Return the next place that is a multiple of the alignment."""
+    return -(-place // alignment) * alignment
 
 
 def _text(text: str) -> bytes:
@@ -199,9 +171,9 @@ def _text(text: str) -> bytes:
 
 
 def _typed(value: Any) -> bytes:
-    """Return a value with its type: truth values, u32, f32, strings, lists of strings or of i32."""
+    """Return a value with its type: a boolean, u32, f32, a string, or a list of strings or of i32."""
     if isinstance(value, bool):
-        return struct.pack("<I?", TRUTH, value)
+        return struct.pack("<I?", BOOL, value)
     if isinstance(value, int):
         return struct.pack("<II", U32, value)
     if isinstance(value, float):

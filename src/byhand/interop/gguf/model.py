@@ -13,14 +13,15 @@ import numpy as np
 
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, ConfigError, DataError
-from byhand.files.weights import OpenFile
+from byhand.files.weights import NumberType, OpenFile, Stored
 from byhand.interop.families import FAMILIES, Arrays, Family, completed, family_of, plain
-from byhand.interop.foreign import Foreign, require_room
+from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import tokens
-from byhand.interop.gguf.file import GGUF, MAGIC, Described, content
-from byhand.interop.gguf.quantised import BY_NAME, Kind, quantised
+from byhand.interop.gguf.file import GGUF, MAGIC, content
+from byhand.interop.gguf.quantised import BY_NAME, LARGEST, quantised
 from byhand.interop.pairing import with_pairing
-from byhand.interop.tensors import facts, from_theirs, pieces, to_theirs
+from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
+from byhand.interop.tensors import facts, from_theirs, pieces, require_tensors, to_theirs
 from byhand.tokenizers.tokenizer import Tokenizer
 
 __all__ = ["MAGIC", "files", "read"]
@@ -46,10 +47,25 @@ GROUPED = {
     "attention.layer_norm_rms_epsilon": "norm_eps",
     "rope.freq_base": "rope_base",
 }
-KEYS = {name: SIZES | ({"attention.layer_norm_epsilon": "norm_eps"} if name == "gpt2" else GROUPED) for name in KNOWN}
-DEFAULTS = {"n_kv_heads": None, "d_head": None, "rope_base": 10000.0}  # of llama.cpp where a key is missing
-PLAIN = {  # keys that change what a model computes, with the values that change nothing
-    "rope.scaling.type": ("none",), "rope.scaling.factor": (0.0, 1.0), "rope.scale_linear": (0.0, 1.0),
+WIDTHS = {"attention.value_length": "d_head", "rope.dimension_count": "d_head"}  # must be that of the keys
+
+
+def _prefixed(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table with an architecture's name before its keys, as files have them."""
+    return {f"{name}.{key}": value for key, value in table.items()}
+
+
+KEYS = {
+    name: _prefixed(name, SIZES | ({"attention.layer_norm_epsilon": "norm_eps"} if name == "gpt2" else GROUPED))
+    for name in KNOWN
+}
+MISSING = {  # what llama.cpp takes where a file lacks the key
+    "attention.head_count_kv": None,
+    "attention.key_length": None,
+    "rope.freq_base": 10000.0,
+}
+USUAL = {  # keys that change what a model computes, with the values that change nothing
+    "rope.scaling.type": ("none",), "rope.scaling.factor": (1.0, 0.0), "rope.scale_linear": (1.0, 0.0),
     "rope.scaling.attn_factor": (1.0,), "attention.causal": (True,), "attention.sliding_window": (0,),
     "expert_count": (0,),
 }  # fmt: skip
@@ -96,15 +112,8 @@ def read(path: Path) -> Foreign:
             family, config = _config(file)
         except ByhandError as error:
             raise DataError(f"{path}: {error}") from None
-        require_room(config)
         due = {piece.theirs: piece.shape for piece in pieces(config, FACTS[family.name])}
-        for name in sorted(due.keys() - file.tensors.keys())[:1]:
-            raise DataError(f"{path} lacks the tensor {name}. Use a whole file of the architecture {family.name}.")
-        for name in sorted(file.tensors.keys() - due.keys())[:1]:
-            raise DataError(f"{path} has the tensor {name[:80]!r}, which cannot be computed here. Use another model.")
-        for name, shape in due.items():
-            if file.tensors[name].shape != shape:
-                raise DataError(f"{path}: {name} has the shape {file.tensors[name].shape}, but its keys say {shape}.")
+        require_tensors(path, {name: tensor.shape for name, tensor in file.tensors.items()}, due, "metadata")
         arrays = from_theirs(file.read, config, FACTS[family.name])
         arrays, config = with_pairing(arrays, config, "halves")
         described = partial(tokens.of_keys, file.keys, config.vocab_size, path)
@@ -113,24 +122,17 @@ def read(path: Path) -> Foreign:
 
 def _config(file: GGUF) -> tuple[Family, ModelConfig]:
     """Return the family and the config that a file's keys and tensors say."""
-    name = file.keys.get("general.architecture")
-    if not isinstance(name, str) or name not in KNOWN:
-        raise DataError(f"its architecture is {str(name)[:40]!r}. Use a model of {', '.join(KNOWN)}.")
-    family, keys = KNOWN[name], _of(name, file.keys)
-    for key, values in PLAIN.items():
-        if key in keys and keys[key] not in values:
-            raise DataError(f"its {name}.{key} is {str(keys[key])[:40]}, which cannot be computed here.")
-    settings: dict[str, Any] = {ours: values[0] for ours, values in family.allowed().items()}
-    for key, ours in KEYS[name].items():
-        value = keys.get(key, DEFAULTS.get(ours))
-        if value is None and ours not in DEFAULTS:
-            raise DataError(f"it lacks the key {name}.{key}.")
-        settings[ours] = float(str(np.float32(value))) if isinstance(value, float) else value
+    family = family_named(file.keys, "general.architecture", KNOWN)
+    name = family.name
+    keys = {key: _one(value) for key, value in file.keys.items() if key.startswith(f"{name}.")}
+    require_usual(keys, _prefixed(name, USUAL))
+    found = settings_of(keys, KEYS[name], _prefixed(name, MISSING))
+    settings = family.usual() | {ours: _shortest(value) for ours, value in found.items()}
     if name != "gpt2":
         width = settings["d_head"] or _whole(settings["d_model"]) // max(1, _whole(settings["n_heads"]))
-        for key in ("attention.value_length", "rope.dimension_count"):
+        for key in _prefixed(name, WIDTHS):
             if keys.get(key, width) != width:
-                raise DataError(f"its {name}.{key} is {str(keys[key])[:20]}, but its heads have the width {width}.")
+                raise DataError(f"its {key} is {quoted(keys[key])}, but its heads have the width {width}.")
         settings["rope_pairing"] = PAIRINGS.get(name, "halves")
     if "all" in family.settings["attention_bias"] and "blk.0.attn_output.bias" in file.tensors:
         settings["attention_bias"] = "all"
@@ -143,10 +145,14 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
     return family, plain(ModelConfig(vocab_size=table.shape[0], **settings))
 
 
-def _of(name: str, keys: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an architecture's keys without its name; of a list with one value for all blocks, that value."""
-    found = {key.removeprefix(f"{name}."): value for key, value in keys.items() if key.startswith(f"{name}.")}
-    return {k: v[0] if isinstance(v, array) and len(set(v)) == 1 else v for k, v in found.items()}
+def _one(value: Any) -> Any:
+    """Return a value; of a list with the same number for all blocks, that number."""
+    return value[0] if isinstance(value, array) and len(set(value)) == 1 else value
+
+
+def _shortest(value: Any) -> Any:
+    """Return a value; a float32 as the shortest decimal that it is the nearest to."""
+    return float(str(np.float32(value))) if isinstance(value, float) else value
 
 
 def _whole(value: Any) -> int:
@@ -161,12 +167,13 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, quantize: s
     family = family_of(config, KNOWN, "GGUF")
     full, whole = completed(arrays, config, family, PAIRINGS.get(family.name, "halves"))
     known, kind = FACTS[family.name], BY_NAME[quantize.upper() or "F32"]
-    tensors = dict[str, Described]()
+    tensors = dict[str, Stored]()
     for piece in pieces(whole, known):
-        tensors[piece.theirs] = described = _described(piece.theirs, piece.shape, kind)
-        if described.kind.block > 1 and np.abs(full[piece.ours]).max() > kind.most:
+        packed = len(piece.shape) > 1 and piece.shape[-1] % kind.block == 0 and piece.theirs not in EXACT
+        tensors[piece.theirs] = Stored(kind if packed else BY_NAME["F32"], piece.shape, 0)  # its place follows
+        if packed and kind.name in LARGEST and np.abs(full[piece.ours]).max() > LARGEST[kind.name]:
             raise ConfigError(
-                f"{piece.ours} holds numbers larger than {kind.name} can ({kind.most:,.0f}). "
+                f"{piece.ours} holds numbers larger than {kind.name} can ({LARGEST[kind.name]:,.0f}). "
                 f"Export without --quantize."
             )
     if quantize and all(tensor.kind.name == "F32" for tensor in tensors.values()):
@@ -176,31 +183,12 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, quantize: s
         )
     keys = _keys(family, whole, kind) | tokens.as_keys(tokenizer, whole.vocab_size)
     theirs = to_theirs(full, whole, known)
-
-    def data(name: str) -> bytes:
-        found, numbers = next(theirs)
-        assert found == name, (found, name)
-        kind = tensors[name].kind
-        return (numbers.astype("<f4", copy=False) if kind.block == 1 else quantised(numbers, kind)).tobytes()
-
-    yield NAME, content(keys, tensors, data)
+    yield NAME, content(keys, tensors, ((name, quantised(x, tensors[name].kind).tobytes()) for name, x in theirs))
 
 
-def _described(name: str, shape: tuple[int, ...], kind: Kind) -> Described:
-    packed = len(shape) > 1 and shape[-1] % kind.block == 0 and name not in EXACT
-    return Described(kind if packed else BY_NAME["F32"], shape, 0)
-
-
-def _keys(family: Family, config: ModelConfig, kind: Kind) -> dict[str, Any]:
+def _keys(family: Family, config: ModelConfig, kind: NumberType) -> dict[str, Any]:
     name = family.name
     keys: dict[str, Any] = {"general.architecture": name, "general.name": "byhand"}
     keys |= {"general.file_type": FILE_TYPES[kind.name], "general.quantization_version": 2}
-    whole = {"d_ff": config.ff_width, "n_kv_heads": config.kv_heads, "d_head": config.head_width}
-    keys |= {f"{name}.{key}": whole.get(ours, getattr(config, ours)) for key, ours in KEYS[name].items()}
-    if name == "gpt2":
-        return keys
-    width = config.head_width
-    return keys | {
-        f"{name}.attention.value_length": width, f"{name}.rope.dimension_count": width,
-        f"{name}.vocab_size": config.vocab_size,
-    }  # fmt: skip
+    keys |= keys_of(config, KEYS[name])
+    return keys if name == "gpt2" else keys | keys_of(config, _prefixed(name, WIDTHS | {"vocab_size": "vocab_size"}))

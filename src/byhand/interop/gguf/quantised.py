@@ -12,47 +12,19 @@ Source      https://github.com/ggml-org/llama.cpp/blob/master/ggml/src/ggml-comm
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 
-from byhand.files.weights import float32
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A type of numbers: its code in the file, how many make a block, the bytes of a block, the largest number."""
-
-    name: str
-    code: int
-    block: int
-    size: int
-    most: float = math.inf  # beyond which a block's float16 d would be infinite
-
+from byhand.files.weights import NUMBER_TYPES, NumberType
 
 HALF = 65504.0  # the largest float16
-KINDS = {
-    kind.code: kind
-    for kind in (
-        Kind("F32", 0, 1, 4), Kind("F16", 1, 1, 2), Kind("BF16", 30, 1, 2), Kind("F64", 28, 1, 8),
-        Kind("Q8_0", 8, 32, 34, 127 * HALF), Kind("Q4_0", 2, 32, 18, 8 * HALF), Kind("Q4_K", 12, 256, 144),
-        Kind("Q6_K", 14, 256, 210),
-    )
-}  # fmt: skip
-BY_NAME = {kind.name: kind for kind in KINDS.values()}
+LARGEST = {"Q8_0": 127 * HALF, "Q4_0": 8 * HALF}  # number of a block; beyond it, d would be infinite
 
 
-def dequantised(content: np.ndarray, kind: Kind) -> np.ndarray:
-    """Return bytes, uint8 (N,), as float32 numbers in one row."""
-    if kind.block == 1:
-        return float32(content, kind.name)
-    return BLOCKS[kind.name](content.reshape(-1, kind.size)).reshape(-1)
-
-
-def quantised(x: np.ndarray, kind: Kind) -> np.ndarray:
-    """Return float32 numbers, a multiple of 32 of them and none larger than `kind.most`, as bytes of Q8_0 or Q4_0."""
+def quantised(x: np.ndarray, kind: NumberType) -> np.ndarray:
+    """Return float32 numbers as bytes of F32, or of Q8_0 or Q4_0: a multiple of 32, and none larger than LARGEST."""
     blocks = x.reshape(-1, kind.block)
+    if kind.block == 1:
+        return blocks.astype("<f4", copy=False).view(np.uint8).reshape(-1)
     if kind.name == "Q8_0":
         d = np.abs(blocks).max(axis=1, keepdims=True) / np.float32(127)
         q = _rounded(blocks * _inverse(d)).astype(np.int8).view(np.uint8)
@@ -114,4 +86,14 @@ def _q6_k(blocks: np.ndarray) -> np.ndarray:
     return scale[..., None] * q
 
 
-BLOCKS = {"Q8_0": _q8_0, "Q4_0": _q4_0, "Q4_K": _q4_k, "Q6_K": _q6_k}
+KINDS = {  # by their codes in a file
+    0: NUMBER_TYPES["F32"],
+    1: NUMBER_TYPES["F16"],
+    30: NUMBER_TYPES["BF16"],
+    28: NUMBER_TYPES["F64"],
+    8: NumberType("Q8_0", 34, _q8_0, 32),
+    2: NumberType("Q4_0", 18, _q4_0, 32),
+    12: NumberType("Q4_K", 144, _q4_k, 256),
+    14: NumberType("Q6_K", 210, _q6_k, 256),
+}
+BY_NAME = {kind.name: kind for kind in KINDS.values()}

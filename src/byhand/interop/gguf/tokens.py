@@ -9,14 +9,15 @@ from typing import Any
 
 from byhand.errors import ConfigError, DataError
 from byhand.interop.hugging_face.tokens import byte_pairs, end_of_text, plainest
-from byhand.tokenizers.bpe import BytePairTokenizer, is_pair, ordinary
+from byhand.tokenizers.bpe import BytePairTokenizer
+from byhand.tokenizers.symbols import is_pair, ordinary
 from byhand.tokenizers.tokenizer import Tokenizer
 
 KEY = "tokenizer.ggml."
-NORMAL, CONTROL, OF_THE_USER, UNUSED = 1, 3, 4, 5
+NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5
 NO_MERGE = "<|no|> <|merge|>"  # llama.cpp refuses an empty list; these never stand side by side in a word
 END_OF_BYTES = 0  # llama.cpp takes token 11 for the end of a text unless it is told another one
-SPLITS = {  # llama.cpp's names of pre-tokenizers: ours, and whether a word that is a token is not merged
+SPLITS = {  # by llama.cpp's names: our pre-tokenizer, and whether a word that is a token becomes it without merges
     "gpt-2": ("gpt2", False),
     "qwen2": ("qwen2", False),
     "smollm": ("smollm", False),
@@ -75,7 +76,7 @@ def of_keys(keys: Mapping[str, Any], vocab_size: int, path: Path) -> Tokenizer |
     for token, (text, kind) in enumerate(zip(listed, kinds, strict=True)):
         by_kind.setdefault(kind, {})[text] = token
     pairs = [merge.split(" ") for merge in merges if merge != NO_MERGE]
-    special = by_kind.get(CONTROL, {}) | by_kind.get(OF_THE_USER, {})
+    special = by_kind.get(CONTROL, {}) | by_kind.get(USER_DEFINED, {})
     split, whole = SPLITS[pre]
     try:
         return plainest(

@@ -1,9 +1,19 @@
 """Tensors of transformers' models, and what of ours they are.
 
-GPT-2's Conv1D stores weights as [in, out], as ours; nn.Linear of the others as [out, in].
+GPT-2's Conv1D stores weights as [in, out], like ours; nn.Linear of the others stores [out, in]. All names but that of
+the LM head have a prefix, unless the bare model was saved.
 """
 
-from byhand.interop.tensors import Fact, facts
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from byhand.errors import DataError
+from byhand.interop.families import FAMILIES
+from byhand.interop.tensors import facts
 
 GPT2 = facts("""
     wte = wte.weight
@@ -43,11 +53,23 @@ LLAMA = facts("""
     ln_f.gain = norm.weight
     lm_head.w = lm_head.weight : T
 """)
-PREFIX = {"gpt2": "transformer.", "llama": "model."}  # of all but lm_head, unless the bare model was saved
+FACTS = {name: GPT2 if name == "gpt2" else LLAMA for name in FAMILIES}
+PREFIXES = {name: "transformer." if name == "gpt2" else "model." for name in FAMILIES}
 BUFFERS = r"h\.[0-9]+\.attn\.(masked_)?bias|layers\.[0-9]+\.self_attn\.rotary_emb\.inv_freq|rotary_emb\.inv_freq"
 HEAD = "lm_head.weight"
 
 
-def of_family(name: str) -> tuple[tuple[Fact, ...], str]:
-    """Return the facts of a family, and the prefix of its names."""
-    return (GPT2, PREFIX["gpt2"]) if name == "gpt2" else (LLAMA, PREFIX["llama"])
+def without_prefixes(path: Path, names: Iterable[Any], *prefixes: str) -> dict[str, Any]:
+    """Return the names of a file's tensors, buffers left out, by their names without prefixes.
+
+    Raises DataError if a tensor has no name, or two have the same one.
+    """
+    found: dict[str, Any] = {}
+    for stored in names:
+        name = stored if isinstance(stored, str) else ""
+        for prefix in prefixes:
+            name = name.removeprefix(prefix)
+        if not name or name in found:
+            raise DataError(f"{path} has a tensor without a name, or one twice. Use another copy.")
+        found[name] = stored
+    return {name: stored for name, stored in found.items() if not re.fullmatch(BUFFERS, name)}

@@ -8,6 +8,7 @@ from typing import Any
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError, DataError
 from byhand.interop.families import FAMILIES, Family, plain
+from byhand.interop.settings import AS_WRITTEN, family_named, keys_of, quoted, require_usual, settings_of
 
 # their key: our setting
 GPT2 = {
@@ -46,15 +47,14 @@ MISSING: dict[str, dict[str, Any]] = {  # what transformers takes where a config
 }
 ACTIVATION = {name: "activation_function" if name == "gpt2" else "hidden_act" for name in FAMILIES}
 SAME = {"gelu_pytorch_tanh": "gelu_new", "gelu_fast": "gelu_new", "swish": "silu"}  # other names for one function
-ONLY: dict[str, Any] = {  # keys that change what a model computes, with the value that ours has
-    "scale_attn_weights": True,
-    "scale_attn_by_inverse_layer_idx": False,
-    "add_cross_attention": False,
-    "is_encoder_decoder": False,
-    "partial_rotary_factor": 1.0,
-    "quantization_config": None,
+USUAL: dict[str, tuple[Any, ...]] = {  # keys that change what a model computes, with the values that ours has
+    "scale_attn_weights": (True, None),
+    "scale_attn_by_inverse_layer_idx": (False, None),
+    "add_cross_attention": (False, None),
+    "is_encoder_decoder": (False, None),
+    "partial_rotary_factor": (1.0, None),
+    "quantization_config": (None,),
 }
-OPTIONAL = ("d_ff", "n_kv_heads", "d_head")  # null: what follows from the others
 BIASES = {False: "none", True: "all"}
 FULL, SLIDING = "full_attention", "sliding_attention"
 ARCHITECTURES = {
@@ -65,24 +65,14 @@ ARCHITECTURES = {
 
 def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     """Return the family and the config of a config.json; DataError or ConfigError if ours cannot be that model."""
-    kind = found.get("model_type")
-    if not isinstance(kind, str) or kind not in FAMILIES:
-        raise DataError(f"its model_type is {_brief(kind)}. Use a model of one of {', '.join(FAMILIES)}.")
-    for key, value in ONLY.items():
-        if found.get(key, value) not in (value, None):
-            raise DataError(f"its {key} is {_brief(found[key])}, but only {_brief(value)} can be computed here.")
-    family, settings = FAMILIES[kind], dict[str, Any]()
-    for key, ours in KEYS[kind].items():
-        if found.get(key) is None and key not in MISSING[kind] and (ours not in OPTIONAL or key not in found):
-            raise DataError(f"it lacks {key}. Use the folder as save_pretrained wrote it.")
-        settings[ours] = found.get(key, MISSING[kind].get(key))
-        if settings[ours] is None and ours not in OPTIONAL:
-            raise DataError(f"its {key} is null. Use the folder as save_pretrained wrote it.")
+    family = family_named(found, "model_type", FAMILIES)
+    kind = family.name
+    require_usual(found, USUAL)
+    settings = family.usual() | settings_of(found, KEYS[kind], MISSING[kind])
     if kind == "gpt2":
         for twin, key in TWINS.items():
             if found.get(twin, found[key]) != found[key]:
                 raise DataError(f"its {twin} and {key} differ. Keep one of them.")
-    settings |= {name: values[0] for name, values in family.allowed().items() if name != "activation"}
     settings["activation"] = _activation(found, family)
     if kind != "gpt2":
         settings |= {"rope_base": _rope_base(found), "attention_window": _window(found, settings["n_layers"])}
@@ -108,8 +98,7 @@ def as_json(family: Family, config: ModelConfig, end: int | None) -> dict[str, A
         "torch_dtype": "float32", "bos_token_id": end, "eos_token_id": end,
         ACTIVATION[family.name]: family.activations[config.activation],
     }  # fmt: skip
-    whole = {"d_ff": config.ff_width, "n_kv_heads": config.kv_heads, "d_head": config.head_width}
-    found |= {key: whole.get(ours, getattr(config, ours)) for key, ours in KEYS[family.name].items()}
+    found |= keys_of(config, KEYS[family.name])
     if family.name == "gpt2":
         return found | {"n_ctx": config.seq_len}  # converters to GGUF read it
     found |= {
@@ -131,27 +120,25 @@ def _activation(found: Mapping[str, Any], family: Family) -> str:
             if SAME.get(named, named) == theirs:
                 return ours
     raise DataError(
-        f"its activation is {_brief(named)}. Only {', '.join(family.activations.values())} can be computed."
+        f"its activation is {quoted(named)}. Only {', '.join(family.activations.values())} can be computed."
     )
 
 
 def _rope_base(found: Mapping[str, Any]) -> Any:
     """Return the base of the angles; DataError unless they are the plain ones."""
     base = found.get("rope_theta", 10000.0)
-    plain_turns = {"rope_type": "default", "type": "default", "partial_rotary_factor": 1.0}
+    usual = {"rope_type": "default", "type": "default", "partial_rotary_factor": 1.0}
     for key in ("rope_scaling", "rope_parameters"):  # before transformers 5, and since
         turns = found.get(key)
         if turns is None:
             continue
-        if not isinstance(turns, dict) or any(
-            turns[k] != plain_turns.get(k, turns[k] if k == "rope_theta" else None) for k in turns
-        ):
-            raise DataError(f"its {key} is {_brief(turns)}, but only plain rotation (default) can be computed here.")
+        if not isinstance(turns, dict) or any(turns[k] != usual.get(k) for k in turns.keys() - {"rope_theta"}):
+            raise DataError(f"its {key} is {quoted(turns)}, but only plain rotation (default) can be computed here.")
         if "rope_theta" in turns and turns["rope_theta"] != base != found.get("rope_theta", 10000.0):
             raise DataError("its rope_scaling and rope_parameters differ. Keep one of them.")
         base = turns.get("rope_theta", base)
     if base is None:
-        raise DataError("its rope_theta is null. Use the folder as save_pretrained wrote it.")
+        raise DataError(f"its rope_theta is null. {AS_WRITTEN}")
     return base
 
 
@@ -180,10 +167,5 @@ def _window(found: Mapping[str, Any], n_layers: Any) -> Any:
 def _flag(found: Mapping[str, Any], key: str) -> bool:
     value = found.get(key, False)
     if not isinstance(value, bool):
-        raise DataError(f"its {key} is {_brief(value)}, but must be true or false.")
+        raise DataError(f"its {key} is {quoted(value)}, but must be true or false.")
     return value
-
-
-def _brief(value: Any) -> str:
-    said = repr(value)
-    return said if len(said) <= 80 else f"{said[:80]}…"

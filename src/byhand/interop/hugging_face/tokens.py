@@ -10,9 +10,10 @@ from pathlib import Path
 from byhand.errors import DataError
 from byhand.files.reading import SMALL, parse_json, read_regular
 from byhand.tokenizers import forms
-from byhand.tokenizers.bpe import BytePairTokenizer, visible_bytes
+from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.hugging_face import as_hugging_face
+from byhand.tokenizers.symbols import byte_symbols
 from byhand.tokenizers.tokenizer import Tokenizer
 
 SETTINGS = "tokenizer_config.json"
@@ -50,14 +51,14 @@ def of_path(path: Path) -> Tokenizer:
 
 def plainest(tokenizer: BytePairTokenizer) -> Tokenizer:
     """Return the tokenizer of bytes in place of one that has their symbols alone."""
-    bytes_alone = tokenizer.vocabulary == {sign: byte for byte, sign in enumerate(visible_bytes())}
+    bytes_alone = tokenizer.vocabulary == byte_symbols()
     return BYTES if bytes_alone and not tokenizer.merges and not tokenizer.special else tokenizer
 
 
 def byte_pairs(tokenizer: Tokenizer) -> BytePairTokenizer:
     """Return a tokenizer as other programs know it; DataError if they do not."""
     if isinstance(tokenizer, ByteTokenizer):
-        return BytePairTokenizer({sign: byte for byte, sign in enumerate(visible_bytes())}, [])
+        return BytePairTokenizer(byte_symbols(), [])
     if isinstance(tokenizer, BytePairTokenizer):
         return tokenizer
     raise DataError(f"a {tokenizer.kind} tokenizer has no form in other programs. Use byte-pair encoding or bytes.")

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from byhand.errors import DataError, reason
-from byhand.files import tensor_header
 from byhand.files.reading import parse_json, read_regular
+from byhand.files.tensor_file import header
 from byhand.files.weights import OpenFile, Stored
 
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -69,6 +69,6 @@ def _files(folder: Path) -> dict[str, set[str] | None]:
 
 def _entries(file: OpenFile) -> dict[str, Stored]:
     try:
-        return tensor_header.stored(file.read, file.size, MOST)
+        return header(file.read, file.size, MOST)
     except ValueError as error:
         raise file.damaged(str(error)) from None

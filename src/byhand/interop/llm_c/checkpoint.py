@@ -10,21 +10,21 @@ Source      https://github.com/karpathy/llm.c/blob/master/train_gpt2.py (write_m
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
 
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError
-from byhand.files.weights import SIZES, OpenFile, Stored
+from byhand.files.weights import NUMBER_TYPES, NumberType, OpenFile, Stored
 from byhand.interop.families import FAMILIES
-from byhand.interop.foreign import Foreign, require_room
+from byhand.interop.foreign import Foreign
 from byhand.interop.tensors import facts, from_theirs, pieces
 
 MAGIC_NUMBER, HEADER = 20240326, 1024
 MAGIC = MAGIC_NUMBER.to_bytes(4, "little")
-VERSIONS = {3: "F32", 5: "BF16"}
+VERSIONS = {3: NUMBER_TYPES["F32"], 5: NUMBER_TYPES["BF16"]}
+SETTINGS = ("seq_len", "vocab_size", "n_layers", "n_heads", "d_model")  # of the header, in order
 FACTS = facts("""
     wte = wte
     wpe = wpe
@@ -51,37 +51,29 @@ def read(path: Path) -> Foreign:
         head = file.read(0, min(HEADER, file.size)).tobytes()
         if len(head) < HEADER or not head.startswith(MAGIC):
             raise file.damaged("it does not begin with the 1024 bytes of a model of llm.c")
-        _, version, *sizes = np.frombuffer(head, "<i4")[:8].tolist()
+        _, version, *sizes, padded = np.frombuffer(head, "<i4")[:8].tolist()
         if version not in VERSIONS:
             raise DataError(f"{path} has version {version}, but only 3 (float32) and 5 (bfloat16) are known.")
-        length, vocab, layers, heads, width, padded = sizes
-        settings = {name: values[0] for name, values in FAMILIES["gpt2"].allowed().items()}
+        settings = FAMILIES["gpt2"].usual() | dict(zip(SETTINGS, sizes, strict=True))
         try:
-            config = ModelConfig(
-                vocab_size=vocab, seq_len=length, d_model=width, n_layers=layers, n_heads=heads, tied_embeddings=True,
-                **settings,
-            )  # fmt: skip
+            config = ModelConfig(**settings, tied_embeddings=True)
         except ByhandError as error:
             raise DataError(f"{path}: {error}") from None
+        vocab = config.vocab_size
         if not vocab <= padded <= vocab + 1024:
             raise file.damaged(f"it has {vocab:,} tokens, padded to {padded:,}")
-        require_room(config)
-        dtype = VERSIONS[version]
-        stored, end = _places(config, (padded - vocab) * width, dtype)
+        stored, end = _places(config, (padded - vocab) * config.d_model, VERSIONS[version])
         if end != file.size:
             raise file.damaged(f"it has {file.size:,} bytes, but its sizes say {end:,}")
         return Foreign("llm.c", config, from_theirs(lambda name: file.floats(stored[name], name), config, FACTS))
 
 
-def _places(config: ModelConfig, padding: int, dtype: str) -> tuple[dict[str, Stored], int]:
+def _places(config: ModelConfig, padding: int, kind: NumberType) -> tuple[dict[str, Stored], int]:
     """Return where each array is, and where the last one ends; `padding` numbers follow the token embedding."""
-    order = {fact.theirs[0].partition(" ")[0]: i for i, fact in enumerate(FACTS)}
-    listed = sorted(
-        pieces(config, FACTS), key=lambda piece: order[piece.theirs.partition(" ")[0]]
-    )  # stable: by block
+    kinds = [fact.theirs[0].partition(" ")[0] for fact in FACTS]
     places, place = dict[str, Stored](), HEADER
-    for piece in listed:
-        size = SIZES[dtype] * math.prod(piece.shape)
-        places[piece.theirs] = Stored(dtype, piece.shape, place, size)
-        place += size + (SIZES[dtype] * padding if piece.theirs == "wte" else 0)
+    # sorting is stable: within a kind, blocks stay in order
+    for piece in sorted(pieces(config, FACTS), key=lambda piece: kinds.index(piece.theirs.partition(" ")[0])):
+        places[piece.theirs] = array = Stored(kind, piece.shape, place)
+        place += array.size + (kind.size * padding if piece.theirs == "wte" else 0)
     return places, place

@@ -1,8 +1,8 @@
 """A checkpoint of nanoGPT, ckpt.pt, read by torch's weights-only loader where torch is installed.
 
-A zip with a pickle inside. Before torch sees it, its directory is checked: nothing is compressed, and no file in it
-is larger than the whole; and its pickle: it names nothing but what makes tensors, and tuples in tuples end soon
-(`nesting`). torch then maps the file into memory, and makes tensors and plain values alone of the pickle.
+A zip with a pickle inside. Two checks come before torch: the zip's entries are not compressed and not larger than the
+whole; the pickle names only functions that make tensors, and nests tuples at most LEVELS deep (`nesting`). torch then
+maps the file into memory and makes only tensors and plain values.
 
 Source      https://github.com/karpathy/nanoGPT (model.py, train.py)
 """
@@ -21,23 +21,25 @@ from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError
 from byhand.files.weights import OpenFile
 from byhand.interop.families import FAMILIES
-from byhand.interop.foreign import Foreign, require_room
+from byhand.interop.foreign import Foreign
 from byhand.interop.hugging_face import names
 from byhand.interop.nanogpt.nesting import calls, levels
-from byhand.interop.tensors import from_theirs, pieces
+from byhand.interop.settings import settings_of
+from byhand.interop.tensors import from_theirs, pieces, require_tensors
 
 MAGIC = b"PK\3\4"
 ENTRIES, PICKLE, LEVELS = 1 << 16, 1 << 22, 16  # files in the zip, bytes of its pickle, tuples in tuples
 KNOWN = {"collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter"}
 STORAGE = re.compile(r"torch ([A-Z][A-Za-z0-9]*Storage|b?float[0-9]+|int[0-9]+)")
-COMPILED, PREFIX, HEAD = "_orig_mod.", "transformer.", "lm_head.weight"
+COMPILED = "_orig_mod."  # before the names of a compiled model
 LINEAR = ("w_qkv", "w_proj", "w_fc", "w_out")  # nn.Linear, [out, in], where GPT-2 has Conv1D
 FACTS = tuple(replace(fact, transposed=fact.ours.endswith(LINEAR)) for fact in names.GPT2)
-SIZES = {
+KEYS = {
     "vocab_size": "vocab_size", "block_size": "seq_len", "n_embd": "d_model", "n_layer": "n_layers",
-    "n_head": "n_heads",
+    "n_head": "n_heads", "bias": "mlp_bias",
 }  # fmt: skip
-BIAS, DROPOUT = "bias", "dropout"
+MISSING = {"bias": True}  # as nanoGPT takes it without the key
+UNUSED = {"dropout"}  # changes nothing that is computed here
 
 
 def read(path: Path) -> Foreign:
@@ -45,37 +47,23 @@ def read(path: Path) -> Foreign:
     _require_plain(path)
     found = _loaded(path)
     config = _config(found, path)
-    require_room(config)
-    tensors = _named(found["model"], path)
+    state = found["model"]
+    tensors = {
+        name: state[stored]
+        for name, stored in names.without_prefixes(path, state, COMPILED, names.PREFIXES["gpt2"]).items()
+    }
     due = {piece.theirs: piece.shape for piece in pieces(config, FACTS)}
-    zeros = set() if config.mlp_bias else {name for name in due if name.endswith(".bias")}  # of LayerNorm
-    wanted = {**due, HEAD: due["wte.weight"]}
-    if tensors.keys() != wanted.keys() - zeros:
-        differing = min(tensors.keys() ^ (wanted.keys() - zeros))
-        raise DataError(f"{path} is no checkpoint of nanoGPT as it stands: see the tensor {differing[:80]!r}.")
+    due[names.HEAD] = config.vocab_size, config.d_model
+    zeros = {} if config.mlp_bias else {name: due.pop(name) for name in list(due) if name.endswith(".bias")}
+    require_tensors(path, {name: _shape(tensor, name, path) for name, tensor in tensors.items()}, due, "model_args")
 
-    for name, found_tensor in tensors.items():
-        _require_plain_tensor(found_tensor, wanted[name], name, path)
+    def array(name: str) -> np.ndarray:  # without biases, LayerNorm has none either
+        return np.zeros(zeros[name], np.float32) if name in zeros else _array(tensors[name], name, path)
 
-    def tensor(name: str) -> np.ndarray:
-        return np.zeros(due[name], np.float32) if name in zeros else _array(tensors[name], name, path)
-
-    arrays = from_theirs(tensor, config, FACTS)
-    if not np.array_equal(tensor(HEAD), arrays["wte"]):
+    arrays = from_theirs(array, config, FACTS)
+    if not np.array_equal(array(names.HEAD), arrays["wte"]):
         raise DataError(f"{path} is damaged: its LM head is not its token embedding. Use another copy.")
     return Foreign("nanoGPT", config, arrays)
-
-
-def _named(state: dict[Any, Any], path: Path) -> dict[str, Any]:
-    """Return tensors by name, without the prefixes and without the masks that older versions stored."""
-    found: dict[str, Any] = {}
-    for key, tensor in state.items():
-        name = key.removeprefix(COMPILED).removeprefix(PREFIX) if isinstance(key, str) else ""
-        if not name or name in found:
-            raise DataError(f"{path} has a tensor without a name, or one twice. Use a ckpt.pt as nanoGPT wrote it.")
-        if not re.fullmatch(names.BUFFERS, name):
-            found[name] = tensor
-    return found
 
 
 def _require_plain(path: Path) -> None:
@@ -121,29 +109,26 @@ def _loaded(path: Path) -> dict[str, Any]:
 def _config(found: dict[str, Any], path: Path) -> ModelConfig:
     """Return the config of `model_args`."""
     given = found["model_args"]
-    if extra := sorted(key if isinstance(key, str) else "" for key in given.keys() - SIZES.keys() - {BIAS, DROPOUT}):
+    if extra := sorted(key if isinstance(key, str) else "" for key in given.keys() - KEYS.keys() - UNUSED):
         raise DataError(f"{path}: nanoGPT has no setting {extra[0][:80]!r}, so it is unknown what it computes.")
-    if missing := sorted(key for key in SIZES if given.get(key) is None):
-        raise DataError(f"{path}: it lacks {missing[0]}. Use a ckpt.pt as nanoGPT wrote it.")
-    bias = given.get(BIAS, True)
-    settings: dict[str, Any] = {name: values[0] for name, values in FAMILIES["gpt2"].allowed().items()}
-    settings |= {"activation": "gelu_exact", "tied_embeddings": True, "mlp_bias": bias}
-    settings["attention_bias"] = "all" if bias is True else "none"
     try:
-        return ModelConfig(**settings, **{ours: given.get(theirs) for theirs, ours in SIZES.items()})
+        settings = FAMILIES["gpt2"].usual() | settings_of(given, KEYS, MISSING)
+        settings |= {"activation": "gelu_exact", "tied_embeddings": True}
+        settings["attention_bias"] = "all" if settings["mlp_bias"] is True else "none"
+        return ModelConfig(**settings)
     except ByhandError as error:
         raise DataError(f"{path}: {error}") from None
 
 
-def _require_plain_tensor(tensor: Any, shape: tuple[int, ...], name: str, path: Path) -> None:
-    """Raise DataError unless a tensor is one of real numbers, of this shape."""
+def _shape(tensor: Any, name: str, path: Path) -> tuple[int, ...]:
+    """Return the shape of a tensor; DataError unless it holds real numbers."""
     import torch  # pyright: ignore[reportMissingImports]
 
     kinds = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-    if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided or tensor.dtype not in kinds:
-        raise DataError(f"{path} is damaged: {name} is no tensor of real numbers. Use another copy.")
-    if tuple(tensor.shape) != shape or tensor.is_meta:
-        raise DataError(f"{path}: {name} has the shape {tuple(tensor.shape)}, but model_args say {shape}.")
+    sound = isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.dtype in kinds
+    if not sound or tensor.is_meta:
+        raise DataError(f"{path} is damaged: {name[:80]!r} is no tensor of real numbers. Use another copy.")
+    return tuple(tensor.shape)
 
 
 def _array(tensor: Any, name: str, path: Path) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""What a pickle would call, and how deep tuples lie in tuples in it, found out without making anything of it.
+"""The names that a pickle loads and the depth of its nested tuples, found without unpickling it.
 
-Hashing a tuple as a key takes one step for each way down: 2^n steps for n tuples of which each holds the one before
-twice, and a stack as deep as they are.
+Hashing a tuple as a key takes one step for each path to the innermost: 2^n steps for n nested tuples that each hold
+the next one twice, and a stack as deep as they are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def calls(content: bytes) -> set[str]:
 
 
 def levels(content: bytes) -> int:
-    """Return how many tuples lie in each other at most; ValueError if the bytes are no pickle."""
+    """Return the depth of nested tuples; ValueError if the bytes are no pickle."""
     stack: list[Any] = []
     memo: dict[Any, int] = {}
     deepest = 0
@@ -51,7 +51,7 @@ def _top(stack: list[Any]) -> int:
 
 
 def _taken(stack: list[Any], before: list[str]) -> list[int]:
-    """Take from the stack what an opcode takes: so many, or all down to the mark."""
+    """Pop an opcode's arguments: a fixed number, or all down to the mark."""
     taken: list[int] = []
     if "mark" in before:
         while stack and stack[-1] is not None:

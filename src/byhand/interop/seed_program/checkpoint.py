@@ -11,7 +11,6 @@ every number must be finite. Each file is written under a temporary name and ren
 from __future__ import annotations
 
 import json
-import math
 import os
 import struct
 from collections.abc import Iterator
@@ -23,10 +22,11 @@ from typing import Any
 import numpy as np
 
 from byhand.config import ModelConfig
-from byhand.errors import ByhandError, CheckpointError, reason
+from byhand.errors import ByhandError, CheckpointError, DataError, brief, reason
 from byhand.files.reading import SMALL, open_regular, parse_json, read_regular
+from byhand.files.weights import OpenFile
 from byhand.files.writing import create
-from byhand.interop.seed_program.binary import HEADER, MAGIC, VERSION, WRITING, Reader, binary_content
+from byhand.interop.seed_program.binary import HEADER, MAGIC, VERSION, WRITING, Reader
 from byhand.interop.seed_program.parameters import require_seed_model
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.optim import AdamW
@@ -125,19 +125,20 @@ def load(prefix: str) -> SeedCheckpoint:
     except ByhandError as error:
         raise CheckpointError(f"{prefix}.json: {error}") from None
     shapes = parameter_shapes(config)
-    content = binary_content(f"{prefix}.bin", sum(map(math.prod, shapes.values())), len(shapes))
-    reader = Reader(f"{prefix}.bin", content)
-    has_optimizer, step = reader.header(settings)
-    arrays = {name: reader.counted_array(name, shape) for name, shape in shapes.items()}
-    if has_optimizer:
-        optimizer.t = reader.integer()
-        for name, shape in shapes.items():
-            optimizer.m[name] = reader.array(f"m of {name}", shape)
-            optimizer.v[name] = reader.array(f"v of {name}", shape)
-            if (optimizer.v[name] < 0).any():
-                raise CheckpointError(f"{prefix}.bin is damaged: v of {name} is negative. Use another copy.")
-    reader.end()
-    return SeedCheckpoint(TinyGPT(config, arrays=arrays), optimizer, step, has_optimizer)
+    try:
+        with OpenFile(Path(f"{prefix}.bin")) as file:
+            reader = Reader(file, settings, shapes)
+            arrays = {name: reader.counted_array(name, shape) for name, shape in shapes.items()}
+            if settings["has_optim_state"]:
+                optimizer.t = reader.integer()
+                for name, shape in shapes.items():
+                    optimizer.m[name] = reader.array(f"m of {name}", shape)
+                    optimizer.v[name] = reader.array(f"v of {name}", shape)
+                    if (optimizer.v[name] < 0).any():
+                        raise file.damaged(f"v of {name} is negative")
+    except DataError as error:
+        raise CheckpointError(str(error)) from None
+    return SeedCheckpoint(TinyGPT(config, arrays=arrays), optimizer, settings["step"], settings["has_optim_state"])
 
 
 def single(value: float) -> float:
@@ -185,8 +186,7 @@ def _settings(prefix: str) -> dict[str, Any]:
     except OSError as error:
         raise CheckpointError(f"cannot read {path}: {reason(error)}. --load takes the path without .json.") from None
     except ValueError as error:
-        why = " ".join(str(error).split())[:80]
-        raise CheckpointError(f"{path} is damaged: it is not JSON: {why}. Use another copy.") from None
+        raise CheckpointError(f"{path} is damaged: it is not JSON: {brief(error)}. Use another copy.") from None
     if not isinstance(settings, dict) or settings.get("format") != FORMAT:
         raise CheckpointError(f"{path} is no checkpoint of the original program: its format is not {FORMAT!r}.")
     if settings.get("version") != VERSION:

@@ -68,7 +68,7 @@ def exchange_settings() -> Rows:
     for keys, family in zip(hugging_face, ("gpt2", "llama"), strict=True):
         keys["activation"] = settings.ACTIVATION[family]
     hugging_face[1]["rope_base"] = "rope_theta`, `rope_parameters.rope_theta"
-    in_gguf = [{ours: f"{name}.{key}" for key, ours in gguf.KEYS[name].items()} for name in ("gpt2", "llama")]
+    in_gguf = [{ours: key for key, ours in gguf.KEYS[name].items()} for name in ("gpt2", "llama")]
     for setting in dict.fromkeys([*settings.GPT2.values(), *settings.LLAMA.values(), "rope_base", "activation"]):
         found = (keys.get(setting) for keys in (*hugging_face, *in_gguf))
         yield f"`{setting}`", *(f"`{key}`" if key else "" for key in found)

@@ -1,0 +1,118 @@
+"""What a checkpoint holds, and its files: their names, and their bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save as write_safetensors
+
+from byhand.config import TrainConfig, to_dict
+from byhand.errors import ByhandError, CheckpointError, brief
+from byhand.files.reading import SMALL, parse_json
+from byhand.files.run_folder import MANIFEST, MODEL
+from byhand.files.sealed import as_json
+from byhand.model import TinyGPT
+from byhand.runtimes.hosts import ProcessGroup
+from byhand.tokenizers.byte import BYTES, ByteTokenizer
+from byhand.tokenizers.registry import stored
+from byhand.tokenizers.tokenizer import Tokenizer
+
+CONFIG, OPTIMIZER, STATE = "config.json", "optimizer.safetensors", "trainer_state.json"
+AVERAGE = "average.safetensors"  # of the weights, in runs with --ema
+TOKENIZER, DIGEST = "tokenizer.json", "tokenizer"  # the file, and the state's key for its SHA-256
+FILES = (MODEL, CONFIG, OPTIMIZER, STATE)  # of a checkpoint that one process wrote, without averages
+PARTS = re.compile(r"(model|optimizer|average)-([0-9]{5})-of-([0-9]{5})\.safetensors")  # where several did
+OURS = re.compile("|".join([*map(re.escape, (MANIFEST, *FILES, AVERAGE, TOKENIZER)), PARTS.pattern]))
+
+
+@dataclass
+class Checkpoint:
+    """What a run needs to go on: settings, parameters, moments, the trainer's state, the text's tokenizer.
+
+    averages  moving averages of the parameters, of a run with --ema after its first step
+    """
+
+    config: TrainConfig
+    parameters: Mapping[str, np.ndarray]
+    m: Mapping[str, np.ndarray]
+    v: Mapping[str, np.ndarray]
+    state: dict[str, Any]
+    path: Path | None = None
+    tokenizer: Tokenizer = BYTES
+    averages: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def step(self) -> int:
+        """The number of updates made."""
+        return self.state["step"]
+
+    @property
+    def of_average(self) -> str:
+        """Say how its weights are averaged; "" if they are not."""
+        return f"weights averaged with decay {self.config.optim.ema:g}" if self.averages else ""
+
+    def model(self, average: bool = True) -> TinyGPT:
+        """Return the model; CheckpointError if the arrays do not have the shapes that the config says.
+
+        average  with the averaged weights if there are any, instead of those of the last step
+        """
+        try:
+            return TinyGPT(self.config.model, arrays=(average and self.averages) or self.parameters)
+        except ByhandError as error:
+            raise CheckpointError(f"{self.path or 'the checkpoint'}: {error}") from None
+
+
+def part_name(whole: str, index: int, count: int) -> str:
+    """Return the file's name of the part that one of several processes writes."""
+    return whole.replace(".", f"-{index + 1:05d}-of-{count:05d}.") if count > 1 else whole
+
+
+def part_files(names: list[str], whole: str) -> list[str]:
+    """Return the files of all arrays of a kind: one, or the parts that each process wrote; [] if any is missing."""
+    files = sorted(n for n in names if (m := PARTS.fullmatch(n)) and m[1] == whole.removesuffix(".safetensors"))
+    if whole in names:
+        return [] if files else [whole]
+    return files if files == [part_name(whole, i, len(files)) for i in range(len(files))] else []
+
+
+def contents(checkpoint: Checkpoint, group: ProcessGroup) -> dict[str, bytes]:
+    """Return the files that this process writes, but for the manifest."""
+    moments = {f"{k}.{n}": a for k, part in (("m", checkpoint.m), ("v", checkpoint.v)) for n, a in part.items()}
+    kinds = {MODEL: checkpoint.parameters, OPTIMIZER: moments}
+    if checkpoint.config.optim.ema:
+        kinds[AVERAGE] = checkpoint.averages
+    found = {
+        part_name(whole, group.index, group.count): write_safetensors(_contiguous(arrays))
+        for whole, arrays in kinds.items()
+    }
+    checkpoint.tokenizer.require_vocabulary(checkpoint.config.model.vocab_size)
+    if group.index == 0:
+        found |= {CONFIG: as_json(to_dict(checkpoint.config)), STATE: _state(checkpoint)}
+        if not isinstance(checkpoint.tokenizer, ByteTokenizer):
+            found[TOKENIZER] = stored(checkpoint.tokenizer)
+    return found
+
+
+def _state(checkpoint: Checkpoint) -> bytes:
+    """Return the state as it is stored; CheckpointError if it could not be read again."""
+    state = {key: value for key, value in checkpoint.state.items() if key != DIGEST}
+    if not isinstance(checkpoint.tokenizer, ByteTokenizer):
+        state[DIGEST] = checkpoint.tokenizer.digest
+    try:
+        written = as_json(state)
+        parse_json(written)
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f"the trainer's state cannot be stored as JSON: {brief(error, 200)}.") from None
+    if len(written) > SMALL:
+        raise CheckpointError(f"the trainer's state has {len(written):,} bytes, more than the {SMALL:,} it may have.")
+    return written
+
+
+def _contiguous(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Copy views into row-major arrays: the NumPy writer of safetensors stores a transposed view scrambled."""
+    return {name: np.ascontiguousarray(a) for name, a in arrays.items()}
