@@ -6,8 +6,7 @@ import math
 from pathlib import Path
 from random import Random
 
-from byhand.book.finding.answers import answers
-from byhand.book.finding.index import listings
+from byhand.book.finding.index import answers, listings
 from byhand.book.finding.search import nearest, search
 from byhand.book.lessons.lesson import Number
 from byhand.book.numbers.closed_form import value

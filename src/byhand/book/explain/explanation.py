@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from byhand.book.finding.index import Finding, listings
+from byhand.book.finding.finding import Finding
+from byhand.book.finding.index import listings
 from byhand.book.numbers import arithmetic
 from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Index, Term

@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from byhand.book.finding.answers import answers
+from byhand.book.finding.finding import Finding
 from byhand.book.finding.flow import concepts
-from byhand.book.finding.index import Finding
+from byhand.book.finding.index import answers
 from byhand.engine.equation import Composite, registry
 
 IN_QUESTIONS = (

@@ -15,8 +15,8 @@ from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 
 from byhand.book.finding import formula
-from byhand.book.finding.answers import answers
-from byhand.book.finding.index import Finding, listings
+from byhand.book.finding.finding import Finding
+from byhand.book.finding.index import answers, listings
 from byhand.book.finding.phrases import phrases, plain_words, vocabulary, words
 from byhand.errors import ByhandError
 

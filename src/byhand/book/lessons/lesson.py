@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from byhand.book.words.language import Said, Words
 from byhand.engine.terms import Term
 
 LONGEST_FORM = 24  # characters; longer fractions are no easier to read than a decimal
+NamedArrays = tuple[tuple[Said, str], ...]  # names, and rows as text
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Step:
     formula: Said
     where: str
     numbers: tuple[Number, ...] = ()
-    results: tuple[tuple[Said, str], ...] = ()
+    results: NamedArrays = ()
     stem: str = ""
     is_derivative: bool = False
     goal: Words | None = None
@@ -74,15 +75,18 @@ class Step:
     kept: tuple[Array, ...] = ()
 
 
+Content = tuple[Words, Iterable[Step], NamedArrays]  # of a lesson: introduction, steps, given arrays
+
+
 @dataclass(frozen=True)
 class Lesson:
-    """A worked example from beginning to end: what is given, and the steps."""
+    """A worked example from beginning to end: the given arrays, and the steps."""
 
     name: str
     title: Words
     intro: Words
     steps: tuple[Step, ...]
-    given: tuple[tuple[Said, str], ...] = ()
+    given: NamedArrays
 
 
 def number_text(x: Any) -> str:

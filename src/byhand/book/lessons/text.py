@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from byhand.book.lessons.lesson import Lesson, Number, Step
-from byhand.book.words.language import Said, Words, say
+from byhand.book.lessons.lesson import Lesson, NamedArrays, Number, Step
+from byhand.book.words.language import Words, say
 
 GIVEN = Words("Given", "已知")
 GOAL, WHY = Words("Goal: ", "目的："), Words("Why: ", "原因：")
@@ -26,7 +26,7 @@ def given_lines(lesson: Lesson, lang: str) -> Iterator[str]:
         yield from ("", GIVEN.said(lang), *named_lines(lesson.given, lang))
 
 
-def named_lines(arrays: tuple[tuple[Said, str], ...], lang: str) -> Iterator[str]:
+def named_lines(arrays: NamedArrays, lang: str) -> Iterator[str]:
     """Yield arrays by name, one below the other."""
     named = [(say(name, lang), rows) for name, rows in arrays]
     width = max((len(name) for name, _ in named), default=0)

@@ -6,6 +6,7 @@ This is the one home of terms: `where` searches it, and pages in both languages 
 from dataclasses import dataclass
 
 from byhand.book.words.language import Words
+from byhand.book.words.tables import cells
 
 
 @dataclass(frozen=True)
@@ -125,10 +126,7 @@ checkpoint | 检查点 | save, load | save a model, load a model, 断点, 保存
 """
 
 
-def _concept(line: str) -> Concept:
-    en, zh, entries, also = line.split(" | ")
-    return Concept(en, zh, tuple(entries.split(", ")), tuple(also.split(", ")))
-
-
-_LINES = TERMS.strip().replace("\n    ", " ").splitlines()
-CONCEPTS = tuple(_concept(line) for line in _LINES if not line.startswith("#"))
+CONCEPTS = tuple(
+    Concept(en, zh, tuple(entries.split(", ")), tuple(also.split(", ")))
+    for _, (en, zh, entries, also) in cells(TERMS)
+)

@@ -1,4 +1,4 @@
-"""Worked examples to do on paper, one file each: `lesson(array)` builds the whole of it from weights alone."""
+"""Worked examples to do on paper, one file each: `lesson(array)` computes all of it from the weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.lesson import Lesson
-from byhand.book.numbers import closed_form as example
+from byhand.book.numbers import closed_form
 from byhand.book.numbers.exact import exact_array
 from byhand.book.words.language import Words
 from byhand.errors import ByhandError
@@ -61,7 +61,8 @@ def make(name: str, exact: bool = False) -> Lesson:
 @cache
 def _made(name: str, exact: bool) -> Lesson:
     with np.errstate(all="ignore"):
-        return import_module(f"byhand.book.lessons.examples.{name.replace('-', '_')}").lesson(numbers(exact))
+        intro, steps, given = import_module(f"{__name__}.{name.replace('-', '_')}").lesson(numbers(exact))
+    return Lesson(name, TITLES[name], intro, tuple(steps), given)
 
 
 def find(name: str) -> str:
@@ -90,5 +91,5 @@ def _plain(name: str) -> str:
 
 
 def numbers(exact: bool) -> Maker:
-    """Return what makes arrays of Exacts, or of float64."""
-    return (lambda nested: exact_array(example.array(nested))) if exact else example.array
+    """Return the function that makes arrays of Exacts, or of float64."""
+    return (lambda nested: exact_array(closed_form.array(nested))) if exact else closed_form.array

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from byhand.book.finding.index import listings
-from byhand.book.finding.landmarks import PLACES
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_step, forward_steps, given, update_step
-from byhand.book.lessons.lesson import Array, Lesson, Number, Step, number_text
+from byhand.book.lessons.lesson import Array, Content, Number, Step, number_text
 from byhand.book.numbers.rounding import settle_gradients, settled_trace
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
@@ -46,7 +45,7 @@ OPTIMIZER = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
 RATE = 0.01
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """Forward, backward, update, and the loss after it."""
     intro = Words(
         "LayerNorm of two columns gives plus or minus one (or almost nothing, where both are equal), so its "
@@ -54,10 +53,10 @@ def lesson(array: Maker) -> Lesson:
         "两列的层归一化只能得到正负一（两数相等时几乎为零），所以它的导数几乎不让任何梯度通过："
         "paper-gpt-4 用四列展示同样的过程。",
     )
-    return whole("paper-gpt", intro, CONFIG, WEIGHTS, array)
+    return whole(intro, CONFIG, WEIGHTS, array)
 
 
-def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any], array: Maker) -> Lesson:
+def whole(intro: Words, config: ModelConfig, weights: dict[str, Any], array: Maker) -> Content:
     """Return one training step of a model with these weights, on `BYTES`, as a lesson."""
     arrays = {n: array(w) for n, w in weights.items()}
     model = model_of(config, arrays)
@@ -78,7 +77,7 @@ def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any],
     settings = ("lr", RATE), *OPTIMIZER.items(), ("eps of LN", ModelConfig.norm_eps)
     tables = [pair for pair in given(trace) if pair[0] not in ("tokens", "targets")]  # the first step makes these
     start = (("bytes", str(list(BYTES))), *tables, *((n, number_text(x)) for n, x in settings))
-    return Lesson(name, TITLES[name], intro, tuple(steps), start)
+    return intro, steps, start
 
 
 def _with_new_head(trace: Trace, weight: Any) -> list[Step]:
@@ -101,12 +100,12 @@ def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:
 
 def data_step() -> Step:
     """Return the step that cuts tokens and targets from the bytes."""
-    place = next(p for p in PLACES if p.name == "sample_batch")
+    place = listings()["sample_batch"]
     found = tuple(Number(f"targets[{t}]", f"byte {t + 1}", BYTES[t + 1]) for t in range(len(BYTES) - 1))
     return Step(
-        place,
+        place.title,
         "tokens[t] = byte[s + t],  targets[t] = byte[s + t + 1] = tokens[t + 1]",
-        str(listings()["sample_batch"].forward),
+        str(place.forward),
         found,
         (("tokens", str(list(BYTES[:-1]))), ("targets", str(list(BYTES[1:])))),
         goal=Words(
