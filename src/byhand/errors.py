@@ -5,6 +5,7 @@ defect of byhand; `cli/terminal/guard.py` asks for a report.
 """
 
 import os
+from collections.abc import Collection
 
 
 class ByhandError(Exception):
@@ -47,6 +48,14 @@ def is_interrupt(error: BaseException) -> bool:
         seen.add(id(found))
         found = found.__cause__ or found.__context__
     return False
+
+
+def suggestion(name: str, known: Collection[str]) -> str:
+    """Return a hint for an unknown name: the nearest known one, else all of them."""
+    from difflib import get_close_matches  # slow to import
+
+    near = get_close_matches(name, known, n=1)
+    return f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(known)}."
 
 
 def reason(error: OSError | ValueError) -> str:

@@ -28,22 +28,22 @@ GRADIENT = 1  # number of the input g
 
 @dataclass(frozen=True)
 class Clipping:
-    """Gradients of this global norm are scaled down to `limit`, if that is above 0 and smaller."""
+    """Scales gradients of this global norm down to `limit`, if that is above 0 and smaller."""
 
     norm: float
     limit: float
 
     @property
     def acts(self) -> bool:
-        """Whether anything is scaled."""
+        """Whether it scales the gradients."""
         return bool(self.limit) and self.norm > self.limit
 
     def of(self, gradient: Any) -> Any:
-        """Return what clipping leaves of a gradient."""
+        """Return a gradient after clipping."""
         return gradient * (self.limit / self.norm) if self.acts else gradient
 
     def line(self, parameter: str, index: Index, whole: float, clipped: float) -> arithmetic.Definition:
-        """Return the line that makes the clipped gradient g of the whole one."""
+        """Return the line that computes the clipped gradient g from the whole one."""
         factor = f"{decimal(self.limit)} / {decimal(self.norm)}"
         letters = f"∂loss/∂{written(parameter, index)} × {factor}"
         return arithmetic.Definition("g", f"{letters} = {decimal(whole)} × {factor}", Term("g", clipped))
@@ -52,7 +52,7 @@ class Clipping:
 def explain_update(
     parameter: str, part: str, index: Index, tensor: Tensor, gradient: Any, clipping: Clipping, optimizer: AdamW
 ) -> Explanation:
-    """Explain one element of m, v, the new parameter (theta), or by how much it moves (update).
+    """Explain one element of m, v, the new parameter (theta), or its change (update).
 
     gradient is the parameter's before clipping.
     """
@@ -90,7 +90,7 @@ def explain_update(
 def updated(
     parameter: str, part: str, tensor: Tensor, gradient: Any, clipping: Clipping, optimizer: AdamW
 ) -> np.ndarray:
-    """Return the whole array that `explain_update` explains one element of."""
+    """Return the whole array whose elements `explain_update` explains."""
     application = _step(parameter, tensor, clipping.of(gradient), optimizer)
     if part == "update":
         return _moved(application, optimizer, optimizer.rate_of(parameter))
@@ -98,14 +98,14 @@ def updated(
 
 
 def _moved(application: Application, optimizer: AdamW, rate: float) -> np.ndarray:
-    """Return by how much the step moves each element, computed in float64."""
+    """Return the change of each element, computed in float64."""
     doubles = [np.asarray(t.data, dtype=np.float64) for t in application.inputs if t.name not in ("lr", "t")]
     numbers = (rate, optimizer.t + 1)[: len(application.inputs) - len(doubles)]
     return application.equation.forward(*doubles, *numbers, **application.static)[0][0] - doubles[0]
 
 
 def _note(t: int, lr: float, norm: float | None, limit: float) -> Note:
-    """Say which step an update belongs to; `norm` is the gradients' if it is clipped to `limit`."""
+    """Name the step of an update; `norm` is the gradients' norm if it is clipped to `limit`."""
     en, zh = f"step {t} with lr {decimal(lr)}", f"第 {t} 步，学习率 {decimal(lr)}"
     if norm is not None:
         en += f"; gradients are clipped from {decimal(norm)} to {decimal(limit)}"
@@ -115,7 +115,7 @@ def _note(t: int, lr: float, norm: float | None, limit: float) -> Note:
 
 
 def _unclipped(term: Term, index: Index, whole: float, clipping: Clipping) -> Term:
-    """Return the term with the gradient that it reads written as the whole one times what clipping leaves of it."""
+    """Return the term with its gradient written as the whole gradient times the clipping factor."""
     if term.source == (GRADIENT, index):
         factor = ratio(number(clipping.limit), number(clipping.norm))
         return replace(product((replace(term, value=whole), factor), "g"), value=term.value)
@@ -123,7 +123,7 @@ def _unclipped(term: Term, index: Index, whole: float, clipping: Clipping) -> Te
 
 
 def _step(parameter: str, tensor: Tensor, gradient: Any, optimizer: AdamW) -> Application:
-    """Apply the parameter's equation as the optimizer's next step would; nothing is changed."""
+    """Apply the parameter's equation as the optimizer's next step would, without changing the parameter."""
     by_muon = parameter in optimizer.parts
     equation = muon if by_muon else adamw
     decay = {"weight_decay": optimizer.weight_decay if optimizer.decays(parameter, tensor) else 0.0}
@@ -148,12 +148,15 @@ def _step(parameter: str, tensor: Tensor, gradient: Any, optimizer: AdamW) -> Ap
 
 
 def _direction(application: Application, index: Index) -> tuple[list[arithmetic.Definition], list[Source]]:
-    """Return the lines that lead to an element of Muon's direction O, and the element's own gradient and momentum."""
+    """Return the lines that define an element of Muon's direction O, and the element's gradient and momentum."""
     _, g, m = (np.asarray(t.data) for t in application.inputs[:3])
     mu, parts = application.static["momentum"], application.static["parts"]
-    mean, own = element((g, m), 1, index, "m"), element((g, m), 0, index, "g")
-    mean = total((product((number(mu), mean)), product((number(1 - mu), own))), "m'")
-    ahead = total((product((number(mu), mean)), product((number(1 - mu), own))), "n")
+    own = element((g, m), 0, index, "g")
+
+    def blended(average: Term, label: str) -> Term:
+        return total((product((number(mu), average)), product((number(1 - mu), own))), label)
+
+    ahead = blended(blended(element((g, m), 1, index, "m"), "m'"), "n")
     whole = apart(mu * (mu * m + (1 - mu) * g) + (1 - mu) * g, parts)
     norm = together(np.broadcast_to(frobenius(whole), whole.shape), parts)[index]
     made = together(orthogonalise.forward(whole)[0], parts)[index]

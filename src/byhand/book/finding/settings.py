@@ -7,7 +7,7 @@ from byhand.book.finding.finding import Finding, split
 from byhand.book.words.language import Words
 from byhand.book.words.tables import cells
 
-FILES = {"ModelConfig": "model_config.py"}  # of classes; the others are in config.py
+FILES = {"ModelConfig": "model_config.py"}  # the other classes are in config.py
 
 # field | English | Chinese | other names; an indented line continues the one above it, # names the class
 TABLE = """

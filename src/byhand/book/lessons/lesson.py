@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.lessons.naming import own
+from byhand.book.lessons.naming import squeezed
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.exact import Exact
 from byhand.book.practice.edits import Mistake
@@ -22,9 +22,9 @@ NamedArrays = tuple[tuple[Said, str], ...]  # names, and rows as text
 
 @dataclass(frozen=True)
 class Number:
-    """One number to work out: its name, the arithmetic with the numbers put in, the value, known wrong turns.
+    """One number to work out: its name, its arithmetic in numbers, its value, typical mistakes.
 
-    `follow` gives what would come out if earlier numbers, by label, were other ones: a slip that was carried on.
+    `follow` works the value from other earlier numbers, by label: a slip that the reader carried on.
     """
 
     label: Said
@@ -43,9 +43,9 @@ class Number:
 
 @dataclass(frozen=True)
 class Array:
-    """An array of a step: the letter that the formula has for it (LaTeX), its name in the lesson, its numbers.
+    """An array of a step: its letter in the formula (LaTeX), its name in the lesson, its numbers.
 
-    What the way forward kept for the way back has no name.
+    Arrays that the forward pass saved for the backward pass have no name.
     """
 
     letter: str
@@ -55,10 +55,10 @@ class Array:
 
 @dataclass(frozen=True)
 class Step:
-    """One equation applied, or its derivative: what it says, where its code is, its numbers, and the whole result.
+    """One equation applied, or its derivative: formula, place of the code, numbers, and whole results.
 
-    `goal` says what the step is for, `why` it does so in this way; `inputs` are the arrays that are put in, `arrays`
-    those that come out, `kept` those that are worked out on the way.
+    goal, why  the step's purpose, and the reason for its form
+    inputs     arrays that the step reads; `arrays` its results, `kept` its intermediate arrays
     """
 
     title: Words
@@ -90,7 +90,7 @@ class Lesson:
 
 
 def number_text(x: Any) -> str:
-    """Write a number of an array: as its form where it has one, else with six digits."""
+    """Write a number of an array: its form if it has one, else six digits."""
     return form(x) or arithmetic.decimal(float(x))
 
 
@@ -102,7 +102,7 @@ def form(x: Any) -> str:
 
 def grid(x: Any) -> str:
     """Return an array as nested rows: `[[1, 1/2], [0, −1]]`."""
-    return _rows(own(x))
+    return _rows(squeezed(x))
 
 
 def _rows(array: Any) -> str:
@@ -118,12 +118,12 @@ def factor(x: Any) -> str:
 
 
 def difference(label: str, a: Any, b: Any) -> Number:
-    """Return a − b as a number to work out; rounding leaves nothing of equal numbers."""
+    """Return a − b as a number to work out; exactly 0 for numbers that differ by rounding only."""
     return Number(label, f"{number_text(a)} − {factor(b)}", round(float(a) - float(b), 12))
 
 
 def leaf_text(data: tuple[Any, ...]) -> arithmetic.Leaf:
-    """Return how to write a leaf of a term: as the input's number, in its exact form where arrays hold forms."""
+    """Return the function that writes a leaf of a term as a number, in its exact form if the inputs are exact."""
     exact = any(x.dtype.kind == "O" for x in data if hasattr(x, "dtype"))
 
     def leaf(term: Term) -> str:
@@ -136,7 +136,7 @@ def leaf_text(data: tuple[Any, ...]) -> arithmetic.Leaf:
 
 
 def term_value(term: Term, data: tuple[Any, ...]) -> Any:
-    """Return a term's value, worked exactly where the inputs are exact."""
+    """Return a term's value, worked exactly if the inputs are exact."""
     if not any(x.dtype.kind == "O" for x in data if hasattr(x, "dtype")):
         return term.value
     if term.source is not None:

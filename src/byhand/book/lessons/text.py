@@ -21,7 +21,7 @@ def text(lesson: Lesson, lang: str = "en", first: int = 1) -> str:
 
 
 def given_lines(lesson: Lesson, lang: str) -> Iterator[str]:
-    """Yield what is given."""
+    """Yield the given arrays."""
     if lesson.given:
         yield from ("", GIVEN.said(lang), *named_lines(lesson.given, lang))
 
@@ -43,7 +43,7 @@ def step_lines(count: int, step: Step, lang: str) -> Iterator[str]:
 
 
 def heading_lines(count: int, step: Step, lang: str) -> Iterator[str]:
-    """Yield what a step is about: title, where its code is, goal, formula."""
+    """Yield a step's title with the place of its code, its goal, its formula."""
     where = f"  {step.where}" if step.where else ""
     yield f"{count}. {step.title.said(lang)}{where}"
     if step.goal:

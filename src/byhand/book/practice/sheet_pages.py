@@ -1,6 +1,6 @@
 """A worksheet and its key: as Markdown, which `grade` reads, and as HTML, which browsers print or save as PDF.
 
-Print rules in CSS are enough for that. LaTeX would need a TeX installation with Chinese fonts on the reader's side.
+CSS rules for print suffice; LaTeX would need a TeX installation with Chinese fonts on the reader's side.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ PAGE = """<!doctype html>
 
 
 def markdown(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
-    """Return the sheet, or its key, as Markdown; the comment lets `grade` find the sheet again."""
+    """Return the sheet, or its key, as Markdown; `grade` finds the sheet by its comment line."""
     lines = [
         f"# {SAID['key' if key else 'sheet'].said(lang)}{sheet.title.said(lang)}",
         "",
@@ -97,14 +97,14 @@ def markdown(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
 
 
 def given(value: Any) -> str:
-    """Write what is given: nested lists, logarithms as ln."""
+    """Write a given number or nested list, with ln for logarithms."""
     if isinstance(value, list):
         return f"[{', '.join(map(given, value))}]"
     return str(value).replace("log(", "ln(").replace("-", "−")
 
 
 def worked(number: Number, lang: str) -> str:
-    """Return `label = letters = numbers put in = value`: the way, without saying the same thing twice."""
+    """Return `label = letters = numbers = value`, without equal neighbours."""
     parts = [say(number.label, lang)]
     for text in (number.letters, number.expression, number.shown):
         if (written := say(text, lang)) and written not in parts[-1:]:

@@ -1,6 +1,6 @@
 """The glossary: each concept in English and in the Chinese of textbooks, and the code that it names.
 
-This is the one home of terms: `where` searches it, and pages in both languages take their words from it.
+`where` searches it, and pages in both languages take their terms from it.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from byhand.book.words.tables import cells
 
 @dataclass(frozen=True)
 class Concept(Words):
-    """A term in both languages, the equations and places that carry it out (best first), and its other names."""
+    """A term in both languages, the equations and places that implement it (best first), and its other names."""
 
     entries: tuple[str, ...]
     also: tuple[str, ...] = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -14,7 +13,7 @@ from byhand.book.lessons.lesson import Lesson
 from byhand.book.numbers import closed_form
 from byhand.book.numbers.exact import exact_array
 from byhand.book.words.language import Words
-from byhand.errors import ByhandError
+from byhand.errors import ByhandError, suggestion
 
 Maker = Callable[[Any], np.ndarray]  # makes an array of nested closed forms
 TITLES = {
@@ -80,9 +79,7 @@ def find(name: str) -> str:
             return found[0]
         if found:
             raise ByhandError(f"{name[:80]!r} fits several worked examples. Use one of {', '.join(found)}.")
-    near = get_close_matches(asked, TITLES, n=1)
-    hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(TITLES)}."
-    raise ByhandError(f"there is no worked example {name[:80]!r}. {hint}")
+    raise ByhandError(f"there is no worked example {name[:80]!r}. {suggestion(asked, TITLES)}")
 
 
 def _plain(name: str) -> str:
