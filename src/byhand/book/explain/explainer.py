@@ -1,7 +1,7 @@
-"""Where a number of a real model comes from: the equation, its arithmetic with the numbers put in, and its inputs.
+"""Explains a number of a real model: the equation, its arithmetic in numbers, and its inputs.
 
-Values are explained by the equations' `terms`. A gradient is explained by the equations' derivatives: a vjp is linear
-in the cotangent, so one element of a result at a time gives that element's share.
+A value is explained by its equation's `terms`, a gradient by the derivatives: a vjp is linear in the cotangent, so a
+cotangent with a single element gives that element's share.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ BEFORE = Words(" before", "（更新前）")  # suffix of the moments that the u
 
 
 class ExplainError(ByhandError, LookupError):
-    """There is no such tensor or element, or it has no gradient."""
+    """A tensor or element does not exist, or has no gradient."""
 
 
 class NoElementError(ExplainError):
-    """The tensor is there, but not this element."""
+    """A tensor exists, but not this element of it."""
 
 
 @dataclass(frozen=True)

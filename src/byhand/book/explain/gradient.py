@@ -1,4 +1,4 @@
-"""Where a gradient comes from: each use of a tensor, each element that the use reaches, cotangent times slope.
+"""Explains a gradient: each use of a tensor, each element that the use reaches, cotangent times slope.
 
 A central difference checks it: the model is computed twice more in float64.
 """

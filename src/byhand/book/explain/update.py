@@ -1,4 +1,4 @@
-"""Where an update comes from: one step of AdamW or Muon for one element, from clipping to the new value."""
+"""Explains an update: one step of AdamW or Muon for one element, from clipping to the new value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Techniques of other models that this one lacks: what each is, and what the model does instead.
+"""Techniques of other models that this one lacks: a description of each, and of what the model does instead.
 
 When the model learns one of them, delete its lines here; the equation's entry answers from then on.
 """
@@ -9,8 +9,8 @@ from byhand.book.finding.finding import Finding, split
 from byhand.book.words.language import Words
 from byhand.book.words.tables import rows
 
-# name | English | Chinese | answers that show what stands in its place
-#     what it is, in English; in Chinese; what the model does instead, in English; in Chinese
+# name | English | Chinese | answers about its replacement
+#     a description, in English; in Chinese; what the model does instead, in English; in Chinese
 #     names in other programs and questions, on one or more lines
 TABLE = """
 dropout | Dropout | 随机失活（dropout） | weight_decay, evaluate

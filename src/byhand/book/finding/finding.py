@@ -1,4 +1,4 @@
-"""One answer of `where`: an equation, a place in the code, a setting, a guide, a lesson, or what the model lacks."""
+"""One answer of `where`: an equation, a place in the code, a setting, a guide, a lesson, or a missing technique."""
 
 from __future__ import annotations
 

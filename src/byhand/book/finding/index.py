@@ -67,7 +67,7 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
             f"tests/equations/{test}",
             "docs/equations",
         )
-    else:  # its other files lie beside it
+    else:  # its other files are in the same folder
         folder = source.shown(file.parent)
         worked_in, tests, pages = file.with_name(f"{name}_entry.py"), f"{folder}/{test}", folder
     return Finding(

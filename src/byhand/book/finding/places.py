@@ -11,7 +11,7 @@ from byhand.book.words.tables import rows
 
 # name | English | Chinese | file of the package:definition
 #     seed: its names in the original program
-#     formula: how formulas write what it computes
+#     formula: its computation as formulas write it
 #     names in other programs and questions, separated by commas; a line indented twice continues the one above it
 TABLE = r"""
 # The model, the tape, the optimizer

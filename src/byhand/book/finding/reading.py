@@ -61,7 +61,7 @@ def questions(table: str) -> dict[str, str]:
 
 @cache
 def guides() -> tuple[Finding, ...]:
-    """Return the guides; an installed package has no pages, so there a file's name stands for the title."""
+    """Return the guides; without pages, in an installed package, a file's name replaces the title."""
     asked, root = questions(GUIDES), source.repository()
     if root is None:
         return tuple(_guide(stem, Words(stem.replace("-", " "), stem), said) for stem, said in asked.items())

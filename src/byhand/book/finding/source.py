@@ -5,7 +5,6 @@ needs no import, so it is fast and works for code that needs a GPU to import.
 """
 
 import ast
-import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -69,11 +68,9 @@ def statement(path: Path, name: str) -> Any:
 
 def first_test(path: Path) -> str | None:
     """Return `path:line` of the first test in a file, if it has one."""
-    if not path.is_file():
-        return None
-    tests = re.finditer(r"^ *def test", path.read_text(encoding="utf-8"), re.MULTILINE)
-    first = next(tests, None)
-    return None if first is None else f"{shown(path)}:{first.string.count(chr(10), 0, first.start()) + 1}"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    first = next((n for n, line in enumerate(lines, 1) if line.lstrip(" ").startswith("def test")), None)
+    return f"{shown(path)}:{first}" if first else None
 
 
 def uses(name: str, role: str = "") -> tuple[Use, ...]:
@@ -88,7 +85,7 @@ def uses(name: str, role: str = "") -> tuple[Use, ...]:
         found += [
             Use(f"{shown(path)}:{n}", result, scope or _around(path)) for n, (result, scope) in sorted(lines.items())
         ]
-    inside = {f"{shown(path)}" for path in _wiring() if path.parent.name == "equations" and not _composes(path)}
+    inside = {shown(path) for path in _wiring() if path.parent.name == "equations" and not _composes(path)}
     return tuple(use for use in found if use.where.rpartition(":")[0] not in inside) or tuple(found)
 
 
@@ -99,15 +96,15 @@ def _composes(path: Path) -> bool:
 @cache
 def _wiring() -> tuple[Path, ...]:
     """Return the files that import equations or name operators, and the equations that apply others."""
+
+    def applies(path: Path) -> bool:
+        equation = path.parent.name == "equations"
+        marks = ("import Composite", ".forward(") if equation else ("byhand.equations", "_operator(")
+        text = path.read_text(encoding="utf-8")
+        return any(mark in text for mark in marks)
+
     paths = dict.fromkeys(path for pattern in WIRING for path in sorted(PACKAGE.glob(pattern)))
-    marks = {
-        path: ("import Composite", ".forward(")
-        if path.parent.name == "equations"
-        else ("byhand.equations", "_operator(")
-        for path in paths
-    }
-    texts = {path: path.read_text(encoding="utf-8") for path in paths}
-    return tuple(path for path, text in texts.items() if any(mark in text for mark in marks[path]))
+    return tuple(filter(applies, paths))
 
 
 @cache

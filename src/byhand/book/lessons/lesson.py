@@ -37,7 +37,7 @@ class Number:
 
     @property
     def shown(self) -> str:
-        """The value as it is printed: exact where it has a form, six digits otherwise."""
+        """The value as printed: its exact form if it has one, else six digits."""
         return self.exact or arithmetic.decimal(self.value)
 
 
@@ -95,7 +95,7 @@ def number_text(x: Any) -> str:
 
 
 def form(x: Any) -> str:
-    """Write a number in its form if it has one that fits on paper."""
+    """Write a number in its exact form if it has a short one, else ""."""
     text = str(x) if isinstance(x, Exact) and (x.form is not None or x.odds is not None) else ""
     return text if len(text) <= LONGEST_FORM else ""
 
@@ -112,7 +112,7 @@ def _rows(array: Any) -> str:
 
 
 def factor(x: Any) -> str:
-    """Write a number as it stands in a product."""
+    """Write a number as a factor, in parentheses if it needs them."""
     text = number_text(x)
     return f"({text})" if " " in text or text.startswith("−") else text
 
@@ -124,7 +124,7 @@ def difference(label: str, a: Any, b: Any) -> Number:
 
 def leaf_text(data: tuple[Any, ...]) -> arithmetic.Leaf:
     """Return the function that writes a leaf of a term as a number, in its exact form if the inputs are exact."""
-    exact = any(x.dtype.kind == "O" for x in data if hasattr(x, "dtype"))
+    exact = _is_exact(data)
 
     def leaf(term: Term) -> str:
         if term.source is not None:
@@ -135,9 +135,13 @@ def leaf_text(data: tuple[Any, ...]) -> arithmetic.Leaf:
     return leaf
 
 
+def _is_exact(data: tuple[Any, ...]) -> bool:
+    return any(x.dtype.kind == "O" for x in data if hasattr(x, "dtype"))
+
+
 def term_value(term: Term, data: tuple[Any, ...]) -> Any:
     """Return a term's value, worked exactly if the inputs are exact."""
-    if not any(x.dtype.kind == "O" for x in data if hasattr(x, "dtype")):
+    if not _is_exact(data):
         return term.value
     if term.source is not None:
         return Exact.of(data[term.source[0]][term.source[1]])

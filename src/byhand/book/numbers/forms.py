@@ -80,7 +80,7 @@ def recognised(value: float) -> Form | None:
 
 
 def is_short(form: Form) -> bool:
-    """Say whether a form is easier to read than a decimal."""
+    """Return whether a form is easier to read than a decimal."""
     return len(form) <= MOST_TERMS and all(
         abs(c.numerator) < LARGEST and c.denominator < LARGEST and r < LARGEST for r, c in form.items()
     )

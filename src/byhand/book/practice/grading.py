@@ -1,4 +1,4 @@
-"""Grading a filled-in worksheet: credit for each step, and the misconceptions behind what is wrong."""
+"""Grading a filled-in worksheet: credit for each step, and the misconceptions behind wrong answers."""
 
 from __future__ import annotations
 

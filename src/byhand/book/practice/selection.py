@@ -44,7 +44,7 @@ def telling(step: Step, many: int) -> tuple[Number, ...]:
     if not step.stem and len(step.numbers) <= FEW:
         return step.numbers
     if not any(elements):
-        return step.numbers[-1 - many :]  # a single number with what it is made of, such as the loss
+        return step.numbers[-1 - many :]  # a single number, such as the loss, with its parts
     best = [n for found in elements for n in sorted(found, key=_worth, reverse=True)[:many]]
     teaching = [n for n in best if _worth(n)[0] and _worth(n)[2] > 1]  # a mere copy teaches little
     best = teaching[: 2 * many] if step.is_derivative else teaching or best[:1]

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from byhand.book.lessons.lesson import Number, Step
-from byhand.book.lessons.text import GOAL, WHY
+from byhand.book.lessons.text import GIVEN, GOAL, WHY
 from byhand.book.practice.sheets import Sheet
 from byhand.book.words.language import Words, say
 
@@ -27,7 +27,6 @@ SAID = {
         "请在每个等号后面写上数字。三位有效数字即可，也可以写分数与根式：1/3、sqrt(2)/2。"
         "下标从 0 数起。批改：byhand grade 文件",
     ),
-    "given": Words("Given", "已知"),
 }
 STYLE = """
 body { font: 11pt/1.5 Georgia, "Noto Serif CJK SC", "Songti SC", SimSun, serif; color: #111; background: #fff;
@@ -83,7 +82,7 @@ def markdown(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
     ]
     if not key:
         lines += ["", f"{SAID['name'].said(lang)}{BLANK * 4}", "", SAID["how"].said(lang)]
-    lines += ["", f"## {SAID['given'].said(lang)}", ""]
+    lines += ["", f"## {GIVEN.said(lang)}", ""]
     lines += [f"- `{say(name, lang)}` = `{given(value)}`" for name, value in sheet.given]
     for i, step in enumerate(sheet.steps, 1):
         lines += ["", f"## {i}. {step.title.said(lang)}", ""]
@@ -122,7 +121,7 @@ def html(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
         origin=escape(SAID["origin"].said(lang, topic=sheet.topic, seed=sheet.seed)),
         name="" if key else f"<span>{SAID['name'].said(lang)}{LINE}</span>",
         how="" if key else f'<p class="how">{escape(SAID["how"].said(lang))}</p>',
-        given=SAID["given"].said(lang),
+        given=GIVEN.said(lang),
         rows="".join(f"<tr><td>{escape(n)}</td><td>= {escape(given(v))}</td></tr>" for n, v in sheet.given),
         sections="\n".join(_section(i, step, lang, key) for i, step in enumerate(sheet.steps, 1)),
     )

@@ -15,7 +15,7 @@ from byhand.book.numbers.exact import exact_array
 from byhand.book.words.language import Words
 from byhand.errors import ByhandError, suggestion
 
-Maker = Callable[[Any], np.ndarray]  # makes an array of nested closed forms
+Maker = Callable[[Any], np.ndarray]  # turns nested closed forms into an array
 TITLES = {
     "paper-gpt": Words(
         "A GPT on paper: bytes to loss, every gradient, one update", "纸上的 GPT：从字节到损失、全部梯度与一次更新"
@@ -53,7 +53,7 @@ TITLES = {
 
 
 def make(name: str, exact: bool = False) -> Lesson:
-    """Build a worked example, with exact forms where they exist if `exact`; ByhandError for a wrong name."""
+    """Build a worked example, with exact forms if `exact`; ByhandError for a wrong name."""
     return _made(find(name), exact)
 
 
@@ -65,7 +65,7 @@ def _made(name: str, exact: bool) -> Lesson:
 
 
 def find(name: str) -> str:
-    """Return the example that goes by this name, its title, or a part of one title, in either language.
+    """Return the name of the example with this name, title, or part of a single title, in either language.
 
     Raises ByhandError if there is none, or several.
     """
@@ -83,7 +83,7 @@ def find(name: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a name as it is compared: `Cross_Entropy` as `cross-entropy`."""
+    """Return a name in the form of the lessons' names: `Cross_Entropy` becomes `cross-entropy`."""
     return name.casefold().replace("_", "-").replace(" ", "-")
 
 

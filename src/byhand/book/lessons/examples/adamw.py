@@ -1,4 +1,4 @@
-"""Two AdamW steps on two parameters, from zero moments: what bias correction does is plain to see."""
+"""Two AdamW steps on two parameters, from zero moments: they show the effect of bias correction."""
 
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import update_step
@@ -10,7 +10,7 @@ SETTINGS = {"beta1": 0.9, "beta2": 0.99, "eps": 0.0, "weight_decay": 0.1}
 
 
 def lesson(array: Maker) -> Content:
-    """The first step moves by lr whatever the gradient's size; the second shows the moving averages at work."""
+    """The first step moves by lr for a gradient of any size; the second shows the moving averages."""
     theta, zero = array(THETA), array([0, 0])
     first, (theta, m, v) = update_step("θ", theta, array(GRADIENTS[0]), zero, zero, RATE, 1, "g1", **SETTINGS)
     second, _ = update_step("θ", theta, array(GRADIENTS[1]), m, v, RATE, 2, "g2", **SETTINGS)

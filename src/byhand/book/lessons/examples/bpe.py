@@ -51,7 +51,7 @@ def lesson(array: Maker) -> Content:
 
 
 def _bytes(rows: list[Row], names: Mapping[int, str]) -> Step:
-    """Return the step that cuts the text into words and these into bytes."""
+    """Return the step that cuts the text into words, and the words into bytes."""
     lengths = [len(row) for row in rows]
     return Step(
         Words("Words and bytes", "词与字节"),
@@ -180,7 +180,7 @@ def _encode(merges: list[Pair], names: Mapping[int, str]) -> Step:
 
 
 def _saved(rows: list[Row], names: Mapping[int, str]) -> Step:
-    """Return the step that counts what was saved."""
+    """Return the step that counts the saved tokens."""
     bytes_, tokens = len(TEXT.encode()), sum(map(len, rows))
     return Step(
         Words("What is saved", "省下了多少"),

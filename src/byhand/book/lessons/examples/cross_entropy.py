@@ -1,4 +1,4 @@
-"""Cross-entropy of logits 2, 1, 0, -1 with target 1, and of two rows: where the mean comes in."""
+"""Cross-entropy of logits 2, 1, 0, -1 with target 1, and of two rows, whose losses are averaged."""
 
 import numpy as np
 

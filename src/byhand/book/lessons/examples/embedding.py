@@ -1,4 +1,4 @@
-"""Token 2 stands at two of three positions: its row is read twice and collects two gradients."""
+"""Token 2 occurs at two of three positions: its row is read twice and collects two gradients."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ D_X = [[1, 2], [3, 4], [5, -6]]
 
 
 def lesson(array: Maker) -> Content:
-    """Look up, add positions, walk back; then the same rows as a product with one-hot rows."""
+    """Look up, add positions, propagate back; then compute the same rows as a product with one-hot rows."""
     intro = Words(
         "A vocabulary of 4, width 2. The ids 2, 1, 2 pick rows of the table, and each position adds its own row, so "
         "that the two copies of token 2 become different vectors. The last step makes the same rows with a matrix "

@@ -25,7 +25,7 @@ SHOWN = ("attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "logits")
 
 
 def lesson(array: Maker) -> Content:
-    """Decode with the cache, show what each token computes, and hold the logits against the whole pass."""
+    """Decode with the cache, show each token's computation, and compare the logits with those of the whole pass."""
     model = model_of(CONFIG, {n: array(w) for n, w in WEIGHTS.items()})
     for parameter in model.parameters().values():
         parameter.requires_grad = False  # a cache passes no gradient back
@@ -59,7 +59,7 @@ def lesson(array: Maker) -> Content:
 
 
 def _folded(trace: Trace) -> list[Step]:
-    """Return the steps of a pass: those that work on each token alone give their results only, several as one."""
+    """Return the steps of a pass; consecutive ones that work on each token alone become one that lists results."""
     steps: list[Step] = []
     for step in forward_steps(trace):
         if not step.numbers or say(step.results[0][0], "en").endswith(SHOWN):

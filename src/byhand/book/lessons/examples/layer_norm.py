@@ -1,4 +1,4 @@
-"""LayerNorm of four columns, where everything shows; and of two, where the derivative hides."""
+"""LayerNorm of four columns, which show its derivative, and of two, which hide it."""
 
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single

@@ -1,6 +1,6 @@
-"""An exercise that stands alone: a prediction of 0.7 and 0.3, and what it changes in W_V.
+"""A stand-alone exercise: from a prediction of 0.7 and 0.3 to the change of W_V.
 
-The prediction belongs to no model; everything after it is right arithmetic. Its logits are the logarithms of the
+The prediction comes from no model, but the arithmetic from there on is right. Its logits are the logarithms of the
 probabilities, and the attention weights are those of the matrix core's first row.
 """
 

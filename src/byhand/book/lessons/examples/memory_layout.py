@@ -1,4 +1,4 @@
-"""Where [b,t,c] and [b,h,t,s] lie in memory: strides, offsets, neighbours, and the way back."""
+"""Places of [b,t,c] and [b,h,t,s] in memory: strides, offsets, neighbours, and the index of an offset."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ INPUT = [[[1, 0, -1, 0], [0, 1, 1, 0], [1, 1, 0, -1]]]
 
 
 def lesson(array: Maker) -> Content:
-    """Run both, then set their weights beside each other."""
+    """Run both, then compare their weights."""
     runs: dict[int, Trace] = {}
     steps: list[Step] = []
     for heads, name in ((1, "one"), (2, "two")):

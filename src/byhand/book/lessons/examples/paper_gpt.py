@@ -1,7 +1,6 @@
 """A whole GPT on paper: B = 1, T = 3, C = 2, V = 4, from four bytes to the loss, every gradient, one AdamW step.
 
-With C = 2 and no gain, LayerNorm gives only plus or minus one, or nearly nothing; `paper-gpt-4` is the companion in
-which its derivative shows.
+With C = 2 and no gain, LayerNorm gives only plus or minus one, or almost 0; `paper-gpt-4` shows its derivative.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def _with_new_head(trace: Trace, weight: Any) -> list[Step]:
 
 
 def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:
-    """Return a model that computes with these arrays, also where they hold Exacts."""
+    """Return a model that computes with these arrays, which may hold Exacts."""
     model = TinyGPT(config, arrays={n: np.asarray(a, dtype=np.float64) for n, a in arrays.items()})
     for n, p in model.parameters().items():
         p.data = arrays[n]

@@ -1,4 +1,4 @@
-"""The paper GPT with four columns and two heads, where LayerNorm's derivative shows."""
+"""The paper GPT with four columns and two heads, which show LayerNorm's derivative."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A layer with and without the residual stream around it, then two in a row: what is left of the gradient."""
+"""The gradient through a layer with and without the residual stream around it, then through two layers."""
 
 from functools import partial
 
@@ -18,7 +18,7 @@ SLOPE = [["1/10"]]  # of each layer of the deep examples
 
 
 def lesson(array: Maker) -> Content:
-    """One layer beside the stream; then the way back through two layers, without the stream and with it."""
+    """One layer with the stream; then the backward pass of two layers, without the stream and with it."""
     intro = Words(
         "X' = X + XW: the stream X bypasses the layer. ∂X comes back along both paths, and the two parts add up. "
         "Then "

@@ -1,4 +1,4 @@
-"""One token at three positions: turned, its scores depend on the distance alone; with both pairings of columns."""
+"""One token at three positions: rotated, its scores depend on the distance alone, with both pairings of columns."""
 
 from dataclasses import replace
 
@@ -17,11 +17,11 @@ from byhand.tracing.trace import Trace
 
 X = [[[[1, 1, 0, 0]] * 3]]  # the same query and key at positions 0, 1 and 2
 D_Y = [[[[1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]]]
-SETTINGS = {"base": 4.0, "width": 4}  # pair 0 turns by 1 radian a position, pair 1 by 1/2
+SETTINGS = {"base": 4.0, "width": 4}  # pair 0 rotates by 1 radian per position, pair 1 by 1/2
 
 
 def lesson(array: Maker) -> Content:
-    """Turn and turn back by halves, take the scores; then turn by neighbours, and take them again."""
+    """Rotate forward and back in halves, compute scores; then rotate in neighbours, and compute them again."""
     intro = Words(
         "The same token stands at positions 0, 1 and 2, and its vector x is both query and key. With R = 4 and "
         "base b = 4, pair 0 turns by 1 radian per position, pair 1 by 1/2 (set your calculator to radians). "

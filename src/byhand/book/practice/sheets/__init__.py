@@ -73,10 +73,8 @@ class Picker:
         return [self.several(items, *shape[1:]) for _ in range(shape[0])] if shape else self.one(items)
 
     def integers(self, low: int, high: int, *shape: int) -> Any:
-        """Return nested lists of whole numbers from low to high, both included."""
-        if not shape:
-            return low + int(self._random.random() * (high - low + 1))
-        return [self.integers(low, high, *shape[1:]) for _ in range(shape[0])]
+        """Return nested lists of integers from low to high, both included."""
+        return self.several(range(low, high + 1), *shape)
 
 
 def make(topic: str, seed: int) -> Sheet:
