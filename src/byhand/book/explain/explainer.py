@@ -17,7 +17,7 @@ import numpy as np
 
 from byhand.book.explain.explanation import ExplainError, Explanation
 from byhand.book.explain.gradient import central_difference, explain_gradient, norm, require
-from byhand.book.explain.update import PARTS, Clipping, explain_update, updated
+from byhand.book.explain.update import PARTS, Clipping, ParameterUpdate
 from byhand.book.explain.value import explain_term, resolved
 from byhand.book.words.language import Note
 from byhand.engine import Tensor
@@ -108,10 +108,9 @@ class Explainer:
         if grad:
             return np.asarray(self.gradients.by_name[name])
         parameter = self._parameter_of(name)
-        if not parameter:
-            return np.asarray(self.trace.tensor(name).data)
-        tensor, part = self.model.parameters()[parameter], name.rpartition(".")[2]
-        return updated(parameter, part, tensor, self._parameter_gradient(parameter), self.clipping(), self.optimizer)
+        if parameter:
+            return self._update(parameter).array(name.rpartition(".")[2])
+        return np.asarray(self.trace.tensor(name).data)
 
     def clipping(self) -> Clipping:
         """Return the clipping of the gradients before the update."""
@@ -146,7 +145,9 @@ class Explainer:
     def _value(self, name: str, index: Index) -> Explanation:
         parameter = self._parameter_of(name)
         if parameter:
-            return self._update(name, parameter, index)
+            if not self.has_loss:
+                raise ExplainError(f"{name} needs a loss. Give targets.")
+            return self._update(parameter).explain(name.rpartition(".")[2], index)
         if name not in self.trace.leaves and name not in self.trace.made:
             raise self._unknown(name)
         tensor = self.trace.tensor(name)
@@ -157,16 +158,10 @@ class Explainer:
         application, _ = self.trace.made[name]
         return explain_term(name, index, value, self.trace.terms(name, index), application, self.trace)
 
-    def _update(self, name: str, parameter: str, index: Index) -> Explanation:
-        if not self.has_loss:
-            raise ExplainError(f"{name} needs a loss. Give targets.")
-        tensor = self.model.parameters()[parameter]
-        gradient = self._parameter_gradient(parameter)
-        part = name.rpartition(".")[2]
-        return explain_update(parameter, part, index, tensor, gradient, self.clipping(), self.optimizer)
-
-    def _parameter_gradient(self, parameter: str) -> Any:
-        return self.gradients.by_name.get(parameter, np.zeros_like(self.model.parameters()[parameter].data))
+    def _update(self, parameter: str) -> ParameterUpdate:
+        parameters = self.model.parameters()
+        gradient = self.gradients.by_name.get(parameter, np.zeros_like(parameters[parameter].data))
+        return ParameterUpdate(parameter, parameters[parameter], gradient, self.clipping(), self.optimizer)
 
     def _gradient(self, name: str, index: Index, first: bool = False) -> Explanation:
         if name not in self.trace.leaves and name not in self.trace.made:
