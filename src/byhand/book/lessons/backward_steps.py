@@ -14,8 +14,8 @@ import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
-from byhand.book.lessons.forward_steps import WorkedElement, defined, floats, with_inputs
-from byhand.book.lessons.lesson import Array, Number, Step, factor, form, grid, leaf_text, number_text
+from byhand.book.lessons.forward_steps import WorkedElement, arrays_of, defined, floats, with_inputs
+from byhand.book.lessons.lesson import Array, Number, Step, factor, form, leaf_text, number_text, rows_of
 from byhand.book.lessons.naming import place, short, squeezed
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.rounding import settled_backward
@@ -66,7 +66,7 @@ def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
                 ),
                 str(listing.derivative),
                 tuple(numbers),
-                tuple((array.name, grid(array.data)) for array in arrays if array.data.ndim),
+                rows_of(arrays),
                 stem=listing.name,
                 is_derivative=True,
                 goal=_goal([array.name for array in known], [array.name for array in arrays]),
@@ -104,10 +104,10 @@ def _slope(letter: str, name: str, d: np.ndarray) -> Array:
 def _read(back: BackwardStep, trace: Trace) -> list[Array]:
     """Return the arrays of the forward pass whose letters stand in the derivative's formula."""
     equation, formula = back.node.equation, listings()[back.node.equation.name].latex_derivative
-    inputs = zip(equation.inputs, map(trace.name, back.node.inputs), strict=False)
-    results = zip(equation.results, trace.result_names(back.node), strict=True)
+    inputs, results = map(trace.name, back.node.inputs), trace.result_names(back.node)
     arrays = [
-        Array(symbol.latex, short(name), squeezed(trace.tensor(name).data)) for symbol, name in (*inputs, *results)
+        *arrays_of(equation.inputs, inputs, back.node.inputs),
+        *arrays_of(equation.results, results, map(trace.tensor, results)),
     ]
     for letter, kept in zip(ENTRIES[equation.name].saved, back.node.saved, strict=False):
         if letter:
@@ -183,22 +183,19 @@ def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
         )
         for index in np.ndindex(*total.shape)
     )
-    title = Words(f"The gradients of {name} add up", f"{name} 的各路梯度相加")
-    listing = listings()["backward"]
+    result = Array(r"\text{a} + \text{b}" if len(parts) == 2 else r"\textstyle\sum", f"∂{name}", squeezed(total))
     return [
         Step(
-            title,
+            Words(f"The gradients of {name} add up", f"{name} 的各路梯度相加"),
             Words("d_x = the sum of the gradients that the uses of x passed back", "∂x = x 每次使用时传回的梯度之和"),
-            str(listing.forward),
+            str(listings()["backward"].forward),
             numbers,
-            ((f"∂{name}", grid(total)),),
+            rows_of([result]),
             inputs=tuple(
                 Array(rf"\text{{{letter}}}", f"∂{name}", squeezed(part))
                 for letter, part in zip("abcdef", parts, strict=False)
             ),
-            arrays=(
-                Array(r"\text{a} + \text{b}" if len(parts) == 2 else r"\textstyle\sum", f"∂{name}", squeezed(total)),
-            ),
+            arrays=(result,),
             goal=Words(f"Add up what each use of {name} passed back.", f"把 {name} 每次使用时传回的梯度相加。"),
             why=Words(
                 f"A change in {name} affects the loss through every use at once, and small effects add up.",

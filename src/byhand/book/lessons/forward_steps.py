@@ -6,7 +6,7 @@ No number is typed by hand: other weights give another lesson.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
-from byhand.book.lessons.lesson import Array, Number, Step, form, grid, leaf_text, term_value
+from byhand.book.lessons.lesson import Array, Number, Step, form, grid, leaf_text, rows_of, term_value
 from byhand.book.lessons.naming import place, short, squeezed
 from byhand.book.lessons.roles import role
 from byhand.book.numbers import arithmetic
@@ -22,7 +22,7 @@ from byhand.book.numbers.exact import exact_array
 from byhand.book.practice.edits import Asked, mistakes
 from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
-from byhand.engine import Equation, Tensor
+from byhand.engine import Equation, Symbol, Tensor
 from byhand.engine.terms import Index, Term
 from byhand.equations.adamw import adamw
 from byhand.tracing.trace import Trace
@@ -75,6 +75,7 @@ def _step(
     seen: set[Any] = set()
     places = () if equation.moves else np.ndindex(*application.results[0].shape)
     inputs = (*letters, *(tensor.name for tensor in application.inputs[len(letters) :]))
+    arrays = arrays_of(equation.results, names, application.results)
     here = role(equation.name, short(names[0]))
     title = listing.title
     return Step(
@@ -82,24 +83,30 @@ def _step(
         with_inputs(listing.formula, equation, tuple(map(short, letters))),
         str(listing.forward),
         tuple(n for index in places for n in _numbers(application, names[0], index, seen, sources)),
-        tuple((short(n), grid(t.data)) for n, t in zip(names, application.results, strict=False) if t.data.ndim),
+        rows_of(arrays),
         stem=equation.name,
         goal=here.goal if here else ENTRIES[equation.name].goal,
         why=(here.why if here else None) or ENTRIES[equation.name].why,
-        inputs=tuple(
-            Array(symbol.latex, short(name), squeezed(tensor.data))
-            for symbol, name, tensor in zip(equation.inputs, inputs, application.inputs, strict=False)
-        )
-        + tuple(
-            Array(letter, "", np.asarray(application.static[setting]))
-            for setting, letter in ENTRIES[equation.name].settings.items()
-            if letter and isinstance(application.static.get(setting), float)
-        ),
-        arrays=tuple(
-            Array(symbol.latex, short(name), squeezed(tensor.data))
-            for symbol, name, tensor in zip(equation.results, names, application.results, strict=False)
-        ),
+        inputs=(*arrays_of(equation.inputs, inputs, application.inputs), *_settings(application)),
+        arrays=arrays,
         kept=_kept(application),
+    )
+
+
+def arrays_of(symbols: Iterable[Symbol], names: Iterable[str], tensors: Iterable[Tensor]) -> tuple[Array, ...]:
+    """Return tensors as arrays of a step, with their letters and names."""
+    return tuple(
+        Array(symbol.latex, short(name), squeezed(tensor.data))
+        for symbol, name, tensor in zip(symbols, names, tensors, strict=False)
+    )
+
+
+def _settings(application: Application) -> tuple[Array, ...]:
+    """Return the settings that the entry has letters for."""
+    return tuple(
+        Array(letter, "", np.asarray(application.static[setting]))
+        for setting, letter in ENTRIES[application.equation.name].settings.items()
+        if letter and isinstance(application.static.get(setting), float)
     )
 
 

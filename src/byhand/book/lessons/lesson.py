@@ -105,6 +105,11 @@ def grid(x: Any) -> str:
     return _rows(squeezed(x))
 
 
+def rows_of(arrays: Iterable[Array]) -> NamedArrays:
+    """Return arrays, but not single numbers, by name as nested rows."""
+    return tuple((array.name, grid(array.data)) for array in arrays if array.data.ndim)
+
+
 def _rows(array: Any) -> str:
     if np.ndim(array) == 0:
         return number_text(array[()] if isinstance(array, np.ndarray) else array)

@@ -14,7 +14,7 @@ from byhand.book.finding.index import listings
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_step, forward_steps, given, update_step
-from byhand.book.lessons.lesson import Array, Content, Number, Step, number_text
+from byhand.book.lessons.lesson import Array, Content, Number, Step, number_text, rows_of
 from byhand.book.numbers.rounding import settle_gradients, settled_trace
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
@@ -101,12 +101,16 @@ def data_step() -> Step:
     """Return the step that cuts tokens and targets from the bytes."""
     place = listings()["sample_batch"]
     found = tuple(Number(f"targets[{t}]", f"byte {t + 1}", BYTES[t + 1]) for t in range(len(BYTES) - 1))
+    arrays = (
+        Array(r"\mathrm{token}", "tokens", np.asarray(BYTES[:-1])),
+        Array("y", "targets", np.asarray(BYTES[1:])),
+    )
     return Step(
         place.title,
         "tokens[t] = byte[s + t],  targets[t] = byte[s + t + 1] = tokens[t + 1]",
         str(place.forward),
         found,
-        (("tokens", str(list(BYTES[:-1]))), ("targets", str(list(BYTES[1:])))),
+        rows_of(arrays),
         goal=Words(
             "Cut T + 1 bytes out of the text at a random place s (here 0): the first T are inputs, the last T are "
             "targets. Each token is used to predict the next one.",
@@ -118,10 +122,7 @@ def data_step() -> Step:
             "答案就在文本里，不需要人工标注；T + 1 个字节给出 T 次预测。",
         ),
         inputs=(Array(r"\mathrm{byte}", "bytes", np.asarray(BYTES)),),
-        arrays=(
-            Array(r"\mathrm{token}", "tokens", np.asarray(BYTES[:-1])),
-            Array("y", "targets", np.asarray(BYTES[1:])),
-        ),
+        arrays=arrays,
     )
 
 
