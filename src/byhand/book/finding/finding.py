@@ -46,7 +46,7 @@ class Finding:
     see                     names of other answers
     plain, plain_derivative the formulas as a terminal shows them
     settings                keywords such as `eps=1e-05`, each with its LaTeX if it has any
-    uses                    every application; `wired_at` is the first
+    uses                    every application; JSON has the first as `wired_at`
     """
 
     name: str
