@@ -14,7 +14,7 @@ import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
-from byhand.book.lessons.lesson import Array, Number, Step, form, grid, leaf_text, rows_of, term_value
+from byhand.book.lessons.lesson import Array, NamedArrays, Number, Step, form, grid, leaf_text, rows_of, term_value
 from byhand.book.lessons.naming import place, short, squeezed
 from byhand.book.lessons.roles import role
 from byhand.book.numbers import arithmetic
@@ -34,7 +34,7 @@ def forward_steps(trace: Trace, names: Callable[[str], bool] = lambda name: True
     return [forward_step(a, trace) for a in trace.applications if names(trace.name(a.results[0]))]
 
 
-def given(trace: Trace) -> tuple[tuple[str, str], ...]:
+def given(trace: Trace) -> NamedArrays:
     """Return the arrays that a computation starts from, by name."""
     return tuple((short(name), grid(tensor.data)) for name, tensor in trace.leaves.items())
 
