@@ -77,7 +77,7 @@ def rest(term: Term, at: Asked) -> Term:
 
 
 def negated(term: Term, at: Asked) -> Term:
-    """Turn the sign round."""
+    """Negate the term."""
     return function("negative", term)
 
 
