@@ -5,6 +5,7 @@ defect of byhand; `cli/terminal/guard.py` asks for a report.
 """
 
 import os
+from collections.abc import Collection
 
 
 class ByhandError(Exception):
@@ -53,6 +54,14 @@ def brief(error: Exception, most: int = 80) -> str:
     """Return an error's message in one line of at most `most` characters: some messages quote a file."""
     said = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
     return " ".join(said.split())[:most].rstrip(".")
+
+
+def suggestion(name: str, known: Collection[str]) -> str:
+    """Return a hint for an unknown name: the nearest known one, else all of them."""
+    from difflib import get_close_matches  # slow to import
+
+    near = get_close_matches(name, known, n=1)
+    return f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(known)}."
 
 
 def reason(error: OSError | ValueError) -> str:

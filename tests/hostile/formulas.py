@@ -6,13 +6,12 @@ import math
 from pathlib import Path
 from random import Random
 
-from byhand.book.finding.answers import answers
-from byhand.book.finding.index import listings
+from byhand.book.finding.index import answers, listings
 from byhand.book.finding.search import nearest, search
 from byhand.book.lessons.lesson import Number
 from byhand.book.numbers.closed_form import value
+from byhand.book.practice.checking import check
 from byhand.book.practice.edits import Mistake
-from byhand.book.practice.quiz import check
 from hostile.outcome import accepted
 from hostile.words import damaged, hostile
 

@@ -25,7 +25,7 @@ from byhand.book.lessons.forward_steps import forward_steps
 from byhand.book.numbers.closed_form import array
 from byhand.book.pages.blocks import BLOCKS
 from byhand.book.pages.filling import filled
-from byhand.book.practice.quiz import check
+from byhand.book.practice.checking import check
 from byhand.cli.main import main
 from byhand.engine import Tensor
 from byhand.tracing.trace import Trace

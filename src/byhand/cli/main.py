@@ -15,7 +15,7 @@ from byhand.cli.terminal import clock
 from byhand.cli.terminal.guard import guarded, open_streams
 from byhand.cli.terminal.say import say_what_is_logged
 from byhand.cli.terminal.shown import quoted
-from byhand.errors import ByhandError
+from byhand.errors import ByhandError, suggestion
 
 NARROWEST = 20  # columns: tyro never finishes wrapping help in fewer than it indents by
 LONGEST_NAME = 40  # characters of a word that is compared with the commands' names
@@ -81,9 +81,5 @@ def _command(arguments: list[str]) -> int:
         return 0
     name, *rest = arguments
     if name not in COMMANDS:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name[:LONGEST_NAME], COMMANDS, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(COMMANDS)}."
-        raise ByhandError(f"there is no command {quoted(name)}. {hint}")
+        raise ByhandError(f"there is no command {quoted(name)}. {suggestion(name[:LONGEST_NAME], COMMANDS)}")
     return import_module(f"byhand.cli.{COMMANDS[name][0]}.{name}").main(rest)

@@ -14,9 +14,8 @@ import pytest
 from byhand import ModelConfig, Muon, TinyGPT
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding import source
-from byhand.book.finding.answers import answers
 from byhand.book.finding.flow import GROUPS, order
-from byhand.book.finding.index import listings
+from byhand.book.finding.index import answers, listings
 from byhand.book.finding.kernels import kernels_of
 from byhand.book.finding.search import LONGEST, nearest, search
 from byhand.book.words.glossary import CONCEPTS

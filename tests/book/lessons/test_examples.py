@@ -24,7 +24,7 @@ from byhand.book.lessons.naming import place
 from byhand.book.lessons.text import text
 from byhand.book.numbers.closed_form import value
 from byhand.book.numbers.exact import Exact
-from byhand.book.practice.quiz import agrees, check, tidy
+from byhand.book.practice.checking import agrees, check, tidy
 from byhand.book.words.language import say
 from byhand.errors import ByhandError
 

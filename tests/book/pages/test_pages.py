@@ -62,7 +62,7 @@ def test_a_stem_has_its_pages(stem):
 @pytest.mark.parametrize("stem", registry)
 def test_a_stem_has_its_five_places(stem):
     entry = index.listings()[stem]
-    places = (entry.forward, entry.worked, entry.test, entry.page_en, entry.page_zh)
+    places = (entry.forward, entry.worked, entry.test, entry.page("en"), entry.page("zh"))
     assert all(places), f"{stem} lacks one of: equation, worked numbers, test, English page, Chinese page"
     assert [place.rpartition("/")[2].split(".")[0].removeprefix("test_") for place in places] == [stem] * 5
 
@@ -159,7 +159,11 @@ def test_pointers_are_where_python_finds_the_code(stem):
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
 def test_places_that_the_readme_shows_are_those_of_where(name):
     entries = index.listings().values()
-    known = {place for entry in entries for place in (entry.forward, entry.derivative, entry.wired_at, entry.test)}
+    known = {
+        place
+        for entry in entries
+        for place in (entry.forward, entry.derivative, *(use.where for use in entry.uses[:1]), entry.test)
+    }
     assert set(re.findall(r"\b(?:src|tests)/[\w/]+\.py:\d+", text(ROOT / name))) <= known
 
 

@@ -9,9 +9,9 @@ import pytest
 from byhand import ModelConfig, TinyGPT
 from byhand.book.lessons.lesson import number_text
 from byhand.book.numbers.closed_form import value
+from byhand.book.practice.checking import agrees
 from byhand.book.practice.edits import Mistake
 from byhand.book.practice.grading import find_sheet, grade, read_answers
-from byhand.book.practice.quiz import agrees
 from byhand.book.practice.sheet_pages import BLANK, given, html, markdown
 from byhand.book.practice.sheets import TOPICS, make
 from byhand.book.words.language import say

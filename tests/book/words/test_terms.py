@@ -8,6 +8,7 @@ import pytest
 
 import byhand.book.entries  # noqa: F401 - fills the table
 from byhand.book.entries.contract import ENTRIES
+from byhand.book.finding.index import answers
 from byhand.book.finding.source import PACKAGE, repository
 from byhand.book.words.glossary import CONCEPTS
 
@@ -48,7 +49,7 @@ CHINESE = {
 STANDARD = {"批次", "重塑", "词元", "反向传播", "前向传播", "注意力头"}  # of those, what the glossary must know
 ALIASES = re.compile(r"<!-- generated: glossary -->.*?<!-- end -->", re.DOTALL)  # what readers may ask for
 PAGES = sorted([*ROOT.glob("README*.md"), *(ROOT / "docs").rglob("*.md")])
-WORDS = {"Words", "Note", "Place", "table_block"}  # (English, Chinese, ...)
+WORDS = {"Words", "Note", "table_block"}  # (English, Chinese, ...)
 
 
 def wrong(text: str, spellings: dict[str, str], before: str = "", after: str = "") -> list[str]:
@@ -99,6 +100,11 @@ def test_what_the_program_says_uses_the_standard_terms():
         if (found := wrong_in(text, chinese))
     ]
     assert not texts
+
+
+def test_what_the_answers_of_where_say_uses_the_standard_terms():
+    said = [words for answer in answers().values() for words in (answer.title, *answer.says)]
+    assert not [found for words in said if (found := wrong_in(words.en, False) + wrong_in(words.zh, True))]
 
 
 def test_enough_is_read():

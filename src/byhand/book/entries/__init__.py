@@ -1,4 +1,4 @@
-"""What the book says about the equations, one file each, in the contract of `byhand.book.entries.contract`."""
+"""The book's entries about the equations, one file each, as `byhand.book.entries.contract` defines them."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -6,7 +6,7 @@ from byhand.book.words.language import Words
 
 
 def why_zero(inputs, slot, index, **static):
-    """The input is shorter than the table."""
+    """Explain the zero gradient of a position that the input does not reach."""
     n, start = inputs[0].shape[-2], int(inputs[2]) if len(inputs) > 2 else 0
     if slot == 0 or 0 <= index[0] - start < n:
         return None

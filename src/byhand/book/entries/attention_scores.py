@@ -13,7 +13,7 @@ def _mixed_up(term: Term, at: Asked) -> Term | None:
 
 
 def dot_products(inputs, result):
-    """The scores before they are divided."""
+    """Return the scores before division by √D."""
     import numpy as np  # `where` reads this file without it
 
     q, k = inputs

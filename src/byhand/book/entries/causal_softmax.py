@@ -1,7 +1,7 @@
-"""Logarithms as scores make fractions of the weights; whatever the 9 above the diagonal is, it is not seen."""
+"""Logarithms as scores make fractions of the weights; no query sees the 9 above the diagonal."""
 
 from byhand.book.entries.contract import Entry
-from byhand.book.entries.softmax import own_weight_only
+from byhand.book.entries.softmax import OWN_WEIGHT_ONLY
 from byhand.book.practice.edits import Asked
 from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Term, function, number
@@ -9,12 +9,12 @@ from byhand.equations.softmax import softmax_terms
 
 
 def remark(term, index):
-    """A weight of a key that must not be seen."""
+    """Return the note of a masked weight."""
     return masked(index) if term.label == "masked" else None
 
 
 def why_zero(inputs, slot, index, **static):
-    """The score is masked, or is a query's only one."""
+    """Explain the zero gradient of a masked score, or of a query's only one."""
     queries, keys = inputs[0].shape[-2:]
     seen = index[-2] + keys - queries + 1
     if index[-1] >= seen:
@@ -23,7 +23,7 @@ def why_zero(inputs, slot, index, **static):
 
 
 def only_one(index):
-    """Say why the gradient of a query's only score is zero."""
+    """Explain the zero gradient of a query's only score."""
     return Words(
         f"zero: query {index[-2]} sees one key only, whose weight is 1 whatever the score.",
         f"为零：查询 {index[-2]} 只能看到一个键，无论分数是多少，权重总是 1。",
@@ -31,7 +31,7 @@ def only_one(index):
 
 
 def masked(index):
-    """Say why a weight, or the gradient of a score, is exactly zero."""
+    """Explain a weight, or a gradient of a score, that is exactly zero."""
     t, s = index[-2:]
     return Note(
         f"masked: query {t} must not see key {s}: the weight is exactly 0, and the score goes unused.",
@@ -57,7 +57,7 @@ def _zero_for_masked(term: Term, at: Asked) -> Term:
 
 
 def exponentials(inputs, result):
-    """What softmax adds up over the keys that a query sees, and the sums; masked ones are 0."""
+    """Return the exponentials over the keys that a query sees, 0 for masked ones, and their sums."""
     import numpy as np  # `where` reads this file without it
 
     scores, seen = np.where(result == 0, -np.inf, inputs[0]), result != 0
@@ -121,7 +121,5 @@ entry = Entry(
         ),
         ("set masked scores to 0 instead of −∞", "掩码处置成了 0，而不是 −∞", _zero_for_masked),
     ),
-    gradient_mistakes=(
-        ("used p(1 − p) d only: the other weights move too", "只用了 p(1 − p) d：其余权重也会变", own_weight_only),
-    ),
+    gradient_mistakes=OWN_WEIGHT_ONLY,
 )

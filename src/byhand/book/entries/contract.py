@@ -1,6 +1,6 @@
-"""The contract of `entries/<stem>.py`: everything that the book says about one equation, beside the equation itself.
+"""The contract of `entries/<stem>.py`: everything about one equation that the book adds to the equation itself.
 
-An entry registers itself when its module is imported, wherever that module lives. Nothing here needs NumPy.
+An entry registers itself when its module, in any folder, is imported. Nothing here needs NumPy.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from byhand import equations as _registered  # noqa: F401  (an entry is about an equation that is there)
+from byhand import equations as _registered  # noqa: F401  (an entry needs its equation)
 from byhand.book.practice.edits import Slips
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import IN_ARITHMETIC, Note, Words
@@ -25,29 +25,29 @@ ENTRIES: dict[str, Entry] = {}
 class Entry:
     """What the book says about the equation `stem`.
 
-    title_zh           its title in Chinese; `meanings_zh` of its inputs by name, `result_zh` of what comes out
-    labels_zh          labels within its terms, such as mean, in Chinese
-    place              its group in the book (`finding/flow.py` has them), and its rank there
+    title_zh           Chinese title; `meanings_zh` of the inputs by name, `result_zh` of the result
+    labels_zh          Chinese labels of parts of its terms, such as mean
+    place              its group (`finding/flow.py`), and its rank there
     inputs             worked numbers in closed form, by symbol name in the order of the equation: integers, fractions
-                       and roots where they exist; inputs without a gradient are integers
-    result             what forward gives; a tuple for an equation with several results
-    d_result           the cotangent that comes back; of the same form as the result
-    gradients          what the derivative makes of it, by symbol name
+                       and roots if they exist; inputs without a gradient are integers
+    result             the result of forward; a tuple for an equation with several results
+    d_result           the cotangent of the result, of the same form
+    gradients          the gradients of the inputs, by symbol name
     static             the equation's settings in this example
-    note               one sentence that says what to look at; `note_zh` in Chinese
-    goal               what a step of a lesson that applies the equation is for, `why` it is done so, and `why_back`
-                       its derivative is what it is
+    note               one sentence about the point of the example; `note_zh` in Chinese
+    goal               the purpose of a lesson's step that applies the equation; `why` gives the reason for its form,
+                       `why_back` that for its derivative
     on_paper           its formula and its derivative in LaTeX for one sequence, heads as (h)
-    without            what its formulas lose where optional inputs are left out: LaTeX, and what stands instead
-    one_head           the same for a single head, where that is simpler
-    on_the_way         (inputs, result) -> what is worked out first: LaTeX and the array
-    saved              LaTeX of the arrays that forward saves, in their order; "" for one that is shown anyway
-    settings           LaTeX of its settings that have another name in code
+    one_head           the same for a single head, if simpler
+    without            replacements in its formulas if optional inputs are left out: LaTeX, new LaTeX
+    on_the_way         (inputs, result) -> intermediate arrays, each with its LaTeX
+    saved              LaTeX of the arrays that forward saves, in their order; "" for one that the step shows anyway
+    settings           LaTeX of settings whose names in code differ
     asked              names in other programs and questions that lead here in `where`, separated by commas
-    notations          other ways in which textbooks, papers and programs write it, in LaTeX or plain text
-    mistakes           edits of the term of one element that readers make, `gradient_mistakes` on the way back,
+    notations          other notations of textbooks, papers and programs, in LaTeX or plain text
+    mistakes           typical mistakes as edits of one element's term; `gradient_mistakes` of its gradient's,
                        `part_mistakes` of a labelled quotient inside a term
-    concepts           terms of the glossary that the entry brings along
+    concepts           further terms of the glossary
     remark             (term, index) -> a note about a value
     why_zero           (inputs, slot, index, **static) -> why the gradient of an element of an input is zero
     order_of_sources   (inputs) -> the key that sorts the (index, value) of a value's sources

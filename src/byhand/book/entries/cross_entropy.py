@@ -7,7 +7,7 @@ from byhand.engine.terms import Term, function, number, ratio, total
 
 
 def order_of_sources(inputs):
-    """The targets' logits, then the likeliest."""
+    """Return the key that puts the targets' logits first, then the largest."""
     targets = inputs[1]
     return lambda index, value: (index[-1] != int(targets[index[:-1]]), -value)
 
@@ -18,7 +18,7 @@ def _probabilities(term: Term, at: Asked) -> Term:
 
 
 def probabilities(inputs, result):
-    """The probabilities, and minus the logarithm of each target's."""
+    """Return the probabilities, and minus the logarithm of each target's."""
     import numpy as np  # `where` reads this file without it
 
     z, y = inputs

@@ -6,7 +6,7 @@ from byhand.book.words.language import Words
 
 
 def why_zero(inputs, slot, index, **static):
-    """The token of a row does not occur."""
+    """Explain the zero gradient of a token that does not occur."""
     if slot or index[0] in inputs[1]:
         return None
     return Words(

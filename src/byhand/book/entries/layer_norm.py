@@ -11,6 +11,14 @@ def _by_one_less(variance: Term, at: Asked) -> Term | None:
     return ratio(above, number(count.value - 1, "C − 1"), "var") if count.value > 1 else None
 
 
+def _root(term: Term, at: Asked) -> Term | None:
+    return function("sqrt", term) if term.parts[1].value > 1 else None
+
+
+UNDIVIDED = ("forgot to divide by C: that is the sum", "忘了除以 C：那是总和", first)
+ROOT_TAKEN = ("took the root already", "已经开了方", _root)
+
+
 entry = Entry(
     stem="layer_norm",
     title_zh="层归一化",
@@ -73,15 +81,7 @@ entry = Entry(
         ),
     ),
     part_mistakes={
-        "mean": (("forgot to divide by C: that is the sum", "忘了除以 C：那是总和", first),),
-        "var": (
-            ("forgot to divide by C: that is the sum", "忘了除以 C：那是总和", first),
-            ("divided by C − 1 instead of C", "除以了 C − 1，而不是 C", _by_one_less),
-            (
-                "took the root already",
-                "已经开了方",
-                lambda term, at: function("sqrt", term) if term.parts[1].value > 1 else None,
-            ),
-        ),
+        "mean": (UNDIVIDED,),
+        "var": (UNDIVIDED, ("divided by C − 1 instead of C", "除以了 C − 1，而不是 C", _by_one_less), ROOT_TAKEN),
     },
 )

@@ -8,7 +8,7 @@ from byhand.engine.terms import Term, element, number, ratio, total
 
 
 def remark(term, index):
-    """The head that this head of queries reads."""
+    """Return the note that names the head which this query head reads."""
     own, shared = index[1], term.parts[0].source[1][1]
     return Note(
         f"head {own} of the queries reads head {shared} of the keys or values.",

@@ -1,6 +1,7 @@
 """The row -1, 7, 5, -5 has root mean square 5, so every number is a fraction (with eps = 0)."""
 
 from byhand.book.entries.contract import Entry
+from byhand.book.entries.layer_norm import ROOT_TAKEN, UNDIVIDED
 from byhand.book.practice.edits import Asked, first, nth, within
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Words
@@ -8,7 +9,7 @@ from byhand.engine.terms import Term, function, number, ratio, total
 
 
 def _centred(xhat: Term, at: Asked) -> Term:
-    """LayerNorm's number: the deviation from the mean over the standard deviation."""
+    """Return LayerNorm's element: the deviation from the mean over the standard deviation."""
     row = at.along(-1, "x")
     width, eps = number(len(row), "C"), xhat.parts[1].parts[0].parts[1]
     minus_mean = function("negative", ratio(total(row), width, "mean"))
@@ -81,14 +82,5 @@ entry = Entry(
             lambda term, at: None if at.slot else nth(1, first)(term, at),
         ),
     ),
-    part_mistakes={
-        "avg(x²)": (
-            ("forgot to divide by C: that is the sum", "忘了除以 C：那是总和", first),
-            (
-                "took the root already",
-                "已经开了方",
-                lambda term, at: function("sqrt", term) if term.parts[1].value > 1 else None,
-            ),
-        ),
-    },
+    part_mistakes={"avg(x²)": (UNDIVIDED, ROOT_TAKEN)},
 )

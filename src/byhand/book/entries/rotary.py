@@ -12,7 +12,7 @@ from byhand.equations.rotary import terms
 
 
 def remark(term, index):
-    """The pair that the column belongs to, and how fast it turns."""
+    """Return the note about a column's pair and its angle."""
     column = index[-1]
     if len(term.parts) < 2:
         return Note(
@@ -36,7 +36,7 @@ def remark(term, index):
 
 
 def _other_sine(term: Term, at: Asked) -> Term | None:
-    """Turn the sign of the sine round: the other direction."""
+    """Rotate in the other direction: the sine has the other sign."""
     if len(term.parts) < 2:
         return None
     x, other = term.parts
@@ -44,7 +44,7 @@ def _other_sine(term: Term, at: Asked) -> Term | None:
 
 
 def _worked(later: int, at: Asked, **changed: str) -> Term | None:
-    """Work the element at a later position, or with other settings."""
+    """Return the element's arithmetic at a later position, or with other settings."""
     if at.index[-1] >= at.static["width"]:
         return None
     x, *start = at.inputs

@@ -8,7 +8,7 @@ from byhand.engine.terms import Term, function, number, product, ratio, total
 
 
 def _growing(gate: Term, at: Asked) -> Term:
-    """The sigmoid of -x."""
+    """Return the sigmoid of -x."""
     return ratio(number(1), total((number(1), function("exp", at.read(0, "x")))), "s")
 
 

@@ -8,12 +8,12 @@ from byhand.engine.terms import Term, number, product
 
 
 def _uncapped(term: Term, at: Asked) -> Term | None:
-    """The tanh of x itself."""
+    """Return the arithmetic with the tanh of x itself."""
     return nth(1, nth(0, lambda inside, at: inside.parts[0]))(term, at)
 
 
 def _cut(term: Term, at: Asked) -> Term:
-    """What clipping gives."""
+    """Return the clipped number."""
     cap = at.static["cap"]
     return number(min(max(at.read(0, "x").value, -cap), cap))
 

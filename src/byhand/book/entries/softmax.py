@@ -1,7 +1,7 @@
 """Logarithms as scores make fractions of the weights."""
 
 from byhand.book.entries.contract import Entry
-from byhand.book.practice.edits import Asked, negated
+from byhand.book.practice.edits import Asked, Slips, negated
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, product, ratio, total
 from byhand.equations.softmax import softmax_terms
@@ -12,14 +12,18 @@ def _shares(term: Term, at: Asked) -> Term | None:
     return ratio(at.read(0, "x"), row) if row.value else None
 
 
-def own_weight_only(term: Term, at: Asked) -> Term:
-    """As if the other weights did not move."""
+def _own_weight_only(term: Term, at: Asked) -> Term:
     p, (d, _) = term.parts[0], term.parts[1].parts
     return product((p, total((number(1), negated(p, at))), d))
 
 
+OWN_WEIGHT_ONLY: Slips = (
+    ("used p(1 − p) d only: the other weights move too", "只用了 p(1 − p) d：其余权重也会变", _own_weight_only),
+)
+
+
 def exponentials(inputs, result):
-    """What softmax adds up, and the sums."""
+    """Return the exponentials and their sums."""
     import numpy as np  # `where` reads this file without it
 
     (x,) = inputs
@@ -75,7 +79,5 @@ entry = Entry(
         ("forgot to divide by the sum", "忘了除以总和", lambda term, at: function("exp", at.read(0, "x"))),
         ("divided the scores themselves by their sum", "没有取指数，直接除以总和", _shares),
     ),
-    gradient_mistakes=(
-        ("used p(1 − p) d only: the other weights move too", "只用了 p(1 − p) d：其余权重也会变", own_weight_only),
-    ),
+    gradient_mistakes=OWN_WEIGHT_ONLY,
 )

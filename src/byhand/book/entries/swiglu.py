@@ -9,7 +9,7 @@ from byhand.equations.silu import gate_term
 
 
 def _swapped(term: Term, at: Asked) -> Term:
-    """The gate's number times the SiLU of the other."""
+    """Return the gate's number times the SiLU of the other."""
     gate, up = at.read(0, "gate"), at.read(1, "up")
     return product((up, gate_term(up), gate))
 

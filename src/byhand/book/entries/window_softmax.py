@@ -1,8 +1,8 @@
-"""A window of two: logarithms as scores make fractions of the weights, and no 9 is ever seen."""
+"""A window of two: logarithms as scores make fractions of the weights; no query sees a 9."""
 
 from byhand.book.entries import causal_softmax as causal
 from byhand.book.entries.contract import Entry
-from byhand.book.entries.softmax import own_weight_only
+from byhand.book.entries.softmax import OWN_WEIGHT_ONLY
 from byhand.book.practice.edits import Asked
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Note, Words
@@ -12,12 +12,12 @@ from byhand.equations.window_softmax import seen, terms
 
 
 def remark(term, index):
-    """A weight of a key that must not be seen."""
+    """Return the note of a masked weight."""
     return masked(index) if term.label == "masked" else None
 
 
 def why_zero(inputs, slot, index, *, window):
-    """The score is masked, or is a query's only one."""
+    """Explain the zero gradient of a masked score, or of a query's only one."""
     first, end = seen(index[-2], inputs[0].shape, window)
     if not first <= index[-1] < end:
         return masked(index)
@@ -25,7 +25,7 @@ def why_zero(inputs, slot, index, *, window):
 
 
 def masked(index):
-    """Say why a weight, or the gradient of a score, is exactly zero."""
+    """Explain a weight, or a gradient of a score, that is exactly zero."""
     t, s = index[-2:]
     return Note(
         f"masked: key {s} lies outside the window of query {t}: the weight is exactly 0, and the score goes unused.",
@@ -48,7 +48,7 @@ def _masked_after(term: Term, at: Asked) -> Term:
 
 
 def exponentials(inputs, result):
-    """What softmax adds up over the keys in the window, and the sums; masked ones are 0."""
+    """Return the exponentials over the keys in the window, 0 for masked ones, and their sums."""
     (letter, e), (_, sums) = causal.exponentials(inputs, result)
     return (letter, e), (r"\textstyle\sum_s e^{S_{t,s} + M_{t,s} - m_t}", sums)
 
@@ -124,7 +124,5 @@ entry = Entry(
             _masked_after,
         ),
     ),
-    gradient_mistakes=(
-        ("used p(1 − p) d only: the other weights move too", "只用了 p(1 − p) d：其余权重也会变", own_weight_only),
-    ),
+    gradient_mistakes=OWN_WEIGHT_ONLY,
 )

@@ -1,7 +1,7 @@
-"""Where a number of a real model comes from: the equation, its arithmetic with the numbers put in, and its inputs.
+"""Explains a number of a real model: the equation, its arithmetic in numbers, and its inputs.
 
-Values are explained by the equations' `terms`. A gradient is explained by the equations' derivatives: a vjp is linear
-in the cotangent, so one element of a result at a time gives that element's share.
+A value is explained by its equation's `terms`, a gradient by the derivatives: a vjp is linear in the cotangent, so a
+cotangent with a single element gives that element's share.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from byhand.book.explain.explanation import ExplainError, Explanation
 from byhand.book.explain.gradient import central_difference, explain_gradient, norm, require
-from byhand.book.explain.update import PARTS, Clipping, explain_update, updated
+from byhand.book.explain.update import PARTS, Clipping, ParameterUpdate
 from byhand.book.explain.value import explain_term, resolved
 from byhand.book.words.language import Note
 from byhand.engine import Tensor
@@ -50,12 +50,12 @@ def explain(
 ) -> Explanation:
     """Explain one element of a parameter, activation, the logits, the loss, or of an update.
 
-    tokens, targets  (B, T) token ids; targets may be None where neither the loss nor a gradient is asked for
+    tokens, targets  (B, T) token ids; without a loss, gradient or update, targets may be None
     name, index      as in `blocks.1.attn.weights` and (0, 0, 2, 1); `PARAMETER.m`, `.v`, `.theta` and `.update` are
-                     what one step of the optimizer makes of a parameter
-    grad             explain d loss / d element instead, with a central difference in float64 beside it
-    depth            how far to go on into the inputs; `width` of them at each level
-    optimizer        its settings and moments, for updates; a fresh AdamW without it
+                     the results of the optimizer's next step
+    grad             explain d loss / d element instead, with a central difference in float64
+    depth            levels of inputs to explain; `width` inputs at each level
+    optimizer        its settings and moments, for updates; a fresh AdamW by default
     max_grad_norm    clip gradients to this global norm before the update, as training does; 0 does not
 
     Raises ExplainError if there is no such element, it has no gradient, or more than MOST numbers lie behind it.
@@ -85,7 +85,7 @@ class Explainer:
         self.trace = Trace.of(lambda: self.compute(model))
 
     def names(self) -> list[str]:
-        """Return everything that can be explained, in the order in which it is computed; updates last."""
+        """Return all names that can be explained, in the order of computation; updates last."""
         updates = [f"{p}.{part}" for p in self.model.parameters() for part in PARTS]
         return [*self.model.parameters(), *self.trace.made, *(updates if self.has_loss else [])]
 
@@ -104,28 +104,27 @@ class Explainer:
         return self._deepen(explanation, depth, width, iter(range(MOST)))
 
     def array(self, name: str, grad: bool = False) -> np.ndarray:
-        """Return the whole array that an explained number belongs to."""
+        """Return the whole array of an explained element."""
         if grad:
             return np.asarray(self.gradients.by_name[name])
         parameter = self._parameter_of(name)
-        if not parameter:
-            return np.asarray(self.trace.tensor(name).data)
-        tensor, part = self.model.parameters()[parameter], name.rpartition(".")[2]
-        return updated(parameter, part, tensor, self._parameter_gradient(parameter), self.clipping(), self.optimizer)
+        if parameter:
+            return self._update(parameter).array(name.rpartition(".")[2])
+        return np.asarray(self.trace.tensor(name).data)
 
     def clipping(self) -> Clipping:
-        """Return what training does to the gradients before the update."""
+        """Return the clipping of the gradients before the update."""
         return Clipping(norm(self.gradients, self.model.parameters()), self.max_grad_norm)
 
     @cached_property
     def gradients(self) -> Gradients:
-        """The way back from the loss."""
+        """The backward pass from the loss."""
         if not self.has_loss:
             raise ExplainError("a gradient needs a loss. Give targets.")
         return self.trace.backward()
 
     def _deepen(self, explanation: Explanation, depth: int, width: int, left: Iterator[int]) -> Explanation:
-        """Explain what it was made from, too; ExplainError when none of the MOST explanations is `left`."""
+        """Explain its sources too; ExplainError when none of the MOST explanations is `left`."""
         if depth <= 1:
             return explanation
         children = []
@@ -146,7 +145,9 @@ class Explainer:
     def _value(self, name: str, index: Index) -> Explanation:
         parameter = self._parameter_of(name)
         if parameter:
-            return self._update(name, parameter, index)
+            if not self.has_loss:
+                raise ExplainError(f"{name} needs a loss. Give targets.")
+            return self._update(parameter).explain(name.rpartition(".")[2], index)
         if name not in self.trace.leaves and name not in self.trace.made:
             raise self._unknown(name)
         tensor = self.trace.tensor(name)
@@ -157,16 +158,10 @@ class Explainer:
         application, _ = self.trace.made[name]
         return explain_term(name, index, value, self.trace.terms(name, index), application, self.trace)
 
-    def _update(self, name: str, parameter: str, index: Index) -> Explanation:
-        if not self.has_loss:
-            raise ExplainError(f"{name} needs a loss. Give targets.")
-        tensor = self.model.parameters()[parameter]
-        gradient = self._parameter_gradient(parameter)
-        part = name.rpartition(".")[2]
-        return explain_update(parameter, part, index, tensor, gradient, self.clipping(), self.optimizer)
-
-    def _parameter_gradient(self, parameter: str) -> Any:
-        return self.gradients.by_name.get(parameter, np.zeros_like(self.model.parameters()[parameter].data))
+    def _update(self, parameter: str) -> ParameterUpdate:
+        parameters = self.model.parameters()
+        gradient = self.gradients.by_name.get(parameter, np.zeros_like(parameters[parameter].data))
+        return ParameterUpdate(parameter, parameters[parameter], gradient, self.clipping(), self.optimizer)
 
     def _gradient(self, name: str, index: Index, first: bool = False) -> Explanation:
         if name not in self.trace.leaves and name not in self.trace.made:
@@ -181,7 +176,7 @@ class Explainer:
         return explain_gradient(name, index, self.gradients, difference)
 
     def _parameter_of(self, name: str) -> str:
-        """Return the parameter whose update `name` is part of, or nothing."""
+        """Return the parameter whose update `name` is part of, or ""."""
         parameter, _, part = name.rpartition(".")
         known = part in PARTS and parameter in self.model.parameters()
         return parameter if known and name not in self.trace.leaves else ""

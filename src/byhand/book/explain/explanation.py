@@ -6,26 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from byhand.book.finding.index import Finding, listings
+from byhand.book.finding.finding import Finding
+from byhand.book.finding.index import listings
 from byhand.book.numbers import arithmetic
 from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Index, Term
 from byhand.errors import ByhandError
 
-BEFORE = Words(" before", "（更新前）")  # ends the name of a moment that the update reads
+BEFORE = Words(" before", "（更新前）")  # suffix of the moments that the update reads
 
 
 class ExplainError(ByhandError, LookupError):
-    """There is no such tensor or element, or it has no gradient."""
+    """A tensor or element does not exist, or has no gradient."""
 
 
 class NoElementError(ExplainError):
-    """The tensor is there, but not this element."""
+    """A tensor exists, but not this element of it."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """An element that a value was made from; `letter` is what the equation calls its tensor."""
+    """An element that a value was made from; `letter` is its tensor's symbol in the equation."""
 
     name: str
     index: Index
@@ -48,15 +49,15 @@ class Source:
 class Explanation:
     """One value and the arithmetic behind it.
 
-    equations   that made it; of a gradient, those that read the element
-    term        the whole arithmetic as a tree; `origins` says what each input that it reads is called in JSON
-    terms       what adds up to the value, largest first; a single one where the equation is no sum
-    definitions of labelled parts of the tree, each on a line
+    equations   that made it; for a gradient, those that read the element
+    term        the whole arithmetic as a tree; `origins` describes its inputs in JSON
+    terms       the addends, largest first; a single one if the equation is no sum
+    definitions labelled parts of the tree, each on a line
     sources     the elements it was made from, each explainable in turn
-    children    their explanations, as deep as was asked
-    difference  the central difference beside a gradient
+    children    explanations of the sources, to the requested depth
+    difference  the central difference of a gradient
     note        a remark, such as why it is zero
-    cancels     whether the terms leave nothing but rounding
+    cancels     whether only rounding is left of the terms
     """
 
     name: str
@@ -81,7 +82,7 @@ class Explanation:
 
     @property
     def known(self) -> list[Finding]:
-        """What the book says about its equations."""
+        """The book's findings about its equations."""
         return [listings()[name] for name in self.equations]
 
     @property
@@ -124,5 +125,5 @@ class Explanation:
 
 
 def origin(name: str, grad: bool = False) -> dict[str, Any]:
-    """Return what JSON calls a tensor, or the gradient of one."""
+    """Return a tensor, or its gradient, as JSON names it."""
     return {"name": name, "gradient": grad}

@@ -1,6 +1,6 @@
-"""Where a gradient comes from: each use of a tensor, each element that the use reaches, cotangent times slope.
+"""Explains a gradient: each use of a tensor, each element that the use reaches, cotangent times slope.
 
-Beside it stands a central difference, for which the model is computed twice more in float64.
+A central difference checks it: the model is computed twice more in float64.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from byhand.tracing.trace import Contribution, Gradients, Trace
 from byhand.tracing.tracer import Perturb, perturbed
 
 STEP = 1e-6  # of a central difference, in float64, relative to max(1, |x|)
-ROUNDING = 64  # times the precision and the terms' sizes: what sums of rounded numbers may leave of zero
+ROUNDING = 64  # times precision times the terms' sizes: the largest residue of terms that cancel
 
 ROOT = Note("the loss itself: its gradient is 1.", "损失本身：它的梯度是 1。", "loss")
 CANCELLED = Note(
@@ -36,7 +36,7 @@ UNREACHED = Note(
 
 
 def explain_gradient(name: str, index: Index, gradients: Gradients, difference: float | None) -> Explanation:
-    """Explain d loss / d element; `difference` is the central difference that goes beside it, if any."""
+    """Explain d loss / d element; `difference` is its central difference, if any."""
     trace = gradients.trace
     tensor = trace.tensor(name)
     value = float(gradients.by_name[name][index])
@@ -64,7 +64,7 @@ def explain_gradient(name: str, index: Index, gradients: Gradients, difference: 
 
 
 def why_zero(uses: Sequence[BackwardStep], tensor: Tensor, index: Index) -> Note:
-    """Say why nothing of a gradient reaches an element: the entry of an equation that reads it may know."""
+    """Return why no gradient reaches an element, in the words of the entry of an equation that reads it, if any."""
     for step in uses:
         inputs = step.node.inputs
         explain = ENTRIES[step.node.equation.name].why_zero
@@ -91,7 +91,7 @@ def norm(gradients: Gradients, parameters: Mapping[str, Tensor]) -> float:
 def central_difference(
     model: TinyGPT, compute: Callable[[TinyGPT], Tensor], trace: Trace, name: str, index: Index
 ) -> float:
-    """Return (loss(x + h) - loss(x - h)) / 2h for one element, computed in float64 on the spot."""
+    """Return (loss(x + h) - loss(x - h)) / 2h for one element, computed in float64."""
     arrays = {k: np.asarray(p.data, dtype=np.float64) for k, p in model.parameters().items()}
     value = float(trace.tensor(name).data[index])
     h = STEP * max(1.0, abs(value))
@@ -109,7 +109,7 @@ def central_difference(
 
 
 def _sum(found: list[Contribution], target: str) -> tuple[Term, tuple[dict[str, Any], ...]]:
-    """Return the sum of cotangents times slopes, which name the target, and the tensors whose cotangents it reads."""
+    """Return the sum of cotangents times slopes of the target, and the tensors whose cotangents it reads."""
     names = list(dict.fromkeys(s.name for s in found))
     numbers = {name: k for k, name in enumerate(names)}
 

@@ -21,11 +21,11 @@ WORDS = {
 }
 
 
-Spell = Callable[[Explanation | Source], str]  # the text of the token that an element is about, or nothing
+Spell = Callable[[Explanation | Source], str]  # returns the text of an element's token, or ""
 
 
 def text(explanation: Explanation, lang: str = "en", shown: int = 8, spell: Spell = lambda element: "") -> str:
-    """Return the explanation and its children, `shown` terms and sources of each, the rest summed on one line."""
+    """Return the explanation and its children, each with `shown` terms and sources and the sum of the rest."""
     lines = _lines(explanation, lang, shown, spell)
     for child in explanation.children:
         lines += ["", *("  " + line if line else "" for line in text(child, lang, shown, spell).splitlines())]

@@ -1,8 +1,9 @@
-"""Where an update comes from: one step of AdamW or Muon for one element, from clipping to the new value."""
+"""Explains an update: one step of AdamW or Muon for one element, from clipping to the new value."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,132 +29,141 @@ GRADIENT = 1  # number of the input g
 
 @dataclass(frozen=True)
 class Clipping:
-    """Gradients of this global norm are scaled down to `limit`, if that is above 0 and smaller."""
+    """Scales gradients of this global norm down to `limit`, if that is above 0 and smaller."""
 
     norm: float
     limit: float
 
     @property
     def acts(self) -> bool:
-        """Whether anything is scaled."""
+        """Whether it scales the gradients."""
         return bool(self.limit) and self.norm > self.limit
 
     def of(self, gradient: Any) -> Any:
-        """Return what clipping leaves of a gradient."""
+        """Return a gradient after clipping."""
         return gradient * (self.limit / self.norm) if self.acts else gradient
 
     def line(self, parameter: str, index: Index, whole: float, clipped: float) -> arithmetic.Definition:
-        """Return the line that makes the clipped gradient g of the whole one."""
+        """Return the line that computes the clipped gradient g from the whole one."""
         factor = f"{decimal(self.limit)} / {decimal(self.norm)}"
         letters = f"∂loss/∂{written(parameter, index)} × {factor}"
         return arithmetic.Definition("g", f"{letters} = {decimal(whole)} × {factor}", Term("g", clipped))
 
 
-def explain_update(
-    parameter: str, part: str, index: Index, tensor: Tensor, gradient: Any, clipping: Clipping, optimizer: AdamW
-) -> Explanation:
-    """Explain one element of m, v, the new parameter (theta), or by how much it moves (update).
+@dataclass(frozen=True, eq=False)
+class ParameterUpdate:
+    """The optimizer's next step for one parameter; `gradient` is the parameter's before clipping."""
 
-    gradient is the parameter's before clipping.
-    """
-    name, rate = f"{parameter}.{part}", optimizer.rate_of(parameter)
-    if part == "v" and parameter in optimizer.parts:
-        raise ExplainError(f"{name} does not exist: Muon keeps no squares. Ask for {parameter}.m, .theta or .update.")
-    index = resolved(name, index, tensor.shape)
-    clipped = clipping.of(gradient)
-    application = _step(parameter, tensor, clipped, optimizer)
-    trace = Trace.collect(application.results[0], (application,))
-    result = application.results[PARTS.index(part) % len(RESULTS)]  # the update is the last part of theta
-    term, value = trace.terms(trace.name(result), index), float(result.data[index])
-    if part == "update":  # in float64: a difference of close numbers
-        term, value = term.parts[1], float(_moved(application, optimizer, rate)[index])
-    explanation = explain_term(name, index, value, term, application, trace)
-    whole = float(gradient[index])
-    definitions, read, term = explanation.definitions, explanation.sources, explanation.term
-    if parameter in optimizer.parts and part != "m":
-        lines, own = _direction(application, index)
-        definitions, read = (*definitions, *lines), (*read, *own)
-    sources = tuple(
-        Source(parameter, s.index, whole, "" if clipping.acts else s.letter, grad=True) if s.letter == "g" else s
-        for s in read
-    )
-    if clipping.acts and term and any(source.grad for source in sources):
-        definitions = (clipping.line(parameter, index, whole, float(clipped[index])), *definitions)
-        term = _unclipped(term, index, whole, clipping)
-    norm = clipping.norm if clipping.acts else None
-    note = _note(optimizer.t + 1, rate, norm, clipping.limit)
-    before, _, *others = explanation.origins
-    origins = (before, origin(parameter, grad=True), *others)
-    return replace(explanation, term=term, origins=origins, sources=sources, definitions=definitions, note=note)
+    parameter: str
+    tensor: Tensor
+    gradient: Any
+    clipping: Clipping
+    optimizer: AdamW
 
+    def explain(self, part: str, index: Index) -> Explanation:
+        """Explain one element of m, v, the new parameter (theta), or its change (update)."""
+        parameter, clipping, by_muon = self.parameter, self.clipping, self.parameter in self.optimizer.parts
+        name = f"{parameter}.{part}"
+        if part == "v" and by_muon:
+            raise ExplainError(
+                f"{name} does not exist: Muon keeps no squares. Ask for {parameter}.m, .theta or .update."
+            )
+        index = resolved(name, index, self.tensor.shape)
+        application = self._application
+        trace = Trace.collect(application.results[0], (application,))
+        result = application.results[PARTS.index(part) % len(RESULTS)]  # the update is the last part of theta
+        term, value = trace.terms(trace.name(result), index), float(result.data[index])
+        if part == "update":  # in float64: a difference of close numbers
+            term, value = term.parts[1], float(self._moved()[index])
+        explanation = explain_term(name, index, value, term, application, trace)
+        whole = float(self.gradient[index])
+        definitions, read, term = explanation.definitions, explanation.sources, explanation.term
+        if by_muon and part != "m":
+            lines, own = _direction(application, index)
+            definitions, read = (*definitions, *lines), (*read, *own)
+        sources = tuple(
+            Source(parameter, s.index, whole, "" if clipping.acts else s.letter, grad=True) if s.letter == "g" else s
+            for s in read
+        )
+        if clipping.acts and term and any(source.grad for source in sources):
+            clipped = float(clipping.of(self.gradient)[index])
+            definitions = (clipping.line(parameter, index, whole, clipped), *definitions)
+            term = _unclipped(term, index, whole, clipping)
+        before, _, *others = explanation.origins
+        origins = (before, origin(parameter, grad=True), *others)
+        return replace(
+            explanation, term=term, origins=origins, sources=sources, definitions=definitions, note=self._note()
+        )
 
-def updated(
-    parameter: str, part: str, tensor: Tensor, gradient: Any, clipping: Clipping, optimizer: AdamW
-) -> np.ndarray:
-    """Return the whole array that `explain_update` explains one element of."""
-    application = _step(parameter, tensor, clipping.of(gradient), optimizer)
-    if part == "update":
-        return _moved(application, optimizer, optimizer.rate_of(parameter))
-    return np.asarray(application.results[RESULTS.index(part)].data)
+    def array(self, part: str) -> np.ndarray:
+        """Return the whole array whose elements `explain` explains."""
+        return self._moved() if part == "update" else np.asarray(self._application.results[RESULTS.index(part)].data)
 
+    @cached_property
+    def _application(self) -> Application:
+        """The parameter's equation, applied as the optimizer's next step would, without changing the parameter."""
+        parameter, optimizer, gradient = self.parameter, self.optimizer, self.clipping.of(self.gradient)
+        by_muon = parameter in optimizer.parts
+        equation = muon if by_muon else adamw
+        decay = {"weight_decay": optimizer.weight_decay if optimizer.decays(parameter, self.tensor) else 0.0}
+        static: dict[str, Any] = (
+            {"momentum": optimizer.momentum, **decay, "parts": optimizer.parts[parameter]}
+            if by_muon
+            else {"beta1": optimizer.betas[0], "beta2": optimizer.betas[1], "eps": optimizer.eps, **decay}
+        )
+        zeros, rate = np.zeros_like(self.tensor.data), optimizer.rate_of(parameter)
+        kept = {"m": optimizer.m} if by_muon else {"m": optimizer.m, "v": optimizer.v}
+        moments = [part.get(parameter, zeros) for part in kept.values()]
+        numbers = {"lr": rate} if by_muon else {"lr": rate, "t": optimizer.t + 1}
+        results, _ = equation.forward(self.tensor.data, gradient, *moments, *numbers.values(), **static)
+        inputs = (
+            self.tensor,
+            Tensor(gradient, name=parameter),
+            *(Tensor(x, name=f"{parameter}.{k}{BEFORE.en}") for x, k in zip(moments, kept, strict=True)),
+            *(Tensor(value, name=name) for name, value in numbers.items()),
+        )
+        outputs = tuple(Tensor(r, name=n) for r, n in zip(results, RESULTS, strict=False))
+        return Application(0, f"{parameter}.{equation.name}", equation, inputs, static, outputs)
 
-def _moved(application: Application, optimizer: AdamW, rate: float) -> np.ndarray:
-    """Return by how much the step moves each element, computed in float64."""
-    doubles = [np.asarray(t.data, dtype=np.float64) for t in application.inputs if t.name not in ("lr", "t")]
-    numbers = (rate, optimizer.t + 1)[: len(application.inputs) - len(doubles)]
-    return application.equation.forward(*doubles, *numbers, **application.static)[0][0] - doubles[0]
+    def _moved(self) -> np.ndarray:
+        """Return the change of each element, computed in float64."""
+        application = self._application
+        doubles = [np.asarray(t.data, dtype=np.float64) for t in application.inputs if t.name not in ("lr", "t")]
+        rate, step = self.optimizer.rate_of(self.parameter), self.optimizer.t + 1
+        numbers = (rate, step)[: len(application.inputs) - len(doubles)]
+        return application.equation.forward(*doubles, *numbers, **application.static)[0][0] - doubles[0]
 
-
-def _note(t: int, lr: float, norm: float | None, limit: float) -> Note:
-    """Say which step an update belongs to; `norm` is the gradients' if it is clipped to `limit`."""
-    en, zh = f"step {t} with lr {decimal(lr)}", f"第 {t} 步，学习率 {decimal(lr)}"
-    if norm is not None:
-        en += f"; gradients are clipped from {decimal(norm)} to {decimal(limit)}"
-        zh += f"；梯度的范数从 {decimal(norm)} 裁剪到 {decimal(limit)}"
-    facts = {"step": t, "lr": lr} | ({} if norm is None else {"gradient_norm": norm, "clipped_to": limit})
-    return Note(f"{en}.", f"{zh}。", "update", facts)
+    def _note(self) -> Note:
+        """Name the step, its learning rate, and the clipping if it acts."""
+        t, lr, clipping = self.optimizer.t + 1, self.optimizer.rate_of(self.parameter), self.clipping
+        en, zh = f"step {t} with lr {decimal(lr)}", f"第 {t} 步，学习率 {decimal(lr)}"
+        facts: dict[str, float] = {"step": t, "lr": lr}
+        if clipping.acts:
+            norm, limit = decimal(clipping.norm), decimal(clipping.limit)
+            en += f"; gradients are clipped from {norm} to {limit}"
+            zh += f"；梯度的范数从 {norm} 裁剪到 {limit}"
+            facts |= {"gradient_norm": clipping.norm, "clipped_to": clipping.limit}
+        return Note(f"{en}.", f"{zh}。", "update", facts)
 
 
 def _unclipped(term: Term, index: Index, whole: float, clipping: Clipping) -> Term:
-    """Return the term with the gradient that it reads written as the whole one times what clipping leaves of it."""
+    """Return the term with its gradient written as the whole gradient times the clipping factor."""
     if term.source == (GRADIENT, index):
         factor = ratio(number(clipping.limit), number(clipping.norm))
         return replace(product((replace(term, value=whole), factor), "g"), value=term.value)
     return replace(term, parts=tuple(_unclipped(part, index, whole, clipping) for part in term.parts))
 
 
-def _step(parameter: str, tensor: Tensor, gradient: Any, optimizer: AdamW) -> Application:
-    """Apply the parameter's equation as the optimizer's next step would; nothing is changed."""
-    by_muon = parameter in optimizer.parts
-    equation = muon if by_muon else adamw
-    decay = {"weight_decay": optimizer.weight_decay if optimizer.decays(parameter, tensor) else 0.0}
-    static: dict[str, Any] = (
-        {"momentum": optimizer.momentum, **decay, "parts": optimizer.parts[parameter]}
-        if by_muon
-        else {"beta1": optimizer.betas[0], "beta2": optimizer.betas[1], "eps": optimizer.eps, **decay}
-    )
-    zeros, rate = np.zeros_like(tensor.data), optimizer.rate_of(parameter)
-    kept = {"m": optimizer.m} if by_muon else {"m": optimizer.m, "v": optimizer.v}
-    moments = [part.get(parameter, zeros) for part in kept.values()]
-    numbers = {"lr": rate} if by_muon else {"lr": rate, "t": optimizer.t + 1}
-    results, _ = equation.forward(tensor.data, gradient, *moments, *numbers.values(), **static)
-    inputs = (
-        tensor,
-        Tensor(gradient, name=parameter),
-        *(Tensor(x, name=f"{parameter}.{k}{BEFORE.en}") for x, k in zip(moments, kept, strict=True)),
-        *(Tensor(value, name=name) for name, value in numbers.items()),
-    )
-    outputs = tuple(Tensor(r, name=n) for r, n in zip(results, RESULTS, strict=False))
-    return Application(0, f"{parameter}.{equation.name}", equation, inputs, static, outputs)
-
-
 def _direction(application: Application, index: Index) -> tuple[list[arithmetic.Definition], list[Source]]:
-    """Return the lines that lead to an element of Muon's direction O, and the element's own gradient and momentum."""
+    """Return the lines that define an element of Muon's direction O, and the element's gradient and momentum."""
     _, g, m = (np.asarray(t.data) for t in application.inputs[:3])
     mu, parts = application.static["momentum"], application.static["parts"]
-    mean, own = element((g, m), 1, index, "m"), element((g, m), 0, index, "g")
-    mean = total((product((number(mu), mean)), product((number(1 - mu), own))), "m'")
-    ahead = total((product((number(mu), mean)), product((number(1 - mu), own))), "n")
+    own = element((g, m), 0, index, "g")
+
+    def blended(average: Term, label: str) -> Term:
+        return total((product((number(mu), average)), product((number(1 - mu), own))), label)
+
+    ahead = blended(blended(element((g, m), 1, index, "m"), "m'"), "n")
     whole = apart(mu * (mu * m + (1 - mu) * g) + (1 - mu) * g, parts)
     norm = together(np.broadcast_to(frobenius(whole), whole.shape), parts)[index]
     made = together(orthogonalise.forward(whole)[0], parts)[index]

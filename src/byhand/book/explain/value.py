@@ -1,4 +1,4 @@
-"""Where a value comes from: the terms of the equation that made it, with the numbers put in."""
+"""Explains a value by the terms of the equation that made it, in numbers."""
 
 from __future__ import annotations
 
@@ -44,13 +44,9 @@ def explain_term(
 
 def resolved(name: str, index: Index, shape: tuple[int, ...]) -> Index:
     """Return an index of the shape, -1 as the last place; NoElementError if there is no such element."""
+    last = f"{name} has shape {shape}. The last one is {written(name, tuple(n - 1 for n in shape))}."
     if shape and not index:
-        raise NoElementError(
-            f"give an index: {name} has shape {shape}. The last one is {written(name, tuple(n - 1 for n in shape))}."
-        )
+        raise NoElementError(f"give an index: {last}")
     if len(index) != len(shape) or any(not -n <= i < n for i, n in zip(index, shape, strict=True)):
-        example = f"{name}[{','.join(str(n - 1) for n in shape)}]" if shape else name
-        raise NoElementError(
-            f"{written(name, index)} does not exist: {name} has shape {shape}. The last one is {example}."
-        )
+        raise NoElementError(f"{written(name, index)} does not exist: {last}")
     return tuple(i % n for i, n in zip(index, shape, strict=True))

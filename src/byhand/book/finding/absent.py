@@ -1,34 +1,16 @@
-"""What readers know from other models and this one does not have: what it is, and what stands in its place.
+"""Techniques of other models that this one lacks: a description of each, and of what the model does instead.
 
 When the model learns one of them, delete its lines here; the equation's entry answers from then on.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-
+from byhand.book.finding.finding import Finding, split
 from byhand.book.words.language import Words
+from byhand.book.words.tables import rows
 
-
-@dataclass(frozen=True)
-class Absent(Words):
-    """A technique that this model lacks.
-
-    what      one line that says what it is
-    instead   one line that says what the model does; `see` are the answers that show it
-    asked     names in other programs and questions, separated by commas
-    """
-
-    name: str
-    what: Words
-    instead: Words
-    see: tuple[str, ...]
-    asked: str
-
-
-# name | English | Chinese | answers that show what stands in its place
-#     what it is, in English; in Chinese; what the model does instead, in English; in Chinese
+# name | English | Chinese | answers about its replacement
+#     a description, in English; in Chinese; what the model does instead, in English; in Chinese
 #     names in other programs and questions, on one or more lines
 TABLE = """
 dropout | Dropout | 随机失活（dropout） | weight_decay, evaluate
@@ -204,18 +186,16 @@ quantization | Quantisation | 量化 | quantise, dtype, generate
 """
 
 
-def _absent(item: str) -> Absent:
-    head, en, zh, instead_en, instead_zh, *asked = item.split("\0")
+def _absent(head: str, en: str, zh: str, instead_en: str, instead_zh: str, *asked: str) -> Finding:
     name, title_en, title_zh, see = head.split(" | ")
-    return Absent(
-        title_en,
-        title_zh,
-        name,
-        Words(en, zh),
-        Words(instead_en, instead_zh),
-        tuple(see.split(", ")),
-        " ".join(asked),
+    return Finding(
+        name=name,
+        title=Words(title_en, title_zh),
+        kind="absent",
+        asked=split(" ".join(asked)),
+        says=(Words(en, zh), Words(instead_en, instead_zh)),
+        see=split(see),
     )
 
 
-ABSENT = tuple(map(_absent, re.sub("(?m)^# .*\n", "", TABLE).strip().replace("\n    ", "\0").splitlines()))
+ABSENT = tuple(_absent(*lines) for _, lines in rows(TABLE))

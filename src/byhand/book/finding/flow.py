@@ -12,7 +12,7 @@ from byhand.book.words.language import Words
 
 @dataclass(frozen=True)
 class EquationGroup(Words):
-    """A stage between bytes and a loss, or between a loss and new weights."""
+    """A stage of the data flow, from bytes to a loss and on to new weights."""
 
     key: str
 
@@ -47,5 +47,5 @@ def order() -> list[str]:
 
 
 def concepts() -> list[Concept]:
-    """Return the glossary's terms, then those that entries bring along."""
+    """Return the glossary's terms, then those of the entries."""
     return [*CONCEPTS, *(concept for stem in order() for concept in ENTRIES[stem].concepts)]

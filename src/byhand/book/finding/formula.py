@@ -26,7 +26,7 @@ _ALIASES = {"eps": "epsilon", "lr": "alpha", "learningrate": "alpha", "mean": "m
 
 
 def tokens(text: str) -> list[str]:
-    """Return what is left of a formula when only its names, operators and numbers count."""
+    """Return the names, operators and numbers of a formula."""
     for sign, word in _SIGNS.items():
         text = text.replace(sign, word)
     text = re.sub(r"\\[,;!: ]|\\\\|&|\$|~", " ", text)
@@ -43,7 +43,7 @@ def tokens(text: str) -> list[str]:
 
 
 def similarity(query: Sequence[str], formula: Sequence[str]) -> float:
-    """Return how alike two token lists are, from 0 to 1: shared tokens and shared neighbours, case counted half."""
+    """Return the similarity of two token lists, from 0 to 1: shared tokens and neighbours, with and without case."""
     exact = _overlap(tuple(query), tuple(formula))
     lower = _overlap(_lower(tuple(query)), _lower(tuple(formula)))
     return 0.4 * exact + 0.6 * lower

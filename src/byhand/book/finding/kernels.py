@@ -1,6 +1,6 @@
-"""Which kernel computes an equation in each runtime, as the kernels' files register it.
+"""The kernel that computes an equation in each runtime, from the registrations in the kernels' files.
 
-The registrations are read from parsed source: importing kernels would import NumPy and need Numba.
+They are parsed from the source: importing kernels would import NumPy and need Numba.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Rule = dict[str, Any]
 
 
 def kernels_of(equation: str) -> dict[str, tuple[Path, str]]:
-    """Return, by runtime, file and name of the kernel that computes an equation in training."""
+    """Return file and name of the kernel that computes an equation in training, by runtime."""
     found = {}
     for runtime in sorted(path.parent.name for path in RUNTIMES.glob("*/kernels")):
         files, rules, computes = _registered(runtime)
@@ -30,7 +30,7 @@ def kernels_of(equation: str) -> dict[str, tuple[Path, str]]:
 
 
 def _kernel(rules: list[Rule], equation: str) -> str | None:
-    """Return the kernel of the largest rule that ends in the equation, else of the smallest that has it inside."""
+    """Return the kernel of the largest rule that ends in the equation, else of the smallest that contains it."""
     ending = [rule for rule in rules if rule["covers"][-1] == equation]
     if ending:
         return max(ending, key=lambda rule: (len(rule["covers"]), "reason" in rule))["kernel"]
@@ -44,7 +44,7 @@ def _covered(rule: Rule) -> list[str]:
 
 @cache
 def _registered(runtime: str) -> tuple[dict[str, Path], list[Rule], dict[str, str]]:
-    """Return a runtime's kernels: their files by name, its rules of training, what each kernel says it computes."""
+    """Return the files of a runtime's kernels by name, its rules of training, and kernels by their equation."""
     files: dict[str, Path] = {}
     rules: list[Rule] = []
     computes: dict[str, str] = {}
@@ -62,7 +62,7 @@ def _registered(runtime: str) -> tuple[dict[str, Path], list[Rule], dict[str, st
 
 
 def _kernel_facts(decorator: ast.expr) -> dict[str, Any] | None:
-    """Return what `@kernel`, or a decorator that makes kernels of a formula, says; None for another decorator."""
+    """Return the settings of `@kernel`, or of a decorator that makes kernels of a formula; None for another one."""
     if isinstance(decorator, ast.Name) and decorator.id == "kernel":
         return {}
     return _literals(decorator) if any(_is_call(decorator, name) for name in MAKERS) else None
@@ -73,7 +73,7 @@ def _is_call(node: ast.expr, name: str) -> TypeGuard[ast.Call]:
 
 
 def _literals(call: ast.expr) -> dict[str, Any]:
-    """Return the keywords of a call whose values are written out."""
+    """Return the keywords of a call whose values are literals."""
     assert isinstance(call, ast.Call)
     found = {}
     for keyword in call.keywords:

@@ -1,4 +1,4 @@
-"""The words that lead to each answer, and how much an exact hit on them is worth."""
+"""The phrases that lead to each answer, and the score of an exact hit."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from byhand.book.finding.answers import answers
+from byhand.book.finding.finding import Finding
 from byhand.book.finding.flow import concepts
-from byhand.book.finding.index import Finding
+from byhand.book.finding.index import answers
 from byhand.engine.equation import Composite, registry
 
 IN_QUESTIONS = (
@@ -22,13 +22,13 @@ STOP, GENERAL = frozenset(IN_QUESTIONS.split()), frozenset(OF_ANYTHING.split())
 FILLER = re.compile(
     "为什么|为何|什么是|是什么|怎么算|怎么样?|怎样|如何|请问|哪里|在哪儿?|多少|有什么用|有什么|的作用|需要|可以|一下|一个|"
     "代码|实现|公式|推导|计算|我|想|要|是|的|了|吗|呢|把|与|和|用"
-)  # Chinese words that ask, that are said of anything, and joints between words
+)  # Chinese question words, general words, particles
 WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]+")
-TITLES = {"setting": 0.96, "guide": 0.88, "lesson": 0.87}  # of what stands behind equations with the same words
+TITLES = {"setting": 0.96, "guide": 0.88, "lesson": 0.87}  # an equation with the same words comes first
 
 
 class Phrase(NamedTuple):
-    """Words that lead to a listing, and how much an exact hit on them is worth."""
+    """Words that lead to an answer, and the score of an exact hit."""
 
     text: str
     listing: str
@@ -37,7 +37,7 @@ class Phrase(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def words(text: str) -> list[str]:
-    """Return the words of plain text that tell it from other text, once each."""
+    """Return the distinctive words of plain text, once each."""
     parts = (text if text.isascii() else FILLER.sub(" ", text)).split()
     found = [word for word in parts if word not in STOP and not word.isdigit()]
     return list(dict.fromkeys([word for word in found if word not in GENERAL] or found))
@@ -96,11 +96,11 @@ def _phrases_of(known: tuple[Finding, ...]) -> tuple[Phrase, ...]:
 
 
 def _is_whole(seed: str, name: str) -> bool:
-    """Say whether a seed name that several listings share is mostly this one: the composite, or the same word."""
+    """Return whether a seed name that several answers share means this one: the composite, or the same word."""
     last = seed.rpartition("::")[2].lower()
     return name in last or isinstance(registry.get(name), Composite)
 
 
 def plain_words(text: str) -> str:
-    """Lower-case words of a query or phrase, whatever joined them (`::`, `_`, `-`, `.`); ReLU² is relu2."""
+    """Return the words of a query or phrase in lower case, without `::`, `_`, `-`, `.`; ReLU² becomes relu2."""
     return " ".join(WORD.findall(re.sub("(?<=[a-z]{2})²", "2", text.lower())))

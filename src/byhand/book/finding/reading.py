@@ -5,7 +5,9 @@ from functools import cache
 from pathlib import Path
 
 from byhand.book.finding import source
+from byhand.book.finding.finding import Finding, split
 from byhand.book.words.language import PAGE, Words
+from byhand.book.words.tables import cells
 
 FOLDER = "docs/guides"
 LESSONS = "book/lessons/examples"
@@ -54,22 +56,26 @@ classifier | digit classifier on paper, 纸上的分类器
 
 def questions(table: str) -> dict[str, str]:
     """Return the questions of each row by its name."""
-    lines = table.strip().replace("\n    ", " ").splitlines()
-    return dict(line.split(" | ") for line in lines)
+    return {name: asked for _, (name, asked) in cells(table)}
 
 
 @cache
-def guides() -> dict[str, tuple[Words, str]]:
-    """Return each guide's title and questions by its file's name; an installed package knows no titles."""
+def guides() -> tuple[Finding, ...]:
+    """Return the guides; without pages, in an installed package, a file's name replaces the title."""
     asked, root = questions(GUIDES), source.repository()
     if root is None:
-        return {stem: (Words(stem.replace("-", " "), stem), said) for stem, said in asked.items()}
-    found = {}
+        return tuple(_guide(stem, Words(stem.replace("-", " "), stem), said) for stem, said in asked.items())
+    found = []
     for path in sorted((root / FOLDER).glob("*.zh-CN.md")):
         stem = path.name.removesuffix(PAGE.zh)
         en, zh = (_heading(path.with_name(stem + ending)) for ending in (PAGE.en, PAGE.zh))
-        found[stem] = Words(en, zh), asked.get(stem, "")
-    return found
+        found.append(_guide(stem, Words(en, zh), asked.get(stem, "")))
+    return tuple(found)
+
+
+def _guide(stem: str, title: Words, asked: str) -> Finding:
+    folder, _, kind = FOLDER.partition("/")
+    return Finding(name=f"{kind}/{stem}", title=title, kind="guide", asked=split(asked), pages=folder)
 
 
 def _heading(path: Path) -> str:
@@ -79,12 +85,20 @@ def _heading(path: Path) -> str:
 
 
 @cache
-def lessons() -> dict[str, tuple[Words, str]]:
-    """Return each lesson's title and questions by name, read from the source: importing it would import NumPy."""
+def lessons() -> tuple[Finding, ...]:
+    """Return the worked examples; their titles are parsed from the source, since importing it would import NumPy."""
     asked = questions(ASKED_OF_LESSONS)
     titles = source.statement(source.PACKAGE / LESSONS / "__init__.py", "TITLES").value
-    found = {}
+    found = []
     for key, words in zip(titles.keys, titles.values, strict=True):
         name, (en, zh) = ast.literal_eval(key), map(ast.literal_eval, words.args[:2])
-        found[name] = Words(en, zh), asked.get(name, "")
-    return found
+        found.append(
+            Finding(
+                name=f"work {name}",
+                title=Words(en, zh),
+                kind="lesson",
+                code=(source.PACKAGE / LESSONS / f"{name.replace('-', '_')}.py", "lesson"),
+                asked=split(asked.get(name, "")),
+            )
+        )
+    return tuple(found)

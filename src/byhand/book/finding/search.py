@@ -1,8 +1,8 @@
-"""Search: from a reader's words, formula or name to the listings that answer, best first.
+"""Search: from a reader's words, formula or name to the answers, best first.
 
-Every way of asking gives a score from 0 to 1, and a listing keeps its best: an exact name, title, symbol, concept or
-seed name; a name in other programs; a phrase or words of one; a near miss (difflib); a formula like one of its own; a
-Greek letter in one.
+Every way of matching gives a score from 0 to 1, and an answer keeps its best: an exact name, title, symbol, concept
+or seed name; a name in other programs; a phrase or words of one; a near miss (difflib); a similar formula; a Greek
+letter in a formula.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 
 from byhand.book.finding import formula
-from byhand.book.finding.answers import answers
-from byhand.book.finding.index import Finding, listings
+from byhand.book.finding.finding import Finding
+from byhand.book.finding.index import answers, listings
 from byhand.book.finding.phrases import phrases, plain_words, vocabulary, words
 from byhand.errors import ByhandError
 
 LONGEST = 1000  # characters of a query: a derivative in LaTeX has 528
-MOST_WORDS = 50  # of a query: no phrase has half as many, which are needed to answer it
+MOST_WORDS = 50  # of a query; half of them must stand in one phrase, and every phrase has fewer
 FOUND = 0.45  # the lowest score that counts as an answer
 LONGEST_NAME = 80  # characters that are compared with names
-SPREAD = 0.23  # answers this much worse than the best are noise
+SPREAD = 0.23  # an answer that is worse than the best by more is noise
 FORMULA = re.compile(r"[\\^_=<>≤/+×√Σ∑∂·←$(@\[]|\s-\s")
-PRODUCT = re.compile(r"\s*[ABKPQSVWXY](\s+[ABKPQSVWXY])+\s*")  # P V is a formula, an MLP none
-WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff]+")  # of Chinese keyboards; of formulas copied from a PDF
-DERIVATIVE = re.compile(r"d ?(\w+) d ?(\w+)")  # in tokens: a quotient's line or stroke is none
-PARAMETER = re.compile(
+PRODUCT = re.compile(r"\s*[ABKPQSVWXY](\s+[ABKPQSVWXY])+\s*")  # P V is a formula, an MLP is not
+WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff]+")  # from Chinese keyboards, and formulas copied from a PDF
+DERIVATIVE = re.compile(r"d ?(\w+) d ?(\w+)")  # in tokens, which have no fraction bar
+PARAMETER = re.compile(  # prefixes and suffixes of a parameter's name in other programs
     r"^(transformer |model )?((blocks|layers|h) \d+ )?|(?<=[a-z0-9]) (weight|bias)$"
-)  # what is around
+)
 SYMBOL = re.compile(r"\s*[A-Z]_(\{[\sa-z\d,:+-]*\}|[a-z]{1,2})\s*")  # S_{b,i,j}: one letter with running indices
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A listing and how well it answers, from 0 to 1."""
+    """An answer and its score, from 0 to 1."""
 
     score: float
     listing: Finding
 
 
 def search(query: str) -> list[Match]:
-    """Return the listings that answer the query, best first; none if nothing is near enough.
+    """Return the answers to the query, best first; none if nothing is near enough.
 
     Raises ByhandError for a query that is longer than any formula.
     """
@@ -60,12 +60,12 @@ def search(query: str) -> list[Match]:
     order = {name: i for i, name in enumerate(known)}
     found = [m for m in found if m.score >= top - SPREAD]
     literal = [m.listing.name for m in found if query.strip() not in known and query.strip() in m.listing.asked]
-    # to the letter: nn.GELU of PyTorch is not nn::gelu of the original program
+    # literal names come first: nn.GELU of PyTorch is not nn::gelu of the original program
     return sorted(found, key=lambda m: (m.listing.name not in literal, -m.score, order[m.listing.name]))
 
 
 def nearest(query: str, n: int = 5) -> list[str]:
-    """Return the names and terms that look most like a query which nothing answers."""
+    """Return the names and terms that are most like a query without an answer."""
     names = list(dict.fromkeys(p.text for p in phrases()))
     return get_close_matches(plain_words(_narrow(query[:LONGEST]))[:LONGEST_NAME], names, n=n, cutoff=0.3)
 
@@ -85,7 +85,7 @@ def _like(asked: str, share: float) -> Iterator[tuple[str, float]]:
         return
     joined, told = asked.replace(" ", ""), " ".join(content)
     beginnings = [word[:4] for word in content]  # a phrase without any of them has no word in common
-    near = SequenceMatcher(b=asked)  # which is slow to change, unlike its other side
+    near = SequenceMatcher(b=asked)  # b is slow to change, a is not
     misspelt = not vocabulary().issuperset(asked.split())
     for phrase in phrases():
         text = phrase.text
@@ -117,14 +117,14 @@ def _like(asked: str, share: float) -> Iterator[tuple[str, float]]:
 
 
 def _respelled(word: str) -> str:
-    """Return the known word that is most like an unknown one of five letters or more, if one is."""
+    """Return the known word nearest to an unknown one of five letters or more, else the word itself."""
     if not (4 < len(word) < LONGEST_NAME and word.isascii()) or word in vocabulary():
         return word
     return next(iter(get_close_matches(word, sorted(vocabulary()), n=1, cutoff=0.87)), word)
 
 
 def _shared(words: list[str], others: list[str]) -> int:
-    """Count the words that both have, endings aside (score, scores; embed, embedding)."""
+    """Count the common words, ignoring endings (score, scores; embed, embedding)."""
     return sum(any(_same_stem(word, other) for other in others) for word in words)
 
 
@@ -178,8 +178,8 @@ def _by_formula(query: str) -> Iterator[tuple[str, float]]:
 def _by_symbol(query: str) -> Iterator[tuple[str, float]]:
     """One symbol alone.
 
-    A Greek letter or infinity: first where it stands for an input or a setting, then where it is written. A letter
-    with indices, such as S_{b,i,j}: first where it is made, then where it is read.
+    A Greek letter or infinity: first equations with such an input or setting, then formulas that contain it. A letter
+    with indices, such as S_{b,i,j}: first the equation that makes it, then those that read it.
     """
     if SYMBOL.fullmatch(query):
         letter = query.strip()[0]
@@ -201,7 +201,7 @@ def _by_symbol(query: str) -> Iterator[tuple[str, float]]:
 
 
 def _by_derivative(query: str) -> Iterator[tuple[str, float]]:
-    r"""`∂L/∂z` or `\frac{dL}{dz}`: first what reads z, whose derivative gives it, then what makes z."""
+    r"""`∂L/∂z` or `\frac{dL}{dz}`: first the equations that read z, whose derivatives give it, then its maker."""
     asked = DERIVATIVE.fullmatch(" ".join(formula.tokens(query)))
     if not asked or not re.search(r"/|\\[td]?frac", query):
         return
@@ -213,7 +213,7 @@ def _by_derivative(query: str) -> Iterator[tuple[str, float]]:
 
 
 def _narrow(query: str) -> str:
-    """Write full-width and mathematical letters as plain ones; NFKC of all would make x2 of x²."""
+    """Replace full-width and mathematical letters by plain ones; NFKC of the whole query would turn x² into x2."""
     return WIDE.sub(lambda wide: unicodedata.normalize("NFKC", wide[0]), query)
 
 

@@ -1,29 +1,13 @@
-"""Settings as answers: every field of a run's configuration, and what other programs call it."""
+"""Settings as answers: every field of a run's configuration, and its names in other programs."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
+from byhand.book.finding import source
+from byhand.book.finding.finding import Finding, split
 from byhand.book.words.language import Words
+from byhand.book.words.tables import cells
 
-
-@dataclass(frozen=True)
-class NamedSetting(Words):
-    """A field of the configuration: `owner` is its class; `asked` holds other names, separated by commas."""
-
-    name: str
-    owner: str
-    asked: str
-
-
-def flag(owner: str, name: str) -> str:
-    """Return a setting's flag of `byhand train`: with its default, or what switches from the default."""
-    from byhand import config  # only for what is shown
-
-    default = getattr(config, owner).__dataclass_fields__[name].default
-    written = name.replace("_", "-")
-    if isinstance(default, bool):
-        return f"--no-{written}" if default else f"--{written}"
-    return f"--{written} {'...' if default in (None, '') else default}"
-
+FILES = {"ModelConfig": "model_config.py"}  # the other classes are in config.py
 
 # field | English | Chinese | other names; an indented line continues the one above it, # names the class
 TABLE = """
@@ -128,16 +112,14 @@ recompute | Compute again instead of keeping | 重算以节省内存 | gradient 
 """
 
 
-def _settings() -> tuple[NamedSetting, ...]:
-    found: list[NamedSetting] = []
-    owner = ""
-    for line in TABLE.strip().replace("\n    ", " ").splitlines():
-        if line.startswith("# "):
-            owner = line[2:]
-        else:
-            name, en, zh, asked = line.split(" | ")
-            found.append(NamedSetting(en, zh, name, owner, asked))
-    return tuple(found)
+def _setting(owner: str, name: str, en: str, zh: str, asked: str) -> Finding:
+    return Finding(
+        name=name,
+        title=Words(en, zh),
+        kind="setting",
+        code=(source.PACKAGE / FILES.get(owner, "config.py"), f"{owner}.{name}"),
+        asked=split(asked),
+    )
 
 
-SETTINGS = _settings()
+SETTINGS = tuple(_setting(owner, *row) for owner, row in cells(TABLE))

@@ -1,11 +1,10 @@
-"""Locations in the source: finds `path:line` of a definition by parsing, so that no line number is typed.
+"""Locations in the source: finds `path:line` of a definition by parsing.
 
-Paths are relative to the repository in a checkout, and to the folder that holds the package in an installation.
-Nothing is imported to find a line: files are parsed, which is fast and works for code that needs a GPU to import.
+Paths are relative to the repository in a checkout, and to the package's parent folder in an installation. Parsing
+needs no import, so it is fast and works for code that needs a GPU to import.
 """
 
 import ast
-import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,14 +15,13 @@ WIRING = (
     *(f"layers/{part}.py" for part in ("embeddings", "norm", "attention", "mlp", "block", "*")),
     *("model.py", "equations/*.py", "*.py", "runtimes/*.py", "engine/*.py"),
 )
-"""The rooms in which equations are applied, as a reader meets them."""
+"""The files that may apply equations, in reading order."""
 
-
-LEAVES = (ast.Constant, ast.expr_context, ast.operator)  # of a syntax tree, which apply nothing
+LEAVES = (ast.Constant, ast.expr_context, ast.operator)  # nodes of a syntax tree without calls in them
 
 
 class Use(NamedTuple):
-    """One application of an equation: where, the result's name, and the scope that the name stands in."""
+    """One application of an equation: its place, the result's name, and the scope of that name."""
 
     where: str
     result: str
@@ -38,13 +36,13 @@ def repository() -> Path | None:
 
 
 def shown(path: Path) -> str:
-    """Return a path as readers see it: `src/byhand/model.py`, or `byhand/model.py` where it is installed."""
+    """Return a path for readers: `src/byhand/model.py`, or `byhand/model.py` in an installation."""
     root = repository() or PACKAGE.parent
     return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
 
 
 def file_of(function: Callable[..., Any]) -> Path:
-    """Return the file that a function is written in."""
+    """Return the file that defines a function."""
     return Path(function.__code__.co_filename).resolve()
 
 
@@ -55,13 +53,13 @@ def tree(path: Path) -> ast.Module:
 
 
 def definition(path: Path, name: str) -> str | None:
-    """Return `path:line` of a function, class or assignment such as `forward` or `TinyGPT.loss`, if it is there."""
+    """Return `path:line` of a function, class or assignment such as `TinyGPT.loss`; None if the file has none."""
     found = statement(path, name)
     return f"{shown(path)}:{found.lineno}" if found else None
 
 
 def statement(path: Path, name: str) -> Any:
-    """Return the syntax tree of the same, None if it is not there."""
+    """Return the syntax tree of such a definition; None if the file has none."""
     found: Any = tree(path) if path.is_file() else None
     for part in name.split("."):
         found = next((node for node in getattr(found, "body", []) if _binds(node, part)), None)
@@ -69,19 +67,17 @@ def statement(path: Path, name: str) -> Any:
 
 
 def first_test(path: Path) -> str | None:
-    """Return `path:line` of the first test in a file, if there is one."""
-    if not path.is_file():
-        return None
-    tests = re.finditer(r"^ *def test", path.read_text(encoding="utf-8"), re.MULTILINE)
-    first = next(tests, None)
-    return None if first is None else f"{shown(path)}:{first.string.count(chr(10), 0, first.start()) + 1}"
+    """Return `path:line` of the first test in a file, if it has one."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    first = next((n for n, line in enumerate(lines, 1) if line.lstrip(" ").startswith("def test")), None)
+    return f"{shown(path)}:{first}" if first else None
 
 
 def uses(name: str, role: str = "") -> tuple[Use, ...]:
     """Return each place of the package that applies an equation: by its name, as an operator, or by its role.
 
-    Equations that are no composites count where nothing else applies it. Within a composite, results are named in
-    the scope that the composite is applied under.
+    Places in other equations, except composites, count only if no others exist. A result in a composite is named in
+    the scope of the composite's application.
     """
     found: list[Use] = []
     for path in _wiring():
@@ -89,7 +85,7 @@ def uses(name: str, role: str = "") -> tuple[Use, ...]:
         found += [
             Use(f"{shown(path)}:{n}", result, scope or _around(path)) for n, (result, scope) in sorted(lines.items())
         ]
-    inside = {f"{shown(path)}" for path in _wiring() if path.parent.name == "equations" and not _composes(path)}
+    inside = {shown(path) for path in _wiring() if path.parent.name == "equations" and not _composes(path)}
     return tuple(use for use in found if use.where.rpartition(":")[0] not in inside) or tuple(found)
 
 
@@ -99,21 +95,21 @@ def _composes(path: Path) -> bool:
 
 @cache
 def _wiring() -> tuple[Path, ...]:
-    """Return the files that apply equations: those that import some, or name operators; equations made of others."""
+    """Return the files that import equations or name operators, and the equations that apply others."""
+
+    def applies(path: Path) -> bool:
+        equation = path.parent.name == "equations"
+        marks = ("import Composite", ".forward(") if equation else ("byhand.equations", "_operator(")
+        text = path.read_text(encoding="utf-8")
+        return any(mark in text for mark in marks)
+
     paths = dict.fromkeys(path for pattern in WIRING for path in sorted(PACKAGE.glob(pattern)))
-    marks = {
-        path: ("import Composite", ".forward(")
-        if path.parent.name == "equations"
-        else ("byhand.equations", "_operator(")
-        for path in paths
-    }
-    texts = {path: path.read_text(encoding="utf-8") for path in paths}
-    return tuple(path for path, text in texts.items() if any(mark in text for mark in marks[path]))
+    return tuple(filter(applies, paths))
 
 
 @cache
 def _around(path: Path) -> str:
-    """Return the name under which the model applies a composite, the scope of what stands in its file."""
+    """Return the name under which the model applies a composite: the scope of the results in its file."""
     if path.parent.name != "equations":
         return ""
     return next((use.result for use in uses(path.stem) if use.result), "")
@@ -121,9 +117,9 @@ def _around(path: Path) -> str:
 
 @cache
 def _applied(path: Path) -> dict[str, dict[int, tuple[str, str]]]:
-    """Return, for every imported equation that a file reads or calls: by line, the result's name and its scope.
+    """Return, for every equation that a file applies: by line, the result's name and its scope.
 
-    `_operator("add")` applies `add`; `activation(x, name="act")` whatever was chosen for that role.
+    `_operator("add")` applies `add`; `activation(x, name="act")` applies the equation chosen for that role.
     """
     found: dict[str, dict[int, tuple[str, str]]] = {}
     imported: set[str] = set()
@@ -158,13 +154,13 @@ def _applied(path: Path) -> dict[str, dict[int, tuple[str, str]]]:
 
 
 def _first_constant(call: ast.Call) -> str:
-    """Return the text that a call begins with, if it does."""
+    """Return a call's first argument if it is a string, else ""."""
     first = call.args[0] if call.args else None
     return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
 
 
 def sections(path: Path) -> dict[str, str]:
-    """Return the headed parts of a module's docstring (Equation, Derivative, Shapes, ...), as text of their own."""
+    """Return the text of each headed part of a module's docstring (Equation, Derivative, Shapes, ...)."""
     parts: dict[str, list[str]] = {}
     heading = ""
     _, docstring, _ = path.read_text(encoding="utf-8").split('"""', 2)

@@ -1,7 +1,7 @@
-"""Steps of a lesson on the way back: what each application hands to its inputs, and where the ways add up.
+"""Backward steps of a lesson: the gradients that each application passes to its inputs, and their sums.
 
-A gradient is written as the derivative's own arithmetic where that is known (`gradient_terms`), and as a sum of
-cotangents times slopes everywhere else.
+A gradient is written as the derivative's own arithmetic if the equation has `gradient_terms`, else as a sum of
+cotangents times slopes.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
-from byhand.book.lessons.forward_steps import WorkedElement, defined, floats, with_inputs
-from byhand.book.lessons.lesson import Array, Number, Step, factor, form, grid, leaf_text, number_text
-from byhand.book.lessons.naming import own, place, short
+from byhand.book.lessons.forward_steps import WorkedElement, arrays_of, defined, floats, with_inputs
+from byhand.book.lessons.lesson import Array, Number, Step, factor, form, leaf_text, number_text, rows_of
+from byhand.book.lessons.naming import place, short, squeezed
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.rounding import settled_backward
 from byhand.book.practice.edits import Asked, Mistake, mistakes
@@ -26,11 +26,11 @@ from byhand.engine import BackwardStep, Tensor
 from byhand.engine.terms import number, product, total
 from byhand.tracing.trace import Contribution, Trace, contributions
 
-MANY = 6  # of a sum of more contributions only the ends are shown
+MANY = 6  # contributions; a longer sum shows only its ends
 
 
 def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
-    """Return a step for each application on the way back, with sums where a tensor was used more than once."""
+    """Return a step for each application in the backward pass, and a sum for each tensor with several uses."""
     gathered: dict[str, list[np.ndarray]] = {}
     steps: list[Step] = []
     for back in settled_backward(trace, d_result).steps:
@@ -49,9 +49,10 @@ def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
             if not back.node.equation.moves:
                 numbers += _gradient_numbers(back, slot, name, together, trace)
             arrays.append(_slope(back.node.equation.inputs[slot].latex, name, together))
+        letters = _letters(back)
         known = [
             _slope(letter, name, np.asarray(d))
-            for letter, name, d in zip(_letters(back), trace.result_names(back.node), back.d_results, strict=True)
+            for letter, name, d in zip(letters, trace.result_names(back.node), back.d_results, strict=True)
         ]
         listing = listings()[back.node.equation.name]
         steps.append(
@@ -61,11 +62,11 @@ def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
                     listing.derivative_formula,
                     back.node.equation,
                     tuple(short(trace.name(tensor)) for tensor in back.node.inputs),
-                    *((f"∂{plain(letter)}", array.name) for letter, array in zip(_letters(back), known, strict=True)),
+                    *((f"∂{plain(letter)}", array.name) for letter, array in zip(letters, known, strict=True)),
                 ),
                 str(listing.derivative),
                 tuple(numbers),
-                tuple((array.name, grid(array.data)) for array in arrays if array.data.ndim),
+                rows_of(arrays),
                 stem=listing.name,
                 is_derivative=True,
                 goal=_goal([array.name for array in known], [array.name for array in arrays]),
@@ -80,7 +81,7 @@ def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
 
 
 def _goal(known: list[str], wanted: list[str]) -> Words:
-    """Return what a step on the way back is for."""
+    """Return the goal of a backward step."""
     return Words(
         f"From {', '.join(known)} to {', '.join(wanted)}: the derivative of the loss with respect to each input.",
         f"由 {'、'.join(known)} 求 {'、'.join(wanted)}，即损失对各个输入的导数。",
@@ -97,19 +98,20 @@ def _letters(back: BackwardStep) -> list[str]:
 
 
 def _slope(letter: str, name: str, d: np.ndarray) -> Array:
-    return Array(rf"\partial {letter}", f"∂{short(name)}", own(d))
+    return Array(rf"\partial {letter}", f"∂{short(name)}", squeezed(d))
 
 
 def _read(back: BackwardStep, trace: Trace) -> list[Array]:
-    """Return the inputs and results whose letters the derivative's formula has: what the way forward left."""
+    """Return the arrays of the forward pass whose letters stand in the derivative's formula."""
     equation, formula = back.node.equation, listings()[back.node.equation.name].latex_derivative
-    found = zip(equation.inputs, back.node.inputs, strict=False)
-    arrays = [Array(symbol.latex, short(trace.name(tensor)), own(tensor.data)) for symbol, tensor in found]
-    for symbol, name in zip(equation.results, trace.result_names(back.node), strict=True):
-        arrays.append(Array(symbol.latex, short(name), own(trace.tensor(name).data)))
+    inputs, results = map(trace.name, back.node.inputs), trace.result_names(back.node)
+    arrays = [
+        *arrays_of(equation.inputs, inputs, back.node.inputs),
+        *arrays_of(equation.results, results, map(trace.tensor, results)),
+    ]
     for letter, kept in zip(ENTRIES[equation.name].saved, back.node.saved, strict=False):
         if letter:
-            arrays.append(Array(letter, "", own(kept)))
+            arrays.append(Array(letter, "", squeezed(kept)))
     bare = re.sub(r"\\partial\s*\w+", "", formula)
     return [
         array
@@ -119,7 +121,7 @@ def _read(back: BackwardStep, trace: Trace) -> list[Array]:
 
 
 def _sum_for(tensor: Tensor, back: BackwardStep) -> Any:
-    """Add what one application hands back to a tensor that may stand in several of its places (x + x)."""
+    """Add the gradients that one application passes to a tensor, which may be several of its inputs (x + x)."""
     first, *others = [
         d for t, d in zip(back.node.inputs, back.d_inputs, strict=True) if t is tensor and d is not None
     ]
@@ -140,7 +142,7 @@ def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, t
         if term is not None:
             leaf = leaf_text(data)
             yield from defined(stem, term, leaf, WorkedElement(index, d.shape, data), seen)
-            text, letters = arithmetic.expression(arithmetic.spared(term), leaf), ""
+            text, letters = arithmetic.expression(arithmetic.simplified(term), leaf), ""
         else:
             found = list(contributions(back, back.node.inputs[slot], index, names))
             term = total(product((number(c.cotangent), number(c.slope))) for c in found)
@@ -151,7 +153,7 @@ def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, t
 
 
 def _shared(found: list[Contribution], target: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, str]:
-    """Write a sum of cotangents times slopes, in numbers and in letters; of a long one its ends."""
+    """Write a sum of cotangents times slopes, in numbers and in letters; only the ends of a long one."""
     seen = [s for s in found if float(s.slope)]
     numbers = [
         number_text(s.cotangent) if float(s.slope) == 1 else f"{factor(s.cotangent)} × {factor(s.slope)}"
@@ -167,7 +169,7 @@ def _shared(found: list[Contribution], target: str, shapes: Mapping[str, tuple[i
 
 
 def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
-    """Return the step that adds the gradients which reached a tensor on several ways; none for a single way."""
+    """Return the step that adds a tensor's gradients from several uses; none for a single use."""
     if len(parts) < 2:
         return []
     total = sum(parts[1:], parts[0])
@@ -181,20 +183,19 @@ def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
         )
         for index in np.ndindex(*total.shape)
     )
-    title = Words(f"The gradients of {name} add up", f"{name} 的各路梯度相加")
-    listing = listings()["backward"]
+    result = Array(r"\text{a} + \text{b}" if len(parts) == 2 else r"\textstyle\sum", f"∂{name}", squeezed(total))
     return [
         Step(
-            title,
+            Words(f"The gradients of {name} add up", f"{name} 的各路梯度相加"),
             Words("d_x = the sum of the gradients that the uses of x passed back", "∂x = x 每次使用时传回的梯度之和"),
-            str(listing.forward),
+            str(listings()["backward"].forward),
             numbers,
-            ((f"∂{name}", grid(total)),),
+            rows_of([result]),
             inputs=tuple(
-                Array(rf"\text{{{letter}}}", f"∂{name}", own(part))
+                Array(rf"\text{{{letter}}}", f"∂{name}", squeezed(part))
                 for letter, part in zip("abcdef", parts, strict=False)
             ),
-            arrays=(Array(r"\text{a} + \text{b}" if len(parts) == 2 else r"\textstyle\sum", f"∂{name}", own(total)),),
+            arrays=(result,),
             goal=Words(f"Add up what each use of {name} passed back.", f"把 {name} 每次使用时传回的梯度相加。"),
             why=Words(
                 f"A change in {name} affects the loss through every use at once, and small effects add up.",

@@ -1,12 +1,12 @@
-"""Steps of a lesson on the way forward: each application that was recorded, element by element, from its terms.
+"""Forward steps of a lesson: each recorded application, element by element, from its terms.
 
-Nothing here is typed by hand; a lesson of other weights is the same code with other weights.
+No number is typed by hand: other weights give another lesson.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,15 +14,15 @@ import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
-from byhand.book.lessons.lesson import Array, Number, Step, form, grid, leaf_text, term_value
-from byhand.book.lessons.naming import own, place, short
+from byhand.book.lessons.lesson import Array, NamedArrays, Number, Step, form, grid, leaf_text, rows_of, term_value
+from byhand.book.lessons.naming import place, short, squeezed
 from byhand.book.lessons.roles import role
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.exact import exact_array
 from byhand.book.practice.edits import Asked, mistakes
 from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
-from byhand.engine import Equation, Tensor
+from byhand.engine import Equation, Symbol, Tensor
 from byhand.engine.terms import Index, Term
 from byhand.equations.adamw import adamw
 from byhand.tracing.trace import Trace
@@ -31,22 +31,18 @@ from byhand.tracing.tracer import Application
 
 def forward_steps(trace: Trace, names: Callable[[str], bool] = lambda name: True) -> list[Step]:
     """Return a step for each application whose (first) result's name is wanted."""
-    return [
-        forward_step(application, trace)
-        for application in trace.applications
-        if names(names_of(application, trace)[0])
-    ]
+    return [forward_step(a, trace) for a in trace.applications if names(trace.name(a.results[0]))]
 
 
-def given(trace: Trace) -> tuple[tuple[str, str], ...]:
-    """Return what a computation starts from: its leaves, by name."""
+def given(trace: Trace) -> NamedArrays:
+    """Return the arrays that a computation starts from, by name."""
     return tuple((short(name), grid(tensor.data)) for name, tensor in trace.leaves.items())
 
 
 def forward_step(application: Application, trace: Trace) -> Step:
     """Return one application as a step: every element of its results."""
     sources = tuple(map(trace.name, application.inputs))
-    return _step(application, names_of(application, trace), sources, sources)
+    return _step(application, tuple(map(trace.name, application.results)), sources, sources)
 
 
 def update_step(
@@ -70,14 +66,16 @@ def _step(
 ) -> Step:
     """Return an application as a step.
 
-    names    of the results that are shown
-    sources  names of the inputs whose numbers the reader worked out; `letters` what the formula's letters stand for
+    names    of the shown results
+    sources  names of the inputs whose numbers the reader worked out
+    letters  names of the inputs, in the order of the formula's letters
     """
     equation = application.equation
     listing = listings()[equation.name]
     seen: set[Any] = set()
     places = () if equation.moves else np.ndindex(*application.results[0].shape)
     inputs = (*letters, *(tensor.name for tensor in application.inputs[len(letters) :]))
+    arrays = arrays_of(equation.results, names, application.results)
     here = role(equation.name, short(names[0]))
     title = listing.title
     return Step(
@@ -85,38 +83,44 @@ def _step(
         with_inputs(listing.formula, equation, tuple(map(short, letters))),
         str(listing.forward),
         tuple(n for index in places for n in _numbers(application, names[0], index, seen, sources)),
-        tuple((short(n), grid(t.data)) for n, t in zip(names, application.results, strict=False) if t.data.ndim),
+        rows_of(arrays),
         stem=equation.name,
         goal=here.goal if here else ENTRIES[equation.name].goal,
         why=(here.why if here else None) or ENTRIES[equation.name].why,
-        inputs=tuple(
-            Array(symbol.latex, short(name), own(tensor.data))
-            for symbol, name, tensor in zip(equation.inputs, inputs, application.inputs, strict=False)
-        )
-        + tuple(
-            Array(letter, "", np.asarray(application.static[setting]))
-            for setting, letter in ENTRIES[equation.name].settings.items()
-            if letter and isinstance(application.static.get(setting), float)
-        ),
-        arrays=tuple(
-            Array(symbol.latex, short(name), own(tensor.data))
-            for symbol, name, tensor in zip(equation.results, names, application.results, strict=False)
-        ),
+        inputs=(*arrays_of(equation.inputs, inputs, application.inputs), *_settings(application)),
+        arrays=arrays,
         kept=_kept(application),
     )
 
 
+def arrays_of(symbols: Iterable[Symbol], names: Iterable[str], tensors: Iterable[Tensor]) -> tuple[Array, ...]:
+    """Return tensors as arrays of a step, with their letters and names."""
+    return tuple(
+        Array(symbol.latex, short(name), squeezed(tensor.data))
+        for symbol, name, tensor in zip(symbols, names, tensors, strict=False)
+    )
+
+
+def _settings(application: Application) -> tuple[Array, ...]:
+    """Return the settings that the entry has letters for."""
+    return tuple(
+        Array(letter, "", np.asarray(application.static[setting]))
+        for setting, letter in ENTRIES[application.equation.name].settings.items()
+        if letter and isinstance(application.static.get(setting), float)
+    )
+
+
 def _kept(application: Application) -> tuple[Array, ...]:
-    """Return what is worked out on the way to the result, where the entry says so."""
+    """Return the intermediate arrays that the entry names."""
     on_the_way = ENTRIES[application.equation.name].on_the_way
     if on_the_way is None:
         return ()
     found = on_the_way(floats(tuple(t.data for t in application.inputs)), floats((application.results[0].data,))[0])
-    return tuple(Array(letter, "", own(x)) for letter, x in found)
+    return tuple(Array(letter, "", squeezed(x)) for letter, x in found)
 
 
 def with_inputs(said: Words, equation: Equation, names: tuple[str, ...], *others: tuple[str, str]) -> Words:
-    """Return a formula and, on a line of its own, what its letters stand for here; same-named ones need no word."""
+    """Return a formula and, on another line, the arrays that its letters stand for, unless the names are equal."""
     letters = [(plain(symbol.latex), name) for symbol, name in zip(equation.inputs, names, strict=False)]
     words = [symbol.name for symbol in equation.inputs]
     english = [(_as_in(said.en, letter, word), name) for (letter, name), word in zip(letters, words, strict=False)]
@@ -132,11 +136,6 @@ def _as_in(formula: str, letter: str, word: str = "") -> str:
     """Return an input's letter as a formula in plain text writes it: `q` for Q, `W` for W_te, `theta` for θ."""
     spellings = (letter, letter.lower(), re.sub(r"(?<=\w)_\w+$", "", letter.removeprefix("d_")), word)
     return next((s for s in spellings if s and re.search(rf"(?<![^\W_]){re.escape(s)}(?![\w(])", formula)), letter)
-
-
-def names_of(application: Application, trace: Trace) -> tuple[str, ...]:
-    """Return the names of an application's results."""
-    return tuple(trace.name(t) for t in application.results)
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,7 @@ def _numbers(
     asked = Asked(index, floats(data), application.static)
     yield Number(
         label,
-        arithmetic.expression(arithmetic.spared(term), leaf),
+        arithmetic.expression(arithmetic.simplified(term), leaf),
         float(result[index]),
         form(result[index]),
         tuple(mistakes(ENTRIES[application.equation.name].mistakes, term, asked)),
@@ -187,7 +186,7 @@ def defined(
     seen: set[Any],
     sources: tuple[str, ...] = (),
 ) -> Iterator[Number]:
-    """Yield the labelled parts of a term that were not seen before, with the element or the row they belong to."""
+    """Yield the labelled parts of a term that were not seen before, each with its element or row."""
     for line in arithmetic.definitions(term, leaf):
         key = (line.label, tuple((part.source, part.value) for part in arithmetic.leaves(line.term)))
         if key in seen or line.term.op == "max":
@@ -196,7 +195,7 @@ def defined(
         slips = ENTRIES[stem].part_mistakes.get(line.label, ()) if line.term.op == "ratio" else ()
         yield Number(
             at.label(line.term),
-            arithmetic.expression(arithmetic.spared(line.term), leaf),
+            arithmetic.expression(arithmetic.simplified(line.term), leaf),
             line.term.value,
             form(term_value(line.term, at.data)),
             tuple(mistakes(slips, line.term, Asked())),
@@ -206,7 +205,7 @@ def defined(
 
 
 def _letter(data: tuple[Any, ...]) -> arithmetic.Leaf:
-    """Return how to write a leaf by its letter and place: `q[0,1]`."""
+    """Return the function that writes a leaf by its letter and index: `q[0,1]`."""
 
     def leaf(term: Term) -> str:
         if term.source is None:
@@ -218,7 +217,7 @@ def _letter(data: tuple[Any, ...]) -> arithmetic.Leaf:
 
 
 def _follow(term: Term, at: WorkedElement, sources: tuple[str, ...]) -> Callable[[Mapping[str, float]], float]:
-    """Return what makes a term's value of other numbers, by their labels: of inputs, and of labelled parts."""
+    """Return the function that works a term's value from other numbers of inputs and labelled parts, by label."""
 
     def value(numbers: Mapping[str, float]) -> float:
         def given(part: Term) -> float | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from byhand.book.lessons.naming import own
+from byhand.book.lessons.naming import squeezed
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.exact import Exact
 from byhand.book.practice.edits import Mistake
@@ -17,13 +17,14 @@ from byhand.book.words.language import Said, Words
 from byhand.engine.terms import Term
 
 LONGEST_FORM = 24  # characters; longer fractions are no easier to read than a decimal
+NamedArrays = tuple[tuple[Said, str], ...]  # names, and rows as text
 
 
 @dataclass(frozen=True)
 class Number:
-    """One number to work out: its name, the arithmetic with the numbers put in, the value, known wrong turns.
+    """One number to work out: its name, its arithmetic in numbers, its value, typical mistakes.
 
-    `follow` gives what would come out if earlier numbers, by label, were other ones: a slip that was carried on.
+    `follow` works the value from other earlier numbers, by label: a slip that the reader carried on.
     """
 
     label: Said
@@ -36,15 +37,15 @@ class Number:
 
     @property
     def shown(self) -> str:
-        """The value as it is printed: exact where it has a form, six digits otherwise."""
+        """The value as printed: its exact form if it has one, else six digits."""
         return self.exact or arithmetic.decimal(self.value)
 
 
 @dataclass(frozen=True)
 class Array:
-    """An array of a step: the letter that the formula has for it (LaTeX), its name in the lesson, its numbers.
+    """An array of a step: its letter in the formula (LaTeX), its name in the lesson, its numbers.
 
-    What the way forward kept for the way back has no name.
+    Arrays that the forward pass saved for the backward pass have no name.
     """
 
     letter: str
@@ -54,17 +55,17 @@ class Array:
 
 @dataclass(frozen=True)
 class Step:
-    """One equation applied, or its derivative: what it says, where its code is, its numbers, and the whole result.
+    """One equation applied, or its derivative: formula, place of the code, numbers, and whole results.
 
-    `goal` says what the step is for, `why` it does so in this way; `inputs` are the arrays that are put in, `arrays`
-    those that come out, `kept` those that are worked out on the way.
+    goal, why  the step's purpose, and the reason for its form
+    inputs     arrays that the step reads; `arrays` its results, `kept` its intermediate arrays
     """
 
     title: Words
     formula: Said
     where: str
     numbers: tuple[Number, ...] = ()
-    results: tuple[tuple[Said, str], ...] = ()
+    results: NamedArrays = ()
     stem: str = ""
     is_derivative: bool = False
     goal: Words | None = None
@@ -74,31 +75,39 @@ class Step:
     kept: tuple[Array, ...] = ()
 
 
+Content = tuple[Words, Iterable[Step], NamedArrays]  # of a lesson: introduction, steps, given arrays
+
+
 @dataclass(frozen=True)
 class Lesson:
-    """A worked example from beginning to end: what is given, and the steps."""
+    """A worked example from beginning to end: the given arrays, and the steps."""
 
     name: str
     title: Words
     intro: Words
     steps: tuple[Step, ...]
-    given: tuple[tuple[Said, str], ...] = ()
+    given: NamedArrays
 
 
 def number_text(x: Any) -> str:
-    """Write a number of an array: as its form where it has one, else with six digits."""
+    """Write a number of an array: its form if it has one, else six digits."""
     return form(x) or arithmetic.decimal(float(x))
 
 
 def form(x: Any) -> str:
-    """Write a number in its form if it has one that fits on paper."""
+    """Write a number in its exact form if it has a short one, else ""."""
     text = str(x) if isinstance(x, Exact) and (x.form is not None or x.odds is not None) else ""
     return text if len(text) <= LONGEST_FORM else ""
 
 
 def grid(x: Any) -> str:
     """Return an array as nested rows: `[[1, 1/2], [0, −1]]`."""
-    return _rows(own(x))
+    return _rows(squeezed(x))
+
+
+def rows_of(arrays: Iterable[Array]) -> NamedArrays:
+    """Return arrays, but not single numbers, by name as nested rows."""
+    return tuple((array.name, grid(array.data)) for array in arrays if array.data.ndim)
 
 
 def _rows(array: Any) -> str:
@@ -108,19 +117,19 @@ def _rows(array: Any) -> str:
 
 
 def factor(x: Any) -> str:
-    """Write a number as it stands in a product."""
+    """Write a number as a factor, in parentheses if it needs them."""
     text = number_text(x)
     return f"({text})" if " " in text or text.startswith("−") else text
 
 
 def difference(label: str, a: Any, b: Any) -> Number:
-    """Return a − b as a number to work out; rounding leaves nothing of equal numbers."""
+    """Return a − b as a number to work out; exactly 0 for numbers that differ by rounding only."""
     return Number(label, f"{number_text(a)} − {factor(b)}", round(float(a) - float(b), 12))
 
 
 def leaf_text(data: tuple[Any, ...]) -> arithmetic.Leaf:
-    """Return how to write a leaf of a term: as the input's number, in its exact form where arrays hold forms."""
-    exact = any(x.dtype.kind == "O" for x in data if hasattr(x, "dtype"))
+    """Return the function that writes a leaf of a term as a number, in its exact form if the inputs are exact."""
+    exact = _is_exact(data)
 
     def leaf(term: Term) -> str:
         if term.source is not None:
@@ -131,9 +140,13 @@ def leaf_text(data: tuple[Any, ...]) -> arithmetic.Leaf:
     return leaf
 
 
+def _is_exact(data: tuple[Any, ...]) -> bool:
+    return any(x.dtype.kind == "O" for x in data if hasattr(x, "dtype"))
+
+
 def term_value(term: Term, data: tuple[Any, ...]) -> Any:
-    """Return a term's value, worked exactly where the inputs are exact."""
-    if not any(x.dtype.kind == "O" for x in data if hasattr(x, "dtype")):
+    """Return a term's value, worked exactly if the inputs are exact."""
+    if not _is_exact(data):
         return term.value
     if term.source is not None:
         return Exact.of(data[term.source[0]][term.source[1]])

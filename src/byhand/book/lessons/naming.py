@@ -1,7 +1,7 @@
-"""Names and places as a lesson writes them: the one block without its number, the one sequence without its index.
+"""Names and indices as a lesson writes them: without the number of the only block and the index of the only sequence.
 
-An array (1, 1, 3, 3) of scores has the elements `attn.scores[0,0]` to `attn.scores[2,2]`: leading axes of length 1
-are left out, both in labels and where the array is shown.
+An array (1, 1, 3, 3) of scores has the elements `attn.scores[0,0]` to `attn.scores[2,2]`: labels and shown arrays
+leave out leading axes of length 1.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def place(name: str, index: Index, shape: tuple[int, ...]) -> str:
     return written(short(name), index[leading(shape) :])
 
 
-def own(array: Any) -> np.ndarray:
-    """Return an array with the axes that a lesson shows."""
+def squeezed(array: Any) -> np.ndarray:
+    """Return an array without leading axes of length 1."""
     data = np.asarray(array)
     return data.reshape(data.shape[leading(data.shape) :])

@@ -1,4 +1,4 @@
-"""What a step is for where its equation alone does not say it: a linear layer makes queries here and logits there."""
+"""Goals and reasons of steps whose equation has several roles: one linear layer makes queries, another logits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byhand.book.words.language import Words
 
 @dataclass(frozen=True)
 class Role:
-    """What the result of this name is, the goal of the step that makes it, and why it is made so."""
+    """A result's meaning, the goal of the step that makes it, and the reason for its form."""
 
     name: Words
     goal: Words

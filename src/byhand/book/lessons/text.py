@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from byhand.book.lessons.lesson import Lesson, Number, Step
-from byhand.book.words.language import Said, Words, say
+from byhand.book.lessons.lesson import Lesson, NamedArrays, Number, Step
+from byhand.book.words.language import Words, say
 
 GIVEN = Words("Given", "已知")
 GOAL, WHY = Words("Goal: ", "目的："), Words("Why: ", "原因：")
@@ -21,12 +21,12 @@ def text(lesson: Lesson, lang: str = "en", first: int = 1) -> str:
 
 
 def given_lines(lesson: Lesson, lang: str) -> Iterator[str]:
-    """Yield what is given."""
+    """Yield the given arrays."""
     if lesson.given:
         yield from ("", GIVEN.said(lang), *named_lines(lesson.given, lang))
 
 
-def named_lines(arrays: tuple[tuple[Said, str], ...], lang: str) -> Iterator[str]:
+def named_lines(arrays: NamedArrays, lang: str) -> Iterator[str]:
     """Yield arrays by name, one below the other."""
     named = [(say(name, lang), rows) for name, rows in arrays]
     width = max((len(name) for name, _ in named), default=0)
@@ -43,7 +43,7 @@ def step_lines(count: int, step: Step, lang: str) -> Iterator[str]:
 
 
 def heading_lines(count: int, step: Step, lang: str) -> Iterator[str]:
-    """Yield what a step is about: title, where its code is, goal, formula."""
+    """Yield a step's title with the place of its code, its goal, its formula."""
     where = f"  {step.where}" if step.where else ""
     yield f"{count}. {step.title.said(lang)}{where}"
     if step.goal:

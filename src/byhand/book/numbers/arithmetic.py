@@ -1,7 +1,7 @@
 """Terms as text: a tree of labelled numbers becomes the line that a person would write on paper.
 
-Labelled parts (mean, var, m, u) are written as their value and defined on a line of their own; long sums inside
-others are written as their value, and by their first and last parts where they stand alone.
+Labelled parts (mean, var, m, u) are written as their value and defined on separate lines. A long sum is written as
+its value inside other arithmetic, and by its first and last parts if it stands alone.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from byhand.engine.terms import Index, Term, operate, product
 
 LONG = 8  # a sum of more parts gets its own place
-SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # how tightly a piece of text holds together
+SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # precedence of a piece of text
 
 Leaf = Callable[[Term], str]
 
-_SKIPPED = Term("…", 0.0)  # what stands between the first parts of a long sum and the last
+_SKIPPED = Term("…", 0.0)  # the middle of a long sum
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a label stands for: its arithmetic with numbers, and its value."""
+    """A labelled part: its arithmetic in numbers, and its term."""
 
     label: str
     expression: str
@@ -40,7 +40,7 @@ def decimal(value: float, digits: int = 6) -> str:
 
 
 def written(name: str, index: Index, grad: bool = False) -> str:
-    """Return an element as it is asked for: `logits[0,2,65]`, or with a d before it for its gradient."""
+    """Return an element as `explain` takes it: `logits[0,2,65]`, or `d logits[0,2,65]` for its gradient."""
     place = f"[{','.join(map(str, index))}]" if index else ""
     return f"{'d ' if grad else ''}{name}{place}"
 
@@ -51,7 +51,7 @@ def number(term: Term) -> str:
 
 
 def letter(term: Term) -> str:
-    """Write a leaf as its letter, or as its number where it has none."""
+    """Write a leaf as its letter, or as its number if it has none."""
     return term.label or decimal(term.value)
 
 
@@ -70,9 +70,9 @@ def definitions(term: Term, leaf: Leaf = number) -> list[Definition]:
 
 
 def addends(term: Term) -> list[Term]:
-    """Return the terms that add up to a term: a sum's parts, also above a quotient line or beside other factors.
+    """Return the addends of a term: the parts of a sum, also of one in a numerator or among factors.
 
-    What is no sum in any sense is its own only term.
+    Any other term is its only addend.
     """
     if term.op == "sum":
         return list(term.parts)
@@ -87,7 +87,7 @@ def addends(term: Term) -> list[Term]:
 
 
 def reworked(term: Term, given: Callable[[Term], float | None]) -> float:
-    """Return the value of a term with other numbers put in: `given` says which, and None keeps what is there."""
+    """Return a term's value with other numbers: `given` returns a part's new number, or None to keep the old one."""
     if not term.parts:
         value = given(term)
         return term.value if value is None else value
@@ -99,12 +99,12 @@ def reworked(term: Term, given: Callable[[Term], float | None]) -> float:
     return operate(term.op, [inner(part) for part in term.parts])
 
 
-def spared(term: Term) -> Term:
-    """Return a term without what nobody would write: factors 1, and in a sum of products those with a factor 0.
+def simplified(term: Term) -> Term:
+    """Return a term without factors 1 and, in a sum of products, without products with a factor 0.
 
-    Terms that stand alone stay: `0.1 + 0` is an addition that was asked for.
+    A sum of plain numbers keeps its zeros: `0.1 + 0` is the addition that the step is about.
     """
-    parts = tuple(spared(part) if part.parts and not part.label else part for part in term.parts)
+    parts = tuple(simplified(part) if part.parts and not part.label else part for part in term.parts)
     if term.op == "product" and not any(_is_given(part, 0) for part in parts):
         parts = tuple(part for part in parts if not _is_given(part, 1)) or parts[:1]
         if len(parts) > 1 and parts[0] == Term("", -1.0):
@@ -112,7 +112,7 @@ def spared(term: Term) -> Term:
                 term.label,
                 term.value,
                 "negative",
-                (spared(replace(term, label="", value=-term.value, parts=parts[1:])),),
+                (simplified(replace(term, label="", value=-term.value, parts=parts[1:])),),
             )
     elif term.op == "sum":
         alone = not any(part.op == "product" for part in parts)
@@ -125,7 +125,7 @@ def _is_given(part: Term, value: float) -> bool:
 
 
 def _is_nothing(part: Term, alone: bool) -> bool:
-    """Say whether a part of a sum is a product with a factor 0, or 0 itself unless it stands `alone`."""
+    """Return whether a part of a sum is a product with a factor 0, or 0 itself unless all parts stand `alone`."""
     inside = part.parts[0] if part.op == "negative" else part
     return (_is_given(part, 0) and not alone) or (
         inside.op == "product" and any(_is_given(factor, 0) for factor in inside.parts)
@@ -133,12 +133,12 @@ def _is_nothing(part: Term, alone: bool) -> bool:
 
 
 def leaves(term: Term) -> list[Term]:
-    """Return the numbers that a term is made of, in the order in which they are written, each once."""
+    """Return the numbers of a term in the order of writing, each once."""
     return [part for part in _below(term) if not part.parts]
 
 
 def _below(term: Term) -> list[Term]:
-    """Return a term and all its parts, inner ones first; a part that stands in many places comes once."""
+    """Return a term and all its parts, inner ones first, each once."""
     order: list[Term] = []
     seen: set[int] = set()
 
@@ -168,7 +168,7 @@ def _write(term: Term, leaf: Leaf, top: bool = False) -> tuple[str, int]:
 
 
 def _tight(text: str) -> tuple[str, int]:
-    """Say how tightly a number's text holds together: `1 + √2` as a sum, `−2` and `1/2` as products."""
+    """Return a number's text and its precedence: `1 + √2` is a sum, `−2` and `1/2` are products."""
     return text, SUM if " " in text else PRODUCT if text.startswith("−") or "/" in text else ATOM
 
 

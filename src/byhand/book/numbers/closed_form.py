@@ -1,8 +1,8 @@
 r"""Closed forms: numbers as readers write them (`3/4`, `1/(1+exp(-1))`, `log(8/5)/2`), to a float and to LaTeX.
 
-The language is Python's arithmetic on integers and decimals, with sqrt, exp, log, tanh, erf, cos, sin, pi, inf. What
-readers write is bounded before it is parsed, and never evaluated as code; fractions that grow long go on as floats.
-Nested lists of closed forms become arrays and matrices.
+The language is Python's arithmetic on integers and decimals, with sqrt, exp, log, tanh, erf, cos, sin, pi, inf. Input
+is bounded before it is parsed, and never evaluated as code; a fraction that grows long becomes a float. Nested lists
+of closed forms become arrays and matrices.
 """
 
 import ast
@@ -18,7 +18,7 @@ import numpy as np
 from byhand.book.entries.contract import Numbers
 from byhand.errors import ByhandError
 
-LONGEST = 200  # characters: nobody writes a longer number on paper
+LONGEST = 200  # characters; a number on paper is shorter
 DEEPEST = 20  # parentheses inside each other
 MOST_SIGNS = 3  # one behind the other
 LARGEST_POWER = 100
@@ -34,7 +34,7 @@ _SIGNS = re.compile(rf"(?:[-+]\s*){{{MOST_SIGNS + 1},}}")
 
 
 def value(written: str | int | float) -> float:
-    """Return the number; ByhandError if it is not written in this language, or has no value."""
+    """Return a closed form's value; ByhandError if it is not of this language, or has no value."""
     tree = _parse(str(written))
     try:
         number = float(_number(tree))
@@ -75,12 +75,12 @@ def matrix(numbers: Numbers) -> str:
 
 
 def several(numbers: Numbers) -> tuple[Numbers, ...]:
-    """Return the results one by one, also where there is only one."""
+    """Return one result, or several, as a tuple."""
     return numbers if isinstance(numbers, tuple) else (numbers,)
 
 
 def _parse(written: str) -> ast.expr:
-    """Return the tree of a number; ByhandError before Python's parser meets what is long, deep or not of it."""
+    """Return a closed form's syntax tree; long, deep or foreign input raises ByhandError and is never parsed."""
     if len(written) > LONGEST:
         raise ByhandError(f"{written[:20]!r}… has {len(written):,} characters, too many for a number. {HOW}")
     at = depth = 0
@@ -99,7 +99,7 @@ def _parse(written: str) -> ast.expr:
 
 
 def _number(node: ast.expr) -> Fraction | float:
-    """Work exactly with fractions for as long as they stay short; TypeError for what is no number."""
+    """Return a node's value, in fractions as long as they stay short; TypeError for anything but a number."""
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return Fraction(str(number))
@@ -137,7 +137,7 @@ def _bits(number: Fraction) -> int:
 
 
 def _latex(node: ast.expr, tightness: int) -> str:
-    """Write a node; parentheses where it binds less tightly (sum 1, product 2, power 3) than what surrounds it."""
+    """Write a node, in parentheses if it binds less tightly than its surroundings (sum 1, product 2, power 3)."""
     match node:
         case ast.Constant(value=number):
             return str(number)
@@ -164,11 +164,8 @@ def _latex(node: ast.expr, tightness: int) -> str:
         case ast.Call(func=ast.Name(id="erf"), args=[inner]):
             return rf"\mathrm{{erf}}\left({_latex(inner, 0)}\right)"
         case ast.Call(func=ast.Name(id=name), args=[inner]):
-            return (
-                rf"\{name} {_latex(inner, 4)}"
-                if isinstance(inner, ast.Constant)
-                else (rf"\{name}\left({_latex(inner, 0)}\right)")
-            )
+            alone = isinstance(inner, ast.Constant)
+            return rf"\{name} {_latex(inner, 4)}" if alone else rf"\{name}\left({_latex(inner, 0)}\right)"
     raise ByhandError(f"{ast.unparse(node)!r} is no number. {HOW}")
 
 

@@ -1,7 +1,7 @@
 """Snaps rounding residue to zero: sums that cancel exactly on paper come out as about 1e-17 in float64.
 
-An element that is tiny relative to the largest part of its sum becomes 0 as soon as it is computed, and all later
-numbers use that 0: the numbers shown are the numbers used.
+An element that is tiny relative to the largest part of its sum becomes 0 as soon as it is computed. All later numbers
+use that 0, so the shown numbers are the used ones.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def settled_trace(compute: Callable[[], Tensor]) -> Trace:
 
 
 def settled_backward(trace: Trace, d_result: Any = None) -> Gradients:
-    """Return the walk back; rounding residue becomes zero before the gradient propagates further."""
+    """Return the backward pass; rounding residue becomes zero before the gradient propagates further."""
 
     def settle(step: BackwardStep) -> tuple[Any, ...]:
         return tuple(
@@ -55,7 +55,7 @@ def settled_backward(trace: Trace, d_result: Any = None) -> Gradients:
 
 
 def settle_gradients(trace: Trace, d_result: Any) -> None:
-    """Set `.grad` of every leaf that requires one, as `backward` does, by the settled walk."""
+    """Set `.grad` of every leaf that requires one, as `backward` does, from the settled backward pass."""
     gradients = settled_backward(trace, d_result).by_name
     for name, leaf in trace.leaves.items():
         if leaf.requires_grad and name in gradients:

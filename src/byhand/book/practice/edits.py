@@ -1,7 +1,7 @@
 """Typical mistakes as edits of one element's arithmetic: the wrong term is the right one with one thing changed.
 
-An edit takes the right term and what was asked, and returns the wrong term, or None where the mistake cannot happen.
-A wrong answer that equals a wrong term tells what went wrong, and `quiz` and `grade` say so.
+An edit takes the right term and the element asked for, and returns the wrong term, or None if the mistake cannot
+happen there. A wrong answer that equals a wrong term names the mistake in the quiz and in `grade`.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Asked:
 
 
 Edit = Callable[[Term, Asked], Term | None]
-Slips = tuple[tuple[str, str, Edit], ...]  # a mistake in English, in Chinese, and what it makes of the right term
+Slips = tuple[tuple[str, str, Edit], ...]  # mistakes: in English, in Chinese, as an edit of the right term
 
 
 @dataclass(frozen=True)
 class Mistake(Words):
-    """A wrong number and, in words, what leads to it; with its arithmetic, where that is known."""
+    """A wrong number and, in words, the mistake that leads to it; with its arithmetic, if known."""
 
     value: float
     term: Term | None = field(default=None, compare=False, repr=False)
@@ -60,7 +60,7 @@ def mistakes(slips: Slips, term: Term, at: Asked) -> Iterator[Mistake]:
     for en, zh, edit in slips:
         try:
             wrong = edit(term, at)
-        except (ArithmeticError, ValueError):  # such as the logarithm of 0: nobody gets a number
+        except (ArithmeticError, ValueError):  # the mistake leads to no number, such as the logarithm of 0
             continue
         if wrong is not None and not math.isnan(wrong.value):
             yield Mistake(en, zh, wrong.value, wrong)
@@ -77,7 +77,7 @@ def rest(term: Term, at: Asked) -> Term:
 
 
 def negated(term: Term, at: Asked) -> Term:
-    """Turn the sign round."""
+    """Negate the term."""
     return function("negative", term)
 
 
@@ -92,12 +92,12 @@ def over(divisor: Term) -> Edit:
 
 
 def without(which: int) -> Edit:
-    """Leave out the addends that are elements of this input."""
+    """Leave out the addends read from this input."""
     return lambda term, at: total(part for part in term.parts if part.source is None or part.source[0] != which)
 
 
 def nth(place: int, edit: Edit) -> Edit:
-    """Edit the part that stands at this place."""
+    """Edit the part at this place."""
     return lambda term, at: _with_parts(term, [edit(p, at) if i == place else p for i, p in enumerate(term.parts)])
 
 
@@ -112,12 +112,12 @@ def of_input(which: int, edit: Edit) -> Edit:
 
 
 def transposed(which: int) -> Edit:
-    """Read this input transposed; only a square can be."""
+    """Read this input transposed, if it is square."""
     return _reading(which, lambda place, shape: swapped(place) if shape[-1] == shape[-2] else None)
 
 
 def other_row(which: int, step: int) -> Edit:
-    """Read the row `step` further of this input; the first follows the last."""
+    """Read the row of this input that is `step` further; the first follows the last."""
     return _reading(which, lambda place, shape: ((place[0] + step) % shape[0], *place[1:]))
 
 
@@ -133,7 +133,7 @@ def row_times_column(left: np.ndarray, right: np.ndarray, index: Index) -> Term:
 
 
 def _reading(which: int, other: Callable[[Index, tuple[int, ...]], Index | None]) -> Edit:
-    """Read other elements of an input: `other` makes an index of the right one and the shape."""
+    """Read other elements of an input: `other` returns the wrong index for the right one and the shape."""
 
     def read(leaf: Term, at: Asked) -> Term | None:
         place = other(leaf.source[1], at.inputs[which].shape) if leaf.source else None
@@ -143,7 +143,7 @@ def _reading(which: int, other: Callable[[Index, tuple[int, ...]], Index | None]
 
 
 def _where(chosen: Callable[[Term], bool], edit: Edit) -> Edit:
-    """Edit the chosen parts, each once however often it stands there, and work the values above them anew."""
+    """Edit each chosen part once, however often it occurs, and work the values above it anew."""
 
     def edited(term: Term, at: Asked) -> Term | None:
         done: dict[int, Term | None] = {}
@@ -159,8 +159,8 @@ def _where(chosen: Callable[[Term], bool], edit: Edit) -> Edit:
 
 
 def _with_parts(term: Term, parts: list[Term | None]) -> Term | None:
-    """Return the same operation on other parts; None where one of them is None."""
+    """Return the same operation on other parts; None if one of them is None."""
     if all(new is old for new, old in zip(parts, term.parts, strict=True)):
         return term
-    there = [part for part in parts if part is not None]
-    return made(term.op, there, term.label) if len(there) == len(parts) else None
+    given = [part for part in parts if part is not None]
+    return made(term.op, given, term.label) if len(given) == len(parts) else None

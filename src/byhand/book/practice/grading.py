@@ -1,4 +1,4 @@
-"""Grading a filled-in worksheet: credit for each step, and the misconceptions behind what is wrong."""
+"""Grading a filled-in worksheet: credit for each step, and the misconceptions behind wrong answers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from byhand.book.lessons.lesson import Number
+from byhand.book.practice.checking import agrees, check, narrow, parsed
 from byhand.book.practice.edits import Mistake
-from byhand.book.practice.quiz import agrees, check, narrow, worth
 from byhand.book.practice.sheet_pages import BLANK, SAID
 from byhand.book.practice.sheets import Sheet
 from byhand.book.words.language import Language, Words, say
@@ -22,9 +22,9 @@ ANSWER = re.compile(r"^[\s>|*+-]*(?P<number>\d+\.\d+)\b(?P<separator>[*|:)\s]*)(
 
 @dataclass(frozen=True)
 class Answer:
-    """One question as it was answered; `mistake` where a wrong answer is a known one.
+    """One answered question, with the typical mistake if the answer is one.
 
-    `carried` says that it follows, by right arithmetic, from an earlier number that is wrong: it earns its credit.
+    `carried`: the answer follows, by right arithmetic, from a wrong earlier number, and earns its credit.
     """
 
     number: str
@@ -46,7 +46,7 @@ class StepGrade:
 
     @property
     def right(self) -> int:
-        """How many answers are right, or follow from the reader's own earlier numbers."""
+        """The number of answers that are right, or follow from the reader's own earlier numbers."""
         return sum(a.right or a.carried for a in self.answers)
 
 
@@ -59,16 +59,16 @@ class Grade:
 
     @property
     def right(self) -> int:
-        """How many answers are right."""
+        """The number of right answers."""
         return sum(step.right for step in self.steps)
 
     @property
     def asked(self) -> int:
-        """How many answers there are to give."""
+        """The number of questions."""
         return sum(len(step.answers) for step in self.steps)
 
     def misconceptions(self, lang: str = "en") -> list[tuple[str, int]]:
-        """Return the mistakes by name with how often each was made, the most frequent first."""
+        """Return the typical mistakes by name and their counts, the most frequent first."""
         made = [a.mistake for step in self.steps for a in step.answers if a.mistake]
         return Counter(m.said(lang) for m in made).most_common()
 
@@ -105,18 +105,18 @@ class Grade:
 
 
 def find_sheet(text: str) -> tuple[str, int] | None:
-    """Return topic and seed of the sheet that a text answers, if it says so."""
+    """Return topic and seed of the sheet that a text answers, from its comment line."""
     match = HEADER.search(text)
     return (match["topic"], parse_integer(match["seed"], "the sheet's seed")) if match else None
 
 
 def language_of(text: str) -> Language:
-    """Return the language of the sheet that a text answers; English where it says none."""
+    """Return the language of the sheet that a text answers, English by default."""
     return "zh" if SAID["sheet"].zh in text else "en"
 
 
 def read_answers(text: str) -> dict[str, str]:
-    """Return what stands behind the last `=` of each numbered line, or behind `1.1:`; a later line counts."""
+    """Return the text after the last `=` of each numbered line, or after `1.1:`; the last line of a number counts."""
     answers: dict[str, str] = {}
     for line in narrow(text).splitlines():
         match = ANSWER.match(line)
@@ -129,11 +129,11 @@ def read_answers(text: str) -> dict[str, str]:
 def grade(sheet: Sheet, answers: dict[str, str]) -> Grade:
     """Judge every answer; ByhandError for a number that the sheet does not have."""
     questions = sheet.questions()
-    strange = [n for n in answers if n not in questions]
-    if strange:
+    unknown = [n for n in answers if n not in questions]
+    if unknown:
         last = list(questions)[-1]
         raise ByhandError(
-            f"the answers have a number {strange[0][:40]}, but sheet {sheet.topic} {sheet.seed} ends at {last}. "
+            f"the answers have a number {unknown[0][:40]}, but sheet {sheet.topic} {sheet.seed} ends at {last}. "
             "Check topic and seed."
         )
     steps = []
@@ -147,21 +147,21 @@ def grade(sheet: Sheet, answers: dict[str, str]) -> Grade:
 
 
 def _judge(number: str, question: Number, written: str, own: dict[str, float]) -> Answer:
-    """Judge one answer, against the right number and against what the reader's own earlier numbers lead to."""
+    """Judge one answer by the right number, and by the number that follows from the reader's own earlier ones."""
     if not written or written == BLANK:
         return Answer(number, question, "", False)
     try:
         verdict = check(question, written)
     except ByhandError:
         return Answer(number, question, written, False, readable=False)
-    given = worth(written)
+    given = parsed(written)
     carried = not verdict.right and _follows(question, given, own)
     own[say(question.label, "en")] = question.value if verdict.right else given
     return Answer(number, question, written, verdict.right, None if carried else verdict.mistake, carried=carried)
 
 
 def _follows(question: Number, given: float, own: dict[str, float]) -> bool:
-    """Say whether right arithmetic on the reader's own numbers gives this one."""
+    """Return whether right arithmetic on the reader's own numbers gives this one."""
     if question.follow is None:
         return False
     try:

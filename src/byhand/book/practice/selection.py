@@ -1,4 +1,4 @@
-"""Which numbers of a lesson a quiz asks for: about thirty, from every kind of step, each with the parts it needs."""
+"""Selects the numbers of a lesson that a quiz asks for: about 30, from every kind of step, with their parts."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ import re
 from byhand.book.lessons.lesson import Lesson, Number, Step
 from byhand.book.words.language import say
 
-ENOUGH = 30  # questions; more only where a lesson has more kinds of steps
-FEW = 4  # numbers of a step that is no equation: they are asked together
-TINY = 1e-4  # a smaller result hardly shows what made it
+ENOUGH = 30  # questions; more only if a lesson has more kinds of steps
+FEW = 4  # numbers of a step without an equation, which are asked together
+TINY = 1e-4  # a smaller result hardly shows its arithmetic
 PLACE = re.compile(r"(?P<name>.*?)(?:\[(?P<index>[\d,]*)\])?")
 FACTOR = re.compile(r"−?\d+(?:\.\d+)?(?![\w.])")
 
 
 def questions(lesson: Lesson, every: bool = False) -> list[tuple[Number, ...]]:
-    """Return the numbers to ask for in each step: `every` one, or those that teach.
+    """Return the numbers to ask for in each step: `every` one, or the instructive ones.
 
-    Every kind of step is asked for its most telling number; then steps of a known kind, and further numbers, until
-    there are ENOUGH.
+    Every kind of step contributes its most instructive number; then further steps and numbers, until they are ENOUGH.
     """
     if every or sum(len(step.numbers) for step in lesson.steps) <= ENOUGH:
         return [step.numbers for step in lesson.steps]
@@ -39,13 +38,13 @@ def questions(lesson: Lesson, every: bool = False) -> list[tuple[Number, ...]]:
 
 
 def telling(step: Step, many: int) -> tuple[Number, ...]:
-    """Return the most telling elements of each result, `many` of each, behind the labelled parts that they need."""
+    """Return the `many` most instructive elements of each result, after the labelled parts that they need."""
     names = [say(name, "en") for name, _ in step.results]
     elements = [[n for n in step.numbers if _place(n)[0] == name] for name in names]
     if not step.stem and len(step.numbers) <= FEW:
         return step.numbers
     if not any(elements):
-        return step.numbers[-1 - many :]  # a single number with what it is made of, such as the loss
+        return step.numbers[-1 - many :]  # a single number, such as the loss, with its parts
     best = [n for found in elements for n in sorted(found, key=_worth, reverse=True)[:many]]
     teaching = [n for n in best if _worth(n)[0] and _worth(n)[2] > 1]  # a mere copy teaches little
     best = teaching[: 2 * many] if step.is_derivative else teaching or best[:1]
@@ -65,6 +64,6 @@ def _place(number: Number) -> tuple[str, tuple[str, ...]]:
 
 
 def _worth(number: Number) -> tuple[bool, int, int]:
-    """Return how much an element teaches: it is not tiny, nor made of tiny numbers, and of many but 0 and 1."""
+    """Return how instructive an element is: not tiny, few tiny numbers in it, many different ones except 0 and 1."""
     expression = say(number.expression, "en")
     return abs(number.value) > TINY, -expression.count("e−"), len(set(FACTOR.findall(expression)) - {"0", "1"})

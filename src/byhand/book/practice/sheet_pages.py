@@ -1,6 +1,6 @@
 """A worksheet and its key: as Markdown, which `grade` reads, and as HTML, which browsers print or save as PDF.
 
-Print rules in CSS are enough for that. LaTeX would need a TeX installation with Chinese fonts on the reader's side.
+CSS rules for print suffice; LaTeX would need a TeX installation with Chinese fonts on the reader's side.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from byhand.book.lessons.lesson import Number, Step
-from byhand.book.lessons.text import GOAL, WHY
+from byhand.book.lessons.text import GIVEN, GOAL, WHY
 from byhand.book.practice.sheets import Sheet
 from byhand.book.words.language import Words, say
 
@@ -27,7 +27,6 @@ SAID = {
         "请在每个等号后面写上数字。三位有效数字即可，也可以写分数与根式：1/3、sqrt(2)/2。"
         "下标从 0 数起。批改：byhand grade 文件",
     ),
-    "given": Words("Given", "已知"),
 }
 STYLE = """
 body { font: 11pt/1.5 Georgia, "Noto Serif CJK SC", "Songti SC", SimSun, serif; color: #111; background: #fff;
@@ -73,7 +72,7 @@ PAGE = """<!doctype html>
 
 
 def markdown(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
-    """Return the sheet, or its key, as Markdown; the comment lets `grade` find the sheet again."""
+    """Return the sheet, or its key, as Markdown; `grade` finds the sheet by its comment line."""
     lines = [
         f"# {SAID['key' if key else 'sheet'].said(lang)}{sheet.title.said(lang)}",
         "",
@@ -83,7 +82,7 @@ def markdown(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
     ]
     if not key:
         lines += ["", f"{SAID['name'].said(lang)}{BLANK * 4}", "", SAID["how"].said(lang)]
-    lines += ["", f"## {SAID['given'].said(lang)}", ""]
+    lines += ["", f"## {GIVEN.said(lang)}", ""]
     lines += [f"- `{say(name, lang)}` = `{given(value)}`" for name, value in sheet.given]
     for i, step in enumerate(sheet.steps, 1):
         lines += ["", f"## {i}. {step.title.said(lang)}", ""]
@@ -97,14 +96,14 @@ def markdown(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
 
 
 def given(value: Any) -> str:
-    """Write what is given: nested lists, logarithms as ln."""
+    """Write a given number or nested list, with ln for logarithms."""
     if isinstance(value, list):
         return f"[{', '.join(map(given, value))}]"
     return str(value).replace("log(", "ln(").replace("-", "−")
 
 
 def worked(number: Number, lang: str) -> str:
-    """Return `label = letters = numbers put in = value`: the way, without saying the same thing twice."""
+    """Return `label = letters = numbers = value`, without equal neighbours."""
     parts = [say(number.label, lang)]
     for text in (number.letters, number.expression, number.shown):
         if (written := say(text, lang)) and written not in parts[-1:]:
@@ -122,7 +121,7 @@ def html(sheet: Sheet, lang: str = "en", key: bool = False) -> str:
         origin=escape(SAID["origin"].said(lang, topic=sheet.topic, seed=sheet.seed)),
         name="" if key else f"<span>{SAID['name'].said(lang)}{LINE}</span>",
         how="" if key else f'<p class="how">{escape(SAID["how"].said(lang))}</p>',
-        given=SAID["given"].said(lang),
+        given=GIVEN.said(lang),
         rows="".join(f"<tr><td>{escape(n)}</td><td>= {escape(given(v))}</td></tr>" for n, v in sheet.given),
         sections="\n".join(_section(i, step, lang, key) for i, step in enumerate(sheet.steps, 1)),
     )

@@ -1,16 +1,17 @@
 """The glossary: each concept in English and in the Chinese of textbooks, and the code that it names.
 
-This is the one home of terms: `where` searches it, and pages in both languages take their words from it.
+`where` searches it, and pages in both languages take their terms from it.
 """
 
 from dataclasses import dataclass
 
 from byhand.book.words.language import Words
+from byhand.book.words.tables import cells
 
 
 @dataclass(frozen=True)
 class Concept(Words):
-    """A term in both languages, the equations and places that carry it out (best first), and its other names."""
+    """A term in both languages, the equations and places that implement it (best first), and its other names."""
 
     entries: tuple[str, ...]
     also: tuple[str, ...] = ()
@@ -125,10 +126,7 @@ checkpoint | 检查点 | save, load | save a model, load a model, 断点, 保存
 """
 
 
-def _concept(line: str) -> Concept:
-    en, zh, entries, also = line.split(" | ")
-    return Concept(en, zh, tuple(entries.split(", ")), tuple(also.split(", ")))
-
-
-_LINES = TERMS.strip().replace("\n    ", " ").splitlines()
-CONCEPTS = tuple(_concept(line) for line in _LINES if not line.startswith("#"))
+CONCEPTS = tuple(
+    Concept(en, zh, tuple(entries.split(", ")), tuple(also.split(", ")))
+    for _, (en, zh, entries, also) in cells(TERMS)
+)

@@ -14,7 +14,7 @@ IN_ARITHMETIC = {
     "byte": "字节", "bytes": "字节", "rate": "学习率", "eps of LN": "LN 的 eps",
     "flat": "按内存顺序",
 }  # fmt: skip
-"""Names that stand within arithmetic, in Chinese. Entries add the labels of their equations' terms."""
+"""Chinese for names within arithmetic. Entries add the labels of their equations' terms."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,14 @@ class Words:
     zh: str
 
     def said(self, lang: str, **values: Any) -> str:
-        """Return them in `en` or `zh`, with the values put in as `str.format` does."""
+        """Return them in `en` or `zh`, with the values inserted by `str.format`."""
         words = self.zh if lang == "zh" else self.en
         return words.format(**values) if values else words
 
 
 @dataclass(frozen=True)
 class Note(Words):
-    """A remark, such as why a gradient is zero: a code and its facts for programs, and the words for people."""
+    """A remark, such as why a gradient is zero: a code and facts for programs, and words for people."""
 
     code: str = ""
     facts: Mapping[str, float] = field(default_factory=dict)
@@ -42,14 +42,14 @@ class Note(Words):
         return {"code": self.code, **self.facts, "en": self.en, "zh": self.zh}
 
 
-Said = str | Words  # text that is the same in both languages but for names within arithmetic, or words
+Said = str | Words  # arithmetic, of which only names are translated, or words in both languages
 
 COLON, COMMA, SEMICOLON = Words(": ", "："), Words(", ", "、"), Words("; ", "；")
-PAGE = Words(".md", ".zh-CN.md")  # how the name of a page ends
+PAGE = Words(".md", ".zh-CN.md")  # suffix of a page's file
 
 
 def say(text: Said, lang: str) -> str:
-    """Return text in `en` or `zh`; names of parts, such as mean and mhat, are translated within arithmetic too."""
+    """Return text in `en` or `zh`, with names within arithmetic, such as mean, translated too."""
     if isinstance(text, Words):
         return text.said(lang)
     return _names(tuple(IN_ARITHMETIC)).sub(lambda part: IN_ARITHMETIC[part[0]], text) if lang == "zh" else text

@@ -1,7 +1,7 @@
 r"""LaTeX as a terminal can show it: `\frac{Q_t \cdot K_s}{\sqrt{D}}` becomes `(Q_t · K_s) / √D`.
 
-It knows the LaTeX of the equations' files, and raises on what it does not know, so that a test can hold that every
-formula of the registry comes through. Unlike the docstrings' formulas it has no English words in it.
+It knows the LaTeX of the equations' files; unknown LaTeX raises, so a test can check that every formula of the
+registry is converted. Unlike formulas in docstrings, the result has no English words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SIGNS = {
 }  # fmt: skip
 ACCENTS = {"hat": "\u0302", "overline": "\u0304"}
 IN_LATEX = {r"\text{otherwise}": r"\text{其余情形}", r"\text{ is kept}": r"\text{ 被保留}"}
-CHINESE = {" if ": " 当 ", "_rows": "_各行", "offset": "偏移量"}  # what LaTeX writes without a word, or as a name
+CHINESE = {" if ": " 当 ", "_rows": "_各行", "offset": "偏移量"}  # words of the plain form, and names
 GROUPS = ("mathrm", "text", "operatorname")
 RAISED = dict(zip("0123456789tT-+", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵗᵀ⁻⁺", strict=True))
 _TOKEN = re.compile(
@@ -117,12 +117,12 @@ def _script(sign: str, text: str) -> str:
 
 
 def _ends(tokens: list[str], at: int) -> bool:
-    """Say whether nothing that would be multiplied follows a fraction."""
+    """Return whether no factor follows a fraction."""
     following = next((t for t in tokens[at:] if not t.isspace()), "}")
     return following in ("}", r"\quad", r"\right", "&", r"\\\\") or following[0] in ",=+-)"
 
 
 def _held(text: str) -> str:
-    """Put parentheses around what is more than one name or number."""
+    """Put parentheses around anything but a single name or number."""
     text = text.strip()
     return text if re.fullmatch(r"[\w∂√μσ̂.]+(\[[^\[\]]*\])?", text) else f"({text})"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from byhand.book.lessons.lesson import Lesson, Number, Step
 from byhand.book.lessons.text import given_lines, heading_lines, named_lines, number_line, result_lines, why_lines
-from byhand.book.practice.quiz import HOW, check
+from byhand.book.practice.checking import HOW, check
 from byhand.book.practice.selection import questions
 from byhand.book.words.language import Words, say
 from byhand.errors import ByhandError

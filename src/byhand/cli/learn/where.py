@@ -22,7 +22,7 @@ from byhand.cli.terminal.shown import quoted
 from byhand.errors import ByhandError
 
 if TYPE_CHECKING:
-    from byhand.book.finding.index import Finding
+    from byhand.book.finding.finding import Finding
 
 WIDTH = 100
 LABELS = {
@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand where")
     if options.limit < 1:
         raise ByhandError(f"--limit is {options.limit}, but must be at least 1. Leave it out for 5.")
-    from byhand.book.finding.answers import answers
+    from byhand.book.finding.index import answers
     from byhand.book.finding.search import nearest, search
 
     query = " ".join(options.query).strip()
@@ -104,8 +104,8 @@ def main(arguments: list[str]) -> int:
 
 def _overview(lang: str) -> str:
     """List everything in the order of the data flow: name, title, location."""
-    from byhand.book.finding.answers import answers
     from byhand.book.finding.flow import groups
+    from byhand.book.finding.index import answers
 
     known = answers()
     others = [
@@ -149,7 +149,7 @@ def _answer(listing: Finding, lang: str) -> str:
     rows += _under("wired", (f"{use.where}{f'  {use.result}' if use.result else ''}" for use in listing.uses))
     rows += [("kernel", f"{where}  ({runtime})") for runtime, where in listing.kernels.items()]
     rows += [("test", _in_repository(listing.test, lang)), ("worked", listing.worked or "")]
-    rows += [("page", "  ".join(_in_repository(p, lang) for p in (listing.page_en, listing.page_zh) if p))]
+    rows += [("page", "  ".join(_in_repository(p, lang) for p in map(listing.page, ("en", "zh")) if p))]
     rows += [("seed", ", ".join(listing.seed_names)), ("source", listing.source)]
     rows += _under("latex", textwrap.wrap(listing.latex, WIDTH - 20, break_long_words=False))
     said = [(LABELS[label].said(lang) if label else "", value) for label, value in rows if value]
@@ -160,7 +160,7 @@ def _answer(listing: Finding, lang: str) -> str:
 
 def _pointed(name: str, lang: str) -> str:
     """Return another answer's title and first pointer."""
-    from byhand.book.finding.answers import answers
+    from byhand.book.finding.index import answers
 
     listing = answers()[name]
     return f"{listing.title.said(lang)}  ({name})  {_first(listing, lang)}"

@@ -1,9 +1,8 @@
-"""Worked examples to do on paper, one file each: `lesson(array)` builds the whole of it from weights alone."""
+"""Worked examples to do on paper, one file each: `lesson(array)` computes all of it from the weights."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -11,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from byhand.book.lessons.lesson import Lesson
-from byhand.book.numbers import closed_form as example
+from byhand.book.numbers import closed_form
 from byhand.book.numbers.exact import exact_array
 from byhand.book.words.language import Words
-from byhand.errors import ByhandError
+from byhand.errors import ByhandError, suggestion
 
-Maker = Callable[[Any], np.ndarray]  # makes an array of nested closed forms
+Maker = Callable[[Any], np.ndarray]  # turns nested closed forms into an array
 TITLES = {
     "paper-gpt": Words(
         "A GPT on paper: bytes to loss, every gradient, one update", "纸上的 GPT：从字节到损失、全部梯度与一次更新"
@@ -54,18 +53,19 @@ TITLES = {
 
 
 def make(name: str, exact: bool = False) -> Lesson:
-    """Build a worked example, with exact forms where they exist if `exact`; ByhandError for a wrong name."""
+    """Build a worked example, with exact forms if `exact`; ByhandError for a wrong name."""
     return _made(find(name), exact)
 
 
 @cache
 def _made(name: str, exact: bool) -> Lesson:
     with np.errstate(all="ignore"):
-        return import_module(f"byhand.book.lessons.examples.{name.replace('-', '_')}").lesson(numbers(exact))
+        intro, steps, given = import_module(f"{__name__}.{name.replace('-', '_')}").lesson(numbers(exact))
+    return Lesson(name, TITLES[name], intro, tuple(steps), given)
 
 
 def find(name: str) -> str:
-    """Return the example that goes by this name, its title, or a part of one title, in either language.
+    """Return the name of the example with this name, title, or part of a single title, in either language.
 
     Raises ByhandError if there is none, or several.
     """
@@ -79,16 +79,14 @@ def find(name: str) -> str:
             return found[0]
         if found:
             raise ByhandError(f"{name[:80]!r} fits several worked examples. Use one of {', '.join(found)}.")
-    near = get_close_matches(asked, TITLES, n=1)
-    hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(TITLES)}."
-    raise ByhandError(f"there is no worked example {name[:80]!r}. {hint}")
+    raise ByhandError(f"there is no worked example {name[:80]!r}. {suggestion(asked, TITLES)}")
 
 
 def _plain(name: str) -> str:
-    """Return a name as it is compared: `Cross_Entropy` as `cross-entropy`."""
+    """Return a name in the form of the lessons' names: `Cross_Entropy` becomes `cross-entropy`."""
     return name.casefold().replace("_", "-").replace(" ", "-")
 
 
 def numbers(exact: bool) -> Maker:
-    """Return what makes arrays of Exacts, or of float64."""
-    return (lambda nested: exact_array(example.array(nested))) if exact else example.array
+    """Return the function that makes arrays of Exacts, or of float64."""
+    return (lambda nested: exact_array(closed_form.array(nested))) if exact else closed_form.array

@@ -1,16 +1,16 @@
-"""Two AdamW steps on two parameters, from zero moments: what bias correction does is plain to see."""
+"""Two AdamW steps on two parameters, from zero moments: they show the effect of bias correction."""
 
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import update_step
-from byhand.book.lessons.lesson import Lesson, grid, number_text
+from byhand.book.lessons.lesson import Content, grid, number_text
 from byhand.book.words.language import Words
 
 THETA, GRADIENTS, RATE = [1, -2], ([2, "-1/2"], [1, "1/2"]), 0.1
 SETTINGS = {"beta1": 0.9, "beta2": 0.99, "eps": 0.0, "weight_decay": 0.1}
 
 
-def lesson(array: Maker) -> Lesson:
-    """The first step moves by lr whatever the gradient's size; the second shows the moving averages at work."""
+def lesson(array: Maker) -> Content:
+    """The first step moves by lr for a gradient of any size; the second shows the moving averages."""
     theta, zero = array(THETA), array([0, 0])
     first, (theta, m, v) = update_step("θ", theta, array(GRADIENTS[0]), zero, zero, RATE, 1, "g1", **SETTINGS)
     second, _ = update_step("θ", theta, array(GRADIENTS[1]), m, v, RATE, 2, "g2", **SETTINGS)
@@ -26,4 +26,4 @@ def lesson(array: Maker) -> Lesson:
         *((f"g{t}", grid(array(g))) for t, g in enumerate(GRADIENTS, 1)),
         *((n, number_text(x)) for n, x in (("lr", RATE), *SETTINGS.items())),
     )
-    return Lesson("adamw", TITLES["adamw"], intro, (first, second), start)
+    return intro, (first, second), start

@@ -1,9 +1,9 @@
 """Causal attention of one head over three tokens, D = 4, with weights that are fractions; and back to Q, K and V."""
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson, grid
+from byhand.book.lessons.lesson import Content, grid
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.attention_scores import attention_scores
@@ -17,7 +17,7 @@ V = [[4, 0], [8, 8], [0, 8]]
 D_Y = [[1, -1], [0, 1], [1, 0]]
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """Scores, weights, mixtures, and their derivatives."""
     intro = Words(
         "Three tokens, head width D = 4, so the scores are divided by √4 = 2; the values have two columns. The "
@@ -29,4 +29,4 @@ def lesson(array: Maker) -> Lesson:
     d = array([[D_Y]])
     trace = Trace.of(lambda: mix(causal_softmax(attention_scores(q, k, name="S"), name="P"), v, name="Y"))
     steps = (*forward_steps(trace), *backward_steps(trace, d))
-    return Lesson("attention", TITLES["attention"], intro, steps, (*given(trace), ("∂Y", grid(d))))
+    return intro, steps, (*given(trace), ("∂Y", grid(d)))

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from byhand.book.finding.index import listings
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.memory_layout import offset_number
 from byhand.book.lessons.forward_steps import forward_step, given
-from byhand.book.lessons.lesson import Lesson, Step
+from byhand.book.lessons.lesson import Content, Step
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.attention_scores import attention_scores
@@ -26,7 +26,7 @@ def queries_and_keys(array: Maker) -> tuple[Tensor, Tensor]:
     return q, k
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """Offsets of the queries, the keys and the score; then the score itself, read from flat memory."""
     q, k = queries_and_keys(array)
     trace = Trace.of(lambda: attention_scores(q, k, name="scores"))
@@ -84,4 +84,4 @@ def lesson(array: Maker) -> Lesson:
         f"B、H、T、D = {'、'.join(map(str, SHAPE))}。第 {b} 条序列、第 {h} 个头里，查询 t = {t} 对键 s = {s} 的分数："
         "两段各 D 个连续的数相乘求和，再写入一个数。",
     )
-    return Lesson("attention-index", TITLES["attention-index"], intro, steps, given(trace))
+    return intro, steps, given(trace)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from byhand.book.finding.index import listings
-from byhand.book.lessons.examples import TITLES, Maker
-from byhand.book.lessons.lesson import Lesson, Number, Step
+from byhand.book.lessons.examples import Maker
+from byhand.book.lessons.lesson import Content, Number, Step
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
 from byhand.tokenizers.plain import Pair, commonest, count_pairs, joined, learn
@@ -23,7 +23,7 @@ CHOICE = Words(
 )
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """Learn four merges from the text, then encode a word that is not in it."""
     cut = [word.encode() for word in words(TEXT)]
     rows: list[Row] = [tuple(word) for word in cut]
@@ -47,11 +47,11 @@ def lesson(array: Maker) -> Lesson:
         ("text", TEXT.replace(" ", "␣")),
         (Words("ids", "编号"), ", ".join(f"{names[byte]} {byte}" for byte in letters)),
     )
-    return Lesson("bpe", TITLES["bpe"], intro, tuple(steps), start)
+    return intro, steps, start
 
 
 def _bytes(rows: list[Row], names: Mapping[int, str]) -> Step:
-    """Return the step that cuts the text into words and these into bytes."""
+    """Return the step that cuts the text into words, and the words into bytes."""
     lengths = [len(row) for row in rows]
     return Step(
         Words("Words and bytes", "词与字节"),
@@ -180,7 +180,7 @@ def _encode(merges: list[Pair], names: Mapping[int, str]) -> Step:
 
 
 def _saved(rows: list[Row], names: Mapping[int, str]) -> Step:
-    """Return the step that counts what was saved."""
+    """Return the step that counts the saved tokens."""
     bytes_, tokens = len(TEXT.encode()), sum(map(len, rows))
     return Step(
         Words("What is saved", "省下了多少"),

@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given, update_step
-from byhand.book.lessons.lesson import Lesson, number_text
+from byhand.book.lessons.lesson import Content, number_text
 from byhand.book.numbers.rounding import settle_gradients, settled_trace
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
@@ -44,7 +44,7 @@ def loss_of(p: dict[str, Tensor], array: Maker) -> Tensor:
     return cross_entropy(z, Tensor(np.asarray(CLASSES), name="y"), name="L")
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """One training step on all four pictures."""
     weights = given_weights(array)
     trace = settled_trace(partial(loss_of, weights, array))
@@ -68,4 +68,4 @@ def lesson(array: Maker) -> Lesson:
         "整齐，这里省去 eps。",
     )
     start = (*given(trace), *((n, number_text(x)) for n, x in (("lr", RATE), *OPTIMIZER.items())))
-    return Lesson("classifier", TITLES["classifier"], intro, tuple(steps), start)
+    return intro, steps, start

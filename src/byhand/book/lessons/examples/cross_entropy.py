@@ -1,17 +1,17 @@
-"""Cross-entropy of logits 2, 1, 0, -1 with target 1, and of two rows: where the mean comes in."""
+"""Cross-entropy of logits 2, 1, 0, -1 with target 1, and of two rows, whose losses are averaged."""
 
 import numpy as np
 
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
-from byhand.book.lessons.lesson import Lesson
+from byhand.book.lessons.lesson import Content
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.softmax import softmax
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """The probabilities, the loss, its gradient; then a mean over two rows."""
     row, target = [[2, 1, 0, -1]], Tensor(np.asarray([1]), name="y")
     rows, targets = [[0, "log(2)", "log(5)"], [0, 0, "log(2)"]], Tensor(np.asarray([2, 0]), name="y(N=2)")
@@ -23,7 +23,6 @@ def lesson(array: Maker) -> Lesson:
     )
     probabilities, (first, *_) = both_ways(softmax, "p", "z", row, [[0, 0, 0, 0]], array)
     return single(
-        "cross-entropy",
         intro,
         (probabilities[:1], [first]),
         both_ways(cross_entropy, "loss", "z", row, 1, array, target),

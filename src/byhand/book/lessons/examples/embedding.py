@@ -1,4 +1,4 @@
-"""Token 2 stands at two of three positions: its row is read twice and collects two gradients."""
+"""Token 2 occurs at two of three positions: its row is read twice and collects two gradients."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import single
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson, grid
+from byhand.book.lessons.lesson import Content, grid
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.add_positional import add_positional
@@ -19,8 +19,8 @@ W_TE, W_PE = [[3, -1], [1, 4], [2, 5], [-2, 1]], [["1/2", 0], [0, "1/2"], ["-1/2
 D_X = [[1, 2], [3, 4], [5, -6]]
 
 
-def lesson(array: Maker) -> Lesson:
-    """Look up, add positions, walk back; then the same rows as a product with one-hot rows."""
+def lesson(array: Maker) -> Content:
+    """Look up, add positions, propagate back; then compute the same rows as a product with one-hot rows."""
     intro = Words(
         "A vocabulary of 4, width 2. The ids 2, 1, 2 pick rows of the table, and each position adds its own row, so "
         "that the two copies of token 2 become different vectors. The last step makes the same rows with a matrix "
@@ -35,7 +35,6 @@ def lesson(array: Maker) -> Lesson:
     rows = Tensor(array([[int(v == token) for v in range(len(W_TE))] for token in TOKENS]), name="one-hot")
     product = Trace.of(lambda: matmul(rows, Tensor(array(W_TE), name="W_te"), name="E"))
     return single(
-        "embedding",
         intro,
         ((*given(trace), ("∂X", grid(array(D_X)))), steps),
         (given(product), forward_steps(product)),

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from byhand.book.finding.index import listings
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.paper_gpt import BYTES, model_of
 from byhand.book.lessons.examples.paper_gpt_4 import CONFIG
 from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS as FOUR_COLUMNS
 from byhand.book.lessons.forward_steps import forward_steps
-from byhand.book.lessons.lesson import Lesson, Number, Step, difference, grid
+from byhand.book.lessons.lesson import Content, Number, Step, difference, grid
 from byhand.book.lessons.naming import short
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words, say
@@ -24,8 +24,8 @@ FOLDED = Words("paper-gpt-4 works out these equations", "这些公式的演算�
 SHOWN = ("attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "logits")
 
 
-def lesson(array: Maker) -> Lesson:
-    """Decode with the cache, show what each token computes, and hold the logits against the whole pass."""
+def lesson(array: Maker) -> Content:
+    """Decode with the cache, show each token's computation, and compare the logits with those of the whole pass."""
     model = model_of(CONFIG, {n: array(w) for n, w in WEIGHTS.items()})
     for parameter in model.parameters().values():
         parameter.requires_grad = False  # a cache passes no gradient back
@@ -55,11 +55,11 @@ def lesson(array: Maker) -> Lesson:
         "（同样的公式在 paper-gpt-4 中有演算）。",
     )
     start = (("tokens", str(tokens)), *((short(n), grid(p.data)) for n, p in model.parameters().items()))
-    return Lesson("kv-cache", TITLES["kv-cache"], intro, tuple(steps), start)
+    return intro, steps, start
 
 
 def _folded(trace: Trace) -> list[Step]:
-    """Return the steps of a pass: those that work on each token alone give their results only, several as one."""
+    """Return the steps of a pass; consecutive ones that work on each token alone become one that lists results."""
     steps: list[Step] = []
     for step in forward_steps(trace):
         if not step.numbers or say(step.results[0][0], "en").endswith(SHOWN):

@@ -1,14 +1,14 @@
-"""LayerNorm of four columns, where everything shows; and of two, where the derivative hides."""
+"""LayerNorm of four columns, which show its derivative, and of two, which hide it."""
 
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
-from byhand.book.lessons.lesson import Lesson
+from byhand.book.lessons.lesson import Content
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.equations.layer_norm import layer_norm
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """Four columns without eps, so that the numbers are fractions; then two columns with it."""
     intro = Words(
         "With four columns, 1, 7, 9 and 15 have mean 8 and standard deviation 5. With two columns the result is "
@@ -21,4 +21,4 @@ def lesson(array: Maker) -> Lesson:
         both_ways(layer_norm, "y", "x", [[1, 7, 9, 15]], [[1, 0, 0, 0]], array, eps=0.0),
         both_ways(layer_norm, "y(C=2)", "x(C=2)", [["1/10", 1]], [[1, 0]], array, eps=ModelConfig.norm_eps),
     ]
-    return single("layer-norm", intro, *parts)
+    return single(intro, *parts)

@@ -2,7 +2,7 @@
 
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
-from byhand.book.lessons.lesson import Lesson
+from byhand.book.lessons.lesson import Content
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.linear import linear
@@ -12,7 +12,7 @@ A, B, D_Y = [[1, 2, 3], [4, 5, 6]], [[1, -1], [2, 1], [0, 3]], [[1, 2], [-1, 1]]
 ROWS, W, BIAS, D_Z = [[1, 2], [3, -1], [2, 1]], [[2, 1], [1, 3]], [1, -1], [[1, 2], [-1, 1], [2, -1]]
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """The product alone, then as a linear layer with a bias."""
     intro = Words(
         "Rows times columns. In the backward pass each factor's gradient is again a matrix product, with the other "
@@ -24,7 +24,6 @@ def lesson(array: Maker) -> Lesson:
     b = Tensor(array(B), requires_grad=True, name="B")
     w, bias = (Tensor(array(x), requires_grad=True, name=n) for n, x in (("W", W), ("b", BIAS)))
     return single(
-        "matmul",
         intro,
         both_ways(matmul, "Y", "A", A, D_Y, array, b),
         both_ways(linear, "Z", "X", ROWS, D_Z, array, w, bias),

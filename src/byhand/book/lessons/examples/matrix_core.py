@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson
+from byhand.book.lessons.lesson import Content
 from byhand.book.numbers.rounding import settle_gradients
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
@@ -44,7 +44,7 @@ def loss_of(weights: dict[str, Tensor], array: Maker, targets: tuple[int, ...] =
     return cross_entropy(rows, Tensor(np.asarray([[targets]])), name="loss")
 
 
-def lesson(array: Maker, name: str = "matrix-core", targets: tuple[int, ...] = (0,)) -> Lesson:
+def lesson(array: Maker, targets: tuple[int, ...] = (0,)) -> Content:
     """One target trains row 0 alone; two targets train both rows."""
     weights = given_weights(array)
     trace = Trace.of(partial(loss_of, weights, array, targets))
@@ -55,12 +55,12 @@ def lesson(array: Maker, name: str = "matrix-core", targets: tuple[int, ...] = (
     )
     steps = [*forward_steps(trace), *backward_steps(trace, array(1))]
     moved: dict[str, Tensor] = {}
-    for name_of, new in descend(weights, array(RATE)):
-        moved[name_of] = Tensor(new.result.data, name=f"{name_of}'")
+    for name, new in descend(weights, array(RATE)):
+        moved[name] = Tensor(new.result.data, name=f"{name}'")
         steps += forward_steps(new)
     with scope("after"):
         steps += forward_steps(Trace.of(partial(loss_of, moved, array, targets)))
-    return Lesson(name, TITLES[name], intro, tuple(steps), (*given(trace), ("rate", RATE)))
+    return intro, steps, (*given(trace), ("rate", RATE))
 
 
 def descend(weights: dict[str, Tensor], rate: np.ndarray) -> Iterator[tuple[str, Trace]]:

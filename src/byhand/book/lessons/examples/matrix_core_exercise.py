@@ -1,16 +1,16 @@
-"""An exercise that stands alone: a prediction of 0.7 and 0.3, and what it changes in W_V.
+"""A stand-alone exercise: from a prediction of 0.7 and 0.3 to the change of W_V.
 
-The prediction belongs to no model; everything after it is right arithmetic. Its logits are the logarithms of the
+The prediction comes from no model, but the arithmetic from there on is right. Its logits are the logarithms of the
 probabilities, and the attention weights are those of the matrix core's first row.
 """
 
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.matrix_core import RATE, WEIGHTS, descend
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson
+from byhand.book.lessons.lesson import Content
 from byhand.book.numbers.rounding import settle_gradients
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
@@ -21,7 +21,7 @@ from byhand.equations.softmax import softmax
 from byhand.tracing.trace import Trace
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """Loss and its gradient for the given prediction; then back through the weighted sum into W_V."""
     logits = Tensor(array([["log(7/10)", "log(3/10)"]]), requires_grad=True, name="z")
     first = Trace.of(lambda: cross_entropy(logits, Tensor(np.asarray([0])), name="loss"))
@@ -47,4 +47,4 @@ def lesson(array: Maker) -> Lesson:
         *(step for _, new in descend({"W_V": weight}, array(RATE)) for step in forward_steps(new)),
     )
     start = (*given(first), *given(second), ("rate", RATE))
-    return Lesson("matrix-core-exercise", TITLES["matrix-core-exercise"], intro, steps, start)
+    return intro, steps, start

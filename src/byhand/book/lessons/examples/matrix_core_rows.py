@@ -1,9 +1,9 @@
 """The 2 x 2 matrix core with both output rows as logits, targets 0 and 1."""
 
 from byhand.book.lessons.examples import Maker, matrix_core
-from byhand.book.lessons.lesson import Lesson
+from byhand.book.lessons.lesson import Content
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """The same model with a mean over two targets."""
-    return matrix_core.lesson(array, "matrix-core-rows", (0, 1))
+    return matrix_core.lesson(array, (0, 1))

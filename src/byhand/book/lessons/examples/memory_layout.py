@@ -1,4 +1,4 @@
-"""Where [b,t,c] and [b,h,t,s] lie in memory: strides, offsets, neighbours, and the way back."""
+"""Places of [b,t,c] and [b,h,t,s] in memory: strides, offsets, neighbours, and the index of an offset."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from byhand.book.finding.index import listings
-from byhand.book.lessons.examples import TITLES, Maker
-from byhand.book.lessons.lesson import Lesson, Number, Step
+from byhand.book.lessons.examples import Maker
+from byhand.book.lessons.lesson import Content, Number, Step
 from byhand.book.numbers import arithmetic
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
@@ -18,7 +18,7 @@ PLACES_IN_STREAM = ((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 2, 3))
 PLACES_IN_SCORES = ((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 2, 1))
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """Strides first, then offsets of elements, then an index from an offset."""
     where = str(listings()["reshape"].forward)
     steps: list[Step] = []
@@ -51,7 +51,7 @@ def lesson(array: Maker) -> Lesson:
         "an element.",
         "数组在内存中是一整行数，最后一个轴是连续的。找到一个元素只需要对下标做算术。",
     )
-    return Lesson("memory-layout", TITLES["memory-layout"], intro, tuple(steps))
+    return intro, steps, ()
 
 
 def _strides(name: str, shape: tuple[int, ...], axes: str, where: str) -> Step:

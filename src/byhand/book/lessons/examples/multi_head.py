@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson, Step, difference
+from byhand.book.lessons.lesson import Content, Step, difference
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
 from byhand.equations.causal_self_attention import causal_self_attention
@@ -14,8 +14,8 @@ from byhand.tracing.trace import Trace
 INPUT = [[[1, 0, -1, 0], [0, 1, 1, 0], [1, 1, 0, -1]]]
 
 
-def lesson(array: Maker) -> Lesson:
-    """Run both, then set their weights beside each other."""
+def lesson(array: Maker) -> Content:
+    """Run both, then compare their weights."""
     runs: dict[int, Trace] = {}
     steps: list[Step] = []
     for heads, name in ((1, "one"), (2, "two")):
@@ -32,7 +32,7 @@ def lesson(array: Maker) -> Lesson:
         "投影完全相同，只是切法不同。一个头为四列给出同一组注意力权重；两个头各为一半的列给出一组，分数除以的是 "
         "√2，而不是 √4。",
     )
-    return Lesson("multi-head", TITLES["multi-head"], intro, tuple(steps), given(runs[1]))
+    return intro, steps, given(runs[1])
 
 
 def _compared(runs: dict[int, Trace]) -> Step:

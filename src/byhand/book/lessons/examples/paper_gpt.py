@@ -1,7 +1,6 @@
 """A whole GPT on paper: B = 1, T = 3, C = 2, V = 4, from four bytes to the loss, every gradient, one AdamW step.
 
-With C = 2 and no gain, LayerNorm gives only plus or minus one, or nearly nothing; `paper-gpt-4` is the companion in
-which its derivative shows.
+With C = 2 and no gain, LayerNorm gives only plus or minus one, or almost 0; `paper-gpt-4` shows its derivative.
 """
 
 from __future__ import annotations
@@ -12,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from byhand.book.finding.index import listings
-from byhand.book.finding.landmarks import PLACES
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_step, forward_steps, given, update_step
-from byhand.book.lessons.lesson import Array, Lesson, Number, Step, number_text
+from byhand.book.lessons.lesson import Array, Content, Number, Step, number_text, rows_of
 from byhand.book.numbers.rounding import settle_gradients, settled_trace
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
@@ -46,7 +44,7 @@ OPTIMIZER = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
 RATE = 0.01
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """Forward, backward, update, and the loss after it."""
     intro = Words(
         "LayerNorm of two columns gives plus or minus one (or almost nothing, where both are equal), so its "
@@ -54,10 +52,10 @@ def lesson(array: Maker) -> Lesson:
         "两列的层归一化只能得到正负一（两数相等时几乎为零），所以它的导数几乎不让任何梯度通过："
         "paper-gpt-4 用四列展示同样的过程。",
     )
-    return whole("paper-gpt", intro, CONFIG, WEIGHTS, array)
+    return whole(intro, CONFIG, WEIGHTS, array)
 
 
-def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any], array: Maker) -> Lesson:
+def whole(intro: Words, config: ModelConfig, weights: dict[str, Any], array: Maker) -> Content:
     """Return one training step of a model with these weights, on `BYTES`, as a lesson."""
     arrays = {n: array(w) for n, w in weights.items()}
     model = model_of(config, arrays)
@@ -78,7 +76,7 @@ def whole(name: str, intro: Words, config: ModelConfig, weights: dict[str, Any],
     settings = ("lr", RATE), *OPTIMIZER.items(), ("eps of LN", ModelConfig.norm_eps)
     tables = [pair for pair in given(trace) if pair[0] not in ("tokens", "targets")]  # the first step makes these
     start = (("bytes", str(list(BYTES))), *tables, *((n, number_text(x)) for n, x in settings))
-    return Lesson(name, TITLES[name], intro, tuple(steps), start)
+    return intro, steps, start
 
 
 def _with_new_head(trace: Trace, weight: Any) -> list[Step]:
@@ -92,7 +90,7 @@ def _with_new_head(trace: Trace, weight: Any) -> list[Step]:
 
 
 def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:
-    """Return a model that computes with these arrays, also where they hold Exacts."""
+    """Return a model that computes with these arrays, which may hold Exacts."""
     model = TinyGPT(config, arrays={n: np.asarray(a, dtype=np.float64) for n, a in arrays.items()})
     for n, p in model.parameters().items():
         p.data = arrays[n]
@@ -101,14 +99,18 @@ def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:
 
 def data_step() -> Step:
     """Return the step that cuts tokens and targets from the bytes."""
-    place = next(p for p in PLACES if p.name == "sample_batch")
+    place = listings()["sample_batch"]
     found = tuple(Number(f"targets[{t}]", f"byte {t + 1}", BYTES[t + 1]) for t in range(len(BYTES) - 1))
+    arrays = (
+        Array(r"\mathrm{token}", "tokens", np.asarray(BYTES[:-1])),
+        Array("y", "targets", np.asarray(BYTES[1:])),
+    )
     return Step(
-        place,
+        place.title,
         "tokens[t] = byte[s + t],  targets[t] = byte[s + t + 1] = tokens[t + 1]",
-        str(listings()["sample_batch"].forward),
+        str(place.forward),
         found,
-        (("tokens", str(list(BYTES[:-1]))), ("targets", str(list(BYTES[1:])))),
+        rows_of(arrays),
         goal=Words(
             "Cut T + 1 bytes out of the text at a random place s (here 0): the first T are inputs, the last T are "
             "targets. Each token is used to predict the next one.",
@@ -120,10 +122,7 @@ def data_step() -> Step:
             "答案就在文本里，不需要人工标注；T + 1 个字节给出 T 次预测。",
         ),
         inputs=(Array(r"\mathrm{byte}", "bytes", np.asarray(BYTES)),),
-        arrays=(
-            Array(r"\mathrm{token}", "tokens", np.asarray(BYTES[:-1])),
-            Array("y", "targets", np.asarray(BYTES[1:])),
-        ),
+        arrays=arrays,
     )
 
 

@@ -1,10 +1,10 @@
-"""The paper GPT with four columns and two heads, where LayerNorm's derivative shows."""
+"""The paper GPT with four columns and two heads, which show LayerNorm's derivative."""
 
 from typing import Any
 
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.paper_gpt import whole
-from byhand.book.lessons.lesson import Lesson
+from byhand.book.lessons.lesson import Content
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 
@@ -30,7 +30,7 @@ WEIGHTS: dict[str, Any] = {
 }
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """The same steps as the paper GPT."""
     intro = Words(
         "Each head works on two of the four columns. Four numbers keep two degrees of freedom when they are "
@@ -38,4 +38,4 @@ def lesson(array: Maker) -> Lesson:
         "每个头处理四列中的两列。四个数归一化之后还剩两个自由度，所以能看到层归一化的导数去掉了平移与伸缩，"
         "保留其余部分。",
     )
-    return whole("paper-gpt-4", intro, CONFIG, WEIGHTS, array)
+    return whole(intro, CONFIG, WEIGHTS, array)

@@ -3,11 +3,11 @@
 import numpy as np
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.paper_gpt import model_of
 from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS as FOUR_COLUMNS
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson
+from byhand.book.lessons.lesson import Content
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.tracing.trace import Trace
@@ -19,7 +19,7 @@ WEIGHTS = FOUR_COLUMNS | {"wpe": [["1/10", 0, 1, 0], [0, "1/10", 0, "1/2"]]}  # 
 TOKENS, TARGETS = [[2, 1]], [[1, 3]]
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """Two tokens through one block to the loss, and every gradient."""
     arrays = {n: array(w) for n, w in WEIGHTS.items()}
     model = model_of(CONFIG, arrays)
@@ -30,4 +30,4 @@ def lesson(array: Maker) -> Lesson:
         "归一化放在每个子层相加之后，而不是之前；两个词元可以互相看到；ReLU 把隐藏层的负值截为零。",
     )
     steps = (*forward_steps(trace), *backward_steps(trace, array(1)))
-    return Lesson("post-norm", TITLES["post-norm"], intro, steps, given(trace))
+    return intro, steps, given(trace)

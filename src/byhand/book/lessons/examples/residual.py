@@ -1,4 +1,4 @@
-"""A layer with and without the residual stream around it, then two in a row: what is left of the gradient."""
+"""The gradient through a layer with and without the residual stream around it, then through two layers."""
 
 from functools import partial
 
@@ -6,7 +6,7 @@ from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import single
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson, grid
+from byhand.book.lessons.lesson import Content, grid
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.linear import linear
@@ -17,8 +17,8 @@ X, W, D_Y = [[2, -1]], [["1/2", 1], [-1, "3/2"]], [[1, 2]]
 SLOPE = [["1/10"]]  # of each layer of the deep examples
 
 
-def lesson(array: Maker) -> Lesson:
-    """One layer beside the stream; then the way back through two layers, without the stream and with it."""
+def lesson(array: Maker) -> Content:
+    """One layer with the stream; then the backward pass of two layers, without the stream and with it."""
     intro = Words(
         "X' = X + XW: the stream X bypasses the layer. ∂X comes back along both paths, and the two parts add up. "
         "Then "
@@ -44,7 +44,6 @@ def lesson(array: Maker) -> Lesson:
 
     trace, alone, beside = Trace.of(one), Trace.of(partial(deep, False)), Trace.of(partial(deep, True))
     return single(
-        "residual",
         intro,
         (
             (*given(trace), ("∂X'", grid(array(D_Y)))),

@@ -1,4 +1,4 @@
-"""One token at three positions: turned, its scores depend on the distance alone; with both pairings of columns."""
+"""One token at three positions: rotated, its scores depend on the distance alone, with both pairings of columns."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from byhand.book.finding.index import listings
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
 from byhand.book.lessons.forward_steps import forward_steps
-from byhand.book.lessons.lesson import Lesson, Step, difference
+from byhand.book.lessons.lesson import Content, Step, difference
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.attention_scores import attention_scores
@@ -17,11 +17,11 @@ from byhand.tracing.trace import Trace
 
 X = [[[[1, 1, 0, 0]] * 3]]  # the same query and key at positions 0, 1 and 2
 D_Y = [[[[1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]]]
-SETTINGS = {"base": 4.0, "width": 4}  # pair 0 turns by 1 radian a position, pair 1 by 1/2
+SETTINGS = {"base": 4.0, "width": 4}  # pair 0 rotates by 1 radian per position, pair 1 by 1/2
 
 
-def lesson(array: Maker) -> Lesson:
-    """Turn and turn back by halves, take the scores; then turn by neighbours, and take them again."""
+def lesson(array: Maker) -> Content:
+    """Rotate forward and back in halves, compute scores; then rotate in neighbours, and compute them again."""
     intro = Words(
         "The same token stands at positions 0, 1 and 2, and its vector x is both query and key. With R = 4 and "
         "base b = 4, pair 0 turns by 1 radian per position, pair 1 by 1/2 (set your calculator to radians). "
@@ -38,7 +38,6 @@ def lesson(array: Maker) -> Lesson:
     halves, neighbours = (_scored(array, *names) for names in (("halves", "y", "S"), ("neighbours", "y2", "S2")))
     scores = [trace.result.data for trace in (halves, neighbours)]
     return single(
-        "rotary",
         intro,
         (turned, [*steps, forward_steps(halves)[1], _equal(scores[0], "S")]),
         ((), [_paired(forward_steps(neighbours)[0]), forward_steps(neighbours)[1], _equal(scores[1], "S2")]),

@@ -3,9 +3,9 @@
 import numpy as np
 
 from byhand.book.finding.index import listings
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson, Number, Step, number_text
+from byhand.book.lessons.lesson import Content, Number, Step, number_text
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
@@ -17,7 +17,7 @@ from byhand.tracing.trace import Trace
 LOGITS, TAU, K, UNIFORM = [2, 1, 0, -1], 2.0, 2, 0.7
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """Probabilities at temperature 1 and 2, after top-k, and the token that a uniform number picks."""
     z = Tensor(array(LOGITS), name="z")
 
@@ -33,7 +33,7 @@ def lesson(array: Maker) -> Lesson:
         "同样四个 logits，三种处理。温度越高，概率越接近；top-k 使最大的几个之外的概率恰好为零。",
     )
     start = (*given(trace), ("τ", number_text(TAU)), ("k", str(K)), ("u", number_text(UNIFORM)))
-    return Lesson("sampling", TITLES["sampling"], intro, (*forward_steps(trace), _drawn(trace.result.data)), start)
+    return intro, (*forward_steps(trace), _drawn(trace.result.data)), start
 
 
 def _drawn(p: np.ndarray) -> Step:

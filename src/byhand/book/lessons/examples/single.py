@@ -1,22 +1,24 @@
-"""One equation with one input, forward and back: the frame of the examples that are about a single equation."""
+"""One equation with one input, forward and back: shared by the examples about a single equation."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from byhand.book.lessons.backward_steps import backward_steps
-from byhand.book.lessons.examples import TITLES, Maker
+from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
-from byhand.book.lessons.lesson import Lesson, Step, grid
+from byhand.book.lessons.lesson import Content, NamedArrays, Step, grid
 from byhand.book.words.language import Words
 from byhand.engine import Equation, Tensor
 from byhand.tracing.trace import Trace
 
+Part = tuple[NamedArrays, list[Step]]
+
 
 def both_ways(
     equation: Equation, name: str, letter: str, x: Any, d: Any, array: Maker, *others: Tensor, **static: Any
-) -> tuple[tuple[tuple[str, str], ...], list[Step]]:
-    """Return what is given, and the steps: an equation applied to x, and back with the cotangent d."""
+) -> Part:
+    """Return the given arrays, and the steps: an equation applied to x, and back with the cotangent d."""
     trace = Trace.of(
         lambda: equation(Tensor(array(x), requires_grad=True, name=letter), *others, name=name, **static)
     )
@@ -24,9 +26,7 @@ def both_ways(
     return start, [*forward_steps(trace), *backward_steps(trace, array(d))]
 
 
-def single(name: str, intro: Words, *parts: tuple[tuple[tuple[str, str], ...], list[Step]]) -> Lesson:
-    """Return a lesson of several such parts; what is given twice is said once."""
+def single(intro: Words, *parts: Part) -> Content:
+    """Return a lesson of several such parts; an array that two parts give is listed once."""
     start = dict(pair for given, _ in parts for pair in given)
-    return Lesson(
-        name, TITLES[name], intro, tuple(step for _, steps in parts for step in steps), tuple(start.items())
-    )
+    return intro, [step for _, steps in parts for step in steps], tuple(start.items())

@@ -2,7 +2,7 @@
 
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.single import both_ways, single
-from byhand.book.lessons.lesson import Lesson
+from byhand.book.lessons.lesson import Content
 from byhand.book.words.language import Words
 from byhand.equations.softmax import softmax
 
@@ -10,7 +10,7 @@ SCORES = [0, "log(2)", "log(5)"]
 SHIFTED = [1000, 1001, 999]
 
 
-def lesson(array: Maker) -> Lesson:
+def lesson(array: Maker) -> Content:
     """Weights 1/8, 1/4, 5/8 and back; scores near 1000; and a cotangent that is the same everywhere."""
     intro = Words(
         "The scores are logarithms of 1, 2 and 5, so the weights are 1/8, 2/8 and 5/8. exp(1000) is larger than any "
@@ -22,6 +22,4 @@ def lesson(array: Maker) -> Lesson:
     z, d = "z", [8, 0, 0]
     shifted, (large, _) = both_ways(softmax, "p2", "z2", SHIFTED, d, array)
     equal, (_, back) = both_ways(softmax, "p3", z, SCORES, [3, 3, 3], array)
-    return single(
-        "softmax", intro, both_ways(softmax, "p", z, SCORES, d, array), (shifted[:1], [large]), (equal, [back])
-    )
+    return single(intro, both_ways(softmax, "p", z, SCORES, d, array), (shifted[:1], [large]), (equal, [back]))

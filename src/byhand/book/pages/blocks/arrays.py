@@ -13,7 +13,7 @@ from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import matrix
 from byhand.book.pages.blocks.markdown import bmatrix, display_lines, inline
 from byhand.book.pages.blocks.shapes import LATEX
-from byhand.book.practice.quiz import tidy
+from byhand.book.practice.checking import tidy
 
 PARTIAL = r"\partial "
 SETTINGS = {

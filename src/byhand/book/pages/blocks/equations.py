@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from byhand.book.finding import flow, index, source
-from byhand.book.finding.index import Finding
+from byhand.book.finding.finding import Finding
 from byhand.book.pages.blocks.markdown import QUAD, block, display, inline, link, link_equation, table
 from byhand.book.words.language import COLON, COMMA, PAGE, Words
 from byhand.book.words.plain_math import translated

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -17,15 +16,15 @@ import numpy as np
 
 from byhand.book.lessons.lesson import Number, Step
 from byhand.book.words.language import Words
-from byhand.errors import ByhandError
+from byhand.errors import ByhandError, suggestion
 
 Item = TypeVar("Item")
 Given = tuple[tuple[str, Any], ...]
 Drawn = tuple[Given, tuple[Step, ...]]
-NONZERO = (-2, -1, 1, 2)  # for what is multiplied: a product by 0 asks for nothing
-NOTHING = 1e-9  # a smaller answer is 0 and rounding
-MOST_ZEROS = 0.2  # of a sheet's answers: who writes 0 everywhere has learned nothing
-LARGEST_SEED = 10**18  # it is part of the sheet's name
+NONZERO = (-2, -1, 1, 2)  # for factors: a product with 0 tests nothing
+NOTHING = 1e-9  # a smaller answer is a rounded 0
+MOST_ZEROS = 0.2  # of a sheet's answers: zeros test little
+LARGEST_SEED = 10**18  # the sheet's file name holds the seed
 
 TOPICS = {
     "attention": Words("Causal attention with one head", "单头因果注意力"),
@@ -39,7 +38,7 @@ TOPICS = {
 
 @dataclass(frozen=True)
 class Sheet:
-    """What is given, by name and as people write it, and the steps whose numbers are asked for.
+    """The given numbers, by name and as people write them, and the steps that ask for numbers.
 
     Questions are numbered `step.number` from 1.
     """
@@ -51,11 +50,11 @@ class Sheet:
 
     @property
     def title(self) -> Words:
-        """What the sheet is about."""
+        """The topic's title."""
         return TOPICS[self.topic]
 
     def questions(self) -> dict[str, Number]:
-        """Return what is asked, by number such as `2.3`."""
+        """Return the questions, by number such as `2.3`."""
         return {f"{i}.{j}": n for i, s in enumerate(self.steps, 1) for j, n in enumerate(s.numbers, 1)}
 
 
@@ -74,29 +73,25 @@ class Picker:
         return [self.several(items, *shape[1:]) for _ in range(shape[0])] if shape else self.one(items)
 
     def integers(self, low: int, high: int, *shape: int) -> Any:
-        """Return nested lists of whole numbers from low to high, both included."""
-        if not shape:
-            return low + int(self._random.random() * (high - low + 1))
-        return [self.integers(low, high, *shape[1:]) for _ in range(shape[0])]
+        """Return nested lists of integers from low to high, both included."""
+        return self.several(range(low, high + 1), *shape)
 
 
 def make(topic: str, seed: int) -> Sheet:
-    """Return the sheet of a topic and seed; ByhandError for a topic that there is not, or a negative seed."""
+    """Return the sheet of a topic and seed; ByhandError for an unknown topic, or a seed out of range."""
     if topic not in TOPICS:
-        near = get_close_matches(topic[:80], TOPICS, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(TOPICS)}."
-        raise ByhandError(f"there is no topic {topic[:80]!r}. {hint}")
+        raise ByhandError(f"there is no topic {topic[:80]!r}. {suggestion(topic[:80], TOPICS)}")
     if not 0 <= seed < LARGEST_SEED:
         raise ByhandError(f"the seed must be 0 or more, and less than {LARGEST_SEED:.0e}. Use --seed 7.")
     with np.errstate(all="ignore"):
         draw = import_module(f"byhand.book.practice.sheets.{topic.replace('-', '_')}").draw
         picker = Picker(topic, seed)
         while zeros(sheet := Sheet(topic, seed, *draw(picker))) > MOST_ZEROS:
-            pass  # the picker goes on: the next draw is another one
+            pass  # the next draw continues the picker's sequence, so it differs
     return sheet
 
 
 def zeros(sheet: Sheet) -> float:
-    """Return which share of a sheet's answers is 0."""
+    """Return the share of a sheet's answers that are 0."""
     answers = sheet.questions().values()
     return sum(abs(answer.value) < NOTHING for answer in answers) / len(answers)

@@ -9,7 +9,7 @@ from byhand.equations.causal_softmax import causal_softmax
 from byhand.equations.mix import mix
 from byhand.tracing.trace import Trace
 
-LARGEST = 6  # of a dot product: beyond, an exponential drowns the others
+LARGEST = 6  # dot product; with a larger one, one exponential dominates
 
 
 def draw(picker: Picker) -> Drawn:

@@ -1,7 +1,7 @@
 """A whole GPT of one block: two tokens from their ids to the loss and the gradient of the logits.
 
-Two columns, one head, a vocabulary of three; biases are left out. LayerNorm of two columns gives 1, −1 or −1, 1:
-the two tokens get one each, so that attention has something to tell.
+Two columns, one head, a vocabulary of three, no biases. LayerNorm of two columns gives 1, −1 or −1, 1; each token
+gets another one of the two, so that attention can tell them apart.
 """
 
 from collections.abc import Iterator
@@ -30,8 +30,8 @@ from byhand.equations.residual import residual
 from byhand.equations.split_qkv import split_qkv
 from byhand.tracing.trace import Trace
 
-SPREAD = 0.1  # at least, between the weights that the last token gives to the two, and the columns of a LayerNorm
-HALVES = ("-1/2", "1/2", -1, 1)  # so that the sublayers do not drown the stream
+SPREAD = 0.1  # least difference of the last token's two weights, and of the columns that a LayerNorm reads
+HALVES = ("-1/2", "1/2", -1, 1)  # small, so the sublayers do not dominate the stream
 
 
 def draw(picker: Picker) -> Drawn:
@@ -71,7 +71,7 @@ def _logits(tables: dict[str, Tensor], tokens: list[int]) -> Tensor:
 
 
 def _asked(steps: tuple[Step, ...]) -> Iterator[Step]:
-    """Yield the steps that ask for numbers; one that only moves numbers is said above the formula of the next."""
+    """Yield the steps that ask for numbers; the formula of a step that only moves numbers precedes the next one."""
     moved: list[Said] = []
     for step in steps:
         if not step.numbers:

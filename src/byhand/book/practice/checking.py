@@ -1,4 +1,4 @@
-"""Checking an answer: right, wrong, or wrong in a way that is known."""
+"""Checking an answer: right, wrong, or a typical mistake."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LABEL = re.compile(r".*[^\d\s)]\s*:")  # `y[0]:` before an answer; between two n
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an answer is: right or not, and the mistake that leads to it if that is known."""
+    """Whether an answer is right, and the typical mistake that leads to it, if one does."""
 
     right: bool
     mistake: Mistake | None = None
@@ -34,7 +34,7 @@ class Verdict:
 
 def check(number: Number, answer: str) -> Verdict:
     """Judge an answer such as `0.33`, `1/3` or `sqrt(2)/2`; ByhandError if it is no number."""
-    given = worth(answer)
+    given = parsed(answer)
     if agrees(given, number.value):
         return Verdict(True)
     near = _near(given, number.mistakes, number.value) or _near(given, _general(number), number.value)
@@ -43,21 +43,21 @@ def check(number: Number, answer: str) -> Verdict:
     return Verdict(False, next(iter(near), None))
 
 
-def worth(answer: str) -> float:
-    """Return the number that an answer is; ByhandError if it is none."""
+def parsed(answer: str) -> float:
+    """Return an answer as a number; ByhandError if it is none."""
     if len(answer) > LONGEST:
         raise ByhandError(f"{answer[:20]!r}… is no number. {closed_form.HOW}")
     return value(tidy(answer))
 
 
 def _near(given: float, mistakes: tuple[Mistake, ...], right: float) -> list[Mistake]:
-    """Return the mistakes that lead to this answer, the nearest first; of equally near ones the simpler first."""
+    """Return the mistakes that lead to this answer, the nearest first; equally near ones stay in their order."""
     found = [m for m in mistakes if agrees(given, m.value) and not agrees(right, m.value)]
     return sorted(found, key=lambda m: float(f"{abs(m.value - given):.6f}"))
 
 
 def agrees(given: float, right: float) -> bool:
-    """Say whether a number is right to three digits or three decimals; zero only by a number that rounds to it."""
+    """Return whether a number is right to three digits or three decimals; for 0, whether it rounds to 0."""
     if not math.isfinite(right):
         return given == right
     if right == 0 or given == 0:
@@ -66,19 +66,19 @@ def agrees(given: float, right: float) -> bool:
 
 
 def _is_rounded_too_far(answer: str, given: float, right: float) -> bool:
-    """Say whether the answer is the right number with one or two digits only."""
+    """Return whether the answer is the right number rounded to one or two digits."""
     written = re.fullmatch(r"-?(\d*)\.?(\d*)", answer)
     digits = len((written[1] + written[2]).lstrip("0")) if written else 0
     return 0 < digits < 3 and math.isfinite(right) and math.isclose(given, float(f"{right:.{digits}g}"))
 
 
 def narrow(text: str) -> str:
-    """Turn the full-width characters of Chinese and Japanese keyboards (２．５ ＝ （ ）) into plain ones."""
+    """Replace full-width characters of Chinese and Japanese keyboards (２．５ ＝ （ ）) by plain ones."""
     return text.translate(FULL_WIDTH)
 
 
 def tidy(answer: str) -> str:
-    """Turn what people write into a closed form: −, ×, ÷, √2, ½, ln, ^, ∞, a comma for a point, 1:3, `y[0] = 0.5`."""
+    """Return an answer as a closed form; it may have −, ×, ÷, √2, ½, ln, ^, ∞, 0,5, 1:3, or begin with `y[0] =`."""
     text = narrow(answer).rpartition("=")[2].translate(SIGNS).strip()
     text = LABEL.sub("", text, count=1).strip().replace(":", "/").removeprefix("+")
     text = re.sub(r"(?<=\d),(?=\d)", ".", text)
@@ -89,7 +89,7 @@ def tidy(answer: str) -> str:
 
 
 def _general(number: Number) -> tuple[Mistake, ...]:
-    """Return the slips that can happen to any number."""
+    """Return the mistakes that can happen with any number."""
     v = number.value
     reciprocal = (Mistake("that is the reciprocal", "取成了倒数", 1 / v),) if v else ()
     place = ("the decimal point is one place off", "小数点错了一位")
