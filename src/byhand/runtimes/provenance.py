@@ -47,4 +47,6 @@ def _words(used: dict[str, Any]) -> str:
     threads = number and f"{number} thread{'s' * (number != '1')}"
     if mesh:
         return f"{runtime} on {str(used.get('device', ''))[:60]} ({mesh})"
-    return f"{runtime} on {threads} ({blas})" if threads else runtime or "another runtime"
+    if threads:
+        return f"{runtime} on {threads} ({blas})" if blas else f"{runtime} on {threads}"
+    return runtime or "another runtime"
