@@ -28,6 +28,14 @@ class CheckpointError(ByhandError):
     """A run folder or checkpoint cannot be read, verified, written or locked."""
 
 
+class ExplainError(ByhandError, LookupError):
+    """A pass has no such tensor or element, or the tensor has no gradient."""
+
+
+class NoElementError(ExplainError):
+    """The tensor is there, but not this element."""
+
+
 class NonFiniteError(ByhandError, ArithmeticError):
     """A loss or gradient became NaN or infinite; the message names the step and the first bad array."""
 

@@ -27,7 +27,10 @@ class BackwardStep:
     d_inputs: tuple[Array | None, ...]
 
     def gradient_term(self, slot: int, index: Index) -> Term | None:
-        """Return the arithmetic of one element of an input's gradient; None: cotangents times slopes."""
+        """Return the arithmetic of one element of an input's gradient; None: cotangents times slopes.
+
+        Its leaves are numbered in (*d_results, *node.saved).
+        """
         write, node = self.node.equation.gradient_terms, self.node
         return write(node.saved, self.d_results, slot, index, **node.static) if write else None
 

@@ -78,7 +78,11 @@ class Equation(Statement):
     role            for which a model may choose it, such as "activation"; "" for none
     moves           whether it only moves numbers
     gradient_terms  (saved, d_results, slot, index, **static) -> Term: the arithmetic of one element of the gradient
-                    of input number `slot`; None if the sum of cotangents times slopes says it all
+                    of input number `slot`, its leaves numbered in (*d_results, *saved); None if the sum of
+                    cotangents times slopes says it all
+    slope_terms     (place, inputs, slot, index, **static) -> Term: the slope of the element `place` of the result
+                    with respect to that element, its leaves numbered in `inputs`; None if it is a constant, or if
+                    gradient_terms says it
     products        (*shapes of inputs, **static) -> operations of the matrix products, forward and back
     flops           the same for all other arithmetic; an exp, log or tanh counts as TRANSCENDENTAL operations
     """
@@ -91,6 +95,7 @@ class Equation(Statement):
     gradient_terms: Callable[..., Term | None] | None = None
     products: Callable[..., tuple[int, int]] | None = None
     flops: Callable[..., tuple[int, int]] | None = None
+    slope_terms: Callable[..., Term | None] | None = None
 
     def __call__(self, *inputs: Any, name: str = "", **static: Any) -> Any:
         """Apply to tensors or arrays; `name` is this result's name within the current scope."""

@@ -79,10 +79,19 @@ def number(value: Any, label: str = "") -> Term:
     return Term(label, float(value))
 
 
+def named(name: str, index: Index) -> str:
+    """Return an element as people write it: `x[0,2]`, or the bare name of a number without axes."""
+    return f"{name}[{','.join(map(str, index))}]" if index else name
+
+
 def element(inputs: tuple[Any, ...], which: int, index: Index, name: str) -> Term:
     """Return the element `index` of the input number `which`, labelled like `x[0,2]`."""
-    label = f"{name}[{','.join(str(i) for i in index)}]"
-    return Term(label, float(inputs[which][index]), source=(which, index))
+    return Term(named(name, index), float(inputs[which][index]), source=(which, index))
+
+
+def elements(arrays: tuple[Any, ...], index: Index, *names: str) -> tuple[Term, ...]:
+    """Return the element `index` of the first arrays, one for each name."""
+    return tuple(element(arrays, which, index, name) for which, name in enumerate(names))
 
 
 def operate(op: str, values: list[float]) -> float:

@@ -40,6 +40,14 @@ def terms(index, inputs, result):
     return ratio(dot, function("sqrt", number(width, "D")))
 
 
+def slope_terms(place, inputs, slot, index):
+    """The number that it is multiplied with, over the square root of the head width."""
+    b, h, t, s = place
+    d = index[-1]
+    other = element(inputs, 0, (b, h, t, d), "q") if slot else element(inputs, 1, (b, h, s, d), "k")
+    return ratio(other, function("sqrt", number(inputs[0].shape[-1], "D")))
+
+
 def products(q, k):
     """Two for each pair of positions and column; going back as many for queries and for keys."""
     operations = 2 * math.prod(q) * k[-2]

@@ -71,8 +71,8 @@ def gradient_terms(saved, d_results, slot, index):
     for i, n in zip(place, targets.shape, strict=True):
         row = row * n + i
     hit = (number(-1),) if int(targets[tuple(place)]) == v else ()
-    difference = ratio(total((number(p[row, v]), *hit)), number(p.shape[0], "N"))
-    return product((number(d_results[0][()]), difference))
+    d, chance = element(d_results, 0, (), "∂L"), element((*d_results, *saved), 1, (row, v), "p")
+    return product((d, ratio(total((chance, *hit)), number(p.shape[0], "N"))))
 
 
 cross_entropy = Equation.of(

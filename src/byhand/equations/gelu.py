@@ -10,7 +10,7 @@ import math
 
 from byhand.engine.arrays import namespace
 from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol, per_element
-from byhand.engine.terms import element, function, number, product, ratio, total
+from byhand.engine.terms import element, elements, function, number, product, ratio, total
 
 K = math.sqrt(2 / math.pi)
 CUBIC = 0.044715
@@ -43,12 +43,12 @@ flops = per_element(7 + TRANSCENDENTAL, 11)  # going back with the tanh that was
 
 def gradient_terms(saved, d_results, slot, index):
     """d ((1 + tanh u)/2 + x/2 (1 - tanh^2 u) k (1 + 3 cubic x^2))."""
-    x, tanh = (number(array[index]) for array in saved)
+    d, x, tanh = elements((*d_results, *saved), index, "∂y", "x", "tanh")
     gate = ratio(total((number(1), tanh)), number(2))
     inner = total((number(1), product((number(3), number(CUBIC), x, x))))
     bend = total((number(1), function("negative", function("square", tanh))))
     rest = product((ratio(x, number(2)), bend, number(K, "k"), inner))
-    return product((number(d_results[0][index]), total((gate, rest))))
+    return product((d, total((gate, rest))))
 
 
 gelu = Equation.of(

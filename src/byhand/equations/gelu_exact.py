@@ -10,7 +10,7 @@ import math
 
 from byhand.engine.arrays import erf, namespace
 from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol, per_element
-from byhand.engine.terms import element, function, number, product, ratio, total
+from byhand.engine.terms import element, elements, function, number, product, ratio, total
 
 
 def forward(x):
@@ -38,11 +38,11 @@ flops = per_element(4 + 2 * TRANSCENDENTAL, 8 + TRANSCENDENTAL)  # erf: an expon
 
 def gradient_terms(saved, d_results, slot, index):
     """d ((1 + erf u)/2 + x exp(-x^2/2) / sqrt(2 pi))."""
-    x, bell = (number(array[index]) for array in saved)
+    d, x, bell = elements((*d_results, *saved), index, "∂y", "x", "erf")
     gate = ratio(total((number(1), bell)), number(2))
     power = function("exp", function("negative", ratio(function("square", x), number(2))))
     density = ratio(power, function("sqrt", product((number(2), number(math.pi, "π")))))
-    return product((number(d_results[0][index]), total((gate, product((x, density))))))
+    return product((d, total((gate, product((x, density))))))
 
 
 gelu_exact = Equation.of(

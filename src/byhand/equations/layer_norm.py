@@ -77,16 +77,26 @@ def gradient_terms(saved, d_results, slot, index, *, eps=1e-5):
     """rstd (h - avg(h) - xhat avg(h xhat)), h = g d; gain and bias collect cotangents times slopes."""
     if slot:
         return None
-    xhat, rstd, *gain = saved
     *place, c = index
-    d, row = d_results[0][tuple(place)], xhat[tuple(place)]
-    h = d * gain[0] if gain else d
+    h, row, rstd = row_terms(saved, d_results, tuple(place))
     width = number(len(row), "C")
-    average = settled(of_row(ratio(total(map(number, h)), width, "avg(h)")))
-    products = total(product((number(a), number(b))) for a, b in zip(h, row, strict=True))
-    aligned = settled(of_row(ratio(products, width, "avg(h·x̂)")))
-    inner = (number(h[c]), function("negative", average), function("negative", product((number(row[c]), aligned))))
-    return product((number(rstd[(*place, 0)]), total(inner)))
+    average = settled(of_row(ratio(total(h), width, "avg(h)")))
+    aligned = settled(of_row(ratio(total(map(product, zip(h, row, strict=True))), width, "avg(h·x̂)")))
+    inner = (h[c], function("negative", average), function("negative", product((row[c], aligned))))
+    return product((rstd, total(inner)))
+
+
+def row_terms(saved, d_results, place):
+    """Return the elements of h and xhat of one row, and its rstd; shared with RMSNorm."""
+    arrays, has_gain, columns = (*d_results, *saved), len(saved) > 2, range(saved[0].shape[-1])
+    d, row = ([element(arrays, k, (*place, c), name) for c in columns] for k, name in enumerate(("∂y", "x̂")))
+    h = [product((d[c], element(arrays, 3, (c,), "g"))) for c in columns] if has_gain else d
+    return h, row, element(arrays, 2, (*place, 0), "rstd")
+
+
+def slope_terms(place, inputs, slot, index, *, eps=1e-5):
+    """xhat of the gain, 1 of the bias."""
+    return number(1) if slot == 2 else terms(place, inputs[:1], None, eps=eps) if slot else None
 
 
 layer_norm = Equation.of(

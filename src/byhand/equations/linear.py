@@ -11,7 +11,7 @@ from math import prod
 
 from byhand.engine.arrays import as_rows, namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, product, total
+from byhand.engine.terms import element, number, product, total
 
 
 def forward(x, weight, bias=None):
@@ -47,6 +47,14 @@ def terms(index, inputs, result):
     ]
     bias = [element(inputs, 2, (o,), "b")] if len(inputs) > 2 else []
     return total(products + bias)
+
+
+def slope_terms(place, inputs, slot, index):
+    """A weight of x, a number of x of a weight, 1 of the bias."""
+    *row, o = place
+    if slot == 2:
+        return number(1)
+    return element(inputs, 0, (*row, index[0]), "x") if slot else element(inputs, 1, (index[-1], o), "W")
 
 
 def products(x, weight, bias=None):

@@ -42,6 +42,15 @@ def terms(index, inputs, result):
     )
 
 
+def slope_terms(place, inputs, slot, index):
+    """The number of the other matrix that it is multiplied with."""
+    *batch, m, n = place
+    other = broadcast_index(tuple(batch), inputs[1 - slot].shape[:-2])
+    if slot:
+        return element(inputs, 0, (*other, m, index[-2]), "A")
+    return element(inputs, 1, (*other, index[-1], n), "B")
+
+
 def products(a, b):
     """Two for each pair of numbers that are multiplied; going back as many for each side."""
     lengths = zip_longest(reversed(a[:-2]), reversed(b[:-2]), fillvalue=1)

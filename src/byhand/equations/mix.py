@@ -37,6 +37,12 @@ def terms(index, inputs, result):
     )
 
 
+def slope_terms(place, inputs, slot, index):
+    """The value that a weight weighs, or the weight of a value."""
+    b, h, t, d = place
+    return element(inputs, 0, (b, h, t, index[2]), "P") if slot else element(inputs, 1, (b, h, index[3], d), "v")
+
+
 def products(weights, v):
     """Two for each weight and column; going back as many for weights and for values."""
     operations = 2 * prod(weights) * v[-1]

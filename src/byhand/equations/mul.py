@@ -30,6 +30,12 @@ def terms(index, inputs, result):
     return product(element(inputs, k, broadcast_index(index, x.shape), "ab"[k]) for k, x in enumerate(inputs))
 
 
+def slope_terms(place, inputs, slot, index):
+    """The other factor."""
+    other = 1 - slot
+    return element(inputs, other, broadcast_index(place, inputs[other].shape), "ab"[other])
+
+
 mul = Equation.of(
     __name__,
     title="Multiplication",

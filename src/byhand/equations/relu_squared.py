@@ -8,7 +8,7 @@ Source      So et al. 2021, arXiv:2109.08668
 
 from byhand.engine.arrays import namespace
 from byhand.engine.equation import Equation, Symbol, per_element
-from byhand.engine.terms import element, function, number, product
+from byhand.engine.terms import element, elements, function, number, product
 
 
 def forward(x):
@@ -34,7 +34,8 @@ flops = per_element(2, 2)  # comparison and square; two products going back
 
 def gradient_terms(saved, d_results, slot, index):
     """d 2 max(x, 0)."""
-    return product((number(d_results[0][index]), number(2), number(saved[0][index])))
+    d, positive = elements((*d_results, *saved), index, "∂y", "max(x, 0)")
+    return product((d, number(2), positive))
 
 
 relu_squared = Equation.of(

@@ -14,6 +14,7 @@ from math import prod
 from byhand.engine.arrays import as_rows, namespace, require
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, function, number, of_row, product, ratio, settled, total
+from byhand.equations.layer_norm import row_terms
 
 
 def forward(x, gain=None, *, eps=1e-5):
@@ -61,14 +62,16 @@ def gradient_terms(saved, d_results, slot, index, *, eps=1e-5):
     """rstd (h - xhat avg(h xhat)), h = g d; the gain collects cotangents times slopes."""
     if slot:
         return None
-    xhat, rstd, *gain = saved
     *place, c = index
-    d, row = d_results[0][tuple(place)], xhat[tuple(place)]
-    h = d * gain[0] if gain else d
-    products = total(product((number(a), number(b))) for a, b in zip(h, row, strict=True))
+    h, row, rstd = row_terms(saved, d_results, tuple(place))
+    products = total(map(product, zip(h, row, strict=True)))
     aligned = settled(of_row(ratio(products, number(len(row), "C"), "avg(h·x̂)")))
-    inner = (number(h[c]), function("negative", product((number(row[c]), aligned))))
-    return product((number(rstd[(*place, 0)]), total(inner)))
+    return product((rstd, total((h[c], function("negative", product((row[c], aligned)))))))
+
+
+def slope_terms(place, inputs, slot, index, *, eps=1e-5):
+    """xhat of the gain."""
+    return terms(place, inputs[:1], None, eps=eps) if slot else None
 
 
 rms_norm = Equation.of(

@@ -86,13 +86,13 @@ def terms(index, inputs, result, *, base, width, pairing="halves"):
 def gradient_terms(saved, d_results, slot, index, *, base, width, pairing="halves"):
     """Two cotangents of the pair, times cosine and sine of the angle."""
     *place, t, column = index
-    d = d_results[0]
+    d = element(d_results, 0, index, "∂y")
     if (found := pair_of(column, width, pairing)) is None:
-        return number(d[index])
+        return d
     pair, partner, is_first = found
-    cos, sin = (number(part[t, pair]) for part in saved[:2])
-    other = product((number(d[(*place, t, partner)]), sin))
-    return total((product((number(d[index]), cos)), other if is_first else function("negative", other)))
+    cos, sin = (element((*d_results, *saved), k, (t, pair), name) for k, name in ((1, "cos"), (2, "sin")))
+    other = product((element(d_results, 0, (*place, t, partner), "∂y"), sin))
+    return total((product((d, cos)), other if is_first else function("negative", other)))
 
 
 flops = per_element(3, 3)  # two products and a sum; the angles are few

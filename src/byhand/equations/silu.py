@@ -8,7 +8,7 @@ Source      Hendrycks & Gimpel 2016, arXiv:1606.08415; Ramachandran, Zoph & Le 2
 
 from byhand.engine.arrays import sigmoid
 from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol, per_element
-from byhand.engine.terms import Term, element, function, number, product, ratio, total
+from byhand.engine.terms import Term, element, elements, function, number, product, ratio, total
 
 
 def forward(x):
@@ -39,9 +39,9 @@ flops = per_element(4 + TRANSCENDENTAL, 5)
 
 def gradient_terms(saved, d_results, slot, index):
     """d s (1 + x (1 - s))."""
-    x, s = (number(array[index]) for array in saved)
+    d, x, s = elements((*d_results, *saved), index, "∂y", "x", "s")
     shut = total((number(1), function("negative", s)))
-    return product((number(d_results[0][index]), s, total((number(1), product((x, shut))))))
+    return product((d, s, total((number(1), product((x, shut))))))
 
 
 silu = Equation.of(

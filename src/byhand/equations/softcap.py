@@ -9,7 +9,7 @@ Source      Bello et al. 2016, arXiv:1611.09940; Gemma Team 2024, arXiv:2408.001
 
 from byhand.engine.arrays import namespace
 from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol, per_element
-from byhand.engine.terms import element, function, number, product, ratio, total
+from byhand.engine.terms import element, elements, function, number, product, ratio, total
 
 
 def forward(x, *, cap):
@@ -34,8 +34,8 @@ flops = per_element(2 + TRANSCENDENTAL, 3)
 
 def gradient_terms(saved, d_results, slot, index, *, cap):
     """d (1 - tanh^2)."""
-    bend = function("negative", function("square", number(saved[0][index])))
-    return product((number(d_results[0][index]), total((number(1), bend))))
+    d, tanh = elements((*d_results, *saved), index, "∂y", "tanh")
+    return product((d, total((number(1), function("negative", function("square", tanh))))))
 
 
 softcap = Equation.of(

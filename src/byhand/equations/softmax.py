@@ -53,11 +53,12 @@ flops = per_element(TRANSCENDENTAL + 4, 4)
 
 def gradient_terms(saved, d_results, slot, index):
     """p (d - sum of d p)."""
-    p, (*place, i) = saved[0], index
-    row, cotangents = p[tuple(place)], d_results[0][tuple(place)]
-    seen = [j for j in range(len(row)) if float(row[j])]
-    mean = settled(of_row(total((product((number(cotangents[j]), number(row[j]))) for j in seen), "Σ ∂p·p")))
-    return product((number(row[i]), total((number(cotangents[i]), function("negative", mean)))))
+    arrays, (p,), (*place, i) = (*d_results, *saved), saved, index
+    seen = {i, *(j for j in range(p.shape[-1]) if float(p[(*place, j)]))}
+    d, row = ({j: element(arrays, k, (*place, j), name) for j in sorted(seen)} for k, name in enumerate(("∂p", "p")))
+    products = (product((d[j], row[j])) for j in row if row[j].value)
+    mean = settled(of_row(total(products, "Σ ∂p·p")))
+    return product((row[i], total((d[i], function("negative", mean)))))
 
 
 softmax = Equation.of(

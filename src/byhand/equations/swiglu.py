@@ -9,7 +9,7 @@ Source      Shazeer 2020, arXiv:2002.05202
 
 from byhand.engine.arrays import require, sigmoid
 from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol, per_element
-from byhand.engine.terms import element, function, number, product, total
+from byhand.engine.terms import element, elements, function, number, product, total
 from byhand.equations.silu import gate_term
 
 
@@ -37,7 +37,7 @@ flops = per_element(5 + TRANSCENDENTAL, 8)
 
 def gradient_terms(saved, d_results, slot, index):
     """d u s (1 + g (1 - s)), or d g s."""
-    d, (gate, up, s) = number(d_results[0][index]), (number(array[index]) for array in saved)
+    d, gate, up, s = elements((*d_results, *saved), index, "∂y", "g", "u", "s")
     shut = total((number(1), function("negative", s)))
     return product((d, gate, s)) if slot else product((d, up, s, total((number(1), product((gate, shut))))))
 

@@ -23,7 +23,6 @@ from byhand.engine import BackwardStep, Node
 from byhand.engine.arrays import namespace
 from byhand.engine.terms import Index
 from byhand.errors import ShapeError
-from byhand.tracing.tracer import perturbed
 
 FAR = 2.0**60  # length of the unit vector: adding a bias to its products does not change a digit of them
 NOISE = 1e-10  # of the largest result: float64's rounding of a difference
@@ -61,7 +60,7 @@ def slopes(step: BackwardStep, slots: list[int], index: Index) -> Iterator[Slope
 
 def _around(node: Node, inputs: Arrays, slots: list[int], index: Index) -> list[Arrays]:
     """Return the results in float64 as they are, and with 1 added to the element and taken from it."""
-    doubles = _doubles(inputs)
+    doubles = in_float64(inputs)
     return [
         _forward(node, [perturbed(x, index, by) if k in slots else x for k, x in enumerate(doubles)])
         for by in (0.0, 1.0, -1.0)
@@ -81,7 +80,7 @@ def _affine(
         )
         return [(unit - nothing) / FAR for unit, nothing in zip(at_unit, at_zero, strict=True)]
 
-    expected = columns(_doubles(inputs))
+    expected = columns(in_float64(inputs))
     for column, base, up, down in zip(expected, *around, strict=True):
         slack = ROUNDED * np.finfo(np.float64).eps * abs(column) + NOISE * abs(base).max(initial=0.0)
         if not ((abs(up - base - column) <= slack) & (abs(base - down - column) <= slack)).all():
@@ -146,7 +145,15 @@ def _places(mask: Any) -> list[Index]:
     return list(map(tuple, np.argwhere(mask).tolist()))
 
 
-def _doubles(arrays: Arrays) -> Arrays:
+def perturbed(x: Any, index: Index, step: float) -> Any:
+    """Return a copy of the array with `step` added to one element."""
+    copy = namespace(x).asarray(x, copy=True)
+    copy[index] += step
+    return copy
+
+
+def in_float64(arrays: Arrays) -> Arrays:
+    """Return arrays of real numbers in float64, others as they are."""
     return [x.astype(np.float64, copy=False) if x.dtype.kind in "fO" else x for x in arrays]
 
 

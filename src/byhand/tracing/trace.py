@@ -1,77 +1,24 @@
 """Trace: the values and applications of one pass with their names, and the way back from its result.
 
-For any element, `terms` gives the arithmetic that made it, `backward().contributions` the parts of its gradient.
-A vjp is linear in the cotangent, so each element of a result contributes its cotangent times its slope.
+For any element, `terms` gives the arithmetic that made it, `backward().terms` that of its gradient. A negative place
+counts from the end, as in (0, -1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
+from operator import index as as_index
 from typing import Any
 
 from byhand.engine import BackwardStep, Node, Tensor, Term, interpreting, walk_back
 from byhand.engine.arrays import namespace
-from byhand.engine.terms import Index
-from byhand.tracing.slopes import slopes
+from byhand.engine.terms import Index, named
+from byhand.errors import ExplainError, NoElementError
+from byhand.tracing.gradients import Gradients
 from byhand.tracing.tracer import Application, Tracer
-
-
-@dataclass(frozen=True, slots=True)
-class Contribution:
-    """cotangent x slope, where the cotangent is d loss / d `name`[`index`]; numbers of the arrays' type."""
-
-    name: str
-    index: Index
-    cotangent: Any
-    slope: Any
-
-    @property
-    def value(self) -> float:
-        """What it adds to the gradient."""
-        return float(self.cotangent) * float(self.slope)
-
-
-def contributions(step: BackwardStep, tensor: Tensor, index: Index, names: Sequence[str]) -> Iterator[Contribution]:
-    """Yield what one use of a tensor adds to the gradient of one of its elements; zero cotangents add nothing.
-
-    names are those of the application's results.
-    """
-    slots = [k for k, t in enumerate(step.node.inputs) if t is tensor]
-    if slots:
-        for which, place, slope in slopes(step, slots, index):
-            yield Contribution(names[which], place, step.d_results[which][place], slope)
-
-
-@dataclass(frozen=True, eq=False)
-class Gradients:
-    """The backward steps, the last application first, and d result / d tensor by name."""
-
-    trace: Trace
-    steps: tuple[BackwardStep, ...]
-    by_name: dict[str, Any]
-
-    @classmethod
-    def collect(cls, root: str, d_root: Any, steps: tuple[BackwardStep, ...], trace: Trace) -> Gradients:
-        """Sum the gradients of each tensor over the steps."""
-        by_name = {root: d_root}
-        for step in steps:
-            for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
-                if d is not None:
-                    name = trace.name(tensor)
-                    by_name[name] = by_name[name] + d if name in by_name else d
-        return cls(trace, steps, by_name)
-
-    def uses(self, tensor: Tensor) -> list[BackwardStep]:
-        """Return the steps of the applications that read the tensor."""
-        return [step for step in self.steps if any(t is tensor for t in step.node.inputs)]
-
-    def contributions(self, name: str, index: Index) -> Iterator[Contribution]:
-        """Yield what each use of a tensor adds to the gradient of one of its elements."""
-        tensor = self.trace.tensor(name)
-        for step in self.uses(tensor):
-            yield from contributions(step, tensor, index, self.trace.result_names(step.node))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +66,19 @@ class Trace:
         return {name: tensor.data for name, tensor in self._tensors().items()}
 
     def tensor(self, name: str) -> Tensor:
-        """Return the tensor of this name."""
+        """Return the tensor of this name; ExplainError if the pass has none."""
         if name in self.leaves:
             return self.leaves[name]
+        if name not in self.made:
+            near = get_close_matches(name, [*self.leaves, *self.made], n=3, cutoff=0.4)
+            hint = f"Nearest: {', '.join(near)}." if near else "`Trace.values` lists the names."
+            raise ExplainError(f"nothing is called {name!r} in this pass. {hint}")
         application, which = self.made[name]
         return application.results[which]
+
+    def resolved(self, name: str, index: Sequence[int]) -> Index:
+        """Return an index of a tensor without negative places; NoElementError if there is no such element."""
+        return resolved(name, index, tuple(self.tensor(name).shape))
 
     def name(self, tensor: Tensor) -> str:
         """Return the name of a tensor of this pass."""
@@ -133,13 +88,19 @@ class Trace:
         """Return the names of the results of a recorded application."""
         return tuple(map(self.name, self._of_node[id(node)].results))
 
-    def terms(self, name: str, index: Index) -> Term:
-        """Return the arithmetic of one element that an application made."""
+    def terms(self, name: str, index: Sequence[int]) -> Term:
+        """Return the arithmetic of one element that an application made; leaves are numbered in its inputs.
+
+        Raises ExplainError if there is no such element, or no application made it.
+        """
+        place = self.resolved(name, index)
+        if name not in self.made:
+            raise ExplainError(f"no equation of this pass made {name}. Read `Trace.values[{name!r}]`.")
         application, which = self.made[name]
         asked = {"which": which} if len(application.results) > 1 else {}
         data = tuple(t.data for t in application.inputs)
         result = application.results[which].data
-        return application.equation.terms(index, data, result, **application.static, **asked)
+        return application.equation.terms(place, data, result, **application.static, **asked)
 
     def backward(
         self, d_result: Any = None, settle: Callable[[BackwardStep], tuple[Any, ...]] | None = None
@@ -173,6 +134,20 @@ class Trace:
     @cached_property
     def _of_node(self) -> dict[int, Application]:
         return {id(a.results[0].node): a for a in self.applications if a.results[0].node is not None}
+
+
+def resolved(name: str, index: Sequence[int], shape: tuple[int, ...]) -> Index:
+    """Return an index of the shape, -1 as the last place; NoElementError if there is no such element."""
+    try:
+        place = tuple(int(as_index(i)) for i in index)
+    except TypeError:
+        raise NoElementError(f"the index of {name} is {index!r}. Use integers, as in (0, 2).") from None
+    last = f"{name} has shape {shape}. The last one is {named(name, tuple(n - 1 for n in shape))}."
+    if shape and not place:
+        raise NoElementError(f"give an index: {last}")
+    if len(place) != len(shape) or any(not -n <= i < n for i, n in zip(place, shape, strict=True)):
+        raise NoElementError(f"{named(name, place)} does not exist: {last}")
+    return tuple(i % n for i, n in zip(place, shape, strict=True))
 
 
 def _described(tensor: Tensor) -> dict[str, Any]:

@@ -1,14 +1,12 @@
-"""The interpreters of a traced pass: one keeps every application, one computes with an element changed."""
+"""The interpreter of a traced pass, which keeps every application."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from byhand.engine import Equation, Evaluate, Record, Tensor
-from byhand.engine.arrays import namespace
+from byhand.engine import Equation, Record, Tensor
 from byhand.engine.interpreter import full_name
-from byhand.engine.terms import Index
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,27 +42,3 @@ class Tracer(Record):
         number = len(self.applications)
         self.applications.append(Application(number, full_name(name), equation, inputs, static, results))
         return result
-
-
-class Perturb(Evaluate):
-    """Compute with `step` added to one element of one result of application number `number`."""
-
-    def __init__(self, number: int, which: int, index: Index, step: float) -> None:
-        self.number, self.which, self.index, self.step = number, which, index, step
-        self.count = 0
-
-    def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
-        """Compute, and change the element if this is the application."""
-        result = super().apply(equation, inputs, static, name)
-        if self.count == self.number:
-            tensor = result[self.which] if isinstance(result, tuple) else result
-            tensor.data = perturbed(tensor.data, self.index, self.step)
-        self.count += 1
-        return result
-
-
-def perturbed(x: Any, index: Index, step: float) -> Any:
-    """Return a copy of the array with `step` added to one element."""
-    copy = namespace(x).asarray(x, copy=True)
-    copy[index] += step
-    return copy

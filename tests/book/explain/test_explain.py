@@ -10,12 +10,13 @@ import pytest
 import byhand as bh
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.explain.explainer import Explainer, explain
-from byhand.book.explain.explanation import ExplainError
 from byhand.book.explain.text import text
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.closed_form import array, several
 from byhand.engine import Composite, Tensor, registry
-from byhand.tracing.trace import Trace, contributions
+from byhand.errors import ExplainError
+from byhand.tracing.gradients import contributions
+from byhand.tracing.trace import Trace
 
 SHAPE = {"vocab_size": 7, "seq_len": 4, "d_model": 4, "n_layers": 2, "n_heads": 2}
 CONFIGS = {

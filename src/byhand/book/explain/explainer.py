@@ -10,21 +10,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
-from operator import index as as_index
 from typing import Any
 
 import numpy as np
 
-from byhand.book.explain.explanation import ExplainError, Explanation
-from byhand.book.explain.gradient import central_difference, explain_gradient, norm, require
+from byhand.book.explain.explanation import Explanation
+from byhand.book.explain.gradient import explain_gradient, norm
 from byhand.book.explain.update import PARTS, Clipping, ParameterUpdate
-from byhand.book.explain.value import explain_term, resolved
+from byhand.book.explain.value import explain_term
 from byhand.book.words.language import Note
 from byhand.engine import Tensor
-from byhand.engine.terms import Index
+from byhand.errors import ExplainError
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
-from byhand.tracing.trace import Gradients, Trace
+from byhand.tracing.gradients import Gradients
+from byhand.tracing.trace import Trace
 
 PARAMETER = Note(
     "a parameter: training made it. With --grad: why it moves; NAME.update: how far one step moves it.",
@@ -96,11 +96,7 @@ class Explainer:
         for setting, count in (("depth", depth), ("width", width)):
             if not isinstance(count, int) or count < 1:
                 raise ExplainError(f"{setting} is {count!r}, but must be an integer of at least 1.")
-        try:
-            place = tuple(int(as_index(i)) for i in index)
-        except TypeError:
-            raise ExplainError(f"the index of {name} is {index!r}. Use integers, as in (0, 2).") from None
-        explanation = self._gradient(name, place, first=True) if grad else self._value(name, place)
+        explanation = self._gradient(name, index, first=True) if grad else self._value(name, index)
         return self._deepen(explanation, depth, width, iter(range(MOST)))
 
     def array(self, name: str, grad: bool = False) -> np.ndarray:
@@ -142,7 +138,7 @@ class Explainer:
                 children.append(self._deepen(child, depth - 1, width, left))
         return replace(explanation, children=tuple(children))
 
-    def _value(self, name: str, index: Index) -> Explanation:
+    def _value(self, name: str, index: Sequence[int]) -> Explanation:
         parameter = self._parameter_of(name)
         if parameter:
             if not self.has_loss:
@@ -151,7 +147,7 @@ class Explainer:
         if name not in self.trace.leaves and name not in self.trace.made:
             raise self._unknown(name)
         tensor = self.trace.tensor(name)
-        index = resolved(name, index, tensor.shape)
+        index = self.trace.resolved(name, index)
         value = float(tensor.data[index])
         if name in self.trace.leaves:
             return Explanation(name, index, value, note=PARAMETER if tensor.requires_grad else GIVEN)
@@ -163,16 +159,16 @@ class Explainer:
         gradient = self.gradients.by_name.get(parameter, np.zeros_like(parameters[parameter].data))
         return ParameterUpdate(parameter, parameters[parameter], gradient, self.clipping(), self.optimizer)
 
-    def _gradient(self, name: str, index: Index, first: bool = False) -> Explanation:
+    def _gradient(self, name: str, index: Sequence[int], first: bool = False) -> Explanation:
         if name not in self.trace.leaves and name not in self.trace.made:
             if self._parameter_of(name):
                 raise ExplainError(
                     f"{name} comes after the loss and has no gradient. Ask for {self._parameter_of(name)}."
                 )
             raise self._unknown(name)
-        index = resolved(name, index, self.trace.tensor(name).shape)
-        require(name, self.gradients)
-        difference = central_difference(self.model, self.compute, self.trace, name, index) if first else None
+        index = self.trace.resolved(name, index)
+        self.gradients.array(name)  # refuses a tensor without gradient
+        difference = self.gradients.central_difference(name, index) if first else None
         return explain_gradient(name, index, self.gradients, difference)
 
     def _parameter_of(self, name: str) -> str:

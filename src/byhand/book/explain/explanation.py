@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from byhand.book.finding.finding import Finding
@@ -11,17 +11,9 @@ from byhand.book.finding.index import listings
 from byhand.book.numbers import arithmetic
 from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Index, Term
-from byhand.errors import ByhandError
+from byhand.tracing.gradients import GradientTerms, origin
 
 BEFORE = Words(" before", "（更新前）")  # suffix of the moments that the update reads
-
-
-class ExplainError(ByhandError, LookupError):
-    """A tensor or element does not exist, or has no gradient."""
-
-
-class NoElementError(ExplainError):
-    """A tensor exists, but not this element of it."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +43,7 @@ class Explanation:
 
     equations   that made it; for a gradient, those that read the element
     term        the whole arithmetic as a tree; `origins` describes its inputs in JSON
+    uses        returns, for a gradient, the derivative's own arithmetic in each use of the tensor
     terms       the addends, largest first; a single one if the equation is no sum
     definitions labelled parts of the tree, each on a line
     sources     the elements it was made from, each explainable in turn
@@ -67,6 +60,7 @@ class Explanation:
     equations: tuple[str, ...] = ()
     term: Term | None = None
     origins: tuple[Mapping[str, Any], ...] = ()
+    uses: Callable[[], Sequence[GradientTerms]] = field(default=tuple, compare=False, repr=False)
     definitions: tuple[arithmetic.Definition, ...] = ()
     terms: tuple[Term, ...] = ()
     sources: tuple[Source, ...] = ()
@@ -117,13 +111,9 @@ class Explanation:
         }
         if self.grad:
             plain["central_difference"] = self.difference
+            plain["derivative"] = [use.as_json() for use in self.uses()]
         if self.note:
             plain["note"] = self.note.as_json()
         if self.children:
             plain["children"] = [child.as_json() for child in self.children]
         return plain
-
-
-def origin(name: str, grad: bool = False) -> dict[str, Any]:
-    """Return a tensor, or its gradient, as JSON names it."""
-    return {"name": name, "gradient": grad}

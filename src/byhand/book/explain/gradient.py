@@ -1,27 +1,22 @@
-"""Explains a gradient: each use of a tensor, each element that the use reaches, cotangent times slope.
-
-A central difference checks it: the model is computed twice more in float64.
-"""
+"""Explains a gradient: each use of a tensor, each element that the use reaches, cotangent times slope."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.explain.explanation import ExplainError, Explanation, Source, origin
+from byhand.book.explain.explanation import Explanation, Source
 from byhand.book.numbers.arithmetic import written
 from byhand.book.words.language import Note
-from byhand.engine import BackwardStep, Tensor, interpreting, no_grad
+from byhand.engine import BackwardStep, Tensor
 from byhand.engine.terms import Index, Term, number, product, total
-from byhand.model import TinyGPT
-from byhand.tracing.trace import Contribution, Gradients, Trace
-from byhand.tracing.tracer import Perturb, perturbed
+from byhand.tracing.gradients import Contribution, Gradients, origin
 
-STEP = 1e-6  # of a central difference, in float64, relative to max(1, |x|)
 ROUNDING = 64  # times precision times the terms' sizes: the largest residue of terms that cancel
 
 ROOT = Note("the loss itself: its gradient is 1.", "损失本身：它的梯度是 1。", "loss")
@@ -55,6 +50,7 @@ def explain_gradient(name: str, index: Index, gradients: Gradients, difference: 
         equations=tuple(dict.fromkeys(s.node.equation.name for s in uses)),
         term=term,
         origins=origins,
+        uses=partial(gradients.terms, name, index),
         terms=term.parts,
         sources=tuple(Source(s.name, s.index, float(s.cotangent), "d", grad=True) for s in found),
         difference=difference,
@@ -75,37 +71,10 @@ def why_zero(uses: Sequence[BackwardStep], tensor: Tensor, index: Index) -> Note
     return UNREACHED
 
 
-def require(name: str, gradients: Gradients) -> None:
-    """Raise ExplainError if this tensor of the computation has no gradient."""
-    if name not in gradients.by_name:
-        given = "not used by the loss" if gradients.trace.tensor(name).requires_grad else "given, not learned"
-        raise ExplainError(f"{name} has no gradient: it is {given}. Ask for a parameter or an activation.")
-
-
 def norm(gradients: Gradients, parameters: Mapping[str, Tensor]) -> float:
     """Return the global norm of the parameters' gradients."""
     found = (gradients.by_name.get(name) for name in parameters)
     return math.sqrt(math.fsum(float((d * d).sum()) for d in found if d is not None))
-
-
-def central_difference(
-    model: TinyGPT, compute: Callable[[TinyGPT], Tensor], trace: Trace, name: str, index: Index
-) -> float:
-    """Return (loss(x + h) - loss(x - h)) / 2h for one element, computed in float64."""
-    arrays = {k: np.asarray(p.data, dtype=np.float64) for k, p in model.parameters().items()}
-    value = float(trace.tensor(name).data[index])
-    h = STEP * max(1.0, abs(value))
-
-    def loss(step: float) -> float:
-        if name in arrays:
-            changed = TinyGPT(model.config, arrays=arrays | {name: perturbed(arrays[name], index, step)})
-            with no_grad():
-                return compute(changed).item()
-        application, which = trace.made[name]
-        with interpreting(Perturb(application.number, which, index, step)):
-            return compute(TinyGPT(model.config, arrays=arrays)).item()
-
-    return (loss(h) - loss(-h)) / (2 * h)
 
 
 def _sum(found: list[Contribution], target: str) -> tuple[Term, tuple[dict[str, Any], ...]]:

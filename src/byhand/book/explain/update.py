@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from byhand.book.explain.explanation import BEFORE, ExplainError, Explanation, Source, origin
-from byhand.book.explain.value import explain_term, resolved
+from byhand.book.explain.explanation import BEFORE, Explanation, Source
+from byhand.book.explain.value import explain_term
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.arithmetic import decimal, written
 from byhand.book.words.language import Note
@@ -18,8 +19,10 @@ from byhand.engine.terms import Index, Term, element, number, product, ratio, to
 from byhand.equations.adamw import adamw
 from byhand.equations.muon import apart, muon, together
 from byhand.equations.orthogonalise import frobenius, orthogonalise
+from byhand.errors import ExplainError
 from byhand.optim import AdamW
-from byhand.tracing.trace import Trace
+from byhand.tracing.gradients import origin
+from byhand.tracing.trace import Trace, resolved
 from byhand.tracing.tracer import Application
 
 RESULTS = ("theta", "m", "v")  # of the adamw equation; muon has the first two
@@ -60,7 +63,7 @@ class ParameterUpdate:
     clipping: Clipping
     optimizer: AdamW
 
-    def explain(self, part: str, index: Index) -> Explanation:
+    def explain(self, part: str, index: Sequence[int]) -> Explanation:
         """Explain one element of m, v, the new parameter (theta), or its change (update)."""
         parameter, clipping, by_muon = self.parameter, self.clipping, self.parameter in self.optimizer.parts
         name = f"{parameter}.{part}"

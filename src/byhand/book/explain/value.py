@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.explain.explanation import Explanation, NoElementError, Source, origin
+from byhand.book.explain.explanation import Explanation, Source
 from byhand.book.numbers import arithmetic
-from byhand.book.numbers.arithmetic import written
 from byhand.engine.terms import Index, Term
+from byhand.tracing.gradients import origin
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Application
 
@@ -40,13 +40,3 @@ def explain_term(
         sources=tuple(ordered),
         note=entry.remark(term, index) if entry.remark else None,
     )
-
-
-def resolved(name: str, index: Index, shape: tuple[int, ...]) -> Index:
-    """Return an index of the shape, -1 as the last place; NoElementError if there is no such element."""
-    last = f"{name} has shape {shape}. The last one is {written(name, tuple(n - 1 for n in shape))}."
-    if shape and not index:
-        raise NoElementError(f"give an index: {last}")
-    if len(index) != len(shape) or any(not -n <= i < n for i, n in zip(index, shape, strict=True)):
-        raise NoElementError(f"{written(name, index)} does not exist: {last}")
-    return tuple(i % n for i, n in zip(index, shape, strict=True))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,9 @@ from byhand.book.practice.edits import Asked, Mistake, mistakes
 from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine import BackwardStep, Tensor
-from byhand.engine.terms import number, product, total
-from byhand.tracing.trace import Contribution, Trace, contributions
+from byhand.engine.terms import Term, number, product, total
+from byhand.tracing.gradients import Contribution, contributions
+from byhand.tracing.trace import Trace
 
 MANY = 6  # contributions; a longer sum shows only its ends
 
@@ -140,6 +142,7 @@ def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, t
     for index in np.ndindex(*d.shape):
         term = back.gradient_term(slot, index)
         if term is not None:
+            term = _as_numbers(term)
             leaf = leaf_text(data)
             yield from defined(stem, term, leaf, WorkedElement(index, d.shape, data), seen)
             text, letters = arithmetic.expression(arithmetic.simplified(term), leaf), ""
@@ -150,6 +153,13 @@ def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, t
         asked = Asked(index, plain_data, back.node.static, d_result, slot)
         wrong = tuple(mistakes(ENTRIES[stem].gradient_mistakes, term, asked))
         yield Number(place(f"∂{name}", index, d.shape), text, float(d[index]), form(d[index]), wrong, letters)
+
+
+def _as_numbers(term: Term) -> Term:
+    """Return a term whose leaves are numbers alone: their places in what the forward pass saved are no lesson's."""
+    if term.source is not None:
+        return number(term.value)
+    return replace(term, parts=tuple(map(_as_numbers, term.parts))) if term.parts else term
 
 
 def _shared(found: list[Contribution], target: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from byhand.engine.terms import Index, Term, operate, product
+from byhand.engine.terms import Index, Term, named, operate, product
 
 LONG = 8  # a sum of more parts gets its own place
 SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # precedence of a piece of text
@@ -41,8 +41,7 @@ def decimal(value: float, digits: int = 6) -> str:
 
 def written(name: str, index: Index, grad: bool = False) -> str:
     """Return an element as `explain` takes it: `logits[0,2,65]`, or `d logits[0,2,65]` for its gradient."""
-    place = f"[{','.join(map(str, index))}]" if index else ""
-    return f"{'d ' if grad else ''}{name}{place}"
+    return f"{'d ' if grad else ''}{named(name, index)}"
 
 
 def number(term: Term) -> str:

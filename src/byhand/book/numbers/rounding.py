@@ -15,7 +15,8 @@ import numpy as np
 from byhand.book.numbers.exact import Exact
 from byhand.engine import BackwardStep, Equation, Tensor
 from byhand.engine.terms import NOTHING, Index, size
-from byhand.tracing.trace import Gradients, Trace, contributions
+from byhand.tracing.gradients import Gradients, contributions
+from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Tracer
 
 SUSPECT = 1e-9  # larger elements are never rounding residue

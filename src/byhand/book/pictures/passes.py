@@ -18,7 +18,8 @@ from byhand.equations.softmax import softmax
 from byhand.model import TinyGPT
 from byhand.runtimes.sampling import Sampling, draw
 from byhand.runtimes.tape.decoder import KVCache
-from byhand.tracing.trace import Gradients, Trace
+from byhand.tracing.gradients import Gradients
+from byhand.tracing.trace import Trace
 
 BLOCK = "blocks.0."
 MODELS = {

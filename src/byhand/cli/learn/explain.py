@@ -12,7 +12,7 @@ import numpy as np
 from tyro.conf import Positional
 
 from byhand.book.explain.explainer import Explainer
-from byhand.book.explain.explanation import BEFORE, ExplainError, Explanation, NoElementError, Source
+from byhand.book.explain.explanation import BEFORE, Explanation, Source
 from byhand.book.explain.text import text
 from byhand.book.explain.update import PARTS
 from byhand.book.words.language import Language, Words
@@ -21,7 +21,7 @@ from byhand.cli.arguments.settings import Switch
 from byhand.cli.learn.plotting import Plot, write
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import quoted
-from byhand.errors import DataError, NonFiniteError
+from byhand.errors import DataError, ExplainError, NoElementError, NonFiniteError
 from byhand.files.reading import parse_integer
 from byhand.model import declared
 from byhand.optim import AdamW, optimizer_of
