@@ -8,11 +8,13 @@ from typing import Any, Literal, NamedTuple
 
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import OptimConfig
-from byhand.engine import Tensor
+from byhand.engine import Equation, Tensor
 from byhand.engine.arrays import namespace, require
 from byhand.equations.adamw import adamw
 from byhand.equations.muon import muon
 from byhand.layers.parameter import Arrays, Parameter
+from byhand.tracing.trace import Trace
+from byhand.tracing.tracer import Application
 
 Updated = tuple[Any, Any, Any, Any]  # a parameter, its moments m and v, its average; None if not kept
 
@@ -106,6 +108,22 @@ class AdamW:
         if math.isfinite(norm):
             self._replace(parameters, made)
         return float(norm)
+
+    def update_trace(self, name: str, parameter: Tensor, gradient: Any) -> Trace:
+        """Return the trace of a parameter's next update by a gradient, clipped or not; nothing changes.
+
+        The results are called `NAME.theta`, `NAME.m` and `NAME.v` (which Muon lacks), what they are made from `NAME`,
+        `NAME.gradient`, `NAME.m before`, `NAME.v before`, `lr` and `t`.
+        """
+        settings = self.settings([name] if self.decays(name, parameter) else [])
+        equation, inputs, static = _application(
+            name, parameter.data, gradient, (self.m, self.v), self.rate_of(name), self.t + 1, settings
+        )
+        results, _ = equation.forward(*inputs.values(), **static)
+        names = {"theta": name, "g": f"{name}.gradient", "m": f"{name}.m before", "v": f"{name}.v before"}
+        tensors = tuple(Tensor(x, name=names.get(letter, letter)) for letter, x in inputs.items())
+        made = tuple(map(Tensor, results))
+        return Trace.collect(made[0], (Application(0, f"{name}.{equation.name}", equation, tensors, static, made),))
 
     def _updated(self, parameters: Mapping[str, Tensor], max_norm: float) -> tuple[dict[str, Updated], Any]:
         gradients = {name: p.grad for name, p in parameters.items() if p.grad is not None}
@@ -214,22 +232,28 @@ def update(
     made: dict[str, Updated] = {}
     for name, g in clip_gradients(gradients, norm, settings.max_norm).items():
         theta = parameters[name]
-        xp = namespace(theta)
-        rate = xp.asarray(lr * settings.scales.get(name, 1.0), dtype=theta.dtype)
-        decay = settings.weight_decay if name in settings.decaying else 0.0
-        before = m[name] if name in m else xp.zeros_like(theta)
-        if name in settings.parts:
-            static = {"momentum": settings.momentum, "weight_decay": decay, "parts": settings.parts[name]}
-            new = (*muon.forward(theta, g, before, rate, **static)[0], None)
-        else:
-            squares = v[name] if name in v else xp.zeros_like(theta)
-            new, _ = adamw.forward(
-                theta, g, before, squares, rate, t, beta1=settings.betas[0], beta2=settings.betas[1],
-                eps=settings.eps, weight_decay=decay,
-            )  # fmt: skip
-        average = averaged(averages.get(name, theta), new[0], t, settings.ema) if settings.ema else None
-        made[name] = new[0], new[1], new[2], average
+        rate = namespace(theta).asarray(lr * settings.scales.get(name, 1.0), dtype=theta.dtype)
+        equation, inputs, static = _application(name, theta, g, (m, v), rate, t, settings)
+        (new, *moments), _ = equation.forward(*inputs.values(), **static)
+        average = averaged(averages.get(name, theta), new, t, settings.ema) if settings.ema else None
+        made[name] = new, moments[0], moments[1] if len(moments) > 1 else None, average
     return made, norm
+
+
+def _application(
+    name: str, theta: Any, g: Any, moments: tuple[Arrays, Arrays], rate: Any, t: Any, settings: UpdateSettings
+) -> tuple[Equation, dict[str, Any], dict[str, Any]]:
+    """Return the equation that updates a parameter, its inputs by name, and its static settings."""
+    decay = settings.weight_decay if name in settings.decaying else 0.0
+    by_muon = name in settings.parts
+    arrays = {"theta": theta, "g": g}
+    for letter, kept in zip("m" if by_muon else "mv", moments, strict=False):
+        arrays[letter] = kept[name] if name in kept else namespace(theta).zeros_like(theta)
+    if by_muon:
+        static = {"momentum": settings.momentum, "weight_decay": decay, "parts": settings.parts[name]}
+        return muon, {**arrays, "lr": rate}, static
+    static = {"beta1": settings.betas[0], "beta2": settings.betas[1], "eps": settings.eps, "weight_decay": decay}
+    return adamw, {**arrays, "lr": rate, "t": t}, static
 
 
 def averaged(average: Any, theta: Any, t: Any, decay: float) -> Any:

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.explain.explanation import BEFORE, Explanation, Source
+from byhand.book.explain.explanation import Explanation, Source
 from byhand.book.explain.value import explain_term
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.arithmetic import decimal, written
 from byhand.book.words.language import Note
 from byhand.engine import Tensor
 from byhand.engine.terms import Index, Term, element, number, product, ratio, total
-from byhand.equations.adamw import adamw
-from byhand.equations.muon import apart, muon, together
+from byhand.equations.muon import apart, together
 from byhand.equations.orthogonalise import frobenius, orthogonalise
 from byhand.errors import ExplainError
 from byhand.optim import AdamW
@@ -72,8 +71,7 @@ class ParameterUpdate:
                 f"{name} does not exist: Muon keeps no squares. Ask for {parameter}.m, .theta or .update."
             )
         index = resolved(name, index, self.tensor.shape)
-        application = self._application
-        trace = Trace.collect(application.results[0], (application,))
+        trace, application = self._trace, self._application
         result = application.results[PARTS.index(part) % len(RESULTS)]  # the update is the last part of theta
         term, value = trace.terms(trace.name(result), index), float(result.data[index])
         if part == "update":  # in float64: a difference of close numbers
@@ -103,30 +101,13 @@ class ParameterUpdate:
         return self._moved() if part == "update" else np.asarray(self._application.results[RESULTS.index(part)].data)
 
     @cached_property
+    def _trace(self) -> Trace:
+        """The optimizer's next step for the parameter, by the clipped gradient."""
+        return self.optimizer.update_trace(self.parameter, self.tensor, self.clipping.of(self.gradient))
+
+    @property
     def _application(self) -> Application:
-        """The parameter's equation, applied as the optimizer's next step would, without changing the parameter."""
-        parameter, optimizer, gradient = self.parameter, self.optimizer, self.clipping.of(self.gradient)
-        by_muon = parameter in optimizer.parts
-        equation = muon if by_muon else adamw
-        decay = {"weight_decay": optimizer.weight_decay if optimizer.decays(parameter, self.tensor) else 0.0}
-        static: dict[str, Any] = (
-            {"momentum": optimizer.momentum, **decay, "parts": optimizer.parts[parameter]}
-            if by_muon
-            else {"beta1": optimizer.betas[0], "beta2": optimizer.betas[1], "eps": optimizer.eps, **decay}
-        )
-        zeros, rate = np.zeros_like(self.tensor.data), optimizer.rate_of(parameter)
-        kept = {"m": optimizer.m} if by_muon else {"m": optimizer.m, "v": optimizer.v}
-        moments = [part.get(parameter, zeros) for part in kept.values()]
-        numbers = {"lr": rate} if by_muon else {"lr": rate, "t": optimizer.t + 1}
-        results, _ = equation.forward(self.tensor.data, gradient, *moments, *numbers.values(), **static)
-        inputs = (
-            self.tensor,
-            Tensor(gradient, name=parameter),
-            *(Tensor(x, name=f"{parameter}.{k}{BEFORE.en}") for x, k in zip(moments, kept, strict=True)),
-            *(Tensor(value, name=name) for name, value in numbers.items()),
-        )
-        outputs = tuple(Tensor(r, name=n) for r, n in zip(results, RESULTS, strict=False))
-        return Application(0, f"{parameter}.{equation.name}", equation, inputs, static, outputs)
+        return self._trace.applications[0]
 
     def _moved(self) -> np.ndarray:
         """Return the change of each element, computed in float64."""
@@ -172,8 +153,8 @@ def _direction(application: Application, index: Index) -> tuple[list[arithmetic.
     made = together(orthogonalise.forward(whole)[0], parts)[index]
     lines = [
         *arithmetic.definitions(total((ahead,))),
-        arithmetic.Definition("|n|", "√Σn²", Term("|n|", norm)),
-        arithmetic.Definition(written("O", index), written("orthogonalise(n)", index), Term("O", made)),
+        arithmetic.Definition("|n|", "√Σn²", Term("|n|", float(norm))),
+        arithmetic.Definition(written("O", index), written("orthogonalise(n)", index), Term("O", float(made))),
     ]
     tensors = application.inputs[1], application.inputs[2]
     return lines, [
