@@ -17,6 +17,7 @@ from byhand.runs.contents import OPTIMIZER
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
 from byhand.tokenizers import registry
+from byhand.tracing import Trace
 from byhand.train import Trainer, training
 from byhand.training_checks import require_same_text
 from interrupts import at_every_point
@@ -351,3 +352,28 @@ def test_tokenizers_that_do_not_fit_are_refused_in_time(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="cannot be stored"):
         next(training(run, tmp_path))
     assert run.step == 0
+
+
+def test_gradients_of_a_live_run_are_read_from_its_batches():
+    """Whoever watches a run computes them with the model as it is; the next update finds the same."""
+    run = trainer(replace(CONFIG, model=replace(CONFIG.model), dtype="float64"))
+    for _ in range(3):
+        run.update()
+    batches = run.batches(run.step)
+    assert [tokens.shape for tokens, _ in batches] == [(3, 8)] * 2
+    traces = [Trace.of(lambda batch=batch: run.model.loss(*batch)) for batch in batches]
+    gradients = [trace.backward().by_name for trace in traces]
+    squares = [((gradients[0][n] + gradients[1][n]) / 2) ** 2 for n in run.model.parameters()]
+    progress = run.update()
+    assert progress.loss == pytest.approx(np.mean([trace.result.item() for trace in traces]), rel=1e-12)
+    assert progress.grad_norm == pytest.approx(sum(s.sum() for s in squares) ** 0.5, rel=1e-9)
+
+
+def test_batches_of_any_step_at_any_time():
+    run = trainer()
+    later = run.batches(7)
+    for _ in range(2):
+        run.update()
+    for before, now in zip(later, run.batches(7), strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(before, now, strict=True))
+    assert run.step == 2

@@ -14,6 +14,7 @@ _NAMES = {
     "byhand.engine": ("Tensor", "Equation", "no_grad", "scope", "gradcheck"),
     "byhand.model": ("TinyGPT",),
     "byhand.optim": ("AdamW", "Muon"),
+    "byhand.tracing": ("Trace",),
     "byhand.corpus.dataset": ("ByteDataset", "Corpus"),
     "byhand.generation": ("generate",),
     "byhand.runs.checkpoint": ("load_model",),
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from byhand.optim import AdamW as AdamW
     from byhand.optim import Muon as Muon
     from byhand.runs.checkpoint import load_model as load_model
+    from byhand.tracing import Trace as Trace
 
 
 def __getattr__(name: str) -> object:

@@ -157,12 +157,12 @@ class Trainer:
         self.group.mark(self.step, inside=True)
         drawn, batches = self._next
         if drawn != self.step:
-            batches = self._batches(self.step)
+            batches = self.batches(self.step)
         lr = self._optimizer.lr = learning_rate(config.optim, self.step, config.steps)
         outcome = self.session.step(batches, config.optim.grad_clip)
         if self.step < config.steps:
             with suppress(ByhandError):  # a faulty text is reported when its step begins
-                self._next = self.step, self._batches(self.step)
+                self._next = self.step, self.batches(self.step)
         loss, norm = outcome.loss, outcome.norm
         if not (math.isfinite(loss) and math.isfinite(norm)):
             self._refuse()
@@ -171,8 +171,13 @@ class Trainer:
         seen = self.step * config.tokens_per_step
         return Progress(self.step, config.steps, loss, lr, norm, seen, rate, bytes_per_token=self.bytes_per_token)
 
-    def _batches(self, step: int, whole: bool = False) -> list[Batch]:
-        """Return the micro-batches of an update: the rows that this process reads, or all."""
+    def batches(self, step: int, whole: bool = False) -> list[Batch]:
+        """Return the micro-batches of the update after `step` updates, each tokens and targets (rows, T).
+
+        Of several hosts, these are the rows that this process reads, or all if `whole`. Any step may be asked for, at
+        any time: the generator of a batch is seeded with its number. With the model as it is, the next update's are
+        `batches(trainer.step)`.
+        """
         config = self.config
         rows = None if whole else self.session.rows(config.batch_size)
         numbers = range(step * config.grad_accum, (step + 1) * config.grad_accum)
@@ -227,7 +232,7 @@ class Trainer:
     def _refuse(self) -> None:
         """Raise NonFiniteError that names the step and the first array that is not finite, found with the tape."""
         with np.errstate(all="ignore"):
-            names = (first_non_finite(self.model.loss(*batch)) for batch in self._batches(self.step, whole=True))
+            names = (first_non_finite(self.model.loss(*batch)) for batch in self.batches(self.step, whole=True))
             name = next((name for name in names if name), "the norm of the gradient")
         raise not_finite(name, self.step + 1, self.config.optim)
 

@@ -10,8 +10,9 @@ import numpy as np
 import byhand.book.entries  # noqa: F401 - fills the entries
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.practice.edits import Asked, mistakes
-from byhand.engine import Equation, Term, gradcheck, no_grad
+from byhand.engine import Equation, Tensor, Term, gradcheck, no_grad
 from byhand.engine.terms import Index
+from byhand.tracing import Gradients, GradientTerms, Trace
 from equations.strategies import LAYOUTS, Case
 
 PRECISION = {np.float64: 1e-12, np.float32: 1e-6}
@@ -102,6 +103,60 @@ def check_terms(equation: Equation, case: Case, sources: bool = True) -> None:
             named = {term.source for term in leaves(tree)} - {None}
             if sources and named and dtype is np.float64:  # a masked weight is made of nothing
                 assert_uses(equation, inputs, case.static, part, index, named, rng)
+    check_gradient_terms(equation, case)
+
+
+def check_gradient_terms(equation: Equation, case: Case) -> None:
+    """The terms of an element of each gradient add up to it; each leaf is what it names, or the same for all numbers."""
+    rng = np.random.default_rng(len(case.inputs) + 1)
+    for dtype, precision in PRECISION.items():
+        gradients, other = (walked_back(equation, case.cast(dtype), seed) for seed in (1, 2))
+        for slot, x in enumerate(case.inputs):
+            name, index = f"input {slot}", tuple(int(rng.integers(n)) for n in x.shape)
+            if x.dtype.kind != "f":
+                continue
+            (use,) = gradients.terms(name, index)
+            error = abs(use.term.value - float(gradients.array(name)[index]))
+            scale = max(size(use.term), *(float(abs(d).max()) for d in gradients.steps[0].d_results))  # a slope may cancel
+            assert error <= precision * scale, f"{equation.name} d {name}{index}"
+            for leaf in leaves(use.term):
+                if leaf.source is not None:
+                    assert leaf.value == element_of(gradients, use, leaf.source), f"{equation.name}: {leaf.label}"
+            if says_all(equation, gradients, slot, index):
+                (same_place,) = other.terms(name, index)
+                constants = [[t.value for t in leaves(u.term) if t.source is None] for u in (use, same_place)]
+                assert constants[0] == constants[1], f"{equation.name} d {name}{index}: a number without its place"
+
+
+def walked_back(equation: Equation, case: Case, seed: int) -> Gradients:
+    """Trace the equation on its inputs, moved a little but for seed 1, and walk back from one of its results."""
+    rng, tensors = np.random.default_rng(seed), []
+    for k, x in enumerate(case.inputs):
+        moved = np.asarray(x * (1 + 1e-3 * (seed - 1) * rng.random(x.shape)), x.dtype) if x.dtype.kind == "f" else x
+        tensors.append(Tensor(moved, requires_grad=x.dtype.kind == "f", name=f"input {k}"))
+    part = sum(x.size for x in case.inputs)
+    trace = Trace.of(lambda: (made := as_tuple(equation(*tensors, name="made", **case.static)))[part % len(made)])
+    return trace.backward(np.asarray(rng.standard_normal(trace.result.shape), trace.result.dtype))
+
+
+def element_of(gradients: Gradients, use: GradientTerms, source: tuple[int, Index]) -> float:
+    """Return the number that a leaf of a gradient's terms names."""
+    which, index = source
+    origin = use.origins[which]
+    if "saved_by" in origin:
+        return float(gradients.trace.saved(origin["saved_by"])[origin["saved"]][index])
+    arrays = gradients.by_name if origin["gradient"] else gradients.trace.values
+    return float(arrays[origin["name"]][index])
+
+
+def says_all(equation: Equation, gradients: Gradients, slot: int, index: Index) -> bool:
+    """Return whether the equation itself says the arithmetic of this gradient, or of each slope in it."""
+    (step,) = gradients.steps
+    if step.gradient_term(slot, index) is not None:
+        return True
+    inputs, place = tuple(t.data for t in step.node.inputs), next(np.ndindex(*step.d_results[0].shape))
+    slope = equation.slope_terms
+    return slope is not None and slope(place, inputs, slot, index, **step.node.static) is not None
 
 
 def wrong_numbers(equation: Equation, case: Case, index: Index, d: Any = None) -> dict[str, float]:

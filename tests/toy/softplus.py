@@ -8,7 +8,7 @@ Source      Dugas et al. 2001, Incorporating Second-Order Functional Knowledge f
 
 from byhand.engine.arrays import namespace
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, function, number, product, ratio, total
+from byhand.engine.terms import element, elements, function, number, product, ratio, total
 
 
 def forward(x):
@@ -31,8 +31,9 @@ def terms(index, inputs, result):
 
 def gradient_terms(saved, d_results, slot, index):
     """d / (1 + exp(-x))."""
-    odds = function("exp", function("negative", number(saved[0][index])))
-    return product((number(d_results[0][index]), ratio(number(1), total((number(1), odds)))))
+    d, x = elements((*d_results, *saved), index, "∂y", "x")
+    odds = function("exp", function("negative", x))
+    return product((d, ratio(number(1), total((number(1), odds)))))
 
 
 softplus = Equation.of(

@@ -88,6 +88,11 @@ class Trace:
         """Return the names of the results of a recorded application."""
         return tuple(map(self.name, self._of_node[id(node)].results))
 
+    def saved(self, name: str) -> tuple[Any, ...]:
+        """Return the arrays that the application which made this tensor saved for its derivative."""
+        node = self.tensor(name).node
+        return node.saved if node else ()
+
     def terms(self, name: str, index: Sequence[int]) -> Term:
         """Return the arithmetic of one element that an application made; leaves are numbered in its inputs.
 

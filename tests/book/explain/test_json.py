@@ -81,6 +81,29 @@ def test_a_gradient_is_a_sum_of_cotangents_times_slopes():
     assert [s["target"] for s in plain["inputs"][:1]] == [plain["terms"]["parts"][0]["parts"][0]["label"]]
 
 
+@pytest.mark.parametrize("config", stored_settings(), ids=setting_name)
+def test_the_derivative_of_each_use_is_written_down_to_what_it_reads(config):
+    explainer = Explainer(bh.TinyGPT(config, arrays=parameters(config)), *batch(config))
+    rng = np.random.default_rng(8)
+    for name, d in explainer.gradients.by_name.items():
+        index = tuple(int(rng.integers(n)) for n in d.shape)
+        plain = said(explainer, name, index, grad=True)
+        uses = plain["derivative"]
+        assert [use["equation"] for use in uses] == [use.equation for use in explainer.gradients.terms(name, index)]
+        if uses:
+            total = sum(worked(use["terms"], {}) for use in uses)
+            assert total == pytest.approx(plain["value"], rel=1e-10, abs=1e-12)
+    assert "derivative" not in said(explainer, "logits", (0, 0, 1))
+
+
+def test_an_update_by_muon_in_float32_is_ready_for_json():
+    (config, *_) = stored_settings()
+    muon = bh.Muon({"blocks.0.attn.w_qkv": 3})
+    explainer = Explainer(bh.TinyGPT(config, arrays=parameters(config, np.float32)), *batch(config), muon)
+    plain = said(explainer, "blocks.0.attn.w_qkv.theta", (1, 2))
+    assert {"|n|", "O[1,2]"} <= {line["label"] for line in plain["definitions"]}
+
+
 def test_a_clipped_gradient_is_written_as_the_whole_one_times_what_is_left():
     (config, *_) = stored_settings()
     explainer = Explainer(bh.TinyGPT(config, arrays=parameters(config)), *batch(config), None, 0.05)

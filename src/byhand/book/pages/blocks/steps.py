@@ -68,7 +68,7 @@ SESSION = "runtimes/tape/session.py:TapeSession.step"
 LOOP: tuple[tuple[str, str, str, Words], ...] = (
     (
         r"y_t = x_{t+1}",
-        "train.py:Trainer._batches",
+        "train.py:Trainer.batches",
         "self.train.sample_batch",
         Words("tokens and targets, each [B, T]", "输入与目标，各为 [B, T]"),
     ),
