@@ -107,7 +107,7 @@ def check_terms(equation: Equation, case: Case, sources: bool = True) -> None:
 
 
 def check_gradient_terms(equation: Equation, case: Case) -> None:
-    """The terms of an element of each gradient add up to it; each leaf is what it names, or the same for all numbers."""
+    """The terms of an element of each gradient add up to it; each leaf is what it names, or a constant."""
     rng = np.random.default_rng(len(case.inputs) + 1)
     for dtype, precision in PRECISION.items():
         gradients, other = (walked_back(equation, case.cast(dtype), seed) for seed in (1, 2))
@@ -117,7 +117,9 @@ def check_gradient_terms(equation: Equation, case: Case) -> None:
                 continue
             (use,) = gradients.terms(name, index)
             error = abs(use.term.value - float(gradients.array(name)[index]))
-            scale = max(size(use.term), *(float(abs(d).max()) for d in gradients.steps[0].d_results))  # a slope may cancel
+            scale = max(
+                size(use.term), *(float(abs(d).max()) for d in gradients.steps[0].d_results)
+            )  # a slope may cancel
             assert error <= precision * scale, f"{equation.name} d {name}{index}"
             for leaf in leaves(use.term):
                 if leaf.source is not None:

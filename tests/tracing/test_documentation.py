@@ -9,7 +9,7 @@ import pytest
 from byhand import tracing
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
-PAGES = ["autograd-and-memory.md", "autograd-and-memory.zh-CN.md"]
+PAGES = ["equation-to-code.md", "equation-to-code.zh-CN.md"]
 
 
 def test_the_docstring():
@@ -27,5 +27,7 @@ def test_the_guide(name):
 
 
 def test_both_languages_show_the_same_program():
-    programs = [re.findall(r"^(?:>>>|\.\.\.) .*", (GUIDES / name).read_text(encoding="utf-8"), re.M) for name in PAGES]
+    programs = [
+        re.findall(r"^(?:>>>|\.\.\.) .*", (GUIDES / name).read_text(encoding="utf-8"), re.M) for name in PAGES
+    ]
     assert programs[0] == programs[1]
