@@ -10,6 +10,7 @@ import pytest
 from byhand.errors import ByhandError
 from byhand.interop import exchange
 from byhand.interop.hugging_face import settings
+from byhand.interop.hugging_face.families import FAMILIES, GPT2
 from byhand.interop.hugging_face.tokens import of_folder
 from byhand.interop.hugging_face.weights import Weights
 from byhand.tokenizers.symbols import visible_bytes
@@ -154,12 +155,12 @@ def test_heads_without_end_are_refused_at_once():
         settings.as_config({**LLAMA, "num_attention_heads": 10**15, "num_key_value_heads": 7, "head_dim": 64})
 
 
-@pytest.mark.parametrize("twin", settings.TWINS)
+@pytest.mark.parametrize("twin", GPT2.twins)
 def test_two_names_of_one_size_must_agree(twin):
     config = foreign.settings("gpt2", 0)
-    same = config[settings.TWINS[twin]]
+    same = config[GPT2.twins[twin]]
     assert settings.as_config({**config, twin: same}) == settings.as_config(config)
-    with pytest.raises(ByhandError, match=f"its {twin} and {settings.TWINS[twin]} differ"):
+    with pytest.raises(ByhandError, match=f"its {twin} and {GPT2.twins[twin]} differ"):
         settings.as_config({**config, twin: same + 1})
 
 

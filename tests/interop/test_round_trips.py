@@ -87,11 +87,11 @@ def test_gguf_keeps_the_family_that_has_the_fewest_parameters_on_top():
 
 def test_completed_arrays_are_those_of_the_completed_config():
     config = PARTIAL["llama with a bias in the MLP and in q, k, v"]
-    full, whole = completed(parameters(config), config, family_of(config, gguf.KNOWN, "GGUF"), "halves")
+    full, whole = completed(parameters(config), config, family_of(config, gguf.KNOWN, "GGUF"))
     assert whole.attention_bias == "all"
     assert not full["blocks.1.attn.b_proj"].any()
     assert (completed(parameters(PARTIAL["llama without gain"]), PARTIAL["llama without gain"],
-                      gguf.KNOWN["llama"], "halves")[0]["ln_f.gain"] == 1).all()  # fmt: skip
+                      gguf.KNOWN["llama"])[0]["ln_f.gain"] == 1).all()  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ number. Any other difference is refused, with the setting to change.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,14 @@ import numpy as np
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError, DataError
 from byhand.interop.pairing import with_pairing
+from byhand.interop.tensors import Arrays, Fact
 from byhand.model import declared
 
-Arrays = Mapping[str, np.ndarray]
-OF_ALL = {"norm_position": ("pre",), "causal": (True,), "lm_head_bias": (False,), "logit_softcap": (0.0,)}
+OF_ALL = {
+    "norm_position": ("pre",), "causal": (True,), "lm_head_bias": (False,), "logit_softcap": (0.0,),
+    "norm_affine": (True,),
+}  # fmt: skip
+FREE = {"vocab_size", "tied_embeddings", "rope_pairing", "zero_init"}  # any value in every family: tensors show it
 GROWING = {  # settings that a family may raise: each value has the parameters of those before it, and more
     "norm_affine": (False, True),
     "mlp_bias": (False, True),
@@ -30,27 +34,63 @@ FOLLOWS = {  # settings that follow from the others where they are None, and the
     "n_kv_heads": "kv_heads",
     "attention_window": "visible",
 }
-FLAGS = {True: "--{}", False: "--no-{}"}
+FLAGS = {True: "with --{}", False: "with --no-{}", None: "without --{}"}
 
 
 @dataclass(frozen=True)
 class Family:
-    """Models that differ in sizes only.
+    """Models that differ in sizes only, as another program has them.
 
-    settings  by name: the values that the family's models may have, the usual one first
-    grouped   whether K and D may differ from H and C / H
-    windowed  whether a position may attend to so many at most
+    A setting of ours that neither `settings` nor `keys` names has its default in all models of the family.
+
+    settings     by name: the values that the family's models may have, the usual one first
+    activations  ours: theirs, the usual one first
+    keys         theirs: ours, of settings that may have any value
+    missing      by key: the value that the other program takes where a file lacks it
+    only         keys that change what a model computes, with the values that ours has, the usual one first
+    tensors      ours, and those of theirs that make it
+    pairing      of rotated numbers
+
+    Of transformers alone:
+
+    model        class of the model with its LM head
+    prefix       of the names of all tensors but the LM head's
+    activation   key of the activation
+    flags        keys of true or false, and our setting: false is the first of its values, true the second
+    window       keys of the window of attention, each with the value that transformers takes where a file lacks it
+    windowed     whether a window is written; that of other families is only read
+    twins        other names of keys, which transformers reads too, and prefers
+    copies       keys that are written for other programs: the key whose value they have
+    divided      whether transformers refuses a number of heads that does not divide the width
     """
 
     name: str
     settings: Mapping[str, tuple[Any, ...]]
-    grouped: bool = True
+    activations: Mapping[str, str]
+    keys: Mapping[str, str]
+    missing: Mapping[str, Any]
+    only: Mapping[str, tuple[Any, ...]]
+    tensors: tuple[Fact, ...]
+    pairing: str = "halves"
+    model: str = ""
+    prefix: str = "model."
+    activation: str = "hidden_act"
+    flags: Mapping[str, str] = field(default_factory=dict)
+    window: Mapping[str, Any] = field(default_factory=dict)
     windowed: bool = False
-    activations: Mapping[str, str] = field(default_factory=dict)  # ours: theirs
+    twins: Mapping[str, str] = field(default_factory=dict)
+    copies: Mapping[str, str] = field(default_factory=dict)
+    divided: bool = False
+
+    def may_vary(self, name: str) -> bool:
+        """Return whether a setting may have any value."""
+        return name in FREE or name in self.keys.values() or (self.windowed and name == "attention_window")
 
     def allowed(self) -> dict[str, tuple[Any, ...]]:
         """Return all settings that are bound, with the values that each may have."""
-        return {**OF_ALL, "norm_affine": (True,), **self.settings, "activation": tuple(self.activations)}
+        bound = {**OF_ALL, **self.settings, "activation": tuple(self.activations)}
+        others = [f for f in fields(ModelConfig) if f.name not in bound and not self.may_vary(f.name)]
+        return {**bound, **{f.name: (f.default,) for f in others}}
 
     def usual(self) -> dict[str, Any]:
         """Return all settings that are bound, each with its usual value."""
@@ -59,20 +99,22 @@ class Family:
     def problems(self, config: ModelConfig) -> list[str]:
         """Return why the family cannot have a model: a sentence for each difference, with what to change."""
         found = []
-        for name, values in self.allowed().items():
-            value = getattr(config, name)
-            if value in values or (name in GROWING and _raised(name, value, values) is not None):
+        rotary, allowed = config.positions == "rotary", self.allowed()
+        for name, values in allowed.items():
+            value, usual, flag = getattr(config, name), values[0], name.replace("_", "-")
+            raised = name in GROWING and _raised(name, value, values) is not None
+            below = name in FOLLOWS or name == "rope_fraction" or (name == "rope_base" and not rotary)
+            if value in values or raised or below:
                 continue
-            flag = name.replace("_", "-")
-            use = FLAGS[values[0]].format(flag) if type(values[0]) is bool else f"--{flag} {values[0]}"
-            found.append(f"{name} is {_said(value)}, which {self.name} models lack. Train a model with {use}.")
-        if not self.grouped and config.kv_heads != config.n_heads:
+            use = FLAGS[usual].format(flag) if usual is None or type(usual) is bool else f"with --{flag} {usual}"
+            found.append(f"{name} is {_said(value)}, which {self.name} models lack. Train a model {use}.")
+        if "n_kv_heads" in allowed and config.kv_heads != config.n_heads:
             found.append(f"{self.name} models have as many heads of keys as of queries. Train without --n-kv-heads.")
-        if not self.grouped and config.head_width * config.n_heads != config.d_model:
+        if "d_head" in allowed and config.head_width * config.n_heads != config.d_model:
             found.append(f"the heads of {self.name} models divide the width. Train without --d-head.")
-        if not self.windowed and config.visible < config.seq_len:
+        if "attention_window" in allowed and config.visible < config.seq_len:
             found.append(f"{self.name} models have no window of attention. Train without --attention-window.")
-        if config.positions == "rotary" and config.rotary_width != config.head_width:
+        if "rope_fraction" in allowed and rotary and config.rotary_width != config.head_width:
             change = "an even --d-head" if config.head_width % 2 else "--rope-fraction 1"
             found.append(f"{self.name} models rotate whole heads of an even width. Train with {change}.")
         return found
@@ -94,41 +136,6 @@ def _said(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-LLAMA = {"positions": ("rotary",), "norm": ("rms",), "attention_bias": ("none",), "mlp_bias": (False,)}
-SWIGLU = {"swiglu": "silu"}
-FAMILIES = {
-    family.name: family
-    for family in (
-        Family(
-            "gpt2",
-            {
-                "positions": ("learned",),
-                "norm": ("layer",),
-                "qk_norm": (False,),
-                "attention_bias": ("all",),
-                "mlp_bias": (True,),
-            },
-            grouped=False,
-            activations={
-                "gelu": "gelu_new",
-                "gelu_exact": "gelu",
-                "relu": "relu",
-                "relu_squared": "relu2",
-                "silu": "silu",
-            },
-        ),
-        Family(
-            "llama",
-            {**LLAMA, "qk_norm": (False,), "attention_bias": ("none", "all"), "mlp_bias": (False, True)},
-            activations=SWIGLU,
-        ),
-        Family("mistral", {**LLAMA, "qk_norm": (False,)}, windowed=True, activations=SWIGLU),
-        Family("qwen2", {**LLAMA, "qk_norm": (False,), "attention_bias": ("qkv",)}, activations=SWIGLU),
-        Family("qwen3", {**LLAMA, "qk_norm": (True,), "attention_bias": ("none", "all")}, activations=SWIGLU),
-    )
-}
-
-
 def family_of(config: ModelConfig, known: Mapping[str, Family], goal: str) -> Family:
     """Return the family that has a model with the fewest parameters on top; ConfigError says why there is none."""
     problems = {name: family.problems(config) for name, family in known.items()}
@@ -143,23 +150,22 @@ def _growth(config: ModelConfig, family: Family) -> int:
     return sum(GROWING[name].index(getattr(whole, name)) for name in GROWING)
 
 
-def completed(
-    arrays: Arrays, config: ModelConfig, family: Family, pairing: str
-) -> tuple[dict[str, np.ndarray], ModelConfig]:
+def completed(arrays: Arrays, config: ModelConfig, family: Family) -> tuple[dict[str, np.ndarray], ModelConfig]:
     """Return a model's arrays and config as the family has them: zeros, ones, and its pairing of rotated numbers."""
     whole = family.completed(config)
     added = {name: p for name, p in declared(whole).items() if name not in arrays}
     full = {**arrays, **{name: np.full(p.shape, p.mean, np.float32) for name, p in added.items()}}
-    return with_pairing(full, whole, pairing)
+    return with_pairing(full, whole, family.pairing)
 
 
 def plain(config: ModelConfig) -> ModelConfig:
     """Return the config of a model that was read, without the settings that follow from the others.
 
-    Raises DataError for heads of an odd width, which no other program rotates.
+    Raises DataError where the rotated part of a head has an odd width, which no other program rotates.
     """
-    if config.positions == "rotary" and config.head_width % 2:
-        raise DataError(f"its heads have the odd width {config.head_width}, so their numbers make no pairs.")
+    rotated = int(config.head_width * config.rope_fraction)  # as transformers rounds
+    if config.positions == "rotary" and rotated % 2:
+        raise DataError(f"its heads have the odd width {rotated} to rotate, so their numbers make no pairs.")
     for name in FOLLOWS:
         if name == "d_head" and config.d_model % config.n_heads:
             continue

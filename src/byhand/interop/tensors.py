@@ -15,11 +15,11 @@ import numpy as np
 
 from byhand.config import ModelConfig
 from byhand.errors import DataError
-from byhand.interop.families import Arrays
 from byhand.memory import physical
 from byhand.model import declared
 
 COPIES = 3  # of the parameters in float32 while a model is read and saved
+Arrays = Mapping[str, np.ndarray]
 Shapes = Mapping[str, tuple[int, ...]]
 
 

@@ -14,26 +14,20 @@ import numpy as np
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, ConfigError, DataError
 from byhand.files.weights import NumberType, OpenFile, Stored
-from byhand.interop.families import FAMILIES, Arrays, Family, completed, family_of, plain
+from byhand.interop.families import Family, completed, family_of, plain
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import tokens
 from byhand.interop.gguf.file import GGUF, MAGIC, content
 from byhand.interop.gguf.quantised import BY_NAME, LARGEST, quantised
+from byhand.interop.hugging_face.families import GPT2, LLAMA, QWEN2, QWEN3
 from byhand.interop.pairing import with_pairing
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
-from byhand.interop.tensors import facts, from_theirs, pieces, require_tensors, to_theirs
+from byhand.interop.tensors import Arrays, facts, from_theirs, pieces, require_tensors, to_theirs
 from byhand.tokenizers.tokenizer import Tokenizer
 
 __all__ = ["MAGIC", "files", "read"]
 NAME = "model.gguf"
 FILE_TYPES = {"F32": 0, "Q4_0": 2, "Q8_0": 7}
-PAIRINGS = {"llama": "neighbours"}  # of rotated numbers; halves elsewhere
-KNOWN = {  # gelu stands for gpt2's tanh form; llama.cpp reads qwen3's biases of queries, keys and values only
-    "gpt2": replace(FAMILIES["gpt2"], activations={"gelu": "gelu"}),
-    "llama": FAMILIES["llama"],
-    "qwen2": FAMILIES["qwen2"],
-    "qwen3": replace(FAMILIES["qwen3"], settings={**FAMILIES["qwen3"].settings, "attention_bias": ("none",)}),
-}
 SIZES = {  # keys behind the architecture's name, and our settings
     "context_length": "seq_len",
     "embedding_length": "d_model",
@@ -41,24 +35,14 @@ SIZES = {  # keys behind the architecture's name, and our settings
     "attention.head_count": "n_heads",
     "feed_forward_length": "d_ff",
 }
-GROUPED = {
+LEARNED = SIZES | {"attention.layer_norm_epsilon": "norm_eps"}
+ROTARY = SIZES | {
     "attention.head_count_kv": "n_kv_heads",
     "attention.key_length": "d_head",
     "attention.layer_norm_rms_epsilon": "norm_eps",
     "rope.freq_base": "rope_base",
 }
 WIDTHS = {"attention.value_length": "d_head", "rope.dimension_count": "d_head"}  # must be that of the keys
-
-
-def _prefixed(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table with an architecture's name before its keys, as files have them."""
-    return {f"{name}.{key}": value for key, value in table.items()}
-
-
-KEYS = {
-    name: _prefixed(name, SIZES | ({"attention.layer_norm_epsilon": "norm_eps"} if name == "gpt2" else GROUPED))
-    for name in KNOWN
-}
 MISSING = {  # what llama.cpp takes where a file lacks the key
     "attention.head_count_kv": None,
     "attention.key_length": None,
@@ -100,7 +84,28 @@ APART = """
     blocks.*.attn.w_qkv = blk.*.attn_{q,k,v}.weight : T
     blocks.*.attn.b_qkv = blk.*.attn_{q,k,v}.bias
 """
-FACTS = {name: facts(NAMES + (PACKED if name == "gpt2" else APART)) for name in KNOWN}
+
+
+def _family(of: Family, keys: Mapping[str, str], qkv: str, **changes: Any) -> Family:
+    """Return a family of transformers as llama.cpp has it."""
+    name = of.name
+    return replace(
+        of, keys=_prefixed(name, keys), missing=_prefixed(name, MISSING), only=_prefixed(name, USUAL),
+        tensors=facts(NAMES + qkv), windowed=False, **changes,
+    )  # fmt: skip
+
+
+def _prefixed(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table with an architecture's name before its keys, as files have them."""
+    return {f"{name}.{key}": value for key, value in table.items()}
+
+
+KNOWN = {  # gelu stands for gpt2's tanh form; llama.cpp reads qwen3's biases of queries, keys and values only
+    "gpt2": _family(GPT2, LEARNED, PACKED, activations={"gelu": "gelu"}),
+    "llama": _family(LLAMA, ROTARY, APART, pairing="neighbours"),
+    "qwen2": _family(QWEN2, ROTARY, APART),
+    "qwen3": _family(QWEN3, ROTARY, APART, settings={**QWEN3.settings, "attention_bias": ("none",)}),
+}
 EXACT = {"position_embd.weight"}  # is added, not multiplied: stays float32
 
 
@@ -112,9 +117,9 @@ def read(path: Path) -> Foreign:
             family, config = _config(file)
         except ByhandError as error:
             raise DataError(f"{path}: {error}") from None
-        due = {piece.theirs: piece.shape for piece in pieces(config, FACTS[family.name])}
+        due = {piece.theirs: piece.shape for piece in pieces(config, family.tensors)}
         require_tensors(path, {name: tensor.shape for name, tensor in file.tensors.items()}, due, "metadata")
-        arrays = from_theirs(file.read, config, FACTS[family.name])
+        arrays = from_theirs(file.read, config, family.tensors)
         arrays, config = with_pairing(arrays, config, "halves")
         described = partial(tokens.of_keys, file.keys, config.vocab_size, path)
         return Foreign(f"GGUF {family.name}", config, arrays, described)
@@ -125,15 +130,15 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
     family = family_named(file.keys, "general.architecture", KNOWN)
     name = family.name
     keys = {key: _one(value) for key, value in file.keys.items() if key.startswith(f"{name}.")}
-    require_usual(keys, _prefixed(name, USUAL))
-    found = settings_of(keys, KEYS[name], _prefixed(name, MISSING))
+    require_usual(keys, family.only)
+    found = settings_of(keys, family.keys, family.missing)
     settings = family.usual() | {ours: _shortest(value) for ours, value in found.items()}
-    if name != "gpt2":
+    if family.may_vary("d_head"):
         width = settings["d_head"] or _whole(settings["d_model"]) // max(1, _whole(settings["n_heads"]))
         for key in _prefixed(name, WIDTHS):
             if keys.get(key, width) != width:
                 raise DataError(f"its {key} is {quoted(keys[key])}, but its heads have the width {width}.")
-        settings["rope_pairing"] = PAIRINGS.get(name, "halves")
+    settings["rope_pairing"] = family.pairing
     if "all" in family.settings["attention_bias"] and "blk.0.attn_output.bias" in file.tensors:
         settings["attention_bias"] = "all"
     if True in family.settings["mlp_bias"] and "blk.0.ffn_down.bias" in file.tensors:
@@ -165,8 +170,8 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, quantize: s
     quantize  "q8_0" or "q4_0": matrices whose rows are multiples of 32; the others, gains and biases stay float32
     """
     family = family_of(config, KNOWN, "GGUF")
-    full, whole = completed(arrays, config, family, PAIRINGS.get(family.name, "halves"))
-    known, kind = FACTS[family.name], BY_NAME[quantize.upper() or "F32"]
+    full, whole = completed(arrays, config, family)
+    known, kind = family.tensors, BY_NAME[quantize.upper() or "F32"]
     tensors = dict[str, Stored]()
     for piece in pieces(whole, known):
         packed = len(piece.shape) > 1 and piece.shape[-1] % kind.block == 0 and piece.theirs not in EXACT
@@ -190,5 +195,7 @@ def _keys(family: Family, config: ModelConfig, kind: NumberType) -> dict[str, An
     name = family.name
     keys: dict[str, Any] = {"general.architecture": name, "general.name": "byhand"}
     keys |= {"general.file_type": FILE_TYPES[kind.name], "general.quantization_version": 2}
-    keys |= keys_of(config, KEYS[name])
-    return keys if name == "gpt2" else keys | keys_of(config, _prefixed(name, WIDTHS | {"vocab_size": "vocab_size"}))
+    keys |= keys_of(config, family.keys)
+    if family.may_vary("d_head"):
+        keys |= keys_of(config, _prefixed(name, WIDTHS | {"vocab_size": "vocab_size"}))
+    return keys

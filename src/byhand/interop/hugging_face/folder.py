@@ -13,57 +13,56 @@ from safetensors.numpy import save as write_safetensors
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError, brief, reason
 from byhand.files.reading import SMALL, parse_json, read_regular
-from byhand.interop.families import FAMILIES, Arrays, completed, family_of
+from byhand.interop.families import Family, completed, family_of
 from byhand.interop.foreign import Foreign
-from byhand.interop.hugging_face import names, tokens
+from byhand.interop.hugging_face import tokens
+from byhand.interop.hugging_face.families import FAMILIES, HEAD, without_prefixes
 from byhand.interop.hugging_face.settings import as_config, as_json
 from byhand.interop.hugging_face.weights import WHOLE, Weights
-from byhand.interop.tensors import from_theirs, pieces, require_tensors, to_theirs
+from byhand.interop.tensors import Arrays, from_theirs, pieces, require_tensors, to_theirs
 from byhand.tokenizers.tokenizer import Tokenizer
 
-CONFIG, GENERATION, PAIRING = "config.json", "generation_config.json", "halves"
+CONFIG, GENERATION = "config.json", "generation_config.json"
 
 
 def read(folder: Path) -> Foreign:
     """Return the model of a folder. DataError or ConfigError if it is damaged or cannot be one of ours."""
     family, config = _config(folder)
-    known = names.FACTS[family]
     weights = Weights(folder)
-    found = names.without_prefixes(folder, weights.stored, names.PREFIXES[family])
+    found = without_prefixes(folder, weights.stored, family.prefix)
     tensors = {name: weights.stored[stored][1] for name, stored in found.items()}
-    due = {piece.theirs: piece.shape for piece in pieces(config, known)}
-    tied = config.tied_embeddings and names.HEAD in found
+    due = {piece.theirs: piece.shape for piece in pieces(config, family.tensors)}
+    tied = config.tied_embeddings and HEAD in found
     if tied:
-        due[names.HEAD] = config.vocab_size, config.d_model
+        due[HEAD] = config.vocab_size, config.d_model
     require_tensors(folder, {name: tensor.shape for name, tensor in tensors.items()}, due, CONFIG)
     for name, tensor in tensors.items():
         if tensor.kind.unpack is None:
             raise DataError(f"{folder}: {name} is {tensor.kind.name}. Use a model in F32, F16 or BF16.")
-    arrays = from_theirs(lambda name: weights.read(found[name]), config, known)
-    if tied and not np.array_equal(weights.read(found[names.HEAD]), arrays["wte"]):
+    arrays = from_theirs(lambda name: weights.read(found[name]), config, family.tensors)
+    if tied and not np.array_equal(weights.read(found[HEAD]), arrays["wte"]):
         raise DataError(f"{folder} ties the LM head to the embedding in {CONFIG}, but its tensors differ.")
-    return Foreign(f"Hugging Face {family}", config, arrays, partial(tokens.of_folder, folder))
+    return Foreign(f"Hugging Face {family.name}", config, arrays, partial(tokens.of_folder, folder))
 
 
-def _config(folder: Path) -> tuple[str, ModelConfig]:
+def _config(folder: Path) -> tuple[Family, ModelConfig]:
     try:
         found = parse_json(read_regular(folder / CONFIG, SMALL))
         if not isinstance(found, dict):
             raise ValueError("no table")
-        family, config = as_config(found)
+        return as_config(found)
     except OSError as error:
         raise DataError(f"cannot read {folder / CONFIG}: {reason(error)}. Check the folder.") from None
     except ByhandError as error:
         raise DataError(f"{folder / CONFIG}: {error}") from None
     except ValueError as error:
         raise DataError(f"{folder / CONFIG} is not JSON: {brief(error)}.") from None
-    return family.name, config
 
 
 def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a folder that transformers loads. ConfigError if no family has this model."""
     family = family_of(config, FAMILIES, "transformers")
-    full, whole = completed(arrays, config, family, PAIRING)
+    full, whole = completed(arrays, config, family)
     pairs = tokens.byte_pairs(tokenizer)
     name = tokens.end_of_text(pairs)
     end = None if name is None else pairs.special[name]
@@ -71,10 +70,9 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer) -> Iterator
     yield CONFIG, _json(as_json(family, whole, end))
     yield GENERATION, _json({"bos_token_id": end, "eos_token_id": end, "do_sample": False})
     yield from described
-    prefix = names.PREFIXES[family.name]
     theirs = {
-        name if name == names.HEAD else prefix + name: array
-        for name, array in to_theirs(full, whole, names.FACTS[family.name])
+        name if name == HEAD else family.prefix + name: array
+        for name, array in to_theirs(full, whole, family.tensors)
     }
     yield WHOLE, write_safetensors(theirs, metadata={"format": "pt"})
 

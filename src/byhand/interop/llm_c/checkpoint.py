@@ -17,8 +17,8 @@ import numpy as np
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError
 from byhand.files.weights import NUMBER_TYPES, NumberType, OpenFile, Stored
-from byhand.interop.families import FAMILIES
 from byhand.interop.foreign import Foreign
+from byhand.interop.hugging_face.families import GPT2
 from byhand.interop.tensors import facts, from_theirs, pieces
 
 MAGIC_NUMBER, HEADER = 20240326, 1024
@@ -54,7 +54,7 @@ def read(path: Path) -> Foreign:
         _, version, *sizes, padded = np.frombuffer(head, "<i4")[:8].tolist()
         if version not in VERSIONS:
             raise DataError(f"{path} has version {version}, but only 3 (float32) and 5 (bfloat16) are known.")
-        settings = FAMILIES["gpt2"].usual() | dict(zip(SETTINGS, sizes, strict=True))
+        settings = GPT2.usual() | dict(zip(SETTINGS, sizes, strict=True))
         try:
             config = ModelConfig(**settings, tied_embeddings=True)
         except ByhandError as error:

@@ -20,9 +20,8 @@ import numpy as np
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError
 from byhand.files.weights import OpenFile
-from byhand.interop.families import FAMILIES
 from byhand.interop.foreign import Foreign
-from byhand.interop.hugging_face import names
+from byhand.interop.hugging_face.families import GPT2, HEAD, without_prefixes
 from byhand.interop.nanogpt.nesting import calls, levels
 from byhand.interop.settings import settings_of
 from byhand.interop.tensors import from_theirs, pieces, require_tensors
@@ -33,7 +32,7 @@ KNOWN = {"collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch._u
 STORAGE = re.compile(r"torch ([A-Z][A-Za-z0-9]*Storage|b?float[0-9]+|int[0-9]+)")
 COMPILED = "_orig_mod."  # before the names of a compiled model
 LINEAR = ("w_qkv", "w_proj", "w_fc", "w_out")  # nn.Linear, [out, in], where GPT-2 has Conv1D
-FACTS = tuple(replace(fact, transposed=fact.ours.endswith(LINEAR)) for fact in names.GPT2)
+FACTS = tuple(replace(fact, transposed=fact.ours.endswith(LINEAR)) for fact in GPT2.tensors)
 KEYS = {
     "vocab_size": "vocab_size", "block_size": "seq_len", "n_embd": "d_model", "n_layer": "n_layers",
     "n_head": "n_heads", "bias": "mlp_bias",
@@ -48,12 +47,9 @@ def read(path: Path) -> Foreign:
     found = _loaded(path)
     config = _config(found, path)
     state = found["model"]
-    tensors = {
-        name: state[stored]
-        for name, stored in names.without_prefixes(path, state, COMPILED, names.PREFIXES["gpt2"]).items()
-    }
+    tensors = {name: state[stored] for name, stored in without_prefixes(path, state, COMPILED, GPT2.prefix).items()}
     due = {piece.theirs: piece.shape for piece in pieces(config, FACTS)}
-    due[names.HEAD] = config.vocab_size, config.d_model
+    due[HEAD] = config.vocab_size, config.d_model
     zeros = {} if config.mlp_bias else {name: due.pop(name) for name in list(due) if name.endswith(".bias")}
     require_tensors(path, {name: _shape(tensor, name, path) for name, tensor in tensors.items()}, due, "model_args")
 
@@ -61,7 +57,7 @@ def read(path: Path) -> Foreign:
         return np.zeros(zeros[name], np.float32) if name in zeros else _array(tensors[name], name, path)
 
     arrays = from_theirs(array, config, FACTS)
-    if not np.array_equal(array(names.HEAD), arrays["wte"]):
+    if not np.array_equal(array(HEAD), arrays["wte"]):
         raise DataError(f"{path} is damaged: its LM head is not its token embedding. Use another copy.")
     return Foreign("nanoGPT", config, arrays)
 
@@ -112,7 +108,7 @@ def _config(found: dict[str, Any], path: Path) -> ModelConfig:
     if extra := sorted(key if isinstance(key, str) else "" for key in given.keys() - KEYS.keys() - UNUSED):
         raise DataError(f"{path}: nanoGPT has no setting {extra[0][:80]!r}, so it is unknown what it computes.")
     try:
-        settings = FAMILIES["gpt2"].usual() | settings_of(given, KEYS, MISSING)
+        settings = GPT2.usual() | settings_of(given, KEYS, MISSING)
         settings |= {"activation": "gelu_exact", "tied_embeddings": True}
         settings["attention_bias"] = "all" if settings["mlp_bias"] is True else "none"
         return ModelConfig(**settings)
