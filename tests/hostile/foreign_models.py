@@ -37,7 +37,7 @@ def pristine(kind: str) -> Files:
     """Return the files of a small model of each kind."""
     place = Path(tempfile.mkdtemp())
     try:
-        if kind in ("gpt2", "llama", "qwen3"):
+        if kind in foreign.KINDS:
             config = foreign.settings(kind, 1)
             foreign.write_folder(place, config, foreign.drawn(foreign.shapes(config)))
             shards(place, foreign.drawn(foreign.shapes(config))) if kind == "qwen3" else None
@@ -83,7 +83,7 @@ def number(content: bytes, chance: random.Random) -> bytes:
     return content[:at] + packed + content[at + len(packed) :]
 
 
-KINDS = ("gpt2", "llama", "qwen3", "gguf gpt2", "gguf llama", "llm.c", "nanogpt")
+KINDS = (*foreign.KINDS, "gguf gpt2", "gguf llama", "llm.c", "nanogpt")
 
 
 def attack(seed: int, folder: Path, kind: str = "") -> None:

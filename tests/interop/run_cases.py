@@ -28,6 +28,7 @@ WHOLE = {  # by family: models with exactly its parameters
     "llama": LLAMA,
     "llama with biases": replace(LLAMA, tied_embeddings=True, attention_bias="all", mlp_bias=True, rope_base=500.0),
     "llama of wide heads": replace(LLAMA, d_head=12, n_kv_heads=1),
+    "mistral": replace(LLAMA, attention_window=8),
     "qwen2": replace(LLAMA, attention_bias="qkv"),
     "qwen3": replace(LLAMA, qk_norm=True, d_head=16, tied_embeddings=True),
 }

@@ -10,7 +10,7 @@ import pytest
 from byhand.errors import ByhandError
 from byhand.interop import exchange
 from byhand.interop.hugging_face import settings
-from byhand.interop.hugging_face.families import FAMILIES, GPT2
+from byhand.interop.hugging_face.families import GPT2
 from byhand.interop.hugging_face.tokens import of_folder
 from byhand.interop.hugging_face.weights import Weights
 from byhand.tokenizers.symbols import visible_bytes

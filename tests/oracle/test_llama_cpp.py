@@ -17,6 +17,7 @@ sys.path.insert(0, str(TESTS))
 from byhand.config import TrainConfig  # noqa: E402
 from byhand.generation import Sampling, generate  # noqa: E402
 from byhand.interop import exchange  # noqa: E402
+from byhand.interop.gguf.model import KNOWN  # noqa: E402
 from byhand.interop.gguf.quantised import BY_NAME, quantised  # noqa: E402
 from byhand.model import TinyGPT  # noqa: E402
 from byhand.runs.contents import Checkpoint  # noqa: E402
@@ -62,6 +63,9 @@ def export(config, arrays, place: Path, quantize: str = "") -> Path:
     )[0]
 
 
+CASES = {name: config for name, config in {**WHOLE, **PARTIAL}.items() if name.split()[0] in KNOWN}
+
+
 def speaking(config, name: str) -> int:
     """Return the first seed whose model says an ASCII byte after the prompt."""
     for seed in range(SEEDS):
@@ -70,9 +74,9 @@ def speaking(config, name: str) -> int:
     raise AssertionError(f"no seed of {name}")
 
 
-@pytest.mark.parametrize("name", [*WHOLE, *PARTIAL])
+@pytest.mark.parametrize("name", CASES)
 def test_probabilities_where_it_computes_in_float(name, tmp_path):
-    config = {**WHOLE, **PARTIAL}[name]
+    config = CASES[name]
     arrays = parameters(config, speaking(config, name))
     path = export(config, arrays, tmp_path / "out")
     found = exchange.read(path)
@@ -102,9 +106,9 @@ def test_quantised_files_load_and_lose_what_quantising_loses(name, quantize, tmp
     assert 1e-4 < np.abs(whole - theirs).max() < (0.5 if quantize == "q8_0" else 5)
 
 
-@pytest.mark.parametrize("name", [*WHOLE, *PARTIAL])
+@pytest.mark.parametrize("name", CASES)
 def test_greedy_texts_are_equal(name, tmp_path):
-    config = {**WHOLE, **PARTIAL}[name]
+    config = CASES[name]
     arrays = parameters(config, speaking(config, name))
     count = config.seq_len - len(PROMPT) - 1
     theirs = Server(export(config, arrays, tmp_path / "out")).ask(PROMPT.decode(), count)["text"]

@@ -18,6 +18,7 @@ from byhand.generation import Sampling, generate  # noqa: E402
 from byhand.interop import exchange  # noqa: E402
 from byhand.model import TinyGPT  # noqa: E402
 from byhand.runs.contents import Checkpoint  # noqa: E402
+from interop import export_cases as exports  # noqa: E402
 from interop import foreign_cases as foreign  # noqa: E402
 from interop.run_cases import PARTIAL, WHOLE, logits, parameters  # noqa: E402
 from oracle.torch_reference import torch  # noqa: E402
@@ -113,5 +114,33 @@ def test_the_stored_logits_are_what_transformers_says():
         np.testing.assert_allclose(before["logits"], now["logits"], atol=1e-4)
 
 
-if __name__ == "__main__":  # write the fixture: PYTHONPATH=src python tests/oracle/test_transformers.py
+def computed(name: str, place: Path, known: Any) -> dict[str, Any]:
+    """Return what transformers is given of an exported model, and each eighth of its logits."""
+    folder = exports.exported(name, place, known)
+    logits = their_logits(loaded(folder), exports.TOKENS)[..., :: exports.EVERY]
+    return exports.contents(folder) | {"logits": logits.astype(float).round(5).tolist()}
+
+
+@pytest.mark.parametrize("name", exports.CASES)
+def test_the_stored_logits_of_exported_models_are_what_transformers_says(name, tmp_path, monkeypatch):
+    kept = json.loads(exports.FIXTURE.read_text(encoding="utf-8"))[name]
+    fresh = computed(name, tmp_path / "out", monkeypatch.setitem)
+    assert kept["config"] == fresh["config"]
+    np.testing.assert_allclose(kept["logits"], fresh["logits"], atol=1e-4)
+
+
+def write_fixtures() -> None:
+    """Write the logits that transformers computes of foreign models and of exported ones."""
+    import tempfile
+
     FIXTURE.write_text("[" + ",\n".join(map(json.dumps, stored())) + "]\n", encoding="utf-8")
+    found = {}
+    for name in exports.CASES:
+        with tempfile.TemporaryDirectory() as place:
+            found[name] = computed(name, Path(place) / "out", dict.__setitem__)
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(case)}" for name, case in found.items())
+    exports.FIXTURE.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":  # PYTHONPATH=src python tests/oracle/test_transformers.py
+    write_fixtures()

@@ -5,32 +5,30 @@ from __future__ import annotations
 from byhand.book.pages.blocks.markdown import Rows, table_block
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
-from byhand.interop.families import FAMILIES, GROWING
+from byhand.interop.families import GROWING, Family
 from byhand.interop.gguf import model as gguf
 from byhand.interop.gguf import tokens
 from byhand.interop.gguf.quantised import KINDS
-from byhand.interop.hugging_face import names, settings
+from byhand.interop.hugging_face.families import FAMILIES
 from byhand.interop.pairing import column_order
 from byhand.interop.tensors import pieces
 from byhand.model import declared
 
-EXAMPLES = {  # small enough that no two widths are equal
-    "gpt2": ModelConfig(
-        vocab_size=50, seq_len=32, d_model=8, n_heads=2, d_ff=40, norm_affine=True, lm_head_bias=False
-    ),
-    "llama": ModelConfig(
-        vocab_size=50, seq_len=32, d_model=8, n_heads=4, n_kv_heads=2, d_head=6, d_ff=40, norm_affine=True,
-        lm_head_bias=False, positions="rotary", norm="rms", activation="swiglu", attention_bias="none",
-        mlp_bias=False,
-    ),
-}  # fmt: skip
-FORMATS = {"hf": {"gpt2": names.GPT2, "llama": names.LLAMA}, "gguf": gguf.FACTS}
+FORMATS = {"hf": FAMILIES, "gguf": gguf.KNOWN}
 SAID = {True: Words("yes", "是"), False: Words("no", "否"), None: Words("none", "无")}
 
 
+def _example(family: Family) -> ModelConfig:
+    """Return a model of a family, small enough that no two widths are equal."""
+    heads = {"n_heads": 4, "n_kv_heads": 2} if family.may_vary("n_kv_heads") else {"n_heads": 2}
+    heads |= {"d_head": 6} if family.may_vary("d_head") else {}
+    return ModelConfig(**family.usual() | {"vocab_size": 50, "seq_len": 32, "d_model": 8, "d_ff": 40} | heads)
+
+
 @table_block(
-    "Family|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|any K and D|window|in GGUF",
-    "系列|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|K、D 可单独设定|窗口|支持 GGUF",
+    "Family|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|any K|any D|any R|window|in GGUF",
+    "系列|`positions`|`norm`|`activation`|`attention_bias`|`mlp_bias`|`qk_norm`|"
+    "K 可单独设定|D 可单独设定|R 可单独设定|窗口|支持 GGUF",
 )
 def families() -> Rows:
     """Positions, norm, activations, biases and options of each family."""
@@ -40,14 +38,15 @@ def families() -> Rows:
         in_code = (", ".join(f"`{value}`" for value in values) for values in given)
         mlp = [SAID[value] for value in allowed["mlp_bias"]]
         biases = Words(" / ".join(words.en for words in mlp), " / ".join(words.zh for words in mlp))
-        flags = (allowed["qk_norm"][0], family.grouped, family.windowed, name in gguf.KNOWN)
+        free = [option not in allowed for option in ("n_kv_heads", "d_head", "rope_fraction", "attention_window")]
+        flags = (allowed["qk_norm"][0], *free, name in gguf.KNOWN)
         yield f"`{name}`", *in_code, biases, *(SAID[flag] for flag in flags)
 
 
 @table_block("Setting|Raised|Values of the added parameters", "设置|由少到多|补充的参数")
 def added() -> Rows:
     """Settings that a family may raise, and the values of the parameters that this adds."""
-    with_gain = declared(EXAMPLES["gpt2"])
+    with_gain = declared(_example(FAMILIES["gpt2"]))
     fill = {
         "norm_affine": ("ln_f.gain", "ln_f.bias"),
         "mlp_bias": ("blocks.0.mlp.b_fc",),
@@ -58,27 +57,43 @@ def added() -> Rows:
         yield f"`{name}`", values, ", ".join(f"`{p}` = {with_gain[p].mean:g}" for p in fill[name])
 
 
-@table_block(
-    "Ours|`config.json`, gpt2|`config.json`, llama|GGUF, gpt2|GGUF, llama",
-    "本项目|`config.json`（gpt2）|`config.json`（llama）|GGUF（gpt2）|GGUF（llama）",
-)
+def _keys(family: Family) -> dict[str, str]:
+    """Return the keys of a config.json by our setting."""
+    found = {
+        ours: f"`{key}`" for key, ours in {**family.keys, **family.flags, family.activation: "activation"}.items()
+    }
+    if family.window:
+        found["attention_window"] = ", ".join(f"`{key}`" for key in family.window)
+    return found
+
+
+def _metadata() -> dict[str, dict[str, str]]:
+    """Return the keys of a GGUF's metadata by our setting, for each group of families with the same ones."""
+    groups: dict[str, dict[str, str]] = {}
+    for name, family in gguf.KNOWN.items():
+        keys = {ours: f"`{key.replace(name, '*', 1)}`" for key, ours in family.keys.items()}
+        same = next((names for names, others in groups.items() if others == keys), "")
+        groups.pop(same, None)
+        groups[f"{same}, {name}" if same else name] = keys
+    return groups
+
+
+KEYS = {f"`config.json`: {name}": _keys(family) for name, family in FAMILIES.items()}
+KEYS |= {f"GGUF: {names}": keys for names, keys in _metadata().items()}
+
+
+@table_block("|".join(["Ours", *KEYS]), "|".join(["本项目", *KEYS]))
 def exchange_settings() -> Rows:
-    """Our settings and the keys of config.json and of a GGUF's metadata."""
-    hugging_face = [{ours: key for key, ours in keys.items()} for keys in (settings.GPT2, settings.LLAMA)]
-    for keys, family in zip(hugging_face, ("gpt2", "llama"), strict=True):
-        keys["activation"] = settings.ACTIVATION[family]
-    hugging_face[1]["rope_base"] = "rope_theta`, `rope_parameters.rope_theta"
-    in_gguf = [{ours: key for key, ours in gguf.KEYS[name].items()} for name in ("gpt2", "llama")]
-    for setting in dict.fromkeys([*settings.GPT2.values(), *settings.LLAMA.values(), "rope_base", "activation"]):
-        found = (keys.get(setting) for keys in (*hugging_face, *in_gguf))
-        yield f"`{setting}`", *(f"`{key}`" if key else "" for key in found)
+    """Our settings and the keys of config.json and of a GGUF's metadata; `*` stands for the family's name."""
+    for setting in dict.fromkeys(name for keys in KEYS.values() for name in keys):
+        yield f"`{setting}`", *(keys.get(setting, "") for keys in KEYS.values())
 
 
 @table_block("Ours|Theirs|How", "本项目|对方|关系")
 def exchange_tensors(goal: str, family: str) -> Rows:
     """A family's tensors: our array and their tensor, each with its shape, and the conversion."""
-    config = EXAMPLES[family]
-    for piece in pieces(config, FORMATS[goal][family]):
+    config = _example(FAMILIES[family])
+    for piece in pieces(config, FORMATS[goal][family].tensors):
         ours = declared(config)[piece.ours].shape
         how = Words("transposed", "转置") if piece.transposed else Words("unchanged", "原样")
         if piece.columns.stop - piece.columns.start != ours[-1]:
