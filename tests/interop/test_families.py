@@ -2,10 +2,12 @@
 
 import json
 import random
+import tracemalloc
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from safetensors.numpy import load, save
 
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ByhandError, ConfigError
@@ -69,6 +71,19 @@ def test_transformers_computes_of_an_export_what_the_model_computes(name, tmp_pa
     np.testing.assert_allclose(ours[..., :: exports.EVERY], case["logits"], atol=1e-4)
     found = exchange.read(folder)
     np.testing.assert_allclose(logits(found.config, found.arrays, exports.TOKENS, "float32"), ours, atol=1e-4)
+
+
+def test_a_folder_is_written_one_tensor_at_a_time_as_the_library_writes_it(tmp_path):
+    config = replace(WHOLE["llama"], d_model=128, n_layers=8)
+    run = Checkpoint(TrainConfig(model=config), parameters(config), {}, {}, {"step": 0})
+    size = sum(array.nbytes for array in run.parameters.values())
+    tracemalloc.start()
+    exchange.write(run, "hf", tmp_path / "out")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < size / 2
+    content = (tmp_path / "out" / "model.safetensors").read_bytes()
+    assert content == save(load(content), metadata={"format": "pt"})
 
 
 def test_a_part_of_a_head_that_is_rotated_is_always_written(tmp_path, monkeypatch):

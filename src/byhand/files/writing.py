@@ -38,7 +38,7 @@ def create(path: Path, content: Iterable[bytes | memoryview]) -> None:
             os.close(descriptor)
 
 
-def create_all(contents: Iterable[tuple[Path, bytes | Iterable[bytes]]]) -> list[Path]:
+def create_all(contents: Iterable[tuple[Path, bytes | Iterable[bytes | memoryview]]]) -> list[Path]:
     """Write new files, all of them or none, and return their paths; whatever fails or interrupts it, none stays."""
     written = list[Path]()
     try:

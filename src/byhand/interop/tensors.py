@@ -106,11 +106,11 @@ def require_tensors(path: Path, found: Shapes, due: Shapes, settings: str) -> No
             raise DataError(f"{path}: {name} has the shape {found[name]}, not the {shape} of its {settings}.")
 
 
-def to_theirs(arrays: Arrays, config: ModelConfig, known: Iterable[Fact]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield their tensors in float32, contiguous: the NumPy writer of safetensors stores views scrambled."""
-    for piece in pieces(config, known):
-        array = arrays[piece.ours][..., piece.columns]
-        yield piece.theirs, np.ascontiguousarray(array.T if piece.transposed else array, np.float32)
+def to_theirs(arrays: Arrays, parts: Iterable[TensorPart]) -> Iterator[tuple[TensorPart, np.ndarray]]:
+    """Yield each of their tensors in float32, contiguous, one at a time."""
+    for part in parts:
+        array = arrays[part.ours][..., part.columns]
+        yield part, np.ascontiguousarray(array.T if part.transposed else array, np.float32)
 
 
 def from_theirs(

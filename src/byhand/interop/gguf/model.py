@@ -171,9 +171,9 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, quantize: s
     """
     family = family_of(config, KNOWN, "GGUF")
     full, whole = completed(arrays, config, family)
-    known, kind = family.tensors, BY_NAME[quantize.upper() or "F32"]
+    kind = BY_NAME[quantize.upper() or "F32"]
     tensors = dict[str, Stored]()
-    for piece in pieces(whole, known):
+    for piece in pieces(whole, family.tensors):
         packed = len(piece.shape) > 1 and piece.shape[-1] % kind.block == 0 and piece.theirs not in EXACT
         tensors[piece.theirs] = Stored(kind if packed else BY_NAME["F32"], piece.shape, 0)  # its place follows
         if packed and kind.name in LARGEST and np.abs(full[piece.ours]).max() > LARGEST[kind.name]:
@@ -187,8 +187,9 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, quantize: s
             f"Export without --quantize, or train a model with a --d-model that is a multiple of {kind.block}."
         )
     keys = _keys(family, whole, kind) | tokens.as_keys(tokenizer, whole.vocab_size)
-    theirs = to_theirs(full, whole, known)
-    yield NAME, content(keys, tensors, ((name, quantised(x, tensors[name].kind).tobytes()) for name, x in theirs))
+    theirs = to_theirs(full, pieces(whole, family.tensors))
+    packed = ((part.theirs, quantised(x, tensors[part.theirs].kind).tobytes()) for part, x in theirs)
+    yield NAME, content(keys, tensors, packed)
 
 
 def _keys(family: Family, config: ModelConfig, kind: NumberType) -> dict[str, Any]:

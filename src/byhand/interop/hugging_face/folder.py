@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from safetensors.numpy import save as write_safetensors
 
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError, brief, reason
@@ -18,8 +17,8 @@ from byhand.interop.foreign import Foreign
 from byhand.interop.hugging_face import tokens
 from byhand.interop.hugging_face.families import FAMILIES, HEAD, without_prefixes
 from byhand.interop.hugging_face.settings import as_config, as_json
-from byhand.interop.hugging_face.weights import WHOLE, Weights
-from byhand.interop.tensors import Arrays, from_theirs, pieces, require_tensors, to_theirs
+from byhand.interop.hugging_face.weights import WHOLE, Weights, content
+from byhand.interop.tensors import Arrays, from_theirs, pieces, require_tensors
 from byhand.tokenizers.tokenizer import Tokenizer
 
 CONFIG, GENERATION = "config.json", "generation_config.json"
@@ -59,7 +58,9 @@ def _config(folder: Path) -> tuple[Family, ModelConfig]:
         raise DataError(f"{folder / CONFIG} is not JSON: {brief(error)}.") from None
 
 
-def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer) -> Iterator[tuple[str, bytes]]:
+def files(
+    config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer
+) -> Iterator[tuple[str, bytes | Iterator[bytes | memoryview]]]:
     """Yield the files of a folder that transformers loads. ConfigError if no family has this model."""
     family = family_of(config, FAMILIES, "transformers")
     full, whole = completed(arrays, config, family)
@@ -70,11 +71,11 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer) -> Iterator
     yield CONFIG, _json(as_json(family, whole, end))
     yield GENERATION, _json({"bos_token_id": end, "eos_token_id": end, "do_sample": False})
     yield from described
-    theirs = {
-        name if name == HEAD else family.prefix + name: array
-        for name, array in to_theirs(full, whole, family.tensors)
+    parts = {
+        piece.theirs if piece.theirs == HEAD else family.prefix + piece.theirs: piece
+        for piece in pieces(whole, family.tensors)
     }
-    yield WHOLE, write_safetensors(theirs, metadata={"format": "pt"})
+    yield WHOLE, content(parts, full)
 
 
 def _json(values: object) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from byhand.book.pages.blocks.markdown import Rows, table_block
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
@@ -16,13 +18,17 @@ from byhand.model import declared
 
 FORMATS = {"hf": FAMILIES, "gguf": gguf.KNOWN}
 SAID = {True: Words("yes", "是"), False: Words("no", "否"), None: Words("none", "无")}
+SIZES = {"vocab_size": 50, "seq_len": 32, "d_model": 8, "n_heads": 2, "d_ff": 40}
 
 
 def _example(family: Family) -> ModelConfig:
     """Return a model of a family, small enough that no two widths are equal."""
-    heads = {"n_heads": 4, "n_kv_heads": 2} if family.may_vary("n_kv_heads") else {"n_heads": 2}
-    heads |= {"d_head": 6} if family.may_vary("d_head") else {}
-    return ModelConfig(**family.usual() | {"vocab_size": 50, "seq_len": 32, "d_model": 8, "d_ff": 40} | heads)
+    settings: dict[str, Any] = {**family.usual(), **SIZES}
+    if family.may_vary("n_kv_heads"):
+        settings |= {"n_heads": 4, "n_kv_heads": 2}
+    if family.may_vary("d_head"):
+        settings["d_head"] = 6
+    return ModelConfig(**settings)
 
 
 @table_block(
