@@ -105,7 +105,7 @@ def exchange_tensors(goal: str, family: str) -> Rows:
         if piece.columns.stop - piece.columns.start != ours[-1]:
             columns = f"`[:, {piece.columns.start}:{piece.columns.stop}]`"
             how = Words(f"columns {columns}, transposed", f"列 {columns}，转置")
-            if goal == "gguf" and family == "llama" and "_v" not in piece.theirs:
+            if FORMATS[goal][family].pairing == "neighbours" and "_v" not in piece.theirs:
                 how = Words(f"columns {columns}, permuted, transposed", f"列 {columns}，重排后转置")
         yield f"`{piece.ours}` {list(ours)}", f"`{piece.theirs}` {list(piece.shape)}", how
 
@@ -117,15 +117,15 @@ def exchange_tensors(goal: str, family: str) -> Rows:
 def pairings() -> Rows:
     """The columns of a head in the order of either pairing."""
     width = 8
-    for name, words, order in (
-        ("halves", Words("Hugging Face; GGUF of qwen2, qwen3", "Hugging Face；qwen2、qwen3 的 GGUF"), range(width)),
-        (
-            "neighbours",
-            Words("GGUF of llama; the paper", "llama 的 GGUF；论文"),
-            column_order(width, width, "neighbours"),
-        ),
+    for pairing, en, zh, order in (
+        ("halves", "Hugging Face; GGUF of {}", "Hugging Face；{} 的 GGUF", range(width)),
+        ("neighbours", "GGUF of {}; the paper", "{} 的 GGUF；论文", column_order(width, width, "neighbours")),
     ):
-        yield f"`{name}`", words, " ".join(f"`{int(i)}`" for i in order)
+        names = [
+            name for name, family in gguf.KNOWN.items() if family.pairing == pairing and family.may_vary("rope_base")
+        ]
+        users = Words(en.format(", ".join(names)), zh.format("、".join(names)))
+        yield f"`{pairing}`", users, " ".join(f"`{int(i)}`" for i in order)
 
 
 @table_block("Type|Numbers in a block|Bytes in a block|Bits per number", "类型|每块的数|字节|每个数的比特")
