@@ -34,7 +34,7 @@ STABLELM = replace(
 """),
 )
 WHOLE_HEADS = replace(  # one that does not know that a part of a head may be rotated
-    STABLELM, keys={key: ours for key, ours in STABLELM.keys.items() if ours != "rope_fraction"}
+    STABLELM, keys={key: ours for key, ours in STABLELM.keys.items() if ours != "rope_fraction"}, only={}
 )
 MODEL = replace(MODEL_OF_LLAMA, norm="layer")
 ANOTHER = {

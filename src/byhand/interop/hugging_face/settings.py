@@ -58,10 +58,9 @@ def as_json(family: Family, config: ModelConfig, end: int | None) -> dict[str, A
         **{key: getattr(config, name) == family.settings[name][True] for key, name in family.flags.items()},
         **{key: windows[key] for key in family.window},
     }  # fmt: skip
-    if PART in family.keys:
-        found[PART] = _part(config)
     if config.positions == "rotary":
-        found["rope_parameters"] = {"rope_type": "default", "rope_theta": config.rope_base, PART: found[PART]}
+        rotation = {"rope_theta": config.rope_base, PART: _part(config)}  # since transformers 5 in rope_parameters
+        found |= {**rotation, "rope_parameters": {"rope_type": "default", **rotation}}
     return found | {copy: found[key] for copy, key in family.copies.items()}
 
 
@@ -87,7 +86,7 @@ def _with_rotation(found: Mapping[str, Any], family: Family) -> dict[str, Any]:
                 f"its {place} is {quoted(turns)}, but only plain rotation (default) can be computed here."
             )
         for key in known & turns.keys():
-            usual = family.missing[key]
+            usual = family.missing.get(key)
             if turns[key] != flat.get(key, usual) != top.get(key, usual):
                 raise DataError("its rope_scaling and rope_parameters differ. Keep one of them.")
             flat[key] = turns[key]
