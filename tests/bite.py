@@ -4,7 +4,7 @@ A mutant is one edit of a `vjp`: + for -, * for /, a minus dropped, a constant o
 out, a comparison moved, one gradient replaced by zeros. Each mutant takes the place of the derivative in this
 process, and the equation's own test file runs against it until a test fails. `--half forward` and `--half terms`
 break those instead. Prints a Markdown table; exits with 1 if a mutant survives that is not known to be equivalent.
-`--write docs/tests-that-bite.md` puts the table into that page.
+`--write docs/tests-that-bite.md` puts the rows into the table of that page; rows of others stay.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import contextlib
 import copy
 import inspect
 import io
+import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
@@ -215,35 +216,77 @@ def targets(names: list[str], half: str) -> Iterator[tuple[str, list[FunctionTyp
             yield name, [function], test_file
 
 
-def table(names: list[str], half: str) -> Iterator[str]:
+@dataclass(frozen=True)
+class Row:
+    """What became of the mutants of one equation, or of one function of the engine."""
+
+    name: str
+    mutants: int
+    killed: int
+    equivalent: int
+    caught_by: str
+    survivors: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """The row of the table."""
+        return f"| {self.name} | {self.mutants} | {self.killed} | {self.equivalent} | {self.caught_by} |"
+
+
+def measured(names: list[str], half: str) -> Iterator[Row]:
+    """Break everything of these names, or all, and yield what became of it."""
+    for name, functions, test_file in targets(names, half):
+        if failed := first_failure(test_file):
+            sys.exit(f"error: {test_file} fails as it is, in {failed}. Repair that first.")
+        caught: Counter[str] = Counter()
+        survivors: list[str] = []
+        equivalent = 0
+        for mutant in (m for f in functions for m in mutants(f)):
+            if test := catch(mutant, test_file):
+                caught[test] += 1
+                continue
+            why = EQUIVALENT.get((name, mutant.edit), "")
+            equivalent += bool(why)
+            where = Path(mutant.code.co_filename).relative_to(ROOT).as_posix()
+            survivors.append(f"- {name}, `{where}:{mutant.line}`: `{mutant.edit}`: {why or '**no test noticed**'}")
+        tests = ", ".join(f"`{test}` ({n})" for test, n in caught.most_common())
+        if functions:
+            killed = caught.total()
+            yield Row(name, killed + len(survivors), killed, equivalent, tests, tuple(survivors))
+
+
+def report(rows: Iterable[Row]) -> Iterator[str]:
     """Yield the lines of the table, then the survivors; the last line counts those that are not equivalent."""
     yield "| what was broken | mutants | killed | equivalent | caught first by |"
     yield "|---|--:|--:|--:|---|"
     sums: Counter[str] = Counter()
     survivors: list[str] = []
-    for name, functions, test_file in targets(names, half):
-        if failed := first_failure(test_file):
-            sys.exit(f"error: {test_file} fails as it is, in {failed}. Repair that first.")
-        caught: Counter[str] = Counter()
-        row: Counter[str] = Counter()
-        for mutant in (m for f in functions for m in mutants(f)):
-            row["mutants"] += 1
-            if test := catch(mutant, test_file):
-                caught[test] += 1
-                continue
-            why = EQUIVALENT.get((name, mutant.edit), "")
-            row["equivalent"] += bool(why)
-            where = Path(mutant.code.co_filename).relative_to(ROOT).as_posix()
-            survivors.append(f"- {name}, `{where}:{mutant.line}`: `{mutant.edit}`: {why or '**no test noticed**'}")
-        row["killed"] = caught.total()
-        tests = ", ".join(f"`{test}` ({n})" for test, n in caught.most_common())
-        if functions:
-            yield f"| {name} | {row['mutants']} | {row['killed']} | {row['equivalent']} | {tests} |"
-        sums.update(row)
+    for row in rows:
+        yield row.line
+        sums.update(mutants=row.mutants, killed=row.killed, equivalent=row.equivalent)
+        survivors += row.survivors
     yield f"| **all** | {sums['mutants']} | {sums['killed']} | {sums['equivalent']} | |"
     yield ""
     yield from survivors
     yield f"\n{sums['mutants'] - sums['killed'] - sums['equivalent']} mutants escaped."
+
+
+def written(table: str) -> dict[str, Row]:
+    """Return the rows of a table that `report` made, by name."""
+    survivors = re.findall(r"^(- (\w+), .*)", table, re.MULTILINE)
+    rows = re.findall(r"^\| (\w+) \| (\d+) \| (\d+) \| (\d+) \| (.*) \|$", table, re.MULTILINE)
+    return {
+        name: Row(name, *map(int, counts), tests, tuple(line for line, owner in survivors if owner == name))
+        for name, *counts, tests in rows
+    }
+
+
+def write(page: Path, made: Iterable[Row]) -> None:
+    """Put rows into a page's table; the others stay, save those of what is no longer there."""
+    before, table, after = page.read_text(encoding="utf-8").split(MARKER)
+    rows = written(table) | {row.name: row for row in made}
+    kept = [rows[name] for name, _, _ in targets([], "vjp") if name in rows]
+    page.write_text(MARKER.join((before, "\n\n" + "\n".join(report(kept)) + "\n\n", after)), encoding="utf-8")
 
 
 def main() -> int:
@@ -251,18 +294,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="EQUATION")
     parser.add_argument("--half", choices=("vjp", "forward", "terms"), default="vjp")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help=f"replace what stands between two {MARKER} lines")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help=f"put the rows between two {MARKER} lines")
     options = parser.parse_args()
+    if options.write and options.half != "vjp":
+        parser.error("a page holds the table of derivatives: --write goes with --half vjp")
     sys.stdout.reconfigure(encoding="utf-8")  # pyright: ignore[reportAttributeAccessIssue]
-    lines = []
-    for line in table(options.names, options.half):
+    rows: list[Row] = []
+    for line in report(rows.append(row) or row for row in measured(options.names, options.half)):
         print(line, flush=True)
-        lines.append(line)
     if options.write:
-        before, _, after = options.write.read_text(encoding="utf-8").split(MARKER)
-        text = MARKER.join((before, "\n\n" + "\n".join(lines) + "\n\n", after))
-        options.write.write_text(text, encoding="utf-8")
-    return int(lines[-1] != "\n0 mutants escaped.")
+        write(options.write, rows)
+    return int(any(row.mutants > row.killed + row.equivalent for row in rows))
 
 
 if __name__ == "__main__":

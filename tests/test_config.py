@@ -5,6 +5,7 @@ import math
 import pytest
 
 from byhand.config import DataConfig, ModelConfig, OptimConfig, TrainConfig, from_dict, to_dict
+from byhand.engine.equation import with_role
 from byhand.errors import ByhandError, ConfigError
 
 WRONG = [  # (config, settings, what the message says)
@@ -20,7 +21,7 @@ WRONG = [  # (config, settings, what the message says)
     (
         ModelConfig,
         {"activation": "tanh"},
-        "activation is 'tanh'. Use one of gelu, gelu_exact, relu, relu_squared, silu, swiglu.",
+        f"activation is 'tanh'. Use one of {', '.join(with_role('activation', 'gate'))}.",
     ),
     (ModelConfig, {"d_model": "64"}, "d_model is '64', but must be a whole number, such as 64."),
     (ModelConfig, {"d_model": 64.0}, "d_model is 64.0, but must be a whole number, such as 64."),

@@ -5,6 +5,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,14 @@ def test_no_file_of_the_package_names_it():
 )
 def test_where_finds_it(query):
     assert search(query)[0].listing.name == "softplus"
+
+
+def test_its_title_outranks_a_name_that_another_entry_claims(monkeypatch):
+    relu = ENTRIES["relu"]
+    monkeypatch.delitem(ENTRIES, "relu")
+    replace(relu, asked="Softplus, a smooth one")  # which takes its place
+    assert [match.listing.name for match in search("Softplus")[:2]] == ["softplus", "relu"]
+    assert search("a smooth one")[0].listing.name == "relu"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 
 from byhand.book.entries.contract import ENTRIES, Entry
 from byhand.book.finding.index import listings
+from byhand.book.finding.search import search
 from byhand.engine import Equation, Symbol, registry
 from byhand.engine.terms import number
 from byhand.errors import ByhandError, ConfigError
@@ -38,5 +39,7 @@ def test_an_entry_names_every_input(lonely):
 
 
 def test_an_equation_without_an_entry_is_said_to_have_none(lonely):
-    with pytest.raises(ByhandError, match="lonely has no entry"):
-        listings()["lonely"]
+    said = r"lonely has no entry in the book\. Write src/byhand/book/entries/lonely\.py, or import the entry"
+    for ask in (ENTRIES.__getitem__, listings().__getitem__, search):
+        with pytest.raises(ByhandError, match=said):
+            ask("lonely")

@@ -168,8 +168,10 @@ def test_a_line_of_the_model_finds_every_equation_in_it(query, expected):
     ],
 )
 def test_the_activations_of_other_programs_are_found(asked, expected):
+    """A name that has become the title of an equation is that equation's."""
+    titles = {listing.title.en: name for name, listing in listings().items()}
     for query in asked.split(", "):
-        assert search(query)[0].listing.name == expected, query
+        assert search(query)[0].listing.name == titles.get(query, expected), query
 
 
 @pytest.mark.parametrize(

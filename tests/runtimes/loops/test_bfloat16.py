@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import byhand as bh
+from byhand.engine.equation import with_role
 from byhand.equations import linear
 from byhand.errors import ConfigError
 
@@ -127,8 +128,8 @@ def rounding_halves(monkeypatch):
                  {"norm": "rms", "attention_bias": "none", "mlp_bias": False, "lm_head_bias": False},
                  {"n_heads": 4, "n_kv_heads": 2, "d_head": 6, "positions": "rotary", "qk_norm": True,
                   "norm_affine": True, "attention_window": 3, "attention_bias": "none"},
-                 {"activation": "silu"}, {"activation": "gelu_exact"}, {"activation": "swiglu"},
-                 {"activation": "swiglu", "mlp_bias": False}]
+                 *({"activation": name} for name in with_role("activation", "gate")),
+                 *({"activation": name, "mlp_bias": False} for name in with_role("gate"))]
 )  # fmt: skip
 @pytest.mark.parametrize("rows", [None, 10], ids=["all logits", "some rows' logits"])
 def test_gradients_are_those_of_rounded_halves(settings, rows, stand_in, monkeypatch):

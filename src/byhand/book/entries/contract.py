@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from byhand import equations as _registered  # noqa: F401  (an entry needs its equation)
 from byhand.book.practice.edits import Slips
@@ -15,10 +15,23 @@ from byhand.book.words.glossary import Concept
 from byhand.book.words.language import IN_ARITHMETIC, Note, Words
 from byhand.engine.equation import registry
 from byhand.engine.terms import Index, Term
-from byhand.errors import ConfigError
+from byhand.errors import ByhandError, ConfigError
 
 Numbers = Any  # a closed form (`numbers/closed_form.py`), or nested lists of closed forms
-ENTRIES: dict[str, Entry] = {}
+T = TypeVar("T")
+
+
+class ByStem(dict[str, T]):
+    """Something for each equation; for one without an entry a ByhandError, in one line."""
+
+    def __missing__(self, stem: str) -> T:
+        raise ByhandError(
+            f"the equation {stem} has no entry in the book. Write src/byhand/book/entries/{stem}.py, "
+            "or import the entry with the equation."
+        )
+
+
+ENTRIES: ByStem[Entry] = ByStem()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

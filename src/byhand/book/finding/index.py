@@ -9,7 +9,7 @@ import inspect
 from functools import cache, lru_cache
 
 from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
-from byhand.book.entries.contract import ENTRIES, Entry
+from byhand.book.entries.contract import ENTRIES, ByStem, Entry
 from byhand.book.finding import source
 from byhand.book.finding.absent import ABSENT
 from byhand.book.finding.finding import Finding, Row, split
@@ -19,7 +19,6 @@ from byhand.book.finding.reading import guides, lessons
 from byhand.book.finding.settings import SETTINGS
 from byhand.book.words.language import Words
 from byhand.engine.equation import Composite, Equation, registry
-from byhand.errors import ByhandError
 
 WALK_BACK = (source.PACKAGE / "engine/backward.py", "walk_back")  # the derivative of a composite is that of its parts
 
@@ -39,19 +38,10 @@ def listings() -> dict[str, Finding]:
     return _listings(tuple(ENTRIES.values()))
 
 
-class _Listings(dict[str, Finding]):
-    """Findings by name; an equation without an entry is refused in one line."""
-
-    def __missing__(self, name: str) -> Finding:
-        raise ByhandError(
-            f"the equation {name} has no entry in the book. Write one, and import it with the equation."
-        )
-
-
 @lru_cache(maxsize=4)
 def _listings(entries: tuple[Entry, ...]) -> dict[str, Finding]:
     found = {n: _equation(registry[n], ENTRIES[n]) for n in order()}
-    return _Listings(found | {place.name: place for place in PLACES})
+    return ByStem(found | {place.name: place for place in PLACES})
 
 
 def _equation(equation: Equation | Composite, entry: Entry) -> Finding:

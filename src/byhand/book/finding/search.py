@@ -18,6 +18,7 @@ from byhand.book.finding import formula
 from byhand.book.finding.finding import Finding
 from byhand.book.finding.index import answers, listings
 from byhand.book.finding.phrases import phrases, plain_words, vocabulary, words
+from byhand.engine.equation import registry
 from byhand.errors import ByhandError
 
 LONGEST = 1000  # characters of a query: a derivative in LaTeX has 528
@@ -46,22 +47,29 @@ class Match:
 def search(query: str) -> list[Match]:
     """Return the answers to the query, best first; none if nothing is near enough.
 
-    Raises ByhandError for a query that is longer than any formula.
+    Raises ByhandError for a query that is longer than any formula, and for an equation that has no entry.
     """
     if len(query) > LONGEST:
         raise ByhandError(f"the query has {len(query):,} characters. Ask in at most {LONGEST:,}.")
     query = _narrow(query)
-    known = answers()
-    best = {name: 1.0 for name in [query.strip()] if name in known}
+    known, given = answers(), query.strip()
+    if given in registry and given not in known:
+        return [Match(1.0, listings()[given])]  # which says that it has no entry
+    best = {given: 1.0} if given in known else {}
     for name, score in (*_by_words(query), *_by_formula(query), *_by_symbol(query), *_by_derivative(query)):
         best[name] = max(best.get(name, 0.0), score)
     found = [Match(score, known[name]) for name, score in best.items() if score >= FOUND]
     top = max((m.score for m in found), default=0.0)
     order = {name: i for i, name in enumerate(known)}
     found = [m for m in found if m.score >= top - SPREAD]
-    literal = [m.listing.name for m in found if query.strip() not in known and query.strip() in m.listing.asked]
+    literal = [m.listing.name for m in found if given not in known and given in _to_the_letter(m.listing)]
     # literal names come first: nn.GELU of PyTorch is not nn::gelu of the original program
     return sorted(found, key=lambda m: (m.listing.name not in literal, -m.score, order[m.listing.name]))
+
+
+def _to_the_letter(listing: Finding) -> tuple[str, ...]:
+    """Return the names that count exactly as they are written: its title, and those in other programs."""
+    return (listing.title.en, listing.title.zh, *listing.asked)
 
 
 def nearest(query: str, n: int = 5) -> list[str]:
