@@ -92,6 +92,10 @@ def test_other_equations_are_no_activations(name):
         bh.ModelConfig(activation=name)
 
 
+def test_a_gate_ends_in_glu():
+    assert all(name.endswith("glu") for name in with_role("gate")), "the help of `activation` says so"
+
+
 def test_a_model_with_it_trains_generates_and_is_stored(toy, tmp_path):
     config = bh.TrainConfig(
         model=bh.ModelConfig(vocab_size=7, seq_len=5, d_model=4, n_layers=2, n_heads=2, activation="squared_relu")

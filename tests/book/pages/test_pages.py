@@ -1,21 +1,30 @@
 """The pages say what the code says, in both languages, and every pointer and number in them is made or checked."""
 
 import inspect
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from byhand.book.finding import index, source
 from byhand.book.pages import filling as pages
+from byhand.book.pages.blocks import steps
 from byhand.book.pages.blocks.excerpts import located
 from byhand.book.words.language import PAGE
 from byhand.engine.equation import Composite, registry
+from byhand.errors import ByhandError
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = pages.pages()
+SUFFIXES = (".md", ".zh-CN.md")
 CHINESE = [page for page in PAGES if page.name.endswith(".zh-CN.md")]
+WITH_PAGES = [stem for stem in registry if all((ROOT / f"docs/equations/{stem}{s}").is_file() for s in SUFFIXES)]
 ENGLISH = [page for page in PAGES if pages.language(page) == "en"]
 GENERATED = re.compile(r"<!-- generated: .*?<!-- end -->", re.DOTALL)
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
@@ -48,7 +57,7 @@ def twin(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_blocks_are_fresh(page):
-    assert pages.filled(page) == text(page), "stale; run: python -m byhand.book.pages"
+    assert pages.filled(page) == text(page), f"stale; run: {pages.COMMAND}"
 
 
 @pytest.mark.parametrize("stem", registry)
@@ -64,7 +73,7 @@ def test_a_stem_has_its_five_places(stem):
     assert [pointer and pointer.partition(":")[0] for pointer in pointers] == [*places]
 
 
-@pytest.mark.parametrize("stem", [stem for stem in registry if (ROOT / f"docs/equations/{stem}.md").is_file()])
+@pytest.mark.parametrize("stem", WITH_PAGES)
 def test_a_page_of_an_equation_has_its_blocks(stem):
     for suffix in (".md", ".zh-CN.md"):
         page = ROOT / "docs" / "equations" / f"{stem}{suffix}"
@@ -74,7 +83,7 @@ def test_a_page_of_an_equation_has_its_blocks(stem):
 
 def test_no_equation_page_is_left_over():
     stems = {page.name.split(".")[0] for page in (ROOT / "docs" / "equations").glob("*.md")}
-    assert stems == set(registry)
+    assert stems <= set(registry)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -148,7 +157,7 @@ def slugs(page: Path) -> list[str]:
     return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found]
 
 
-@pytest.mark.parametrize("stem", registry)
+@pytest.mark.parametrize("stem", WITH_PAGES)
 def test_pointers_are_where_python_finds_the_code(stem):
     equation = registry[stem]
     halves = (
@@ -192,8 +201,42 @@ def test_an_unknown_block_is_an_error(tmp_path):
 
 
 def test_a_moved_definition_is_an_error():
-    with pytest.raises(LookupError, match="no vanished"):
+    with pytest.raises(ByhandError, match="no vanished"):
         located("model.py:vanished")
+
+
+def test_a_call_that_went_elsewhere_is_an_error_in_one_line(monkeypatch):
+    """A block applies `residual` twice with pre-norm and twice with post-norm."""
+    monkeypatch.setattr(steps, "LINES", {"block": ((r"X", "layers/block.py:Block.apply", "residual", 4, "x_mid"),)})
+    with pytest.raises(ByhandError) as error:
+        steps.steps(ROOT / "docs" / "guide.md", "en", "block")
+    said = "guide.md shows call 5 of residual in Block.apply of src/byhand/layers/block.py, which has 4 calls"
+    assert str(error.value).startswith(said)
+
+
+def test_the_command_that_a_stale_page_names_mends_it(tmp_path):
+    """In a copy of the checkout with one page, whose block is spoilt; the second run meets a call that is gone."""
+    for part in ("pyproject.toml", "src"):
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        copy(ROOT / part, tmp_path / part)
+    page = tmp_path / "docs" / "equations" / "relu.md"
+    page.parent.mkdir(parents=True)
+    whole = text(ROOT / "docs" / "equations" / "relu.md")
+    page.write_text(whole.replace("<!-- end -->", "what was\n<!-- end -->"), encoding="utf-8")
+    python, *command = pages.COMMAND.split()
+    assert python == "python"
+    run = partial(
+        subprocess.run, [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8",
+        env=os.environ | {"PYTHONPATH": str(tmp_path / "src")}, check=False,
+    )  # fmt: skip
+    done = run()
+    assert done.returncode == 0, done.stderr
+    assert "written: docs/equations/relu.md\n" in done.stdout
+    assert "what was" not in text(page)
+    page.write_text("<!-- generated: code model.py:vanished -->\n<!-- end -->\n", encoding="utf-8")
+    done = run()
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("error: model.py has no vanished.")
 
 
 def test_source_lines_are_read_from_this_checkout():

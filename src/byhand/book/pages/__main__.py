@@ -3,5 +3,10 @@
 import sys
 
 from byhand.book.pages.filling import main
+from byhand.errors import ByhandError
 
-raise SystemExit(main(sys.argv[1:]))
+try:
+    raise SystemExit(main(sys.argv[1:]))
+except ByhandError as error:
+    print(f"error: {error}", file=sys.stderr)
+    raise SystemExit(2) from None

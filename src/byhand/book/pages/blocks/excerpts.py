@@ -14,6 +14,7 @@ from byhand.book.pages.blocks.markdown import ROOT, block, link, link_equation, 
 from byhand.book.pages.definitions import DEFINITIONS
 from byhand.book.words.language import Words
 from byhand.engine.equation import registry
+from byhand.errors import ByhandError
 
 
 @block
@@ -104,17 +105,17 @@ def snippet(page: Path, lang: str, given: str) -> str:
 
 
 def link_definition(page: Path, given: str) -> str:
-    """Return `path:line` of a definition as a link from a page; LookupError if it is not there any more."""
+    """Return `path:line` of a definition as a link from a page; ByhandError if it is not there any more."""
     return link(page, source.definition(*located(given)))
 
 
 def located(given: str) -> tuple[Path, str]:
-    """Return the file and the name in `engine/backward.py:walk_back`; LookupError if they are not there any more.
+    """Return the file and the name in `engine/backward.py:walk_back`; ByhandError if they are not there any more.
 
     The file is one of the package, or of the repository's `examples/` or `tests/`.
     """
     file, _, name = given.partition(":")
     path = (ROOT if file.startswith(("examples/", "tests/")) else source.PACKAGE) / file
     if source.definition(path, name) is None:
-        raise LookupError(f"{file} has no {name}; the page names a definition that has moved")
+        raise ByhandError(f"{file} has no {name}. Correct what names it in src/byhand/book/pages or in docs.")
     return path, name

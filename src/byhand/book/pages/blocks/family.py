@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from byhand import host
 from byhand.architectures import ARCHITECTURES, GPT2
 from byhand.book.finding import index
+from byhand.book.finding.flow import order
+from byhand.book.finding.settings import flag
 from byhand.book.pages.blocks.markdown import Rows, block, decimals, link, link_equation, table, table_block
+from byhand.book.pictures.passes import pass_through
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine import no_grad
@@ -141,22 +144,44 @@ def sliding() -> Rows:
         tokens.append(best)
 
 
-CHOSEN_BY = {
-    "rms_norm": "`--norm rms`, `--qk-norm`",
-    "rotary": "`--positions rotary`",
-    "repeat_heads": "`--n-kv-heads K`",
-    "window_softmax": "`--attention-window W`",
-    "softcap": "`--logit-softcap c`",
-    **{name: f"`--activation {name}`" for name in ("silu", "swiglu", "relu_squared", "gelu_exact")},
-}
+NUMBERS = {"n_kv_heads": ("K", 1), "attention_window": ("W", 2), "logit_softcap": ("c", 5.0)}
+"""Settings that have no list of choices: the letter of a value, and a value that applies an equation."""
+
+
+def _choices() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each choice that is not the default: as a flag, and as a setting."""
+    for name, hint in get_type_hints(ModelConfig).items():
+        written = f"--{name.replace('_', '-')}"
+        if hint is bool:
+            yield flag("ModelConfig", name), {name: not getattr(ModelConfig(), name)}
+        elif get_origin(hint) is Literal:
+            yield from ((f"{written} {option}", {name: option}) for option in get_args(hint))
+        elif name in NUMBERS:
+            letter, value = NUMBERS[name]
+            yield f"{written} {letter}", {name: value}
+
+
+def chosen_by() -> dict[str, list[str]]:
+    """Return, for each equation that the default model does not apply, the flags that make it do so."""
+    shape = {"seq_len": 3, "d_model": 8, "n_heads": 2}
+
+    def applied(**settings: Any) -> set[str]:
+        trace = pass_through(ModelConfig(**shape, **settings), 1, 3)
+        return {application.equation.name for application in trace.applications}
+
+    default, found = applied(), {name: [] for name in order()}
+    for written, setting in _choices():
+        for name in applied(**setting) - default:
+            found[name].append(written)
+    return {name: flags for name, flags in found.items() if flags}
 
 
 @block
 def family_equations(page: Path, lang: str) -> str:
     """Each variant's equation, the setting that chooses it, its code and the loops' kernel."""
     rows = []
-    for stem, flag in CHOSEN_BY.items():
+    for stem, flags in chosen_by().items():
         listing = index.listings()[stem]
         places = [link(page, place) for place in (listing.forward, listing.kernels.get("loops"))]
-        rows.append((link_equation(page, stem, lang), flag, *places))
+        rows.append((link_equation(page, stem, lang), ", ".join(f"`{each}`" for each in flags), *places))
     return table(Words("Equation|Selected by|Code|Compiled kernel", "公式|设置|代码|编译内核"), rows, lang)

@@ -12,6 +12,7 @@ from byhand.book.pictures.passes import pass_through
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine.equation import registry
+from byhand.errors import ByhandError
 
 # Formula, definition that holds the call, callee, number of the call among those, name of its result in a pass
 Line = tuple[str, str, str, int, str]
@@ -125,6 +126,11 @@ def _called(page: Path, given: str, called: str, which: int) -> tuple[str, str]:
     path, definition = located(given)
     inside = ast.walk(source.statement(path, definition))
     found = [node for node in inside if isinstance(node, ast.Call) and ast.unparse(node.func) == called]
+    if which >= len(found):
+        raise ByhandError(
+            f"{page.name} shows call {which + 1} of {called} in {definition} of {source.shown(path)}, which has "
+            f"{len(found)} calls of that name. Correct LINES or LOOP in {source.shown(Path(__file__))}."
+        )
     call = sorted(found, key=lambda call: (call.lineno, call.col_offset))[which]
     text = ast.unparse(call).replace("'", '"')
     return f"`{text}`", link(page, f"{source.shown(path)}:{call.lineno}")
