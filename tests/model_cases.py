@@ -9,10 +9,13 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import numpy as np
 
 from byhand.config import ModelConfig
-from byhand.model import parameter_shapes
+from byhand.model import TinyGPT, parameter_shapes
+from byhand.tracing.trace import Trace
 
 VOCAB_SIZE, SEQ_LEN, WIDTH, LAYERS = 7, 5, 4, 2
 STEPS = 10
+WITHOUT_KERNEL: frozenset[str] = frozenset()
+"""Equations that a choice of the config applies and that the loops compute by their reference halves."""
 ADAMW: dict[str, Any] = {"lr": 0.02, "betas": (0.9, 0.99), "eps": 1e-8, "weight_decay": 0.1}
 
 
@@ -23,6 +26,13 @@ def each_choice(**settings: Any) -> list[dict[str, Any]]:
         options = get_args(hint) if get_origin(hint) is Literal else (False, True) if hint is bool else ()
         found += [{**settings, name: option} for option in options if option != getattr(ModelConfig(), name)]
     return found
+
+
+def lacking_kernels(config: ModelConfig) -> set[str]:
+    """Return the equations of WITHOUT_KERNEL that this model applies."""
+    tokens = np.zeros((1, config.seq_len), np.int64)
+    trace = Trace.of(lambda: TinyGPT(config).loss(tokens, tokens))
+    return {application.equation.name for application in trace.applications} & WITHOUT_KERNEL
 
 
 def every_setting() -> list[ModelConfig]:

@@ -29,6 +29,7 @@ from byhand.runtimes.tape.session import TapeSession
 from byhand.train import Trainer, training
 from cli.inside import byhand
 from cli.process import TINY, error_line, write_text
+from runtimes.registered import NAMES, OTHERS, REFERENCE, able
 
 LOOPS = importlib.util.find_spec("numba") is not None and importlib.util.find_spec("scipy") is not None
 needs_loops = pytest.mark.skipif(not LOOPS, reason="the loops runtime needs numba and scipy (extra `fast`)")
@@ -36,6 +37,15 @@ TEXT = np.frombuffer(b"".join(b"line %d of a text; " % (i * i) for i in range(20
 CONFIG = TrainConfig(
     model=ModelConfig(seq_len=8, d_model=8, n_layers=1, n_heads=2), steps=6, batch_size=3, eval_windows=5
 )
+
+
+PAIRS = [pair for name in OTHERS for pair in ((name, REFERENCE), (REFERENCE, name))]
+
+
+def require_able(*names):
+    """Skip the test where one of these runtimes cannot train."""
+    for name in names:
+        able(Request("train", CONFIG.model, name))
 
 
 class LateOutcome:
@@ -179,9 +189,9 @@ def test_the_toy_trains_as_the_tape_does(registered):
 def test_without_the_registration_the_name_is_unknown(folder):
     done = byhand("train", *TINY, "--runtime", "toy", "--data", "text.txt", "--out", "run", cwd=folder)
     assert done.returncode == 2
-    said = "error: invalid choice 'toy' for argument '--runtime'. Expected one of ('auto', 'xla', 'loops', 'numpy')."
+    said = f"error: invalid choice 'toy' for argument '--runtime'. Expected one of {('auto', *NAMES)}."
     assert error_line(done).startswith(said)
-    with pytest.raises(ConfigError, match=r"^runtime is 'toy'. Use one of auto, xla, loops, numpy\.$"):
+    with pytest.raises(ConfigError, match=rf"^runtime is 'toy'. Use one of auto, {', '.join(NAMES)}\.$"):
         trainer("toy")
     assert not (folder / "run").exists()
 
@@ -208,7 +218,7 @@ def test_an_obstacle_is_the_reason_under_auto_and_an_error_where_it_was_named(re
     registered(obstacle=(use,))
     request = Request(use, ModelConfig())
     choice = choose(request)
-    assert choice.runtime.name in ("loops", "numpy")
+    assert choice.runtime.name in NAMES
     assert choice.why == "the toy runtime is for other games."
     with pytest.raises(ConfigError, match="is for other games"):
         choose(replace(request, runtime="toy"))
@@ -228,7 +238,7 @@ def test_a_run_whose_runtime_fails_goes_on_with_the_next_and_says_why(registered
     done = byhand(*train, "run", cwd=folder)
     assert done.returncode == 0, done.stderr
     said = done.stderr.decode().splitlines()
-    (why,) = [words for words in said if words.startswith(("runtime loops: ", "runtime numpy: "))]
+    (why,) = [words for words in said if words.startswith(tuple(f"runtime {name}: " for name in NAMES))]
     assert line in why
     assert checkpoint.load(folder / "run").state["used"]["runtime"] in why
     named = byhand(*train, "other", "--runtime", "toy", cwd=folder)
@@ -315,11 +325,10 @@ def test_a_kernel_that_cannot_be_compiled_is_a_reason_to_take_numpy(monkeypatch)
     assert evaluate(run.model, text).loss == evaluate(run.model, text, runtime="numpy").loss
 
 
-@needs_loops
-@pytest.mark.parametrize("first", ["numpy", "loops"])
-def test_a_run_goes_on_under_another_runtime_and_back(tmp_path, first):
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_a_run_goes_on_under_another_runtime_and_back(tmp_path, first, second):
     """Each part says the change, and stores what was asked and what was used; the weights end as one runtime's."""
-    second = {"numpy": "loops", "loops": "numpy"}[first]
+    require_able(first, second)
     run, before = trainer(first), first
     for runtime in (second, first):
         run.update()
@@ -339,10 +348,9 @@ def test_a_run_goes_on_under_another_runtime_and_back(tmp_path, first):
         np.testing.assert_allclose(run.model.parameters()[name].data, p.data, rtol=0, atol=1e-4, err_msg=name)
 
 
-@needs_loops
-@pytest.mark.parametrize("first", ["numpy", "loops"])
-def test_the_command_resumes_under_another_runtime(folder, first):
-    second = {"numpy": "loops", "loops": "numpy"}[first]
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_the_command_resumes_under_another_runtime(folder, first, second):
+    require_able(first, second)
     train, val = ByteDataset(np.fromfile(folder / "text.txt", np.uint8)).split(0.1, CONFIG.model.seq_len)
     half = Trainer(replace(CONFIG, runtime=first), train, val)
     half.update()
@@ -355,8 +363,9 @@ def test_the_command_resumes_under_another_runtime(folder, first):
     assert (loaded.step, loaded.config.runtime, loaded.state["used"]["runtime"]) == (6, second, second)
 
 
-@pytest.mark.parametrize("runtime", ["numpy", pytest.param("loops", marks=needs_loops)])
+@pytest.mark.parametrize("runtime", NAMES)
 def test_what_a_session_shows_cannot_be_written_to(runtime):
+    require_able(runtime)
     run = trainer(runtime)
     run.update()
     state = run.session.state()

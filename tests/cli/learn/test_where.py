@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from byhand.book.finding.absent import ABSENT
 from byhand.cli.main import main
 
 
@@ -43,12 +44,13 @@ def test_everything(capsys):
     assert all(line == line.rstrip() for line in said.splitlines())
 
 
-@pytest.mark.parametrize(("lang", "absent"), [("en", "not in this model"), ("zh", "本模型没有")])
-def test_what_the_model_lacks_says_so_and_what_stands_in_its_place(lang, absent, capsys):
-    assert main(["where", "ALiBi", "--lang", lang]) == 0
+@pytest.mark.parametrize(("lang", "lacks"), [("en", "not in this model"), ("zh", "本模型没有")])
+def test_what_the_model_lacks_says_so_and_what_stands_in_its_place(lang, lacks, capsys):
+    absent = ABSENT[0]
+    assert main(["where", absent.name, "--lang", lang]) == 0
     said = capsys.readouterr().out
-    assert said.splitlines()[0].endswith(f"(alibi): {absent}" if lang == "en" else absent)
-    assert "src/byhand/equations/add_positional.py:" in said
+    assert said.splitlines()[0].endswith(f"({absent.name}): {lacks}" if lang == "en" else lacks)
+    assert all(f"({name})" in said for name in absent.see)
 
 
 def test_a_setting_shows_its_flag_a_lesson_its_command_and_a_guide_its_pages(capsys):

@@ -21,7 +21,7 @@ from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.decoding import ALONE, TOGETHER, LoopsDecoder
 from byhand.runtimes.loops.run.replay import ready_for
 from interrupts import at_every_point
-from model_cases import each_choice
+from model_cases import each_choice, lacking_kernels
 from runtimes.loops.arrays import logits_of
 
 GREEDY = Sampling(temperature=0)
@@ -66,7 +66,12 @@ def test_greedy_text_is_the_numpy_runtimes(settings, threads):
     """60 tokens from 5: through the window of 24, and on past it, where the context moves."""
     gpt = model(**settings)
     expected = list(generate(gpt, [1, 2, 3, 4, 5], 60, GREEDY, runtime="numpy"))
-    assert replayed(gpt, [1, 2, 3, 4, 5], 60, threads=threads) == expected
+    try:
+        text = replayed(gpt, [1, 2, 3, 4, 5], 60, threads=threads)
+    except ConfigError as error:
+        assert any(f"generates with {name} " in str(error) for name in lacking_kernels(gpt.config)), error  # noqa: PT017
+    else:
+        assert text == expected
 
 
 @pytest.mark.parametrize("blas", ["tiles", "scipy"])

@@ -21,7 +21,7 @@ from byhand.runtimes.loops.kernels.loss import cross_entropy
 from byhand.runtimes.loops.lowering.layout import place_by_lifetime
 from byhand.runtimes.loops.lowering.rules import rules_of, without
 from byhand.runtimes.loops.run.training import LoopsSession
-from model_cases import each_choice
+from model_cases import WITHOUT_KERNEL, each_choice, lacking_kernels
 from runtimes.loops.arrays import gradients_of
 
 BIASLESS = {
@@ -82,18 +82,29 @@ def assert_step_equal(fast, slow, tokens, targets, threads=2, kernels_only=True,
         error = np.abs(gradients[name] - p.grad).max()
         assert error <= 1e-4 * max(np.abs(p.grad).max(), 1e-3 * largest), name
     assert norm == pytest.approx(np.sqrt(sum(float((p.grad**2).sum()) for p in slow.parameters().values())), rel=1e-4)
-    kernels = {call.kernel for call in runtime.plan("train", tokens.shape).calls}
-    assert ("reference" not in kernels) == kernels_only
+    found = {
+        call.node.equation.name for call in runtime.plan("train", tokens.shape).calls if call.kernel == "reference"
+    }
+    lacking = (
+        f"no kernel computes {', '.join(found)}. Write one, or name it in WITHOUT_KERNEL of tests/model_cases.py"
+    )
+    assert not kernels_only or not found, lacking
+    assert kernels_only or found, "kernels compute all, but an equation without one was expected"
     return runtime
 
 
 @pytest.mark.parametrize("blas", ["tiles", "scipy"])
 @pytest.mark.parametrize("family", FAMILY)
-def test_every_setting_has_kernels_and_the_tapes_gradients(family, blas):
+def test_every_setting_has_the_tapes_gradients_and_kernels_unless_it_is_said_to_have_none(family, blas):
     fast, slow = two_models(**FAMILY[family])
-    runtime = assert_step_equal(fast, slow, *batch(fast.config, 3, 9), blas=blas)
+    alone = not lacking_kernels(fast.config)
+    runtime = assert_step_equal(fast, slow, *batch(fast.config, 3, 9), blas=blas, kernels_only=alone)
     kernels = {call.kernel for call in runtime.plan("train", (3, 9)).calls}
     assert ("tiled_gemm" in kernels, "gemm" in kernels) == (blas == "tiles", blas != "tiles")
+
+
+def test_what_is_said_to_have_no_kernel_has_none():
+    assert not WITHOUT_KERNEL & {name for rule in rules_of("train") for name in rule.names}
 
 
 def test_a_batch_smaller_than_the_cores_leaves_them_to_the_library():

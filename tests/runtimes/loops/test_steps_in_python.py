@@ -198,7 +198,7 @@ def test_an_equation_may_read_the_position(softplus):
 
 def test_what_reads_the_cache_without_a_kernel_is_generated_by_numpy(softplus):
     gpt = Model(softplus, of_weights=lambda p: mul(p, np.float32(2)))
-    why = "no kernel generates with attention_scores where it reads the KV cache"
+    why = "no kernel generates with mul between causal_softmax and mix"
     for _ in range(2):
         text = generate(gpt, [1, 2], 8, GREEDY)
         assert text.runtime == "numpy"

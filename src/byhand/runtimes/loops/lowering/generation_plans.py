@@ -121,9 +121,23 @@ def _groups(builder: Builder, stage: Stage) -> list[Group]:
     groups = groups_of(builder.graph, rules_of(stage))
     for group in groups:
         if group.rule is FALLBACK and _reads_cache(group.nodes[0], builder.graph):
-            name = group.nodes[0].equation.name
-            raise ConfigError(f"no kernel generates with {name} where it reads the KV cache. Use the numpy runtime.")
+            where = _between(group.nodes[0], builder.graph, stage)
+            raise ConfigError(f"no kernel generates with {where}. Use the numpy runtime.")
     return groups
+
+
+def _between(node: Node, graph: Graph, stage: Stage) -> str:
+    """Return which application behind `node` keeps attention's kernels from covering it, else `node`."""
+    rules = [rule for rule in rules_of(stage) if node.equation.name in rule.names]
+    names, ends = {name for rule in rules for name in rule.names}, {rule.ends for rule in rules}
+    before, after = node, graph.only_reader(node)
+    while after is not None and before.equation.name not in ends:
+        if after.equation.name not in names:
+            reader = graph.only_reader(after)
+            behind = f" and {reader.equation.name}" if reader else ""
+            return f"{after.equation.name} {'between' if reader else 'behind'} {before.equation.name}{behind}"
+        before, after = after, graph.only_reader(after)
+    return f"{node.equation.name} where it reads the KV cache"
 
 
 def _decoding_calls(call: Call, part: int, parts: int) -> list[Call]:

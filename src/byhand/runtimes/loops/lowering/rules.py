@@ -57,6 +57,11 @@ class Rule:
     is_loss: bool = False
 
     @property
+    def names(self) -> frozenset[str]:
+        """All equations that it may cover."""
+        return frozenset(name for one in self.covers for name in ([one] if isinstance(one, str) else one) if name)
+
+    @property
     def ends(self) -> str:
         """The last equation."""
         last = self.covers[-1]
