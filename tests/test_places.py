@@ -38,6 +38,10 @@ COMMANDS = {
     "doctor": ["doctor"],
     "plan": ["plan"],
     "info": ["info", "run"],
+    "tokenizer": ["tokenizer", "train", "text.txt", "--vocab-size", "260", "--out", "tokens.json"],
+    "export": ["export", "run", "--to", "hf", "--out", "exported"],
+    "import": ["import", "foreign", "--out", "imported"],
+    "grade": ["grade", "sheet.md"],
     "plot": ["plot", "run"],
     "sample": ["sample", "run", "--max-new-tokens", "5", "--runtime", "numpy"],
     "eval": ["eval", "run", "--data", "text.txt"],
@@ -50,8 +54,12 @@ COMMANDS = {
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("places")
     write_text(folder / "text.txt")
-    done = byhand("train", *TINY, "--runtime", "numpy", "--data", "text.txt", "--out", "run", cwd=folder)
+    train = ["train", *TINY, "--no-lm-head-bias", "--runtime", "numpy", "--data", "text.txt", "--out", "run"]
+    done = byhand(*train, cwd=folder)
     assert done.returncode == 0, done.stderr
+    done = byhand("export", "run", "--to", "hf", "--out", "foreign", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    (folder / "sheet.md").write_text("byhand worksheet: topic=adamw seed=1\n1.1 = 3\n", encoding="utf-8")
     return folder
 
 
@@ -83,7 +91,9 @@ def works(folder: Path, place: str, *arguments: str) -> None:
     assert "Traceback" not in said
     assert "error" not in said.lower(), said
     left = set(os.listdir(folder)) - before
-    assert left <= {"new", "sheets", "run.png"}, f"it left {left} in the user's folder"
+    assert left <= {"new", "sheets", "run.png", "tokens.json", "exported", "imported"}, (
+        f"it left {left} in the user's folder"
+    )
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -22,10 +22,11 @@ from byhand.cli.learn import explain, grade, where, work, worksheet
 from byhand.cli.main import as_process, main
 from byhand.cli.measure import bench, bench_fusions, bench_scale, doctor, plan
 from byhand.cli.runs import eval as eval_command
-from byhand.cli.runs import info, opening, plot, sample
+from byhand.cli.runs import info, opening, plot, sample, tokenizer
 from byhand.cli.runs import train as train_command
 from byhand.cli.seed import train_gpt_flags, train_gpt_program
 from byhand.errors import ByhandError
+from byhand.tokenizers import forms, training
 from cli.inside import write_run
 from hostile.outcome import command
 from hostile.words import NUMBERS, damaged, hostile
@@ -52,6 +53,7 @@ OPTIONS: dict[tuple[str, ...], tuple[type[Any], ...]] = {
     ("sample",): (sample.Options,),
     ("eval",): (eval_command.Options,),
     ("info",): (info.Options,),
+    **{("tokenizer", name): (options,) for name, (options, _) in tokenizer.SUBCOMMANDS.items()},
     ("plot",): (plot.Options,),
     ("where",): (where.Options,),
     ("explain",): (explain.Options,),
@@ -74,6 +76,11 @@ GOOD = {
     "sample": ["run", "--prompt", "a"],
     "eval": ["run", "--data", "text.txt"],
     "info": ["run"],
+    "tokenizer train": ["text.txt", "--vocab-size", "260", "--out", "made"],
+    "tokenizer encode": ["tokens.json", "--text", "the fox"],
+    "tokenizer decode": ["tokens.json", "1", "257"],
+    "tokenizer inspect": ["tokens.json"],
+    "tokenizer convert": ["tokens.json", "--out", "made"],
     "plot": ["run"],
     "where": ["causal", "mask"],
     "explain": ["run", "logits[0,1,9]"],
@@ -107,7 +114,7 @@ def _train_gpt(argv: list[str]) -> int:
 
 
 def _arguments(rng: Random, command_line: tuple[str, ...]) -> list[str]:
-    arguments = list(GOOD.get(command_line[0], []))
+    arguments = list(GOOD.get(" ".join(command_line), []))
     names = [f.name for options in OPTIONS[command_line] for f in dataclasses.fields(options)]
     if command_line == ("train",):
         names += [f.name for f in dataclasses.fields(ModelConfig)]
@@ -167,7 +174,8 @@ def nothing_lasts() -> Any:
 
     with contextlib.ExitStack() as replaced:
         for module, name in (
-            (opening, "open_text"), (train_command, "train_run"), (eval_command, "open_text"), (plan, "_listed"),
+            (opening, "open_text"), (train_command, "train_run"), (eval_command, "open_text"),
+            (tokenizer, "open_text"), (plan, "_listed"),
             (bench.training, "measure"), (bench.generating, "measure"),
             (bench_fusions.fusions, "measure"), (bench_scale.scaling, "measure"), (train_gpt_program, "start"),
             (train_gpt_program, "train"),
@@ -189,4 +197,5 @@ def prepare(folder: Path) -> None:
         (folder / name).write_bytes(b"the quick brown fox jumps over the lazy dog\n" * 40)
     if hasattr(os, "mkfifo"):  # not on Windows
         os.mkfifo(folder / "fifo")
+    forms.write(training.train([b"the fox the dog"], 260, "gpt4", (), 15), folder / "tokens.json")
     (folder / "sheet.md").write_text("byhand worksheet: topic=adamw seed=1\n1.1 = 3\n")
