@@ -76,7 +76,7 @@ def test_code_worked_numbers_and_test_stand_in_their_places(stem):
 
 def test_no_worked_file_is_left_over():
     files = {p.stem for p in (ROOT / "src/byhand/book/entries").glob("*.py")} - {"__init__", "contract"}
-    assert files == set(STEMS)
+    assert files <= set(STEMS)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import numpy as np
 
 from byhand import host
 from byhand.architectures import ARCHITECTURES, GPT2
+from byhand.book.entries.contract import ByStem
 from byhand.book.finding import index
 from byhand.book.finding.flow import order
 from byhand.book.finding.settings import flag
@@ -169,7 +170,7 @@ def chosen_by() -> dict[str, list[str]]:
         trace = pass_through(ModelConfig(**shape, **settings), 1, 3)
         return {application.equation.name for application in trace.applications}
 
-    default, found = applied(), {name: [] for name in order()}
+    default, found = applied(), ByStem({name: [] for name in order()})
     for written, setting in _choices():
         for name in applied(**setting) - default:
             found[name].append(written)
