@@ -16,7 +16,6 @@ from byhand.architectures import ARCHITECTURES, GPT2
 from byhand.book.entries.contract import ByStem
 from byhand.book.finding import index
 from byhand.book.finding.flow import order
-from byhand.book.finding.settings import flag
 from byhand.book.pages.blocks.markdown import Rows, block, decimals, link, link_equation, table, table_block
 from byhand.book.pictures.passes import pass_through
 from byhand.book.words.language import Words
@@ -152,9 +151,10 @@ NUMBERS = {"n_kv_heads": ("K", 1), "attention_window": ("W", 2), "logit_softcap"
 def _choices() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each choice that is not the default: as a flag, and as a setting."""
     for name, hint in get_type_hints(ModelConfig).items():
-        written = f"--{name.replace('_', '-')}"
+        default, words = getattr(ModelConfig(), name), name.replace("_", "-")
+        written = f"--{words}"
         if hint is bool:
-            yield flag("ModelConfig", name), {name: not getattr(ModelConfig(), name)}
+            yield f"--no-{words}" if default else written, {name: not default}
         elif get_origin(hint) is Literal:
             yield from ((f"{written} {option}", {name: option}) for option in get_args(hint))
         elif name in NUMBERS:
