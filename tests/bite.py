@@ -203,7 +203,7 @@ def catch(mutant: Mutant, test_file: str) -> str:
 
 def targets(names: list[str], half: str) -> Iterator[tuple[str, list[FunctionType], str]]:
     """Yield what to break and the test file that must notice. A composite's derivative is that of its parts."""
-    for name, equation in registry.items():
+    for name, equation in sorted(registry.items()):
         if names and name not in names:
             continue
         if isinstance(equation, Composite):
