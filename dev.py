@@ -77,9 +77,9 @@ def run(arguments: list[str]) -> int:
 
 
 def test(arguments: list[str]) -> int:
-    """Run the suite, two tests at a time, each with one BLAS thread."""
+    """Run the suite, three tests at a time (some only wait), each with one BLAS thread."""
     prepare("test")
-    workers = [] if any(a.startswith("-n") for a in arguments) else ["-n", "2", "--dist", "worksteal"]
+    workers = [] if any(a.startswith("-n") for a in arguments) else ["-n", "3", "--dist", "worksteal"]
     return pytest(*workers, *arguments)
 
 
