@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import OptimConfig
@@ -13,8 +13,9 @@ from byhand.engine.arrays import namespace, require
 from byhand.equations.adamw import adamw
 from byhand.equations.muon import muon
 from byhand.layers.parameter import Arrays, Parameter
-from byhand.tracing.trace import Trace
-from byhand.tracing.tracer import Application
+
+if TYPE_CHECKING:
+    from byhand.tracing.trace import Trace
 
 Updated = tuple[Any, Any, Any, Any]  # a parameter, its moments m and v, its average; None if not kept
 
@@ -115,6 +116,9 @@ class AdamW:
         The results are called `NAME.theta`, `NAME.m` and `NAME.v` (which Muon lacks), what they are made from `NAME`,
         `NAME.gradient`, `NAME.m before`, `NAME.v before`, `lr` and `t`.
         """
+        from byhand.tracing.trace import Trace  # only explanations need it
+        from byhand.tracing.tracer import Application
+
         settings = self.settings([name] if self.decays(name, parameter) else [])
         equation, inputs, static = _application(
             name, parameter.data, gradient, (self.m, self.v), self.rate_of(name), self.t + 1, settings

@@ -81,8 +81,8 @@ class Equation(Statement):
                     of input number `slot`, its leaves numbered in (*d_results, *saved); None if the sum of
                     cotangents times slopes says it all
     slope_terms     (place, inputs, slot, index, **static) -> Term: the slope of the element `place` of the result
-                    with respect to that element, its leaves numbered in `inputs`; None if it is a constant, or if
-                    gradient_terms says it
+                    with respect to the element `index` of input number `slot`, its leaves numbered in `inputs`; None
+                    if it is a number alone, or if gradient_terms says it
     products        (*shapes of inputs, **static) -> operations of the matrix products, forward and back
     flops           the same for all other arithmetic; an exp, log or tanh counts as TRANSCENDENTAL operations
     """

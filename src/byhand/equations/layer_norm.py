@@ -95,8 +95,8 @@ def row_terms(saved, d_results, place):
 
 
 def slope_terms(place, inputs, slot, index, *, eps=1e-5):
-    """xhat of the gain, 1 of the bias."""
-    return number(1) if slot == 2 else terms(place, inputs[:1], None, eps=eps) if slot else None
+    """1 of the bias; the gain's is xhat, whose arithmetic `terms` of the result has."""
+    return number(1) if slot == 2 else None
 
 
 layer_norm = Equation.of(

@@ -69,11 +69,6 @@ def gradient_terms(saved, d_results, slot, index, *, eps=1e-5):
     return product((rstd, total((h[c], function("negative", product((row[c], aligned)))))))
 
 
-def slope_terms(place, inputs, slot, index, *, eps=1e-5):
-    """xhat of the gain."""
-    return terms(place, inputs[:1], None, eps=eps) if slot else None
-
-
 rms_norm = Equation.of(
     __name__,
     title="RMSNorm",

@@ -35,7 +35,7 @@ class Contribution:
         return float(self.cotangent) * float(self.slope)
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return plain values; numbers that are not finite stay so (`plain.py` writes them as text)."""
         numbers = {"cotangent": float(self.cotangent), "slope": float(self.slope), "value": self.value}
         return {"name": self.name, "index": list(self.index), **numbers}
 
@@ -68,7 +68,7 @@ class GradientTerms:
     origins: tuple[Mapping[str, Any], ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return plain values; numbers that are not finite stay so (`plain.py` writes them as text)."""
         use = {"results": list(self.results), "equation": self.equation, "input": self.input}
         return {**use, "value": self.term.value, "terms": self.term.as_json(self.origins)}
 

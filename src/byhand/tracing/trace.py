@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from operator import index as as_index
 from typing import Any
@@ -70,6 +69,8 @@ class Trace:
         if name in self.leaves:
             return self.leaves[name]
         if name not in self.made:
+            from difflib import get_close_matches  # slow to import
+
             near = get_close_matches(name, [*self.leaves, *self.made], n=3, cutoff=0.4)
             hint = f"Nearest: {', '.join(near)}." if near else "`Trace.values` lists the names."
             raise ExplainError(f"nothing is called {name!r} in this pass. {hint}")

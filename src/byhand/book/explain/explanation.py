@@ -89,8 +89,8 @@ class Explanation:
         """The whole arithmetic on one line."""
         return arithmetic.expression(self.term) if self.term else ""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+    def as_json(self, derivative: bool = True) -> dict[str, Any]:
+        """Return plain values, ready for JSON; with the derivative's own arithmetic, of the asked element alone."""
         plain: dict[str, Any] = {
             "target": self.target,
             "name": self.name,
@@ -111,9 +111,10 @@ class Explanation:
         }
         if self.grad:
             plain["central_difference"] = self.difference
-            plain["derivative"] = [use.as_json() for use in self.uses()]
+            if derivative:
+                plain["derivative"] = [use.as_json() for use in self.uses()]
         if self.note:
             plain["note"] = self.note.as_json()
         if self.children:
-            plain["children"] = [child.as_json() for child in self.children]
+            plain["children"] = [child.as_json(derivative=False) for child in self.children]
         return plain

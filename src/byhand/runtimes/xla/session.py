@@ -69,7 +69,7 @@ class XlaSession:
             compiling.hush()
         self.layout = Layout(model.layers, model.config, self.mesh)
         self._held: Held = ({}, {}, {}, {})
-        self._left = State({}, {}, {}, {})  # the host's arrays that equal the devices'
+        self._left = State({}, {}, {}, {})  # the host's arrays that the devices' were made from, or became
         self._ahead: XlaOutcome | None = None  # of the last step, while the host's arrays are those before it
         self._made: dict[tuple[Any, ...], Callable[..., Any]] = {}
 

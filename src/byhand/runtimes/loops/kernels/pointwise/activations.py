@@ -1,7 +1,7 @@
 """The activations as functions of one number: the value, and the slope or what the backward pass multiplies.
 
 These two functions are all that is written for an activation: `activation_passes.py` makes its kernels and rules of
-them, and decoding applies the value (`row_product.py`).
+them, and decoding applies the value (`row_product.py`), which knows the activations of this file alone.
 """
 
 # pyright: reportMissingImports=false
