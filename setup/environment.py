@@ -69,7 +69,7 @@ def install(package: str, must: bool = True) -> None:
         if said := _install(lock, package):
             if must:
                 fail_to_install(package, said)
-            print(f"{package} cannot be installed here: tests that ask it are skipped", file=sys.stderr, flush=True)
+            print(f"{package} cannot be installed here: tests that need it are skipped", file=sys.stderr, flush=True)
 
 
 @contextmanager

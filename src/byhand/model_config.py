@@ -82,8 +82,8 @@ class ModelConfig:
     """Give every LayerNorm a learned gain and bias, or every RMSNorm a learned gain."""
     """归一化是否带可学习的参数：层归一化为增益与偏置，均方根归一化只有增益"""
     activation: Literal[with_role("activation", "gate")] = "gelu"  # pyright: ignore[reportInvalidTypeForm]  (late)
-    """Non-linearity of the MLP; those that end in glu gate a second linear layer with it."""
-    """前馈网络的激活函数；以 glu 结尾的还用激活值作门，乘以另一个线性层的结果"""
+    """Non-linearity of the MLP; gated ones, such as swiglu, multiply a second linear layer by it."""
+    """前馈网络的激活函数；带门控的（如 swiglu）还用激活值作门，乘以另一个线性层的结果"""
     causal: bool = True
     """Let positions attend only to themselves and earlier ones."""
     """每个位置只能看自己和之前的位置"""

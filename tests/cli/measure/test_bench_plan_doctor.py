@@ -72,6 +72,7 @@ def test_bench_generate_against_numpy(capsys):
     assert figures["tokens_per_s"] > 0
     assert figures["ms_per_token"] == pytest.approx(2e3 / figures["tokens_per_s"])
     assert figures["peers"]["numpy"]["ratio"] > 0
+    assert "100% by 1 thread\n" in said(capsys, "bench", "generate", *arguments[:4], "--threads", "1")
     assert main(["bench", "generate", "--tokens", "0"]) == 2
 
 

@@ -80,9 +80,7 @@ def parse(options: type[Options], arguments: list[str], prog: str) -> Options:
     return read(options, arguments, prog).over()
 
 
-def run_subcommand(
-    known: Mapping[str, tuple[type[Any], Callable[[Any], int]]], arguments: list[str], prog: str
-) -> int:
+def run_subcommand(known: Subcommands, arguments: list[str], prog: str) -> int:
     """Run the subcommand that the first argument names, with its options, and return its exit code."""
     name, *rest = arguments
     if name not in known:

@@ -111,7 +111,7 @@ def _generate(options: GenerateOptions) -> int:
     line = (
         f"{options.shape}, {options.batch} x {options.tokens} tokens: {figures['tokens_per_s']:,.0f} tokens/s "
         f"(best {figures['tokens_per_s_best']:,.0f}), {figures['ms_per_token']:.4f} ms a token; "
-        + ", ".join(f"{share:.0%} by {counted(n, 'thread')}" for n, share in figures["share_by_threads"].items())
+        + ", ".join(f"{share:.0%} by {counted(int(n), 'thread')}" for n, share in figures["share_by_threads"].items())
     )
     return _report(
         figures, options.json, line, "{name}: {tokens_per_s:,.0f} tokens/s; ours is {ratio:.1f} times as fast"

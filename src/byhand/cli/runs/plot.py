@@ -51,12 +51,12 @@ def main(arguments: list[str]) -> int:
         raise without_checkpoint(options.run)
     if not rows:
         raise CheckpointError(
-            f"{name} has no {metrics.METRICS} with a step in it yet. Train it first, or anew if it was imported."
+            f"{name} has no {metrics.METRICS} with a step in it yet. Train it first, or again if it was imported."
         )
     curves = {"train loss": _thin(rows, "train/loss"), "validation loss": _thin(rows, "val/loss")}
     curves = {name: points for name, points in curves.items() if points[0]}
     if not curves:
-        raise CheckpointError(f"{name} has no {metrics.METRICS} with a loss that can be drawn. Train it anew.")
+        raise CheckpointError(f"{name} has no {metrics.METRICS} with a loss that can be drawn. Train it again.")
     own = is_run(options.run)  # in another folder loss.png may be a user's own
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # a flat curve divides by its height
         warnings.simplefilter("ignore")

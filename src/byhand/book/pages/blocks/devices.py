@@ -170,7 +170,7 @@ def vocabularies() -> Rows:
 
 @block
 def waiting(page: Path, lang: str) -> str:
-    """The seconds after which hosts give up one that does not answer."""
+    """The seconds after which hosts give up on one that does not answer."""
     rows = [
         (Words("died, or cannot be reached", "已退出，或网络不通"), f"{LOST:.0f} s", "runtimes/xla/watch.py:LOST"),
         (Words("hangs in a step", "卡在某一步"), f"{PATIENCE:.0f} s", "runtimes/hosts.py:PATIENCE"),

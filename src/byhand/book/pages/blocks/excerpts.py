@@ -12,7 +12,7 @@ from byhand.book.finding.index import answers
 from byhand.book.finding.places import PLACES
 from byhand.book.pages.blocks.markdown import ROOT, block, link, link_equation, table
 from byhand.book.pages.definitions import DEFINITIONS
-from byhand.book.words.language import Words
+from byhand.book.words.language import SEMICOLON, Words
 from byhand.engine.equation import registry
 from byhand.errors import ByhandError
 
@@ -56,7 +56,7 @@ def glossary(page: Path, lang: str) -> str:
     for concept in concepts():
         first = concept.entries[0]
         where = link_equation(page, first, lang) if first in registry else link(page, answers()[first].forward)
-        others = Words("; ", "；").said(lang).join(concept.also)
+        others = SEMICOLON.said(lang).join(concept.also)
         other = Words(concept.zh, concept.en)  # the word of the other language
         rows.append((concept, other, others.replace("|", "\\|"), where))
     return table(Words("English|Chinese|Also|Where", "中文|英文|又称|位置"), rows, lang)

@@ -88,7 +88,9 @@ KEYS = {f"`config.json`: {name}": _keys(family) for name, family in FAMILIES.ite
 KEYS |= {f"GGUF: {names}": keys for names, keys in _metadata().items()}
 
 
-@table_block("|".join(["Ours", *KEYS]), "|".join(["本项目", *KEYS]))
+@table_block(
+    "|".join(["Ours", *KEYS]), "|".join(["本项目", *(name.replace(": ", "：").replace(", ", "、") for name in KEYS)])
+)
 def exchange_settings() -> Rows:
     """Our settings and the keys of config.json and of a GGUF's metadata; `*` stands for the family's name."""
     for setting in dict.fromkeys(name for keys in KEYS.values() for name in keys):
