@@ -104,7 +104,7 @@ def _entry(name: str, entry: object, place: int) -> Stored:
         raise ValueError(f"the entry of {name[:80]!r} is not one of an array")
     dtype, shape = entry["dtype"], entry["shape"]
     if not isinstance(dtype, str) or dtype not in NUMBER_TYPES or not _is_shape(shape):
-        raise ValueError(f"{name[:80]!r} has the type {str(dtype)[:20]!r} and the shape {str(shape)[:80]}")
+        raise ValueError(f"{name[:80]!r} has the type {str(dtype)[:20]!r} and the shape {repr(shape)[:80]}")
     match entry["data_offsets"]:
         case [int(begin), int(end)] if type(begin) is type(end) is int and begin >= 0:
             found = Stored(NUMBER_TYPES[dtype], tuple(shape), place + begin)

@@ -137,11 +137,11 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
         width = settings["d_head"] or _whole(settings["d_model"]) // max(1, _whole(settings["n_heads"]))
         for key in _prefixed(name, WIDTHS):
             if keys.get(key, width) != width:
-                raise DataError(f"its {key} is {quoted(keys[key])}, but its heads have the width {width}.")
+                raise DataError(f"its {key} is {quoted(keys[key])}, but its heads have the width {quoted(width)}.")
     settings["rope_pairing"] = family.pairing
-    if "all" in family.settings["attention_bias"] and "blk.0.attn_output.bias" in file.tensors:
+    if "all" in family.settings.get("attention_bias", ()) and "blk.0.attn_output.bias" in file.tensors:
         settings["attention_bias"] = "all"
-    if True in family.settings["mlp_bias"] and "blk.0.ffn_down.bias" in file.tensors:
+    if True in family.settings.get("mlp_bias", ()) and "blk.0.ffn_down.bias" in file.tensors:
         settings["mlp_bias"] = True
     settings["tied_embeddings"] = "output.weight" not in file.tensors
     table = file.tensors.get("token_embd.weight")

@@ -24,7 +24,7 @@ def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     require_usual(found, {key: values for key, values in family.only.items() if key not in family.keys})
     settings = family.usual() | settings_of(_with_rotation(found, family), family.keys, family.missing)
     for twin, key in family.twins.items():
-        if found.get(twin, found[key]) != found[key]:
+        if found.get(twin, settings[family.keys[key]]) != settings[family.keys[key]]:
             raise DataError(f"its {twin} and {key} differ. Keep one of them.")
     settings["activation"] = _activation(found, family)
     settings["attention_window"] = _window(found, family, settings["n_layers"])
@@ -44,7 +44,7 @@ def as_json(family: Family, config: ModelConfig, end: int | None) -> dict[str, A
             f"transformers refuses a {family.name} whose {config.n_heads} heads do not divide its width "
             f"{config.d_model}. Train a model with another --n-heads, or with --qk-norm as qwen3."
         )
-    window = config.attention_window
+    window = config.attention_window if family.windowed else None
     windows = {
         "sliding_window": window,
         "use_sliding_window": window is not None,

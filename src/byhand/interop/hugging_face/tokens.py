@@ -58,7 +58,7 @@ def plainest(tokenizer: BytePairTokenizer) -> Tokenizer:
 def byte_pairs(tokenizer: Tokenizer) -> BytePairTokenizer:
     """Return a tokenizer as other programs know it; DataError if they do not."""
     if isinstance(tokenizer, ByteTokenizer):
-        return BytePairTokenizer(byte_symbols(), [])
+        return BytePairTokenizer(dict(byte_symbols()), [])
     if isinstance(tokenizer, BytePairTokenizer):
         return tokenizer
     raise DataError(f"a {tokenizer.kind} tokenizer has no form in other programs. Use byte-pair encoding or bytes.")
