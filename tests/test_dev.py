@@ -349,7 +349,7 @@ def test_paths_are_taken_from_the_users_folder(checkout, tmp_path):
     assert " ../checkout/runs/first made " in checkout.calls()[-1]
     assert checkout.calls()[-1].endswith("--out ../checkout/runs/first")
     checkout.works("test", "test_mine.py::test_it", cwd=here)
-    assert checkout.calls()[-1].endswith("-n 2 --dist worksteal test_mine.py::test_it")
+    assert checkout.calls()[-1].endswith("-n 3 --dist worksteal test_mine.py::test_it")
     checkout.works("test", "-k", "anything", cwd=here)
     assert checkout.calls()[-1].endswith(f"-k anything {checkout.root / 'tests'}")
 
