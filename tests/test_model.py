@@ -5,9 +5,9 @@ import pytest
 
 import byhand as bh
 from byhand.engine import Tensor, no_grad
+from byhand.engine.graph.outline import Outline
 from byhand.errors import ConfigError, DataError, ShapeError
 from byhand.model import parameter_shapes
-from byhand.runtimes.loops.graph.outline import Outline
 from model_cases import batch, every_setting, parameters, setting_name
 
 SEEDS = bh.ModelConfig(vocab_size=11, seq_len=6, d_model=4, n_layers=2)

@@ -8,11 +8,11 @@ from math import prod
 import numpy as np
 
 from byhand.config import ModelConfig, OptimConfig
+from byhand.engine.graph.outline import Outline
+from byhand.engine.graph.record import record
 from byhand.equations.orthogonalise import products
 from byhand.model import TinyGPT, declared, parameter_shapes
 from byhand.optim import by_muon
-from byhand.runtimes.loops.graph.outline import Outline
-from byhand.runtimes.loops.graph.record import record
 
 
 def step_flops(model: ModelConfig, sequences: int) -> int:

@@ -105,7 +105,7 @@ def test_the_number_of_threads_changes_no_bit_of_an_update():
                 arena.view(start, shape)[...] = 0 if share else rng.standard_normal(shape)
         plan, c = session.plan("train", (4, CONFIG.seq_len)), session.runner.controls
         c[15:] = 0  # losses and squares
-        from byhand.runtimes.loops.lowering import controls
+        from byhand.runtimes.loops.program import controls
 
         for scale, slot in controls.rate_slots(arena.scales, threads).items():
             c[slot] = 1e-2 * scale

@@ -41,7 +41,7 @@ class Gain:
 
 def measure(shape: Shape, threads: int = 0, blas: str = "auto", seconds: float = 20.0) -> list[Gain]:
     """Return the gain of each fusion that this shape has; it takes about this many seconds."""
-    from byhand.runtimes.loops.lowering.rules import rules_of, without
+    from byhand.runtimes.loops.pattern.rules import rules_of, without
 
     usual = shape.model().activation
     bases = {
@@ -116,7 +116,7 @@ class TimedPlan:
 
         The clipping pass multiplies by 1, since the update's kernel clips too: only the pass is measured.
         """
-        from byhand.runtimes.loops.lowering.ir import Call
+        from byhand.runtimes.loops.program.calls import Call
         from byhand.runtimes.loops.run.replay import ready_for
 
         for share in self.plan.shares:

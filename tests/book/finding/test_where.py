@@ -272,7 +272,7 @@ def test_kernel_pointers_open_the_functions_they_name():
 def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
     """For each equation of a group: the call for it that multiplies, else the first; the group's largest if none."""
     pytest.importorskip("numba", reason="Numba is not installed")
-    from byhand.runtimes.loops.lowering import fusion
+    from byhand.runtimes.loops.lower import fusion
     from byhand.runtimes.loops.machine.kernel import KERNELS
     from byhand.runtimes.loops.run.training import LoopsSession
 

@@ -13,6 +13,7 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
 from byhand.engine import Tensor
+from byhand.engine.graph.record import RecordedCache, record
 from byhand.equations import (
     attention_scores,
     causal_softmax,
@@ -30,7 +31,6 @@ from byhand.equations import (
 from byhand.equations.rotary import frequencies
 from byhand.generation import Sampling
 from byhand.runtimes.bfloat16 import rounded
-from byhand.runtimes.loops.graph.record import RecordedCache, record
 from byhand.runtimes.loops.kernels.attention.angles import phases_of
 from byhand.runtimes.loops.kernels.attention.chain import chain_of
 from byhand.runtimes.loops.run.decoding import LoopsDecoder

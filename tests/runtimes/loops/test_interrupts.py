@@ -10,7 +10,7 @@ import byhand as bh
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
-from byhand.runtimes.loops.lowering.rules import rules_of
+from byhand.runtimes.loops.pattern.rules import rules_of
 from byhand.runtimes.loops.run.training import LoopsSession
 from interrupts import at_every_point
 

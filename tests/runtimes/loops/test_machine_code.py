@@ -18,8 +18,8 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
 
 import byhand as bh
 from byhand.corpus.dataset import ByteDataset
-from byhand.runtimes.loops.lowering.controls import STOPPED
 from byhand.runtimes.loops.machine import building, machine_code
+from byhand.runtimes.loops.program.controls import STOPPED
 from byhand.runtimes.loops.run import replay
 from byhand.train import Trainer, training
 from cli.process import PATIENCE

@@ -14,12 +14,12 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
 from byhand.engine.equation import with_role
+from byhand.engine.graph.outline import Outline
+from byhand.engine.graph.record import record
 from byhand.errors import ConfigError
-from byhand.runtimes.loops.graph.outline import Outline
-from byhand.runtimes.loops.graph.record import record
 from byhand.runtimes.loops.kernels.loss import cross_entropy
-from byhand.runtimes.loops.lowering.layout import place_by_lifetime
-from byhand.runtimes.loops.lowering.rules import rules_of, without
+from byhand.runtimes.loops.pattern.rules import rules_of, without
+from byhand.runtimes.loops.place.layout import place_by_lifetime
 from byhand.runtimes.loops.run.training import LoopsSession
 from model_cases import WITHOUT_KERNEL, each_choice, lacking_kernels
 from runtimes.loops.arrays import gradients_of

@@ -14,11 +14,11 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
 from byhand.engine import Record, Tensor, interpreting
+from byhand.engine.graph.outline import Outline
+from byhand.engine.graph.record import Graph, RecordedCache, record
 from byhand.equations import add, matmul, mul, softmax
 from byhand.errors import ConfigError
-from byhand.runtimes.loops.graph.outline import Outline
-from byhand.runtimes.loops.graph.record import Graph, RecordedCache, record
-from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.program.builder import Builder
 from runtimes.loops.test_plan import FAMILY
 
 

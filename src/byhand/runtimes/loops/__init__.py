@@ -1,10 +1,11 @@
 """The loops runtime: the model's own graph, recorded once for a shape, replayed as compiled loops on the CPU.
 
-    graph      run the ordinary model code once; keep its applications in order
-    kernels    the compiled loops, with the rules that say which equations they compute
-    lowering   group the applications by the rules, turn the groups into kernel calls on buffers, give the buffers
-               their places in one flat arena, and write the calls as tables of integers
-    run        the compiled loop that walks a table, the only call in a step; the threads; training and decoding
+    pattern    which applications of the recorded graph (`engine/graph/`) become one group
+    program    calls on buffers, data only; the builder to which a group's rule appends them
+    kernels    the compiled loops, with their rules
+    lower      graph to program: groups, their calls, the update
+    place      lifetimes to offsets
+    run        the compiled loop that walks a plan's table, the only call in a step; threads, training, decoding
     machine    the interface to Numba, LLVM, BLAS and the processor
 
 Nothing here knows the model: an equation without a kernel runs in NumPy inside the plan. Needs Numba

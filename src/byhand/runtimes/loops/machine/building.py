@@ -157,7 +157,7 @@ class Compiler:
             "PYTHONHASHSEED": "0",
         }
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "byhand.runtimes.loops.machine.compiler"], env=environment,
+            [sys.executable, "-P", "-m", "byhand.runtimes.loops.compiler"], env=environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, bufsize=0, cwd=Path(__file__).parent,
         )  # fmt: skip
 

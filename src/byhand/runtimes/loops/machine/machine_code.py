@@ -30,8 +30,8 @@ LARGEST = 16 << 20  # bytes of an object file
 UNUSED = 90  # days after which the room of other sources, versions or a processor goes
 ENTRY = "byhand_"  # with the kernel's name, the symbol of its one way in
 SOURCES = (
-    *(f"machine/{name}.py" for name in ("native", "views", "kernel", "processor", "compiler")),
-    *("lowering/controls.py", "run/replay.py", "../../equations/orthogonalise.py"),
+    *(f"machine/{name}.py" for name in ("native", "views", "kernel", "processor")),
+    *("compiler.py", "program/controls.py", "run/replay.py", "../../equations/orthogonalise.py"),
 )
 
 

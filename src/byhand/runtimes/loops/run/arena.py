@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from byhand.engine import Tensor
-from byhand.runtimes.loops.lowering.layout import padded
+from byhand.runtimes.loops.place.layout import padded
 
 CACHE_LINE = 64  # bytes
 

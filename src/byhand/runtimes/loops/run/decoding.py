@@ -21,13 +21,13 @@ from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 from byhand.host import token_array
 from byhand.quantities import counted
 from byhand.runtimes.bfloat16 import rounded
-from byhand.runtimes.loops.lowering import controls
-from byhand.runtimes.loops.lowering.generation_plans import GenerationPlan, cached, decoding_plan, filling_plan
-from byhand.runtimes.loops.lowering.ir import Buffer
-from byhand.runtimes.loops.lowering.layout import padded
 from byhand.runtimes.loops.machine.blas import find_blas
+from byhand.runtimes.loops.place.layout import padded
+from byhand.runtimes.loops.program import controls
+from byhand.runtimes.loops.program.calls import Buffer
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.autotune import Autotuner
+from byhand.runtimes.loops.run.generation_plans import GenerationPlan, cached, decoding_plan, filling_plan
 from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.thread_team import team_size

@@ -15,9 +15,9 @@ import numpy as np
 from byhand.quantities import counted
 from byhand.runtimes.listing import Line, Listing
 from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
-from byhand.runtimes.loops.lowering.ir import Call, buffers_of
 from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.kernel import KERNELS
+from byhand.runtimes.loops.program.calls import Call, buffers_of
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession

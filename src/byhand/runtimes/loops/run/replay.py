@@ -5,7 +5,7 @@ own with one way in, `entry(row, resources)`: the address of its row, and that o
 length of each of
 
     memory    the arena, float32        words   the same bytes as int32
-    controls  float64: learning rate and the like in, losses and norms out (see `lowering/controls.py`)
+    controls  float64: learning rate and the like in, losses and norms out (see `program/controls.py`)
     signals   int64: counters of the barriers
     blas      int64: addresses of SGEMM, of the system's yield, and of the product of bfloat16 (0: none)
 
@@ -21,7 +21,6 @@ from ctypes import addressof, c_int64
 import numpy as np
 
 from byhand.runtimes.loops import kernels
-from byhand.runtimes.loops.lowering.controls import STOPPED
 from byhand.runtimes.loops.machine import building
 from byhand.runtimes.loops.machine.kernel import KERNELS, RESOURCES
 from byhand.runtimes.loops.machine.machine_code import callable_at
@@ -33,6 +32,7 @@ from byhand.runtimes.loops.machine.native import (
     run_at,
     word,
 )
+from byhand.runtimes.loops.program.controls import STOPPED
 
 kernels.load()
 NAMES = tuple(sorted(KERNELS))

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.lowering.controls import RELEASED, own_signal
-from byhand.runtimes.loops.lowering.ir import Call, Part
-from byhand.runtimes.loops.lowering.plan import Share
 from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.native import yield_address
+from byhand.runtimes.loops.program.calls import Call, Part
+from byhand.runtimes.loops.program.controls import RELEASED, own_signal
 from byhand.runtimes.loops.run.arena import Arena
+from byhand.runtimes.loops.run.plan import Share
 from byhand.runtimes.loops.run.replay import WIDTH, Resources, replay
 from byhand.runtimes.loops.run.thread_team import ThreadTeam
 
@@ -22,7 +22,7 @@ from byhand.runtimes.loops.run.thread_team import ThreadTeam
 class Runner:
     """The threads, and the numbers that they share with the process.
 
-    controls  see `lowering/controls.py`
+    controls  see `program/controls.py`
     times     a list: the first share runs call by call and adds each one's ns. For looking at plans: an interrupt
               then may leave an update applied in part
     """

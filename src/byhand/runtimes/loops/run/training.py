@@ -14,11 +14,11 @@ import numpy as np
 from byhand.errors import ConfigError
 from byhand.optim import decay_at
 from byhand.quantities import counted
-from byhand.runtimes.loops.lowering import controls
-from byhand.runtimes.loops.lowering.plan import Plan, make_plan
-from byhand.runtimes.loops.lowering.rules import Rule
 from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
+from byhand.runtimes.loops.pattern.rules import Rule
+from byhand.runtimes.loops.program import controls
 from byhand.runtimes.loops.run.arena import Arena
+from byhand.runtimes.loops.run.plan import Plan, make_plan
 from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.thread_team import team_size

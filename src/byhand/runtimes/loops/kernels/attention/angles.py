@@ -10,9 +10,9 @@ import numpy as np
 
 from byhand.equations.rotary import frequencies
 from byhand.runtimes.loops.kernels.attention.chain import Chain
-from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.ir import Buffer
 from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.calls import Buffer
 
 F, U = np.float32, np.uint64
 TWO_PI = Fraction("6.28318530717958647692528676655900576839")

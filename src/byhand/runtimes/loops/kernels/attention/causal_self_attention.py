@@ -35,12 +35,12 @@ from byhand.runtimes.loops.kernels.attention.score_tiles import (
 from byhand.runtimes.loops.kernels.products.packing import pack_columns
 from byhand.runtimes.loops.kernels.products.register_tile import put_tiles
 from byhand.runtimes.loops.kernels.vector.vector_moves import ROWS
-from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer
-from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import ONE, ZERO, compiled
 from byhand.runtimes.loops.machine.views import address_of
+from byhand.runtimes.loops.pattern.rules import Group, Rule, register
+from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 
 F = np.float32
 QUERIES = 256  # in a block of the backward pass, which keeps their cotangents of scores

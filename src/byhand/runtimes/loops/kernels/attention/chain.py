@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.rules import Group
+from byhand.runtimes.loops.pattern.rules import Group
+from byhand.runtimes.loops.program.builder import Builder
 
 SOFTMAXES = ("causal_softmax", "softmax", "window_softmax")
 EVERY = 1 << 30  # a window that cuts nothing off

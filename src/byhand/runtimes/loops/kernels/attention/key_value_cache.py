@@ -19,12 +19,12 @@ from byhand.runtimes.loops.kernels.attention.chain import chain_in, chain_of
 from byhand.runtimes.loops.kernels.attention.score_tiles import stride_of
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import ROWS
-from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.ir import PART, PARTS
-from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import matrix, vector
+from byhand.runtimes.loops.pattern.rules import Group, Rule, register
+from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.calls import PART, PARTS
 
 F = np.float32
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from byhand.runtimes.loops.kernels.attention.angles import angles_of
 from byhand.runtimes.loops.kernels.attention.chain import Chain
-from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer, Operand, Place
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector
+from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer, Operand, Place
 
 F = np.float32
 

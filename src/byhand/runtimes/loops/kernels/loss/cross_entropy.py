@@ -20,12 +20,12 @@ import numpy as np
 
 from byhand.runtimes.loops.kernels.products import linear
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest, tanh
-from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.controls import WEIGHT
-from byhand.runtimes.loops.lowering.ir import LOSS_SLOT, Buffer
-from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import vector
+from byhand.runtimes.loops.pattern.rules import Group, Rule, register
+from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.calls import LOSS_SLOT, Buffer
+from byhand.runtimes.loops.program.controls import WEIGHT
 
 F = np.float32
 VOCABULARY = 4096  # below, the logits are not what fills the memory

@@ -8,10 +8,10 @@ xhat = x rstd anew: a product costs less than another array.
 import numpy as np
 
 from byhand.runtimes.loops.kernels.vector.arithmetic import to_bfloat16
-from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector
+from byhand.runtimes.loops.pattern.rules import Group, Rule, register
+from byhand.runtimes.loops.program.builder import Builder
 
 F = np.float32
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from byhand.runtimes.loops.kernels.products import linear
 from byhand.runtimes.loops.kernels.vector.arithmetic import to_bfloat16
-from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.ir import Buffer
-from byhand.runtimes.loops.lowering.rules import Emit, Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector
+from byhand.runtimes.loops.pattern.rules import Emit, Group, Rule, register
+from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.calls import Buffer
 
 F = np.float32
 registered: dict[str, Any] = {}  # the value's function of each activation, by equation

@@ -15,11 +15,11 @@ import numpy as np
 from byhand.runtimes.loops.kernels.products import linear, row_product
 from byhand.runtimes.loops.kernels.products.row_product import columns_of
 from byhand.runtimes.loops.kernels.vector.arithmetic import to_bfloat16
-from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer
-from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector
+from byhand.runtimes.loops.pattern.rules import Group, Rule, register
+from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 
 F = np.float32
 

@@ -3,10 +3,10 @@
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import vector
+from byhand.runtimes.loops.pattern.rules import Group, Rule, register
+from byhand.runtimes.loops.program.builder import Builder
 
 
 @kernel

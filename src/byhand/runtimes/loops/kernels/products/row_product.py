@@ -14,12 +14,12 @@ import numpy as np
 
 from byhand.runtimes.loops.kernels.pointwise.activations import VALUES
 from byhand.runtimes.loops.kernels.products import linear
-from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer
-from byhand.runtimes.loops.lowering.rules import Group, Rule, register
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import float_of_bits, matrix, vector
+from byhand.runtimes.loops.pattern.rules import Group, Rule, register
+from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 
 F = np.float32
 NUMBERS = {name: number for number, name in enumerate(VALUES, 1)}  # of the activations; 0: none

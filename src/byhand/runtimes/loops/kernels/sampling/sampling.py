@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
-from byhand.runtimes.loops.lowering.controls import FIRST, LATE, STOPPED, TEMPERATURE, TOP_K, TOP_P, UNIFORMS
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector
+from byhand.runtimes.loops.program.controls import FIRST, LATE, STOPPED, TEMPERATURE, TOP_K, TOP_P, UNIFORMS
 
 F = np.float32
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from llvmlite import ir
 
-from byhand.runtimes.loops.lowering.controls import ARRIVALS, LATE, RELEASED
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import instruction
 from byhand.runtimes.loops.machine.views import address_of
+from byhand.runtimes.loops.program.controls import ARRIVALS, LATE, RELEASED
 
 SPINS, YIELDS = 20_000, 8  # some fifty microseconds; more than the work between two barriers lets a thread wait
 

@@ -9,7 +9,10 @@ import math
 
 import numpy as np
 
-from byhand.runtimes.loops.lowering.controls import (
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.views import vector
+from byhand.runtimes.loops.program.controls import (
     APPLIED,
     AVERAGING,
     BETA1,
@@ -21,9 +24,6 @@ from byhand.runtimes.loops.lowering.controls import (
     MAX_NORM,
     NORM,
 )
-from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.native import compiled
-from byhand.runtimes.loops.machine.views import vector
 
 F = np.float32
 BLOCK = 1024

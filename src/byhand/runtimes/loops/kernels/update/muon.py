@@ -12,9 +12,9 @@ import numpy as np
 
 from byhand.equations.orthogonalise import A, B, C
 from byhand.runtimes.loops.kernels.update.adamw import clip_of
-from byhand.runtimes.loops.lowering.controls import MOMENTUM
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, vector
+from byhand.runtimes.loops.program.controls import MOMENTUM
 
 F = np.float32
 EPS = 1e-7

@@ -17,16 +17,16 @@ import numpy as np
 
 from byhand.config import ModelConfig
 from byhand.engine import Node
+from byhand.engine.graph.record import Graph, RecordedCache, record
 from byhand.errors import ConfigError
-from byhand.runtimes.loops.graph.record import Graph, RecordedCache, record
-from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.fusion import FALLBACK, emit_groups, groups_of
-from byhand.runtimes.loops.lowering.ir import PART, PARTS, Buffer, Call, Operand, Part, Place, meet, parts_of
-from byhand.runtimes.loops.lowering.layout import place_by_lifetime, place_in_order
-from byhand.runtimes.loops.lowering.plan import Plan, Share
-from byhand.runtimes.loops.lowering.rules import Group, Stage, rules_of
+from byhand.runtimes.loops.lower.fusion import FALLBACK, emit_groups, groups_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
+from byhand.runtimes.loops.pattern.rules import Group, Stage, rules_of
+from byhand.runtimes.loops.place.layout import place_by_lifetime, place_in_order
+from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer, Call, Operand, Part, Place, meet, parts_of
 from byhand.runtimes.loops.run.arena import Arena
+from byhand.runtimes.loops.run.plan import Plan, Share
 
 
 @dataclass(kw_only=True)

@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 from byhand.engine import Tensor
+from byhand.engine.graph.record import record
 from byhand.errors import ConfigError
-from byhand.runtimes.loops.graph.record import record
-from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.controls import loss_slot, own_signal
-from byhand.runtimes.loops.lowering.fusion import emit_groups, groups_of
-from byhand.runtimes.loops.lowering.ir import (
+from byhand.runtimes.loops.lower.fusion import emit_groups, groups_of
+from byhand.runtimes.loops.lower.update import scratch_of_muon, update_calls
+from byhand.runtimes.loops.machine.kernel import KERNELS
+from byhand.runtimes.loops.pattern.rules import Group, Rule, rules_of
+from byhand.runtimes.loops.place.layout import place_by_lifetime, place_in_order
+from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.calls import (
     ADDS,
     LOSS_SLOT,
     OWN_SIGNAL,
@@ -32,10 +35,7 @@ from byhand.runtimes.loops.lowering.ir import (
     buffer_at,
     parts_of,
 )
-from byhand.runtimes.loops.lowering.layout import place_by_lifetime, place_in_order
-from byhand.runtimes.loops.lowering.rules import Group, Rule, rules_of
-from byhand.runtimes.loops.lowering.update import scratch_of_muon, update_calls
-from byhand.runtimes.loops.machine.kernel import KERNELS
+from byhand.runtimes.loops.program.controls import loss_slot, own_signal
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.replay import IN_PYTHON, OPCODES, WIDTH
 

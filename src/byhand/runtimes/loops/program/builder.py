@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from byhand.engine import Node, Tensor
+from byhand.engine.graph.outline import Outline
+from byhand.engine.graph.record import Graph, key
 from byhand.errors import ConfigError
-from byhand.runtimes.loops.graph.outline import Outline
-from byhand.runtimes.loops.graph.record import Graph, key
 from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
-from byhand.runtimes.loops.lowering.ir import ADDS, Buffer, Call, Operand, Place, buffer_at, buffers_of, meet
+from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, Place, buffer_at, buffers_of, meet
 
 if TYPE_CHECKING:
-    from byhand.runtimes.loops.lowering.plan import Share
+    from byhand.runtimes.loops.run.plan import Share
 
 
 @dataclass

@@ -11,9 +11,9 @@ from functools import cache
 from typing import Any, Literal
 
 from byhand.engine import Node
+from byhand.engine.graph.record import Graph
 from byhand.runtimes.loops import kernels
-from byhand.runtimes.loops.graph.record import Graph
-from byhand.runtimes.loops.lowering.builder import Builder
+from byhand.runtimes.loops.program.builder import Builder
 
 Stage = Literal["train", "fill", "decode"]
 

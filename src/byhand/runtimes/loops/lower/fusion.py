@@ -16,13 +16,13 @@ import numpy as np
 
 from byhand.engine import Node, Tensor
 from byhand.engine.backward import apply_vjp
-from byhand.runtimes.loops.graph.record import Graph
-from byhand.runtimes.loops.lowering.builder import Builder
-from byhand.runtimes.loops.lowering.ir import ADDS, Buffer, Call, Operand
-from byhand.runtimes.loops.lowering.rules import Emit, Group, Rule
+from byhand.engine.graph.record import Graph
+from byhand.runtimes.loops.pattern.rules import Emit, Group, Rule
+from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand
 
 if TYPE_CHECKING:
-    from byhand.runtimes.loops.lowering.plan import Share
+    from byhand.runtimes.loops.run.plan import Share
 
 
 def groups_of(graph: Graph, rules: tuple[Rule, ...]) -> list[Group]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from byhand.runtimes.loops.lowering.ir import Buffer, Call
+from byhand.runtimes.loops.program.calls import Buffer, Call
 
 ALIGN = 16  # float32 in a cache line: every array begins on one
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from byhand.engine import Equation, Node, Record, Tensor, interpreting
 from byhand.engine.backward import applications
-from byhand.runtimes.loops.graph.outline import Outline
+from byhand.engine.graph.outline import Outline
 
 
 class Graph:

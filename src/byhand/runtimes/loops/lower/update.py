@@ -14,7 +14,10 @@ from byhand.engine.equation import registry
 from byhand.equations.muon import STEPS
 from byhand.equations.orthogonalise import orthogonalise
 from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
-from byhand.runtimes.loops.lowering.controls import (
+from byhand.runtimes.loops.machine.kernel import KERNELS
+from byhand.runtimes.loops.place.layout import ALIGN, padded
+from byhand.runtimes.loops.program.calls import Call, Operand, meet
+from byhand.runtimes.loops.program.controls import (
     CONTROLS,
     MATRIX_DECAY,
     RATE,
@@ -22,9 +25,6 @@ from byhand.runtimes.loops.lowering.controls import (
     loss_slot,
     rate_slots,
 )
-from byhand.runtimes.loops.lowering.ir import Call, Operand, meet
-from byhand.runtimes.loops.lowering.layout import ALIGN, padded
-from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.run.arena import Arena
 
 

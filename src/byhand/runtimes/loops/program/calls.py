@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from byhand.engine import Node
 
 if TYPE_CHECKING:
-    from byhand.runtimes.loops.lowering.plan import Share
+    from byhand.runtimes.loops.run.plan import Share
 
 
 @dataclass(eq=False)

@@ -1,6 +1,6 @@
 """The compiling process makes kernels into object code, one by one.
 
-    python -m byhand.runtimes.loops.machine.compiler
+    python -m byhand.runtimes.loops.compiler
 
 It reads kernels' names from standard input, a line each, and answers each with a line, the number of bytes or why it
 failed, and the bytes. A separate process can be stopped at any moment, uses another core, and leaves nothing

@@ -1,0 +1,1 @@
+"""Rules: which applications of a graph become one group of calls."""
