@@ -79,7 +79,7 @@ def test_a_first_start_computes_the_bits_of_every_later_one(first_starts, name, 
 def test_a_kernel_compiles_to_the_same_bytes_whatever_was_compiled_before(tmp_path):
     program = (
         "import sys\n"
-        "from byhand.runtimes.loops.machine import compiler\n"
+        "from byhand.runtimes.loops import compiler\n"
         "compiler.only_once()\n"
         "made = {name: compiler.object_code(name) for name in sys.argv[1:]}\n"
         "import hashlib\n"
