@@ -122,6 +122,46 @@ def test_a_config_that_cannot_be_computed_is_refused(change, words, tmp_path):
     assert words in refused(tmp_path).replace("'wide'", '"wide"')
 
 
+@pytest.mark.parametrize("kind", foreign.KINDS)
+@pytest.mark.parametrize("value", [False, None, 0, 1, "yes"])
+def test_attention_that_looks_ahead_is_refused(kind, value):
+    config = foreign.settings(kind, 0)
+    assert settings.as_config({**config, "is_causal": True}) == settings.as_config(config)
+    with pytest.raises(ByhandError, match=r"its is_causal is .*, but only True can be computed here"):
+        settings.as_config({**config, "is_causal": value})
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        *((kind, key) for kind in foreign.KINDS for key in ("tie_word_embeddings", "use_cache")),
+        *(("gpt2", key) for key in ("scale_attn_weights", "scale_attn_by_inverse_layer_idx", "add_cross_attention")),
+        *(("qwen2", key) for key in ("use_sliding_window", "sliding_window", "max_window_layers")),
+        ("gpt2", "reorder_and_upcast_attn"), ("llama", "attention_bias"), ("llama", "mlp_bias"),
+        ("qwen3", "attention_bias"), ("mistral", "is_encoder_decoder"),
+    ],
+)  # fmt: skip
+def test_a_key_of_another_type_is_refused_as_transformers_does(kind, key):
+    """transformers accepts none of these values, and takes some of them for the opposite where it does."""
+    number = key in ("sliding_window", "max_window_layers")
+    for value in ("yes", [], 1.0, 2.5, *([True] if number else [None, 0, 1])):
+        with pytest.raises(ByhandError, match=rf"{key} is|tied_embeddings is"):
+            settings.as_config({**foreign.settings(kind, 0), key: value})
+
+
+@pytest.mark.parametrize("kind", foreign.KINDS)
+def test_a_kind_of_attention_is_said_for_each_layer_or_not_at_all(kind):
+    config = foreign.settings(kind, 0)
+    count = config["n_layer" if kind == "gpt2" else "num_hidden_layers"]
+    assert settings.as_config({**config, "layer_types": ["full_attention"] * count})
+    for kinds in (count - 1, count + 1):
+        with pytest.raises(ByhandError, match=f"its layer_types are .* for each of its {count} layers"):
+            settings.as_config({**config, "layer_types": ["full_attention"] * kinds})
+    for kinds in ("full_attention", {}, 3, ["other"] * count, [None] * count, [[]] * count):
+        with pytest.raises(ByhandError, match=f"its layer_types are .* for each of its {count} layers"):
+            settings.as_config({**config, "layer_types": kinds})
+
+
 @pytest.mark.parametrize("key", ["hidden_size", "vocab_size", "num_hidden_layers", "max_position_embeddings"])
 def test_a_config_without_a_size_is_refused(key, tmp_path):
     folder(tmp_path, LLAMA)

@@ -46,8 +46,13 @@ def keys_of(config: ModelConfig, keys: Keys) -> dict[str, Any]:
 def require_usual(found: Mapping[str, Any], usual: Mapping[str, tuple[Any, ...]]) -> None:
     """Raise DataError for a key that changes what a model computes, unless it has a usual value."""
     for key, values in usual.items():
-        if key in found and found[key] not in values:
+        if key in found and not any(_same(found[key], value) for value in values):
             raise DataError(f"its {key} is {quoted(found[key])}, but only {quoted(values[0])} can be computed here.")
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Return whether two values are equal; true and false equal no number."""
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
 def quoted(value: Any) -> str:

@@ -42,6 +42,11 @@ ROTARY = SIZES | {
     "attention.layer_norm_rms_epsilon": "norm_eps",
     "rope.freq_base": "rope_base",
 }
+LISTED = (
+    "attention.head_count",
+    "attention.head_count_kv",
+    "feed_forward_length",
+)  # may be a list, one for each block
 WIDTHS = {"attention.value_length": "d_head", "rope.dimension_count": "d_head"}  # must be that of the keys
 MISSING = {  # what llama.cpp takes where a file lacks the key
     "attention.head_count_kv": None,
@@ -129,7 +134,10 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
     """Return the family and the config that a file's keys and tensors say."""
     family = family_named(file.keys, "general.architecture", KNOWN)
     name = family.name
-    keys = {key: _one(value) for key, value in file.keys.items() if key.startswith(f"{name}.")}
+    keys = {key: value for key, value in file.keys.items() if key.startswith(f"{name}.")}
+    for key in (f"{name}.{listed}" for listed in LISTED):
+        if key in keys:
+            keys[key] = _one(key, keys[key], keys.get(f"{name}.block_count"))
     require_usual(keys, family.only)
     found = settings_of(keys, family.keys, family.missing)
     settings = family.usual() | {ours: _shortest(value) for ours, value in found.items()}
@@ -147,12 +155,19 @@ def _config(file: GGUF) -> tuple[Family, ModelConfig]:
     table = file.tensors.get("token_embd.weight")
     if table is None:
         raise DataError("it lacks the tensor token_embd.weight.")
-    return family, plain(ModelConfig(vocab_size=table.shape[0], **settings))
+    rows = table.shape[0]
+    if (said := keys.get(f"{name}.vocab_size", rows)) != rows:
+        raise DataError(f"its {name}.vocab_size is {quoted(said)}, but its token_embd.weight has {rows:,} rows.")
+    return family, plain(ModelConfig(vocab_size=rows, **settings))
 
 
-def _one(value: Any) -> Any:
+def _one(key: str, value: Any, blocks: Any) -> Any:
     """Return a value; of a list with the same number for all blocks, that number."""
-    return value[0] if isinstance(value, array) and len(set(value)) == 1 else value
+    if not isinstance(value, array):
+        return value
+    if len(value) != blocks:
+        raise DataError(f"its {key} has {len(value):,} numbers, but it has {quoted(blocks)} blocks.")
+    return value[0] if len(set(value)) == 1 else value
 
 
 def _shortest(value: Any) -> Any:

@@ -55,10 +55,10 @@ LLAMA_TENSORS = facts("""
     lm_head.w = lm_head.weight : T
 """)
 ONLY: dict[str, tuple[Any, ...]] = {
-    "scale_attn_weights": (True, None),
-    "scale_attn_by_inverse_layer_idx": (False, None),
-    "add_cross_attention": (False, None),
-    "is_encoder_decoder": (False, None),
+    "scale_attn_weights": (True,),
+    "scale_attn_by_inverse_layer_idx": (False,),
+    "add_cross_attention": (False,),
+    "is_encoder_decoder": (False,),
     "partial_rotary_factor": (1.0, None),
     "quantization_config": (None,),
 }

@@ -16,12 +16,16 @@ SAME = {"gelu_pytorch_tanh": "gelu_new", "gelu_fast": "gelu_new", "swish": "silu
 PART = "partial_rotary_factor"  # the part of a head that is rotated
 UNSCALED = {"rope_type": "default", "type": "default", PART: 1.0}
 FULL, SLIDING = "full_attention", "sliding_attention"
+CAUSAL = {"is_causal": (True,)}  # of every family; transformers writes it only where it is false
+SWITCHES = ("use_cache", "use_sliding_window", "reorder_and_upcast_attn")  # true or false, whoever reads them
 
 
 def as_config(found: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
     """Return the family and the config of a config.json; DataError or ConfigError if ours cannot be that model."""
     family = family_named(found, "model_type", FAMILIES)
-    require_usual(found, {key: values for key, values in family.only.items() if key not in family.keys})
+    require_usual(found, CAUSAL | {key: values for key, values in family.only.items() if key not in family.keys})
+    for key in SWITCHES:
+        _flag(found, key)
     settings = family.usual() | settings_of(_with_rotation(found, family), family.keys, family.missing)
     for twin, key in family.twins.items():
         if found.get(twin, settings[family.keys[key]]) != settings[family.keys[key]]:
@@ -111,20 +115,34 @@ def _window(found: Mapping[str, Any], family: Family, n_layers: Any) -> Any:
     Only the family's own keys count: Llama has none, and Qwen's window is used only if `use_sliding_window` says so.
     """
     given = {key: found.get(key, missing) for key, missing in family.window.items()}
-    window, kinds = given.get("sliding_window"), found.get("layer_types")
-    if window is None or given.get("use_sliding_window", True) is not True:
+    window, first = given.get("sliding_window"), given.get("max_window_layers", 0)
+    for key, value in (("sliding_window", window), ("max_window_layers", first)):
+        if type(value) is not int and (key == "max_window_layers" or value is not None):
+            raise DataError(f"its {key} is {quoted(value)}, but must be a whole number.")
+    kinds = _kinds(found, n_layers)
+    if window is None or given.get("use_sliding_window") is False:
         return None
     if kinds is None:
-        first, count = (
-            given.get("max_window_layers", 0),
-            n_layers if type(n_layers) is int and n_layers <= 1024 else 0,
-        )
-        kinds = [SLIDING if type(first) is int and i >= first else FULL for i in range(count)]
-    if isinstance(kinds, list) and all(each == FULL for each in kinds):
+        count = n_layers if type(n_layers) is int and n_layers <= 1024 else 0
+        kinds = [SLIDING if i >= first else FULL for i in range(count)]
+    if all(each == FULL for each in kinds):
         return None
-    if isinstance(kinds, list) and all(each == SLIDING for each in kinds):
+    if all(each == SLIDING for each in kinds):
         return window
     raise DataError("its layers have windows of attention of several sizes, but here all layers have one.")
+
+
+def _kinds(found: Mapping[str, Any], n_layers: Any) -> list[str] | None:
+    """Return the kind of attention of each layer, None where a file does not say it."""
+    kinds = found.get("layer_types")
+    if kinds is None:
+        return None
+    if not isinstance(kinds, list) or len(kinds) != n_layers or any(each not in (FULL, SLIDING) for each in kinds):
+        raise DataError(
+            f"its layer_types are {quoted(kinds)}, but must be {FULL!r} or {SLIDING!r} for each of its "
+            f"{quoted(n_layers)} layers."
+        )
+    return kinds
 
 
 def _flag(found: Mapping[str, Any], key: str) -> bool:
