@@ -28,6 +28,10 @@ class CheckpointError(ByhandError):
     """A run folder or checkpoint cannot be read, verified, written or locked."""
 
 
+class UnknownCheckpointError(CheckpointError):
+    """A checkpoint that may be whole, but that cannot be read here, or is of another version: nobody goes past it."""
+
+
 class ExplainError(ByhandError, LookupError):
     """A pass has no such tensor or element, or the tensor has no gradient."""
 

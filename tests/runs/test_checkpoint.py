@@ -1,5 +1,6 @@
 """A checkpoint is whole or absent, and nothing is read without a manifest that verifies."""
 
+import errno
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ from safetensors.numpy import save as write_safetensors
 
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import CheckpointError, DataError
-from byhand.files import sealed, writing
+from byhand.files import run_folder, sealed, writing
 from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.model import TinyGPT
 from byhand.runs import checkpoint, metrics, stored
@@ -170,9 +171,79 @@ def damage_silently(path: Path) -> None:
     damage(path, f"{OPTIMIZER}:altered")
 
 
-@pytest.mark.parametrize(
-    "harm", [damage_silently, lambda p: damage(p, f"{MODEL}:truncated"), lambda p: damage(p, f"{MANIFEST}:missing")]
-)
+def unreadable(path: Path, monkeypatch) -> None:
+    """Refuse the file as a disk with a bad sector does; this user may be root, whom no mode keeps out."""
+    real = os.open
+
+    def refuse(opened, *arguments, **options):
+        if Path(opened) == path / MODEL:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(opened))
+        return real(opened, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", refuse)
+
+
+def of_a_later_version(path: Path) -> None:
+    content = (path / MANIFEST).read_bytes()
+    (path / MANIFEST).write_bytes(content.replace(b'"version": 1', b'"version": 2'))
+
+
+def with_a_later_setting(path: Path) -> None:
+    config = json.loads((path / "config.json").read_bytes())
+    rewrite(path, "config.json", json.dumps({**config, "of_tomorrow": 1}).encode())
+
+
+def with_a_later_file(path: Path) -> None:
+    (path / "experts.safetensors").write_bytes(b"of tomorrow")
+    files = {n: (path / n).read_bytes() for n in (*FILES, "experts.safetensors")}
+    (path / MANIFEST).write_bytes(sealed.manifest(sealed.entries(files)))
+
+
+UNKNOWN = {
+    "read error": (unreadable, r"cannot be read: model.safetensors: Input/output error\. Make it readable, or move"),
+    "version": (of_a_later_version, r"of another version of byhand: manifest.json has version 2\. Use that version"),
+    "setting": (with_a_later_setting, r"of another version of byhand: .*of_tomorrow"),
+    "file": (with_a_later_file, r"of another version of byhand: it holds experts.safetensors\."),
+}
+
+
+@pytest.mark.parametrize("kind", UNKNOWN)
+def test_what_may_be_whole_is_neither_passed_over_nor_replaced(tmp_path, monkeypatch, kind):
+    harm, said = UNKNOWN[kind]
+    checkpoint.save(tmp_path, example(1))
+    path = checkpoint.save(tmp_path, example(2))
+    harm(path, *[monkeypatch] * (harm is unreadable))
+    monkeypatch.setattr(stored, "_known", set())  # as in a process that comes later
+    before = {name: os.stat(path / name) for name in os.listdir(path)}
+    for refused in (lambda: checkpoint.load(tmp_path), lambda: checkpoint.save(tmp_path, example(2))):
+        with pytest.raises(CheckpointError, match=rf"step-00000002.* {said}"):
+            refused()
+    assert {name: os.stat(path / name) for name in os.listdir(path)} == before
+    path.rename(tmp_path / "away")
+    assert checkpoint.load(tmp_path).step == 1
+
+
+@pytest.mark.parametrize("kind", ["manifest.json:missing", "manifest.json:altered", "of another step"])
+def test_what_nothing_shows_to_be_of_this_run_is_set_aside(tmp_path, kind):
+    """It has the names of a checkpoint's files, and may be a model of its owner's."""
+    path = checkpoint.save(tmp_path, example(2))
+    if kind == "of another step":
+        other = checkpoint.save(tmp_path / "other", example(3))
+        shutil.rmtree(path)
+        shutil.copytree(other, path)
+    else:
+        damage(path, kind)
+    before = {name: (path / name).read_bytes() for name in os.listdir(path)}
+    for name in ("damaged-step-00000002", "damaged-step-00000002-2"):
+        checkpoint.save(tmp_path, example(2))
+        assert not checkpoint.defect(path)
+        assert {file: (tmp_path / name / file).read_bytes() for file in os.listdir(tmp_path / name)} == before
+        shutil.rmtree(path)
+        shutil.copytree(tmp_path / name, path)
+    assert [p.name for p in run_folder.checkpoints(tmp_path)] == [path.name]
+
+
+@pytest.mark.parametrize("harm", [damage_silently, lambda p: damage(p, f"{MODEL}:truncated")])
 def test_damaged_ones_do_not_count_among_those_kept(tmp_path, harm):
     """With keep=2 and the last one damaged, the whole one before it must stay beside the new one."""
     checkpoint.save(tmp_path, example(1))
@@ -416,6 +487,6 @@ def test_a_tokenizer_that_changed_after_it_was_verified_is_found(tmp_path):
     path = checkpoint.save(tmp_path, replace(example(), tokenizer=BPE))
     assert not checkpoint.defect(path)
     (path / TOKENIZER).write_bytes(BPE.content + b" ")
-    assert "tokenizer.json has" in checkpoint.defect(path)
+    assert "tokenizer.json has" in str(checkpoint.defect(path))
     (path / TOKENIZER).unlink()
-    assert "tokenizer.json is missing" in checkpoint.defect(path)
+    assert "tokenizer.json is missing" in str(checkpoint.defect(path))

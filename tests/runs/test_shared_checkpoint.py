@@ -240,7 +240,8 @@ def test_a_name_that_no_version_writes_is_told(tmp_path):
     path = saved_at(tmp_path, 2)
     (path / SECOND).rename(path / "model-2-of-2.safetensors")
     reseal(path)
-    expect_refused(tmp_path, f"{MANIFEST} is not as it was written")
+    with pytest.raises(CheckpointError, match=r"another version of byhand: it holds model-2-of-2\.safetensors"):
+        checkpoint.load(tmp_path)
 
 
 def forged(path, change):
@@ -384,4 +385,4 @@ def test_one_that_was_verified_is_read_again_when_a_part_changed(tmp_path):
     path = saved_at(tmp_path)
     assert not checkpoint.defect(path)
     (path / SECOND).write_bytes(b"")
-    assert f"{SECOND} has 0 bytes" in checkpoint.defect(path)
+    assert f"{SECOND} has 0 bytes" in str(checkpoint.defect(path))

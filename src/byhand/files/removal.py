@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Container
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 from byhand.files.run_folder import MANIFEST, step_of
@@ -29,6 +30,13 @@ def remove(checkpoint: Path, ours: re.Pattern[str]) -> None:
         doomed = checkpoint.with_name(f"{REMOVING}{checkpoint.name}")
         checkpoint.rename(doomed)
         remove_files(doomed, ours)
+
+
+def set_aside(checkpoint: Path, ours: re.Pattern[str]) -> None:
+    """Give a damaged checkpoint, which nothing shows to be of this run, a name that no save needs; OSError if not."""
+    if _has_only(checkpoint, ours):
+        names = (f"damaged-{checkpoint.name}{f'-{i}' * (i > 1)}" for i in count(1))
+        checkpoint.rename(next(p for p in map(checkpoint.with_name, names) if not os.path.lexists(p)))
 
 
 def remove_left_over(run: Path, ours: re.Pattern[str]) -> None:

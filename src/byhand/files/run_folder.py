@@ -21,7 +21,7 @@ from byhand.files.writing import create
 MARKER, MARK = "run.json", b'{"format": "byhand-run", "version": 1}\n'
 MANIFEST, MODEL = "manifest.json", "model.safetensors"
 SEALED = re.compile(
-    rb'\{\n  "files": \{\n.*\},\n  "format": "byhand-checkpoint",\n  "version": [0-9]+\n\}\n', re.DOTALL
+    rb'\{\n  "files": \{\n.*\},\n  "format": "byhand-checkpoint",\n  "version": ([0-9]+)\n\}\n', re.DOTALL
 )
 STEP = re.compile(r"step-([0-9]{8,18})")
 STEPS = 10**18  # more than any step
@@ -98,7 +98,9 @@ def require_free(run: Path) -> None:
             f"{shlex.quote(str(run))}` goes on with it."
         )
     if mark == MARK and steps:
-        raise CheckpointError(f"{run} holds a run whose {steps[-1]} is damaged. Choose another folder with --out.")
+        raise CheckpointError(
+            f"{run} holds {steps[-1]}, which is no whole checkpoint. Choose another folder with --out."
+        )
     cut_short = names == [MARKER] and mark is not None and MARK.startswith(mark)
     if names and not (mark == MARK or cut_short):
         raise CheckpointError(
@@ -141,9 +143,20 @@ def _holds_a_run(folder: Path) -> bool:
     return _mark(folder) == MARK or any(step_of(name) is not None for name in _names(folder))
 
 
-def _is_sealed(folder: Path) -> bool:
-    """Return whether a manifest has byhand's form; its hashes are not checked."""
+def is_sealed(folder: Path) -> bool:
+    """Return whether this version of byhand wrote the manifest, by its form; hashes are not checked."""
+    match = SEALED.fullmatch(manifest_of(folder))
+    return match is not None and match[1] == b"1"
+
+
+def manifest_of(folder: Path) -> bytes:
+    """Return the manifest's bytes, b"" without one that can be read."""
     try:
-        return bool(SEALED.fullmatch(read_regular(folder / MANIFEST, SMALL)))
+        return read_regular(folder / MANIFEST, SMALL)
     except OSError:
-        return False
+        return b""
+
+
+def _is_sealed(folder: Path) -> bool:
+    """Return whether a manifest has the form of any version of byhand."""
+    return bool(SEALED.fullmatch(manifest_of(folder)))

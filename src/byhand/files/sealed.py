@@ -5,6 +5,7 @@ Sizes are compared before reading, so a file that grew, or became a device, is n
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -15,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from byhand.errors import CheckpointError, reason
+from byhand.errors import CheckpointError, UnknownCheckpointError, reason
 from byhand.files.reading import SMALL, open_regular, parse_json, read_regular
 from byhand.files.run_folder import MANIFEST
 from byhand.files.weights import read_array
 
+NAME = re.compile(r"[\w-][\w.-]{0,99}")
+NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EINVAL, errno.EFBIG)  # of a file that is another thing now
 FORMAT = {"format": "byhand-checkpoint", "version": 1}
 
 
@@ -43,6 +46,9 @@ class Sealed:
 
     required  names that the manifest has
     known     further names that it may have
+
+    What is damaged differs from what was written. What cannot be read, or is of another version, may be whole: that
+    is an UnknownCheckpointError.
     """
 
     def __init__(self, path: Path, required: tuple[str, ...], known: re.Pattern[str]) -> None:
@@ -50,11 +56,13 @@ class Sealed:
         try:
             written = read_regular(path / MANIFEST, SMALL)
             read = parse_json(written)
-            names = {*required, *(n for n in read["files"] if known.fullmatch(n))}
+            if read["format"] == FORMAT["format"] and read["version"] != FORMAT["version"]:
+                raise newer(path, f"{MANIFEST} has version {str(read['version'])[:20]}")
+            names = {*required, *read["files"]}
             self._entries = {n: (read["files"][n]["bytes"], read["files"][n]["sha256"]) for n in names}
             # Written anew it must be the same bytes: nothing in it is left unread.
             due = {n: {"bytes": size, "sha256": digest} for n, (size, digest) in self._entries.items()}
-            if written != as_json({**FORMAT, "files": due}):
+            if written != as_json({**FORMAT, "files": due}) or not all(map(NAME.fullmatch, names)):
                 raise CheckpointError(f"{path} is damaged: {MANIFEST} is not as it was written.")
             for name, (size, digest) in self._entries.items():
                 if type(size) is not int or type(digest) is not str:
@@ -63,9 +71,11 @@ class Sealed:
                 if found != size:
                     raise CheckpointError(f"{path} is damaged: {name} has {found} bytes, not {size}.")
         except OSError as error:
-            raise self._unreadable(error) from None
+            raise self._unreadable(error, MANIFEST) from None
         except (ValueError, KeyError, TypeError, AttributeError):
             raise CheckpointError(f"{path} is damaged: {MANIFEST} cannot be understood.") from None
+        if unknown := sorted(name for name in names if name not in required and not known.fullmatch(name)):
+            raise newer(path, f"it holds {unknown[0]}")
 
     @property
     def names(self) -> list[str]:
@@ -87,13 +97,24 @@ class Sealed:
                     raise CheckpointError(f"{self.path} is damaged: {name} changed while it was read.")
                 content = read_array(file, size)
         except OSError as error:
-            raise self._unreadable(error) from None
+            raise self._unreadable(error, name) from None
         if len(content) != size or sha256(content.data).hexdigest() != digest:
             raise CheckpointError(f"{self.path} is damaged: {name} does not have the SHA-256 of its manifest.")
         return content
 
-    def _unreadable(self, error: OSError) -> CheckpointError:
-        name = Path(str(error.filename)).name
+    def _unreadable(self, error: OSError, name: str) -> CheckpointError:
+        name = Path(str(error.filename or name)).name
         if isinstance(error, FileNotFoundError):
             return CheckpointError(f"{self.path} is not whole: {name} is missing.")
-        return CheckpointError(f"{self.path} cannot be read: {name}: {reason(error)}.")
+        if error.errno in NO_FILE:
+            return CheckpointError(f"{self.path} is damaged: {name}: {reason(error)}.")
+        return UnknownCheckpointError(
+            f"{self.path} cannot be read: {name}: {reason(error)}. Make it readable, or move it away."
+        )
+
+
+def newer(path: Path, why: str) -> UnknownCheckpointError:
+    """Return the error for a checkpoint that is as it was written, but not by this version."""
+    return UnknownCheckpointError(
+        f"{path} is of another version of byhand: {why}. Use that version, or move it away to go on without it."
+    )

@@ -22,10 +22,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from byhand.errors import ByhandError, CheckpointError, reason
+from byhand.errors import ByhandError, CheckpointError, UnknownCheckpointError, reason
 from byhand.files import run_folder
-from byhand.files.reading import SMALL, read_regular
-from byhand.files.removal import in_the_way, remove, remove_files, remove_left_over
+from byhand.files.reading import read_regular
+from byhand.files.removal import in_the_way, remove, remove_files, remove_left_over, set_aside
 from byhand.files.sealed import as_json, entries, manifest
 from byhand.files.writing import TEMPORARY, create, remedy, replace, sync_folder
 from byhand.model import TinyGPT
@@ -58,10 +58,17 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2, group: ProcessGroup =
         with _explained(run, final):
             run.mkdir(parents=True, exist_ok=True)
             remove_left_over(run, OURS)
-            if final.exists() and not defect(final):
-                if read_regular(final / run_folder.MANIFEST, SMALL) != whole:
+            if final.exists():
+                error = defect(final)
+                if isinstance(error, UnknownCheckpointError):
+                    raise error
+                same = run_folder.manifest_of(final) == whole
+                if error is None and not same:
                     raise CheckpointError(f"{final} is of another run. Save into another folder.")
-                return "the same step of the same run, whole already"
+                if error is None:
+                    return "the same step of the same run, whole already"
+                if not same:
+                    set_aside(final, OURS)
             require_way(run, range(checkpoint.step, checkpoint.step + 1))
             temporary.mkdir()
         return ""
@@ -132,7 +139,8 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
 
     moments  False leaves out m and v, two thirds of the bytes, which only training reads
 
-    A damaged one is passed over with a warning in the log. Raises CheckpointError if none is whole.
+    A damaged one is passed over with a warning in the log. Raises CheckpointError if none is whole, or if a newer
+    one may be whole but cannot be read here, or is of another version.
     """
     if not os.path.isdir(run):
         raise CheckpointError(
@@ -148,6 +156,10 @@ def load(run: Path, moments: bool = True) -> Checkpoint:
         for candidate in listed:
             try:
                 checkpoint = read(candidate, moments)
+            except UnknownCheckpointError:
+                if run_folder.checkpoints(run) == listed:
+                    raise  # it may be whole: going on from an older one would lose it
+                break
             except CheckpointError as error:
                 warnings.append(str(error))
                 continue
@@ -175,7 +187,8 @@ def newest_whole(run: Path) -> Path | None:
 def _prune(written: Path, keep: int) -> None:
     """Keep the checkpoint just written and the newest older whole ones, `keep` in all.
 
-    Damaged ones do not count, and go once they are older than those. Failing to remove does no harm.
+    Damaged ones do not count, and go once they are older than those, if byhand's manifest is in them. What is of
+    another version, or cannot be read, stays. Failing to remove does no harm.
     """
     whole = 1
     step = run_folder.step_of(written.name) or 0
@@ -185,7 +198,8 @@ def _prune(written: Path, keep: int) -> None:
         if whole >= keep:
             forget(old)
             with suppress(OSError):
-                remove(old, OURS)
+                if run_folder.is_sealed(old):
+                    remove(old, OURS)
         elif not defect(old):
             whole += 1
 

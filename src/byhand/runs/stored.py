@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from byhand.config import TrainConfig, from_dict
-from byhand.errors import ByhandError, CheckpointError, DataError, brief
+from byhand.errors import ByhandError, CheckpointError, DataError, UnknownCheckpointError, brief
 from byhand.files.parts import Assembly
 from byhand.files.reading import SMALL, parse_json
 from byhand.files.run_folder import MANIFEST, MODEL, STEPS, step_of
-from byhand.files.sealed import Sealed
+from byhand.files.sealed import Sealed, newer
 from byhand.files.tensor_file import MOST_OF_PARTS, parts, sizes, tensors
 from byhand.memory import physical
 from byhand.model import declared, parameter_shapes
@@ -38,14 +38,14 @@ def forget(path: Path) -> None:
     _known.discard(_signature(path))
 
 
-def defect(checkpoint: Path) -> str:
-    """Return in a sentence why a checkpoint cannot be loaded; "" if it can."""
+def defect(checkpoint: Path) -> CheckpointError | None:
+    """Return why a checkpoint cannot be loaded, an UnknownCheckpointError if it may be whole; None if it can."""
     try:
         if _signature(checkpoint) not in _known:
             read(checkpoint)
     except CheckpointError as error:
-        return str(error)
-    return ""
+        return error
+    return None
 
 
 def read(path: Path, moments: bool = True) -> Checkpoint:
@@ -74,7 +74,7 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
                 f"{held[whole]:,} bytes, but by {CONFIG} its arrays alone have {fewest - 8:,}."
             )
     if (have := physical()) is not None and sum(held.values()) > have:
-        raise CheckpointError(
+        raise UnknownCheckpointError(
             f"{path} holds more than this machine's memory of {have / 1e9:.1f} GB. Use a larger one."
         )
     if not moments:
@@ -101,9 +101,7 @@ def _settings(sealed: Sealed) -> tuple[TrainConfig, dict[str, Any]]:
     except CheckpointError:
         raise
     except (ValueError, TypeError, KeyError, ByhandError) as error:
-        raise CheckpointError(
-            f"{sealed.path} cannot be understood: {brief(error, 200)}. Was it made by a newer version?"
-        ) from None
+        raise newer(sealed.path, brief(error, 200)) from None
     if type(step) is not int or not 0 <= step < STEPS or not isinstance(text, dict):
         raise CheckpointError(f"{sealed.path} is damaged: {STATE} is not one of a trainer.")
     if step_of(sealed.path.resolve().name) not in (None, step):

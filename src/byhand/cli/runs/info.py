@@ -54,7 +54,7 @@ def gather(run: Path) -> dict[str, Any]:
         beside = run_folder.checkpoints(run.resolve().parent)
         folder = run.resolve().parent if run.resolve() in beside else run  # a copy elsewhere is alone
     listed = run_folder.checkpoints(folder) or [run]
-    states = {p.resolve().name: checkpoint.defect(p) or "whole" for p in reversed(listed)}
+    states = {p.resolve().name: str(checkpoint.defect(p) or "whole") for p in reversed(listed)}
     rows = [row for row in metrics.read(folder) if row["step"] <= loaded.step]
     evaluated = [r for r in rows if "val/loss" in r]
     tokenizer, used = loaded.tokenizer, loaded.state.get("used")
