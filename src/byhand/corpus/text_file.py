@@ -1,7 +1,8 @@
 """The bytes or tokens of a text on disk: small files are read once, large ones piece by piece.
 
 The file is not mapped: truncating a mapped file kills its reader with SIGBUS. Every read checks the file's size and
-modification time, so bytes of a changed text are never returned.
+times, so bytes of a changed text are never returned. The time of the status change tells also if the modification
+time was set back; Windows has no such time, and there a large text that is changed so goes unnoticed.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ class TextFile:
         self.path = path
         self.dtype = dtype
         self._descriptor = descriptor
-        self._facts = _facts(os.fstat(descriptor))
+        self._content: np.ndarray | None = None
+        self._facts = self._now()
         self._read = _reader(descriptor)
         self._whole: TextFile | None = None  # of a part: it keeps the descriptor open
-        self._content: np.ndarray | None = None
         self._begin, self._end = 0, self._facts[0] // self.dtype.itemsize
         if not len(self):
             raise DataError(f"{path} is empty. Use a file with some text in it.")
@@ -89,17 +90,24 @@ class TextFile:
 
     def require_in_place(self) -> None:
         """Raise DataError if the file changed, or if its path no longer leads to it."""
-        self._require_unchanged()
         try:
             there = os.stat(self.path)
         except OSError:
             raise DataError(f"{self.path} is gone while it is in use. Restore it.") from None
         if not os.path.samestat(there, os.fstat(self._descriptor)):
             raise self._changed()
+        self._require_unchanged()
 
     def _require_unchanged(self) -> None:
-        if _facts(os.fstat(self._descriptor)) != self._facts:
+        known, now = self._facts, self._now()
+        # What is in memory stays as it was read: a new mode, or a second hard link, is no change.
+        if now != known and (self._content is None or now[:2] != known[:2]):
             raise self._changed()
+
+    def _now(self) -> tuple[int, int, int]:
+        """Return the size, and the times of the last change of the content and of the status."""
+        status = os.fstat(self._descriptor)
+        return status.st_size, status.st_mtime_ns, 0 if os.name == "nt" else status.st_ctime_ns
 
     def _changed(self) -> DataError:
         now = os.fstat(self._descriptor).st_size
@@ -110,11 +118,6 @@ class TextFile:
 def blocks(content: np.ndarray | TextFile, begin: int = 0) -> Iterator[np.ndarray]:
     """Yield the content from `begin` on in order, contiguous arrays of a million bytes or tokens."""
     return (np.ascontiguousarray(content[i : i + BLOCK]) for i in range(begin, len(content), BLOCK))
-
-
-def _facts(status: os.stat_result) -> tuple[int, int]:
-    """Return the size and modification time, which change with a file's content."""
-    return status.st_size, status.st_mtime_ns
 
 
 def _refusal(path: Path, error: OSError) -> str:
