@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import OptimConfig
@@ -13,9 +13,6 @@ from byhand.engine.arrays import namespace, require
 from byhand.equations.adamw import adamw
 from byhand.equations.muon import muon
 from byhand.layers.parameter import Arrays, Parameter
-
-if TYPE_CHECKING:
-    from byhand.tracing.trace import Trace
 
 Updated = tuple[Any, Any, Any, Any]  # a parameter, its moments m and v, its average; None if not kept
 
@@ -110,24 +107,14 @@ class AdamW:
             self._replace(parameters, made)
         return float(norm)
 
-    def update_trace(self, name: str, parameter: Tensor, gradient: Any) -> Trace:
-        """Return the trace of a parameter's next update by a gradient, clipped or not; nothing changes.
-
-        The results are called `NAME.theta`, `NAME.m` and `NAME.v` (which Muon lacks), what they are made from `NAME`,
-        `NAME.gradient`, `NAME.m before`, `NAME.v before`, `lr` and `t`.
-        """
-        from byhand.tracing.trace import Trace  # only explanations need it
-        from byhand.tracing.tracer import Application
-
+    def application(
+        self, name: str, parameter: Tensor, gradient: Any
+    ) -> tuple[Equation, dict[str, Any], dict[str, Any]]:
+        """Return the equation of a parameter's next update by a gradient, its inputs by name, its static settings."""
         settings = self.settings([name] if self.decays(name, parameter) else [])
-        equation, inputs, static = _application(
+        return _application(
             name, parameter.data, gradient, (self.m, self.v), self.rate_of(name), self.t + 1, settings
         )
-        results, _ = equation.forward(*inputs.values(), **static)
-        names = {"theta": name, "g": f"{name}.gradient", "m": f"{name}.m before", "v": f"{name}.v before"}
-        tensors = tuple(Tensor(x, name=names.get(letter, letter)) for letter, x in inputs.items())
-        made = tuple(map(Tensor, results))
-        return Trace.collect(made[0], (Application(0, f"{name}.{equation.name}", equation, tensors, static, made),))
 
     def _updated(self, parameters: Mapping[str, Tensor], max_norm: float) -> tuple[dict[str, Updated], Any]:
         gradients = {name: p.grad for name, p in parameters.items() if p.grad is not None}

@@ -9,7 +9,8 @@ import byhand as bh
 from byhand.engine import Tensor
 from byhand.equations import linear
 from byhand.errors import ExplainError
-from byhand.tracing.trace import Trace, resolved
+from byhand.tracing.passes import resolved
+from byhand.tracing.trace import Trace
 from model_cases import batch, drawn_config, parameters
 
 CONFIG = bh.ModelConfig(vocab_size=7, seq_len=4, d_model=4, n_layers=1, n_heads=2)

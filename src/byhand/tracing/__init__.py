@@ -33,7 +33,9 @@ True
 from byhand.tracing.gradients import Contribution, Gradients, GradientTerms
 from byhand.tracing.plain import gradient_as_json, pass_as_json, value_as_json
 from byhand.tracing.trace import Trace
+from byhand.tracing.updates import update_trace
 
 __all__ = [
-    "Contribution", "GradientTerms", "Gradients", "Trace", "gradient_as_json", "pass_as_json", "value_as_json",
+    "Contribution", "GradientTerms", "Gradients", "Trace", "gradient_as_json", "pass_as_json", "update_trace",
+    "value_as_json",
 ]  # fmt: skip

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from byhand.engine import Tensor
 from byhand.engine.terms import Index
+from byhand.tracing.passes import Pass
 from byhand.tracing.slopes import in_float64, perturbed
-
-if TYPE_CHECKING:
-    from byhand.tracing.trace import Trace
 
 STEP = 1e-6  # relative to max(1, |x|), in float64
 
 
-def central_difference(trace: Trace, d_result: Any, name: str, index: Index) -> float:
+def central_difference(trace: Pass, d_result: Any, name: str, index: Index) -> float:
     """Return the slope of sum(d_result * result) along one element, by two passes in float64."""
     h = STEP * max(1.0, abs(float(trace.tensor(name).data[index])))
     (d,) = in_float64([np.asarray(d_result)])
@@ -24,7 +22,7 @@ def central_difference(trace: Trace, d_result: Any, name: str, index: Index) -> 
     return (ahead - behind) / (2 * h)
 
 
-def recomputed(trace: Trace, name: str, index: Index, step: float) -> Any:
+def recomputed(trace: Pass, name: str, index: Index, step: float) -> Any:
     """Return the result of the pass in float64 with `step` added to one element of one of its tensors."""
     arrays: dict[int, Any] = {}
     changed = trace.tensor(name)

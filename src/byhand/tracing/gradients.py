@@ -6,18 +6,17 @@ whose derivative is more than such a sum says it in `gradient_terms`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from byhand.engine import BackwardStep, Tensor, Term
+from byhand.engine import BackwardStep, Tensor, Term, walk_back
+from byhand.engine.arrays import namespace
 from byhand.engine.terms import Index, named, number, product, total
 from byhand.errors import ExplainError
 from byhand.tracing.differences import central_difference
+from byhand.tracing.passes import Pass
 from byhand.tracing.slopes import slopes
-
-if TYPE_CHECKING:
-    from byhand.tracing.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +76,18 @@ class GradientTerms:
 class Gradients:
     """The backward steps, the last application first, and d result / d tensor by name."""
 
-    trace: Trace
+    trace: Pass
     steps: tuple[BackwardStep, ...]
     by_name: dict[str, Any]
 
     @classmethod
-    def collect(cls, root: str, d_root: Any, steps: tuple[BackwardStep, ...], trace: Trace) -> Gradients:
-        """Sum the gradients of each tensor over the steps."""
-        by_name = {root: d_root}
+    def of(
+        cls, trace: Pass, d_result: Any = None, settle: Callable[[BackwardStep], tuple[Any, ...]] | None = None
+    ) -> Gradients:
+        """Walk back from the result with its cotangent, 1 everywhere if not given; `settle` as in `walk_back`."""
+        result = trace.result
+        d = namespace(result.data).ones(result.shape, dtype=result.dtype) if d_result is None else d_result
+        steps, by_name = tuple(walk_back(result, d, settle)), {trace.name(result): d}
         for step in steps:
             for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True):
                 if d is not None:

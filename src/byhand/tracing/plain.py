@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from byhand.tracing.gradients import Gradients, origin
-from byhand.tracing.trace import Trace
+from byhand.tracing.passes import Pass
 
 
-def pass_as_json(trace: Trace, gradients: Gradients | None = None) -> dict[str, Any]:
+def pass_as_json(trace: Pass, gradients: Gradients | None = None) -> dict[str, Any]:
     """Return `Trace.as_json` with the `values` of all tensors and, if given, the `gradients` of those that have one.
 
     Arrays become nested lists: a model of a million parameters takes some 20 MB.
@@ -31,7 +31,7 @@ def pass_as_json(trace: Trace, gradients: Gradients | None = None) -> dict[str, 
     return plain
 
 
-def value_as_json(trace: Trace, name: str, index: Sequence[int] = ()) -> dict[str, Any]:
+def value_as_json(trace: Pass, name: str, index: Sequence[int] = ()) -> dict[str, Any]:
     """Return an element of a tensor, and the `equation` and `terms` that made it: None for a parameter or an input.
 
     Raises ExplainError if there is no such element.

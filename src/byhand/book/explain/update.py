@@ -21,8 +21,10 @@ from byhand.equations.orthogonalise import frobenius, orthogonalise
 from byhand.errors import ExplainError
 from byhand.optim import AdamW
 from byhand.tracing.gradients import origin
-from byhand.tracing.trace import Trace, resolved
+from byhand.tracing.passes import resolved
+from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Application
+from byhand.tracing.updates import update_trace
 
 RESULTS = ("theta", "m", "v")  # of the adamw equation; muon has the first two
 PARTS = (*RESULTS, "update")
@@ -103,7 +105,7 @@ class ParameterUpdate:
     @cached_property
     def _trace(self) -> Trace:
         """The optimizer's next step for the parameter, by the clipped gradient."""
-        return self.optimizer.update_trace(self.parameter, self.tensor, self.clipping.of(self.gradient))
+        return update_trace(self.optimizer, self.parameter, self.tensor, self.clipping.of(self.gradient))
 
     @property
     def _application(self) -> Application:
