@@ -237,6 +237,25 @@ def test_a_special_token_may_be_one_that_merges_make(tmp_path):
     assert restored(stored(read)).digest == read.digest
 
 
+@pytest.mark.parametrize(
+    ("symbols", "text", "ids"),
+    [
+        (["中"], "中", [228, 184, 173]),
+        ([" a"], " a", [32, 97]),
+        (["a中"], "a中", [97, 228, 184, 173]),
+        (["ä¸Ń", "中"], "中", [256]),
+        (["中", "ä¸Ń"], "中", [257]),
+        (["Ġa"], " a", [256]),
+    ],
+)
+def test_a_word_is_looked_up_as_visible_bytes_alone(symbols, text, ids):
+    """`ignore_merges` with symbols that are no bytes: the ids are those that `tokenizers` gave."""
+    vocabulary = SYMBOLS | {symbol: 256 + k for k, symbol in enumerate(symbols)}
+    ours = BytePairTokenizer(vocabulary, [], whole=True, split="gpt4")
+    assert of_hugging_face(json.loads(as_hugging_face(ours))).encode(text) == ids
+    assert ours.array([f"{text}\n".encode() * (1 << 15)]).tolist()[: len(ids)] == ids  # by compiled loops
+
+
 def test_special_tokens_of_one_character_come_back_in_every_form(tmp_path):
     ours = trained("gpt2", ("あ", "<|x|>"))
     ids = ours.encode("aあb<|x|>")

@@ -64,7 +64,9 @@ class BytePairTokenizer(Tokenizer):
                 raise DataError(f"the special token {text[:80]!r} has the id of another token. Use another copy.")
         self.pairs = _every_pair(vocabulary) if self.merges is None else _listed(self.merges, vocabulary)
         self._byte_ids = [vocabulary.get(sign) for sign in visible_bytes()]
-        self._whole = {token_bytes[token]: token for token in vocabulary.values()} if self.whole else {}
+        # A word is looked up as visible characters: a symbol with any other character is no word.
+        words = {symbol: token for symbol, token in vocabulary.items() if byte_of.keys() >= {*symbol}}
+        self._whole = {token_bytes[token]: token for token in words.values()} if self.whole else {}
         self._words: dict[bytes, list[int]] = {}
         super().__init__(token_bytes)
 
