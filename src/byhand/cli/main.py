@@ -13,7 +13,7 @@ from importlib import import_module
 from byhand import __version__
 from byhand.cli.terminal import clock
 from byhand.cli.terminal.guard import guarded, open_streams
-from byhand.cli.terminal.say import say_what_is_logged
+from byhand.cli.terminal.say import say_what_is_logged, show
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import ByhandError, suggestion
 
@@ -74,10 +74,10 @@ def _command(arguments: list[str]) -> int:
         arguments = [arguments[1], "--help"]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         width = max(map(len, COMMANDS))
-        print(USAGE.format(commands="\n".join(f"  {n:<{width}}  {s}" for n, (_, s) in COMMANDS.items())), end="")
+        show(USAGE.format(commands="\n".join(f"  {n:<{width}}  {s}" for n, (_, s) in COMMANDS.items())), end="")
         return 0
     if arguments[0] == "--version":
-        print(f"byhand {__version__}")
+        show(f"byhand {__version__}")
         return 0
     name, *rest = arguments
     if name not in COMMANDS:

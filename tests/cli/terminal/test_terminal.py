@@ -2,14 +2,18 @@
 
 import contextlib
 import json
+import logging
 import os
 import subprocess
 import sys
+from base64 import b64encode
 
 import pytest
 
+from byhand.cli.terminal.say import say, say_what_is_logged, show, show_json
 from byhand.cli.terminal.shown import on_terminal
 from byhand.files import sealed
+from cli import inside
 from cli.process import byhand, environment, write_text
 
 TINY = ["--preset", "tiny", "--seq-len", 8, "--d-model", 8, "--batch-size", 2, "--steps", 1, "--runtime", "numpy"]
@@ -78,6 +82,54 @@ def test_a_checkpoint_of_others_steers_no_terminal(tmp_path):
     assert done.returncode == 0, done.stderr
     assert rb"\x1b[31m" in done.stdout
     assert not {"\x1b", "\x9b", "\u202e"} & set(done.stdout.decode())
+
+
+HOSTILE = "t\x1b[2J\r\nerror: \x9b31m\u202e中文\u200d"
+
+
+@pytest.fixture
+def logged(capsys):
+    """Log a message as the package does while a command runs; return what the command says."""
+
+    def run(level, message, *words):
+        say_what_is_logged()
+        logging.getLogger("byhand.somewhere").log(level, message, *words)
+        return capsys.readouterr().err
+
+    return run
+
+
+def test_what_is_logged_is_one_line_of_visible_characters(logged):
+    seen = r"t\x1b[2J error: \x9b31m\u202e中文" + "\u200d"
+    assert logged(logging.INFO, "missing: %s", HOSTILE) == f"missing: {seen}\n"
+    assert logged(logging.WARNING, "%s", HOSTILE) == f"warning: {seen}\n"
+    assert len(logged(logging.WARNING, "%s", "x" * 100_000)) < 1100
+
+
+def test_whatever_is_said_or_shown_steers_no_terminal(capsys):
+    say(HOSTILE)
+    assert capsys.readouterr().err == r"t\x1b[2J\r\nerror: \x9b31m\u202e中文" + "\u200d\n"
+    show("a\n", HOSTILE)
+    assert capsys.readouterr().out == "a\n\n" + r"t\x1b[2J\r" + "\n" + r"error: \x9b31m\u202e中文" + "\u200d\n"
+    show_json({"text": HOSTILE, "del": "\x7f"}, indent=1)
+    said = capsys.readouterr().out
+    assert said.replace("\n", "").replace("\u200d", "").isprintable()
+    assert "中文" in said
+    assert json.loads(said) == {"text": HOSTILE, "del": "\x7f"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")
+def test_a_text_whose_name_is_hostile_forges_no_line(tmp_path, monkeypatch):
+    """The name is logged while the text is encoded, and shown when it is done."""
+    monkeypatch.setattr("byhand.corpus.encoding.cache_folder", lambda: tmp_path / "cache")  # where it is not kept yet
+    text = write_text(tmp_path / "t\x9b31m\nerror: forged", 4000)
+    (tmp_path / "t.tiktoken").write_bytes(b"".join(b64encode(bytes([i])) + b" %d\n" % i for i in range(256)))
+    done = inside.byhand("train", *TINY, "--tokenizer", "t.tiktoken", "--data", text, "--out", "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = done.stderr.decode()
+    assert "encoding 4,000 bytes once" in said
+    assert "\x9b" not in said
+    assert not any(line.startswith("error") for line in said.splitlines())
 
 
 def test_a_sample_on_a_terminal_keeps_its_lines_only():

@@ -87,13 +87,18 @@ def with_toml(config: Settings, path: Path) -> tuple[Settings, set[str]]:
     home = {f.name: section for section, cls in SECTIONS.items() for f in fields(cls)}
     known = {*home, *({f.name for f in fields(Settings)} - set(SECTIONS))}
     settings: dict[str, Any] = {}
+    written: dict[str, str] = {}  # as the file spells them
     strangers: list[str] = []
     for key, value in _toml(path).items():
-        key = key.replace("-", "_")
         section = key if key in SECTIONS and isinstance(value, dict) else None
-        for name, single in value.items() if section else [(key, value)]:
-            name = name.replace("-", "_")
-            settings[name] = single
+        for spelt, single in value.items() if section else [(key, value)]:
+            name, place = spelt.replace("-", "_"), f"{spelt} in [{section}]" if section else spelt
+            if name in settings:
+                raise ConfigError(
+                    f"--config {shown(path, 200)} sets {shown(name, 80)} twice: {shown(written[name], 80)} and "
+                    f"{shown(place, 80)}. Leave out one of them."
+                )
+            settings[name], written[name] = single, place
             if name not in known or (section and home.get(name) != section):
                 strangers.append(name)
     if strangers:

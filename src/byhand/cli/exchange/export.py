@@ -9,6 +9,7 @@ from typing import Literal
 from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.terminal.say import show
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ConfigError
 from byhand.interop import exchange
@@ -38,5 +39,5 @@ def main(arguments: list[str]) -> int:
         raise ConfigError("--quantize is for a GGUF only. Use --to gguf, or leave --quantize out.")
     loaded = checkpoint.load(options.run, moments=False)
     for path in exchange.write(loaded, options.to, options.out, options.quantize):
-        print(f"{shown(str(path), 200)} {path.stat().st_size:,} bytes")
+        show(f"{shown(str(path), 200)} {path.stat().st_size:,} bytes")
     return 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse
-from byhand.cli.terminal.say import say
+from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ConfigError
 from byhand.files import run_folder
@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
     )
     sample = shlex.join(["byhand", "sample", run, "--prompt", "The "])
     tune = shlex.join(["byhand", "train", "--init-from", run, "--data", "TEXT"])
-    print(f"Try: {shown(sample)}\nor:  {shown(tune)}")
+    show(f"Try: {shown(sample)}\nor:  {shown(tune)}")
     return 0
 
 

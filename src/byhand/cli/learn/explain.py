@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +18,7 @@ from byhand.book.words.language import Language, Words
 from byhand.cli.arguments.parsing import parse, text_bytes
 from byhand.cli.arguments.settings import Switch
 from byhand.cli.learn.plotting import Plot, write
-from byhand.cli.terminal.say import say
+from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import DataError, ExplainError, NoElementError, NonFiniteError
 from byhand.files.reading import parse_integer
@@ -110,10 +109,10 @@ def main(arguments: list[str]) -> int:
         if unsound := first_non_finite(explainer.trace.result):
             raise NonFiniteError(f"with this model {unsound} is not finite. Use an earlier checkpoint of the run.")
     if not name:
-        print(_names(explainer))
-        print(UPDATES.said(options.lang))
+        show(_names(explainer))
+        show(UPDATES.said(options.lang))
         if options.targets is None:
-            print(POSITIONS.said(options.lang, T=len(tokens[0]), shorter=len(tokens[0]) - 1))
+            show(POSITIONS.said(options.lang, T=len(tokens[0]), shorter=len(tokens[0]) - 1))
         return 0
     try:
         explanation = explainer.explain(name, index, grad, options.depth, options.terms)
@@ -130,11 +129,11 @@ def main(arguments: list[str]) -> int:
         svg = picture(explainer, explanation, options.lang, options.terms, loaded.tokenizer, tokens[0])
         wrote = write(svg, options.plot, f"explain-{'d-' if grad else ''}{name}.svg", options.lang)
     if options.json:
-        print(json.dumps(explanation.as_json(), ensure_ascii=False, indent=1))
+        show_json(explanation.as_json(), indent=1)
     else:
-        print(text(explanation, options.lang, options.terms, partial(token_text, loaded.tokenizer)))
+        show(text(explanation, options.lang, options.terms, partial(token_text, loaded.tokenizer)))
     if wrote:
-        (say if options.json else print)(wrote)
+        (say if options.json else show)(wrote)
     return 0
 
 

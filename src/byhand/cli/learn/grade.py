@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from byhand.book.practice.sheets import make
 from byhand.book.words.language import SEMICOLON, Language, Words, say
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Switch
+from byhand.cli.terminal.say import show, show_json
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ByhandError, reason
 from byhand.files.reading import read_regular
@@ -69,9 +69,9 @@ def main(arguments: list[str]) -> int:
     lang = options.lang or language_of(text)
     graded = grade(make(topic, seed), answers)
     if options.json:
-        print(json.dumps(graded.as_json(lang), ensure_ascii=False, indent=1))
+        show_json(graded.as_json(lang), indent=1)
     else:
-        print("\n".join(_lines(graded, lang)))
+        show("\n".join(_lines(graded, lang)))
     return 0
 
 

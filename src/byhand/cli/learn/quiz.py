@@ -13,6 +13,7 @@ from byhand.book.lessons.text import given_lines, heading_lines, named_lines, nu
 from byhand.book.practice.checking import HOW, check
 from byhand.book.practice.selection import questions
 from byhand.book.words.language import Words, say
+from byhand.cli.terminal.say import show
 from byhand.errors import ByhandError
 from byhand.files.user_cache import cache_folder, read_own, write_own
 
@@ -68,20 +69,20 @@ def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
     """Ask from the place that the progress names to the end, or until the reader leaves: q, Ctrl-D or Ctrl-C."""
     chosen = questions(lesson, progress.every)
     kept = replace(progress)  # as it was before the question that is open
-    print(lesson.title.said(lang), "", lesson.intro.said(lang), *given_lines(lesson, lang), sep="\n")
+    show(lesson.title.said(lang), "", lesson.intro.said(lang), *given_lines(lesson, lang))
     if earlier := dict(row for step in lesson.steps[: progress.step - 1] for row in step.results):
-        print("", SAID["known"].said(lang), *named_lines(tuple(earlier.items()), lang), sep="\n")
-    print("", SAID["help"].said(lang), sep="\n")
+        show("", SAID["known"].said(lang), *named_lines(tuple(earlier.items()), lang))
+    show("", SAID["help"].said(lang))
     asked, there = sum(map(len, chosen)), sum(len(step.numbers) for step in lesson.steps)
     if asked < there:
-        print(SAID["some"].said(lang, n=asked, all=there))
+        show(SAID["some"].said(lang, n=asked, all=there))
     if progress.asked:
-        print(SAID["again"].said(lang, step=progress.step, right=progress.right, asked=progress.asked))
+        show(SAID["again"].said(lang, step=progress.step, right=progress.right, asked=progress.asked))
     told: set[Words] = set()
     try:
         for count in range(progress.step, len(lesson.steps) + 1):
             step, numbers = lesson.steps[count - 1], chosen[count - 1]
-            print("", *_heading(count, step, numbers, lang), sep="\n")
+            show("", *_heading(count, step, numbers, lang))
             for number in numbers[progress.done :]:
                 kept = replace(progress, step=count)
                 if not _ask(number, lang, progress):
@@ -89,14 +90,14 @@ def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
                 progress.done += 1
             progress.step, progress.done = count + 1, 0
             kept = replace(progress)
-            print(*result_lines(step, lang), *(why_lines(step, lang, told) if numbers else ()), sep="\n")
+            show(*result_lines(step, lang), *(why_lines(step, lang, told) if numbers else ()))
         _forget(lesson.name)
         _print_score(progress, lang)
     except (EOFError, KeyboardInterrupt):
-        print()
+        show("")
         _print_score(progress, lang)
         if kept.step <= len(lesson.steps):
-            print(
+            show(
                 SAID["left" if _keep(lesson.name, kept) else "not_kept"].said(lang, name=lesson.name, step=kept.step)
             )
 
@@ -142,7 +143,7 @@ def _heading(count: int, step: Step, numbers: tuple[Number, ...], lang: str) -> 
 
 def _print_score(progress: QuizProgress, lang: str) -> None:
     if progress.asked:
-        print(SAID["score"].said(lang, right=progress.right, asked=progress.asked))
+        show(SAID["score"].said(lang, right=progress.right, asked=progress.asked))
 
 
 def _ask(number: Number, lang: str, score: QuizProgress) -> bool:
@@ -160,17 +161,17 @@ def _ask(number: Number, lang: str, score: QuizProgress) -> bool:
             return False
         if not answer:
             score.asked += first
-            print(f"   {number_line(number, lang)}")
+            show(f"   {number_line(number, lang)}")
             return True
         try:
             verdict = check(number, answer)
         except ByhandError:
-            print(f"   {SAID['no_number'].said(lang, how=HOW.said(lang))}")
+            show(f"   {SAID['no_number'].said(lang, how=HOW.said(lang))}")
             continue
         score.asked += first
         if verdict.right:
             score.right += first
-            print(f"   {SAID['right'].said(lang)}{number_line(number, lang)}")
+            show(f"   {SAID['right'].said(lang)}{number_line(number, lang)}")
             return True
         first = False
         said = SAID["wrong"].said(lang)
@@ -178,14 +179,14 @@ def _ask(number: Number, lang: str, score: QuizProgress) -> bool:
             words = verdict.mistake.said(lang)
             key = "plain_mistake" if words.startswith(("the ", "that ")) else "mistake"
             said = SAID[key].said(lang, mistake=words)
-        print(f"   {said}{SAID['retry'].said(lang)}")
-    print(f"   {number_line(number, lang)}")
+        show(f"   {said}{SAID['retry'].said(lang)}")
+    show(f"   {number_line(number, lang)}")
     return True
 
 
 def _read(prompt: str) -> str:
     """Read a line; print the prompt on standard output even if that is no terminal."""
-    print(prompt, end="", flush=True)
+    show(prompt, end="", flush=True)
     line = sys.stdin.readline(LONGEST)
     if not line:
         raise EOFError

@@ -5,7 +5,6 @@ Settings, guides, lessons, and techniques that the model does not have are answe
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from collections.abc import Iterable
@@ -17,7 +16,7 @@ from tyro.conf import Positional
 
 from byhand.book.words.language import COMMA, Language, Words
 from byhand.cli.arguments.parsing import parse
-from byhand.cli.terminal.say import say
+from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import ByhandError
 
@@ -89,16 +88,16 @@ def main(arguments: list[str]) -> int:
     lang = options.lang or ("zh" if CHINESE.search(query) else "en")
     found = [m.listing for m in search(query)][: options.limit] if query else list(answers().values())
     if options.json:
-        print(json.dumps([listing.as_json() for listing in found], ensure_ascii=False, indent=1))
+        show_json([listing.as_json() for listing in found], indent=1)
         return 0 if found else 1
     if not query:
-        print(_overview(lang))
+        show(_overview(lang))
         return 0
     if not found:
         near = ", ".join(nearest(query))
         say(LABELS["none" if near else "nothing"].said(lang, query=quoted(query), near=near))
         return 1
-    print("\n\n".join(_answer(listing, lang) for listing in found))
+    show("\n\n".join(_answer(listing, lang) for listing in found))
     return 0
 
 

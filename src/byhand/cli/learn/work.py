@@ -16,6 +16,7 @@ from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Switch
 from byhand.cli.learn import quiz
 from byhand.cli.learn.plotting import Plot, write
+from byhand.cli.terminal.say import show
 from byhand.errors import ByhandError
 
 LIST = Words(
@@ -55,8 +56,8 @@ def main(arguments: list[str]) -> int:
         if options.quiz or options.exact or options.all or options.resume or options.from_ != 1:
             raise ByhandError(f"--quiz and --exact need an example. Use one of {', '.join(TITLES)}.")
         width = max(map(len, TITLES))
-        print(LIST.said(options.lang))
-        print("\n".join(f"  {name:<{width}}  {words.said(options.lang)}" for name, words in TITLES.items()))
+        show(LIST.said(options.lang))
+        show("\n".join(f"  {name:<{width}}  {words.said(options.lang)}" for name, words in TITLES.items()))
         return 0
     if (options.all or options.resume) and not options.quiz:
         raise ByhandError("--all and --resume are for a quiz. Add --quiz.")
@@ -68,13 +69,13 @@ def main(arguments: list[str]) -> int:
     if options.plot is not None:
         wrote = _plot(lesson, options.plot, options.lang)
     if not options.quiz:
-        print(text(lesson, options.lang, options.from_))
+        show(text(lesson, options.lang, options.from_))
     elif options.resume:
         quiz.run(lesson, quiz.left(lesson), options.lang)
     else:
         quiz.run(lesson, quiz.QuizProgress(options.from_, every=options.all), options.lang)
     if wrote:
-        print(wrote)
+        show(wrote)
     return 0
 
 

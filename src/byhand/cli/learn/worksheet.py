@@ -11,6 +11,7 @@ from byhand.book.practice.sheet_pages import html, markdown
 from byhand.book.practice.sheets import TOPICS, make
 from byhand.book.words.language import Language
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.terminal.say import show
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ByhandError, reason
 from byhand.files.reading import read_regular
@@ -36,7 +37,7 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand worksheet")
     if not options.topic:
         width = max(map(len, TOPICS))
-        print("\n".join(f"{topic:<{width}}  {words.said(options.lang)}" for topic, words in TOPICS.items()))
+        show("\n".join(f"{topic:<{width}}  {words.said(options.lang)}" for topic, words in TOPICS.items()))
         return 0
     sheet = make(options.topic, options.seed)
     stem = f"{sheet.topic}-{sheet.seed}.{options.lang}"
@@ -61,7 +62,7 @@ def main(arguments: list[str]) -> int:
         raise ByhandError(
             f"cannot write into {shown(options.out, 200)}: {reason(error)}. Choose another folder with --out."
         ) from None
-    print("\n".join(shown(path, 400) for path in pages))
+    show("\n".join(shown(path, 400) for path in pages))
     return 0
 
 

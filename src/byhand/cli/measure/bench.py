@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ from byhand.bench.shapes import OFFERED, Blas, require_threads, shape_of
 from byhand.cli.arguments.parsing import run_subcommand
 from byhand.cli.arguments.settings import Switch
 from byhand.cli.measure import bench_fusions, bench_scale
-from byhand.cli.terminal.say import say
+from byhand.cli.terminal.say import say, show, show_json
 from byhand.config import Dtype, Weights
 from byhand.errors import ConfigError
 from byhand.quantities import counted
@@ -72,7 +71,7 @@ class GenerateOptions:
 def main(arguments: list[str]) -> int:
     """Run the subcommand."""
     if arguments[:1] in ([], ["-h"], ["--help"]):
-        print("usage: byhand bench train|generate|scale|fusions [options]; `byhand bench train --help` lists them")
+        show("usage: byhand bench train|generate|scale|fusions [options]; `byhand bench train --help` lists them")
         return 0 if arguments else 2
     return run_subcommand(SUBCOMMANDS, arguments, "byhand bench")
 
@@ -123,11 +122,11 @@ def _report(figures: dict[str, Any], as_json: bool, line: str, peer: str) -> int
     if figures["why"]:
         say(f"runtime {figures['runtime']}: {figures['why']}")
     if as_json:
-        print(json.dumps(figures))
+        show_json(figures)
         return 0
-    print(line)
+    show(line)
     for name, its_figures in figures.get("peers", {}).items():
-        print(peer.format(name=name, **its_figures))
+        show(peer.format(name=name, **its_figures))
     return 0
 
 

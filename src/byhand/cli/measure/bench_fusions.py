@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 
 from byhand.bench import fusions
 from byhand.bench.shapes import Blas, require_threads, shape_of
 from byhand.cli.arguments.settings import Switch
+from byhand.cli.terminal.say import show, show_json
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
 from byhand.runtimes.protocol import Request
@@ -40,10 +40,10 @@ def run(options: Options) -> int:
     choose(Request("train", ModelConfig(), listed=True))  # ConfigError if no runtime has a plan
     gains = fusions.measure(shape_of(options.shape), options.threads, options.blas, options.seconds)
     if options.json:
-        print(json.dumps({"gains": [asdict(gain) for gain in gains]}))
+        show_json({"gains": [asdict(gain) for gain in gains]})
         return 0
-    print(f"{'fusion':<36}{'instead':<14}{'ms':>9}{'without':>9}{'times':>7}{'MB':>8}{'without':>9}")
+    show(f"{'fusion':<36}{'instead':<14}{'ms':>9}{'without':>9}{'times':>7}{'MB':>8}{'without':>9}")
     for g in gains:
-        print(f"{g.rule:<36}{g.instead:<14}{g.ms:>9.2f}{g.ms_without:>9.2f}{g.ratio:>7.2f}{g.mb:>8.1f}"
+        show(f"{g.rule:<36}{g.instead:<14}{g.ms:>9.2f}{g.ms_without:>9.2f}{g.ratio:>7.2f}{g.mb:>8.1f}"
               f"{g.mb_without:>9.1f}")  # fmt: skip
     return 0

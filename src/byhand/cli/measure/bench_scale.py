@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from byhand.bench.scaling import Curve
 from byhand.bench.shapes import Blas, require_threads
 from byhand.cli.arguments.settings import Switch
 from byhand.cli.terminal.picture import require_drawing, save
+from byhand.cli.terminal.say import show, show_json
 from byhand.config import ModelConfig
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
@@ -48,9 +48,9 @@ def run(options: Options) -> int:
         require_drawing(options.plot, "scale.svg")
     curves = scaling.measure(options.threads, options.blas)
     if options.json:
-        print(json.dumps({"curves": [asdict(curve) for curve in curves]}))
+        show_json({"curves": [asdict(curve) for curve in curves]})
     else:
-        print("\n\n".join(_table(axis, [c for c in curves if c.axis == axis]) for axis in AXES))
+        show("\n\n".join(_table(axis, [c for c in curves if c.axis == axis]) for axis in AXES))
     if options.plot:
         draw(curves, options.plot)
     return 0

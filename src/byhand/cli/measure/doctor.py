@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from dataclasses import dataclass
 from importlib import metadata
@@ -11,6 +10,7 @@ from typing import Any
 from byhand import __version__
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Switch
+from byhand.cli.terminal.say import show, show_json
 from byhand.config import ModelConfig
 from byhand.quantities import counted
 from byhand.runtimes.cores import cores
@@ -33,11 +33,11 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand doctor")
     facts = found()
     if options.json:
-        print(json.dumps(facts))
+        show_json(facts)
         return 0
     width = max(map(len, facts))
     for name, value in facts.items():
-        print(f"{name:<{width}}  {', '.join(value) if isinstance(value, list) else value}")
+        show(f"{name:<{width}}  {', '.join(value) if isinstance(value, list) else value}")
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -14,6 +13,7 @@ from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Switch
 from byhand.cli.measure import plan_mesh
 from byhand.cli.terminal.picture import require_drawing, save
+from byhand.cli.terminal.say import show, show_json
 from byhand.config import OptimConfig, Recompute, Weights
 from byhand.engine.equation import with_role
 from byhand.errors import ConfigError
@@ -77,7 +77,7 @@ def main(arguments: list[str]) -> int:
         raise ConfigError("--plot draws times, so it needs --steps 1 or more.")
     require_threads(options.threads)
     if options.mesh:
-        return plan_mesh.show(options, shape_of(options.shape, options.architecture))
+        return plan_mesh.run(options, shape_of(options.shape, options.architecture))
     if options.machine != "none" or options.recompute != "nothing":
         raise ConfigError("--machine and --recompute describe the devices of a mesh. Use them with --mesh.")
     if options.plot:
@@ -94,7 +94,7 @@ def main(arguments: list[str]) -> int:
     if options.json:
         facts = {"of": options.of, "shape": options.shape, "shares": plan.threads, "arena_bytes": plan.arena_bytes,
                  "peak_gflops": plan.peak}  # fmt: skip
-        print(json.dumps(facts | {"calls": [asdict(line) for line in table]}))
+        show_json(facts | {"calls": [asdict(line) for line in table]})
     else:
         _print(table, f"{plan.what}, {options.shape}: {plan.threads} side by side, {len(plan.calls)} calls in each; "
                       f"arena {plan.arena_bytes / 1e6:.1f} MB; {plan.library}", plan.ms, plan.peak)  # fmt: skip
@@ -118,16 +118,16 @@ def _listed(options: Options, shape: Shape) -> Listing:
 
 
 def _print(table: list[Line], title: str, ms: np.ndarray | None, peak: float | None) -> None:
-    print(title)
+    show(title)
     if ms is not None and peak is not None:
-        print(f"{ms.sum():.3f} ms for the first of them; one core's measured peak is {peak:.0f} GFLOP/s")
-    print(f"{'kernel':<18}{'equation':<18}{'shapes':<28}{'calls':>6}{'MFLOP':>10}{'MB':>9}", end="")
-    print(f"{'ms':>10}{'GFLOP/s':>9}{'GB/s':>7}{'step':>7}{'peak':>6}" if ms is not None else "")
+        show(f"{ms.sum():.3f} ms for the first of them; one core's measured peak is {peak:.0f} GFLOP/s")
+    show(f"{'kernel':<18}{'equation':<18}{'shapes':<28}{'calls':>6}{'MFLOP':>10}{'MB':>9}", end="")
+    show(f"{'ms':>10}{'GFLOP/s':>9}{'GB/s':>7}{'step':>7}{'peak':>6}" if ms is not None else "")
     for x in table:
-        print(f"{x.kernel:<18}{x.equation:<18}{x.shapes:<28}{x.calls:>6}{x.flops / 1e6:>10.2f}{x.bytes / 1e6:>9.2f}",
+        show(f"{x.kernel:<18}{x.equation:<18}{x.shapes:<28}{x.calls:>6}{x.flops / 1e6:>10.2f}{x.bytes / 1e6:>9.2f}",
               end="")  # fmt: skip
         timed = x.ms is not None and x.gflops is not None and x.gb_per_s is not None and x.share is not None
-        print(f"{x.ms:>10.4f}{x.gflops:>9.1f}{x.gb_per_s:>7.1f}{x.share:>7.1%}{x.peak_share or 0:>6.0%}" if timed
+        show(f"{x.ms:>10.4f}{x.gflops:>9.1f}{x.gb_per_s:>7.1f}{x.share:>7.1%}{x.peak_share or 0:>6.0%}" if timed
               else "")  # fmt: skip
 
 

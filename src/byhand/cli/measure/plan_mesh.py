@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from byhand.bench.shapes import Shape
+from byhand.cli.terminal.say import show, show_json
 from byhand.config import OptimConfig
 from byhand.errors import ConfigError
 from byhand.quantities import in_units
@@ -37,7 +37,7 @@ DEVICES = {  # vendors' data sheets: dense products; NVLink in one direction; on
 }
 
 
-def show(options: Options, shape: Shape) -> int:
+def run(options: Options, shape: Shape) -> int:
     """Print the share of a device; return the exit code."""
     mesh = mesh_of(options.mesh)
     if mesh.size > MOST_CPU_DEVICES:
@@ -62,19 +62,19 @@ def show(options: Options, shape: Shape) -> int:
         times = {"computing_s": share.flops / (COMPUTING * device.peak), "sending_s": sending}
         facts |= {"machine": options.machine, **times}
     if options.json:
-        print(json.dumps(facts))
+        show_json(facts)
         return 0
     of = f" × {options.machine}" if device else " devices"
-    print(f"mesh {mesh}: {mesh.size}{of}, {options.per_host} a host")
+    show(f"mesh {mesh}: {mesh.size}{of}, {options.per_host} a host")
     step = f"{shape.batch} × {shape.seq_len} tokens, {options.dtype}, recompute {options.recompute}"
-    print(f"a step of {step}; each device, as XLA counts,")
+    show(f"a step of {step}; each device, as XLA counts,")
     room = f", of {device.memory / 1e9:.0f} GB" if device else ""
     state, beside = (in_units(n, "B") for n in (share.held, share.workspace))
-    print(f"  holds     {state} of parameters and moments, {beside} more in a step{room}")
-    print(f"  computes  {in_units(share.flops, 'FLOP')}")
+    show(f"  holds     {state} of parameters and moments, {beside} more in a step{room}")
+    show(f"  computes  {in_units(share.flops, 'FLOP')}")
     for sent in facts["sent"]:
         where = "between hosts" if sent["between_hosts"] else "within its host"
-        print(f"  sends     {in_units(sent['bytes'], 'B')} {where}: {sent['kind']}")
+        show(f"  sends     {in_units(sent['bytes'], 'B')} {where}: {sent['kind']}")
     if device:
         _print_times(facts["computing_s"], facts["sending_s"], device)
     return 0
@@ -82,6 +82,6 @@ def show(options: Options, shape: Shape) -> int:
 
 def _print_times(computing: float, sending: float, device: Device) -> None:
     peak = f"{COMPUTING:.0%} of {device.peak / 1e12:.0f} TFLOP/s"
-    print(f"  takes     {1e3 * computing:.1f} ms to compute at {peak}, {1e3 * sending:.1f} ms to send")
+    show(f"  takes     {1e3 * computing:.1f} ms to compute at {peak}, {1e3 * sending:.1f} ms to send")
     alone, together = computing / (computing + sending), computing / max(computing, sending)
-    print(f"  computes  {alone:.0%} of the time if nothing overlaps, {together:.0%} if all does")
+    show(f"  computes  {alone:.0%} of the time if nothing overlaps, {together:.0%} if all does")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,7 +10,7 @@ from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Switch
-from byhand.cli.terminal.say import say
+from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import shown
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import open_text
@@ -53,12 +52,12 @@ def main(arguments: list[str]) -> int:
     if result.why:
         say(f"runtime {result.runtime}: {result.why}")
     if options.json:
-        print(json.dumps(asdict(result)))
+        show_json(asdict(result))
     else:
         unit, count = text.unit, f"{result.bytes:,} bytes"
         if unit != "byte":
             count = f"{result.tokens:,} {unit}s, {count}"
-        print(
+        show(
             f"{shown(text.name, 200)}: {result.loss:.4f} nats per {unit} = {result.bpb:.4f} bits per byte "
             f"over {count} (windows of {model.config.seq_len}, stride {result.stride})"
         )

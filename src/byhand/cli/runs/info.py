@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Switch
+from byhand.cli.terminal.say import show, show_json
 from byhand.cli.terminal.shown import shown
 from byhand.config import GROUPS, OptimConfig, TrainConfig, to_dict
 from byhand.files import run_folder
@@ -33,15 +33,15 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand info")
     facts = gather(options.run)
     if options.json:
-        print(json.dumps(facts, indent=2))
+        show_json(facts, indent=2)
         return 0
     for key, value in facts.items():
         if isinstance(value, dict):
-            print(f"{shown(key)}:")
+            show(f"{shown(key)}:")
             for name, setting in value.items():
-                print(f"  {shown(name):<16} {_plain(setting)}")
+                show(f"  {shown(name):<16} {_plain(setting)}")
         else:
-            print(f"{key:<12} {_plain(value)}")
+            show(f"{key:<12} {_plain(value)}")
     return 0
 
 

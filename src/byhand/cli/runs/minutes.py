@@ -112,8 +112,8 @@ def _say(choice: PlannedRun, cost: Cost, expected: Range, seconds: float) -> Non
     say(
         f"measured: {config.tokens_per_step / cost.step:,.0f} tokens/s with {counted(m.n_layers, 'layer')}, "
         f"{counted(m.n_heads, 'head')}, width {m.d_model}, context {m.seq_len}, batch {config.batch_size}; "
-        f"{elapsed():.1f} s gone\n"
-        f"chosen: {config.steps:,} steps, {choice.passes:.2g} passes over the training part of the text{why}\n"
+        f"{elapsed():.1f} s gone",
+        f"chosen: {config.steps:,} steps, {choice.passes:.2g} passes over the training part of the text{why}",
         f"expected: done at {end}, {duration(seconds)} after the start, with validation loss {expected.loss:.2f} "
-        f"({expected.low:.2f} to {expected.high:.2f}), by runs on Shakespeare and the n-grams of this text"
+        f"({expected.low:.2f} to {expected.high:.2f}), by runs on Shakespeare and the n-grams of this text",
     )

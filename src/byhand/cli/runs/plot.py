@@ -17,7 +17,7 @@ from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.terminal.picture import is_free, title
-from byhand.cli.terminal.say import say
+from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
 from byhand.cli.terminal.text_plot import plot_to_string
 from byhand.errors import ByhandError, CheckpointError, reason
@@ -61,12 +61,12 @@ def main(arguments: list[str]) -> int:
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # a flat curve divides by its height
         warnings.simplefilter("ignore")
         unit = metrics.unit(rows)
-        print(_terminal(curves, f"{name}: loss in nats per {unit}, by step"))
+        show(_terminal(curves, f"{name}: loss in nats per {unit}, by step"))
         if find_spec("matplotlib") and (options.png or own):
             path = options.png or options.run / "loss.png"
             if options.png or is_free(path, lambda content: SOFTWARE.encode() in content[:1000]):
                 _write_png(curves, path, str(options.run), unit, named=options.png is not None)
-                print(f"wrote {shown(path, 200)}")
+                show(f"wrote {shown(path, 200)}")
             else:
                 say(f"{shown(path, 200)} was not drawn by `byhand plot`, so it stays. Name a picture with --png.")
         elif options.png:

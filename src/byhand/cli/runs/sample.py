@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass
 from itertools import takewhile
@@ -13,7 +12,7 @@ from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse, text_bytes
 from byhand.cli.arguments.settings import Switch
-from byhand.cli.terminal.say import say
+from byhand.cli.terminal.say import say, show_json
 from byhand.cli.terminal.shown import on_terminal, quoted
 from byhand.config import Weights
 from byhand.errors import ConfigError, DataError
@@ -96,7 +95,7 @@ def main(arguments: list[str]) -> int:
     written_tokens = takewhile(lambda token: token != stop, tokens)
     if options.json:
         text = tokenizer.decode(written_tokens).decode(errors="replace")
-        print(json.dumps({"prompt": given.decode(errors="replace"), "text": text}, ensure_ascii=False))
+        show_json({"prompt": given.decode(errors="replace"), "text": text})
         return 0
     written = on_terminal if sys.stdout.isatty() else str
     for part in tokenizer.stream(written_tokens, given):

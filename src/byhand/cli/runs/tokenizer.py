@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import run_subcommand, text_bytes
 from byhand.cli.arguments.settings import Switch, settings
-from byhand.cli.terminal.say import say
+from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import shown
 from byhand.corpus.text_file import blocks
 from byhand.corpus.texts import open_text
@@ -112,11 +111,11 @@ def main(arguments: list[str]) -> int:
     """Run the subcommand."""
     if arguments[:1] in ([], ["-h"], ["--help"]):
         width = max(map(len, SUBCOMMANDS))
-        print(f"usage: byhand tokenizer {{{','.join(SUBCOMMANDS)}}} [options]\n")
+        show(f"usage: byhand tokenizer {{{','.join(SUBCOMMANDS)}}} [options]\n")
         for known, (options, _) in SUBCOMMANDS.items():
-            print(f"  {known:<{width}}  {(options.__doc__ or '').splitlines()[0]}")
+            show(f"  {known:<{width}}  {(options.__doc__ or '').splitlines()[0]}")
             flags = (s.name.upper() if s.positional else s.flag for s in settings(options).values())
-            print(f"  {'':<{width}}  {' '.join(flags)}")
+            show(f"  {'':<{width}}  {' '.join(flags)}")
         return 0
     return run_subcommand(SUBCOMMANDS, arguments, "byhand tokenizer")
 
@@ -136,7 +135,10 @@ def _train(options: TrainingOptions) -> int:
 
 def _encode(options: EncodeOptions) -> int:
     ids = _read(options).encode(_text(options.text))
-    print(json.dumps(ids) if options.json else " ".join(map(str, ids)))
+    if options.json:
+        show_json(ids)
+    else:
+        show(" ".join(map(str, ids)))
     return 0
 
 
@@ -154,15 +156,15 @@ def _inspect(options: InspectOptions) -> int:
     tokenizer = _read(options)
     facts = _tokens(tokenizer, _text(options.text)) if options.text else _facts(tokenizer)
     if options.json:
-        print(json.dumps(facts, ensure_ascii=False, indent=2))
+        show_json(facts, indent=2)
         return 0
     for name, value in facts.items():
         if isinstance(value, list):
-            print(f"{name}:")
+            show(f"{name}:")
             for line in value:
-                print("  " + "  ".join(f"{shown(cell):<8}" for cell in line).rstrip())
+                show("  " + "  ".join(f"{shown(cell):<8}" for cell in line).rstrip())
         else:
-            print(f"{name:<16} {f'{value:,}' if type(value) is int else shown(value)}")
+            show(f"{name:<16} {f'{value:,}' if type(value) is int else shown(value)}")
     return 0
 
 

@@ -17,6 +17,7 @@ from byhand.cli.runs.opening import OF_A_MACHINE, begun, shared, taken_up
 from byhand.cli.runs.together import joined
 from byhand.cli.runs.training import train_run
 from byhand.cli.runs.tuning import tuned
+from byhand.cli.terminal.say import say
 from byhand.config import TrainConfig
 from byhand.errors import ConfigError
 from byhand.runs.contents import Checkpoint
@@ -63,7 +64,7 @@ def main(arguments: list[str]) -> int:
     options = given.over(Options(train=config))
     _require_compatible(options, given, decided)
     if options.train.data.data == "-" and not options.resume and sys.stdin.isatty():
-        print("reading the text from standard input; end with Ctrl-D", file=sys.stderr)
+        say("reading the text from standard input; end with Ctrl-D")
     keep_pages()
     runtime = given.values.get("runtime", "auto") if options.resume else options.train.runtime
     request = replace(to_train(options.train), runtime=runtime, hosts=2 if options.hosts else 1)

@@ -14,7 +14,7 @@ from byhand.cli.runs.opening import Opened
 from byhand.cli.runs.run_text import identity, spot_check
 from byhand.cli.terminal.interrupt import StopRequest
 from byhand.cli.terminal.progress import Display
-from byhand.cli.terminal.say import say
+from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
 from byhand.config import TrainConfig, to_dict
 from byhand.corpus.dataset import Corpus, bits_per_byte
@@ -62,7 +62,7 @@ def train_run(opened: Opened, group: ProcessGroup) -> int:
         return 128 + stopped_by
     if progress and progress.val_loss is not None:
         if opened.promise:
-            print(opened.promise.outcome(progress.val_loss))
+            show(opened.promise.outcome(progress.val_loss))
         loss = f"{progress.val_loss:.4f} nats per {corpus.unit}"
         if corpus.unit != "byte":
             loss += f" = {bits_per_byte(progress.val_loss, progress.bytes_per_token):.4f} bits per byte"
@@ -102,7 +102,7 @@ def _flags(config: TrainConfig) -> dict[str, str]:
 def _print(group: ProcessGroup, line: str) -> None:
     """Print a line of the run, once."""
     if group.index == 0:
-        print(line)
+        show(line)
 
 
 def _say_what_begins(trainer: Trainer, text: Text, corpus: Corpus, run: Path) -> None:
@@ -114,7 +114,8 @@ def _say_what_begins(trainer: Trainer, text: Text, corpus: Corpus, run: Path) ->
     say(
         f"{shown(run, 200)}: {count:,} parameters ({counted(m.n_layers, 'layer')}, {counted(m.n_heads, 'head')}, "
         f"width {m.d_model}, context {m.seq_len}, {config.dtype}) on {shown(text.name, 200)} ({size}), "
-        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens\n{_runtime(trainer)}"
+        f"steps {trainer.step + 1} to {config.steps} of {config.tokens_per_step} tokens",
+        _runtime(trainer),
     )
     if trainer.change:
         say(trainer.change)

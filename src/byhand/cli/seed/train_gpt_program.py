@@ -9,7 +9,7 @@ import numpy as np
 
 from byhand.cli.seed.train_gpt_flags import Flags, parse_flags
 from byhand.cli.terminal.interrupt import StopRequest
-from byhand.cli.terminal.say import say
+from byhand.cli.terminal.say import say, show
 from byhand.config import ModelConfig
 from byhand.corpus.dataset import ByteDataset
 from byhand.corpus.text_file import TextFile
@@ -58,18 +58,18 @@ def main(arguments: list[str]) -> int:
             places = check_places(text, flags.checks, context, model.config.seq_len, flags.sanity_offset, flags.seed)
         with stop:
             for line in train(checkpoint, text, flags.steps, flags.batch, flags.seed):
-                print(line, flush=True)
+                show(line, flush=True)
                 if stop.signal:
                     break
     if flags.save is not None:
         files.save(flags.save, checkpoint)
         with_state = " (with optimizer state)" if checkpoint.has_optimizer else ""
-        print(f"saved checkpoint '{flags.save}' at step {checkpoint.step}{with_state}")
+        show(f"saved checkpoint '{flags.save}' at step {checkpoint.step}{with_state}")
     if stop.signal:
         return stop.exit_code
     if text is not None:
         for line in checks(model, text, places, context, flags.sanity_top, flags.sanity_preview):
-            print(line)
+            show(line)
     if flags.new_tokens or flags.print_next_top:
         _continue(flags, model, tokenizer, prompt, allowed)
     return 0
@@ -129,7 +129,7 @@ def _continue(flags: Flags, model: TinyGPT, tokenizer: Tokenizer, prompt: list[i
     for number, logits in enumerate(next_logits(model, tokens, max(flags.new_tokens, 1))):
         if top and (number == 0 or flags.print_next_top_each_step):
             for line in next_tokens(logits, top, lambda i: tokenizer.decode([i]) if i in tokenizer else b""):
-                print(line)
+                show(line)
         if number == flags.new_tokens:
             return
         tokens.append(draw(logits, rng, flags.temp, flags.topk, allowed))

@@ -5,6 +5,8 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
+from byhand.cli.terminal.shown import escaped
+
 DONE, REFUSED, DEFECT, OTHERS_GONE, INTERRUPTED = 0, 2, 70, 75, 130  # 75: try again, as sysexits.h says
 SHOW_CURSOR = b"\x1b[?25h"
 _causes: list[str] = []
@@ -31,5 +33,5 @@ def end(code: int) -> int:
 def end_now(code: int, line: str) -> NoReturn:
     """End the process at once, from any thread, with a line on standard error."""
     with suppress(OSError):
-        os.write(2, (SHOW_CURSOR if sys.stderr.isatty() else b"") + f"\n{line}\n".encode())
+        os.write(2, (SHOW_CURSOR if sys.stderr.isatty() else b"") + f"\n{escaped(line)}\n".encode())
     os._exit(code)

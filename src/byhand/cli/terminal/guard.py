@@ -60,7 +60,7 @@ def _failed(error: BaseException, debug: bool, prog: str) -> int:
     if debug:
         import traceback
 
-        say("".join(traceback.format_exception(error)).rstrip())
+        say(*"".join(traceback.format_exception(error)).rstrip().split("\n"))
     if is_interrupt(error):
         said = error.args if isinstance(error, KeyboardInterrupt) else ()
         say(" ".join(("interrupted", *said)))

@@ -59,4 +59,4 @@ class StopRequest:
         if self.signal is not None:
             end_now(128 + number, "interrupted")
         self.signal = number
-        say("\nstopping after this step, then saving; press Ctrl-C again to stop now")
+        say("", "stopping after this step, then saving; press Ctrl-C again to stop now")

@@ -1,21 +1,41 @@
-"""Messages on standard error that never end a run."""
+"""Every line that a command writes for people: no control character that others put into a name reaches a terminal.
+
+`say` writes messages to standard error, `show` and `show_json` results to standard output. Only what is a file's
+content, such as the bytes of `byhand tokenizer decode`, goes past them.
+"""
 
 import logging
 import sys
 from contextlib import suppress
+from typing import Any
+
+from byhand.cli.terminal.shown import escaped, on_terminal, one_line
 
 
-def say(line: str) -> None:
-    """Print to standard error; ignore a closed pipe or a full disk."""
+def say(*lines: str) -> None:
+    """Print each on a line of standard error; ignore a closed pipe or a full disk."""
     with suppress(OSError, RuntimeError):  # RuntimeError: a signal came while another line was being written
-        print(line, file=sys.stderr, flush=True)
+        print(*map(escaped, lines), sep="\n", file=sys.stderr, flush=True)
+
+
+def show(*lines: object, end: str = "\n", flush: bool = False) -> None:
+    """Print to standard output; a line may hold line ends and tabs."""
+    print(*(on_terminal(str(line)) for line in lines), sep="\n", end=end, flush=flush)
+
+
+def show_json(value: Any, indent: int | None = None) -> None:
+    """Print as JSON, Chinese as it is; control characters that JSON would allow become its escapes."""
+    import json  # `byhand --help` needs none
+
+    lines = json.dumps(value, ensure_ascii=False, indent=indent).split("\n")
+    print(*(escaped(line, lambda c: json.dumps(c)[1:-1]) for line in lines), sep="\n")
 
 
 class _ToStandardError(logging.Handler):
     """Prints each record of the library's log on a line; warnings begin with `warning: `."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        say(f"{'warning: ' if record.levelno >= logging.WARNING else ''}{record.getMessage()}")
+        say(f"{'warning: ' if record.levelno >= logging.WARNING else ''}{one_line(record.getMessage())}")
 
 
 def say_what_is_logged() -> None:

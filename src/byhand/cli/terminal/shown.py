@@ -2,9 +2,11 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 
 MOST = 1000  # characters: a few lines of a terminal
 _HIDDEN = frozenset(["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"])  # controls, direction marks, surrogates, line ends
+_JOINERS = "\u200c\u200d"  # of Persian and Indic letters, and of emoji: they steer nothing
 
 
 def shown(text: object, most: int = MOST) -> str:
@@ -13,14 +15,19 @@ def shown(text: object, most: int = MOST) -> str:
     if len(written) > most:
         half = (most - 1) // 2
         written = f"{written[:half]}…{written[-half:]}"
-    if written.isascii() and written.isprintable():
-        return written
-    return "".join(_visible(c) for c in written)
+    return escaped(written)
 
 
 def on_terminal(text: str) -> str:
     """Return text with its line ends and tabs; other control characters become escapes as in `shown`."""
-    return "".join(c if c in "\n\t" else _visible(c) for c in text)
+    return text if text.isprintable() else "\n".join("\t".join(map(escaped, s.split("\t"))) for s in text.split("\n"))
+
+
+def escaped(text: str, by: Callable[[str], str] = lambda c: c.encode("unicode_escape").decode()) -> str:
+    """Return text whose control characters are replaced `by` their escapes, also line ends and tabs."""
+    if text.isprintable():
+        return text
+    return "".join(by(c) if unicodedata.category(c) in _HIDDEN and c not in _JOINERS else c for c in text)
 
 
 def quoted(text: str) -> str:
@@ -32,7 +39,3 @@ def one_line(message: object) -> str:
     """Return a message on one line: its line ends and runs of spaces become one space, the rest as `shown`."""
     written = str(message)
     return shown(re.sub(r"\s*[\r\n]\s*", " ", written[: 4 * MOST].strip()) + written[4 * MOST :])
-
-
-def _visible(c: str) -> str:
-    return c.encode("unicode_escape").decode() if unicodedata.category(c) in _HIDDEN else c
