@@ -2,8 +2,8 @@
 
 A mutant is one edit of a `vjp`: + for -, * for /, a minus dropped, a constant or an axis changed, a transpose left
 out, a comparison moved, one gradient replaced by zeros. Each mutant takes the place of the derivative in this
-process, and the equation's own test file runs against it until a test fails. `--half forward` and `--half terms`
-break those instead. Prints a Markdown table; exits with 1 if a mutant survives that is not known to be equivalent.
+process, and the laws and the equation's own test file run against it until a test fails. `--half forward` and
+`--half terms` break those instead. Prints a Markdown table; exits with 1 if a mutant survives that is not known to be equivalent.
 `--write docs/tests-that-bite.md` puts the rows into the table of that page; rows of others stay.
 """
 
@@ -179,41 +179,46 @@ class FirstFailure:
             self.test = report.nodeid.partition("::")[2].partition("[")[0]
 
 
-def first_failure(test_file: str) -> str:
-    """Run a test file as it is; return its first failing test, or nothing."""
+def first_failure(tests: list[str]) -> str:
+    """Run tests as they are; return the first that fails, or nothing."""
     plugin = FirstFailure()
     options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=bite", f"--rootdir={ROOT}"]
     with (
         contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(io.StringIO()),
     ):
-        code = pytest.main([str(ROOT / "tests" / test_file), *options], plugins=[plugin])
+        code = pytest.main([*(str(ROOT / "tests" / test) for test in tests), *options], plugins=[plugin])
     return plugin.test or ("" if code == pytest.ExitCode.OK else f"pytest: {code!r}")
 
 
-def catch(mutant: Mutant, test_file: str) -> str:
-    """Run a test file with the mutant in the function's place; return the test that failed."""
+def catch(mutant: Mutant, tests: list[str]) -> str:
+    """Run tests with the mutant in the function's place; return the test that failed."""
     original = mutant.function.__code__
     mutant.function.__code__ = mutant.code
     try:
-        return first_failure(test_file)
+        return first_failure(tests)
     finally:
         mutant.function.__code__ = original
 
 
-def targets(names: list[str], half: str) -> Iterator[tuple[str, list[FunctionType], str]]:
-    """Yield what to break and the test file that must notice. A composite's derivative is that of its parts."""
+def tests_of(name: str, *laws: str) -> list[str]:
+    """Return where the tests of an equation are: the laws that it has to obey, then its own file."""
+    return [*(f"equations/test_laws.py::{law}[{name}]" for law in laws), f"equations/test_{name}.py"]
+
+
+def targets(names: list[str], half: str) -> Iterator[tuple[str, list[FunctionType], list[str]]]:
+    """Yield what to break and the tests that must notice. A composite's derivative is that of its parts."""
     for name, equation in sorted(registry.items()):
         if names and name not in names:
             continue
         if isinstance(equation, Composite):
             used = [registry[n] for n in equation.compose.__code__.co_names if n in registry]
-            yield name, [e.vjp for e in used] if half == "vjp" else [], f"equations/test_{name}.py"
+            yield name, [e.vjp for e in used] if half == "vjp" else [], tests_of(name, "test_gradient")
         else:
-            yield name, [getattr(equation, half)], f"equations/test_{name}.py"
+            yield name, [getattr(equation, half)], tests_of(name, "test_gradient", "test_halves", "test_terms")
     for name, (function, test_file) in ENGINE.items():
         if half == "vjp" and (not names or name in names):
-            yield name, [function], test_file
+            yield name, [function], [test_file]
 
 
 @dataclass(frozen=True)
@@ -235,24 +240,24 @@ class Row:
 
 def measured(names: list[str], half: str) -> Iterator[Row]:
     """Break everything of these names, or all, and yield what became of it."""
-    for name, functions, test_file in targets(names, half):
-        if failed := first_failure(test_file):
-            sys.exit(f"error: {test_file} fails as it is, in {failed}. Repair that first.")
+    for name, functions, tests in targets(names, half):
+        if failed := first_failure(tests):
+            sys.exit(f"error: the tests of {name} fail as they are, in {failed}. Repair that first.")
         caught: Counter[str] = Counter()
         survivors: list[str] = []
         equivalent = 0
         for mutant in (m for f in functions for m in mutants(f)):
-            if test := catch(mutant, test_file):
+            if test := catch(mutant, tests):
                 caught[test] += 1
                 continue
             why = EQUIVALENT.get((name, mutant.edit), "")
             equivalent += bool(why)
             where = Path(mutant.code.co_filename).relative_to(ROOT).as_posix()
             survivors.append(f"- {name}, `{where}:{mutant.line}`: `{mutant.edit}`: {why or '**no test noticed**'}")
-        tests = ", ".join(f"`{test}` ({n})" for test, n in caught.most_common())
+        caught_by = ", ".join(f"`{test}` ({n})" for test, n in caught.most_common())
         if functions:
             killed = caught.total()
-            yield Row(name, killed + len(survivors), killed, equivalent, tests, tuple(survivors))
+            yield Row(name, killed + len(survivors), killed, equivalent, caught_by, tuple(survivors))
 
 
 def report(rows: Iterable[Row]) -> Iterator[str]:

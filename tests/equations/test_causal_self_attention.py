@@ -97,11 +97,6 @@ def turned(x, position, base, width, pairing):
     return x
 
 
-@given(cases())
-def test_gradient(case):
-    check_gradient(causal_self_attention, case)
-
-
 @given(variants())
 def test_gradient_of_variants(case):
     check_gradient(attend, case)

@@ -5,28 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from byhand.equations import gelu
-from equations.checks import check_gradient, check_halves, check_terms, close
+from equations.checks import close
 from equations.strategies import Case, arrays, shapes
 
 
 @st.composite
 def cases(draw):
     return Case(draw(st.sampled_from((0.1, 1.0, 3.0))) * draw(arrays(*draw(shapes()))))
-
-
-@given(cases())
-def test_gradient(case):
-    check_gradient(gelu, case)
-
-
-@given(cases())
-def test_halves(case):
-    check_halves(gelu, case)
-
-
-@given(cases())
-def test_terms(case):
-    check_terms(gelu, case)
 
 
 @given(cases())

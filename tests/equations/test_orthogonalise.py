@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from byhand.equations import orthogonalise
 from byhand.equations.orthogonalise import A, B, C
 from byhand.errors import ShapeError
-from equations.checks import check_gradient, check_halves, check_terms, close, wrong_numbers
+from equations.checks import close, wrong_numbers
 from equations.strategies import Case, arrays, lengths, shapes
 
 
@@ -14,21 +14,6 @@ from equations.strategies import Case, arrays, lengths, shapes
 def cases(draw):
     shape = (*draw(shapes(0, 1)), draw(lengths), draw(lengths))
     return Case(draw(arrays(*shape, gap=0.2)), steps=draw(st.sampled_from((1, 2, 5))), eps=1e-7)
-
-
-@given(cases())
-def test_gradient(case):
-    check_gradient(orthogonalise, case)
-
-
-@given(cases())
-def test_halves(case):
-    check_halves(orthogonalise, case)
-
-
-@given(cases())
-def test_terms(case):
-    check_terms(orthogonalise, case)
 
 
 def polynomial(s, steps):

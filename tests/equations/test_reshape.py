@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from byhand.equations import reshape
 from byhand.errors import ShapeError
-from equations.checks import check_gradient, check_halves, check_terms
 from equations.strategies import Case, arrays, shapes
 
 
@@ -18,21 +17,6 @@ def cases(draw):
     elif draw(st.booleans()):
         target = [1, x.size]
     return Case(x, shape=tuple(target))
-
-
-@given(cases())
-def test_gradient(case):
-    check_gradient(reshape, case)
-
-
-@given(cases())
-def test_halves(case):
-    check_halves(reshape, case)
-
-
-@given(cases())
-def test_terms(case):
-    check_terms(reshape, case)
 
 
 @given(cases())

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from byhand.equations import residual
 from byhand.errors import ShapeError
-from equations.checks import check_gradient, check_halves, check_terms
 from equations.strategies import Case, arrays, shapes
 
 
@@ -13,21 +12,6 @@ from equations.strategies import Case, arrays, shapes
 def cases(draw):
     shape = draw(shapes(1))
     return Case(draw(arrays(*shape)), draw(arrays(*shape)))
-
-
-@given(cases())
-def test_gradient(case):
-    check_gradient(residual, case)
-
-
-@given(cases())
-def test_halves(case):
-    check_halves(residual, case)
-
-
-@given(cases())
-def test_terms(case):
-    check_terms(residual, case)
 
 
 @given(cases())

@@ -5,28 +5,12 @@ from hypothesis import strategies as st
 
 from byhand.equations import transpose
 from byhand.errors import ShapeError
-from equations.checks import check_gradient, check_halves, check_terms
 from equations.strategies import Case, arrays, lengths, shapes
 
 
 @st.composite
 def cases(draw):
     return Case(draw(arrays(*draw(shapes(most=2)), draw(lengths), draw(lengths))))
-
-
-@given(cases())
-def test_gradient(case):
-    check_gradient(transpose, case)
-
-
-@given(cases())
-def test_halves(case):
-    check_halves(transpose, case)
-
-
-@given(cases())
-def test_terms(case):
-    check_terms(transpose, case)
 
 
 @given(cases())

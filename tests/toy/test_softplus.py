@@ -14,17 +14,9 @@ def cases(draw):
 
 
 @given(cases())
-def test_gradient(softplus, case):
+def test_laws(softplus, case):
     check_gradient(softplus, case)
-
-
-@given(cases())
-def test_halves(softplus, case):
     check_halves(softplus, case)
-
-
-@given(cases())
-def test_terms(softplus, case):
     check_terms(softplus, case)
 
 
