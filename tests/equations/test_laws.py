@@ -6,7 +6,6 @@ sources  False: a poisoned input reaches more of the result than the terms name
 
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -22,41 +21,39 @@ EVERY = sorted(registry)
 SINGLE = [name for name in EVERY if not isinstance(registry[name], Composite)]  # a composite's halves are its parts'
 
 
-def own(name: str) -> ModuleType:
-    """Return the test file of an equation."""
-    return import_module(f"equations.test_{name}")
+# imported here: a test file's own `given` may not run inside another
+OWN = {name: import_module(f"equations.test_{name}") for name in EVERY if (HERE / f"test_{name}.py").is_file()}
 
 
 def law(name: str, setting: str) -> dict[str, Any]:
     """Return an equation's own setting of a law, by its name."""
-    settings = getattr(own(name), "LAWS", {})
+    settings = getattr(OWN[name], "LAWS", {})
     return {setting: settings[setting]} if setting in settings else {}
 
 
 @pytest.mark.parametrize("name", EVERY)
 @given(data=st.data())
 def test_gradient(name, data):
-    check_gradient(registry[name], data.draw(own(name).cases()), **law(name, "then"))
+    check_gradient(registry[name], data.draw(OWN[name].cases()), **law(name, "then"))
 
 
 @pytest.mark.parametrize("name", SINGLE)
 @given(data=st.data())
 def test_halves(name, data):
-    check_halves(registry[name], data.draw(own(name).cases()))
+    check_halves(registry[name], data.draw(OWN[name].cases()))
 
 
 @pytest.mark.parametrize("name", SINGLE)
 @given(data=st.data())
 def test_terms(name, data):
-    check_terms(registry[name], data.draw(own(name).cases()), **law(name, "sources"))
+    check_terms(registry[name], data.draw(OWN[name].cases()), **law(name, "sources"))
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_has_its_file_and_its_test(name):
     assert (Path(byhand.equations.__file__).parent / f"{name}.py").is_file()
-    test = HERE / f"test_{name}.py"
-    assert test.is_file(), f"equation {name} has no {test.name}"
-    assert hasattr(own(name), "cases"), f"{test.name} draws no `cases`, on which the laws are held"
+    assert name in OWN, f"equation {name} has no test_{name}.py"
+    assert hasattr(OWN[name], "cases"), f"test_{name}.py draws no `cases`, on which the laws are held"
 
 
 def test_each_is_public():
