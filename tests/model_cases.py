@@ -58,31 +58,26 @@ def every_setting() -> list[ModelConfig]:
     ]
 
 
+SIZES: dict[str, tuple[Any, ...]] = {  # settings of a drawn model that are no choice among names
+    "n_heads": (1, 2, 4), "n_kv_heads": (None, 1, 2, 4), "d_head": (None, 4, 6), "d_ff": (None, 7),
+    "rope_base": (10000.0, 100.0), "rope_fraction": (1.0, 0.5), "attention_window": (None, 1, 3, 20),
+    "logit_softcap": (0.0, 2.0), "norm_eps": (1e-5, 1e-6), "seq_len": (5, 8, 9),
+}  # fmt: skip
+
+
 def drawn_config(seed: int) -> ModelConfig:
-    """Return a small model with every choice of the config drawn at random."""
-    rng = np.random.default_rng(seed)
-
-    def one_of(*options: Any) -> Any:
-        return options[rng.integers(len(options))]
-
+    """Return a small model with every setting drawn at random, each from its own name: a new one moves no other."""
     chosen: dict[str, Any] = {}
     for name, hint in get_type_hints(ModelConfig).items():
         options = get_args(hint) if get_origin(hint) is Literal else (False, True) if hint is bool else ()
-        if options:
-            chosen[name] = one_of(*options)
-    heads = one_of(1, 2, 4)
-    chosen |= {
-        "n_heads": heads,
-        "n_kv_heads": one_of(*(k for k in (None, 1, 2, 4) if k is None or heads % k == 0)),
-        "d_head": one_of(None, 4, 6),
-        "d_ff": one_of(None, 7),
-        "rope_base": one_of(10000.0, 100.0),
-        "rope_fraction": one_of(1.0, 0.5),
-        "attention_window": one_of(None, 1, 3, 20) if chosen["causal"] else None,
-        "logit_softcap": one_of(0.0, 2.0),
-        "norm_eps": one_of(1e-5, 1e-6),
-    }
-    return ModelConfig(vocab_size=13, seq_len=one_of(5, 8, 9), d_model=16, n_layers=2, **chosen)
+        if options := SIZES.get(name, options):
+            draw = np.random.default_rng([seed, *name.encode()])
+            chosen[name] = options[draw.integers(len(options))]
+    if chosen["n_heads"] % (chosen["n_kv_heads"] or 1):
+        chosen["n_kv_heads"] = None
+    if not chosen["causal"]:
+        chosen["attention_window"] = None
+    return ModelConfig(vocab_size=13, d_model=16, n_layers=2, **chosen)
 
 
 def setting_name(config: ModelConfig) -> str:

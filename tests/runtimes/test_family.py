@@ -46,6 +46,17 @@ def steps(config, runtime, seed, count=3):
     return np.array(losses), {name: np.array(a) for name, a in session.state().parameters.items()}
 
 
+def sloping(config, name):
+    """Return the part of a parameter whose gradient is not zero by theory: all but a bias added to every key alike.
+
+    Such a bias moves all scores of a query by one number, which softmax ignores; AdamW enlarges what rounding leaves.
+    """
+    if name.endswith("b_qkv") and config.positions != "rotary" and not config.qk_norm:
+        part = config.kv_heads * config.head_width  # queries, then one part of keys and one of values
+        return np.r_[: config.n_heads * config.head_width, -part:0]
+    return ...
+
+
 @pytest.mark.parametrize("runtime", OTHERS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_steps_are_the_tapes(seed, runtime):
@@ -54,7 +65,7 @@ def test_steps_are_the_tapes(seed, runtime):
     expected, exact = steps(config, REFERENCE, seed)
     np.testing.assert_allclose(losses, expected, rtol=2e-5, err_msg=str(config))
     for name, array in exact.items():  # AdamW makes large steps of small gradients: most numbers must agree
-        far = np.abs(arrays[name] - array) > 2e-4
+        far = np.abs(arrays[name] - array)[sloping(config, name)] > 2e-4
         assert far.mean() <= 0.02, (name, config)
 
 

@@ -32,7 +32,7 @@ from byhand.errors import ConfigError
         (b"d-model = 8\nd_model = 16", " sets d_model twice: d-model and d_model. Leave out one of them."),
         (b"lr = 1\n[optim]\nlr = 1", " sets lr twice: lr and lr in [optim]."),
         (b"[optim]\nmin-lr = 1\nmin_lr = 1", " sets min_lr twice: min-lr in [optim] and min_lr in [optim]."),
-        (b"x-\"y\" = 1", "is not TOML"),
+        (b'x-"y" = 1', "is not TOML"),
         (b'"\\u001b-" = 1\n"\\u001b_" = 1', r" sets \x1b_ twice: \x1b- and \x1b_."),
         (b"model = 3", "unknown key 'model'"),
         (b"steps = nan", ": steps is nan, but must be a whole number, such as 1000."),
