@@ -20,6 +20,8 @@ from pygments.lexers import get_lexer_for_filename
 from pygments.util import ClassNotFound
 from sphinx.cmd.build import main as sphinx
 
+from byhand.book.finding.source import statement
+
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
 LANGUAGES = {"en": "en", "zh-CN": "zh_CN"}  # folder of the site: Sphinx's name of the language
@@ -121,7 +123,7 @@ class Site:
             raise FileNotFoundError(f"{page} links to {target}, which is not there")
         self.sources.add(file)
         there = Path("source", f"{file.relative_to(ROOT).as_posix()}.html")
-        line = f"#L-{anchor[1:]}" if anchor else ""
+        line = f"#L-{statement(file, anchor).lineno}" if anchor else ""  # pages name a definition
         return f'<a href="{_relative(there, here)}{line}">{shown}</a>'
 
     def contents(self, index: Path) -> str:

@@ -66,6 +66,17 @@ def statement(path: Path, name: str) -> Any:
     return found
 
 
+def enclosing(path: Path, line: int) -> str:
+    """Return the dotted name of the innermost definition that holds a line, as `definition` takes it; "" if none."""
+    names: list[str] = []
+    body: list[ast.stmt] = tree(path).body if path.suffix == ".py" else []
+    while node := next((n for n in body if n.lineno <= line <= (n.end_lineno or 0) and _name_of(n)), None):
+        names.append(_name_of(node))
+        inner = node.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else []
+        body = [n for n in inner if isinstance(n, ast.FunctionDef) or isinstance(node, ast.ClassDef)]  # no variables
+    return ".".join(names)
+
+
 def first_test(path: Path) -> str | None:
     """Return `path:line` of the first test in a file, if it has one."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
@@ -171,6 +182,16 @@ def sections(path: Path) -> dict[str, str]:
         if heading and line.strip():
             parts[heading].append(line.strip())
     return {name: "\n".join(lines) for name, lines in parts.items()}
+
+
+def _name_of(node: ast.stmt) -> str:
+    """Return the name that a statement defines, the first of several; "" if it defines none."""
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return node.name
+    targets = (
+        node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    )
+    return next((target.id for target in targets if isinstance(target, ast.Name)), "")
 
 
 def _binds(node: ast.stmt, name: str) -> bool:

@@ -66,7 +66,7 @@ def _places(page: Path, listing: Finding, lang: str) -> str:
         ),
         (
             Words("used by the model", "模型中用到它的地方"),
-            "<br>".join(link(page, use.where) for use in listing.uses),
+            "<br>".join(dict.fromkeys(link(page, use.where) for use in listing.uses)),
         ),
         (Words("test", "测试"), link(page, listing.test)),
         (Words("worked by hand", "手算例子"), link(page, listing.worked)),

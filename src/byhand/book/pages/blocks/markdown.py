@@ -71,11 +71,16 @@ def inline(latex: str) -> str:
 
 
 def link(page: Path, place: str | None) -> str:
-    """Return `path:line` as a link from a page to that line; nothing for a place that does not exist."""
+    """Return the definition at `path:line` as a link from a page; nothing for a place that does not exist.
+
+    The link names the definition instead of the line, so a page changes only with what it points at. The site leads
+    to the line.
+    """
     if place is None:
         return ""
     path, _, line = place.rpartition(":")
-    return f"[{place}]({relative(page, ROOT / path)}#L{line})"
+    name = source.enclosing(ROOT / path, int(line))
+    return f"[{path}{name and ':'}{name}]({relative(page, ROOT / path)}{name and '#'}{name})"
 
 
 def link_equation(page: Path, stem: str, lang: str) -> str:

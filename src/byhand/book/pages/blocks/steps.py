@@ -3,64 +3,68 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
+
+import numpy as np
 
 from byhand.book.finding import source
 from byhand.book.pages.blocks.excerpts import located
 from byhand.book.pages.blocks.markdown import block, inline, link, link_equation, table
-from byhand.book.pictures.passes import pass_through
+from byhand.book.pages.calls import CallTracer, shown_call
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine.equation import registry
 from byhand.errors import ByhandError
+from byhand.model import TinyGPT
+from byhand.tracing.trace import Trace
 
-# Formula, definition that holds the call, callee, number of the call among those, name of its result in a pass
-Line = tuple[str, str, str, int, str]
-EMBEDDINGS, BLOCK, MLP = "layers/embeddings.py", "layers/block.py:Block.apply", "layers/mlp.py:MLP.apply"
-ATTENTION = "equations/causal_self_attention.py:compose"
+MEND = "Correct LINES or LOOP in src/byhand/book/pages/blocks/steps.py, or the model."
+
+# Formula, callee, name of its result in a pass, names of the tensors that it reads
+Line = tuple[str, str, str, tuple[str, ...]]
 LINES: dict[str, tuple[Line, ...]] = {
     "embeddings": (
-        (r"E = W_{te}[\mathrm{tokens}]", f"{EMBEDDINGS}:TokenEmbedding.apply", "embedding", 0, "tok"),
-        (r"X = E + W_{pe}[\mathrm{positions}]", f"{EMBEDDINGS}:PositionEmbedding.apply", "add_positional", 0, "x"),
+        (r"E = W_{te}[\mathrm{tokens}]", "embedding", "tok", ("tokens",)),
+        (r"X = E + W_{pe}[\mathrm{positions}]", "add_positional", "x", ("tok",)),
     ),
     "block": (
-        (r"H = \mathrm{LN}(X)", BLOCK, "self.norm.apply", 0, "blocks.0.ln_1"),
-        (r"A = \mathrm{CausalSelfAttn}(H)", BLOCK, "self.attention.apply", 0, "blocks.0.attn.out"),
-        (r"X \leftarrow X + A", BLOCK, "residual", 0, "blocks.0.x_mid"),
-        (r"M = \mathrm{LN}(X)", BLOCK, "self.norm.apply", 1, "blocks.0.ln_2"),
-        (r"O = \mathrm{MLP}(M)", BLOCK, "self.mlp.apply", 0, "blocks.0.mlp.out"),
-        (r"X \leftarrow X + O", BLOCK, "residual", 1, "blocks.0.x_out"),
+        (r"H = \mathrm{LN}(X)", "self.norm.apply", "blocks.0.ln_1", ("x",)),
+        (r"A = \mathrm{CausalSelfAttn}(H)", "self.attention.apply", "blocks.0.attn.out", ("blocks.0.ln_1",)),
+        (r"X \leftarrow X + A", "residual", "blocks.0.x_mid", ("x", "blocks.0.attn.out")),
+        (r"M = \mathrm{LN}(X)", "self.norm.apply", "blocks.0.ln_2", ("blocks.0.x_mid",)),
+        (r"O = \mathrm{MLP}(M)", "self.mlp.apply", "blocks.0.mlp.out", ("blocks.0.ln_2",)),
+        (r"X \leftarrow X + O", "residual", "blocks.0.x_out", ("blocks.0.x_mid", "blocks.0.mlp.out")),
     ),
     "mlp": (
-        (r"U = M W_{fc} + b_{fc}", MLP, "linear", 0, "blocks.0.mlp.pre"),
-        (r"G = \mathrm{GELU}(U)", MLP, "activation", 0, "blocks.0.mlp.act"),
-        (r"O = G W_{out} + b_{out}", MLP, "linear", 3, "blocks.0.mlp.out"),
+        (r"U = M W_{fc} + b_{fc}", "linear", "blocks.0.mlp.pre", ("blocks.0.ln_2",)),
+        (r"G = \mathrm{GELU}(U)", "activation", "blocks.0.mlp.act", ("blocks.0.mlp.pre",)),
+        (r"O = G W_{out} + b_{out}", "linear", "blocks.0.mlp.out", ("blocks.0.mlp.act",)),
     ),
     "head": (
-        (r"X_n = \mathrm{LN}(X)", "model.py:Layers.finish", "self.norm.apply", 0, "ln_f"),
-        (r"Z = X_n W_{lm} + b_{lm}", "layers/head.py:LMHead.apply", "linear", 0, "logits"),
+        (r"X_n = \mathrm{LN}(X)", "self.norm.apply", "ln_f", ("blocks.0.x_out",)),
+        (r"Z = X_n W_{lm} + b_{lm}", "linear", "logits", ("ln_f",)),
     ),
     "project": (
-        (r"[Q, K, V] = H W_{qkv} + b_{qkv}", ATTENTION, "linear", 0, "blocks.0.attn.qkv"),
-        (r"Q, K, V", ATTENTION, "split_qkv", 0, "blocks.0.attn.q"),
+        (r"[Q, K, V] = H W_{qkv} + b_{qkv}", "linear", "blocks.0.attn.qkv", ("blocks.0.ln_1",)),
+        (r"Q, K, V", "split_qkv", "blocks.0.attn.q", ("blocks.0.attn.qkv",)),
     ),
-    "score": ((r"S = \frac{Q K^{\top}}{\sqrt{D}}", ATTENTION, "attention_scores", 0, "blocks.0.attn.scores"),),
-    "weigh": ((r"P = \mathrm{softmax}(S + M)", ATTENTION, "causal_softmax", 0, "blocks.0.attn.weights"),),
-    "mix": (
-        (r"Y = P V", ATTENTION, "mix", 0, "blocks.0.attn.mixed"),
-        (r"[Y_0, \ldots, Y_{H-1}]", ATTENTION, "merge_heads", 0, "blocks.0.attn.merged"),
-    ),
-    "out": ((r"A = Y W_{proj} + b_{proj}", ATTENTION, "linear", 1, "blocks.0.attn.out"),),
-    "loss": (
+    "score": (
         (
-            r"L = \frac{1}{N} \sum_n -\log p_{n,y_n}",
-            "model.py:TinyGPT.loss_of",
-            "cross_entropy",
-            0,
-            "loss",
+            r"S = \frac{Q K^{\top}}{\sqrt{D}}", "attention_scores", "blocks.0.attn.scores",
+            ("blocks.0.attn.q", "blocks.0.attn.k"),
         ),
     ),
-}
+    "weigh": (
+        (r"P = \mathrm{softmax}(S + M)", "causal_softmax", "blocks.0.attn.weights", ("blocks.0.attn.scores",)),
+    ),
+    "mix": (
+        (r"Y = P V", "mix", "blocks.0.attn.mixed", ("blocks.0.attn.weights", "blocks.0.attn.v")),
+        (r"[Y_0, \ldots, Y_{H-1}]", "merge_heads", "blocks.0.attn.merged", ("blocks.0.attn.mixed",)),
+    ),
+    "out": ((r"A = Y W_{proj} + b_{proj}", "linear", "blocks.0.attn.out", ("blocks.0.attn.merged",)),),
+    "loss": ((r"L = \frac{1}{N} \sum_n -\log p_{n,y_n}", "cross_entropy", "loss", ("logits", "targets")),),
+}  # fmt: skip
 APPLIED = {
     "self.norm.apply": "layer_norm", "self.attention.apply": "causal_self_attention", "activation": "gelu",
 }  # fmt: skip
@@ -104,12 +108,26 @@ SIZES = {"B": 2, "T": 3, "H": 5, "D": 7, "C": 35, "3C": 105, "F": 11, "V": 13}  
 
 @block
 def steps(page: Path, lang: str, *parts: str) -> str:
-    """The lines of some parts of the forward pass: formula, call, place in the source, shape of the result."""
+    """The lines of some parts of the forward pass: formula, call, place in the source, shape of the result.
+
+    Raises ByhandError if the model computes a line's result by another call, or from other tensors.
+    """
+    calls, trace = _pass()
     rows = []
-    for formula, given, called, which, name in (line for part in parts for line in LINES[part]):
+    for formula, called, result, reads in (line for part in parts for line in LINES[part]):
         stem = APPLIED.get(called, called)
         own = link_equation(page, stem, lang) if stem in registry else ""
-        rows.append((inline(formula), *_called(page, given, called, which), _shape(name), own))
+        try:
+            call = calls.call(trace, called, result)
+        except ByhandError as error:
+            raise ByhandError(f"{page.name} shows {formula}: {error} {MEND}") from None
+        if call.reads != reads:
+            raise ByhandError(
+                f"{page.name} shows {formula} as made from {', '.join(reads)}, but the model makes {result} from "
+                f"{', '.join(call.reads)}. {MEND}"
+            )
+        where = link(page, f"{source.shown(call.path)}:{call.line}")
+        rows.append((inline(formula), f"`{call.text}`", where, _shape(trace.tensor(result).shape), own))
     head = Words("Formula|Call|Where|Shape of the result|Its page", "公式|调用|位置|结果的形状|公式页面")
     return table(head, rows, lang)
 
@@ -117,28 +135,34 @@ def steps(page: Path, lang: str, *parts: str) -> str:
 @block
 def training_steps(page: Path, lang: str) -> str:
     """One training step of the NumPy runtime: formula, call, place in the source, result."""
-    rows = [(inline(formula), *_called(page, given, called, 0), out) for formula, given, called, out in LOOP]
+    rows = [(inline(formula), *_called(page, given, called), out) for formula, given, called, out in LOOP]
     return table(Words("Formula|Call|Where|What comes out", "公式|调用|位置|得到什么"), rows, lang)
 
 
-def _called(page: Path, given: str, called: str, which: int) -> tuple[str, str]:
-    """Return a call as it is written, and a link to its line."""
+def _called(page: Path, given: str, called: str) -> tuple[str, str]:
+    """Return the only call of this name in a definition as it is written, and a link to it."""
     path, definition = located(given)
     inside = ast.walk(source.statement(path, definition))
     found = [node for node in inside if isinstance(node, ast.Call) and ast.unparse(node.func) == called]
-    if which >= len(found):
+    if len(found) != 1:
         raise ByhandError(
-            f"{page.name} shows call {which + 1} of {called} in {definition} of {source.shown(path)}, which has "
-            f"{len(found)} calls of that name. Correct LINES or LOOP in {source.shown(Path(__file__))}."
+            f"{page.name} shows the call of {called} in {definition} of {source.shown(path)}, which has "
+            f"{len(found)} calls of that name. {MEND}"
         )
-    call = sorted(found, key=lambda call: (call.lineno, call.col_offset))[which]
-    text = ast.unparse(call).replace("'", '"')
-    return f"`{text}`", link(page, f"{source.shown(path)}:{call.lineno}")
+    (call,) = found
+    return f"`{shown_call(call)}`", link(page, f"{source.shown(path)}:{call.lineno}")
 
 
-def _shape(name: str) -> str:
-    """Return a result's shape in letters."""
+@cache
+def _pass() -> tuple[CallTracer, Trace]:
+    """Return the pass of a model in which every axis has a length of its own, and the calls that made it."""
     b, t, h, _, c, _, f, v = SIZES.values()
-    config = ModelConfig(vocab_size=v, seq_len=t, d_model=c, n_heads=h, d_ff=f)
+    model = TinyGPT(ModelConfig(vocab_size=v, seq_len=t, d_model=c, n_heads=h, d_ff=f, n_layers=1))
+    calls, tokens = CallTracer(), np.zeros((b, t), np.int64)
+    return calls, Trace.of(lambda: model.loss(tokens, tokens), calls)
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    """Return a result's shape in letters."""
     letters = {length: letter for letter, length in SIZES.items()}
-    return f"[{', '.join(letters[length] for length in pass_through(config, b, t).tensor(name).shape)}]"
+    return f"[{', '.join(letters[length] for length in shape)}]"
