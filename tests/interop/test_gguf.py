@@ -15,7 +15,7 @@ from byhand.config import TrainConfig
 from byhand.errors import ByhandError, ConfigError
 from byhand.files import writing
 from byhand.files.weights import OpenFile
-from byhand.files.writing import create
+from byhand.files.writing import write_new
 from byhand.interop import exchange
 from byhand.interop.gguf.file import GGUF
 from byhand.interop.gguf.quantised import BY_NAME, quantised
@@ -405,9 +405,9 @@ def test_an_export_that_is_interrupted_leaves_nothing(goal, tmp_path, monkeypatc
     def counted(path, content):
         nonlocal writes
         writes += 1
-        create(path, then_interrupted(content) if writes == (3 if goal == "hf" else 1) else content)
+        write_new(path, then_interrupted(content) if writes == (3 if goal == "hf" else 1) else content)
 
-    monkeypatch.setattr(writing, "create", counted)
+    monkeypatch.setattr(writing, "write_new", counted)
     with pytest.raises(KeyboardInterrupt):
         exchange.write(run, goal, tmp_path / "out")
     assert not list((tmp_path / "out").iterdir())

@@ -285,12 +285,12 @@ def test_sizes_that_the_config_forbids_are_told_before_anything_is_read(tmp_path
 
 
 def fail_to_write(monkeypatch, name, number=errno.ENOSPC):
-    def create(path, content, create=checkpoint.create):
+    def create(path, content, create=checkpoint.write_new):
         if path.name == name:
             raise OSError(number, os.strerror(number), str(path))
         create(path, content)
 
-    monkeypatch.setattr(checkpoint, "create", create)
+    monkeypatch.setattr(checkpoint, "write_new", create)
 
 
 @pytest.mark.parametrize("name", [*PARTS, MANIFEST, CONFIG])
@@ -319,7 +319,7 @@ def test_both_disks_full_each_host_tells_its_own(tmp_path, monkeypatch):
     def create(path, content):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(checkpoint, "create", create)
+    monkeypatch.setattr(checkpoint, "write_new", create)
     for index, error in enumerate(save(tmp_path, whole(2))):
         assert f"cannot write {tmp_path / 'step-00000002' / PARTS[index]}: No space" in str(error)
         assert not str(error).startswith("host")

@@ -20,7 +20,7 @@ from byhand.errors import DataError, reason
 from byhand.files.reading import open_regular, read_regular
 from byhand.files.run_folder import is_of_byhand
 from byhand.files.user_cache import cache_folder
-from byhand.files.writing import create
+from byhand.files.writing import replace
 
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
@@ -108,9 +108,7 @@ def cached_download(url: str, sha256: str, target: Path) -> Path:
         raise DataError(f"{url} has SHA-256 {found[:12]}…, not {sha256[:12]}…. Pass a file of your own with --data.")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f".{target.name}.{os.getpid()}")  # others may download it at the same time
-        create(partial, [content])
-        partial.replace(target)
+        replace(target, [content])
     except OSError as error:
         raise DataError(
             f"cannot write {error.filename}: {reason(error)}. Name another folder with BYHAND_CACHE, "

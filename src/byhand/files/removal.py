@@ -12,13 +12,13 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
+from byhand.files import writing
 from byhand.files.run_folder import MANIFEST, step_of
 from byhand.files.writing import TEMPORARY
 
 REMOVING = ".removing-"
 LEFT = re.compile(rf"(?:{re.escape(TEMPORARY)}|{re.escape(REMOVING)})(step-[0-9]+)")
 PLACE = re.compile(rf"({re.escape(TEMPORARY)}|{re.escape(REMOVING)}|)(step-[0-9]+)")  # names that saving a step needs
-LEFT_FILES = {f"{TEMPORARY}{name}" for name in ("latest", "metrics.jsonl", "corpus.bin")}
 
 
 def remove(checkpoint: Path, ours: re.Pattern[str]) -> None:
@@ -40,13 +40,12 @@ def set_aside(checkpoint: Path, ours: re.Pattern[str]) -> None:
 
 
 def remove_left_over(run: Path, ours: re.Pattern[str]) -> None:
-    """Remove the remains of a file or checkpoint whose writing or removal was killed."""
+    """Remove the remains of files and checkpoints whose writing or removal was killed."""
+    writing.remove_left_over(run)
     for path in run.iterdir():
         match = LEFT.fullmatch(path.name)
         if match and step_of(match[1]) is not None and _has_only(path, ours):
             remove_files(path, ours)
-        elif path.name in LEFT_FILES and path.is_file() and not path.is_symlink():
-            path.unlink()
 
 
 def in_the_way(run: Path, steps: Container[int], ours: re.Pattern[str]) -> Path | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from byhand.errors import CheckpointError, reason
 from byhand.files.reading import SMALL, read_regular
-from byhand.files.writing import create
+from byhand.files.writing import write_new
 
 MARKER, MARK = "run.json", b'{"format": "byhand-run", "version": 1}\n'
 MANIFEST, MODEL = "manifest.json", "model.safetensors"
@@ -116,7 +116,7 @@ def begin(run: Path) -> None:
         if _mark(run) != MARK:
             (run / MARKER).unlink(missing_ok=True)  # it was cut short
             with suppress(FileExistsError):  # another process begins here too: the lock will tell
-                create(run / MARKER, [MARK])
+                write_new(run / MARKER, [MARK])
     except OSError as error:
         raise CheckpointError(
             f"cannot use {run}: {reason(error)} ({error.filename}). Check its permissions and the free space, "

@@ -1,14 +1,22 @@
-"""Writing whole files or none, never through a symbolic or hard link.
+"""Writing whole files or none, whatever ends the process, and never through a symbolic or hard link.
 
-A link may lead to another user's file, so a file is created where none was, or written under a temporary name and
-renamed. Every OSError names the file.
+Files are written into a folder beside their places, and get their names when all of them are whole:
+
+    .writing-5f0c1a2b3d4e5f60/   being written, or left by a process that was killed
+    .written-5f0c1a2b3d4e5f60/   they have their names, each by a hard link; the rest is to be removed
+
+A link may lead to another user's file, so a file is created where none was, or another is renamed to its name. Every
+OSError names the file.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
+import secrets
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain
@@ -18,12 +26,20 @@ from byhand.errors import reason
 from byhand.files.reading import open_regular
 
 TEMPORARY = ".writing-"
+WRITTEN, UNDOING = ".written-", ".undoing-"
+STAGE = re.compile(rf"({re.escape(TEMPORARY)}|{re.escape(WRITTEN)}|{re.escape(UNDOING)})([0-9a-f]{{16}})")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # fails where a file or a link, even a dangling one, is
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def create(path: Path, content: Iterable[bytes | memoryview]) -> None:
-    """Write a new file and make it durable; FileExistsError if it exists. A failure leaves no file."""
+_stages: set[Path] = set()  # of this process, with files that have no names yet
+
+
+def write_new(path: Path, content: Iterable[bytes | memoryview]) -> None:
+    """Write a new file, which grows under its name, and make it durable; FileExistsError if it exists.
+
+    A failure leaves no file, but the end of the process does: for a folder that is not read before it is whole.
+    """
     with _naming(path):
         descriptor = os.open(path, _NEW | _FLAGS, 0o666)
         try:
@@ -38,35 +54,103 @@ def create(path: Path, content: Iterable[bytes | memoryview]) -> None:
             os.close(descriptor)
 
 
-def create_all(contents: Iterable[tuple[Path, bytes | Iterable[bytes | memoryview]]]) -> list[Path]:
-    """Write new files, all of them or none, and return their paths; whatever fails or interrupts it, none stays."""
-    written = list[Path]()
-    try:
-        for path, content in contents:
-            create(path, [content] if isinstance(content, bytes) else content)
-            written.append(path)
-    except BaseException:
-        for path in written:
-            with suppress(OSError):
-                path.unlink()
-        raise
-    return written
+def create(path: Path, content: Iterable[bytes | memoryview]) -> None:
+    """Write a new file, whole or not at all, and make it durable; FileExistsError if it exists."""
+    create_all(path.parent, [(path.name, content)])
+
+
+def create_all(folder: Path, contents: Iterable[tuple[str, bytes | Iterable[bytes | memoryview]]]) -> list[Path]:
+    """Write new files, all of them or none, whatever fails or ends the process; return their paths."""
+    named = list[Path]()
+    with _stage(folder) as stage:
+        try:
+            for name, content in contents:
+                with _naming(folder / name):
+                    write_new(stage / name, [content] if isinstance(content, bytes) else content)
+                    named.append(folder / name)
+            for path in named:
+                with _naming(path):
+                    _name(stage / path.name, path)
+            with _naming(folder):
+                stage.rename(stage.with_name(stage.name.replace(TEMPORARY, WRITTEN)))
+        except BaseException:
+            _undo(stage)
+            raise
+    return named
 
 
 def replace(path: Path, content: Iterable[bytes | memoryview]) -> None:
     """Write or replace a file: a reader finds the old one or the new one, whole."""
-    beside = path.with_name(f"{TEMPORARY}{path.name}")
-    with suppress(FileNotFoundError):
-        beside.unlink()
-    with _naming(path):
-        try:
-            create(beside, content)
-            beside.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                beside.unlink()
-            raise
+    with _naming(path), _stage(path.parent) as stage:
+        write_new(stage / path.name, content)
+        (stage / path.name).replace(path)
     sync_folder(path.parent)
+
+
+def remove_left_over(folder: Path) -> None:
+    """Remove what killed processes left in a folder: unfinished files, and those of a set that has not all names."""
+    with suppress(OSError):
+        for path in list(folder.iterdir()):
+            match = STAGE.fullmatch(path.name)
+            if match and path.is_dir() and not path.is_symlink() and (held := _held(path)) is not None:
+                _discard(path) if match[1] == WRITTEN else _undo(path)
+                os.close(held)
+
+
+def abandon() -> None:
+    """Take back what this process has not finished; for another thread, before it ends the process."""
+    for stage in list(_stages):
+        _undo(stage)
+
+
+@contextmanager
+def _stage(folder: Path) -> Iterator[Path]:
+    """Make a folder for files that get their names when they are whole, and remove it."""
+    remove_left_over(folder)
+    stage = folder / f"{TEMPORARY}{secrets.token_hex(8)}"
+    with _naming(folder):
+        stage.mkdir()
+    held = _held(stage)
+    _stages.add(stage)
+    try:
+        yield stage
+        _discard(stage.with_name(stage.name.replace(TEMPORARY, WRITTEN)))
+    finally:
+        _stages.discard(stage)
+        if held is not None:
+            os.close(held)
+        _discard(stage)
+
+
+def _name(staged: Path, path: Path) -> None:
+    """Give a whole file its name; FileExistsError if it is taken."""
+    try:
+        os.link(staged, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+        staged.rename(path)
+
+
+def _undo(stage: Path) -> None:
+    """Take the names back that files of a stage have, and remove it, unless it is finished or somebody else does."""
+    doomed = stage.with_name(STAGE.sub(rf"{UNDOING}\2", stage.name))
+    with suppress(OSError):
+        stage.rename(doomed)  # at once: from here on the files cannot be finished
+        for name in os.listdir(doomed):
+            with suppress(OSError):
+                if os.path.samestat(os.lstat(doomed / name), os.lstat(stage.parent / name)):
+                    (stage.parent / name).unlink()
+        _discard(doomed)
+
+
+def _discard(stage: Path) -> None:
+    with suppress(OSError):
+        for name in os.listdir(stage):
+            (stage / name).unlink()
+        stage.rmdir()
 
 
 def append(path: Path, content: bytes) -> None:
@@ -118,6 +202,29 @@ def sync_folder(path: Path) -> None:
                 raise
         finally:
             os.close(descriptor)
+
+
+if sys.platform == "win32":
+
+    def _held(stage: Path) -> int | None:
+        """Return a descriptor; files that another process writes cannot be removed on Windows."""
+        return os.open(os.devnull, os.O_RDONLY)
+else:
+    import fcntl
+
+    def _held(stage: Path) -> int | None:
+        """Hold a stage until the descriptor is closed; None if another process holds it, or removed it."""
+        try:
+            descriptor = os.open(stage, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                os.close(descriptor)
+                return None
+        return descriptor
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from byhand.config import TrainConfig
 from byhand.errors import DataError, reason
 from byhand.files import run_folder
 from byhand.files.weights import OpenFile
-from byhand.files.writing import create_all, remedy
+from byhand.files.writing import create_all, remedy, remove_left_over
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import model as gguf
 from byhand.interop.hugging_face import folder as hugging_face
@@ -88,12 +88,13 @@ def write(run: Checkpoint, goal: str, out: Path, quantize: str = "") -> list[Pat
     first = next(contents)  # whether it can be represented shows before anything is written
     try:
         out.mkdir(parents=True, exist_ok=True)
+        remove_left_over(out)
         taken = sorted(os.listdir(out))
     except OSError as error:
         raise DataError(f"cannot use {out}: {reason(error)}. Choose another folder with --out.") from None
     if taken:
         raise DataError(f"{out} holds {taken[0]!r}. Choose a new or empty folder with --out.")
     try:
-        return create_all((out / name, content) for name, content in chain([first], contents))
+        return create_all(out, chain([first], contents))
     except OSError as error:
         raise DataError(f"cannot write {error.filename}: {reason(error)}. {remedy(error, 'export again')}") from None

@@ -27,7 +27,7 @@ from byhand.files import run_folder
 from byhand.files.reading import read_regular
 from byhand.files.removal import in_the_way, remove, remove_files, remove_left_over, set_aside
 from byhand.files.sealed import as_json, entries, manifest
-from byhand.files.writing import TEMPORARY, create, remedy, replace, sync_folder
+from byhand.files.writing import TEMPORARY, remedy, replace, sync_folder, write_new
 from byhand.model import TinyGPT
 from byhand.runs.contents import OURS, Checkpoint, contents
 from byhand.runs.stored import defect, forget, read, remember
@@ -76,12 +76,12 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2, group: ProcessGroup =
     def write() -> None:
         with _explained(run, final):
             for name, content in own.items():
-                create(temporary / name, [content])
+                write_new(temporary / name, [content])
             sync_folder(temporary)
 
     def finish() -> str:
         with _explained(run, final):
-            create(temporary / run_folder.MANIFEST, [whole])
+            write_new(temporary / run_folder.MANIFEST, [whole])
             sync_folder(temporary)
             remove(final, OURS)
             temporary.rename(final)

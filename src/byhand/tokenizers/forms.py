@@ -16,7 +16,7 @@ from pathlib import Path
 
 from byhand.errors import DataError, brief, reason
 from byhand.files.reading import parse_json
-from byhand.files.writing import create_all
+from byhand.files.writing import create_all, remove_left_over
 from byhand.tokenizers import vocab_files
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.hugging_face import as_hugging_face, of_hugging_face
@@ -92,6 +92,7 @@ def require_place(path: Path, split: str) -> None:
         taken, parent = [path / name for name in (OURS, VOCAB, MERGES)], path
         while not os.path.lexists(parent):  # it is made, with those that it lies in
             parent = parent.parent
+    remove_left_over(taken[0].parent)
     if there := next(filter(os.path.lexists, taken), None):
         raise DataError(f"{there} is there already. Choose another name with --out.")
     if not parent.is_dir():
@@ -113,7 +114,7 @@ def write(tokenizer: Tokenizer, path: Path) -> None:
             raise DataError(
                 f"{too_long} would hold more than {MOST:,} bytes, the most that is read. Use fewer tokens."
             )
-        create_all(contents.items())
+        create_all(next(iter(contents)).parent, [(place.name, content) for place, content in contents.items()])
     except OSError as error:
         raise DataError(f"cannot write {error.filename}: {reason(error)}. Choose another place with --out.") from None
 

@@ -145,22 +145,36 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again_with_the_same_com
     left = {
         MARKER: MARK,
         "lock": b"process 1\n",
-        "corpus.bin": b"half a cor",
-        ".writing-corpus.bin": b"half",
-        ".writing-metrics.jsonl": b"half",
+        "corpus.bin": text.read_bytes(),
         "metrics.jsonl": b'{"step": 1, "train/loss": 5.5}\n',
     }
     for name, content in left.items():
         (run / name).write_bytes(content)
-    half = run / ".writing-step-00000002"
-    half.mkdir()
-    (half / MODEL).write_bytes(b"half")
+    for name in (f".writing-step-00000002/{MODEL}", ".writing-0123456789abcdef/metrics.jsonl"):
+        (run / name).parent.mkdir()
+        (run / name).write_bytes(b"half")
     done = byhand("train", *QUICK, "--data", "-", "--out", "run", cwd=tmp_path, stdin=text.read_bytes())
     assert done.returncode == 0, done.stderr
     assert (run / "corpus.bin").read_bytes() == text.read_bytes()
     steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert steps == [1, 2]
     assert not list(run.glob(".writing-*"))
+
+
+@pytest.mark.parametrize("name", ["corpus.bin", ".writing-latest", ".writing-corpus.bin", ".writing-metrics.jsonl"])
+def test_a_file_that_its_owner_put_into_a_run_before_its_first_checkpoint_stays(tmp_path, text, name):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / MARKER).write_bytes(MARK)
+    (run / name).write_bytes(b"mine")
+    done = byhand("train", *QUICK, "--data", "-", "--out", "run", cwd=tmp_path, stdin=text.read_bytes())
+    assert (run / name).read_bytes() == b"mine"
+    if name == "corpus.bin":
+        line = error_line(done)
+        assert "corpus.bin is there already, with another text. Move it away, or choose another --out." in line
+        (run / name).unlink()
+        done = byhand("train", *QUICK, "--data", "-", "--out", "run", cwd=tmp_path, stdin=text.read_bytes())
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("length", [0, 1, len(MARK) - 1])

@@ -15,7 +15,7 @@ from byhand.cli.terminal.say import show
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ByhandError, reason
 from byhand.files.reading import read_regular
-from byhand.files.writing import create
+from byhand.files.writing import create_all
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,7 @@ def main(arguments: list[str]) -> int:
                     f"{shown(path, 200)} is there already and differs, perhaps filled in. "
                     f"Move it, or use another --out."
                 )
-        for path, page in pages.items():
-            if path not in there:
-                create(path, [page])
+        create_all(options.out, [(path.name, page) for path, page in pages.items() if path not in there])
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise ByhandError(
             f"cannot write into {shown(options.out, 200)}: {reason(error)}. Choose another folder with --out."

@@ -79,8 +79,9 @@ def begun(
     with locked(run) as place:
         run_folder.require_free(run)  # another process may have been faster
         checkpoint.require_way(run, range(run_folder.STEPS))
+        text = stored(text, run)
         metrics.keep_until(run, 0)
-        yield Opened(run, config, stored(text, run), place, start, promise, tokenizer)
+        yield Opened(run, config, text, place, start, promise, tokenizer)
 
 
 @contextmanager

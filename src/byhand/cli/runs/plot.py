@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import io
 import os
 import shutil
 import warnings
@@ -16,13 +14,12 @@ import numpy as np
 from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse
-from byhand.cli.terminal.picture import is_free, title
+from byhand.cli.terminal.picture import is_free, save, title
 from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
 from byhand.cli.terminal.text_plot import plot_to_string
-from byhand.errors import ByhandError, CheckpointError, reason
+from byhand.errors import ByhandError, CheckpointError
 from byhand.files.run_folder import checkpoints, is_run, without_checkpoint
-from byhand.files.writing import replace
 from byhand.runs import metrics
 
 LARGEST = 1e12  # of a step or a loss: a scale of larger ones shows nothing
@@ -65,7 +62,7 @@ def main(arguments: list[str]) -> int:
         if find_spec("matplotlib") and (options.png or own):
             path = options.png or options.run / "loss.png"
             if options.png or is_free(path, lambda content: SOFTWARE.encode() in content[:1000]):
-                _write_png(curves, path, str(options.run), unit, named=options.png is not None)
+                _write_png(curves, path, str(options.run), unit)
                 show(f"wrote {shown(path, 200)}")
             else:
                 say(f"{shown(path, 200)} was not drawn by `byhand plot`, so it stays. Name a picture with --png.")
@@ -106,10 +103,7 @@ def _terminal(curves: dict[str, tuple[list[float], list[float]]], title: str) ->
     )
 
 
-def _write_png(
-    curves: dict[str, tuple[list[float], list[float]]], path: Path, run: str, unit: str, named: bool
-) -> None:
-    """Write the PNG: directly to a named file or device; never through a link to the default path."""
+def _write_png(curves: dict[str, tuple[list[float], list[float]]], path: Path, run: str, unit: str) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
@@ -121,28 +115,4 @@ def _write_png(
     axes.set_title(words, parse_math=False, family=fonts)  # a $ in a name begins no formula
     axes.grid(alpha=0.3)
     axes.legend()
-    drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=150, format="png", metadata={"Software": SOFTWARE})
-    try:
-        if named:
-            with open(path, "wb", opener=_open) as file:
-                file.write(drawn.getvalue())
-        else:
-            replace(path, [drawn.getvalue()])
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise ByhandError(
-            f"cannot write {shown(path, 200)}: {reason(error)}. Choose another file with --png."
-        ) from None
-
-
-def _open(path: str, flags: int) -> int:
-    """Open a file for writing; OSError for a FIFO without a reader, which would block."""
-    try:
-        descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
-    except OSError as error:
-        if error.errno == errno.ENXIO:
-            error.strerror = "nobody reads this FIFO"
-        raise
-    if hasattr(os, "O_NONBLOCK"):
-        os.set_blocking(descriptor, True)
-    return descriptor
+    save(figure, path, "Choose another file with --png.", format="png", dpi=150, metadata={"Software": SOFTWARE})

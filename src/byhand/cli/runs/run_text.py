@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import shown
-from byhand.corpus.text_file import TextFile
+from byhand.corpus.text_file import TextFile, blocks
 from byhand.corpus.texts import Text, on_disk
 from byhand.errors import CheckpointError, DataError, reason
 from byhand.files import writing
@@ -26,13 +27,24 @@ def stored(text: Text, run: Path) -> Text:
     if isinstance(text.content, TextFile):
         return text
     path = run / CORPUS
+    if os.path.lexists(path):  # of an attempt that was killed, or its owner's
+        if path.is_symlink() or not _holds(path, text.content):
+            raise DataError(f"{path} is there already, with another text. Move it away, or choose another --out.")
+        return on_disk(path, text.name)
     try:
-        writing.replace(path, [np.ascontiguousarray(text.content).data])
+        writing.create(path, [np.ascontiguousarray(text.content).data])
     except OSError as error:
         raise DataError(
             f"cannot write {error.filename}: {reason(error)}. Free some space, or choose another folder with --out."
         ) from None
     return on_disk(path, text.name)
+
+
+def _holds(path: Path, content: np.ndarray) -> bool:
+    """Return whether a file has these bytes; DataError if it cannot be read."""
+    found = TextFile(path)
+    pairs = zip(blocks(found), blocks(content), strict=False)
+    return len(found) == len(content) and all(np.array_equal(one, other) for one, other in pairs)
 
 
 def text_of(start: Checkpoint, run: Path, moved: str | None) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ConfigError, reason
 from byhand.files.reading import read_regular
+from byhand.files.writing import replace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,12 +40,31 @@ def require_drawing(path: Path, example: str) -> None:
         raise ConfigError(f"--plot {name}: there is no folder {shown(path.parent, 200)}. Choose another path.")
 
 
-def save(figure: Figure, path: Path, **settings: Any) -> None:
-    """Write a figure; ConfigError if that fails."""
+def save(figure: Figure, path: Path, remedy: str = "Choose another path.", **settings: Any) -> None:
+    """Write a figure to the file that the user named, whole, or to a device or FIFO; ConfigError if that fails."""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, **{"format": path.suffix[1:], **settings})
     try:
-        figure.savefig(path, **settings)
+        if path.exists() and not path.is_file():
+            with open(path, "wb", opener=_open) as file:
+                file.write(drawn.getvalue())
+        else:
+            replace(Path(os.path.realpath(path)), [drawn.getvalue()])
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise ConfigError(f"cannot write {shown(path, 200)}: {reason(error)}. {remedy}") from None
+
+
+def _open(path: str, flags: int) -> int:
+    """Open a file for writing; OSError for a FIFO without a reader, which would block."""
+    try:
+        descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
     except OSError as error:
-        raise ConfigError(f"cannot write {shown(path, 200)}: {reason(error)}. Choose another path.") from None
+        if error.errno == errno.ENXIO:
+            error.strerror = "nobody reads this FIFO"
+        raise
+    if hasattr(os, "O_NONBLOCK"):
+        os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def is_free(path: Path, ours: Callable[[bytes], bool]) -> bool:

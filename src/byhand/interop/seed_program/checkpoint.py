@@ -25,7 +25,7 @@ from byhand.config import ModelConfig
 from byhand.errors import ByhandError, CheckpointError, DataError, brief, reason
 from byhand.files.reading import SMALL, open_regular, parse_json, read_regular
 from byhand.files.weights import OpenFile
-from byhand.files.writing import create
+from byhand.files.writing import write_new
 from byhand.interop.seed_program.binary import HEADER, MAGIC, VERSION, WRITING, Reader
 from byhand.interop.seed_program.parameters import require_seed_model
 from byhand.model import TinyGPT, parameter_shapes
@@ -102,7 +102,7 @@ def save(prefix: str, checkpoint: SeedCheckpoint) -> None:
     try:
         for place, content in zip(staged, contents.values(), strict=True):
             place.unlink(missing_ok=True)  # of a save that was cut short
-            create(place, [content])
+            write_new(place, [content])
         for place, path in staged.items():
             place.replace(path)
     except OSError as error:
