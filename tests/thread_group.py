@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from byhand.runtimes.hosts import ProcessGroup
+from byhand.runtimes.process_group import ProcessGroup
 
 STUCK = 60.0  # seconds that no test which passes waits
 

@@ -25,7 +25,7 @@ from byhand.model import TinyGPT, declared
 from byhand.optim import AdamW, optimizer_of
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
-from byhand.runtimes.hosts import ALONE, ProcessGroup
+from byhand.runtimes.process_group import ALONE, ProcessGroup
 from byhand.runtimes.protocol import Batch, Runtime, TrainingSession, to_train
 from byhand.runtimes.provenance import difference, resumed
 from byhand.runtimes.registry import begin, choose

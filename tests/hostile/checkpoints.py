@@ -21,7 +21,7 @@ from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.runs import checkpoint
 from byhand.runs.contents import CONFIG, OPTIMIZER, PARTS, STATE, TOKENIZER, Checkpoint
-from byhand.runtimes.hosts import ProcessGroup
+from byhand.runtimes.process_group import ProcessGroup
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
 from hostile.bytes import damaged

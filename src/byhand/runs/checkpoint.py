@@ -31,7 +31,7 @@ from byhand.files.writing import TEMPORARY, remedy, replace, sync_folder, write_
 from byhand.model import TinyGPT
 from byhand.runs.contents import OURS, Checkpoint, contents
 from byhand.runs.stored import defect, forget, read, remember
-from byhand.runtimes.hosts import ALONE, ProcessGroup
+from byhand.runtimes.process_group import ALONE, ProcessGroup
 
 log = logging.getLogger(__name__)
 LATEST = "latest"

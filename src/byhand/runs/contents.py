@@ -17,7 +17,7 @@ from byhand.files.reading import SMALL, parse_json
 from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.files.sealed import as_json
 from byhand.model import TinyGPT
-from byhand.runtimes.hosts import ProcessGroup
+from byhand.runtimes.process_group import ProcessGroup
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.registry import stored
 from byhand.tokenizers.tokenizer import Tokenizer

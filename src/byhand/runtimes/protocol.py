@@ -16,8 +16,8 @@ import numpy as np
 
 from byhand.config import ModelConfig, Recompute, TrainConfig, Weights
 from byhand.errors import ConfigError
-from byhand.runtimes.hosts import ProcessGroup
 from byhand.runtimes.listing import Listing
+from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.sessions import State
 

@@ -34,7 +34,7 @@ optim.py:Muon | Muon for matrices, AdamW for the rest | 矩阵用 Muon，其余�
 optim.py:AdamW.decays | Which parameters decay | 哪些参数衰减
 clipping.py:gradient_norm | Norm of all gradients together | 全部梯度合起来的范数
 optim.py:update | Update of all parameters | 更新全部参数
-runtimes/hosts.py:ProcessGroup | Communication between hosts | 主机之间的通信
+runtimes/process_group.py:ProcessGroup | Communication between hosts | 主机之间的通信
 engine/graph/record.py:record | Recording a step once | 把一步记录一次
 runtimes/loops/program/builder.py:Builder | From equations to kernels | 从公式到内核
 runtimes/loops/lower/fusion.py:groups_of | Which equations run as one kernel | 哪些公式合成一个内核

@@ -24,7 +24,7 @@ from byhand.memory import require_room
 from byhand.runs import checkpoint, metrics
 from byhand.runs.contents import Checkpoint
 from byhand.runs.lock import HeldRun, locked
-from byhand.runtimes.hosts import ProcessGroup
+from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
 from byhand.runtimes.registry import choose

@@ -13,7 +13,7 @@ from byhand.cli.terminal.interruption import interrupt
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import one_line
 from byhand.errors import ByhandError, is_interrupt
-from byhand.runtimes.hosts import ALONE, ProcessGroup
+from byhand.runtimes.process_group import ALONE, ProcessGroup
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
 

@@ -21,7 +21,7 @@ from byhand.cli.terminal.say import say
 from byhand.config import TrainConfig
 from byhand.errors import ConfigError
 from byhand.runs.contents import Checkpoint
-from byhand.runtimes.hosts import PATIENCE
+from byhand.runtimes.process_group import PATIENCE
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.tape.session import keep_pages
 from byhand.tokenizers import forms

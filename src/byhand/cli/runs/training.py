@@ -25,7 +25,7 @@ from byhand.errors import DataError
 from byhand.quantities import counted, duration
 from byhand.runs import metrics
 from byhand.runs.lock import HeldRun
-from byhand.runtimes.hosts import ProcessGroup
+from byhand.runtimes.process_group import ProcessGroup
 from byhand.train import Trainer, training
 from byhand.training_checks import require_same_text
 

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 
 from byhand.errors import ByhandError, ConfigError
-from byhand.runtimes.hosts import ProcessGroup
+from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.xla.cluster import NO_JAX, Host
 from byhand.runtimes.xla.watch import LOST, OUTSIDE, PREFIX, Watch
 

@@ -20,7 +20,7 @@ from typing import Any
 import jax
 
 from byhand.errors import ConfigError
-from byhand.runtimes.hosts import ProcessGroup
+from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.xla import coordinator
 from byhand.runtimes.xla.cluster import Host, detected, host_of
 from byhand.runtimes.xla.coordinator import FOR_EVER, LONGEST

@@ -8,7 +8,7 @@ from typing import Any
 
 from byhand.config import ModelConfig
 from byhand.errors import ConfigError
-from byhand.runtimes.hosts import ProcessGroup
+from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.protocol import Decoder, Request, Runtime, TrainingSession
 from byhand.runtimes.xla.mesh import devices_found, mesh_of
 

@@ -21,7 +21,7 @@ from byhand.book.words.language import Words
 from byhand.equations.linear import linear
 from byhand.layers.parameter import Parameter
 from byhand.model import BLOCKS, declared
-from byhand.runtimes.hosts import PATIENCE
+from byhand.runtimes.process_group import PATIENCE
 from byhand.runtimes.xla.mesh import Mesh
 from byhand.runtimes.xla.placing import held_shape, least_sent, part_shape
 from byhand.runtimes.xla.watch import LOST, OUTSIDE
@@ -173,7 +173,7 @@ def waiting(page: Path, lang: str) -> str:
     """The seconds after which hosts give up on one that does not answer."""
     rows = [
         (Words("died, or cannot be reached", "已退出，或网络不通"), f"{LOST:.0f} s", "runtimes/xla/watch.py:LOST"),
-        (Words("hangs in a step", "卡在某一步"), f"{PATIENCE:.0f} s", "runtimes/hosts.py:PATIENCE"),
+        (Words("hangs in a step", "卡在某一步"), f"{PATIENCE:.0f} s", "runtimes/process_group.py:PATIENCE"),
         (
             Words("does not join at the start; hangs while it compiles or saves", "启动时没有加入；编译或保存时卡住"),
             f"{OUTSIDE} × {PATIENCE:.0f} s",

@@ -3,7 +3,7 @@
 import pytest
 
 from byhand.errors import ByhandError, CheckpointError, ConfigError
-from byhand.runtimes.hosts import ALONE, ProcessGroup
+from byhand.runtimes.process_group import ALONE, ProcessGroup
 from thread_group import on_hosts
 
 
