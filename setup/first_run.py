@@ -4,6 +4,7 @@
 the current folder, the run folder, and whether `dev.py` made that folder.
 """
 
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,9 @@ from pathlib import Path
 def first_run(command: str, folder: str, made: str, arguments: list[str]) -> int:
     """Train, sample, and say what to try next; return the exit code."""
     from byhand.cli.main import main
+    from byhand.cli.terminal import interrupts
 
+    interrupts.receive()
     code = main(["train", *arguments])
     if code:
         if made == "made":
@@ -31,8 +34,6 @@ def first_run(command: str, folder: str, made: str, arguments: list[str]) -> int
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(first_run(*sys.argv[1:4], sys.argv[4:]))
-    except KeyboardInterrupt:  # before byhand handles it
-        print("interrupted", file=sys.stderr)
-        sys.exit(130)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # until byhand receives it
+    sys.exit(first_run(*sys.argv[1:4], sys.argv[4:]))

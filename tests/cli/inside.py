@@ -18,7 +18,7 @@ from byhand.runs.checkpoint import save
 from byhand.runs.contents import Checkpoint
 
 
-def byhand(*arguments: object, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def byhand(*arguments: object, cwd: Path = Path(), stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Run `byhand` to its end in a folder."""
     streams = [io.TextIOWrapper(io.BytesIO(content), encoding="utf-8") for content in (stdin, b"", b"")]
     words = [str(argument) for argument in arguments]

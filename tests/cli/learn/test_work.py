@@ -9,6 +9,7 @@ from byhand.book.lessons.examples import TITLES, make
 from byhand.book.practice.selection import questions
 from byhand.book.words.language import say
 from byhand.cli.main import main
+from byhand.cli.terminal import interrupts
 from byhand.files.user_cache import cache_folder
 
 
@@ -131,7 +132,8 @@ class Answers(io.StringIO):
     def readline(self, size=-1):
         line = super().readline(size)
         if not line:
-            raise KeyboardInterrupt
+            list(interrupts._close())  # as the thread that receives the signal does
+            raise SystemExit(130)
         return line
 
 
@@ -141,7 +143,7 @@ def test_a_quiz_is_left_and_goes_on(leave, monkeypatch, capsys):
     lines = [*numbers[:4], "99", "99", *(["q"] if leave == "q" else [])]  # the last one twice wrong
     text = "".join(f"{line}\n" for line in lines)
     monkeypatch.setattr("sys.stdin", Answers(text) if leave == "Ctrl-C" else io.StringIO(text))
-    assert main(["work", "gelu", "--quiz"]) == 0
+    assert main(["work", "gelu", "--quiz"]) == (130 if leave == "Ctrl-C" else 0)
     said = capsys.readouterr().out
     assert "4 of 5 right at the first try." in said
     assert "byhand work gelu --quiz --resume" in said

@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-from byhand.train import Trainer
-from cli import inside
-from cli.process import PATIENCE, TINY, byhand, environment, error_line, write_text
+from cli.inside import byhand
+from cli.process import PATIENCE, TINY, environment, error_line, write_text
 
 
 @pytest.fixture(scope="module")
@@ -164,20 +163,3 @@ def test_info_of_one_checkpoint_is_of_its_step(run):
     facts = json.loads(byhand("info", ".", "--json", cwd=run / "step-00000004").stdout)
     assert (facts["step"], set(facts["checkpoints"])) == ("4 of 6", {"step-00000004", "step-00000006"})
     assert facts["val/loss"] != json.loads(byhand("info", run, "--json").stdout)["val/loss"]
-
-
-def test_a_run_that_was_interrupted_before_its_first_step(tmp_path, monkeypatch):
-    def interrupt(trainer):
-        raise KeyboardInterrupt
-
-    write_text(tmp_path / "text.txt")
-    again = ("train", *TINY, "--runtime", "numpy", "--data", "text.txt", "--out", "run")
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "prepare", interrupt)
-        done = inside.byhand(*again, cwd=tmp_path)
-    assert done.returncode == 130
-    assert done.stderr.endswith(b"\ninterrupted before training began: give the same command again\n")
-    for command in (["info", "run"], ["sample", "run"], ["plot", "run"], ["train", "--resume", "run"]):
-        said = error_line(inside.byhand(*command, cwd=tmp_path))
-        assert said == "error: run has no checkpoint yet. Wait for one, or repeat its `byhand train`.", command
-    assert inside.byhand(*again, cwd=tmp_path).returncode == 0

@@ -1,7 +1,8 @@
-"""SIGINT, SIGTERM and SIGHUP at any moment, once, twice and thrice: a prompt end, no traceback, nothing lost.
+"""SIGINT, SIGTERM and SIGHUP while a run trains, saves and starts: a prompt end, no traceback, nothing lost.
 
 Whatever the moment, each outcome is judged by itself: the exit code, what was said, and the checkpoints that are
-there. `python3 dev.py test -m slow -k random_moments` sends 200 at random moments.
+there. `python3 dev.py test -m slow -k random_moments` sends 200 at random moments of every command.
+`tests/cli/terminal/test_interrupts.py` has the mechanism.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from byhand.files.run_folder import MODEL
-from byhand.runs import checkpoint
-from cli.process import PATIENCE, TINY, byhand, environment
+from byhand.runs import checkpoint, metrics
+from cli import inside
+from cli.process import PATIENCE, TINY, byhand, environment, error_line
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows delivers no signals to one process")
 
@@ -44,13 +47,13 @@ class Outcome:
 class Process:
     """`byhand` as a process whose words go to files, with the stacks of its threads if it hangs."""
 
-    def __init__(self, folder: Path, *arguments: object, **extra: str) -> None:
+    def __init__(self, folder: Path, *arguments: object, python: Sequence[str] = ("-m", "byhand"), **extra: str):
         self.folder = folder
         number = len(list(folder.glob("*.err")))
         self.out, self.err = folder / f"{number}.out", folder / f"{number}.err"
         with self.out.open("wb") as out, self.err.open("wb") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-X", "faulthandler", "-m", "byhand", *map(str, arguments)],
+                [sys.executable, "-X", "faulthandler", *python, *map(str, arguments)],
                 cwd=folder,
                 env=environment(**extra),
                 stdin=subprocess.DEVNULL,
@@ -156,48 +159,76 @@ def begin(folder: Path, text: Path, *settings: str, **extra: str) -> Process:
     return Process(folder, "train", *TINY, *settings, "--data", text, "--out", "run", **extra)
 
 
-@pytest.mark.parametrize("numbers", BURSTS, ids=lambda b: "-".join(signal.Signals(n).name for n in b))
+@pytest.mark.parametrize("numbers", [[INT], [TERM, HUP, INT]], ids=["once", "thrice"])
 def test_while_training(tmp_path, text, numbers):
     process = begin(tmp_path, text, *NUMPY)
     process.wait_for(lambda: steps(tmp_path / "run") >= 4, "the fourth step")
     outcome = process.signal(numbers)
     judge(outcome, numbers, tmp_path / "run")
     assert outcome.code != 0
-    if len(numbers) == 1:
-        assert outcome.code == 128 + numbers[0]
-        assert whole(tmp_path / "run") == steps(tmp_path / "run")  # the step is finished and saved
-    else:
+    if len(numbers) > 1:
         assert whole(tmp_path / "run") >= 3
+        return
+    assert outcome.code == 128 + numbers[0]
+    last = steps(tmp_path / "run")
+    assert whole(tmp_path / "run") == last  # the step is finished and saved
+    assert f"stopped at step {last} of 100000, saved. Go on with: byhand train --resume run" in outcome.out
 
 
-@pytest.mark.parametrize("numbers", [[INT, INT], [TERM, TERM]], ids=["INT", "TERM"])
-def test_while_compiled_loops_train(tmp_path, text, trained, numbers):
-    """Two threads work on a step; one that is interrupted may not keep the other waiting, nor the process."""
-    process = begin(tmp_path, text, *LOOPS, "--save-interval", "0")
-    process.wait_for(lambda: steps(tmp_path / "run") >= 4, "the fourth step")
-    judge(process.signal(numbers), numbers, tmp_path / "run")
-
-
-@pytest.mark.parametrize("numbers", [[INT], [TERM, TERM], [INT, INT, INT]], ids=len)
-def test_while_saving(tmp_path, text, numbers):
-    """The moment: a folder that is being written is there."""
+@pytest.mark.parametrize("at", ["a save", "its start"])
+def test_at_a_moment(tmp_path, text, at):
     process = begin(tmp_path, text, *NUMPY, "--save-interval", "1", "--d-model", "64")
     run = tmp_path / "run"
-    process.wait_for(lambda: any(run.glob("step-*")) and any(run.glob(f"{checkpoint.TEMPORARY}*")), "a save")
-    judge(process.signal(numbers, gap=0.0), numbers, run)
+    if at == "a save":
+        process.wait_for(lambda: any(run.glob("step-*")) and any(run.glob(".writing-step-*")), at)
+    else:
+        process.wait_for((run / "lock").exists, at)
+    judge(process.signal([TERM, TERM], gap=0.0), [TERM], run)
 
 
-@pytest.mark.parametrize("numbers", [[INT, INT], [TERM, TERM, TERM]], ids=["INT", "TERM"])
-def test_during_the_first_compile_the_second_stops_at_once(tmp_path, text, numbers):
-    cache = tmp_path / "cache"
-    process = begin(tmp_path, text, *LOOPS, XDG_CACHE_HOME=str(cache), NUMBA_CACHE_DIR="")
-    process.wait_for_words("runtime loops")
-    process.wait_for(lambda: any(p.is_file() for p in cache.rglob("*")), "something that is compiled")
-    outcome = process.signal(numbers, gap=0.1)
-    judge(outcome, numbers, tmp_path / "run")
-    assert outcome.code in (128 + numbers[0], -numbers[0])  # the same to a shell
-    assert steps(tmp_path / "run") == 0
-    assert outcome.seconds is None or outcome.seconds < PROMPT, f"it went on for {outcome.seconds:.0f} s"
+def test_before_training_begins_the_command_to_repeat_is_told(tmp_path, text):
+    code = (
+        "import sys, time\n"
+        "from byhand.train import Trainer\n"
+        "Trainer.prepare = lambda trainer: (print('ready', flush=True), time.sleep(600))\n"
+        "from byhand.__main__ import main\n"
+        "sys.exit(main())"
+    )
+    command = [*TINY, "--runtime", "numpy", "--data", str(text), "--out", "run"]
+    process = Process(tmp_path, *command, python=["-c", code, "train"])
+    process.wait_for_words("ready")
+    outcome = process.signal([INT])
+    assert (outcome.code, outcome.err.splitlines()[-1]) == (
+        130,
+        "interrupted before training began: give the same command again",
+    )
+    for command in (["info", "run"], ["sample", "run"], ["plot", "run"], ["train", "--resume", "run"]):
+        said = error_line(inside.byhand(*command, cwd=tmp_path))
+        assert said == "error: run has no checkpoint yet. Wait for one, or repeat its `byhand train`.", command
+    again = ["train", *TINY, "--runtime", "numpy", "--data", text, "--out", "run"]
+    assert inside.byhand(*again, cwd=tmp_path).returncode == 0
+
+
+def test_interrupted_again_and_again_it_ends_with_the_same_bits(tmp_path, text):
+    settings = [*TINY, "--runtime", "numpy", "--steps", "40", "--save-interval", "2", "--data", str(text)]
+    settings += ["--grad-accum", "2"]
+    assert inside.byhand("train", *settings, "--out", "whole", cwd=tmp_path).returncode == 0
+    moments, run = random.Random(5), tmp_path / "parts"
+    for _ in range(4):
+        again = ["--resume", "parts"] if any(run.glob("step-*")) else [*settings, "--out", "parts"]
+        process = Process(tmp_path, "train", *again)
+        before = steps(run)
+        process.wait_for(lambda: steps(run) != before, "a step")  # noqa: B023 (called within the loop)
+        numbers = moments.choice(BURSTS)
+        outcome = process.signal(numbers, gap=moments.random() * 0.01)
+        judge(outcome, numbers, run)
+        if outcome.code == 0:
+            break
+    if whole(run) < 40:
+        assert inside.byhand("train", "--resume", "parts", cwd=tmp_path).returncode == 0
+    same = [(tmp_path / name / "step-00000040" / MODEL).read_bytes() for name in ("whole", "parts")]
+    assert same[0] == same[1]
+    assert [row["step"] for row in metrics.read(run)] == list(range(1, 41))
 
 
 COMMANDS = {
@@ -208,49 +239,6 @@ COMMANDS = {
     "minutes": (["train", "--minutes", 5, "--runtime", "numpy", "--data", "TEXT", "--out", "NEW"], "expected: done"),
     "probe": (["train", "--minutes", 5, "--runtime", "numpy", "--data", "TEXT", "--out", "NEW"], ""),
 }
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_other_commands(tmp_path, text, trained, name):
-    arguments, words = COMMANDS[name]
-    arguments = [str(a).replace("TEXT", str(text)).replace("NEW", str(tmp_path / "run")) for a in arguments]
-    arguments = [str(trained / a) if a in ("run", "loops") else a for a in arguments]
-    for numbers in ([INT], [INT, INT, INT]):
-        process = Process(tmp_path, *arguments)
-        if words:
-            process.wait_for_words(words)
-        else:
-            time.sleep(0.7)  # somewhere in it; whatever the moment, the outcome is judged
-        judge(process.signal(numbers), numbers, tmp_path / "run")
-
-
-def test_while_it_starts(tmp_path, text):
-    """From the first line of Python to the first step, in steps of a few hundredths of a second."""
-    for i in range(10):
-        process = Process(tmp_path, "train", *TINY, *NUMPY, "--data", text, "--out", f"run-{i}")
-        time.sleep(0.05 * i)
-        numbers = BURSTS[i % len(BURSTS)]
-        judge(process.signal(numbers), numbers, tmp_path / f"run-{i}")
-
-
-def test_interrupted_again_and_again_it_ends_with_the_same_bits(tmp_path, text):
-    settings = [*TINY, "--runtime", "numpy", "--steps", "60", "--save-interval", "2", "--data", str(text)]
-    assert byhand("train", *settings, "--out", "whole", cwd=tmp_path).returncode == 0
-    moments, run = random.Random(5), tmp_path / "parts"
-    begin_with = ["train", *settings, "--out", "parts"]
-    for attempt in range(100):
-        process = Process(tmp_path, *(["train", "--resume", "parts"] if any(run.glob("step-*")) else begin_with))
-        before = steps(run)
-        if attempt % 5 == 4 or whole(run) > 40:
-            assert process.end().code == 0, process.said()
-            break
-        process.wait_for(lambda: steps(run) != before, "a step")  # noqa: B023 (called within the loop)
-        time.sleep(moments.random() * 0.05)
-        numbers = moments.choice(BURSTS)
-        judge(process.signal(numbers, gap=moments.random() * 0.01), numbers, run)
-    same = [(tmp_path / name / "step-00000060" / MODEL).read_bytes() for name in ("whole", "parts")]
-    assert same[0] == same[1]
-    assert steps(run) == 60
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`byhand train` as a process: what a run leaves, which settings it takes, and how it goes on."""
+"""`byhand train`: what a run leaves, which settings it takes, and how it goes on."""
 
 import json
 import os
@@ -7,7 +7,9 @@ import re
 import pytest
 
 from byhand.files.run_folder import MODEL
-from cli.process import TINY, byhand, error_line, weights, write_text
+from cli import process
+from cli.inside import byhand
+from cli.process import TINY, error_line, weights, write_text
 
 
 def test_a_run_leaves_checkpoints_metrics_and_says_how_to_go_on(tmp_path, text):
@@ -150,7 +152,7 @@ def test_a_run_goes_on_where_there_is_no_numba_and_says_so(tmp_path, text):
         "sys.meta_path.insert(0, Hidden())\n"
     )
     path = os.pathsep.join([str(hidden), os.environ.get("PYTHONPATH", "")])
-    done = byhand("train", "--resume", "run", cwd=tmp_path, PYTHONPATH=path)
+    done = process.byhand("train", "--resume", "run", cwd=tmp_path, PYTHONPATH=path)
     assert done.returncode == 0, done.stderr
     said = done.stderr.decode()
     assert "runtime numpy" in said

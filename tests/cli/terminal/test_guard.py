@@ -2,7 +2,6 @@
 
 import errno
 import os
-import signal
 import subprocess
 import sys
 
@@ -43,7 +42,6 @@ def raising(monkeypatch, error):
         (PermissionError(errno.EACCES, "Permission denied", b"a\xff"), 2, r"cannot use a\udcff: Permission denied."),
         (OSError(errno.EBADF, None, 7), 2, f"cannot use 7: {os.strerror(errno.EBADF)}."),
         (SystemExit("a reason"), 2, "error: a reason"),
-        (KeyboardInterrupt(), 130, "interrupted"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )
@@ -71,14 +69,6 @@ def test_debug_shows_the_traceback_and_keeps_the_code(monkeypatch, capsys):
     said = capsys.readouterr().err
     assert said.startswith("Traceback")
     assert "ZeroDivisionError: by hand" in said
-
-
-def test_an_interrupt_that_an_import_made_an_error_of_is_an_interrupt(monkeypatch, capsys):
-    error = ImportError("cannot import name 'multiarray'")
-    error.__context__ = KeyboardInterrupt()
-    raising(monkeypatch, error)
-    assert main(["doctor"]) == 130
-    assert capsys.readouterr().err == "interrupted\n"
 
 
 def test_a_message_of_any_length_is_a_line_of_bounded_length(monkeypatch, capsys):
@@ -143,96 +133,3 @@ def test_closed_streams(command, code, closed):
     assert done == code
     assert "Traceback" not in said
     assert "Exception ignored" not in said
-
-
-LOADING, COMMAND = (-signal.SIGINT, b""), (130, b"interrupted\n")  # what ends it: the signal, or the command
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-@pytest.mark.parametrize(
-    ("program", "module", "outcome"),
-    [
-        ("main", "byhand.cli.main", LOADING),
-        ("main", "byhand.cli.terminal.guard", LOADING),
-        ("main", "byhand.cli.learn.explain", COMMAND),
-        ("main", "numpy._core.multiarray", COMMAND),
-        ("main", "tyro", COMMAND),
-        ("train_gpt", "byhand.cli.seed.train_gpt", LOADING),
-        ("train_gpt", "byhand.cli.seed.train_gpt_flags", COMMAND),
-        ("train_gpt", "numpy._core.multiarray", COMMAND),
-    ],
-)
-def test_an_interrupt_while_the_program_is_imported(program, module, outcome):
-    """The signal comes from inside the import itself, so that no clock decides where."""
-    code = (
-        "import os, signal, sys\n"
-        "class At:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == module:\n"
-        "            os.kill(os.getpid(), signal.SIGINT)\n"
-        "module = sys.argv.pop()\n"
-        "sys.meta_path.insert(0, At())\n"
-        f"from byhand.__main__ import {program}\n"
-        f"sys.exit({program}())"
-    )
-    arguments = ["explain", "nothing", "x"] if program == "main" else ["--load", "nothing"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments, module], capture_output=True, timeout=60, check=False
-    )
-    assert (done.returncode, done.stderr) == outcome
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-@pytest.mark.parametrize("module", ["byhand.cli.learn.explain", "numpy._core.multiarray", "tyro"])
-def test_an_interrupt_that_an_import_drops_comes_behind_it(module):
-    """importlib's callbacks, and C code that asks for an object's type, drop every exception."""
-    code = (
-        "import os, signal, sys\n"
-        "class At:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        f"        if name == {module!r}:\n"
-        "            try:\n"
-        "                os.kill(os.getpid(), signal.SIGINT)\n"
-        "                [len(name) for _ in range(1000)]\n"
-        "            except BaseException:\n"
-        "                pass\n"
-        "sys.meta_path.insert(0, At())\n"
-        "from byhand.__main__ import main\n"
-        "sys.exit(main())"
-    )
-    run = [sys.executable, "-c", code, "explain", "nothing", "x"]
-    done = subprocess.run(run, capture_output=True, timeout=600, check=False)
-    assert (done.returncode, done.stderr) == (130, b"interrupted\n")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-@pytest.mark.parametrize(("program", "argument"), [("main", "--version"), ("train_gpt", "--help")])
-def test_an_interrupt_while_python_ends(program, argument):
-    code = (
-        "import atexit, os, signal, sys\n"
-        "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
-        f"from byhand.__main__ import {program}\n"
-        f"sys.exit({program}())"
-    )
-    done = subprocess.run([sys.executable, "-c", code, argument], capture_output=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-@pytest.mark.parametrize("program", ["main", "train_gpt"])
-def test_an_interrupted_program_ends_though_a_library_would_crash_as_python_ends(program):
-    """XLA does when its compiler was interrupted: a segmentation fault instead of exit code 130."""
-    code = (
-        "import atexit, os, signal, sys\n"
-        "class At:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'numpy._core.multiarray':\n"
-        "            os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.meta_path.insert(0, At())\n"
-        "atexit.register(os.abort)\n"
-        f"from byhand.__main__ import {program}\n"
-        f"sys.exit({program}())"
-    )
-    arguments = ["explain", "nothing", "x"] if program == "main" else ["--load", "nothing"]
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == COMMAND

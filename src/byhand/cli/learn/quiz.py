@@ -13,6 +13,7 @@ from byhand.book.lessons.text import given_lines, heading_lines, named_lines, nu
 from byhand.book.practice.checking import HOW, check
 from byhand.book.practice.selection import questions
 from byhand.book.words.language import Words, say
+from byhand.cli.terminal.interrupts import at_the_end
 from byhand.cli.terminal.say import show
 from byhand.errors import ByhandError
 from byhand.files.user_cache import cache_folder, read_own, write_own
@@ -79,27 +80,31 @@ def run(lesson: Lesson, progress: QuizProgress, lang: str) -> None:
     if progress.asked:
         show(SAID["again"].said(lang, step=progress.step, right=progress.right, asked=progress.asked))
     told: set[Words] = set()
-    try:
-        for count in range(progress.step, len(lesson.steps) + 1):
-            step, numbers = lesson.steps[count - 1], chosen[count - 1]
-            show("", *_heading(count, step, numbers, lang))
-            for number in numbers[progress.done :]:
-                kept = replace(progress, step=count)
-                if not _ask(number, lang, progress):
-                    break
-                progress.done += 1
-            progress.step, progress.done = count + 1, 0
-            kept = replace(progress)
-            show(*result_lines(step, lang), *(why_lines(step, lang, told) if numbers else ()))
-        _forget(lesson.name)
-        _print_score(progress, lang)
-    except (EOFError, KeyboardInterrupt):
+
+    def leave() -> None:
         show("")
         _print_score(progress, lang)
         if kept.step <= len(lesson.steps):
-            show(
-                SAID["left" if _keep(lesson.name, kept) else "not_kept"].said(lang, name=lesson.name, step=kept.step)
-            )
+            known = "left" if _keep(lesson.name, kept) else "not_kept"
+            show(SAID[known].said(lang, name=lesson.name, step=kept.step))
+
+    with at_the_end(leave):
+        try:
+            for count in range(progress.step, len(lesson.steps) + 1):
+                step, numbers = lesson.steps[count - 1], chosen[count - 1]
+                show("", *_heading(count, step, numbers, lang))
+                for number in numbers[progress.done :]:
+                    kept = replace(progress, step=count)
+                    if not _ask(number, lang, progress):
+                        break
+                    progress.done += 1
+                progress.step, progress.done = count + 1, 0
+                kept = replace(progress)
+                show(*result_lines(step, lang), *(why_lines(step, lang, told) if numbers else ()))
+            _forget(lesson.name)
+            _print_score(progress, lang)
+        except EOFError:
+            leave()
 
 
 def left(lesson: Lesson) -> QuizProgress:

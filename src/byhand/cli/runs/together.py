@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
 from byhand.cli.terminal.ending import OTHERS_GONE, REFUSED, end_now, must_be_at_once
-from byhand.cli.terminal.interruption import interrupt
+from byhand.cli.terminal.interrupts import at_the_end
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import one_line
-from byhand.errors import ByhandError, is_interrupt
+from byhand.errors import ByhandError
 from byhand.runtimes.process_group import ALONE, ProcessGroup
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
@@ -25,7 +24,7 @@ def joined(hosts: str, run: str, patience: float, request: Request) -> Iterator[
         yield ALONE
         return
     must_be_at_once("JAX's cleaning up waits for the other hosts")
-    with _signals_interrupt(), _left(choose(request).runtime.join(hosts, run, patience, _lost)) as group:
+    with _left(choose(request).runtime.join(hosts, run, patience, _lost)) as group:
         yield group
 
 
@@ -39,12 +38,12 @@ def _left(group: ProcessGroup) -> Iterator[ProcessGroup]:
     if group.index > 0:
         logging.getLogger("byhand").setLevel(logging.WARNING)
     try:
-        yield group
+        with at_the_end(lambda: group.leave("interrupted.")):
+            yield group
     except BaseException as error:
-        ours = isinstance(error, ByhandError | OSError | MemoryError)
-        if not (ours or is_interrupt(error)):
+        if not isinstance(error, ByhandError | OSError | MemoryError):
             group.await_verdict()  # an exchange with a host that died fails, before it is known which one
-        group.leave("interrupted." if is_interrupt(error) else one_line(error) or type(error).__name__)
+        group.leave(one_line(error) or type(error).__name__)
         raise
     group.leave()
 
@@ -52,19 +51,5 @@ def _left(group: ProcessGroup) -> Iterator[ProcessGroup]:
 def _lost(line: str) -> NoReturn:
     """End this process: another host failed by itself, or is gone."""
     if " ended: " in line:
-        end_now(REFUSED, f"error: {one_line(line)}")
-    end_now(OTHERS_GONE, f"error: {one_line(line)} Go on from the last checkpoint with --resume.")
-
-
-@contextmanager
-def _signals_interrupt() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP interrupt as Ctrl-C does, so that other hosts learn of it; training handles its own."""
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
-    for number in ours:
-        signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+        end_now(REFUSED, "", f"error: {one_line(line)}")
+    end_now(OTHERS_GONE, "", f"error: {one_line(line)} Go on from the last checkpoint with --resume.")

@@ -12,7 +12,7 @@ from pathlib import Path
 from byhand.cli.arguments.settings import flag
 from byhand.cli.runs.opening import Opened
 from byhand.cli.runs.run_text import identity, spot_check
-from byhand.cli.terminal.interrupt import StopRequest
+from byhand.cli.terminal.interrupts import StopRequest, at_the_end
 from byhand.cli.terminal.progress import Display
 from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
@@ -38,10 +38,8 @@ def train_run(opened: Opened, group: ProcessGroup) -> int:
         _print(group, f"{shown(run, 200)} is complete: {start.step} of {config.steps} steps.")
     if not text:
         return 0
-    try:
+    with at_the_end(lambda: "before training began: give the same command again"):
         trainer, corpus = _prepared(opened, text, group)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("before training began: give the same command again") from None
     begun, progress, stopped_by = time.monotonic(), None, None
     display = Display(trainer.step, config.steps) if place else None
     with StopRequest() as stop, display or nullcontext(), _saving(trainer, place):

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from byhand.cli.seed.train_gpt_flags import Flags, parse_flags
-from byhand.cli.terminal.interrupt import StopRequest
+from byhand.cli.terminal.interrupts import StopRequest
 from byhand.cli.terminal.say import say, show
 from byhand.config import ModelConfig
 from byhand.corpus.dataset import ByteDataset

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from byhand.cli.terminal.shown import escaped
 
-DONE, REFUSED, DEFECT, OTHERS_GONE, INTERRUPTED = 0, 2, 70, 75, 130  # 75: try again, as sysexits.h says
+DONE, REFUSED, DEFECT, OTHERS_GONE = 0, 2, 70, 75  # 75: try again, as sysexits.h says
 SHOW_CURSOR = b"\x1b[?25h"
 _causes: list[str] = []
 
@@ -18,11 +18,8 @@ def must_be_at_once(why: str) -> None:
 
 
 def end(code: int) -> int:
-    """Return the exit code, or end the process with it, its output written, if it must end at once.
-
-    A compiler that was interrupted may crash while Python cleans up, as XLA does.
-    """
-    if code != INTERRUPTED and not _causes:
+    """Return the exit code, or end the process with it, its output written, if it must end at once."""
+    if not _causes:
         return code
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
@@ -30,8 +27,9 @@ def end(code: int) -> int:
     os._exit(code)
 
 
-def end_now(code: int, line: str) -> NoReturn:
-    """End the process at once, from any thread, with a line on standard error."""
+def end_now(code: int, *lines: str) -> NoReturn:
+    """End the process at once, from any thread, with lines on standard error."""
     with suppress(OSError):
-        os.write(2, (SHOW_CURSOR if sys.stderr.isatty() else b"") + f"\n{escaped(line)}\n".encode())
+        said = "".join(f"{escaped(line)}\n" for line in lines)
+        os.write(2, (SHOW_CURSOR if sys.stderr.isatty() else b"") + said.encode())
     os._exit(code)

@@ -13,10 +13,10 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from byhand.cli.terminal.ending import DEFECT, DONE, INTERRUPTED, REFUSED
+from byhand.cli.terminal.ending import DEFECT, DONE, REFUSED
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import one_line, shown
-from byhand.errors import ByhandError, is_interrupt, reason
+from byhand.errors import ByhandError, reason
 
 WRITING = {errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, getattr(errno, "EDQUOT", errno.ENOSPC)}
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -34,7 +34,7 @@ def guarded(command: Callable[[], int], debug: bool = False, prog: str = "byhand
         except SystemExit as stop:  # --help
             code = _code(stop)
             sys.stdout.flush()
-    except BaseException as error:
+    except Exception as error:
         code = _failed(error, debug, prog)
     finally:
         _empty_streams()
@@ -44,7 +44,8 @@ def guarded(command: Callable[[], int], debug: bool = False, prog: str = "byhand
 def open_streams() -> None:
     """Read and write UTF-8 in every locale, so that Chinese and sampled bytes never end a command.
 
-    A stream that was closed before the start reads as empty and discards output.
+    Each line is written at once, so that a signal loses none. A stream that was closed before the start reads as
+    empty and discards output.
     """
     sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115 (open for as long as the process)
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
@@ -52,7 +53,7 @@ def open_streams() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             with suppress(io.UnsupportedOperation):  # a debugger has read from it already
-                stream.reconfigure(encoding="utf-8", errors="replace")
+                stream.reconfigure(encoding="utf-8", errors="replace", line_buffering=stream is not sys.stdin)
 
 
 def _failed(error: BaseException, debug: bool, prog: str) -> int:
@@ -61,10 +62,6 @@ def _failed(error: BaseException, debug: bool, prog: str) -> int:
         import traceback
 
         say(*"".join(traceback.format_exception(error)).rstrip().split("\n"))
-    if is_interrupt(error):
-        said = error.args if isinstance(error, KeyboardInterrupt) else ()
-        say(" ".join(("interrupted", *said)))
-        return INTERRUPTED
     match error:
         case ByhandError():
             say(f"error: {one_line(error)}")

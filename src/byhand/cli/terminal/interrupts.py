@@ -1,0 +1,108 @@
+"""SIGINT, SIGTERM and SIGHUP end the process at once, at any moment of any command, and lose nothing.
+
+A file gets its name when it is whole and a checkpoint is whole or absent, so no exception has to unwind the stack:
+none is lost in an import, none comes in the middle of a statement. A thread receives the signals, so neither compiled
+code nor a read that hangs delays one. A loop that ends its step first says so by a `StopRequest`; then the second
+signal ends the process. A signal that the parent ignores (`nohup`) stays ignored.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from byhand.cli.terminal.ending import end_now
+from byhand.cli.terminal.say import say
+
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+DEFAULTS = (signal.SIG_DFL, signal.default_int_handler)
+CLOSING = 3.0  # seconds for what is done before the process ends
+_last: list[Callable[[], str | None]] = []
+_requests: list[StopRequest] = []
+_received: list[int] = []  # the signals that this process handles
+
+
+def receive() -> None:
+    """Receive the signals from now on, until `release`."""
+    received, sent = socket.socketpair()
+    sent.setblocking(False)
+    signal.set_wakeup_fd(sent.detach(), warn_on_full_buffer=False)
+    for number in SIGNALS:
+        if signal.getsignal(number) in DEFAULTS:
+            signal.signal(number, lambda number, frame: None)  # the thread does the rest
+            _received.append(number)
+
+    def listen() -> None:
+        while numbers := received.recv(64):
+            for number in numbers:
+                if number in _received:
+                    _act(number)
+
+    threading.Thread(target=listen, name="byhand-signals", daemon=True).start()
+
+
+def release() -> None:
+    """Leave the signals to the system: nothing is left to do but Python's own cleaning up."""
+    while _received:
+        signal.signal(_received.pop(), signal.SIG_DFL)
+
+
+@contextmanager
+def at_the_end(close: Callable[[], str | None]) -> Iterator[None]:
+    """In the `with` block, let `close` run in another thread before a signal ends the process.
+
+    close  may return words to follow "interrupted"; after a few seconds it is not waited for
+    """
+    _last.append(close)
+    try:
+        yield
+    finally:
+        _last.remove(close)
+
+
+class StopRequest:
+    """In the `with` block the first signal becomes `.signal` and is announced; the next one ends the process."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+
+    def __enter__(self) -> StopRequest:
+        _requests.append(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _requests.remove(self)
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a process that a signal ended: 128 + its number."""
+        return 128 + (self.signal or 0)
+
+
+def _act(number: int) -> None:
+    above: list[str] = []
+    for request in _requests:
+        above = [""]  # it is in the middle of a line of progress
+        if request.signal is None:
+            request.signal = number
+            say("", "stopping after this step, then saving; press Ctrl-C again to stop now")
+            return
+    closing = threading.Thread(target=lambda: said.extend(_close()), daemon=True)
+    said: list[str] = []
+    closing.start()
+    closing.join(CLOSING)
+    end_now(128 + number, *above, " ".join(["interrupted", *said]))
+
+
+def _close() -> Iterator[str]:
+    """Do what is left to do, the innermost first, and yield what is to be said."""
+    for close in reversed(_last):
+        with suppress(Exception):
+            if words := close():
+                yield words
+    if writing := sys.modules.get("byhand.files.writing"):  # an import could wait for one that is under way
+        writing.abandon()
