@@ -1,19 +1,22 @@
-"""Checkpoints of nanoGPT: what is refused before torch sees it, and a clear line where torch is not installed."""
+"""Checkpoints of nanoGPT: what is refused, without torch."""
 
-import importlib.util
+import io
 import pickle
+import pickletools
 import zipfile
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from pickletools import genops
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from byhand.errors import DataError
 from byhand.interop import exchange
-from byhand.interop.nanogpt.nesting import levels
-
-TORCH = importlib.util.find_spec("torch") is not None
+from byhand.interop.nanogpt import checkpoint as nanogpt
+from byhand.interop.nanogpt.pickled import Foreign, loaded
 
 
 def archive(path, files, method=zipfile.ZIP_STORED):
@@ -29,7 +32,8 @@ CALLED = [
     (b"ctorch\nSize\n", "torch Size"),
     (b"c_codecs\nencode\n", "_codecs encode"),
     (b"(ibuiltins\nset\n", "builtins set"),
-    (b"\x8c\x08builtins\x8c\x04eval\x93", "STACK_GLOBAL"),
+    (b"X\x08\0\0\0builtinsX\x04\0\0\0eval\x93", "STACK_GLOBAL"),
+    (b"\x82\x01", "EXT1"),
 ]
 
 
@@ -47,50 +51,52 @@ def refused(path):
     return str(error.value)
 
 
-def doubled(levels):
-    """Return tuples of which each holds the one before twice; its hash takes 2^levels steps."""
-    found = ()
+def doubled(levels, found=()):
+    """Return tuples, or lists, of which each holds the one before twice; its hash takes 2^levels steps."""
     for _ in range(levels - 1):
-        found = found, found
+        found = type(found)([found, found])
     return found
 
 
 VALUES = st.recursive(
-    st.integers() | st.text(max_size=3) | st.booleans(),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
     lambda inner: (
-        st.lists(inner, max_size=3).map(tuple)
+        st.lists(inner, max_size=5).map(tuple)
         | st.lists(inner, max_size=3)
-        | st.dictionaries(st.integers(), inner, max_size=3)
+        | st.dictionaries(st.text(max_size=3), inner, max_size=3)
         | inner.map(lambda value: (value, [value], value))
     ),
 )
 
 
-def depth(value):
-    """Return how many tuples lie in each other; a list or a table in between begins again."""
-    inside = value if isinstance(value, tuple) else ()
-    return (1 if isinstance(value, tuple) else 0) + max(map(depth, inside), default=0)
+@given(VALUES)
+def test_plain_values_are_those_that_were_pickled(value):
+    assert loaded(pickle.dumps(value, 2)) == value
 
 
-def parts(value):
-    yield value
-    for part in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
-        yield from parts(part)
+def test_a_pickle_takes_steps_by_its_size_and_hashes_strings_alone(monkeypatch):
+    """Nested tuples and colliding integers as keys, lists in lists: no step looks into a value."""
+    steps = 0
 
+    def counted(content):
+        nonlocal steps
+        for found in genops(content):
+            steps += 1
+            yield found
 
-@given(VALUES, st.integers(0, 5))
-def test_levels_of_tuples_are_found_without_loading(value, protocol):
-    assert levels(pickle.dumps(value, protocol)) == max(map(depth, parts(value)))
-
-
-def test_levels_take_steps_by_the_size_of_the_file():
-    assert levels(pickle.dumps([doubled(500)])) == 500
+    monkeypatch.setattr(pickletools, "genops", counted)
+    colliding = {k * (2**61 - 1): k for k in range(50)}  # all have the hash 0
+    key = pickle.dumps(doubled(100), 2)[2:-1]
+    content = pickle.dumps([colliding, doubled(100, [])], 2)[:-1] + b"}" + key + b"K\x01s\x86."
+    (first, _), second = loaded(content)
+    assert (first, second) == ({"": 49}, {"": 1})
+    assert steps <= len(content)
 
 
 @given(st.binary(max_size=40))
 def test_what_is_no_pickle_is_a_value_error(content):
-    with suppress(ValueError):
-        levels(b"\x80\x02" + content + b".")
+    with suppress(ValueError, Foreign):
+        loaded(b"\x80\x02" + content + b".")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +106,11 @@ def test_what_is_no_pickle_is_a_value_error(content):
         ({"archive/data.pkl": b"", "other/data.pkl": b""}, zipfile.ZIP_STORED),
         ({"archive/data.pkl": b"\0" * 100_000}, zipfile.ZIP_DEFLATED),
         ({"archive/data.pkl": pickle.dumps([bytes(1 << 22)])}, zipfile.ZIP_STORED),
-        ({"archive/data.pkl": pickle.dumps({doubled(17): 1})}, zipfile.ZIP_STORED),
+        ({"archive/x/data.pkl": b"\x80\x02}.", "archive/DATA.PKL": b"\x80\x02}."}, zipfile.ZIP_STORED),
+        ({"archive/data.pkl": b"\x80\x02}.", "archive/DATA.PKL": b"\x80\x02}."}, zipfile.ZIP_STORED),
+        ({"archive/data.pkl": b"\x80\x02}.", "archive/data/K": b"", "archive/data/k": b""}, zipfile.ZIP_STORED),
+        ({"data.pkl": b"\x80\x02}.", "archive/data.pkl": b"\x80\x02}."}, zipfile.ZIP_STORED),
+        ({"archive/data.pkl": b"\x80\x02}.", "archive/byteorder": b"big"}, zipfile.ZIP_STORED),
     ],
 )
 def test_a_zip_that_torch_would_not_write_is_refused(files, method, tmp_path):
@@ -113,8 +123,143 @@ def test_a_zip_that_is_cut_is_refused(tmp_path):
     assert "is no whole checkpoint of torch" in refused(path)
 
 
-@pytest.mark.skipif(TORCH, reason="torch is installed")
-def test_without_torch_one_line_says_so(tmp_path):
-    assert "is a checkpoint of torch, which is not installed" in refused(
-        archive(tmp_path / "ckpt.pt", {"archive/data.pkl": b"\x80\x02}."})
-    )
+class Named:
+    """A function of torch, by its name alone."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __call__(self):
+        raise AssertionError
+
+
+@dataclass
+class Tensor:
+    """A tensor that is saved: numbers in the file `key`, and how they are laid out."""
+
+    shape: tuple
+    strides: tuple
+    key: str
+    count: int
+    begin: int = 0
+    kind: str = "Float"
+
+    def __reduce_ex__(self, protocol):
+        named = Named("torch._utils\n_rebuild_tensor_v2")
+        return named, (Storage(self), self.begin, self.shape, self.strides, False, {})
+
+
+@dataclass
+class Storage:
+    tensor: Tensor
+
+
+class Writer(pickle._Pickler):
+    """Writes what torch.save writes, without torch."""
+
+    def persistent_id(self, value):
+        if isinstance(value, Storage):
+            t = value.tensor
+            return "storage", Named(f"torch\n{t.kind}Storage"), t.key, "cpu", t.count
+        return None
+
+    def save(self, value, save_persistent_id=True):
+        if isinstance(value, Named):
+            self.write(b"c" + value.name.encode() + b"\n")
+        else:
+            super().save(value, save_persistent_id)
+
+
+def pickled(value):
+    content = io.BytesIO()
+    Writer(content, 2).dump(value)
+    return content.getvalue()
+
+
+SIZES = {"n_layer": 1, "n_head": 1, "n_embd": 4, "block_size": 3, "vocab_size": 5, "bias": False}
+SHAPES = {
+    "wte": (5, 4), "wpe": (3, 4), "h.0.ln_1": (4,), "h.0.attn.c_attn": (12, 4), "h.0.attn.c_proj": (4, 4),
+    "h.0.ln_2": (4,), "h.0.mlp.c_fc": (16, 4), "h.0.mlp.c_proj": (4, 16), "ln_f": (4,),
+}  # fmt: skip
+
+
+def rows(shape):
+    """Return the strides of a contiguous array, in numbers."""
+    return tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+
+
+def checkpoint(place, change=lambda tensors: None):
+    """Write a checkpoint of a tiny model, and return its path and its arrays."""
+    rng = np.random.default_rng(0)
+    arrays = {f"transformer.{name}.weight": rng.standard_normal(shape, np.float32) for name, shape in SHAPES.items()}
+    tensors = {
+        name: Tensor(array.shape, rows(array.shape), str(number), array.size)
+        for number, (name, array) in enumerate(arrays.items())
+    }
+    tensors["lm_head.weight"] = tensors["transformer.wte.weight"]
+    change(tensors)
+    content = pickled({"model": tensors, "model_args": SIZES, "iter_num": 3})
+    files = {f"ckpt/data/{number}": array.tobytes() for number, array in enumerate(arrays.values())}
+    return archive(place / "ckpt.pt", {"ckpt/data.pkl": content, "ckpt/byteorder": b"little", **files}), arrays
+
+
+def test_a_checkpoint_is_read_without_torch(tmp_path):
+    path, arrays = checkpoint(tmp_path)
+    found = exchange.read(path)
+    assert (found.config.d_model, found.config.mlp_bias, found.config.seq_len) == (4, False, 3)
+    assert np.array_equal(found.arrays["wte"], arrays["transformer.wte.weight"])
+    assert np.array_equal(found.arrays["blocks.0.mlp.w_out"], arrays["transformer.h.0.mlp.c_proj.weight"].T)
+    assert not found.arrays["ln_f.bias"].any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"strides": (0, 0)}, "a number of its own for each element"),  # 6 KB could say 19 GB
+        ({"strides": (0, 1)}, "a number of its own for each element"),
+        ({"strides": (1, 4)}, "a number of its own for each element"),
+        ({"begin": 1}, "a number of its own for each element"),
+        ({"shape": (1 << 40, 4)}, "a number of its own for each element"),
+        ({"count": 1 << 40}, "are not there"),
+        ({"count": 15}, "are not there"),
+        ({"key": "9"}, "are not there"),
+        ({"key": "../data.pkl"}, "are not there"),
+        ({"key": "1", "count": 12, "shape": (3, 4)}, "has the shape (3, 4)"),
+        ({"kind": "Int"}, "is no tensor of real numbers"),
+        ({"kind": "Half"}, "are not there"),
+        ({"shape": (-4, -4)}, "no whole checkpoint"),
+        ({"strides": (4,)}, "no whole checkpoint"),
+        ({"count": -1}, "no whole checkpoint"),
+        ({"key": 4}, "no whole checkpoint"),
+    ],
+)
+def test_tensors_without_numbers_of_their_own_are_refused_before_anything_is_made(changes, words, tmp_path):
+    name = "transformer.h.0.attn.c_proj.weight"
+    path, _ = checkpoint(tmp_path, lambda tensors: tensors.update({name: replace(tensors[name], **changes)}))
+    assert words in refused(path)
+
+
+def test_tensors_of_the_same_numbers_are_no_larger_than_the_file(tmp_path, monkeypatch):
+    """Only the LM head may share: a file of one matrix would be a model of a thousand blocks."""
+    shared = Tensor((16, 4), (4, 1), "6", 64)
+    monkeypatch.setattr(nanogpt, "from_theirs", lambda *_: pytest.fail("arrays were made"))
+    monkeypatch.setattr(nanogpt, "require_tensors", lambda *_: None)
+    names = [f"h.{block}.mlp.c_fc.weight" for block in range(1, 99)]
+    path, _ = checkpoint(tmp_path, lambda tensors: tensors.update(dict.fromkeys(names, shared)))
+    assert "several tensors have the same numbers" in refused(path)
+
+
+def test_one_file_of_numbers_has_one_type():
+    """torch takes the type that it meets first."""
+    one = Tensor((4,), (1,), "0", 4)
+    assert loaded(pickled([one, one]))[1].contiguous
+    with pytest.raises(ValueError, match="two storages"):
+        loaded(pickled([one, replace(one, kind="Int")]))
+
+
+@given(st.binary(max_size=4), st.integers(0, 2000))
+def test_a_damaged_pickle_is_refused_or_read(part, place):
+    content = pickled({"model": {"a": Tensor((2, 2), (2, 1), "0", 4)}, "model_args": SIZES})
+    place %= len(content)
+    with suppress(ValueError, Foreign):
+        loaded(content[:place] + part + content[place + len(part) :])

@@ -79,6 +79,20 @@ def test_negated_tensors_and_the_masks_of_older_versions(tmp_path):
     assert np.array_equal(found.arrays["ln_f.bias"], model["transformer.ln_f.bias"].numpy())
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_other_types_and_views_are_those_that_torch_reads(dtype, tmp_path):
+    model = {name: tensor.to(dtype) for name, tensor in state().items()}
+    model["transformer.ln_f.bias"] = torch.arange(40).to(dtype)[11:27]
+    model["transformer.wpe.weight"] = torch.nn.Parameter(model["transformer.wpe.weight"])
+    beside = {"optimizer": {"state": {7: {"step": 3, (2, doubled(12)): 5}, 2**70: [None, 1e300]}, "n": -(2**70)}}
+    torch.save({**checkpoint(model), **beside}, tmp_path / "ckpt.pt")
+    found = exchange.read(tmp_path / "ckpt.pt")
+    again = torch.load(tmp_path / "ckpt.pt", weights_only=False)["model"]
+    assert np.array_equal(found.arrays["wte"], again["transformer.wte.weight"].float().numpy())
+    assert np.array_equal(found.arrays["wpe"], again["transformer.wpe.weight"].detach().float().numpy())
+    assert np.array_equal(found.arrays["ln_f.bias"], np.arange(11, 27))
+
+
 class Boom:
     def __reduce__(self):
         return os.mkdir, ("boom",)
@@ -97,14 +111,19 @@ class Boom:
         ({"model": {}}, "lacks the tensor h.0.attn.c_attn.bias. Use the whole model."),
         ({"model": {**state(), "lm_head.weight": torch.zeros(40, 16)}}, "its LM head is not its token embedding"),
         ({"model": {**state(), "transformer.ln_f.bias": torch.full((16,), torch.nan)}}, "holds NaN or infinity"),
-        ({"model": {**state(), "transformer.ln_f.bias": torch.zeros(1).expand(15)}}, "ln_f.bias has the shape"),
+        ({"model": {**state(), "transformer.ln_f.bias": torch.zeros(15)}}, "ln_f.bias has the shape"),
+        ({"model": {**state(), "transformer.ln_f.bias": torch.zeros(1).expand(16)}}, "a number of its own for each"),
+        ({"model": {**state(), "transformer.ln_f.bias": torch.zeros(32)[::2]}}, "a number of its own for each"),
+        ({"model": {**state(), "transformer.wpe.weight": torch.zeros(16, 12).T}}, "a number of its own for each"),
+        ({"model": {**state(), "transformer.ln_f.bias": torch.zeros(16).to_sparse()}}, "besides tensors and plain"),
         ({"model": {**state(), "transformer.ln_f.bias": torch.zeros(16, dtype=torch.int32)}}, "no tensor of real"),
         ({"model": {**state(), "transformer.ln_f.bias": 3}}, "no tensor of real numbers"),
         ({"model": {**state(), "_orig_mod.transformer.ln_f.bias": torch.zeros(16)}}, "without a name, or one twice"),
         ({"model": {**state(), 3: torch.zeros(16)}}, "without a name, or one twice"),
         ({"model_args": {**SIZES, ("a",): 1}}, "nanoGPT has no setting ''"),
         ({"model_args": {**SIZES, "vocab_size": 1 << 20}}, "(40, 16), not the (1048576, 16) of its model_args"),
-        ({"config": doubled(40)}, "is no whole checkpoint of torch"),
+        ({"model_args": {**SIZES, "n_head": doubled(40)}}, "its n_head is a tuple."),
+        ({"model_args": {**SIZES, "n_head": [doubled(40)]}}, "its n_head is a list."),
     ],
 )  # fmt: skip
 def test_what_is_no_checkpoint_is_refused_and_runs_nothing(changed, words, tmp_path, monkeypatch):

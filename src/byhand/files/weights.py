@@ -76,13 +76,17 @@ class Stored:
 
 
 class OpenFile:
-    """A regular file that another program wrote; every error is a DataError that names it."""
+    """A regular file that another program wrote; every error is a DataError that names it.
+
+    raw   the open file, unbuffered
+    size  bytes
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._file = os.fdopen(open_regular(path), "rb", buffering=0)
-            self.stamp = _stamp(self._file.fileno())
+            self.raw = os.fdopen(open_regular(path), "rb", buffering=0)
+            self.stamp = _stamp(self.raw.fileno())
             self.size = self.stamp[1]
         except OSError as error:
             raise DataError(f"cannot read {path}: {reason(error)}. Check the path and its permissions.") from None
@@ -91,8 +95,8 @@ class OpenFile:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        stamp = _stamp(self._file.fileno())
-        self._file.close()
+        stamp = _stamp(self.raw.fileno())
+        self.raw.close()
         if kind is None and stamp != self.stamp:
             raise self.damaged("it changed while it was read")
 
@@ -101,8 +105,8 @@ class OpenFile:
         if not 0 <= begin <= begin + size <= self.size:
             raise self.damaged(f"it ends at byte {self.size:,}, within what it should hold")
         try:
-            self._file.seek(begin)
-            content = read_array(self._file, size)
+            self.raw.seek(begin)
+            content = read_array(self.raw, size)
         except OSError as error:
             raise DataError(f"cannot read {self.path}: {reason(error)}. Check its disk.") from None
         if len(content) != size:

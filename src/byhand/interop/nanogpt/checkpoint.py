@@ -1,16 +1,17 @@
-"""A checkpoint of nanoGPT, ckpt.pt, read by torch's weights-only loader where torch is installed.
+"""A checkpoint of nanoGPT, ckpt.pt: a zip that torch wrote, with a pickle and the numbers of each tensor in files.
 
-A zip with a pickle inside. Two checks come before torch: the zip's entries are not compressed and not larger than the
-whole; the pickle names only functions that make tensors, and nests tuples at most LEVELS deep (`nesting`). torch then
-maps the file into memory and makes only tensors and plain values.
+Nothing is unpickled (`pickled`), nothing is compressed, and each tensor has numbers of its own in the file: what is
+read is no larger than the file.
 
-Source      https://github.com/karpathy/nanoGPT (model.py, train.py)
+Source      https://github.com/karpathy/nanoGPT (model.py, train.py); torch/serialization.py
 """
 
 from __future__ import annotations
 
-import re
+import math
+import struct
 import zipfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,17 +20,17 @@ import numpy as np
 
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError
-from byhand.files.weights import OpenFile
+from byhand.files.weights import NUMBER_TYPES, OpenFile, Stored
 from byhand.interop.foreign import Foreign
 from byhand.interop.hugging_face.families import GPT2, HEAD, without_prefixes
-from byhand.interop.nanogpt.nesting import calls, levels
-from byhand.interop.settings import settings_of
+from byhand.interop.nanogpt import pickled
+from byhand.interop.settings import AS_WRITTEN, settings_of
 from byhand.interop.tensors import from_theirs, pieces, require_tensors
 
 MAGIC = b"PK\3\4"
-ENTRIES, PICKLE, LEVELS = 1 << 16, 1 << 22, 16  # files in the zip, bytes of its pickle, tuples in tuples
-KNOWN = {"collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter"}
-STORAGE = re.compile(r"torch ([A-Z][A-Za-z0-9]*Storage|b?float[0-9]+|int[0-9]+)")
+ENTRIES, PICKLE = 1 << 16, 1 << 22  # files in the zip, bytes of its pickle
+NAMED = 30  # bytes of a file's own header in a zip before its name; the lengths of name and extra field end it
+TYPES = {"Double": "F64", "Float": "F32", "Half": "F16", "BFloat16": "BF16"}  # torch's storages
 COMPILED = "_orig_mod."  # before the names of a compiled model
 LINEAR = ("w_qkv", "w_proj", "w_fc", "w_out")  # nn.Linear, [out, in], where GPT-2 has Conv1D
 FACTS = tuple(replace(fact, transposed=fact.ours.endswith(LINEAR)) for fact in GPT2.tensors)
@@ -42,94 +43,86 @@ UNUSED = {"dropout"}  # changes nothing that is computed here
 
 
 def read(path: Path) -> Foreign:
-    """Return the model of a ckpt.pt. DataError in one line if it is damaged, is another zip, or torch is missing."""
-    _require_plain(path)
-    found = _loaded(path)
-    config = _config(found, path)
-    state = found["model"]
-    tensors = {name: state[stored] for name, stored in without_prefixes(path, state, COMPILED, GPT2.prefix).items()}
-    due = {piece.theirs: piece.shape for piece in pieces(config, FACTS)}
-    due[HEAD] = config.vocab_size, config.d_model
-    zeros = {} if config.mlp_bias else {name: due.pop(name) for name in list(due) if name.endswith(".bias")}
-    require_tensors(path, {name: _shape(tensor, name, path) for name, tensor in tensors.items()}, due, "model_args")
+    """Return the model of a ckpt.pt. DataError in one line if it is damaged or is another zip."""
+    with OpenFile(path) as file:
+        places, found = _opened(file)
+        if not isinstance(found, dict) or not all(
+            isinstance(found.get(key), dict) for key in ("model", "model_args")
+        ):
+            raise DataError(f"{path} is no checkpoint of nanoGPT: it has no model and model_args.")
+        config, state = _config(found["model_args"], path), found["model"]
+        names = without_prefixes(path, state, COMPILED, GPT2.prefix)
+        tensors = {name: _stored(file, state[stored], places, name) for name, stored in names.items()}
+        due = {piece.theirs: piece.shape for piece in pieces(config, FACTS)}
+        due[HEAD] = config.vocab_size, config.d_model
+        zeros = {} if config.mlp_bias else {name: due.pop(name) for name in list(due) if name.endswith(".bias")}
+        require_tensors(path, {name: stored.shape for name, (stored, _) in tensors.items()}, due, "model_args")
+        if sum(stored.size for name, (stored, _) in tensors.items() if name != HEAD) > file.size:
+            raise file.damaged("several tensors have the same numbers")
 
-    def array(name: str) -> np.ndarray:  # without biases, LayerNorm has none either
-        return np.zeros(zeros[name], np.float32) if name in zeros else _array(tensors[name], name, path)
+        def array(name: str) -> np.ndarray:  # without biases, LayerNorm has none either
+            if name in zeros:
+                return np.zeros(zeros[name], np.float32)
+            stored, negated = tensors[name]
+            numbers = file.floats(stored, name)
+            return -numbers if negated else numbers
 
-    arrays = from_theirs(array, config, FACTS)
-    if not np.array_equal(array(HEAD), arrays["wte"]):
-        raise DataError(f"{path} is damaged: its LM head is not its token embedding. Use another copy.")
-    return Foreign("nanoGPT", config, arrays)
+        arrays = from_theirs(array, config, FACTS)
+        if not np.array_equal(array(HEAD), arrays["wte"]):
+            raise file.damaged("its LM head is not its token embedding")
+        return Foreign("nanoGPT", config, arrays)
 
 
-def _require_plain(path: Path) -> None:
-    """Raise DataError unless the zip holds its files uncompressed, one pickle among them, within its size."""
+def _opened(file: OpenFile) -> tuple[dict[str, zipfile.ZipInfo], Any]:
+    """Return the files of a zip by their names behind its folder's, and what its pickle says."""
     try:
-        with OpenFile(path) as file, zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file.raw) as archive:
             listed = archive.infolist()
-            sound = len(listed) <= ENTRIES and sum(entry.file_size for entry in listed) <= file.size
+            folder = listed[0].filename.partition("/")[0] + "/"
+            places = {entry.filename.removeprefix(folder): entry for entry in listed}
+            content = places["data.pkl"]
+            sound = len({*map(str.casefold, places)}) == len(listed) <= ENTRIES and content.file_size <= PICKLE
+            sound = sound and all(entry.filename.startswith(folder) for entry in listed)
             sound = sound and all(entry.compress_type == zipfile.ZIP_STORED for entry in listed)
-            pickles = [entry for entry in listed if entry.filename.endswith("data.pkl")]
-            sound = sound and len(pickles) == 1 and pickles[0].file_size <= PICKLE
-            content = archive.read(pickles[0]) if sound else b""
-            sound = sound and levels(content) <= LEVELS
-            foreign = sorted(calls(content) - KNOWN) if sound else []
-    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile):
-        sound, foreign = False, []
-    if not sound:
-        raise DataError(f"{path} is no whole checkpoint of torch. Use a ckpt.pt as nanoGPT wrote it.")
-    if unknown := [name for name in foreign if not STORAGE.fullmatch(name)]:
+            sound = sound and sum(entry.file_size for entry in listed) <= file.size
+            sound = sound and ("byteorder" not in places or archive.read(places["byteorder"]) == b"little")
+            if sound:
+                return places, pickled.loaded(archive.read(content))
+    except pickled.Foreign as foreign:
         raise DataError(
-            f"{path} holds {unknown[0][:80]!r} besides tensors and plain values. Save it without, as nanoGPT does."
-        )
-
-
-def _loaded(path: Path) -> dict[str, Any]:
-    """Return the tables of a checkpoint."""
-    try:
-        import torch  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise DataError(
-            f"{path} is a checkpoint of torch, which is not installed. Install torch, or convert the file elsewhere."
+            f"{file.path} holds {str(foreign)[:80]!r} besides tensors and plain values. Save it without, as nanoGPT "
+            f"does."
         ) from None
-    try:
-        found = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except Exception as error:  # of many kinds, for a damaged file
-        why = (str(error).splitlines() or [""])[0].partition(". ")[0][:80]
-        raise DataError(f"{path} cannot be loaded: {type(error).__name__}: {why}. Use another copy.") from None
-    if not isinstance(found, dict) or not all(isinstance(found.get(key), dict) for key in ("model", "model_args")):
-        raise DataError(f"{path} is no checkpoint of nanoGPT: it has no model and model_args.")
-    return found
+    except (OSError, ValueError, RuntimeError, LookupError, zipfile.BadZipFile):
+        pass
+    raise DataError(f"{file.path} is no whole checkpoint of torch. Use a ckpt.pt as nanoGPT wrote it.")
 
 
-def _config(found: dict[str, Any], path: Path) -> ModelConfig:
+def _stored(file: OpenFile, tensor: Any, places: Mapping[str, zipfile.ZipInfo], name: str) -> tuple[Stored, bool]:
+    """Return where a tensor's numbers stand, and whether they are negated."""
+    if not isinstance(tensor, pickled.Tensor) or tensor.storage.kind not in TYPES:
+        raise file.damaged(f"{name[:80]!r} is no tensor of real numbers")
+    kind, storage = NUMBER_TYPES[TYPES[tensor.storage.kind]], tensor.storage
+    entry = places.get(f"data/{storage.key}")
+    if entry is None or entry.file_size != storage.count * kind.size:
+        raise file.damaged(f"the numbers of {name[:80]!r} are not there")
+    if not tensor.contiguous or tensor.begin + math.prod(tensor.shape) > storage.count:
+        raise file.damaged(f"{name[:80]!r} does not have a number of its own for each element")
+    head = file.read(entry.header_offset, NAMED).tobytes()
+    begin = entry.header_offset + NAMED + sum(struct.unpack("<HH", head[-4:]))
+    return Stored(kind, tensor.shape, begin + tensor.begin * kind.size), tensor.negated
+
+
+def _config(given: Mapping[str, Any], path: Path) -> ModelConfig:
     """Return the config of `model_args`."""
-    given = found["model_args"]
-    if extra := sorted(key if isinstance(key, str) else "" for key in given.keys() - KEYS.keys() - UNUSED):
+    if extra := sorted(given.keys() - KEYS.keys() - UNUSED):
         raise DataError(f"{path}: nanoGPT has no setting {extra[0][:80]!r}, so it is unknown what it computes.")
     try:
+        if odd := [key for key, value in given.items() if not isinstance(value, (int, float, str, type(None)))]:
+            raise DataError(f"its {odd[0]} is a {type(given[odd[0]]).__name__}. {AS_WRITTEN}")
         settings = GPT2.usual() | settings_of(given, KEYS, MISSING)
         settings |= {"activation": "gelu_exact", "tied_embeddings": True}
         settings["attention_bias"] = "all" if settings["mlp_bias"] is True else "none"
         return ModelConfig(**settings)
     except ByhandError as error:
         raise DataError(f"{path}: {error}") from None
-
-
-def _shape(tensor: Any, name: str, path: Path) -> tuple[int, ...]:
-    """Return the shape of a tensor; DataError unless it holds real numbers."""
-    import torch  # pyright: ignore[reportMissingImports]
-
-    kinds = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-    sound = isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.dtype in kinds
-    if not sound or tensor.is_meta:
-        raise DataError(f"{path} is damaged: {name[:80]!r} is no tensor of real numbers. Use another copy.")
-    return tuple(tensor.shape)
-
-
-def _array(tensor: Any, name: str, path: Path) -> np.ndarray:
-    """Return a tensor of finite numbers in float32."""
-    array = tensor.detach().resolve_neg().float().numpy()
-    if not np.isfinite(array).all():
-        raise DataError(f"{path} is damaged: {name} holds NaN or infinity. Use another copy.")
-    return array
