@@ -139,10 +139,10 @@ def _arguments(rng: Random, command_line: tuple[str, ...]) -> list[str]:
     if arguments and rng.random() < 0.2 and not set(arguments) & {f"--{name}" for name in WRITING}:
         arguments[rng.randrange(len(arguments))] = _value(rng)
     if rng.random() < 0.05:
-        arguments.append(rng.choice(("--help", "-h", "--", "--tyro-print-completion", "--json", "--debug")))
+        arguments.append(rng.choice(("--help", "-h", "--", "--json", "--debug")))
     if rng.random() < 0.03:
         arguments += [hostile(rng)] * rng.choice((30, 3000))
-    return [a for a in arguments if not a.startswith("--tyro-write")]
+    return arguments
 
 
 def _value(rng: Random) -> str:

@@ -4,8 +4,6 @@ Exit codes: 0 done; 1 a question answered with no; 2 bad input; 70 a defect of b
 is gone; 130 interrupted. Nothing heavy is imported here, so that `byhand --help` answers at once.
 """
 
-import os
-import shutil
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -17,7 +15,6 @@ from byhand.cli.terminal.say import say_what_is_logged, show
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import ByhandError, suggestion
 
-NARROWEST = 20  # columns: tyro never finishes wrapping help in fewer than it indents by
 LONGEST_NAME = 40  # characters of a word that is compared with the commands' names
 
 COMMANDS = {  # by name: the folder of its file, and its line of help
@@ -61,8 +58,6 @@ def as_process(command: Callable[[list[str]], int], arguments: list[str], prog: 
     """Run a console script's command with the arguments after `--debug`, and return its exit code."""
     clock.start()
     open_streams()
-    if shutil.get_terminal_size().columns < NARROWEST:
-        os.environ["COLUMNS"] = str(NARROWEST)
     say_what_is_logged()
     count = next((i for i, argument in enumerate(arguments) if argument != "--debug"), len(arguments))
     return guarded(lambda: command(arguments[count:]), count > 0, prog)

@@ -30,7 +30,7 @@ BAD = [
     (["--seed", "1.5"], "--seed 1.5 is not an integer"),
     (["--d-ff", "x"], "--d-ff x is not an integer"),
     (["--preset", ""], "there is no preset ''. Use one of tiny, nano, small, seed."),
-    (["--config="], "cannot read --config"),
+    (["--config="], "--config names no folder or file"),
     (["--preset", "huge"], "there is no preset 'huge'. Use one of tiny"),
     (["--config", "missing.toml"], "cannot read --config missing.toml"),
     (["--config", "bad.toml"], "is not TOML"),

@@ -8,7 +8,7 @@ import pytest
 from byhand.cli.main import COMMANDS
 from cli.process import byhand, function_calls
 
-HEAVY = {"numpy", "jax", "torch", "numba", "scipy", "tyro", "rich", "safetensors", "matplotlib"}
+HEAVY = {"numpy", "jax", "torch", "numba", "scipy", "argparse", "rich", "safetensors", "matplotlib"}
 LOADED = "print(sorted({m.partition('.')[0] for m in __import__('sys').modules}))"
 
 

@@ -21,7 +21,6 @@ TINY = ["--preset", "tiny", "--seq-len", 8, "--d-model", 8, "--batch-size", 2, "
 
 @pytest.mark.parametrize("columns", ["1", "5", "0", "-3", "x"])
 def test_help_ends_on_a_terminal_of_any_width(columns):
-    """tyro wraps lines for ever in fewer columns than it indents by."""
     done = byhand("info", "--help", COLUMNS=columns)
     assert done.returncode == 0
     assert b"usage: byhand info" in done.stdout

@@ -1,26 +1,27 @@
-"""A command's arguments, read once: the values, which of them were given, and errors of one line.
+"""A command's arguments, read once: the values that were given, and errors of one line.
 
-tyro writes the pages of --help and the shells' completions.
+A dataclass states the flags; argparse reads them and prints --help. What argparse cannot know is settled before it:
+other spellings of a flag, and words that begin with a hyphen though they are numbers or formulas.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+import sys
+from argparse import SUPPRESS, ArgumentError, ArgumentParser
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import zip_longest
 from typing import Any, Generic, NoReturn, TypeVar
 
-import tyro
-
-from byhand.cli.arguments.settings import Setting, flag, overridden, settings
+from byhand.cli.arguments.settings import MARK, Setting, flag, groups, overridden, settings, texts
 from byhand.cli.terminal.shown import quoted, shown
 from byhand.errors import ByhandError, ConfigError, DataError
 
 Options = TypeVar("Options")
-Written = dict[str, tuple[str, list[str]]]  # by a setting's name: its flag as it was written, and the words after it
 Subcommands = Mapping[str, tuple[type[Any], Callable[[Any], int]]]  # by name: the options, and a function of them
 
 MOST_ARGUMENTS = 1000
@@ -28,9 +29,8 @@ MOST_CHARACTERS = 1 << 17  # of all arguments
 LONGEST_FLAG = 60  # characters of an unknown one that are compared with the known ones
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"  # word processors replace - and -- by these
 OPTION = re.compile(r"-h|--[A-Za-z][\w-]*(=.*)?", re.DOTALL)
-COMPLETION = re.compile("--tyro[-_](print|write)[-_]completion")
 SETTING = re.compile(r"(Use |Lower )?(?<![\w-])([a-z]\w*)")  # in an error message
-SHELLS = ("bash", "zsh", "tcsh", "fish")
+FLAGS = re.compile(r"^  (-\S+(?:, -\S+)*)", re.MULTILINE)  # in a page of --help
 
 ALIASES = {
     "--n-embd": "--d-model",
@@ -44,12 +44,11 @@ ALIASES = {
 
 @dataclass(frozen=True)
 class Given(Generic[Options]):
-    """The settings that a command's arguments give, by name: their values, and how they were written."""
+    """The settings that a command's arguments give, by name."""
 
     options: type[Options]
     prog: str
     values: dict[str, Any]
-    written: Written
     help_asked: bool
 
     def over(self, default: Options | None = None) -> Options:
@@ -58,11 +57,12 @@ class Given(Generic[Options]):
         If --help is among the arguments, print it with these defaults and exit with 0.
         """
         if self.help_asked:
-            _tyro(self.options, ["--help"], self.prog, default)
+            _print_help(self.options if default is None else default, self.prog)
         if default is None:
             required = [s for s in settings(self.options).values() if s.required and s.name not in self.values]
             if required:
-                missing = " ".join(setting.described() for setting in required)
+                help_of = texts(self.options)
+                missing = " ".join(f"{s.written} {help_of.get(s.name, '')} (required)" for s in required)
                 raise ByhandError(f"Missing from {self.prog}: {missing}. See {self.prog} --help.")
         try:
             return self.options(**self.values) if default is None else overridden(default, self.values)
@@ -97,26 +97,14 @@ def read(options: type[Options], arguments: list[str], prog: str) -> Given[Optio
     """
     if len(arguments) <= MOST_ARGUMENTS and (length := sum(map(len, arguments))) > MOST_CHARACTERS:
         raise ByhandError(f"the arguments have {length:,} characters. Use at most {MOST_CHARACTERS:,}, or a file.")
-    if any(map(COMPLETION.match, arguments)):
-        if not COMPLETION.match(arguments[0]) or arguments[1:2] not in [[shell] for shell in SHELLS]:
-            name = next(filter(COMPLETION.match, arguments)).partition("=")[0]
-            raise ByhandError(f"{name} comes first, with a shell behind it: {', '.join(SHELLS)}.")
-        _tyro(options, arguments, prog)
-    known = settings(options)
-    values: dict[str, Any] = {}
-    try:
-        if len(arguments) > MOST_ARGUMENTS:
-            raise ByhandError(f"there are {len(arguments):,} arguments, more than any command takes.")
-        written, unknown, help_asked = _sorted(known, arguments)
-        if unknown and not help_asked:
-            _refuse(unknown, [setting.flag for setting in known.values() if not setting.positional])
-        ignored = (ByhandError,) if help_asked else ()
-        for name, (_, words) in written.items():
-            with suppress(*ignored):
-                values[name] = known[name].value(words)
-    except ByhandError as error:
-        raise ByhandError(f"{error} See {prog} --help.") from None
-    return Given(options, prog, values, written, help_asked)
+    values = dict[str, Any]()
+    help_asked = bool({"-h", "--help"} & set(arguments[: _end(arguments)]))
+    with suppress(*(ByhandError,) * help_asked):
+        try:
+            values = _values(options, [a for a in arguments if not help_asked or a not in ("-h", "--help")])
+        except ByhandError as error:
+            raise ByhandError(f"{error} See {prog} --help.") from None
+    return Given(options, prog, values, help_asked)
 
 
 def text_bytes(text: str, flag: str) -> bytes:
@@ -127,47 +115,55 @@ def text_bytes(text: str, flag: str) -> bytes:
         raise DataError(f"{flag} holds half a character. Write it out in full.") from None
 
 
-def _sorted(known: dict[str, Setting], arguments: list[str]) -> tuple[Written, list[str], bool]:
-    """Return the words of each setting, the words that belong to none, and whether --help is there."""
-    any_words = any(s.positional and s.many for s in known.values())  # then -x is one of them, as in a formula
-
-    def is_option(word: str) -> bool:
-        return bool(OPTION.fullmatch(word)) if any_words else word[:1] == "-" != word and not _is_number(word)
-
-    flags = {s.flag: s for s in known.values() if not s.positional}
-    flags |= {f"--no{name[1:]}": s for name, s in flags.items() if s.negatable}
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    rest, words, unknown = arguments[:end][::-1], list[str](), list[str]()
-    written: Written = {}
-    help_asked = False
-    while rest:
-        word = rest.pop()
-        typed, equals, value = word.partition("=")
-        name = typed.replace("_", "-")
-        setting = flags.get(name := ALIASES.get(name, name))
-        following: list[str] = [value] if equals else []
-        if not is_option(word):
-            words.append(word)
-        elif word in ("-h", "--help"):
-            help_asked = True
-        elif setting is None or (setting.kind is bool and equals):
-            unknown.append(word)
-            while rest and not is_option(rest[-1]):
-                unknown.append(rest.pop())
-        elif setting.kind is bool:
-            written[setting.name] = typed, [str(name == setting.flag)]
-        else:
-            while rest and (setting.many or not following) and not is_option(rest[-1]) and setting.takes(rest[-1]):
-                following.append(rest.pop())
-            if not (following or setting.many or setting.optional):
-                raise ByhandError(f"{name} needs a value (one that begins with - is written {name}=-x).")
-            written[setting.name] = typed, following
-    words += arguments[end + 1 :]
+def _values(options: type[Any], arguments: list[str]) -> dict[str, Any]:
+    """Return the values of the settings that the arguments give."""
+    if len(arguments) > MOST_ARGUMENTS:
+        raise ByhandError(f"there are {len(arguments):,} arguments, more than any command takes.")
+    known = settings(options)
+    flags = {setting.flag: setting for setting in known.values() if not setting.positional}
+    try:
+        found, words = _parser(options).parse_known_args(_marked(known, arguments))
+    except ArgumentError as error:
+        name = str(error.argument_name).partition("/")[0]
+        if flags[name].kind is bool:
+            raise ByhandError(f"{name} takes no value.") from None
+        raise ByhandError(f"{name} needs a value (one that begins with - is written {name}=-x).") from None
+    values = vars(found)
+    stray = next((i for i, word in enumerate(words) if not word.startswith(MARK)), len(words))
+    words, unknown = words[:stray], words[stray:]
     for setting in known.values():
         if setting.positional and words:
             count = len(words) if setting.many else 1
-            written[setting.name], words = (setting.name, words[:count]), words[count:]
-    return written, words + unknown, help_asked
+            some, words = tuple(map(setting.value, words[:count])), words[count:]
+            values[setting.name] = some if setting.many else some[0]
+    if words or unknown:
+        _refuse([word.removeprefix(MARK) for word in words + unknown], flags)
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+def _marked(known: dict[str, Setting], arguments: list[str]) -> list[str]:
+    """Return the arguments as argparse reads them: flags by their own names, a mark before every other word."""
+    any_words = any(s.positional and s.many for s in known.values())  # then -x is one of them, as in a formula
+    flags = {s.flag: s for s in known.values() if not s.positional}
+    end = _end(arguments)
+    before, marked = arguments[:end], list[str]()
+    for word, after in zip_longest(before, before[1:], fillvalue=""):
+        typed, equals, value = word.partition("=")
+        name = typed.replace("_", "-")
+        name = ALIASES.get(name, name)
+        optional = flags[name].optional if name in flags else None
+        if not (OPTION.fullmatch(word) if any_words else word[:1] == "-" != word and not _is_number(word)):
+            marked.append(MARK + word)
+        elif optional and not equals and not after.endswith(optional.endings):
+            marked.append(f"{name}=")
+        else:
+            marked.append(f"{name}{equals}{value}")
+    return marked + [MARK + word for word in arguments[end + 1 :]]
+
+
+def _end(arguments: list[str]) -> int:
+    """Return where the flags end: at `--`, or with the arguments."""
+    return arguments.index("--") if "--" in arguments else len(arguments)
 
 
 def _is_number(word: str) -> bool:
@@ -176,7 +172,7 @@ def _is_number(word: str) -> bool:
     return False
 
 
-def _refuse(unknown: list[str], flags: list[str]) -> NoReturn:
+def _refuse(unknown: list[str], flags: Collection[str]) -> NoReturn:
     """Raise ByhandError for words that belong to no setting."""
     options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
     if long := next((option for option in options if len(option) > LONGEST_FLAG), ""):
@@ -189,15 +185,30 @@ def _refuse(unknown: list[str], flags: list[str]) -> NoReturn:
     raise ByhandError(f"{said}.{f' Perhaps you meant {near[0]}.' if near else ''}")
 
 
-def _tyro(options: type[Any], arguments: list[str], prog: str, default: Any = None) -> NoReturn:
-    """Print a page of --help, or completions for a shell, and exit with 0."""
-    if os.environ.get("NO_COLOR"):
-        os.environ["TERM"] = "dumb"  # which tyro obeys
-    tyro.cli(
-        options,
-        args=arguments,
-        prog=prog,
-        default=tyro.MISSING_NONPROP if default is None else default,
-        config=(tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone),
-    )
+def _parser(options: Any, prog: str = "", page: bool = False) -> ArgumentParser:
+    """Return what reads a command's flags, or what writes its page of --help, with the values of a record."""
+    found = groups(options)
+    words = [setting.metavar for _, group in found for setting in group.values() if setting.positional]
+    usage, about = " ".join([prog, "[options]", *words]), (options.__doc__ or "").replace("%", "%%")
+    parser = ArgumentParser(None, usage, about, add_help=False, allow_abbrev=False, argument_default=SUPPRESS)
+    parser.exit_on_error = False
+    for owner, group in found:
+        help_of = texts(owner if isinstance(owner, type) else type(owner)) if page else {}
+        part = parser.add_argument_group("options" if owner is options else f"{owner.__doc__}".partition(".")[0])
+        for name, setting in group.items():
+            text = setting.with_default(help_of.get(name, ""), getattr(owner, name, None)).replace("%", "%%")
+            if setting.positional and page:
+                parser.add_argument(name, metavar=setting.metavar, help=text)
+            elif not setting.positional:
+                part.add_argument(setting.flag, **setting.argument(), help=text)
+    return parser
+
+
+def _print_help(options: Any, prog: str) -> NoReturn:
+    """Print a page of --help, and exit with 0."""
+    parser = _parser(options, prog, page=True)
+    parser.__dict__["color"] = False  # Python 3.14 has colours of its own
+    page = parser.format_help()
+    coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    sys.stdout.write(FLAGS.sub("  \x1b[1m\\1\x1b[0m", page) if coloured else page)
     raise SystemExit(0)

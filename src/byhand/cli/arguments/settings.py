@@ -6,18 +6,21 @@ import ast
 import inspect
 import re
 import textwrap
+from argparse import SUPPRESS, BooleanOptionalAction
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from itertools import pairwise
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
-
-import tyro
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from byhand.cli.terminal.shown import quoted, shown
 from byhand.errors import ByhandError
 
 Record = TypeVar("Record")
-Switch = Annotated[bool, tyro.conf.FlagCreatePairsOff]  # a flag without a second one, --no-...
+Value = TypeVar("Value")
+Positional = Annotated[Value, "positional"]
+Switch = Annotated[bool, "switch"]  # a flag without a second one, --no-...
 METAVARS = {int: "INT", float: "FLOAT", str: "STR"}
+MARK = "\0"  # before a word that argparse must not take for a flag
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,8 @@ class Setting:
     optional   it may stand without a value, and then has that of an empty word
     """
 
-    def __init__(self, owner: type, field: Field[Any], hint: Any) -> None:
-        self.name, self._owner = field.name, owner
+    def __init__(self, field: Field[Any], hint: Any) -> None:
+        self.name = field.name
         self.flag = flag(field.name)
         self.required = field.default is MISSING and field.default_factory is MISSING
         markers = getattr(hint, "__metadata__", ())
@@ -46,19 +49,24 @@ class Setting:
         parts = get_args(plain)
         self.kind: Any = parts if get_origin(plain) is Literal else parts[0] if parts else plain
         self.many = get_origin(plain) is tuple
-        self.positional = tyro.conf.Positional in markers
+        self.positional = "positional" in markers
         self.optional = next((m for m in markers if isinstance(m, ValueOptional)), None)
-        self.negatable = self.kind is bool and tyro.conf.FlagCreatePairsOff not in markers
+        self.negatable = self.kind is bool and "switch" not in markers
+        choices = f"{{{','.join(map(str, self.kind))}}}" if isinstance(self.kind, tuple) else ""
+        self.metavar = self.name.upper() if self.positional else choices or METAVARS.get(self.kind, "PATH")
+        self.written = self.metavar if self.positional else f"{self.flag} {self.metavar}"
 
-    def takes(self, word: str) -> bool:
-        """Return whether a word after the flag can be its value."""
-        return self.optional is None or word.endswith(self.optional.endings)
+    def argument(self) -> dict[str, Any]:
+        """Return how argparse reads it after its flag; nothing if it is not given."""
+        if self.kind is bool:
+            action = BooleanOptionalAction if self.negatable else "store_true"
+            return {"dest": self.name, "action": action, "default": SUPPRESS}
+        nargs = "*" if self.many else "?" if self.optional else None
+        return {"dest": self.name, "type": self.value, "nargs": nargs, "metavar": self.metavar}
 
-    def value(self, words: list[str]) -> Any:
-        """Return the value that the words stand for; ByhandError if there is none."""
-        return tuple(map(self._single, words)) if self.many else self._single(words[0] if words else "")
-
-    def _single(self, word: str) -> Any:
+    def value(self, word: str) -> Any:
+        """Return the value that a word stands for; ByhandError if there is none."""
+        word = word.removeprefix(MARK)
         if isinstance(self.kind, tuple):
             choices = {str(choice): choice for choice in self.kind}
             if word in choices:
@@ -66,8 +74,8 @@ class Setting:
             raise ByhandError(
                 f"invalid choice {quoted(word)} for argument '{self.flag}'. Expected one of {tuple(choices)}."
             )
-        if self.kind is bool:
-            return word == "True"
+        if self.kind is Path and not (word or self.optional or self.positional):  # it would be the current folder
+            raise ByhandError(f"{self.flag} names no folder or file. Name one, or leave {self.flag} out.")
         try:
             return self.kind(word)
         except ValueError:
@@ -78,13 +86,12 @@ class Setting:
                 why = f"{shown(word, 60) or 'without a value'} is not {kind}."
             raise ByhandError(f"{self.flag} {why}") from None
 
-    def described(self) -> str:
-        """Return how a required setting is written, and the string below its field."""
-        body: Any = ast.parse(textwrap.dedent(inspect.getsource(self._owner))).body[0]
-        texts = {below.value.value for field, below in pairwise(body.body)
-                 if isinstance(field, ast.AnnAssign) and ast.unparse(field.target) == self.name}  # fmt: skip
-        kind = METAVARS.get(self.kind, "PATH")
-        return f"{kind if self.positional else f'{self.flag} {kind}'} {' '.join(texts)} (required)"
+    def with_default(self, text: str, default: Any) -> str:
+        """Return its help with what holds if it is not given."""
+        if self.required:
+            return f"{text} (required)"
+        told = default not in (None, "", ()) and (self.kind is not bool or self.negatable)
+        return f"{text} (default: {shown(default, 60)})" if told else text
 
 
 def flag(name: str) -> str:
@@ -94,11 +101,31 @@ def flag(name: str) -> str:
 
 def settings(options: Any) -> dict[str, Setting]:
     """Return the settings of a dataclass, and of the dataclasses in it, by name."""
-    hints = get_type_hints(options, include_extras=True)
-    found: dict[str, Setting] = {}
+    return {name: setting for _, group in groups(options) for name, setting in group.items()}
+
+
+def groups(options: Any) -> list[tuple[Any, dict[str, Setting]]]:
+    """Return a dataclass, or a record of one, with its settings by name, and so each dataclass in it."""
+    hints = get_type_hints(options if isinstance(options, type) else type(options), include_extras=True)
+    own: dict[str, Setting] = {}
+    inner: list[tuple[Any, dict[str, Setting]]] = []
     for f in fields(options):
-        hint = hints[f.name]
-        found |= settings(hint) if is_dataclass(hint) else {f.name: Setting(options, f, hint)}
+        if is_dataclass(hints[f.name]):
+            inner += groups(getattr(options, f.name, hints[f.name]))
+        else:
+            own[f.name] = Setting(f, hints[f.name])
+    return [(options, own), *inner]
+
+
+def texts(options: Any) -> dict[str, str]:
+    """Return the string below each field of a dataclass, also of an inherited one."""
+    found: dict[str, str] = {}
+    for owner in filter(is_dataclass, reversed(options.__mro__)):
+        body: Any = ast.parse(textwrap.dedent(inspect.getsource(cast(type, owner)))).body[0]
+        for field, below in pairwise(body.body):
+            match field, below:
+                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                    found[name] = " ".join(text.split())
     return found
 
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tyro.conf import Positional
-
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.settings import Positional
 from byhand.cli.terminal.say import show
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ConfigError

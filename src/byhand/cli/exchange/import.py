@@ -7,9 +7,8 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from tyro.conf import Positional
-
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.settings import Positional
 from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ConfigError

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from tyro.conf import Positional
 
 from byhand.book.explain.explainer import Explainer
 from byhand.book.explain.explanation import BEFORE, Explanation, Source
@@ -16,7 +15,7 @@ from byhand.book.explain.text import text
 from byhand.book.explain.update import PARTS
 from byhand.book.words.language import Language, Words
 from byhand.cli.arguments.parsing import parse, text_bytes
-from byhand.cli.arguments.settings import Switch
+from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.learn.plotting import Plot, write
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import quoted

@@ -6,13 +6,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tyro.conf import Positional
-
 from byhand.book.practice.grading import Answer, Grade, find_sheet, grade, language_of, read_answers
 from byhand.book.practice.sheets import make
 from byhand.book.words.language import SEMICOLON, Language, Words, say
 from byhand.cli.arguments.parsing import parse
-from byhand.cli.arguments.settings import Switch
+from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import show, show_json
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ByhandError, reason

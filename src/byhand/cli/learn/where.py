@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from tyro.conf import Positional
 
 from byhand.book.words.language import COMMA, Language, Words
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.settings import Positional
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import ByhandError

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-from tyro.conf import Positional, arg
 
 from byhand.book.lessons.examples import TITLES, make
 from byhand.book.lessons.lesson import Lesson
 from byhand.book.lessons.text import text
 from byhand.book.words.language import Language, Words
 from byhand.cli.arguments.parsing import parse
-from byhand.cli.arguments.settings import Switch
+from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.learn import quiz
 from byhand.cli.learn.plotting import Plot, write
 from byhand.cli.terminal.say import show
@@ -35,7 +32,7 @@ class Options:
     """Ask for about 30 instructive numbers before showing them, and name mistakes that are known."""
     all: Switch = False
     """Ask for every number of the example instead."""
-    from_: Annotated[int, arg(name="from")] = 1
+    from_: int = 1
     """The step to begin with."""
     resume: Switch = False
     """Continue the last unfinished quiz of this example."""

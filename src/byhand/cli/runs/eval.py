@@ -6,10 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from tyro.conf import Positional
-
 from byhand.cli.arguments.parsing import parse
-from byhand.cli.arguments.settings import Switch
+from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import shown
 from byhand.corpus.encoding import corpus_of

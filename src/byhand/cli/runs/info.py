@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tyro.conf import Positional
-
 from byhand.cli.arguments.parsing import parse
-from byhand.cli.arguments.settings import Switch
+from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import show, show_json
 from byhand.cli.terminal.shown import shown
 from byhand.config import GROUPS, OptimConfig, TrainConfig, to_dict

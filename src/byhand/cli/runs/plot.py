@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tyro.conf import Positional
 
 from byhand.cli.arguments.parsing import parse
+from byhand.cli.arguments.settings import Positional
 from byhand.cli.terminal.picture import is_free, save, title
 from byhand.cli.terminal.say import say, show
 from byhand.cli.terminal.shown import shown

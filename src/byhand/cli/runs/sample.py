@@ -8,10 +8,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
-from tyro.conf import Positional
-
 from byhand.cli.arguments.parsing import parse, text_bytes
-from byhand.cli.arguments.settings import Switch
+from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import say, show_json
 from byhand.cli.terminal.shown import on_terminal, quoted
 from byhand.config import Weights

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tyro.conf import Positional
-
 from byhand.cli.arguments.parsing import run_subcommand, text_bytes
-from byhand.cli.arguments.settings import Switch, settings
+from byhand.cli.arguments.settings import Positional, Switch, settings
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.cli.terminal.shown import shown
 from byhand.corpus.text_file import blocks

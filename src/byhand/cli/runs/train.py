@@ -93,10 +93,7 @@ def _base(values: dict[str, Any]) -> tuple[Settings, set[str]]:
 def _require_compatible(options: Options, given: Given[Options], decided: Collection[str]) -> None:
     """Raise ConfigError for flags that exclude each other, name nothing, or change nothing."""
     if not options.resume and not options.init_from:
-        _require_effect(options.train, given.written)
-    for name in ("out", "resume", "init_from"):
-        if name in given.values and given.written[name][1] == [""]:  # as a path it would be the current folder
-            raise ConfigError(f"{flag(name)} names no folder. Use a path, as in {flag(name)} runs/mine.")
+        _require_effect(options.train, given.values)
     if options.minutes is not None:
         require_sense(options.minutes, decided, options.resume is not None)
     if "hosts" in given.values and not options.hosts:  # a variable that is not set would train alone
@@ -127,9 +124,9 @@ def _require_effect(config: TrainConfig, written: Collection[str]) -> None:
 
 def _require_resumable(given: Given[Options]) -> None:
     """Raise ConfigError if a flag would change a run that goes on."""
-    for name, (written, _) in given.written.items():
+    for name in given.values:
         if name not in ("resume", "data", "hosts", "patience", *OF_A_MACHINE):
-            raise ConfigError(f"{written} cannot change a run that is resumed. Leave it out, or start a new run.")
+            raise ConfigError(f"{flag(name)} cannot change a run that is resumed. Leave it out, or start a new run.")
 
 
 def _new_run(
@@ -139,7 +136,7 @@ def _new_run(
     config = options.train
     if options.init_from:
         start = tuned(config, chosen, options.init_from, preset(options.preset).optim.lr)
-        _require_effect(start.config, given.written)
+        _require_effect(start.config, given.values)
         return start.config, start.tokenizer, start
     named = config.data.tokenizer
     if not named:
