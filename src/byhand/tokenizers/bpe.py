@@ -20,7 +20,7 @@ import numpy as np
 from byhand.errors import DataError
 from byhand.tokenizers import compiled
 from byhand.tokenizers.composing import composed
-from byhand.tokenizers.splitting import SPLITS, pieces, words
+from byhand.tokenizers.splitting import SPLITS, pieces, require_searchable, words
 from byhand.tokenizers.symbols import LARGEST, byte_symbols, encoded, is_pair, is_vocabulary, visible_bytes
 from byhand.tokenizers.tokenizer import Tokenizer, utf8
 
@@ -57,6 +57,7 @@ class BytePairTokenizer(Tokenizer):
                 raise DataError(f"the vocabulary has two symbols with the id {token}. Use another vocab.json.")
             by_sign = [byte_of.get(sign) for sign in symbol]
             token_bytes[token] = encoded(symbol) if None in by_sign else bytes(by_sign)  # pyright: ignore[reportArgumentType]
+        require_searchable(sum(map(len, self.special)))
         for text, token in self.special.items():
             if not text:
                 raise DataError("a special token is empty. Use one with a text.")
@@ -209,11 +210,10 @@ def _every_pair(vocabulary: Mapping[str, int]) -> dict[tuple[int, int], tuple[in
         for k in lengths:
             if k >= len(symbol):
                 break
-            work += len(symbol)
+            if (work := work + len(symbol)) > WORK:
+                raise DataError(
+                    "tokens are so long that their parts cannot be looked up. Use a tokenizer with shorter ones."
+                )
             if symbol[:k] in vocabulary and symbol[k:] in vocabulary:
                 found[vocabulary[symbol[:k]], vocabulary[symbol[k:]]] = token, token
-        if work > WORK:
-            raise DataError(
-                "tokens are so long that their parts cannot be looked up. Use a tokenizer with shorter ones."
-            )
     return found

@@ -13,7 +13,8 @@ from typing import Any
 
 from byhand.errors import DataError
 from byhand.tokenizers.bpe import BytePairTokenizer
-from byhand.tokenizers.splitting import SPLITS
+from byhand.tokenizers.overlaps import overlap
+from byhand.tokenizers.splitting import SPLITS, require_searchable
 from byhand.tokenizers.symbols import is_pair, is_vocabulary, ordinary
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
@@ -23,7 +24,6 @@ BEFORE: dict[str, list[dict[str, Any]]] = {  # splits by ByteLevel's own express
 }
 UNUSED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")  # of the model: they would change ids
 AROUND = ("lstrip", "rstrip", "single_word")  # of an added token: the same
-MIXED = 1 << 20  # pairs of added tokens that are looked for at two times, before composing and after
 REGEX = {regex: split.name for split in SPLITS.values() for regex in split.regex}
 
 
@@ -99,12 +99,15 @@ def as_hugging_face(tokenizer: BytePairTokenizer) -> bytes:
 def _special(added: Any, vocabulary: Mapping[str, int]) -> dict[str, int]:
     """Return the added tokens; the order and flags of `tokenizers` are checked."""
     special, normalized, size = dict[str, int](), dict[str, bool](), len(vocabulary)
+    characters = 0
     for token in added if isinstance(added, list) else [None]:
         if not isinstance(token, dict) or not isinstance(token.get("content"), str):
             raise DataError("its added_tokens are not a list of tokens")
         text = token["content"]
         if not text or text in special or not is_vocabulary({text: token.get("id")}):
             raise DataError(f"its added token {text[:80]!r} is empty, comes twice, or has no id")
+        characters += len(text)
+        require_searchable(characters)
         if used := [name for name in AROUND if token.get(name)]:
             raise DataError(f"its added token {text[:80]!r} uses {used[0]}, which byhand does not")
         if vocabulary.get(text, token["id"]) != token["id"]:  # `tokenizers` would take the vocabulary's
@@ -119,20 +122,11 @@ def _special(added: Any, vocabulary: Mapping[str, int]) -> dict[str, int]:
         special[text] = token["id"]
         normalized[text] = bool(token.get("normalized"))
     early, late = ([text for text, after in normalized.items() if after is when] for when in (False, True))
-    if len(early) * len(late) > MIXED:
-        raise DataError("its added tokens are looked for at two times")
-    for text in late:
-        if other := next((other for other in early if _overlap(text, other)), None):
-            raise DataError(
-                f"its added tokens {text[:80]!r} and {other[:80]!r} overlap, and are looked for at two times"
-            )
+    if pair := overlap(late, early):
+        raise DataError(
+            f"its added tokens {pair[0][:80]!r} and {pair[1][:80]!r} overlap, and are looked for at two times"
+        )
     return special
-
-
-def _overlap(one: str, other: str) -> bool:
-    """Return whether a text can hold both at overlapping places."""
-    ends = any(one.endswith(other[:k]) or other.endswith(one[:k]) for k in range(1, min(len(one), len(other)) + 1))
-    return ends or one in other or other in one
 
 
 def _split(pre: Any) -> str:

@@ -12,8 +12,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from byhand.errors import DataError
 from byhand.tokenizers.unicode_kinds import LETTER, NUMBER, OTHER, kinds
 
+SEARCHED = 1 << 18  # characters of special tokens; models of thousands of them have a tenth of that
 AHEAD = 4  # characters behind a word that may decide where it ends
 SPACES = " \t\n\r\f\v"
 STANDS_FOR = {OTHER: "!", LETTER: "A", NUMBER: "0"}  # any other kind: a tab
@@ -115,6 +117,12 @@ def pieces(blocks: Iterable[bytes], split: Split, special: Collection[str] = ())
                 at = begin + match.end()
             left, kept = left[at:], len(left) - at
         yield found
+
+
+def require_searchable(characters: int) -> None:
+    """Raise DataError if special tokens have too many characters in all: a text is searched for them."""
+    if characters > SEARCHED:
+        raise DataError(f"its special tokens have more than {SEARCHED:,} characters. Use a tokenizer with fewer.")
 
 
 def finder(special: Collection[str]) -> re.Pattern[str] | None:

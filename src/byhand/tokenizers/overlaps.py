@@ -1,0 +1,69 @@
+"""Whether two sets of texts overlap: one lies in another, or ends as another begins.
+
+An automaton over the first set is in the longest state that the text read so far ends with; each text of the second
+set is read once. Steps: the number of characters, however many pairs there are.
+
+Source      Aho & Corasick 1975, "Efficient string matching"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Prefixes:
+    """All prefixes of some texts as states: 0 is the empty one."""
+
+    table = dict
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts = list(texts)
+        self.of = [0]  # a text with this prefix, by state
+        self.whole = [False]  # whether the prefix ends with a whole text, by state
+        self._next: dict[tuple[int, str], int] = self.table()
+        levels: dict[
+            int, list[tuple[int, int, str]]
+        ] = {}  # by length: a state, the one before it, its last character
+        for number, text in enumerate(self.texts):
+            state = 0
+            for length, sign in enumerate(text, 1):
+                before, state = state, self._next.setdefault((state, sign), len(self.of))
+                if state == len(self.of):
+                    self.of.append(number)
+                    self.whole.append(False)
+                    levels.setdefault(length, []).append((state, before, sign))
+            self.whole[state] = True
+        self._suffix = [0] * len(self.of)  # the longest other state that the prefix ends with
+        for length in sorted(levels):
+            for state, before, sign in levels[length]:
+                if before:
+                    self._suffix[state] = self.step(self._suffix[before], sign)
+                self.whole[state] |= self.whole[self._suffix[state]]
+
+    def step(self, state: int, sign: str) -> int:
+        """Return the longest state that a text ends with after one more character."""
+        while (state, sign) not in self._next and state:
+            state = self._suffix[state]
+        return self._next.get((state, sign), 0)
+
+    def end_of(self, text: str) -> str:
+        """Return one of the texts that lies in `text`, or begins as it ends; "" if there is none."""
+        state = 0
+        for sign in text:
+            state = self.step(state, sign)
+            if self.whole[state]:
+                break
+        return self.texts[self.of[state]] if state else ""
+
+
+def overlap(some: Iterable[str], others: Iterable[str]) -> tuple[str, str] | None:
+    """Return a text of each set such that both can stand in one text at places that overlap; None without such."""
+    some, others = list(some), list(others)
+    if not some or not others:
+        return None
+    for one, another, turned in ((some, others, False), (others, some, True)):
+        prefixes = Prefixes(one)
+        for text in another:
+            if found := prefixes.end_of(text):
+                return (text, found) if turned else (found, text)
+    return None
