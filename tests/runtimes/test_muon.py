@@ -92,7 +92,7 @@ def test_the_number_of_threads_changes_no_bit_of_an_update():
         session.optimizer.lr = 1e-2
         session.step([batch(0)], 1.0)
         arena, rng = session.arena, np.random.default_rng(1)
-        for name, place in arena.place.items():
+        for name, place in arena.regions.place.items():
             p = arena.parameters[name]
             shape = p.shape
             p.data[...] = rng.standard_normal(shape)
@@ -101,13 +101,13 @@ def test_the_number_of_threads_changes_no_bit_of_an_update():
             if name in session.optimizer.v:
                 session.optimizer.v[name][...] = 1
             for share in range(threads):
-                start = arena.gradients + share * arena.region + place
+                start = arena.regions.gradients + share * arena.regions.size + place
                 arena.view(start, shape)[...] = 0 if share else rng.standard_normal(shape)
         plan, c = session.plan("train", (4, CONFIG.seq_len)), session.runner.controls
         c[15:] = 0  # losses and squares
         from byhand.runtimes.loops.program import controls
 
-        for scale, slot in controls.rate_slots(arena.scales, threads).items():
+        for scale, slot in controls.rate_slots(arena.regions.scales, threads).items():
             c[slot] = 1e-2 * scale
         c[controls.MAX_NORM] = 0
         session._replay(plan, computes=False)

@@ -41,7 +41,7 @@ class Gain:
 
 def measure(shape: Shape, threads: int = 0, blas: str = "auto", seconds: float = 20.0) -> list[Gain]:
     """Return the gain of each fusion that this shape has; it takes about this many seconds."""
-    from byhand.runtimes.loops.pattern.rules import rules_of, without
+    from byhand.runtimes.loops.lower.fusion import rules_of, without
 
     usual = shape.model().activation
     bases = {

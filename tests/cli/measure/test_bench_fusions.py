@@ -14,7 +14,7 @@ import numpy as np
 from byhand.bench import fusions
 from byhand.bench.shapes import shape_of
 from byhand.cli.main import main
-from byhand.runtimes.loops.pattern.rules import rules_of, without
+from byhand.runtimes.loops.lower.fusion import rules_of, without
 
 SMALL = shape_of("4,8,12,2,3,17")
 

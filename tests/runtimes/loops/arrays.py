@@ -3,9 +3,9 @@
 
 def gradients_of(session):
     """Return the last step's gradients by name, before clipping: views that the next step overwrites."""
-    arena = session.arena
+    arena, regions = session.arena, session.arena.regions
     return {
-        name: arena.view(arena.gradients + place, arena.parameters[name].shape) for name, place in arena.place.items()
+        name: arena.view(regions.gradients + place, regions.shapes[name]) for name, place in regions.place.items()
     }
 
 

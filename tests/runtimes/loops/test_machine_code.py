@@ -18,6 +18,7 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
 
 import byhand as bh
 from byhand.corpus.dataset import ByteDataset
+from byhand.runtimes.loops.encode.tables import OPCODES, WIDTH
 from byhand.runtimes.loops.machine import building, machine_code
 from byhand.runtimes.loops.program.controls import STOPPED
 from byhand.runtimes.loops.run import replay
@@ -236,8 +237,8 @@ def test_what_surrounds_a_compiling_process_does_not_change_its_code(monkeypatch
 
 def test_a_row_whose_kernel_is_not_loaded_is_an_error_and_not_a_crash(monkeypatch):
     replay.ready(["zero"])
-    table = np.zeros((1, replay.WIDTH), np.int64)
-    table[0, 0] = replay.OPCODES["gelu"]
+    table = np.zeros((1, WIDTH), np.int64)
+    table[0, 0] = OPCODES["gelu"]
     memory = np.zeros(4, np.float32)
     resources = replay.Resources(
         memory, memory.view(np.int32), np.zeros(16), np.zeros(32, np.int64), np.zeros(3, np.int64)
@@ -295,9 +296,9 @@ def test_a_stop_ends_a_run_between_repetitions_never_within_the_rows():
     replay.ready(["accumulate"])
     memory, signals = np.zeros(64, np.float32), np.zeros(32, np.int64)
     memory[:4], signals[STOPPED] = 1, 1
-    table = np.zeros((2, replay.WIDTH), np.int64)
+    table = np.zeros((2, WIDTH), np.int64)
     for row, y in zip(table, (16, 32), strict=True):
-        row[:4] = replay.OPCODES["accumulate"], 0, y, 4  # x, y, n
+        row[:4] = OPCODES["accumulate"], 0, y, 4  # x, y, n
     resources = replay.Resources(memory, memory.view(np.int32), np.zeros(16), signals, np.zeros(3, np.int64))
     replay.replay(table, 0, 2, 3, resources)
     assert memory[[16, 32]].tolist() == [1, 1]

@@ -18,7 +18,7 @@ from byhand.engine.graph.outline import Outline
 from byhand.engine.graph.record import record
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.kernels.loss import cross_entropy
-from byhand.runtimes.loops.pattern.rules import rules_of, without
+from byhand.runtimes.loops.lower.fusion import rules_of, without
 from byhand.runtimes.loops.place.layout import place_by_lifetime
 from byhand.runtimes.loops.run.training import LoopsSession
 from model_cases import WITHOUT_KERNEL, each_choice, lacking_kernels

@@ -153,7 +153,7 @@ def test_a_plan_shows_the_steps_in_python_with_their_operations(softplus):
         steps = [call for call in plan.shares[0].calls if call.kernel == "reference"]
         assert [call.node.equation.name for call in steps] == ["softplus"] * (2 if plan is decoder.decoding else 1)
         assert {call.flops for call in steps} == {7 * positions * CONFIG.ff_width}
-        assert not any(call.run for share in plan.shares[1:] for call in share.calls)
+        assert not any(call.step for share in plan.shares[1:] for call in share.calls)
     times = decoder.time_calls(None, 1)
     assert len(times) == len(decoder.decoding.shares[0].calls)
 

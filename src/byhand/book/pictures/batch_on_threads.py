@@ -20,13 +20,13 @@ def shares() -> tuple[list[int], list[int]]:
     """Return how many rows each thread takes, and in how long a range it sums and updates the default model."""
     # Imported late: they need Numba's compiler, which nothing else in the book needs.
     from byhand.runtimes.loops.lower.update import update_calls
-    from byhand.runtimes.loops.run.arena import Arena
+    from byhand.runtimes.loops.program.regions import Regions
     from byhand.runtimes.loops.run.plan import split
 
-    arena = Arena(TinyGPT(ModelConfig()).parameters(), THREADS)
+    regions = Regions(TinyGPT(ModelConfig()).parameters(), THREADS)
     ranges = []
     for thread in range(THREADS):
-        (call,) = (c for c in update_calls(arena, thread, THREADS) if c.kernel == "sum_shares")
+        (call,) = (c for c in update_calls(regions, thread, THREADS) if c.kernel == "sum_shares")
         ranges.append(int(call.operands["n"]))  # pyright: ignore[reportArgumentType]  (a length, not a place)
     return split(BATCH, THREADS), ranges
 

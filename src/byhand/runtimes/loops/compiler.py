@@ -23,12 +23,12 @@ from numba import types
 from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
 from numba.extending import intrinsic
 
+from byhand.runtimes.loops.encode.walk import walk
 from byhand.runtimes.loops.machine.building import READY
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.machine.machine_code import ENTRY
 from byhand.runtimes.loops.machine.native import COMPILING, compiled, place_of_word
 from byhand.runtimes.loops.machine.views import view_of
-from byhand.runtimes.loops.run import replay
 
 ARRAYS = {
     "memory": types.float32,
@@ -49,7 +49,7 @@ def object_code(name: str) -> bytes:
     All that it calls is inside, and hidden: where two object files defined one name, whichever was loaded first would
     serve both, and the bits of a step would depend on what else a process had loaded.
     """
-    entry = replay.walk if name == "walk" else _entry(KERNELS[name].function)
+    entry = walk if name == "walk" else _entry(KERNELS[name].function)
     signature = (types.int64, types.int64)
     entry.compile(signature)
     made = entry.overloads[signature]

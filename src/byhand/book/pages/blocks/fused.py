@@ -11,8 +11,8 @@ from byhand.book.pages.blocks.shapes import EXAMPLE, TARGETS, TOKENS
 from byhand.book.words.language import COMMA, Words
 from byhand.engine.graph.record import record
 from byhand.model import TinyGPT
-from byhand.runtimes.loops.lower.fusion import groups_of
-from byhand.runtimes.loops.pattern.rules import Group, rules_of
+from byhand.runtimes.loops.lower.fusion import groups_of, rules_of
+from byhand.runtimes.loops.pattern.rules import Group
 
 WHY: dict[str, Words | str] = {
     "embeddings": Words("both rows are read in one pass", "两张表的行在同一遍中读取"),

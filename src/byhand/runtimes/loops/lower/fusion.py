@@ -10,19 +10,29 @@ other calls by the bytes that they touch: such loops take as long as their readi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import Any
 
-import numpy as np
-
-from byhand.engine import Node, Tensor
-from byhand.engine.backward import apply_vjp
+from byhand.engine import Node
 from byhand.engine.graph.record import Graph
-from byhand.runtimes.loops.pattern.rules import Emit, Group, Rule
+from byhand.runtimes.loops import kernels
+from byhand.runtimes.loops.pattern.rules import Emit, Group, Rule, Stage, registered
 from byhand.runtimes.loops.program.builder import Builder
-from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand
+from byhand.runtimes.loops.program.calls import Buffer, Call, Step
 
-if TYPE_CHECKING:
-    from byhand.runtimes.loops.run.plan import Share
+kernels.load()
+
+
+@cache
+def rules_of(stage: Stage) -> tuple[Rule, ...]:
+    """Return a stage's rules in the order in which they are tried: those that cover more first."""
+    of_stage = (rule for rule in registered if stage in rule.stages)
+    return tuple(sorted(of_stage, key=lambda rule: (-len(rule.covers), not rule.reason, rule.name)))
+
+
+def without(name: str) -> tuple[Rule, ...]:
+    """Return the rules of training without one of them, to see what it gives."""
+    return tuple(rule for rule in rules_of("train") if rule.name != name)
 
 
 def groups_of(graph: Graph, rules: tuple[Rule, ...]) -> list[Group]:
@@ -89,19 +99,9 @@ def _divide(operations: int, calls: list[Call]) -> None:
 def run_forward(builder: Builder, group: Group) -> None:
     """Run the forward half and copy its results into the arena."""
     (node,) = group.nodes
-    inputs = [(_given(builder, t), t.shape) for t in node.inputs]
-    results = [builder.result(node, i) for i in range(len(node.results))]
-    trains = builder.trains
-
-    def run(share: Share) -> None:
-        arrays = [share.array(b).reshape(shape) if isinstance(b, Buffer) else b for b, shape in inputs]
-        made, saved = node.equation.forward(*arrays, **node.static)
-        if trains:
-            share.saved[id(node)] = saved
-        for buffer, array in zip(results, made if isinstance(made, tuple) else (made,), strict=True):
-            share.array(buffer)[...] = array
-
-    builder.emit_python(node, _products(node)[0], [b for b, _ in inputs if isinstance(b, Buffer)] + results, run)
+    inputs, results = _inputs(builder, node), _results(builder, node)
+    step = Step(inputs, results, keeps=builder.trains)
+    builder.emit_python(node, _products(node)[0], step, [*_buffers(inputs), *results])
 
 
 def run_backward(builder: Builder, group: Group) -> None:
@@ -110,21 +110,11 @@ def run_backward(builder: Builder, group: Group) -> None:
     The forward half may have saved views of inputs and results, so these stay in place until here.
     """
     (node,) = group.nodes
-    d_results = [builder.cotangent(node, i) for i in range(len(node.results))]
-    targets = [builder.gradient(t) if t.requires_grad else None for t in node.inputs]
-    touched = d_results + [target[0] for target in targets if target]
-    touched += [b for t in node.inputs if isinstance(b := _given(builder, t), Buffer)]
-    touched += [builder.result(node, i) for i in range(len(node.results))]
-
-    def run(share: Share) -> None:
-        given = [share.array(buffer) for buffer in d_results]
-        d_result = tuple(given) if len(given) > 1 else given[0]
-        d_inputs = apply_vjp(node, share.saved.pop(id(node)), d_result)
-        for target, d in zip(targets, d_inputs, strict=True):
-            if target and d is not None:
-                _put(share, *target, d)
-
-    builder.emit_python(node, _products(node)[1], touched, run)
+    cotangents = tuple(builder.cotangent(node, i) for i in range(len(node.results)))
+    targets = tuple(builder.gradient(t) if t.requires_grad else None for t in node.inputs)
+    inputs, written = _inputs(builder, node), [target[0] for target in targets if target]
+    touched = [*cotangents, *written, *_buffers(inputs), *_results(builder, node)]
+    builder.emit_python(node, _products(node)[1], Step(inputs, cotangents, targets), touched)
 
 
 FALLBACK = Rule("reference", covers=(), kernel="", stages=(), forward=run_forward, backward=run_backward)
@@ -136,14 +126,14 @@ def _products(node: Node) -> tuple[int, int]:
     return products(*(t.shape for t in node.inputs), **node.static) if products else (0, 0)
 
 
-def _given(builder: Builder, tensor: Tensor) -> Buffer | np.ndarray:
-    """Return a tensor's buffer, or the numbers of a constant: they may be of any type."""
-    return tensor.data if builder.is_constant(tensor) else builder.value(tensor)
+def _inputs(builder: Builder, node: Node) -> tuple[tuple[Any, tuple[int, ...]], ...]:
+    """Return each input's buffer, or the numbers of a constant: they may be of any type."""
+    return tuple((t.data if builder.is_constant(t) else builder.value(t), tuple(t.shape)) for t in node.inputs)
 
 
-def _put(share: Share, buffer: Buffer, adds: Operand, d: np.ndarray) -> None:
-    place = share.array(buffer)
-    if adds == 1 or (adds == ADDS and share.adds):
-        place += d
-    else:
-        place[...] = d
+def _buffers(inputs: tuple[tuple[Any, tuple[int, ...]], ...]) -> list[Buffer]:
+    return [b for b, _ in inputs if isinstance(b, Buffer)]
+
+
+def _results(builder: Builder, node: Node) -> tuple[Buffer, ...]:
+    return tuple(builder.result(node, i) for i in range(len(node.results)))

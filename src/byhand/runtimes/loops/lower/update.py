@@ -15,7 +15,6 @@ from byhand.equations.muon import STEPS
 from byhand.equations.orthogonalise import orthogonalise
 from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
-from byhand.runtimes.loops.place.layout import ALIGN, padded
 from byhand.runtimes.loops.program.calls import Call, Operand, meet
 from byhand.runtimes.loops.program.controls import (
     CONTROLS,
@@ -25,19 +24,19 @@ from byhand.runtimes.loops.program.controls import (
     loss_slot,
     rate_slots,
 )
-from byhand.runtimes.loops.run.arena import Arena
+from byhand.runtimes.loops.program.regions import ALIGN, Regions, padded
 
 
-def update_calls(arena: Arena, number: int, shares: int, scratch: int = 0, tiles: bool = False) -> list[Call]:
+def update_calls(arena: Regions, number: int, shares: int, scratch: int = 0, tiles: bool = False) -> list[Call]:
     """Return the calls of one thread.
 
     scratch  where memory begins that only this thread uses, as much as `scratch_of_muon` says
     tiles    register tiles multiply, not BLAS
     """
-    size = math.ceil(arena.region / shares / ALIGN) * ALIGN
-    first, last = min(number * size, arena.region), min((number + 1) * size, arena.region)
+    size = math.ceil(arena.size / shares / ALIGN) * ALIGN
+    first, last = min(number * size, arena.size), min((number + 1) * size, arena.size)
     summed: dict[str, Operand] = {
-        "gradient": arena.gradients + first, "stride": arena.region, "shares": shares, "n": last - first,
+        "gradient": arena.gradients + first, "stride": arena.size, "shares": shares, "n": last - first,
         "slot": loss_slot(number) + 1,
     }  # fmt: skip
     calls = [meet(shares), Call("sum_shares", None, (shares + 1) * (last - first), summed), meet(shares)]
@@ -47,7 +46,7 @@ def update_calls(arena: Arena, number: int, shares: int, scratch: int = 0, tiles
     return calls + _adamw(arena, first, last, shares)
 
 
-def _adamw(arena: Arena, first: int, last: int, shares: int) -> list[Call]:
+def _adamw(arena: Regions, first: int, last: int, shares: int) -> list[Call]:
     """Return the calls that apply AdamW to a thread's range of the parameters, and average it."""
     equation = registry[KERNELS["adamw"].computes]
     calls = []
@@ -67,7 +66,7 @@ def _adamw(arena: Arena, first: int, last: int, shares: int) -> list[Call]:
     return calls
 
 
-def _average(arena: Arena, start: int, rows: int, width: int, stride: int, shares: int) -> Call:
+def _average(arena: Regions, start: int, rows: int, width: int, stride: int, shares: int) -> Call:
     operands: dict[str, Operand] = {
         "theta": start, "average": arena.averages + start, "rows": rows, "width": width, "stride": stride,
         "slot": CONTROLS + 1, "shares": shares,
@@ -75,7 +74,7 @@ def _average(arena: Arena, start: int, rows: int, width: int, stride: int, share
     return Call("average", None, 3 * rows * width, operands, touched=12 * rows * width)
 
 
-def _rate(arena: Arena, scale: float) -> int:
+def _rate(arena: Regions, scale: float) -> int:
     return rate_slots(arena.scales, arena.shares).get(scale, RATE)
 
 
@@ -99,11 +98,11 @@ class Matrix:
         return orthogonalise.products((self.rows, self.columns), steps=STEPS)[0]
 
 
-def matrices_of(arena: Arena) -> list[Matrix]:
+def matrices_of(arena: Regions) -> list[Matrix]:
     """Return the matrices that Muon updates."""
     found = []
     for name, parts in arena.parts.items():
-        *outer, stride = arena.parameters[name].shape
+        *outer, stride = arena.shapes[name]
         columns = stride // parts
         starts = (arena.place[name] + part * columns for part in range(parts))
         found += [Matrix(name, start, math.prod(outer), columns, stride) for start in starts]
@@ -121,7 +120,7 @@ def shared_out(matrices: list[Matrix], shares: int) -> list[list[Matrix]]:
     return found
 
 
-def scratch_of_muon(arena: Arena, tiles: bool) -> int:
+def scratch_of_muon(arena: Regions, tiles: bool) -> int:
     """Return the float32 that a thread needs beside the parameters and their state."""
     return max((_places(m, tiles)[-1] for m in matrices_of(arena)), default=0)
 
@@ -144,7 +143,7 @@ def _shapes(m: int, n: int) -> list[tuple[int, int, int, bool, bool]]:
     ]
 
 
-def _muon(arena: Arena, matrix: Matrix, shares: int, scratch: int, tiles: bool) -> list[Call]:
+def _muon(arena: Regions, matrix: Matrix, shares: int, scratch: int, tiles: bool) -> list[Call]:
     """Return the calls that update one matrix."""
     m, n, start = matrix.rows, matrix.columns, matrix.start
     x, following, gram, squared, room, _ = (scratch + place for place in _places(matrix, tiles))

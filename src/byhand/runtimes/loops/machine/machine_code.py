@@ -31,7 +31,7 @@ UNUSED = 90  # days after which the room of other sources, versions or a process
 ENTRY = "byhand_"  # with the kernel's name, the symbol of its one way in
 SOURCES = (
     *(f"machine/{name}.py" for name in ("native", "views", "kernel", "processor")),
-    *("compiler.py", "program/controls.py", "run/replay.py", "../../equations/orthogonalise.py"),
+    *("compiler.py", "program/controls.py", "encode/tables.py", "encode/walk.py", "../../equations/orthogonalise.py"),
 )
 
 

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 from byhand.engine import Node
 from byhand.engine.graph.record import Graph
-from byhand.runtimes.loops import kernels
 from byhand.runtimes.loops.program.builder import Builder
 
 Stage = Literal["train", "fill", "decode"]
@@ -69,24 +67,11 @@ class Rule:
         return last
 
 
-_registered: list[Rule] = []
+registered: list[Rule] = []  # filled when the kernels' files are imported
 
 
 def register(rule: Rule) -> None:
     """Add a rule; those of one stage have different names."""
-    if any(rule.name == other.name and set(rule.stages) & set(other.stages) for other in _registered):
+    if any(rule.name == other.name and set(rule.stages) & set(other.stages) for other in registered):
         raise ValueError(f"two rules are called {rule.name}")
-    _registered.append(rule)
-
-
-@cache
-def rules_of(stage: Stage) -> tuple[Rule, ...]:
-    """Return a stage's rules in the order in which they are tried: those that cover more first."""
-    kernels.load()
-    of_stage = (rule for rule in _registered if stage in rule.stages)
-    return tuple(sorted(of_stage, key=lambda rule: (-len(rule.covers), not rule.reason, rule.name)))
-
-
-def without(name: str) -> tuple[Rule, ...]:
-    """Return the rules of training without one of them, to see what it gives."""
-    return tuple(rule for rule in rules_of("train") if rule.name != name)
+    registered.append(rule)

@@ -9,13 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from byhand.runtimes.loops.program.calls import Buffer, Call
-
-ALIGN = 16  # float32 in a cache line: every array begins on one
-
-
-def padded(n: int) -> int:
-    """Return n rounded up to whole cache lines."""
-    return -(-n // ALIGN) * ALIGN
+from byhand.runtimes.loops.program.regions import padded
 
 
 def place_in_order(buffers: Iterable[Buffer], start: int = 0) -> int:

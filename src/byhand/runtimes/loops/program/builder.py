@@ -7,19 +7,15 @@ lies in the gradient area, so that micro-batches and shared parameters add up in
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from byhand.engine import Node, Tensor
 from byhand.engine.graph.outline import Outline
 from byhand.engine.graph.record import Graph, key
 from byhand.errors import ConfigError
-from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
-from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, Place, buffer_at, buffers_of, meet
-
-if TYPE_CHECKING:
-    from byhand.runtimes.loops.run.plan import Share
+from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, Step, buffers_of, meet
 
 
 @dataclass
@@ -159,10 +155,10 @@ class Builder:
         """Append a call that runs once, before the plan's first run."""
         self.preparations.append(Call(kernel, None, 0, operands, buffers_of(operands)))
 
-    def emit_python(self, node: Node, flops: int, buffers: list[Buffer], run: Callable[[Share], None]) -> None:
-        """Append a step in Python; `flops` are those of its matrix products."""
+    def emit_python(self, node: Node, flops: int, step: Step, buffers: Iterable[Buffer]) -> None:
+        """Append a step in Python that touches these buffers; `flops` are those of its matrix products."""
         touched = tuple({id(b): b for b in buffers}.values())
-        self.calls.append(Call("reference", node, flops, {}, touched, run, shared=True))
+        self.calls.append(Call("reference", node, flops, {}, touched, step, shared=True))
 
     def operand(self, node: Node, buffer: Buffer, version: int = 0) -> Buffer:
         """Return the operand of a product: the buffer, or its bfloat16 copy, created on first use.
@@ -181,28 +177,6 @@ class Builder:
             return 0
         made = Buffer(f"{buffer.name}:bfloat16", buffer.shape, "value", "bfloat16")
         return self._copies.setdefault((id(buffer), version), made)
-
-    def gemm(
-        self, node: Node, a: Place, b: Place, c: Place, rows: int, inner: int, *, ta: bool = False, tb: bool = False,
-        adds: Operand = 0, start: Place | int = 0, bias: Place | int = 0,
-    ) -> None:  # fmt: skip
-        """Append the call for C = start + bias + op(A) op(B) (+ C, if `adds`): so many rows, sums over `inner`.
-
-        A and B both come from `operand`, or neither; ta and tb say that they lie transposed. A start or a bias needs
-        `begins_inside`.
-        """
-        left, right, width = buffer_at(a), buffer_at(b), buffer_at(c).width
-        operands: dict[str, Operand] = {
-            "a": a, "b": b, "c": c, "m": rows, "n": width, "k": inner, "lda": left.width, "ldb": right.width,
-            "ldc": width, "ta": int(ta), "tb": int(tb), "adds": adds,
-        }  # fmt: skip
-        kernel = "gemm_bfloat16" if left.dtype == right.dtype == "bfloat16" else "gemm"
-        touched = None
-        if self.begins_inside:
-            kernel = "tiled_gemm"
-            touched = 4 * (rows * inner + inner * width + rows * width * (2 if start else 1))
-            operands |= {"start": start, "bias": bias, "room": self.room(room_of(rows, width, inner, ta, tb))}
-        self.emit(kernel, node, 2 * rows * width * inner, touched, **operands)
 
     @property
     def begins_inside(self) -> bool:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from byhand.engine import Node
-
-if TYPE_CHECKING:
-    from byhand.runtimes.loops.run.plan import Share
 
 
 @dataclass(eq=False)
@@ -83,13 +80,29 @@ Place = Buffer | At
 Operand = Place | str | int
 
 
+@dataclass(frozen=True)
+class Step:
+    """A step in Python: an equation's own forward, or its vjp, on arrays of the plan.
+
+    inputs   of the application: a buffer, or the array of a constant, and the shape
+    results  buffers of the results; in the backward pass of their cotangents
+    targets  in the backward pass where each input's gradient goes, and whether it is added; None for no gradient
+    keeps    the vjp follows, so what the forward saves is kept
+    """
+
+    inputs: tuple[tuple[Any, tuple[int, ...]], ...]
+    results: tuple[Buffer, ...]
+    targets: tuple[tuple[Buffer, Operand] | None, ...] | None = None
+    keeps: bool = False
+
+
 @dataclass(eq=False)
 class Call:
     """One kernel call: its operands by the names of the kernel's arguments, and its purpose.
 
     flops    operations
     touched  bytes, if the call reads and writes less than its arrays hold
-    run      a step in Python instead of a kernel: an equation's own forward or derivative
+    step     a step in Python instead of a kernel
     shared   its operations are its part of what its group's equations compute (see `fusion`)
     label    the equations that it computes, if they are more than the node's
     place    what it computes for, where it has no node
@@ -100,7 +113,7 @@ class Call:
     flops: int
     operands: dict[str, Operand]
     buffers: tuple[Buffer, ...] = ()
-    run: Callable[[Share], None] | None = None
+    step: Step | None = None
     touched: int | None = None
     shared: bool = False
     label: str = ""
@@ -117,7 +130,7 @@ Part = tuple[int, int] | Call  # of a table: rows from the first to before the l
 
 def parts_of(calls: list[Call], first: int = 0) -> list[Part]:
     """Return what to run in turn from call `first` on: stretches of the calls' table, and the steps in Python."""
-    stops = [i for i, call in enumerate(calls) if call.run and i >= first]
+    stops = [i for i, call in enumerate(calls) if call.step and i >= first]
     parts: list[Part] = []
     for stop in (*stops, len(calls)):
         if first < stop:

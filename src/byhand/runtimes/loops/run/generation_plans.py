@@ -19,14 +19,16 @@ from byhand.config import ModelConfig
 from byhand.engine import Node
 from byhand.engine.graph.record import Graph, RecordedCache, record
 from byhand.errors import ConfigError
-from byhand.runtimes.loops.lower.fusion import FALLBACK, emit_groups, groups_of
+from byhand.runtimes.loops.encode.tables import Encoder
+from byhand.runtimes.loops.lower.fusion import FALLBACK, emit_groups, groups_of, rules_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
-from byhand.runtimes.loops.pattern.rules import Group, Stage, rules_of
+from byhand.runtimes.loops.pattern.rules import Group, Stage
 from byhand.runtimes.loops.place.layout import place_by_lifetime, place_in_order
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer, Call, Operand, Part, Place, meet, parts_of
 from byhand.runtimes.loops.run.arena import Arena
-from byhand.runtimes.loops.run.plan import Plan, Share
+from byhand.runtimes.loops.run.plan import Plan
+from byhand.runtimes.loops.run.share import Share
 
 
 @dataclass(kw_only=True)
@@ -77,8 +79,8 @@ def decoding_plan(
     )  # fmt: skip
     builder.meet()
     calls = [
-        [c for call in builder.calls for c in _decoding_calls(call, part, arena.shares)]
-        for part in range(arena.shares)
+        [c for call in builder.calls for c in _decoding_calls(call, part, arena.regions.shares)]
+        for part in range(arena.regions.shares)
     ]
     return _placed(builder, arena, calls, 0, logits)
 
@@ -97,8 +99,8 @@ def filling_plan(
     cached = [i for i, group in enumerate(groups) if any(_reads_cache(node, builder.graph) for node in group.nodes)]
     emit_groups(builder, groups[: 1 + max(cached, default=-1)])
     calls = [
-        [c for call in builder.calls for c in (part_of(call, part, arena.shares), meet()) if c is not None]
-        for part in range(arena.shares)
+        [c for call in builder.calls for c in (part_of(call, part, arena.regions.shares), meet()) if c is not None]
+        for part in range(arena.regions.shares)
     ]
     return _placed(builder, arena, calls, start)
 
@@ -142,7 +144,7 @@ def _between(node: Node, graph: Graph, stage: Stage) -> str:
 
 def _decoding_calls(call: Call, part: int, parts: int) -> list[Call]:
     """Return one thread's calls: a step in Python is the first thread's, and all meet before it as after it."""
-    if call.run is None:
+    if call.step is None:
         return [divided(call, parts)]
     return [meet(), call] if part == 0 else [meet()]
 
@@ -202,17 +204,16 @@ def _placed(
     else:  # some calls are not followed by a barrier: the next must not write where another thread still reads
         end = place_in_order(_touched(builder.calls, "value"), end)
     own = place_in_order(_touched(builder.calls, "own"))
-    base, parts = arena.workspace, arena.shares
+    regions = arena.regions
+    base, parts = regions.workspace, regions.shares
     starts = {"parameter": 0, "constant": base, "input": base, "value": base}
-    shares = [
-        Share(i, 0, each, builder.inputs, arena, starts | {"own": base + end + i * own}, parts)
-        for i, each in enumerate(calls)
-    ]
     arena.reserve(end + parts * own)
-    for share in shares:
-        share.tables = [share.table(share.calls)]
+    shares = []
+    for i, each in enumerate(calls):
+        encoder = Encoder(i, starts | {"own": base + end + i * own}, regions.place, parts)
+        shares.append(Share(0, each, builder.inputs, arena, encoder, [encoder.table(each)]))
     alone, parts_in_turn = in_turn(shares)
-    preparations = np.concatenate([share.table(builder.preparations) for share in shares])
+    preparations = np.concatenate([share.encoder.table(builder.preparations) for share in shares])
     return GenerationPlan(
         shares, list(builder.constants.values()), builder=builder, each=[parts_of(share.calls) for share in shares],
         alone=alone, in_turn=parts_in_turn, preparations=preparations, result=result, end=end + parts * own,

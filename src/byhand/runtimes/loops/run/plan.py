@@ -15,75 +15,15 @@ import numpy as np
 from byhand.engine import Tensor
 from byhand.engine.graph.record import record
 from byhand.errors import ConfigError
-from byhand.runtimes.loops.lower.fusion import emit_groups, groups_of
+from byhand.runtimes.loops.encode.tables import Encoder
+from byhand.runtimes.loops.lower.fusion import emit_groups, groups_of, rules_of
 from byhand.runtimes.loops.lower.update import scratch_of_muon, update_calls
-from byhand.runtimes.loops.machine.kernel import KERNELS
-from byhand.runtimes.loops.pattern.rules import Group, Rule, rules_of
+from byhand.runtimes.loops.pattern.rules import Group, Rule
 from byhand.runtimes.loops.place.layout import place_by_lifetime, place_in_order
 from byhand.runtimes.loops.program.builder import Builder
-from byhand.runtimes.loops.program.calls import (
-    ADDS,
-    LOSS_SLOT,
-    OWN_SIGNAL,
-    PART,
-    PARTS,
-    At,
-    Buffer,
-    Call,
-    Part,
-    Place,
-    buffer_at,
-    parts_of,
-)
-from byhand.runtimes.loops.program.controls import loss_slot, own_signal
+from byhand.runtimes.loops.program.calls import Buffer, Call, Part, parts_of
 from byhand.runtimes.loops.run.arena import Arena
-from byhand.runtimes.loops.run.replay import IN_PYTHON, OPCODES, WIDTH
-
-
-@dataclass
-class Share:
-    """One thread's part of a plan: how many rows of the batch, where its memory begins, what it runs."""
-
-    number: int
-    batch: int
-    calls: list[Call]
-    inputs: dict[str, Buffer]
-    arena: Arena
-    starts: dict[str, int]  # where the buffers of each kind begin
-    parts: int = 1
-    saved: dict[int, Any] = field(default_factory=dict)
-    adds: bool = False  # this step has written to the share's gradients already
-    tables: list[np.ndarray] = field(default_factory=list)  # one that writes gradients, and one that adds to them
-
-    def address(self, place: Place) -> int:
-        """Return the offset in the arena."""
-        buffer = buffer_at(place)
-        offset = self.arena.place[buffer.name] if buffer.kind in ("parameter", "gradient") else buffer.offset
-        return self.starts[buffer.kind] + offset + (place.words if isinstance(place, At) else 0)
-
-    def array(self, buffer: Buffer) -> np.ndarray:
-        """Return the buffer's numbers, in place."""
-        return self.arena.array(self.address(buffer), buffer.shape, buffer.dtype == "int32")
-
-    def row(self, call: Call, adds: bool) -> list[int]:
-        """Return the call as numbers."""
-        if call.run is not None:
-            return [IN_PYTHON] + [0] * (WIDTH - 1)
-        late = {
-            ADDS: int(adds), LOSS_SLOT: loss_slot(self.number), PART: self.number % self.parts, PARTS: self.parts,
-            OWN_SIGNAL: own_signal(self.number),
-        }  # fmt: skip
-        numbers = [OPCODES[call.kernel]]
-        for name in KERNELS[call.kernel].operands:
-            operand = call.operands[name]
-            if isinstance(operand, str):
-                operand = late[operand]
-            numbers.append(self.address(operand) if isinstance(operand, Place) else int(operand))
-        return numbers + [0] * (WIDTH - len(numbers))
-
-    def table(self, calls: list[Call], adds: bool = False) -> np.ndarray:
-        """Return calls as a table."""
-        return np.array([self.row(call, adds) for call in calls], np.int64).reshape(-1, WIDTH)
+from byhand.runtimes.loops.run.share import Share
 
 
 @dataclass
@@ -141,7 +81,8 @@ def make_plan(
     rules say which applications become one, those of training if not given; with `tiles` no BLAS multiplies float32.
     parameters  where in the arena the weights lie that it computes with
     """
-    sizes = split(next(iter(inputs.values()))[0], arena.shares)
+    regions = arena.regions
+    sizes = split(next(iter(inputs.values()))[0], regions.shares)
     builders: dict[int, Builder] = {}
     for size in dict.fromkeys(sizes):
         arrays: dict[str, Any] = {k: np.zeros((size, *shape[1:]), np.int64) for k, shape in inputs.items()}
@@ -153,21 +94,21 @@ def make_plan(
     inputs_end = max(place_in_order(b.inputs.values()) for b in builders.values())
     stride = max(place_by_lifetime(b.calls, inputs_end) for b in builders.values())
     if backward:
-        stride = max(stride, inputs_end + scratch_of_muon(arena, tiles))
+        stride = max(stride, inputs_end + scratch_of_muon(regions, tiles))
     arena.reserve(end + len(sizes) * stride)
     shares = []
     for number, size in enumerate(sizes):
-        values = arena.workspace + end + number * stride
+        values = regions.workspace + end + number * stride
         starts = {
-            "parameter": parameters, "gradient": arena.gradients + number * arena.region, "constant": arena.workspace,
-            "input": values, "value": values,
+            "parameter": parameters, "gradient": regions.gradients + number * regions.size,
+            "constant": regions.workspace, "input": values, "value": values,
         }  # fmt: skip
         calls = builders[size].calls
         if backward:
-            calls = calls + update_calls(arena, number, len(sizes), values + inputs_end, tiles)
-        share = Share(number, size, calls, builders[size].inputs, arena, starts)
-        share.tables = [share.table(calls, adds) for adds in ((False, True) if backward else (False,))]
-        shares.append(share)
+            calls = calls + update_calls(regions, number, len(sizes), values + inputs_end, tiles)
+        encoder = Encoder(number, starts, regions.place)
+        tables = [encoder.table(calls, adds) for adds in ((False, True) if backward else (False,))]
+        shares.append(Share(size, calls, builders[size].inputs, arena, encoder, tables))
     return Plan(shares, constants)
 
 

@@ -1,18 +1,5 @@
-"""Replay: the compiled loop that walks a plan's table; nothing of Python runs between its kernels.
+"""Replay: load the kernels of a plan, and run stretches of its table in one call (see `encode/walk.py`)."""
 
-A row of the table is a kernel's number and its arguments. Every kernel is compiled alone, into an object file of its
-own with one way in, `entry(row, resources)`: the address of its row, and that of ten numbers, the address and the
-length of each of
-
-    memory    the arena, float32        words   the same bytes as int32
-    controls  float64: learning rate and the like in, losses and norms out (see `program/controls.py`)
-    signals   int64: counters of the barriers
-    blas      int64: addresses of SGEMM, of the system's yield, and of the product of bfloat16 (0: none)
-
-So a plan needs only its own kernels, and none can take another's code for its own.
-"""
-
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,53 +7,11 @@ from ctypes import addressof, c_int64
 
 import numpy as np
 
-from byhand.runtimes.loops import kernels
+from byhand.runtimes.loops.encode.tables import IN_PYTHON, NAMES, OPCODES, WIDTH
+from byhand.runtimes.loops.encode.walk import OUTCOME
 from byhand.runtimes.loops.machine import building
-from byhand.runtimes.loops.machine.kernel import KERNELS, RESOURCES
+from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.machine.machine_code import callable_at
-from byhand.runtimes.loops.machine.native import (
-    compiled,
-    flush_denormals,
-    put_word,
-    restore_denormals,
-    run_at,
-    word,
-)
-from byhand.runtimes.loops.program.controls import STOPPED
-
-kernels.load()
-NAMES = tuple(sorted(KERNELS))
-OPCODES = {name: number for number, name in enumerate(NAMES)}
-WIDTH = 1 + max(len(kernel.operands) for kernel in KERNELS.values())  # of a row
-IN_PYTHON = -1  # the number of a step in Python
-SIGNALS = 2 * RESOURCES.index("signals")
-TABLE, FIRST, LAST, TIMES, ADDRESSES, OUTCOME = range(6)  # of the numbers that say which rows to run
-
-
-@compiled
-def walk(rows, resources):
-    """Run rows first .. last of a table, that many times over, or until the threads agree to stop (`sample`).
-
-    The outcome is 0; 1 + the row's number if its kernel was not loaded; -1 - the number if the kernel failed.
-    """
-    table, first, last = word(rows, TABLE), word(rows, FIRST), word(rows, LAST)
-    addresses, signals, outcome = word(rows, ADDRESSES), word(resources, SIGNALS), 0
-    mode = flush_denormals()
-    for i in range(word(rows, TIMES) * (last - first)):
-        if i > 0 and i % (last - first) == 0 and word(signals, STOPPED) != 0:  # never within the rows
-            break
-        number = first + i % (last - first)
-        row = table + 8 * WIDTH * number
-        kernel = word(addresses, word(row, 0))
-        if kernel == 0:
-            outcome = 1 + number
-            break
-        if run_at(kernel, row, resources) != 0:
-            outcome = -1 - number
-            break
-    restore_denormals(mode)
-    put_word(rows, OUTCOME, outcome)
-
 
 _addresses = np.zeros(len(NAMES), np.int64)  # of the kernels that are loaded
 _ADDRESSES = _addresses.ctypes.data

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from byhand.runtimes.loops.encode.tables import WIDTH
 from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.native import yield_address
 from byhand.runtimes.loops.program.calls import Call, Part
 from byhand.runtimes.loops.program.controls import RELEASED, own_signal
 from byhand.runtimes.loops.run.arena import Arena
-from byhand.runtimes.loops.run.plan import Share
-from byhand.runtimes.loops.run.replay import WIDTH, Resources, replay
+from byhand.runtimes.loops.run.replay import Resources, replay
+from byhand.runtimes.loops.run.share import Share
 from byhand.runtimes.loops.run.thread_team import ThreadTeam
 
 
@@ -59,8 +60,8 @@ class Runner:
             begun = perf_counter_ns()
             if not isinstance(part, Call):
                 replay(table, *part, times, resources)
-            elif part.run is not None:
-                part.run(share)
+            else:
+                share.run(part)
             if timed is not None:
                 timed.append(perf_counter_ns() - begun)
 

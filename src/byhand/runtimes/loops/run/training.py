@@ -57,7 +57,7 @@ class LoopsSession(LocalSession):
             raise ConfigError(lack)
         self.rules = rules
         self.arena = Arena(model.parameters(), self.threads, optimizer=optimizer)
-        self._rates = controls.rate_slots(self.arena.scales, self.threads)
+        self._rates = controls.rate_slots(self.arena.regions.scales, self.threads)
         self.runner = Runner(self.arena, self.threads, self.blas, controls.end(self.threads) + len(self._rates))
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._active: Plan | None = None
@@ -112,7 +112,7 @@ class LoopsSession(LocalSession):
         tokens, targets = checked(self.model, tokens, targets)
         if counted is not None:
             targets = np.where(np.arange(tokens.shape[1]) < tokens.shape[1] - counted, -1, targets)
-        plan = self.plan("average" if average and self.arena.averages else "loss", tokens.shape)
+        plan = self.plan("average" if average and self.arena.regions.averages else "loss", tokens.shape)
         self.runner.settle()
         self._adopt()
         self.runner.controls[:] = 0
@@ -139,13 +139,13 @@ class LoopsSession(LocalSession):
                 self.dtype,
                 self.rules,
                 tiles,
-                self.arena.averages if kind == "average" else 0,
+                self.arena.regions.averages if kind == "average" else 0,
             )
         return self._plans[kind, shape]
 
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:
         """Make the plans of steps and losses for micro-batches of these shapes, and compile what they call."""
-        kinds = ("loss", *(["average"] if self.arena.averages else []))
+        kinds = ("loss", *(["average"] if self.arena.regions.averages else []))
         wanted = [*(("train", shape) for shape in steps), *((kind, shape) for kind in kinds for shape in losses)]
         ready_for([table for kind, shape in wanted for table in self._planned(kind, shape).tables])
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from byhand.runtimes.loops.kernels.products.product import emit_product
 from byhand.runtimes.loops.kernels.vector.arithmetic import to_bfloat16
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector
@@ -129,7 +130,9 @@ def product(
     weight, stored_transposed = weight_of(group)
     x = builder.operand(node, builder.value(node.inputs[0]))
     left, right = x.at(first * x.width), builder.operand(node, builder.value(weight))
-    builder.gemm(node, left, right, y, y.rows, x.width, tb=stored_transposed, adds=adds, start=start, bias=bias)
+    emit_product(
+        builder, node, left, right, y, y.rows, x.width, tb=stored_transposed, adds=adds, start=start, bias=bias
+    )
 
 
 def product_back(builder: Builder, group: Group, d_y: Buffer, first: int = 0, into: Any = None) -> None:
@@ -145,12 +148,14 @@ def product_back(builder: Builder, group: Group, d_y: Buffer, first: int = 0, in
     x_read = builder.operand(node, builder.value(x)).at(first * x.shape[-1])
     d_read = builder.operand(node, d_y, id(node))
     left, right = (d_read, x_read) if stored_transposed else (x_read, d_read)
-    builder.gemm(node, left, right, d_weight, d_weight.rows, d_y.rows, ta=True, adds=adds)
+    emit_product(builder, node, left, right, d_weight, d_weight.rows, d_y.rows, ta=True, adds=adds)
     if x.requires_grad:
         d_x, adds = into or builder.gradient(x)
         weight_read = builder.operand(node, builder.value(weight))
         d_rows = d_x.at(first * d_x.width)
-        builder.gemm(node, d_read, weight_read, d_rows, d_y.rows, d_y.width, tb=not stored_transposed, adds=adds)
+        emit_product(
+            builder, node, d_read, weight_read, d_rows, d_y.rows, d_y.width, tb=not stored_transposed, adds=adds
+        )
 
 
 def bias_back(builder: Builder, group: Group, d_y: Buffer) -> None:

@@ -1,0 +1,31 @@
+"""The call of a matrix product: register tiles, or a BLAS, in float32 or with bfloat16 operands."""
+
+from __future__ import annotations
+
+from byhand.engine import Node
+from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
+from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.program.calls import Operand, Place, buffer_at
+
+
+def emit_product(
+    builder: Builder, node: Node, a: Place, b: Place, c: Place, rows: int, inner: int, *, ta: bool = False,
+    tb: bool = False, adds: Operand = 0, start: Place | int = 0, bias: Place | int = 0,
+) -> None:  # fmt: skip
+    """Append the call for C = start + bias + op(A) op(B) (+ C, if `adds`): so many rows, sums over `inner`.
+
+    A and B both come from `Builder.operand`, or neither; ta and tb say that they lie transposed. A start or a bias
+    needs `Builder.begins_inside`.
+    """
+    left, right, width = buffer_at(a), buffer_at(b), buffer_at(c).width
+    operands: dict[str, Operand] = {
+        "a": a, "b": b, "c": c, "m": rows, "n": width, "k": inner, "lda": left.width, "ldb": right.width,
+        "ldc": width, "ta": int(ta), "tb": int(tb), "adds": adds,
+    }  # fmt: skip
+    kernel = "gemm_bfloat16" if left.dtype == right.dtype == "bfloat16" else "gemm"
+    touched = None
+    if builder.begins_inside:
+        kernel = "tiled_gemm"
+        touched = 4 * (rows * inner + inner * width + rows * width * (2 if start else 1))
+        operands |= {"start": start, "bias": bias, "room": builder.room(room_of(rows, width, inner, ta, tb))}
+    builder.emit(kernel, node, 2 * rows * width * inner, touched, **operands)
