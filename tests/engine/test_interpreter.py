@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from byhand.engine import Evaluate, Tensor, interpreting, no_grad, scope
-from byhand.engine.interpreter import full_name
+from byhand.engine.context import full_name
 from byhand.equations import add, causal_self_attention, split_qkv
 
 

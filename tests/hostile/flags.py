@@ -20,7 +20,7 @@ from byhand import ModelConfig, TrainConfig
 from byhand.cli.exchange import export
 from byhand.cli.learn import explain, grade, where, work, worksheet
 from byhand.cli.main import as_process, main
-from byhand.cli.measure import bench, bench_fusions, bench_scale, doctor, plan
+from byhand.cli.measure import bench, bench_fusions, bench_scale, doctor, plan, plan_options
 from byhand.cli.runs import eval as eval_command
 from byhand.cli.runs import info, opening, plot, sample, tokenizer
 from byhand.cli.runs import train as train_command
@@ -64,7 +64,7 @@ OPTIONS: dict[tuple[str, ...], tuple[type[Any], ...]] = {
     ("bench", "generate"): (bench.GenerateOptions,),
     ("bench", "scale"): (bench_scale.Options,),
     ("bench", "fusions"): (bench_fusions.Options,),
-    ("plan",): (plan.Options,),
+    ("plan",): (plan_options.Options,),
     ("doctor",): (doctor.Options,),
     ("train_gpt",): (train_gpt_flags.Flags,),
     ("import",): (import_command.Options,),

@@ -7,11 +7,8 @@ one thread runs at a time.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from byhand.bench.contest import by_turns
 from byhand.bench.shapes import Shape
@@ -114,7 +111,7 @@ class TimedPlan:
     def split_update(self) -> None:
         """Add the shares one by one, sum the squares and clip, each in a separate pass.
 
-        The clipping pass multiplies by 1, since the update's kernel clips too: only the pass is measured.
+        The clipping pass copies the gradient onto itself, since the update's kernel clips too: only the pass counts.
         """
         from byhand.runtimes.loops.program.calls import Call
         from byhand.runtimes.loops.run.replay import ready_for
@@ -129,15 +126,8 @@ class TimedPlan:
                         calls.append(Call("accumulate", None, o["n"], other, ()))
                     call = replace(call, operands=o | {"shares": 1})
                 elif call.kernel == "adamw":
-                    calls.append(Call("reference", None, o["n"], {}, (), self._scaling(o["gradient"], o["n"])))
+                    calls.append(Call("copy", None, o["n"], {"x": o["gradient"], "y": o["gradient"], "n": o["n"]}))
                 calls.append(call)
             share.calls = calls
-            share.tables = [share.table(calls, k > 0) for k in range(len(share.tables))]
+            share.tables = [share.encoder.table(calls, k > 0) for k in range(len(share.tables))]
         ready_for(self.plan.tables)
-
-    def _scaling(self, start: int, n: int) -> Callable[[Any], None]:
-        def run(share: Any) -> None:
-            gradient = self.session.arena.view(start, (n,))
-            np.multiply(gradient, np.float32(1), out=gradient)
-
-        return run

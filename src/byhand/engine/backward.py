@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from byhand.engine.arrays import Array, namespace, require
-from byhand.engine.tensor import Node, Tensor
+from byhand.engine.node import Node, Variable
 from byhand.engine.terms import Index, Term
 from byhand.errors import ShapeError
 
@@ -51,7 +51,7 @@ def apply_vjp(node: Node, saved: Any, d_result: Any) -> tuple[Array | None, ...]
 
 
 def walk_back(
-    root: Tensor, d_root: Array, settle: Callable[[BackwardStep], tuple[Array | None, ...]] | None = None
+    root: Variable, d_root: Array, settle: Callable[[BackwardStep], tuple[Array | None, ...]] | None = None
 ) -> Iterator[BackwardStep]:
     """Yield every application that `root` depends on, the last one first, with its cotangents.
 
@@ -77,7 +77,7 @@ def walk_back(
         yield replace(step, d_inputs=d_inputs) if settle else step
 
 
-def backward(root: Tensor, d_root: Any = None) -> None:
+def backward(root: Variable, d_root: Any = None) -> None:
     """Add the gradient of `root` to `.grad` of every leaf that requires one.
 
     d_root is the cotangent, of root's shape; it may be left out for a scalar, where it is 1.
@@ -92,7 +92,7 @@ def backward(root: Tensor, d_root: Any = None) -> None:
     d_root = xp.asarray(1.0 if d_root is None else d_root, dtype=root.dtype)
     require(d_root.shape == root.shape, f"cotangent {d_root.shape} for a tensor of shape {root.shape}")
     gradients: dict[int, Array] = {}
-    leaves: dict[int, Tensor] = {}
+    leaves: dict[int, Variable] = {}
     if root.node is None:
         leaves[id(root)], gradients[id(root)] = root, d_root
     for step in walk_back(root, d_root):
@@ -107,7 +107,7 @@ def backward(root: Tensor, d_root: Any = None) -> None:
         tensor.grad = xp.asarray(d, copy=True) if tensor.grad is None else tensor.grad + d
 
 
-def applications(root: Tensor) -> list[Node]:
+def applications(root: Variable) -> list[Node]:
     """Return every node that root depends on, each after the nodes it needs (no recursion: graphs are deep)."""
     order: list[Node] = []
     seen: set[int] = set()

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, fields
 from math import prod
 from typing import Any, Self
 
-from byhand.engine.interpreter import current
-from byhand.engine.tensor import Tensor
+from byhand.engine.context import current
 from byhand.engine.terms import Term
 from byhand.errors import ConfigError
 
@@ -70,6 +69,13 @@ class Statement:
         """The symbol of each result."""
         return self.result if isinstance(self.result, tuple) else (self.result,)
 
+    def __call__(self, *inputs: Any, name: str = "", **static: Any) -> Any:
+        """Apply to tensors or arrays; `name` is this result's name within the current scope.
+
+        A composite names its parts under it, and takes None for an optional input.
+        """
+        return current().interpret(self, inputs, static, name)
+
 
 @dataclass(frozen=True, eq=False)
 class Equation(Statement):
@@ -97,20 +103,12 @@ class Equation(Statement):
     flops: Callable[..., tuple[int, int]] | None = None
     slope_terms: Callable[..., Term | None] | None = None
 
-    def __call__(self, *inputs: Any, name: str = "", **static: Any) -> Any:
-        """Apply to tensors or arrays; `name` is this result's name within the current scope."""
-        return current().apply(self, tuple(map(as_tensor, inputs)), static, name)
-
 
 @dataclass(frozen=True, eq=False)
 class Composite(Statement):
     """An equation made of smaller ones. The composition is the truth; a runtime may replace it by name."""
 
-    compose: Callable[..., Tensor]
-
-    def __call__(self, *inputs: Any, name: str = "", **static: Any) -> Tensor:
-        """Apply the smaller equations, each named under `name`; None stands for an optional input."""
-        return current().compose(self, tuple(x if x is None else as_tensor(x) for x in inputs), static, name)
+    compose: Callable[..., Any]
 
 
 def per_element(forward: int, back: int) -> Callable[..., tuple[int, int]]:
@@ -121,11 +119,6 @@ def per_element(forward: int, back: int) -> Callable[..., tuple[int, int]]:
 def with_role(*roles: str) -> tuple[str, ...]:
     """Return the names of the equations that a model may choose for one of these roles."""
     return tuple(name for name, equation in registry.items() if getattr(equation, "role", "") in roles)
-
-
-def as_tensor(x: Any) -> Tensor:
-    """Wrap an array, list or number in a tensor without gradient; pass tensors through."""
-    return x if isinstance(x, Tensor) else Tensor(x)
 
 
 def _file(equation: Any) -> str:

@@ -1,24 +1,30 @@
 """Interpreters: the current one decides what applying an equation does, and nothing else does.
 
 `Evaluate` computes; `Record` also leaves a `Node`. Tracing, planning and compiling are subclasses that override the
-same two methods. `scope` gives applications their dotted names.
+same two methods, `apply` and `compose`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from byhand.engine.tensor import Node, Tensor
-
-if TYPE_CHECKING:
-    from byhand.engine.equation import Composite, Equation
+from byhand.engine.context import full_name, interpreting, scope, use_by_default
+from byhand.engine.equation import Composite, Equation, Statement
+from byhand.engine.node import Node
+from byhand.engine.tensor import Tensor, as_tensor
 
 
 class Evaluate:
     """Compute the result and keep nothing else; the base of every interpreter."""
+
+    def interpret(self, statement: Statement, inputs: tuple[Any, ...], static: dict[str, Any], name: str) -> Any:
+        """Apply to tensors or arrays; None stands for an optional input of a composite."""
+        if isinstance(statement, Composite):
+            return self.compose(statement, tuple(x if x is None else as_tensor(x) for x in inputs), static, name)
+        assert isinstance(statement, Equation)
+        return self.apply(statement, tuple(map(as_tensor, inputs)), static, name)
 
     def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
         """Run the forward half; drop what it saved."""
@@ -53,24 +59,7 @@ def _wrap(result: Any, name: str, node: Node | None) -> Any:
     return Tensor(result, recorded, name, node)
 
 
-_RECORD = Record()
-_interpreter: ContextVar[Evaluate] = ContextVar("interpreter", default=_RECORD)
-_scope: ContextVar[str] = ContextVar("scope", default="")
-
-
-def current() -> Evaluate:
-    """Return the interpreter of this context."""
-    return _interpreter.get()
-
-
-@contextmanager
-def interpreting(interpreter: Evaluate) -> Iterator[Evaluate]:
-    """Apply equations by this interpreter inside the `with` block."""
-    token = _interpreter.set(interpreter)
-    try:
-        yield interpreter
-    finally:
-        _interpreter.reset(token)
+use_by_default(Record())
 
 
 @contextmanager
@@ -78,19 +67,3 @@ def no_grad() -> Iterator[None]:
     """Compute without recording: results require no gradient and nothing is saved."""
     with interpreting(Evaluate()):
         yield
-
-
-@contextmanager
-def scope(name: str) -> Iterator[None]:
-    """Prefix the names given inside the `with` block: scope("blocks.0") makes `ln_1` into `blocks.0.ln_1`."""
-    token = _scope.set(full_name(name) or _scope.get())
-    try:
-        yield
-    finally:
-        _scope.reset(token)
-
-
-def full_name(name: str) -> str:
-    """Return the name under the current scope; an empty name stays empty."""
-    prefix = _scope.get()
-    return f"{prefix}.{name}" if prefix and name else name

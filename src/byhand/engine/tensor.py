@@ -6,81 +6,25 @@ an equation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from byhand.engine.arrays import Array, namespace
-
-if TYPE_CHECKING:
-    from byhand.engine.equation import Equation
-
-
-@dataclass(slots=True, eq=False)
-class Node:
-    """One application: the equation, its inputs and settings, the arrays that it saved, its name."""
-
-    equation: Equation
-    inputs: tuple[Tensor, ...]
-    static: dict[str, Any]
-    saved: tuple[Array, ...]
-    name: str
-    results: tuple[tuple[tuple[int, ...], Any], ...]  # (shape, dtype) of each result
+from byhand.engine.arrays import namespace
+from byhand.engine.backward import backward
+from byhand.engine.equation import Equation, registry
+from byhand.engine.node import Variable
 
 
-class Tensor:
-    """An array in a graph.
-
-    data           the array; anything without an array namespace (a list, a number) becomes a NumPy array
-    grad           dloss/ddata after `backward()`, the same shape and dtype; None before
-    requires_grad  True for parameters and for everything computed from them while recording
-    node, index    the application that made this tensor, None for a leaf, and the number of its result
-    name           a dotted name such as `blocks.0.attn.weights`
-    """
+class Tensor(Variable):
+    """A variable with operators and `backward`."""
 
     __array_ufunc__ = None  # so that `array + tensor` calls the tensor, not each element of the array
-    __slots__ = ("__weakref__", "data", "grad", "index", "name", "node", "requires_grad")
-
-    def __init__(
-        self,
-        data: Any,
-        requires_grad: bool = False,
-        name: str = "",
-        node: Node | None = None,
-        index: int = 0,
-    ) -> None:
-        self.data: Array = data if hasattr(data, "__array_namespace__") else _default_array(data)
-        self.grad: Array | None = None
-        self.requires_grad = requires_grad
-        self.name = name
-        self.node = node
-        self.index = index
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The lengths of the axes, outermost first."""
-        return self.data.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The type of one element."""
-        return self.data.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self.data.ndim
-
-    def item(self) -> float:
-        """Return the one element of a scalar tensor as a Python number."""
-        return self.data.item()
+    __slots__ = ()
 
     def backward(self, d: Any = None) -> None:
         """Add d(self)/d(leaf) to `.grad` of every leaf that requires it; `d` is the cotangent, 1 for a scalar.
 
         The graph stays as it was: a second call on it adds the same gradients once more.
         """
-        from byhand.engine.backward import backward
-
         backward(self, d)
 
     def reshape(self, *shape: int | tuple[int, ...]) -> Tensor:
@@ -133,20 +77,12 @@ class Tensor:
     def __rmatmul__(self, other: Any) -> Tensor:
         return _operator("matmul")(other, self)
 
-    def __repr__(self) -> str:
-        name = f"{self.name}: " if self.name else ""
-        return f"Tensor({name}{tuple(self.shape)} {self.dtype})"
-
 
 def _operator(name: str) -> Equation:
     """Find the equation that an operator applies; the registry is filled when `byhand.equations` is imported."""
-    from byhand.engine.equation import registry
-
     return registry[name]
 
 
-def _default_array(data: Any) -> Array:
-    """Make an array of a list or number; imported on first use, so that the engine loads without NumPy."""
-    from byhand.host import as_array
-
-    return as_array(data)
+def as_tensor(x: Any) -> Tensor:
+    """Wrap an array, list or number in a tensor without gradient; pass tensors through."""
+    return x if isinstance(x, Tensor) else Tensor(x)

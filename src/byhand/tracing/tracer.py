@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from byhand.engine import Equation, Record, Tensor
-from byhand.engine.interpreter import full_name
+from byhand.engine.context import full_name
 
 
 @dataclass(frozen=True, eq=False)

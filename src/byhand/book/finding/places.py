@@ -58,7 +58,7 @@ loss | Loss of a batch | 批次的损失 | model.py:TinyGPT.loss
 tensor | Tensor | 张量 | engine/tensor.py:Tensor
     seed: nn::Tensor
     torch.Tensor, requires_grad, ndarray, .grad, 梯度存在哪里
-node | Node of the recorded graph | 计算图的节点 | engine/tensor.py:Node
+node | Node of the recorded graph | 计算图的节点 | engine/node.py:Node
     seed: nn::Node
     grad_fn, autograd graph, dynamic graph, tape, 动态图
 backward | Backpropagation | 反向传播 | engine/backward.py:backward

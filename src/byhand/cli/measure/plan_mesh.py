@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from byhand.bench.shapes import Shape
+from byhand.cli.measure.plan_options import Options
 from byhand.cli.terminal.say import show, show_json
 from byhand.config import OptimConfig
 from byhand.errors import ConfigError
@@ -13,9 +14,6 @@ from byhand.quantities import in_units
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
 from byhand.runtimes.xla.mesh import MOST_CPU_DEVICES, mesh_of
-
-if TYPE_CHECKING:
-    from byhand.cli.measure.plan import Options
 
 COMPUTING = 0.4  # of the peak, as large training runs report
 

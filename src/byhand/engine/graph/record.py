@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.engine import Equation, Node, Record, Tensor, interpreting
+from byhand.engine import Equation, Node, Record, Tensor, Variable, interpreting
 from byhand.engine.backward import applications
 from byhand.engine.graph.outline import Outline
 
@@ -16,7 +16,7 @@ from byhand.engine.graph.outline import Outline
 class Graph:
     """The applications behind one result, each after those it needs, and the arrays that are new in every step."""
 
-    def __init__(self, root: Tensor, inputs: dict[str, Any], cache: RecordedCache | None = None) -> None:
+    def __init__(self, root: Variable, inputs: dict[str, Any], cache: RecordedCache | None = None) -> None:
         self.root = root
         self.cache = cache
         self.nodes: list[Node] = applications(root)
@@ -36,11 +36,11 @@ class Graph:
                     known.add(id(node))
                     self._uses.update(map(key, node.inputs))
 
-    def uses(self, tensor: Tensor) -> int:
+    def uses(self, tensor: Variable) -> int:
         """Return how many applications read this tensor (the root counts as read once more)."""
         return self._uses[key(tensor)]
 
-    def only(self, tensor: Tensor, *names: str) -> Node | None:
+    def only(self, tensor: Variable, *names: str) -> Node | None:
         """Return the application of one of these equations that made the tensor, if the tensor has one reader."""
         node = tensor.node
         return node if node is not None and node.equation.name in names and self.uses(tensor) == 1 else None
@@ -50,16 +50,16 @@ class Graph:
         readers = [n for n in self.nodes if any(t.node is node for t in n.inputs)]
         return readers[0] if len(readers) == 1 and node is not self.root.node else None
 
-    def stored(self, tensor: Tensor) -> tuple[Tensor, int | None]:
+    def stored(self, tensor: Variable) -> tuple[Variable, int | None]:
         """Return what was put into the cache where the tensor came out, and the layer; without a cache the tensor."""
         return self.cache.stored(tensor) if self.cache else (tensor, None)
 
-    def input_name(self, tensor: Tensor) -> str:
+    def input_name(self, tensor: Variable) -> str:
         """Return the name of the step's array that the tensor holds, or "" for another."""
         return next((name for name, array in self.inputs.items() if tensor.data is array), "")
 
 
-def key(tensor: Tensor) -> tuple[int, int]:
+def key(tensor: Variable) -> tuple[int, int]:
     """Return a key for an array of the graph."""
     return (id(tensor), -1) if tensor.node is None else (id(tensor.node), tensor.index)
 
@@ -76,10 +76,10 @@ class RecordedCache:
     def __init__(self, room: int, read: int | None = None) -> None:
         self.length = np.zeros((), np.int64)
         self.room = room
-        self.given: list[Tensor] = []
+        self.given: list[Variable] = []
         self._read = read
-        self._stored: dict[int, tuple[Tensor, int]] = {}
-        self._kept: list[Tensor] = []
+        self._stored: dict[int, tuple[Variable, int]] = {}
+        self._kept: list[Variable] = []
 
     def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Return stand-ins for all keys and values."""
@@ -97,11 +97,11 @@ class RecordedCache:
     def advance(self, n: int) -> None:
         """Do nothing: a plan reads the position when it runs."""
 
-    def holds(self, tensor: Tensor) -> bool:
+    def holds(self, tensor: Variable) -> bool:
         """Return whether the tensor stands for all keys or values of a layer."""
         return id(tensor) in self._stored
 
-    def stored(self, tensor: Tensor) -> tuple[Tensor, int | None]:
+    def stored(self, tensor: Variable) -> tuple[Variable, int | None]:
         """Return what was put into the cache where the tensor came out, and the layer; else the tensor and None."""
         return self._stored.get(id(tensor), (tensor, None))
 

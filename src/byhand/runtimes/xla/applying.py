@@ -14,8 +14,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from byhand.engine import Tensor, scope
-from byhand.engine.equation import Composite, Equation, as_tensor
+from byhand.engine.equation import Composite, Equation
 from byhand.engine.interpreter import Evaluate, Record
+from byhand.engine.tensor import as_tensor
 from byhand.equations.linear import linear
 from byhand.equations.rms_norm import rms_norm
 from byhand.equations.rotary import rotary

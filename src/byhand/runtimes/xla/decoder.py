@@ -19,7 +19,7 @@ import numpy as np
 from jax import lax
 
 from byhand.engine import Tensor
-from byhand.engine.interpreter import interpreting
+from byhand.engine.context import interpreting
 from byhand.equations.softmax import softmax
 from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
 from byhand.runtimes.protocol import Request

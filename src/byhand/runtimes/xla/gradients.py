@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from byhand.engine import Tensor
-from byhand.engine.interpreter import interpreting
+from byhand.engine.context import interpreting
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.layers.parameter import Arrays
 from byhand.runtimes.xla.applying import Applying, Evaluating, TraceSettings

@@ -7,11 +7,11 @@ lies in the gradient area, so that micro-batches and shared parameters add up in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from byhand.engine import Node, Tensor
+from byhand.engine import Node, Variable
 from byhand.engine.graph.outline import Outline
 from byhand.engine.graph.record import Graph, key
 from byhand.errors import ConfigError
@@ -27,7 +27,7 @@ class Builder:
     """
 
     graph: Graph
-    parameters: dict[str, Tensor]
+    parameters: Mapping[str, Variable]
     inputs_of_products: str = "float32"
     tiles: bool = False
     calls: list[Call] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Builder:
         self._written: set[Buffer] = set()
         self._room = Buffer("room", (0,), "own" if self.caches else "value")
 
-    def value(self, tensor: Tensor) -> Buffer:
+    def value(self, tensor: Variable) -> Buffer:
         """Return the buffer of a tensor: a parameter, an input, a constant, or what a call before has made."""
         if id(tensor) in self._leaves:
             return self._leaves[id(tensor)][0]
@@ -67,7 +67,7 @@ class Builder:
         made = Buffer(tensor.name or "constant", tuple(tensor.shape), "constant")
         return self.constants.setdefault(key(tensor), (made, tensor.data))[0]
 
-    def is_constant(self, tensor: Tensor) -> bool:
+    def is_constant(self, tensor: Variable) -> bool:
         """Return whether the tensor holds the same numbers in every step."""
         leaf = tensor.node is None and id(tensor) not in self._leaves and not self.graph.input_name(tensor)
         return leaf and not isinstance(tensor.data, Outline)
@@ -102,7 +102,7 @@ class Builder:
         self.emit("zero", node, 0, y=zeros, n=zeros.size, unless=0)
         return zeros
 
-    def gradient(self, tensor: Tensor) -> tuple[Buffer, Operand]:
+    def gradient(self, tensor: Variable) -> tuple[Buffer, Operand]:
         """Return where to put a contribution to the tensor's cotangent, and whether to add to what is there."""
         if id(tensor) in self._leaves:
             _, buffer = self._leaves[id(tensor)]
@@ -114,11 +114,11 @@ class Builder:
         self._cotangents[key(tensor)] = self.fresh_gradient(tensor)
         return self._cotangents[key(tensor)], 0
 
-    def fresh_gradient(self, tensor: Tensor) -> Buffer:
+    def fresh_gradient(self, tensor: Variable) -> Buffer:
         """Return a buffer for a contribution that has to be written whole; `join` it afterwards."""
         return Buffer(f"d_{tensor.name}", tuple(tensor.shape), "value")
 
-    def join(self, tensor: Tensor, contribution: Buffer, node: Node) -> None:
+    def join(self, tensor: Variable, contribution: Buffer, node: Node) -> None:
         """Make the buffer the tensor's cotangent, or add it to the one that is there; the buffer is used up."""
         if id(tensor) not in self._leaves and key(tensor) not in self._cotangents:
             self._cotangents[key(tensor)] = contribution

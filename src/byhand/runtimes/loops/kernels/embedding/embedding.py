@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.products.row_product import columns_of
+from byhand.runtimes.loops.kernels.linear.row_product import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register

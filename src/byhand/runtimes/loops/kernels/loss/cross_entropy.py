@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.products import linear
+from byhand.runtimes.loops.kernels.linear import linear
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest, tanh
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import vector

@@ -1,1 +1,1 @@
-"""Matrix products."""
+"""Kernels of matrix products: register tiles, or a BLAS."""

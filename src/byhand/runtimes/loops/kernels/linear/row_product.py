@@ -12,8 +12,8 @@ mask makes each a float32 again, so that every processor can do it and only the 
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.kernels.pointwise.activations import VALUES
-from byhand.runtimes.loops.kernels.products import linear
+from byhand.runtimes.loops.kernels.linear import linear
+from byhand.runtimes.loops.kernels.linear.activations import VALUES
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import float_of_bits, matrix, vector

@@ -1,8 +1,8 @@
 """The gate `swiglu` as functions of two numbers; `gate_passes.py` makes its kernels and rules of them."""
 
 # pyright: reportMissingImports=false
-from byhand.runtimes.loops.kernels.pointwise.activations import silu_and_slope, silu_of
-from byhand.runtimes.loops.kernels.pointwise.gate_passes import gates
+from byhand.runtimes.loops.kernels.linear.activations import silu_and_slope, silu_of
+from byhand.runtimes.loops.kernels.linear.gate_passes import gates
 from byhand.runtimes.loops.machine.native import compiled
 
 

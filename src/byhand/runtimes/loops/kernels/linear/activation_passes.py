@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.products import linear
+from byhand.runtimes.loops.kernels.linear import linear
 from byhand.runtimes.loops.kernels.vector.arithmetic import to_bfloat16
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.pointwise.activation_passes import keeps_result, keeps_slope, registered
+from byhand.runtimes.loops.kernels.linear.activation_passes import keeps_result, keeps_slope, registered
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp
 from byhand.runtimes.loops.machine.native import compiled
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.products import linear, row_product
-from byhand.runtimes.loops.kernels.products.row_product import columns_of
+from byhand.runtimes.loops.kernels.linear import linear, row_product
+from byhand.runtimes.loops.kernels.linear.row_product import columns_of
 from byhand.runtimes.loops.kernels.vector.arithmetic import to_bfloat16
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector

@@ -3,8 +3,8 @@
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.kernels.products import linear, row_product
-from byhand.runtimes.loops.kernels.products.row_product import columns_of
+from byhand.runtimes.loops.kernels.linear import linear, row_product
+from byhand.runtimes.loops.kernels.linear.row_product import columns_of
 from byhand.runtimes.loops.kernels.vector.arithmetic import tanh
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import vector

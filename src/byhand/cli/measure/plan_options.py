@@ -1,0 +1,54 @@
+"""The flags of `byhand plan`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from byhand.bench.shapes import OFFERED, Blas
+from byhand.cli.arguments.settings import Switch
+from byhand.config import Recompute, Weights
+from byhand.engine.equation import with_role
+
+
+@dataclass(frozen=True)
+class Options:
+    """Show a plan: every kernel call of a training step's first share, or of generation's first thread, timed."""
+
+    of: Literal["train", "decode", "prefill"] = "train"
+    """train: a training step. decode: one token in the middle of the window. prefill: the cache of a whole window."""
+    shape: str = "nano"
+    """tiny, nano, small, or B,T,C,L,H,V (generation does not use B)."""
+    architecture: Literal[OFFERED] = "plain"  # pyright: ignore[reportInvalidTypeForm]  (evaluated late)
+    """plain: the model's default settings; or the architecture of a preset."""
+    steps: int = 20
+    """Timed steps; the least time of each call counts. 0 shows the plan without running it."""
+    threads: int = 0
+    """Shares of the batch, or threads in generation; 0: all cores."""
+    blas: Blas = "auto"
+    """Matrix products: register tiles or a library; auto takes the fastest."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Type of the inputs of linear layers in training."""
+    activation: Literal[with_role("activation")] | None = None  # pyright: ignore[reportInvalidTypeForm]  (late)
+    """Non-linearity of the MLP; the architecture's if not given."""
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """Optimizer of the blocks' matrices in training."""
+    streams: int = 1
+    """Texts that are generated side by side."""
+    weights: Weights = "float32"
+    """Type of the weights that generation reads."""
+    mesh: str = ""
+    """What each device of a mesh holds, computes and sends in a training step; such as data=8,fsdp=8,tensor=1."""
+    machine: Literal["none", "a100", "h100", "h200"] = "none"
+    """With --mesh: its devices, which this machine need not have; none shows no times."""
+    per_host: int = 8
+    """With --mesh: devices per host."""
+    recompute: Recompute = "nothing"
+    """With --mesh: what the backward pass recomputes instead of keeping it."""
+    every_call: Switch = False
+    """One line for each call, in the order in which they run, instead of one for each kind."""
+    json: Switch = False
+    """Print one JSON object."""
+    plot: Path | None = None
+    """Draw the times as bars into this PNG or SVG (needs matplotlib)."""

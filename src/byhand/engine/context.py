@@ -1,0 +1,58 @@
+"""Context: which interpreter applies equations here, and the scope that names are given in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol, TypeVar
+
+
+class Interpreter(Protocol):
+    """What decides what applying an equation does; `Evaluate` is the base of all."""
+
+    def interpret(self, statement: Any, inputs: tuple[Any, ...], static: dict[str, Any], name: str) -> Any:
+        """Apply an equation or a composite to tensors or arrays."""
+        ...
+
+
+Kind = TypeVar("Kind", bound=Interpreter)
+_interpreter: ContextVar[Interpreter | None] = ContextVar("interpreter", default=None)
+_scope: ContextVar[str] = ContextVar("scope", default="")
+_usual: list[Interpreter] = []
+
+
+def use_by_default(interpreter: Interpreter) -> None:
+    """Apply equations by this interpreter wherever no other is chosen; `Record` is given at import."""
+    _usual[:] = [interpreter]
+
+
+def current() -> Interpreter:
+    """Return the interpreter of this context."""
+    return _interpreter.get() or _usual[0]
+
+
+@contextmanager
+def interpreting(interpreter: Kind) -> Iterator[Kind]:
+    """Apply equations by this interpreter inside the `with` block."""
+    token = _interpreter.set(interpreter)
+    try:
+        yield interpreter
+    finally:
+        _interpreter.reset(token)
+
+
+@contextmanager
+def scope(name: str) -> Iterator[None]:
+    """Prefix the names given inside the `with` block: scope("blocks.0") makes `ln_1` into `blocks.0.ln_1`."""
+    token = _scope.set(full_name(name) or _scope.get())
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+def full_name(name: str) -> str:
+    """Return the name under the current scope; an empty name stays empty."""
+    prefix = _scope.get()
+    return f"{prefix}.{name}" if prefix and name else name

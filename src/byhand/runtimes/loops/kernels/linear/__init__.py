@@ -1,0 +1,1 @@
+"""Kernels of linear layers with what follows them in the same pass."""
