@@ -24,7 +24,7 @@ Running = tuple[FrameType, int]  # a frame, and the instruction that it stands a
 
 
 @dataclass(frozen=True)
-class Call:
+class ModelCall:
     """A call in the source, and the tensors that the results computed under it read from outside, but parameters."""
 
     path: Path
@@ -50,7 +50,7 @@ class CallTracer(Tracer):
         self.stacks.append(stack)
         return super().apply(equation, inputs, static, name)
 
-    def call(self, trace: Pass, called: str, result: str) -> Call:
+    def call(self, trace: Pass, called: str, result: str) -> ModelCall:
         """Return the innermost call of `called`, as it is written, that computed a result.
 
         Raises ByhandError if no such call did.
@@ -60,7 +60,7 @@ class CallTracer(Tracer):
             node = _call_at(*running)
             if node is not None and ast.unparse(node.func) == called:
                 path = Path(running[0].f_code.co_filename)
-                return Call(path, node.lineno, shown_call(node), self._reads(trace, running))
+                return ModelCall(path, node.lineno, shown_call(node), self._reads(trace, running))
         raise ByhandError(f"the model computes {result} by no call of {called}.")
 
     def _reads(self, trace: Pass, running: Running) -> tuple[str, ...]:

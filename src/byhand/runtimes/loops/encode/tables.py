@@ -34,7 +34,7 @@ IN_PYTHON = -1  # the number of a step in Python
 
 
 @dataclass(frozen=True)
-class Encoder:
+class RowEncoder:
     """What turns the calls of one share into numbers.
 
     number      of the share

@@ -18,7 +18,7 @@ from byhand.engine.graph.record import Graph
 from byhand.runtimes.loops import kernels
 from byhand.runtimes.loops.pattern.rules import Emit, Group, Rule, Stage, registered
 from byhand.runtimes.loops.program.builder import Builder
-from byhand.runtimes.loops.program.calls import Buffer, Call, Step
+from byhand.runtimes.loops.program.calls import Buffer, Call, PythonStep
 
 kernels.load()
 
@@ -100,7 +100,7 @@ def run_forward(builder: Builder, group: Group) -> None:
     """Run the forward half and copy its results into the arena."""
     (node,) = group.nodes
     inputs, results = _inputs(builder, node), _results(builder, node)
-    step = Step(inputs, results, keeps=builder.trains)
+    step = PythonStep(inputs, results, keeps=builder.trains)
     builder.emit_python(node, _products(node)[0], step, [*_buffers(inputs), *results])
 
 
@@ -114,7 +114,7 @@ def run_backward(builder: Builder, group: Group) -> None:
     targets = tuple(builder.gradient(t) if t.requires_grad else None for t in node.inputs)
     inputs, written = _inputs(builder, node), [target[0] for target in targets if target]
     touched = [*cotangents, *written, *_buffers(inputs), *_results(builder, node)]
-    builder.emit_python(node, _products(node)[1], Step(inputs, cotangents, targets), touched)
+    builder.emit_python(node, _products(node)[1], PythonStep(inputs, cotangents, targets), touched)
 
 
 FALLBACK = Rule("reference", covers=(), kernel="", stages=(), forward=run_forward, backward=run_backward)

@@ -15,7 +15,7 @@ from byhand.engine import Node, Variable
 from byhand.engine.graph.outline import Outline
 from byhand.engine.graph.record import Graph, key
 from byhand.errors import ConfigError
-from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, Step, buffers_of, meet
+from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, PythonStep, buffers_of, meet
 
 
 @dataclass
@@ -155,7 +155,7 @@ class Builder:
         """Append a call that runs once, before the plan's first run."""
         self.preparations.append(Call(kernel, None, 0, operands, buffers_of(operands)))
 
-    def emit_python(self, node: Node, flops: int, step: Step, buffers: Iterable[Buffer]) -> None:
+    def emit_python(self, node: Node, flops: int, step: PythonStep, buffers: Iterable[Buffer]) -> None:
         """Append a step in Python that touches these buffers; `flops` are those of its matrix products."""
         touched = tuple({id(b): b for b in buffers}.values())
         self.calls.append(Call("reference", node, flops, {}, touched, step, shared=True))

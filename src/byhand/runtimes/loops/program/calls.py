@@ -81,7 +81,7 @@ Operand = Place | str | int
 
 
 @dataclass(frozen=True)
-class Step:
+class PythonStep:
     """A step in Python: an equation's own forward, or its vjp, on arrays of the plan.
 
     inputs   of the application: a buffer, or the array of a constant, and the shape
@@ -113,7 +113,7 @@ class Call:
     flops: int
     operands: dict[str, Operand]
     buffers: tuple[Buffer, ...] = ()
-    step: Step | None = None
+    step: PythonStep | None = None
     touched: int | None = None
     shared: bool = False
     label: str = ""

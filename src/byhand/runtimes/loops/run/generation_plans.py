@@ -19,7 +19,7 @@ from byhand.config import ModelConfig
 from byhand.engine import Node
 from byhand.engine.graph.record import Graph, RecordedCache, record
 from byhand.errors import ConfigError
-from byhand.runtimes.loops.encode.tables import Encoder
+from byhand.runtimes.loops.encode.tables import RowEncoder
 from byhand.runtimes.loops.lower.fusion import FALLBACK, emit_groups, groups_of, rules_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.pattern.rules import Group, Stage
@@ -210,7 +210,7 @@ def _placed(
     arena.reserve(end + parts * own)
     shares = []
     for i, each in enumerate(calls):
-        encoder = Encoder(i, starts | {"own": base + end + i * own}, regions.place, parts)
+        encoder = RowEncoder(i, starts | {"own": base + end + i * own}, regions.place, parts)
         shares.append(Share(0, each, builder.inputs, arena, encoder, [encoder.table(each)]))
     alone, parts_in_turn = in_turn(shares)
     preparations = np.concatenate([share.encoder.table(builder.preparations) for share in shares])

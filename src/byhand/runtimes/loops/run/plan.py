@@ -15,7 +15,7 @@ import numpy as np
 from byhand.engine import Tensor
 from byhand.engine.graph.record import record
 from byhand.errors import ConfigError
-from byhand.runtimes.loops.encode.tables import Encoder
+from byhand.runtimes.loops.encode.tables import RowEncoder
 from byhand.runtimes.loops.lower.fusion import emit_groups, groups_of, rules_of
 from byhand.runtimes.loops.lower.update import scratch_of_muon, update_calls
 from byhand.runtimes.loops.pattern.rules import Group, Rule
@@ -106,7 +106,7 @@ def make_plan(
         calls = builders[size].calls
         if backward:
             calls = calls + update_calls(regions, number, len(sizes), values + inputs_end, tiles)
-        encoder = Encoder(number, starts, regions.place)
+        encoder = RowEncoder(number, starts, regions.place)
         tables = [encoder.table(calls, adds) for adds in ((False, True) if backward else (False,))]
         shares.append(Share(size, calls, builders[size].inputs, arena, encoder, tables))
     return Plan(shares, constants)

@@ -9,8 +9,8 @@ import numpy as np
 
 from byhand.engine import Node
 from byhand.engine.backward import apply_vjp
-from byhand.runtimes.loops.encode.tables import Encoder
-from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, Step
+from byhand.runtimes.loops.encode.tables import RowEncoder
+from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, PythonStep
 from byhand.runtimes.loops.run.arena import Arena
 
 
@@ -26,7 +26,7 @@ class Share:
     calls: list[Call]
     inputs: dict[str, Buffer]
     arena: Arena
-    encoder: Encoder
+    encoder: RowEncoder
     tables: list[np.ndarray]
     saved: dict[int, Any] = field(default_factory=dict)
     adds: bool = False
@@ -46,7 +46,7 @@ class Share:
         assert call.node
         (self._forward if call.step.targets is None else self._backward)(call.node, call.step)
 
-    def _forward(self, node: Node, step: Step) -> None:
+    def _forward(self, node: Node, step: PythonStep) -> None:
         arrays = [self.array(x).reshape(shape) if isinstance(x, Buffer) else x for x, shape in step.inputs]
         made, saved = node.equation.forward(*arrays, **node.static)
         if step.keeps:
@@ -54,7 +54,7 @@ class Share:
         for buffer, array in zip(step.results, made if isinstance(made, tuple) else (made,), strict=True):
             self.array(buffer)[...] = array
 
-    def _backward(self, node: Node, step: Step) -> None:
+    def _backward(self, node: Node, step: PythonStep) -> None:
         given = [self.array(buffer) for buffer in step.results]
         d_result = tuple(given) if len(given) > 1 else given[0]
         d_inputs = apply_vjp(node, self.saved.pop(id(node)), d_result)
