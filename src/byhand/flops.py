@@ -5,14 +5,12 @@ from __future__ import annotations
 from functools import cache
 from math import prod
 
-import numpy as np
-
 from byhand.config import ModelConfig, OptimConfig
-from byhand.engine.graph.outline import Outline
-from byhand.engine.graph.record import record
+from byhand.engine.graph.operations import products_of
 from byhand.equations.orthogonalise import products
-from byhand.model import TinyGPT, declared, parameter_shapes
+from byhand.model import declared, parameter_shapes
 from byhand.optim import by_muon
+from byhand.step_graph import step_graph
 
 
 def step_flops(model: ModelConfig, sequences: int) -> int:
@@ -35,11 +33,7 @@ def update_flops(model: ModelConfig, optim: OptimConfig) -> int:
 
 @cache
 def _window_flops(config: ModelConfig) -> int:
-    arrays = {name: Outline(shape, np.float32) for name, shape in parameter_shapes(config).items()}
-    tokens = np.zeros((1, config.seq_len), np.int64)
-    graph = record(TinyGPT(config, arrays=arrays).loss_of, tokens=tokens, targets=tokens)
-    products = ((n.equation.products, n) for n in graph.nodes)
-    return sum(sum(cost(*(t.shape for t in n.inputs), **n.static)) for cost, n in products if cost)
+    return sum(sum(products_of(node)) for node in step_graph(config, (1, config.seq_len)).nodes)
 
 
 @cache

@@ -23,10 +23,10 @@ def physical() -> int | None:
         return None
 
 
-def training_bytes(config: TrainConfig, kept: int) -> int:
-    """Return the fewest bytes of a run: parameters, gradients, moments, averages, activations; buffers come on top.
+def training_bytes(config: TrainConfig, working: int) -> int:
+    """Return the fewest bytes of a run: parameters, gradients, moments, averages, and what a step works with.
 
-    kept  numbers that the runtime keeps for the backward pass for each token (`Runtime.kept`)
+    working  bytes that a step takes besides (`Runtime.working_bytes`)
     """
     model = config.model
     item = 8 if config.dtype == "float64" else 4
@@ -36,13 +36,13 @@ def training_bytes(config: TrainConfig, kept: int) -> int:
     tokens = config.batch_size * model.seq_len
     read = 16 * config.grad_accum * tokens  # int64 tokens and targets
     evaluated = 16 * config.eval_windows * model.seq_len
-    return item * (arrays + tokens * kept) + read + evaluated
+    return item * arrays + working + read + evaluated
 
 
 def require_room(config: TrainConfig, request: Request) -> None:
     """Raise ConfigError if no runtime can compute the run, or it does not fit into a part of the memory."""
-    kept = choose(request).runtime.kept(config.model)
-    have, need = physical(), training_bytes(config, kept)
+    working = choose(request).runtime.working_bytes(request, (config.batch_size, config.model.seq_len))
+    have, need = physical(), training_bytes(config, working)
     if have is not None and need > OF_MEMORY * have:
         raise ConfigError(
             f"this run needs at least {need / 1e9:,.1f} GB, but the machine has {have / 1e9:,.1f} GB of memory. "

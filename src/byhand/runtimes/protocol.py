@@ -188,8 +188,11 @@ class Runtime(ABC):
         raise ConfigError(self.obstacle(replace(request, listed=True)))
 
     @abstractmethod
-    def kept(self, config: ModelConfig) -> int:
-        """Return how many numbers per token a step keeps for the backward pass, at least."""
+    def working_bytes(self, request: Request, shape: Shape) -> int:
+        """Return the fewest bytes of a training step on tokens of this shape, as the recorded graph tells.
+
+        Parameters, one gradient of each, and the optimizer's state are not among them.
+        """
 
     def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
         """Join the processes that `hosts` describes; see `ProcessGroup`. ConfigError if it computes in one process.

@@ -37,6 +37,7 @@ from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession
 from byhand.runtimes.loops.runtime import LoopsRuntime
+from byhand.runtimes.protocol import Request
 from byhand.runtimes.tape.decoder import next_logits
 from runtimes.loops.arrays import gradients_of, logits_of
 from runtimes.loops.test_plan import assert_step_equal, batch, two_models
@@ -272,11 +273,11 @@ def test_what_goes_into_a_cache_changed_is_no_chain():
 
 
 @pytest.mark.parametrize("architecture", [{}, LLAMA, {**LLAMA, "qk_norm": True, "activation": "swiglu"}], ids=len)
-def test_the_estimate_is_what_a_plan_keeps_at_the_least(architecture):
-    """A plan keeps the scores' weights and the streams besides."""
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_estimate_is_the_arena_that_the_plan_takes(architecture, threads):
     fast, _ = two_models(**architecture, seq_len=8)
-    calls = LoopsSession(fast, bh.AdamW(), threads=1).plan("train", (2, 8)).calls
-    middle = [call.kernel for call in calls].index("cross_entropy")
-    alive = {b for c in calls for b in c.buffers if b.kind == "value" and b.first <= middle <= b.last}
-    kept = sum(b.size for b in alive if b.name != "room")
-    assert kept / 4 <= 16 * LoopsRuntime().kept(fast.config) <= kept
+    session = LoopsSession(fast, bh.AdamW(), threads=threads)
+    session.plan("train", (4, 8))
+    regions, request = session.arena.regions, Request("train", fast.config, threads=threads)
+    working = LoopsRuntime().working_bytes(request, (4, 8))
+    assert session.arena.memory.nbytes == 4 * (regions.gradients + regions.size) + working

@@ -19,9 +19,9 @@ LEFT, WHOLE, HIGH = 4.0, 392.0, 22.0
 def shares() -> tuple[list[int], list[int]]:
     """Return how many rows each thread takes, and in how long a range it sums and updates the default model."""
     # Imported late: they need Numba's compiler, which nothing else in the book needs.
+    from byhand.runtimes.loops.lower.training import split
     from byhand.runtimes.loops.lower.update import update_calls
     from byhand.runtimes.loops.program.regions import Regions
-    from byhand.runtimes.loops.run.plan import split
 
     regions = Regions(TinyGPT(ModelConfig()).parameters(), THREADS)
     ranges = []

@@ -1,9 +1,11 @@
-"""Outline: shape and type of an array without its numbers, so that recording a graph computes nothing.
+"""Outline: shape, type and memory of an array without its numbers, so that recording a graph computes nothing.
 
 Equations find their functions through the array, so the same forward halves run on outlines. Common functions have
 a rule for the shape; any other is called once on zeros. Functions of ordinary arrays alone still compute: constants
 of a graph keep their numbers. Inside an equation even `arange` gives an outline, so the mask of a long window takes
 no memory.
+
+Views share their array's storage, as in NumPy: so the bytes that a graph keeps can be counted.
 """
 
 from __future__ import annotations
@@ -15,15 +17,47 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.lib.stride_tricks import as_strided
+
+
+class Storage:
+    """The memory of an array and of its views; an array from outside the graph takes none of the graph's."""
+
+    __slots__ = ("nbytes",)
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
 
 
 class Outline(NDArrayOperatorsMixin):
-    """Shape and type of an array. Its operators are NumPy's functions."""
+    """Shape and type of an array, and where its elements lie. Its operators are NumPy's functions.
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, inside: bool = False) -> None:
+    inside   it is an input of the equation that is being recorded
+    base     the array that it is a view of: another outline, or an array from outside
+    strides  elements from one index of each axis to the next; row-major if not given
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: Any,
+        inside: bool = False,
+        base: Any = None,
+        strides: tuple[int, ...] | None = None,
+    ) -> None:
         self.shape = tuple(shape)
         self.dtype = np.dtype(dtype)
-        self.inside = inside  # it is an input of the equation that is being recorded
+        self.inside = inside
+        self.strides = _row_major(self.shape) if strides is None else strides
+        if base is None:
+            self.storage = Storage(self.size * self.dtype.itemsize)
+        else:
+            self.storage = base.storage if isinstance(base, Outline) else Storage(0)
+
+    @classmethod
+    def of(cls, array: Any, inside: bool = False) -> Outline:
+        """Return the outline of an array, or another of the same storage."""
+        return cls(array.shape, array.dtype, inside, array, array.strides if isinstance(array, Outline) else None)
 
     @property
     def ndim(self) -> int:
@@ -38,27 +72,46 @@ class Outline(NDArrayOperatorsMixin):
     @property
     def T(self) -> Outline:
         """The transposed array."""
-        return Outline(self.shape[::-1], self.dtype)
+        return _view(np.transpose, self)
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         return INSIDE if self.inside else FUNCTIONS
 
     def reshape(self, *shape: Any) -> Outline:
-        """Return the same elements under another shape; one length may be -1."""
+        """Return the same elements under another shape, in their place if NumPy needs no copy; one may be -1."""
         lengths = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple) else shape
         known = math.prod(n for n in lengths if n != -1)
         made = tuple(self.size // max(1, known) if n == -1 else n for n in lengths)
         if math.prod(made) != self.size:
             raise ValueError(f"cannot reshape {self.shape} into {lengths}")
-        return Outline(made, self.dtype)
+        try:
+            return _view(np.reshape, self, made, copy=False)
+        except ValueError:  # NumPy copies
+            return Outline(made, self.dtype)
 
     def __getitem__(self, index: Any) -> Outline:
         if isinstance(index, (np.ndarray, Outline)) and np.issubdtype(index.dtype, np.integer):
             return Outline((*index.shape, *self.shape[1:]), self.dtype)
+        parts = index if isinstance(index, tuple) else (index,)
+        if all(part is None or isinstance(part, (int, slice, type(...))) for part in parts):
+            whole = parts if ... in parts else (*parts, ...)
+            return _view(lambda x: x[whole], self)
         return Outline(_zeros(self)[index].shape, self.dtype)
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *arrays: Any, **settings: Any) -> Any:
         return _call(function.__name__, function, *arrays, **settings)
+
+
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+
+
+def _view(function: Callable[..., Any], x: Outline, *arguments: Any, **settings: Any) -> Outline:
+    """Return the view that NumPy's function gives; it finds places, and reads no element."""
+    size = x.dtype.itemsize
+    stand_in = as_strided(np.empty(1, x.dtype), x.shape, [size * s for s in x.strides], writeable=False)
+    made = function(stand_in, *arguments, **settings)
+    return Outline(made.shape, x.dtype, base=x, strides=tuple(s // size for s in made.strides))
 
 
 def _zeros(x: Any) -> Any:
@@ -113,6 +166,9 @@ class Functions:
 
 FUNCTIONS, INSIDE = Functions(False), Functions(True)
 REDUCTIONS = {"sum", "max", "min", "mean", "prod", "any", "all"}
+VIEWS = {
+    "permute_dims", "transpose", "matrix_transpose", "swapaxes", "moveaxis", "expand_dims", "squeeze", "broadcast_to",
+}  # fmt: skip
 
 
 def _call(name: str, function: Any, *arguments: Any, **settings: Any) -> Any:
@@ -125,6 +181,12 @@ def _call(name: str, function: Any, *arguments: Any, **settings: Any) -> Any:
         return _elementwise(function, *arguments, **settings)
     if name in REDUCTIONS and set(settings) <= {"axis", "keepdims"}:
         return _reduction(function, *arguments, **settings)
+    if name in VIEWS:
+        return _view(function, *arguments, **settings)
+    if name == "reshape":
+        return arguments[0].reshape(*arguments[1:], **settings)
+    if name == "asarray" and not settings:
+        return arguments[0]
     if name in ("zeros_like", "ones_like", "empty_like") and not settings:
         return Outline(arguments[0].shape, arguments[0].dtype)
     with np.errstate(all="ignore"):

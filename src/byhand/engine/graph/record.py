@@ -107,7 +107,7 @@ class RecordedCache:
 
 
 class RecordShapes(Record):
-    """Record without computing: results that depend on parameters are outlines."""
+    """Record without computing: results that depend on parameters, and what is saved of them, are outlines."""
 
     def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
         """Record the application of the equation to arrays that are not there."""
@@ -116,16 +116,16 @@ class RecordShapes(Record):
         except Exception:  # a forward half that needs numbers; or one that fails with them too, and then says so
             result = super().apply(equation, tuple(map(_with_zeros, inputs)), static, name)
         for tensor in result if isinstance(result, tuple) else (result,):
-            if tensor.node is not None:
-                tensor.node.inputs, tensor.node.saved = inputs, ()
-                tensor.data = Outline(tensor.shape, tensor.dtype)
+            if (node := tensor.node) is not None:
+                node.inputs, node.saved = inputs, tuple(map(_outline_of, node.saved))
+                tensor.data = _outline_of(tensor.data)
         return result
 
 
 def _outlined(tensor: Tensor) -> Tensor:
     if not tensor.requires_grad and not isinstance(tensor.data, Outline):
         return tensor
-    return Tensor(Outline(tensor.shape, tensor.dtype, inside=True), tensor.requires_grad, tensor.name)
+    return Tensor(Outline.of(tensor.data, inside=True), tensor.requires_grad, tensor.name)
 
 
 def _with_zeros(tensor: Tensor) -> Tensor:
@@ -134,7 +134,14 @@ def _with_zeros(tensor: Tensor) -> Tensor:
     return Tensor(np.zeros(tensor.shape, tensor.dtype), tensor.requires_grad, tensor.name)
 
 
-def record(compute: Callable[..., Tensor], cache: RecordedCache | None = None, **inputs: Any) -> Graph:
+def _outline_of(array: Any) -> Any:
+    """Return the outline of what an equation computed; an array of integers that it was given stays."""
+    if isinstance(array, Outline):
+        return Outline.of(array) if array.inside else array
+    return array if not np.issubdtype(array.dtype, np.floating) else Outline(array.shape, array.dtype)
+
+
+def record(compute: Callable[..., Variable], cache: RecordedCache | None = None, **inputs: Any) -> Graph:
     """Run compute(*inputs) once, recording; only the inputs' shapes matter. With a cache it is passed as the last."""
     with interpreting(RecordShapes()):
         if cache is None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from byhand.config import ModelConfig
 from byhand.errors import ConfigError
 from byhand.runtimes import loops
 from byhand.runtimes.listing import Listing
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, Shape
+from byhand.step_graph import outlined
 
 if TYPE_CHECKING:
     from byhand.runtimes.loops.machine.blas import Blas
@@ -74,11 +74,22 @@ class LoopsRuntime(Runtime):
             return profile.generation(of, model, request, steps)
         return profile.training_step(self.session(model, optimizer, request), shape, steps)
 
-    def kept(self, config: ModelConfig) -> int:
-        """Return the numbers of logits, of q, k and v (q and k twice where they are normalised), and of the MLP."""
-        heads = config.n_heads + config.kv_heads
-        attention = (heads * (2 if config.qk_norm else 1) + config.kv_heads) * config.head_width
-        return config.vocab_size + config.n_layers * (attention + config.ff_width * (2 if config.gated else 1))
+    def working_bytes(self, request: Request, shape: Shape) -> int:
+        """Return the plan's workspace, and the gradients of all shares but one."""
+        from byhand.runtimes.loops.lower.training import Lowering
+        from byhand.runtimes.loops.machine.blas import find_blas
+        from byhand.runtimes.loops.program.regions import Regions
+        from byhand.runtimes.loops.run.plan import arena_size
+        from byhand.runtimes.loops.run.thread_team import team_size
+
+        threads = team_size(request.threads or None)
+        tiles = find_blas(request.blas).multiplies_by_tiles(shape[0], threads)
+        model = outlined(request.model)
+        regions = Regions(model.parameters(), threads)
+        size = arena_size(
+            model.loss_of, shape, regions, model.parameters(), Lowering(True, request.dtype, None, tiles)
+        )
+        return 4 * (size - regions.gradients - regions.size)
 
     def facts(self) -> Mapping[str, Any]:
         """Return the instructions it finds, what multiplies, and where compiled code lies."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from byhand.config import ModelConfig
-from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, TrainingSession
+from byhand.engine.graph.memory import cotangent_bytes, kept_bytes
+from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, Shape, TrainingSession
+from byhand.step_graph import step_graph
 
 
 class TapeRuntime(Runtime):
@@ -37,8 +38,7 @@ class TapeRuntime(Runtime):
 
         return TapeDecoder(model, request)
 
-    def kept(self, config: ModelConfig) -> int:
-        """Return the numbers of logits, probabilities and their gradient, and of every result of a block."""
-        queries, both = config.n_heads * config.head_width, 2 * config.kv_heads * config.head_width
-        inner = (4 if config.gated else 2) * config.ff_width
-        return 3 * config.vocab_size + config.n_layers * (4 * config.d_model + 4 * queries + 2 * both + inner)
+    def working_bytes(self, request: Request, shape: Shape) -> int:
+        """Return what recording keeps, and the most cotangents at a time."""
+        graph = step_graph(request.model, shape, request.dtype)
+        return kept_bytes(graph) + cotangent_bytes(graph)

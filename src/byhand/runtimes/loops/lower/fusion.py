@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from byhand.engine import Node
+from byhand.engine.graph.operations import arithmetic_of, products_of
 from byhand.engine.graph.record import Graph
 from byhand.runtimes.loops import kernels
 from byhand.runtimes.loops.pattern.rules import Emit, Group, Rule, Stage, registered
@@ -78,7 +79,7 @@ def assign_operations(nodes: Sequence[Node], ahead: list[Call], back: list[Call]
 
     If one direction has no calls, those of the other do its work and get its operations.
     """
-    costs = [n.equation.flops(*(t.shape for t in n.inputs), **n.static) for n in nodes if n.equation.flops]
+    costs = [arithmetic_of(node) for node in nodes]
     forward, backward = sum(f for f, _ in costs), sum(b for _, b in costs)
     if back is None:
         _divide(forward, ahead)
@@ -101,7 +102,7 @@ def run_forward(builder: Builder, group: Group) -> None:
     (node,) = group.nodes
     inputs, results = _inputs(builder, node), _results(builder, node)
     step = PythonStep(inputs, results, keeps=builder.trains)
-    builder.emit_python(node, _products(node)[0], step, [*_buffers(inputs), *results])
+    builder.emit_python(node, products_of(node)[0], step, [*_buffers(inputs), *results])
 
 
 def run_backward(builder: Builder, group: Group) -> None:
@@ -114,16 +115,10 @@ def run_backward(builder: Builder, group: Group) -> None:
     targets = tuple(builder.gradient(t) if t.requires_grad else None for t in node.inputs)
     inputs, written = _inputs(builder, node), [target[0] for target in targets if target]
     touched = [*cotangents, *written, *_buffers(inputs), *_results(builder, node)]
-    builder.emit_python(node, _products(node)[1], PythonStep(inputs, cotangents, targets), touched)
+    builder.emit_python(node, products_of(node)[1], PythonStep(inputs, cotangents, targets), touched)
 
 
 FALLBACK = Rule("reference", covers=(), kernel="", stages=(), forward=run_forward, backward=run_backward)
-
-
-def _products(node: Node) -> tuple[int, int]:
-    """Return the operations of an application's matrix products, forward and of the derivative."""
-    products = node.equation.products
-    return products(*(t.shape for t in node.inputs), **node.static) if products else (0, 0)
 
 
 def _inputs(builder: Builder, node: Node) -> tuple[tuple[Any, tuple[int, ...]], ...]:

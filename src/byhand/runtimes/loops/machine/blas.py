@@ -45,6 +45,10 @@ class Blas:
         """The name that users see."""
         return f"register tiles, with {self.library}" if self.tiles else self.library
 
+    def multiplies_by_tiles(self, batch: int, threads: int) -> bool:
+        """Return whether a step of so many rows uses register tiles: each share has one core."""
+        return self.tiles and threads // min(batch, threads) == 1
+
 
 @cache
 def find_blas(name: str = "auto") -> Blas:

@@ -6,10 +6,44 @@ offset where it meets no other that lives at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
+from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import Buffer, Call
 from byhand.runtimes.loops.program.regions import padded
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The memory behind the regions: constants, then for each share its inputs and values.
+
+    constants, inputs  where they end, the latter in a share's memory
+    stride             from one share's memory to the next
+    """
+
+    constants: int
+    inputs: int
+    stride: int
+    shares: int
+
+    @property
+    def size(self) -> int:
+        """The float32 that it takes."""
+        return self.constants + self.shares * self.stride
+
+    def start(self, share: int) -> int:
+        """Return where a share's memory begins, from the workspace on."""
+        return self.constants + share * self.stride
+
+
+def place_shares(programs: Sequence[Builder], scratch: int) -> Workspace:
+    """Place the buffers of all shares; the update needs `scratch` behind the inputs."""
+    different = list({id(program): program for program in programs}.values())
+    constants = place_in_order(buffer for program in different for buffer, _ in program.constants.values())
+    inputs = max(place_in_order(program.inputs.values()) for program in different)
+    stride = max(place_by_lifetime(program.calls, inputs) for program in different)
+    return Workspace(constants, inputs, max(stride, inputs + scratch), len(programs))
 
 
 def place_in_order(buffers: Iterable[Buffer], start: int = 0) -> int:

@@ -1,27 +1,24 @@
-"""Plan: one step as tables of integers, one table for each share of the batch.
+"""Plan: a step's tables of integers, one for each share of the batch, and the arrays that no step changes.
 
-A share's table is its builder with every buffer's place filled in; where the builder has steps in Python (equations
-without a kernel) the table is cut into segments around them.
+A share's table is its program with every place filled in; where the program has steps in Python (equations without a
+kernel) the table is cut into segments around them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from byhand.engine import Tensor
-from byhand.engine.graph.record import record
-from byhand.errors import ConfigError
+from byhand.engine.node import Variable
 from byhand.runtimes.loops.encode.tables import RowEncoder
-from byhand.runtimes.loops.lower.fusion import emit_groups, groups_of, rules_of
+from byhand.runtimes.loops.lower.training import Lowering, programs, split
 from byhand.runtimes.loops.lower.update import scratch_of_muon, update_calls
-from byhand.runtimes.loops.pattern.rules import Group, Rule
-from byhand.runtimes.loops.place.layout import place_by_lifetime, place_in_order
-from byhand.runtimes.loops.program.builder import Builder
+from byhand.runtimes.loops.place.layout import place_shares
 from byhand.runtimes.loops.program.calls import Buffer, Call, Part, parts_of
+from byhand.runtimes.loops.program.regions import Regions
 from byhand.runtimes.loops.run.arena import Arena
 from byhand.runtimes.loops.run.share import Share
 
@@ -58,65 +55,48 @@ class Plan:
         return self._parts[key]
 
 
-def split(batch: int, shares: int) -> list[int]:
-    """Return how many rows each share takes: as equal as possible, none empty."""
-    shares = min(shares, batch)
-    return [batch // shares + (i < batch % shares) for i in range(shares)]
-
-
 def make_plan(
-    compute: Callable[..., Tensor],
-    inputs: dict[str, tuple[int, ...]],
+    compute: Callable[..., Variable],
+    inputs: Mapping[str, tuple[int, ...]],
     arena: Arena,
-    backward: bool,
-    inputs_of_products: str = "float32",
-    rules: tuple[Rule, ...] | None = None,
-    tiles: bool = False,
+    how: Lowering,
     parameters: int = 0,
 ) -> Plan:
-    """Record compute(**inputs) for each size of share, and turn it into a plan.
+    """Lower compute(**inputs) for each share, place, and encode; with `how.backward` the plan ends with the update.
 
-    inputs give the whole batch's shapes, batch first. With `backward` the plan ends with the update.
-    inputs_of_products "bfloat16" rounds what linear layers multiply.
-    rules say which applications become one, those of training if not given; with `tiles` no BLAS multiplies float32.
+    inputs      the whole batch's shapes, batch first
     parameters  where in the arena the weights lie that it computes with
     """
     regions = arena.regions
-    sizes = split(next(iter(inputs.values()))[0], regions.shares)
-    builders: dict[int, Builder] = {}
-    for size in dict.fromkeys(sizes):
-        arrays: dict[str, Any] = {k: np.zeros((size, *shape[1:]), np.int64) for k, shape in inputs.items()}
-        graph = record(compute, **arrays)
-        builder = builders[size] = Builder(graph, arena.parameters, inputs_of_products, tiles, trains=backward)
-        emit_groups(builder, _checked(groups_of(graph, rules or rules_of("train"))))
-    constants = [constant for builder in builders.values() for constant in builder.constants.values()]
-    end = place_in_order(buffer for buffer, _ in constants)
-    inputs_end = max(place_in_order(b.inputs.values()) for b in builders.values())
-    stride = max(place_by_lifetime(b.calls, inputs_end) for b in builders.values())
-    if backward:
-        stride = max(stride, inputs_end + scratch_of_muon(regions, tiles))
-    arena.reserve(end + len(sizes) * stride)
+    sizes = split(_rows(inputs), regions.shares)
+    made = programs(compute, inputs, sizes, arena.parameters, how)
+    work = place_shares(made, scratch_of_muon(regions, how.tiles) if how.backward else 0)
+    arena.reserve(work.size)
     shares = []
-    for number, size in enumerate(sizes):
-        values = regions.workspace + end + number * stride
+    for number, (size, program) in enumerate(zip(sizes, made, strict=True)):
+        values, calls = regions.workspace + work.start(number), program.calls
         starts = {
             "parameter": parameters, "gradient": regions.gradients + number * regions.size,
             "constant": regions.workspace, "input": values, "value": values,
         }  # fmt: skip
-        calls = builders[size].calls
-        if backward:
-            calls = calls + update_calls(regions, number, len(sizes), values + inputs_end, tiles)
+        if how.backward:
+            calls = calls + update_calls(regions, number, len(made), values + work.inputs, how.tiles)
         encoder = RowEncoder(number, starts, regions.place)
-        tables = [encoder.table(calls, adds) for adds in ((False, True) if backward else (False,))]
-        shares.append(Share(size, calls, builders[size].inputs, arena, encoder, tables))
-    return Plan(shares, constants)
+        tables = [encoder.table(calls, adds) for adds in ((False, True) if how.backward else (False,))]
+        shares.append(Share(size, calls, program.inputs, arena, encoder, tables))
+    different = {id(program): program for program in made}.values()
+    return Plan(shares, [constant for program in different for constant in program.constants.values()])
 
 
-def _checked(groups: list[Group]) -> list[Group]:
-    if not groups[-1].rule.is_loss:
-        losses = ", ".join(sorted({rule.ends for rule in rules_of("train") if rule.is_loss}))
-        end = groups[-1].nodes[-1].equation.name
-        raise ConfigError(
-            f"a plan must end in a loss that has kernels ({losses}), not in {end}. Use the numpy runtime."
-        )
-    return groups
+def arena_size(
+    loss: Callable[..., Variable], shape: tuple[int, int], regions: Regions, parameters: Mapping[str, Variable],
+    how: Lowering,
+) -> int:  # fmt: skip
+    """Return the float32 of the arena in which a training step on tokens (B, T) runs, without making it."""
+    inputs = {"tokens": shape, "targets": shape}
+    made = programs(loss, inputs, split(shape[0], regions.shares), parameters, how)
+    return regions.workspace + place_shares(made, scratch_of_muon(regions, how.tiles)).size
+
+
+def _rows(inputs: Mapping[str, tuple[int, ...]]) -> int:
+    return next(iter(inputs.values()))[0]

@@ -14,6 +14,7 @@ import numpy as np
 from byhand.errors import ConfigError
 from byhand.optim import decay_at
 from byhand.quantities import counted
+from byhand.runtimes.loops.lower.training import Lowering
 from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
 from byhand.runtimes.loops.pattern.rules import Rule
 from byhand.runtimes.loops.program import controls
@@ -130,17 +131,10 @@ class LoopsSession(LocalSession):
     def _planned(self, kind: str, shape: tuple[int, ...]) -> Plan:
         if (kind, shape) not in self._plans:
             inputs = {"tokens": shape, "targets": shape}
-            tiles = self.blas.tiles and self.threads // min(shape[0], self.threads) == 1  # one core for each share
-            self._plans[kind, shape] = make_plan(
-                self.model.loss,
-                inputs,
-                self.arena,
-                kind == "train",
-                self.dtype,
-                self.rules,
-                tiles,
-                self.arena.regions.averages if kind == "average" else 0,
-            )
+            tiles = self.blas.multiplies_by_tiles(shape[0], self.threads)
+            parameters = self.arena.regions.averages if kind == "average" else 0
+            how = Lowering(kind == "train", self.dtype, self.rules, tiles)
+            self._plans[kind, shape] = make_plan(self.model.loss, inputs, self.arena, how, parameters)
         return self._plans[kind, shape]
 
     def prepare(self, steps: Sequence[Shape], losses: Sequence[Shape]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from byhand.engine.graph.operations import arithmetic_of
 from byhand.runtimes.loops.kernels.attention.angles import angles_of
 from byhand.runtimes.loops.kernels.attention.chain import Chain
 from byhand.runtimes.loops.machine.kernel import kernel
@@ -186,4 +187,4 @@ def _label(chain: Chain) -> str:
 
 def _operations(chain: Chain, way: int) -> int:
     """Return the operations of norm and rotation, forward (0) or back (1)."""
-    return sum(n.equation.flops(*(t.shape for t in n.inputs), **n.static)[way] for n in chain.prepared)
+    return sum(arithmetic_of(node)[way] for node in chain.prepared)

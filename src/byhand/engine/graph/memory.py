@@ -1,0 +1,54 @@
+"""Memory: the bytes that a backward pass needs, from the shapes of a recorded graph."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from byhand.engine.graph.outline import Outline
+from byhand.engine.graph.record import Graph, key
+from byhand.engine.node import Variable
+
+
+def kept_bytes(graph: Graph) -> int:
+    """Return the bytes that recording keeps for the backward pass: results that are read, and what is saved.
+
+    Views of one array count once; parameters and the arrays of the step not at all.
+    """
+    read = [t.data for node in graph.nodes for t in node.inputs if t.node is not None]
+    arrays = [*read, graph.root.data, *(array for node in graph.nodes for array in node.saved)]
+    return sum(storage.nbytes for storage in {a.storage for a in arrays if isinstance(a, Outline)})
+
+
+def cotangent_bytes(graph: Graph) -> int:
+    """Return the most bytes of cotangents at a time in the reverse walk, without the gradients of parameters."""
+    waiting = {key(graph.root): nbytes(graph.root)}
+    most = 0
+    for node in reversed(graph.nodes):
+        given = sum(waiting.pop((id(node), index), 0) for index in range(len(node.results)))
+        made = {key(t): nbytes(t) for t in node.inputs if t.requires_grad and t.node is not None}
+        most = max(most, given + sum(waiting.values()) + sum(made.values()))
+        waiting |= made
+    return most
+
+
+def boundary_bytes(graph: Graph, scope: str) -> int:
+    """Return the bytes of the results that one part of a scope, such as `blocks.0`, leaves to others.
+
+    Recomputation of whole blocks keeps at least these.
+    """
+
+    def part(name: str) -> str:
+        return ".".join(name.split(".")[:2]) if name.startswith(f"{scope}.") else ""
+
+    crossing = {
+        key(t): t for node in graph.nodes for t in node.inputs
+        if t.node is not None and part(t.node.name) != part(node.name)
+    }  # fmt: skip
+    return sum(map(nbytes, crossing.values()))
+
+
+def nbytes(x: Variable) -> int:
+    """Return the bytes of an array of the graph."""
+    dtype: Any = x.dtype
+    return math.prod(x.shape) * dtype.itemsize

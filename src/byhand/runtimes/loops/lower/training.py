@@ -1,0 +1,68 @@
+"""Training: the program of a step's loss and gradients for each size of share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from byhand.engine.graph.record import record
+from byhand.engine.node import Variable
+from byhand.errors import ConfigError
+from byhand.runtimes.loops.lower.fusion import emit_groups, groups_of, rules_of
+from byhand.runtimes.loops.pattern.rules import Group, Rule
+from byhand.runtimes.loops.program.builder import Builder
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """How a graph becomes calls.
+
+    backward            with gradients, else the loss alone
+    inputs_of_products  "bfloat16" rounds what linear layers multiply
+    rules               which applications become one, those of training if not given
+    tiles               no BLAS multiplies float32
+    """
+
+    backward: bool
+    inputs_of_products: str = "float32"
+    rules: tuple[Rule, ...] | None = None
+    tiles: bool = False
+
+
+def split(batch: int, shares: int) -> list[int]:
+    """Return how many rows each share takes: as equal as possible, none empty."""
+    shares = min(shares, batch)
+    return [batch // shares + (i < batch % shares) for i in range(shares)]
+
+
+def programs(
+    compute: Callable[..., Variable],
+    inputs: Mapping[str, tuple[int, ...]],
+    sizes: Sequence[int],
+    parameters: Mapping[str, Variable],
+    how: Lowering,
+) -> list[Builder]:
+    """Return the program of each share, compute(**inputs) of so many rows; shares of one size have the same.
+
+    inputs  shapes, batch first
+    """
+    made: dict[int, Builder] = {}
+    for size in dict.fromkeys(sizes):
+        arrays: dict[str, Any] = {k: np.zeros((size, *shape[1:]), np.int64) for k, shape in inputs.items()}
+        graph = record(compute, **arrays)
+        made[size] = Builder(graph, parameters, how.inputs_of_products, how.tiles, trains=how.backward)
+        emit_groups(made[size], _checked(groups_of(graph, how.rules or rules_of("train"))))
+    return [made[size] for size in sizes]
+
+
+def _checked(groups: list[Group]) -> list[Group]:
+    if not groups[-1].rule.is_loss:
+        losses = ", ".join(sorted({rule.ends for rule in rules_of("train") if rule.is_loss}))
+        end = groups[-1].nodes[-1].equation.name
+        raise ConfigError(
+            f"a plan must end in a loss that has kernels ({losses}), not in {end}. Use the numpy runtime."
+        )
+    return groups

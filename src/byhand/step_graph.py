@@ -1,0 +1,21 @@
+"""The graph of a training step, recorded by shape: operations, memory and plans are read from it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from byhand.config import ModelConfig
+from byhand.engine.graph.outline import Outline
+from byhand.engine.graph.record import Graph, record
+from byhand.model import TinyGPT, parameter_shapes
+
+
+def outlined(config: ModelConfig, dtype: str = "float32") -> TinyGPT:
+    """Return a model whose parameters are outlines."""
+    return TinyGPT(config, arrays={name: Outline(shape, dtype) for name, shape in parameter_shapes(config).items()})
+
+
+def step_graph(config: ModelConfig, shape: tuple[int, int], dtype: str = "float32") -> Graph:
+    """Return the graph of the loss of tokens (B, T)."""
+    tokens = np.zeros(shape, np.int64)
+    return record(outlined(config, dtype).loss_of, tokens=tokens, targets=tokens)

@@ -1,0 +1,80 @@
+"""The memory that a recorded graph tells is what the tape really keeps, array by array."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import byhand as bh
+from byhand.engine.backward import applications
+from byhand.engine.graph.memory import boundary_bytes, cotangent_bytes, kept_bytes
+from byhand.engine.graph.outline import Outline
+from byhand.engine.graph.record import record
+from model_cases import each_choice
+
+CHOICES = [{}, *each_choice(), {"tied_embeddings": True}, {"logit_softcap": 2.0}, {"norm_affine": True}]
+
+
+def made(settings, **sizes):
+    base = {"vocab_size": 19, "seq_len": 9, "d_model": 12, "n_layers": 2, "n_heads": 3}
+    model = bh.TinyGPT(bh.ModelConfig(**(base | sizes | settings)))
+    rng, config = np.random.default_rng(0), model.config
+    return model, *(rng.integers(0, config.vocab_size, (3, config.seq_len)) for _ in range(2))
+
+
+def owner(array):
+    """Return the array whose memory a view shows."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def really_kept(model, loss):
+    """Return the bytes of the distinct arrays that a recorded loss keeps alive."""
+    nodes = applications(loss)
+    read = [t.data for node in nodes for t in node.inputs if t.node is not None]
+    arrays = [*read, loss.data, *(a for node in nodes for a in node.saved if np.issubdtype(a.dtype, np.floating))]
+    owners = {id(owner(a)): owner(a) for a in arrays}
+    for p in model.parameters().values():
+        owners.pop(id(owner(p.data)), None)
+    return sum(a.nbytes for a in owners.values())
+
+
+@pytest.mark.parametrize("settings", CHOICES, ids=str)
+def test_what_recording_keeps_is_what_the_graph_tells(settings):
+    model, tokens, targets = made(settings)
+    graph = record(model.loss, tokens=tokens, targets=targets)
+    assert kept_bytes(graph) == really_kept(model, model.loss(tokens, targets))
+
+
+def test_a_backward_pass_takes_what_the_graph_tells_and_little_more():
+    """Besides, one derivative at a time has arrays of its own, and parameters get gradients."""
+    model, tokens, targets = made({}, seq_len=64, d_model=48, vocab_size=512)
+    graph = record(model.loss, tokens=tokens, targets=targets)
+    told = kept_bytes(graph) + cotangent_bytes(graph)
+    tracemalloc.start()
+    try:
+        model.loss(tokens, targets).backward()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    gradients = sum(p.grad.nbytes for p in model.parameters().values())
+    assert told < most < 1.25 * told + 2 * gradients
+
+
+def test_blocks_leave_a_stream_each_to_what_follows():
+    model, tokens, targets = made({})
+    graph = record(model.loss, tokens=tokens, targets=targets)
+    assert boundary_bytes(graph, "blocks") == 4 * tokens.size * 12 * (2 + 1)
+
+
+def test_views_share_storage_and_copies_do_not():
+    x = Outline((2, 3, 4), np.float32)
+    xp = x.__array_namespace__()
+    turned = xp.permute_dims(x, (0, 2, 1))
+    for view in (x[:, 1:], x[0, None], x.reshape((6, 4)), turned, turned[1], x.reshape((2, 12)).T):
+        assert view.storage is x.storage
+    for copy in (turned.reshape((2, 12)), x + 1, x[np.array([0, 1])], xp.concat([x, x])):
+        assert copy.storage is not x.storage
+    assert turned.shape == (2, 4, 3)
+    assert turned.strides == (12, 1, 4)
