@@ -9,10 +9,11 @@ from byhand.config import TrainConfig
 from byhand.errors import ConfigError
 from byhand.model import declared, parameter_shapes
 from byhand.optim import by_muon
-from byhand.runtimes.protocol import Request
+from byhand.runtimes.protocol import Request, Runtime, Shape
 from byhand.runtimes.registry import choose
 
 OF_MEMORY = 0.8  # the largest part that a run may need
+MEASURED = 64  # rows of a batch whose graph is recorded: beyond, bytes grow evenly
 
 
 def physical() -> int | None:
@@ -41,10 +42,23 @@ def training_bytes(config: TrainConfig, working: int) -> int:
 
 def require_room(config: TrainConfig, request: Request) -> None:
     """Raise ConfigError if no runtime can compute the run, or it does not fit into a part of the memory."""
-    working = choose(request).runtime.working_bytes(request, (config.batch_size, config.model.seq_len))
-    have, need = physical(), training_bytes(config, working)
-    if have is not None and need > OF_MEMORY * have:
+    runtime, have = choose(request).runtime, physical()
+    if have is None:
+        return
+    need = training_bytes(config, 0)
+    if need <= OF_MEMORY * have:  # else nothing is recorded
+        need = training_bytes(config, working_bytes(runtime, request, (config.batch_size, config.model.seq_len)))
+    if need > OF_MEMORY * have:
         raise ConfigError(
             f"this run needs at least {need / 1e9:,.1f} GB, but the machine has {have / 1e9:,.1f} GB of memory. "
             f"Start a run with a smaller model, --batch-size, --grad-accum or --eval-windows."
         )
+
+
+def working_bytes(runtime: Runtime, request: Request, shape: Shape) -> int:
+    """Return what a step works with; for a large batch by the difference between two smaller ones."""
+    rows, steps = shape
+    if rows <= MEASURED:
+        return runtime.working_bytes(request, shape)
+    half, whole = (runtime.working_bytes(request, (n, steps)) for n in (MEASURED // 2, MEASURED))
+    return whole + (rows - MEASURED) * (whole - half) // (MEASURED - MEASURED // 2)

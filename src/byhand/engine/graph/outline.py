@@ -20,7 +20,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
 
-class Storage:
+class Allocation:
     """The memory of an array and of its views; an array from outside the graph takes none of the graph's."""
 
     __slots__ = ("nbytes",)
@@ -50,9 +50,9 @@ class Outline(NDArrayOperatorsMixin):
         self.inside = inside
         self.strides = _row_major(self.shape) if strides is None else strides
         if base is None:
-            self.storage = Storage(self.size * self.dtype.itemsize)
+            self.storage = Allocation(self.size * self.dtype.itemsize)
         else:
-            self.storage = base.storage if isinstance(base, Outline) else Storage(0)
+            self.storage = base.storage if isinstance(base, Outline) else Allocation(0)
 
     @classmethod
     def of(cls, array: Any, inside: bool = False) -> Outline:

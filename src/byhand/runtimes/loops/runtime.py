@@ -77,13 +77,13 @@ class LoopsRuntime(Runtime):
     def working_bytes(self, request: Request, shape: Shape) -> int:
         """Return the plan's workspace, and the gradients of all shares but one."""
         from byhand.runtimes.loops.lower.training import Lowering
-        from byhand.runtimes.loops.machine.blas import find_blas
+        from byhand.runtimes.loops.machine.blas import one_core_each, takes_tiles
         from byhand.runtimes.loops.program.regions import Regions
         from byhand.runtimes.loops.run.plan import arena_size
         from byhand.runtimes.loops.run.thread_team import team_size
 
         threads = team_size(request.threads or None)
-        tiles = find_blas(request.blas).multiplies_by_tiles(shape[0], threads)
+        tiles = takes_tiles(request.blas) and one_core_each(shape[0], threads)
         model = outlined(request.model)
         regions = Regions(model.parameters(), threads)
         size = arena_size(

@@ -45,9 +45,15 @@ class Blas:
         """The name that users see."""
         return f"register tiles, with {self.library}" if self.tiles else self.library
 
-    def multiplies_by_tiles(self, batch: int, threads: int) -> bool:
-        """Return whether a step of so many rows uses register tiles: each share has one core."""
-        return self.tiles and threads // min(batch, threads) == 1
+
+def takes_tiles(name: str) -> bool:
+    """Return whether register tiles multiply if the BLAS is asked for by this name."""
+    return name == "tiles" or (name == "auto" and {"avx2", "fma"} <= set(cpu_features()))
+
+
+def one_core_each(batch: int, threads: int) -> bool:
+    """Return whether each share of a batch has one core: register tiles multiply on one."""
+    return threads // min(batch, threads) == 1
 
 
 @cache
@@ -58,7 +64,7 @@ def find_blas(name: str = "auto") -> Blas:
     """
     if name not in ("auto", "tiles", "mkl", "scipy"):
         raise ConfigError(f"BLAS {name!r} is not known. Use auto, tiles, mkl or scipy.")
-    if name == "tiles" or (name == "auto" and {"avx2", "fma"} <= set(cpu_features())):
+    if takes_tiles(name):
         return replace(_library("auto"), tiles=True)
     return _library(name)
 

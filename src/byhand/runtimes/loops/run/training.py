@@ -15,7 +15,7 @@ from byhand.errors import ConfigError
 from byhand.optim import decay_at
 from byhand.quantities import counted
 from byhand.runtimes.loops.lower.training import Lowering
-from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
+from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16, one_core_each
 from byhand.runtimes.loops.pattern.rules import Rule
 from byhand.runtimes.loops.program import controls
 from byhand.runtimes.loops.run.arena import Arena
@@ -131,7 +131,7 @@ class LoopsSession(LocalSession):
     def _planned(self, kind: str, shape: tuple[int, ...]) -> Plan:
         if (kind, shape) not in self._plans:
             inputs = {"tokens": shape, "targets": shape}
-            tiles = self.blas.multiplies_by_tiles(shape[0], self.threads)
+            tiles = self.blas.tiles and one_core_each(shape[0], self.threads)
             parameters = self.arena.regions.averages if kind == "average" else 0
             how = Lowering(kind == "train", self.dtype, self.rules, tiles)
             self._plans[kind, shape] = make_plan(self.model.loss, inputs, self.arena, how, parameters)
