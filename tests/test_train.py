@@ -1,9 +1,11 @@
 """Training: what an update does, and that where a run stops changes nothing."""
 
 import itertools
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import fields, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -34,6 +36,61 @@ CONFIG = TrainConfig(
     eval_windows=5,
     save_interval=4,
 )
+
+
+OTHER = {  # another value of each setting that is no choice among names
+    "vocab_size": 300, "seq_len": 4, "d_model": 16, "n_layers": 1, "n_heads": 1, "n_kv_heads": 1, "d_head": 6,
+    "d_ff": 7,
+    "rope_base": 10.0, "rope_fraction": 0.5, "attention_window": 2, "norm_eps": 0.5, "logit_softcap": 2.0, "lr": 5e-3,
+    "min_lr": 0.0, "warmup_steps": 0, "cooldown": 0.5, "embedding_lr": 1e-3, "head_lr": 1e-3, "vector_lr": 1e-3,
+    "muon_lr": 1e-3, "muon_momentum": 0.5, "beta1": 0.5, "beta2": 0.5, "eps": 0.1, "weight_decay": 0.5,
+    "grad_clip": 0.01, "ema": 0.5,
+}  # fmt: skip
+
+
+def other_values(cls) -> dict[str, list]:
+    """Return other values of each setting: all choices, or one number."""
+    found: dict[str, list] = {}
+    for f in fields(cls):
+        hint = get_type_hints(cls)[f.name]
+        choices = (
+            get_args(hint) if get_origin(hint) is Literal else (True, False) if hint is bool else (OTHER[f.name],)
+        )
+        found[f.name] = [choice for choice in choices if choice != f.default]
+    return found
+
+
+def weights_of_a_run(**settings) -> dict[str, bytes]:
+    """Return the weights and averages after six steps with some settings of the model and the optimizer."""
+    model, optim = CONFIG.model, OptimConfig(lr=1e-2, warmup_steps=2)
+    for name, value in settings.items():
+        if hasattr(model, name):
+            model = replace(model, **{name: value})
+        else:
+            optim = replace(optim, **{name: value})
+    config = replace(CONFIG, model=model, optim=optim, steps=6, eval_interval=0, eval_windows=1, grad_accum=1)
+    made = trainer(replace(config, runtime="numpy"))
+    made.prepare()
+    for _ in range(config.steps):
+        made.update()
+    found = made.checkpoint()
+    return {name: a.tobytes() for name, a in {**found.parameters, **(found.averages or {})}.items()}
+
+
+MODEL_AND_OPTIMIZER = {**other_values(ModelConfig), **other_values(OptimConfig)}
+
+
+@pytest.mark.parametrize("name", MODEL_AND_OPTIMIZER)
+def test_a_setting_changes_a_run_and_says_without_which_other_it_does_not(name):
+    metadata = next(f.metadata for cls in (ModelConfig, OptimConfig) for f in fields(cls) if f.name == name)
+    needed, working = metadata.get("needs", (None, (None,)))
+    for value in MODEL_AND_OPTIMIZER[name]:
+        with_it = {} if needed is None else {needed: working[-1]}
+        assert weights_of_a_run(**with_it, **{name: value}) != weights_of_a_run(**with_it), f"{name} changes nothing"
+    for lacking in [v for v in MODEL_AND_OPTIMIZER.get(needed, []) if v not in working]:
+        with suppress(ConfigError):  # refused, which says it too
+            idle = weights_of_a_run(**{needed: lacking, name: MODEL_AND_OPTIMIZER[name][0]})
+            assert idle == weights_of_a_run(**{needed: lacking})
 
 
 def trainer(config: TrainConfig = CONFIG, start: checkpoint.Checkpoint | None = None) -> Trainer:

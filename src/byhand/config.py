@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from byhand.config_checks import LATER, at_least, at_most, brief, check_types
+from byhand.config_checks import LATER, at_least, at_most, brief, check_types, needs
 from byhand.errors import ConfigError
 from byhand.model_config import ModelConfig
 
@@ -46,28 +46,28 @@ class OptimConfig:
     """muon：各块中的矩阵用 Muon，嵌入表、语言模型头、偏置与增益用 AdamW。adamw：全部用 AdamW"""
     lr: float = 3e-3
     """Highest learning rate."""
-    min_lr: float | None = None
+    min_lr: float | None = field(default=None, metadata=needs("schedule", "cosine", "linear"))
     """Learning rate at the last step; lr / 10 if not given."""
     warmup_steps: int = 100
     """Steps over which the learning rate rises from 0 to lr; at most half of the run."""
     schedule: Literal["cosine", "constant", "linear"] = "cosine"
     """What follows the warm-up: a cosine down to min_lr, lr to the end, or a straight line down (see --cooldown)."""
-    cooldown: float = field(default=1.0, metadata=LATER)
+    cooldown: float = field(default=1.0, metadata=LATER | needs("schedule", "linear"))
     """With --schedule linear: fraction of the run, at its end, over which the rate falls; until then it is lr."""
     """用于 --schedule linear：训练末尾学习率直线下降的阶段占全部步数的比例；此前保持 lr"""
     embedding_lr: float | None = field(default=None, metadata=LATER)
     """Highest learning rate of the embeddings; lr if not given. The schedule scales all rates alike."""
     """嵌入表的最高学习率；不给则为 lr。调度按同一比例改变所有学习率"""
-    head_lr: float | None = field(default=None, metadata=LATER)
+    head_lr: float | None = field(default=None, metadata=LATER | needs("tied_embeddings", False))
     """Highest learning rate of the LM head's weight; lr if not given."""
     """语言模型头权重的最高学习率；不给则为 lr"""
     vector_lr: float | None = field(default=None, metadata=LATER)
     """Highest learning rate of biases and gains; lr if not given."""
     """偏置与增益的最高学习率；不给则为 lr"""
-    muon_lr: float = field(default=0.02, metadata=LATER)
+    muon_lr: float = field(default=0.02, metadata=LATER | needs("optimizer", "muon"))
     """Highest learning rate of the matrices that Muon updates."""
     """Muon 所更新的矩阵的最高学习率"""
-    muon_momentum: float = field(default=0.95, metadata=LATER)
+    muon_momentum: float = field(default=0.95, metadata=LATER | needs("optimizer", "muon"))
     """Momentum of Muon: decay rate of its running mean of gradients."""
     """Muon 的动量系数"""
     beta1: float = 0.9

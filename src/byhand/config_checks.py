@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Iterator
 from dataclasses import fields
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -22,6 +23,21 @@ MOST = {  # more than any machine of today can use: refused before anything is b
 }
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text in quotes"}
 LATER = {"later": True}  # metadata of a setting that older files lack: at its default it is not written
+
+
+def needs(name: str, *values: Any) -> dict[str, tuple[str, tuple[Any, ...]]]:
+    """Return metadata of a setting that changes nothing unless another one has one of these values."""
+    return {"needs": (name, values)}
+
+
+def without_effect(given: Collection[str], *configs: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield each given setting that the others leave without effect, with the setting and the value that it needs."""
+    settings = {f.name: (f, getattr(config, f.name)) for config in configs for f in fields(config)}
+    for name, (f, _) in settings.items():
+        if name in given and "needs" in f.metadata:
+            other, values = f.metadata["needs"]
+            if settings[other][1] not in values:
+                yield name, other, values[0]
 
 
 def check_types(config: Any) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
-from byhand.config_checks import LATER, at_least, at_most, brief, check_types, usual
+from byhand.config_checks import LATER, at_least, at_most, brief, check_types, needs, usual
 from byhand.engine.equation import with_role
 from byhand.errors import ConfigError
 
@@ -48,13 +48,15 @@ class ModelConfig:
     positions: Literal["learned", "rotary", "none"] = field(default="learned", metadata=LATER)
     """learned: a table added to the tokens. rotary: queries and keys turned by their position. none: neither."""
     """learned：加到词元上的可学习位置表。rotary：按位置旋转查询与键。none：两者都不用"""
-    rope_base: float = field(default=10000.0, metadata=LATER)
+    rope_base: float = field(default=10000.0, metadata=LATER | needs("positions", "rotary"))
     """Base of the rotary angles: the slowest pair turns by about 1/base radians per position."""
     """旋转角的底数：最慢的一对每个位置约转 1/base 弧度"""
-    rope_fraction: float = field(default=1.0, metadata=LATER)
+    rope_fraction: float = field(default=1.0, metadata=LATER | needs("positions", "rotary"))
     """Fraction of a head's width that is rotated."""
     """每个头的宽度中，参与旋转的比例；R 为参与旋转的列数"""
-    rope_pairing: Literal["halves", "neighbours"] = field(default="halves", metadata=LATER)
+    rope_pairing: Literal["halves", "neighbours"] = field(
+        default="halves", metadata=LATER | needs("positions", "rotary")
+    )
     """Which of the R rotated numbers pair up. halves: i and i + R/2 (Hugging Face). neighbours: 2i and 2i + 1."""
     """哪两个数一起旋转。halves：第 i 与 i + R/2 个（Hugging Face）。neighbours：第 2i 与 2i + 1 个（论文）"""
     qk_norm: bool = field(default=False, metadata=LATER)

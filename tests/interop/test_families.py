@@ -153,12 +153,13 @@ def test_a_setting_that_a_family_does_not_name_must_have_its_default(family, mon
     monkeypatch.setattr(families, "ModelConfig", Later)
     usual = family.usual() | {"n_heads": 2}
     assert family.problems(Later(**usual)) == []
-    for change, advice in (
-        ({"layer_scale": True}, "layer_scale is true, which {} models lack. Train a model with --no-layer-scale."),
+    for change, difference, advice in (
+        ({"layer_scale": True}, "layer_scale is true, which {} models lack", "with --no-layer-scale"),
         (
             {"residual_gain": 0.5},
-            "residual_gain is 0.5, which {} models lack. Train a model with --residual-gain 1.0.",
+            "residual_gain is 0.5, which {} models lack",
+            "with --residual-gain 1.0",
         ),
-        ({"memory_slots": 4}, "memory_slots is 4, which {} models lack. Train a model without --memory-slots."),
+        ({"memory_slots": 4}, "memory_slots is 4, which {} models lack", "without --memory-slots"),
     ):
-        assert family.problems(Later(**usual | change)) == [advice.format(family.name)]
+        assert family.problems(Later(**usual | change)) == [(difference.format(family.name), advice)]

@@ -106,10 +106,21 @@ def test_completed_arrays_are_those_of_the_completed_config():
         ({"norm_position": "post"}, "norm_position is post, which gpt2 models lack"),
         ({"logit_softcap": 15.0}, "Train a model with --logit-softcap 0.0"),
         ({"causal": False}, "causal is false, which gpt2 models lack. Train a model with --causal."),
-        ({"attention_window": 8}, "gpt2 models have no window of attention. Train without --attention-window."),
-        ({"n_kv_heads": 2}, "gpt2 models have as many heads of keys as of queries. Train without --n-kv-heads."),
-        ({"d_head": 5}, "the heads of gpt2 models divide the width. Train without --d-head."),
+        (
+            {"attention_window": 8},
+            "gpt2 models have no window of attention. Train a model without --attention-window.",
+        ),
+        (
+            {"n_kv_heads": 2},
+            "gpt2 models have as many heads of keys as of queries. Train a model without --n-kv-heads.",
+        ),
+        ({"d_head": 5}, "the heads of gpt2 models divide the width. Train a model without --d-head."),
         ({"positions": "none"}, "positions is none"),
+        (
+            {"lm_head_bias": True, "logit_softcap": 15.0, "n_kv_heads": 2},
+            "logit_softcap is 15.0, which gpt2 models lack; gpt2 models have as many heads of keys as of queries. "
+            "Train a model with --no-lm-head-bias, with --logit-softcap 0.0, without --n-kv-heads.",
+        ),
     ],
 )
 @pytest.mark.parametrize("goal", GOALS)
@@ -126,7 +137,7 @@ def test_what_has_no_form_is_refused_with_what_to_change(change, words, goal, tm
     [
         ("gguf", {"activation": "relu"}, "activation is relu, which gpt2 models lack. Train a model with --"),
         ("gguf", {**vars(LLAMA), "attention_window": 8}, "no window of attention"),
-        ("gguf", {**vars(LLAMA), "rope_fraction": 0.5}, "Train with --rope-fraction 1."),
+        ("gguf", {**vars(LLAMA), "rope_fraction": 0.5}, "Train a model with --rope-fraction 1."),
         ("hf", {**vars(LLAMA), "norm": "layer"}, "norm is layer"),
         ("hf", {**vars(LLAMA), "d_head": 8, "d_model": 30}, "a llama whose 4 heads do not divide its width 30"),
     ],

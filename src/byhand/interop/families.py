@@ -96,8 +96,8 @@ class Family:
         """Return all settings that are bound, each with its usual value."""
         return {name: values[0] for name, values in self.allowed().items()}
 
-    def problems(self, config: ModelConfig) -> list[str]:
-        """Return why the family cannot have a model: a sentence for each difference, with what to change."""
+    def problems(self, config: ModelConfig) -> list[tuple[str, str]]:
+        """Return why the family cannot have a model: each difference, and what to change."""
         found = []
         rotary, allowed = config.positions == "rotary", self.allowed()
         for name, values in allowed.items():
@@ -107,16 +107,16 @@ class Family:
             if value in values or raised or below:
                 continue
             use = FLAGS[usual].format(flag) if usual is None or type(usual) is bool else f"with --{flag} {usual}"
-            found.append(f"{name} is {_said(value)}, which {self.name} models lack. Train a model {use}.")
+            found.append((f"{name} is {_said(value)}, which {self.name} models lack", use))
         if "n_kv_heads" in allowed and config.kv_heads != config.n_heads:
-            found.append(f"{self.name} models have as many heads of keys as of queries. Train without --n-kv-heads.")
+            found.append((f"{self.name} models have as many heads of keys as of queries", "without --n-kv-heads"))
         if "d_head" in allowed and config.head_width * config.n_heads != config.d_model:
-            found.append(f"the heads of {self.name} models divide the width. Train without --d-head.")
+            found.append((f"the heads of {self.name} models divide the width", "without --d-head"))
         if "attention_window" in allowed and config.visible < config.seq_len:
-            found.append(f"{self.name} models have no window of attention. Train without --attention-window.")
+            found.append((f"{self.name} models have no window of attention", "without --attention-window"))
         if "rope_fraction" in allowed and rotary and config.rotary_width != config.head_width:
             change = "an even --d-head" if config.head_width % 2 else "--rope-fraction 1"
-            found.append(f"{self.name} models rotate whole heads of an even width. Train with {change}.")
+            found.append((f"{self.name} models rotate whole heads of an even width", f"with {change}"))
         return found
 
     def completed(self, config: ModelConfig) -> ModelConfig:
@@ -137,11 +137,17 @@ def _said(value: Any) -> str:
 
 
 def family_of(config: ModelConfig, known: Mapping[str, Family], goal: str) -> Family:
-    """Return the family that has a model with the fewest parameters on top; ConfigError says why there is none."""
+    """Return the family that has a model with the fewest parameters on top.
+
+    If there is none, ConfigError names every difference from the nearest one, and what to change.
+    """
     problems = {name: family.problems(config) for name, family in known.items()}
     name = min(known, key=lambda name: (len(problems[name]), _growth(config, known[name])))
     if problems[name]:
-        raise ConfigError(f"this model has no form in {goal}: {problems[name][0]}")
+        differences, changes = zip(*problems[name], strict=True)
+        raise ConfigError(
+            f"this model has no form in {goal}: {'; '.join(differences)}. Train a model {', '.join(changes)}."
+        )
     return known[name]
 
 

@@ -19,6 +19,7 @@ from byhand.cli.runs.training import train_run
 from byhand.cli.runs.tuning import tuned
 from byhand.cli.terminal.say import say
 from byhand.config import TrainConfig
+from byhand.config_checks import without_effect
 from byhand.errors import ConfigError
 from byhand.runs.contents import Checkpoint
 from byhand.runtimes.process_group import PATIENCE
@@ -106,20 +107,14 @@ def _require_compatible(options: Options, given: Given[Options], decided: Collec
         raise ConfigError(f"--preset {options.preset} names a model, and --init-from another. Leave one of them out.")
 
 
-def _require_effect(config: TrainConfig, written: Collection[str]) -> None:
-    """Raise ConfigError for the first flag that the other settings leave without effect."""
-    model, optim = config.model, config.optim
-    acts = {
-        "rope_base": (model.positions == "rotary", "--positions rotary"),
-        "rope_fraction": (model.positions == "rotary", "--positions rotary"),
-        "rope_pairing": (model.positions == "rotary", "--positions rotary"),
-        "muon_lr": (optim.optimizer == "muon", "--optimizer muon"),
-        "muon_momentum": (optim.optimizer == "muon", "--optimizer muon"),
-        "head_lr": (not model.tied_embeddings, "--no-tied-embeddings"),
-    }
-    for name, (used, needs) in acts.items():
-        if name in written and not used:
-            raise ConfigError(f"{flag(name)} changes nothing without {needs}. Leave it out, or add {needs}.")
+def _require_effect(config: TrainConfig, given: Collection[str]) -> None:
+    """Raise ConfigError for flags that the other settings leave without effect."""
+    told = []
+    for name, other, value in without_effect(given, config.model, config.optim):
+        needed = f"{flag(other)} {value}" if not isinstance(value, bool) else flag(other if value else f"no_{other}")
+        told.append(f"{flag(name)} changes nothing without {needed}. Leave it out, or add {needed}.")
+    if told:
+        raise ConfigError(" ".join(told))
 
 
 def _require_resumable(given: Given[Options]) -> None:
