@@ -16,9 +16,8 @@ from collections.abc import Iterator
 import numpy as np
 
 import byhand as bh
-from byhand.book.explain.gradient import explain_gradient
+from byhand.book.explain.explainer import explained
 from byhand.book.explain.text import text
-from byhand.book.explain.value import explain_term
 from byhand.cli.terminal.guard import open_streams
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.linear import linear
@@ -89,11 +88,9 @@ def confusion(labels: np.ndarray, answers: np.ndarray, names: str) -> str:
 def one_number(p: Parameters, picture: np.ndarray, label: int) -> str:
     """Return where the right class's score for one picture comes from, and what moves one weight behind it."""
     trace = Trace.of(lambda: loss(p, picture[None], np.array([label])))
-    application, _ = trace.made["z"]
-    score = float(trace.tensor("z").data[0, label])
-    value = explain_term("z", (0, label), score, trace.terms("z", (0, label)), application, trace)
-    busiest = int(trace.tensor("h").data.argmax())
-    slope = explain_gradient("W_2", (busiest, label), trace.backward(), None)
+    value = explained(trace.answer("z", (0, label)), trace)
+    busiest, gradients = int(trace.tensor("h").data.argmax()), trace.backward()
+    slope = explained(gradients.answer("W_2", (busiest, label)), gradients)
     return f"{text(value, shown=5)}\n\n{text(slope)}"
 
 

@@ -72,7 +72,7 @@ def test_it_shows_where_a_number_comes_from():
     ].rsplit("\n    ", 1)
     amounts = [float(line.split()[0].replace("−", "-")) for line in parts.splitlines()]
     assert sum(amounts) == pytest.approx(float(total.split()[0].replace("−", "-")), abs=1e-4)
-    assert f"∂loss/∂z[0,{drawn}] × ∂z[0,{drawn}]/∂W_2[" in said
+    assert f"∂y = ∂loss/∂z[0,{drawn}] = " in said
 
 
 def test_a_seed_decides_everything():

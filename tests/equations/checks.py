@@ -124,7 +124,7 @@ def check_gradient_terms(equation: Equation, case: Case) -> None:
             for leaf in leaves(use.term):
                 if leaf.source is not None:
                     assert leaf.value == element_of(gradients, use, leaf.source), f"{equation.name}: {leaf.label}"
-            if says_all(equation, gradients, slot, index):
+            if says_all(gradients, slot, index):
                 (same_place,) = other.terms(name, index)
                 constants = [[t.value for t in leaves(u.term) if t.source is None] for u in (use, same_place)]
                 assert constants[0] == constants[1], f"{equation.name} d {name}{index}: a number without its place"
@@ -151,14 +151,10 @@ def element_of(gradients: Gradients, use: GradientTerms, source: tuple[int, Inde
     return float(arrays[origin["name"]][index])
 
 
-def says_all(equation: Equation, gradients: Gradients, slot: int, index: Index) -> bool:
-    """Return whether the equation itself says the arithmetic of this gradient, or of each slope in it."""
+def says_all(gradients: Gradients, slot: int, index: Index) -> bool:
+    """Return whether the equation itself says the arithmetic of this gradient."""
     (step,) = gradients.steps
-    if step.gradient_term(slot, index) is not None:
-        return True
-    inputs, place = tuple(t.data for t in step.node.inputs), next(np.ndindex(*step.d_results[0].shape))
-    slope = equation.slope_terms
-    return slope is not None and slope(place, inputs, slot, index, **step.node.static) is not None
+    return step.gradient_term(slot, index) is not None
 
 
 def wrong_numbers(equation: Equation, case: Case, index: Index, d: Any = None) -> dict[str, float]:

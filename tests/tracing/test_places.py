@@ -35,7 +35,7 @@ def test_places_from_the_end_are_the_same_elements(seed):
         term = trace.terms(name, from_the_end)
         assert term == trace.terms(name, index)
         assert term.value == pytest.approx(float(trace.values[name][index]), rel=1e-12, abs=1e-14), name
-        assert list(gradients.contributions(name, from_the_end)) == list(gradients.contributions(name, index))
+        assert gradients.answer(name, from_the_end).as_json() == gradients.answer(name, index).as_json()
         assert gradients.terms(name, from_the_end) == gradients.terms(name, index)
 
 
@@ -71,10 +71,10 @@ def test_every_place_is_that_of_the_array_or_refused(shape, data):
         (lambda t, g: t.terms("loss", (0,)), "loss[0] does not exist: loss has shape (). The last one is loss."),
         (lambda t, g: t.terms("logits", (0, 0.0, 1)), "the index of logits is (0, 0.0, 1). Use integers"),
         (lambda t, g: t.terms("logits", 5), "the index of logits is 5. Use integers"),
-        (lambda t, g: g.contributions("tokens", (0, 0)), "tokens has no gradient: it is given, not learned."),
-        (lambda t, g: g.contributions("nosuch", ()), "nothing is called 'nosuch'"),
-        (lambda t, g: g.contributions("wte", (7, 0)), "wte[7,0] does not exist: wte has shape (7, 4)."),
-        (lambda t, g: g.contributions("wte", (0, -5)), "wte[0,-5] does not exist"),
+        (lambda t, g: g.answer("tokens", (0, 0)), "tokens has no gradient: it is given, not learned."),
+        (lambda t, g: g.answer("nosuch", ()), "nothing is called 'nosuch'"),
+        (lambda t, g: g.answer("wte", (7, 0)), "wte[7,0] does not exist: wte has shape (7, 4)."),
+        (lambda t, g: g.answer("wte", (0, -5)), "wte[0,-5] does not exist"),
         (lambda t, g: g.terms("targets", (0, 0)), "targets has no gradient"),
         (lambda t, g: g.terms("wte", (1,)), "wte[1] does not exist"),
         (lambda t, g: g.central_difference("tokens", (0, 0)), "tokens has no gradient"),

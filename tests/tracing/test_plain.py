@@ -79,9 +79,13 @@ def test_every_number_and_its_arithmetic_can_be_read(seed, dtype):
         if name in gradients.by_name:
             gradient = strict(gradient_as_json(gradients, name, index))
             assert gradient["value"] == float(gradients.by_name[name][index])
-            for use in gradient["uses"]:
-                assert worked(use["terms"], read, {}) == use["value"] == use["terms"]["value"]
+            for use, tree in zip(
+                gradient["uses"], gradient["terms"]["parts"] if gradient["uses"] else (), strict=True
+            ):
+                assert tree["value"] == use["value"]
                 assert all(result in said["tensors"] for result in use["results"])
+            if gradient["uses"]:
+                assert worked(gradient["terms"], read, {}) == gradient["terms"]["value"]
             if name != "loss":
                 total = math.fsum(use["value"] for use in gradient["uses"])
                 assert total == pytest.approx(gradient["value"], rel=precision, abs=100 * precision), name
@@ -115,7 +119,7 @@ def test_what_is_not_there():
 def test_a_number_without_axes_needs_no_index():
     trace = traced(0)
     assert value_as_json(trace, "loss")["value"] == trace.result.item()
-    assert gradient_as_json(trace.backward(), "loss") == {"name": "loss", "index": [], "value": 1.0, "uses": []}
+    assert gradient_as_json(trace.backward(), "loss")["value"] == 1.0
 
 
 def test_no_book_is_opened():

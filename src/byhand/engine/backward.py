@@ -27,7 +27,7 @@ class BackwardStep:
     d_inputs: tuple[Array | None, ...]
 
     def gradient_term(self, slot: int, index: Index) -> Term | None:
-        """Return the arithmetic of one element of an input's gradient; None: cotangents times slopes.
+        """Return the equation's own arithmetic of one element of an input's gradient; None if it says none.
 
         Its leaves are numbered in (*d_results, *node.saved).
         """

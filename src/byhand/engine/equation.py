@@ -84,11 +84,8 @@ class Equation(Statement):
     role            for which a model may choose it, such as "activation"; "" for none
     moves           whether it only moves numbers
     gradient_terms  (saved, d_results, slot, index, **static) -> Term: the arithmetic of one element of the gradient
-                    of input number `slot`, its leaves numbered in (*d_results, *saved); None if the sum of
-                    cotangents times slopes says it all
-    slope_terms     (place, inputs, slot, index, **static) -> Term: the slope of the element `place` of the result
-                    with respect to the element `index` of input number `slot`, its leaves numbered in `inputs`; None
-                    if it is a number alone, or if gradient_terms says it
+                    of input number `slot`, its leaves numbered in (*d_results, *saved); without it each slope
+                    takes a vjp, and is a number alone
     products        (*shapes of inputs, **static) -> operations of the matrix products, forward and back
     flops           the same for all other arithmetic; an exp, log or tanh counts as TRANSCENDENTAL operations
     """
@@ -101,7 +98,6 @@ class Equation(Statement):
     gradient_terms: Callable[..., Term | None] | None = None
     products: Callable[..., tuple[int, int]] | None = None
     flops: Callable[..., tuple[int, int]] | None = None
-    slope_terms: Callable[..., Term | None] | None = None
 
 
 @dataclass(frozen=True, eq=False)

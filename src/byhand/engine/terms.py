@@ -7,7 +7,7 @@ that does not is caught by the tests. `explain`, the worked pages and the explor
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -115,6 +115,17 @@ def product(parts: Iterable[Term], label: str = "") -> Term:
     return made("product", parts, label)
 
 
+def shares(parts: Iterable["Term | tuple[Term, Term]"]) -> Term:
+    """Return a sum of cotangents, or of cotangents times slopes; a cotangent of zero adds nothing and is left out."""
+    pairs = (part if isinstance(part, tuple) else (part,) for part in parts)
+    return total(product(pair) if len(pair) > 1 else pair[0] for pair in pairs if pair[0].value)
+
+
+def places(shape: Sequence[int]) -> Iterator[Index]:
+    """Yield every index of a shape, the last axis running fastest."""
+    return itertools.product(*map(range, shape))
+
+
 def ratio(numerator: Term, denominator: Term, label: str = "") -> Term:
     """Return numerator / denominator; 0 if both are 0, as for the softmax of a fully masked row."""
     return made("ratio", (numerator, denominator), label)
@@ -128,6 +139,62 @@ def function(name: str, argument: Term, label: str = "") -> Term:
 def largest(parts: Iterable[Term], label: str = "") -> Term:
     """Return the largest of the parts."""
     return made("max", parts, label)
+
+
+def addends(term: Term) -> list[Term]:
+    """Return the addends of a term: the parts of a sum, also of one in a numerator or among factors.
+
+    Any other term is its only addend.
+    """
+    if term.op == "sum":
+        return list(term.parts)
+    if term.op == "ratio" and term.parts[0].op == "sum" and term.parts[1].value:
+        divisor = term.parts[1]
+        return [Term("", part.value / divisor.value, "ratio", (part, divisor)) for part in term.parts[0].parts]
+    sums = [k for k, part in enumerate(term.parts) if part.op == "sum" and not part.label]
+    if term.op == "product" and len(sums) == 1:
+        before, after = term.parts[: sums[0]], term.parts[sums[0] + 1 :]
+        return [product((*before, part, *after)) for part in term.parts[sums[0]].parts]
+    return [term]
+
+
+def labelled(term: Term) -> list[Term]:
+    """Return the labelled parts below a term, the innermost first, each once."""
+    found: dict[tuple[str, float], Term] = {}
+    for part in below(term):
+        if part is not term and part.parts and part.label:
+            found.setdefault((part.label, part.value), part)
+    return list(found.values())
+
+
+def moved(term: Term, by: int) -> Term:
+    """Return a term whose inputs are numbered `by` higher."""
+    done: dict[int, Term] = {}
+    for part in below(term):
+        which = part.source and (part.source[0] + by, part.source[1])
+        done[id(part)] = replace(part, source=which, parts=tuple(done[id(inner)] for inner in part.parts))
+    return done[id(term)]
+
+
+def leaves(term: Term) -> list[Term]:
+    """Return the numbers of a term in the order of writing, each once."""
+    return [part for part in below(term) if not part.parts]
+
+
+def below(term: Term) -> list[Term]:
+    """Return a term and all its parts, inner ones first, each once."""
+    order: list[Term] = []
+    seen: set[int] = set()
+
+    def visit(part: Term) -> None:
+        if id(part) not in seen:
+            seen.add(id(part))
+            for inner in part.parts:
+                visit(inner)
+            order.append(part)
+
+    visit(term)
+    return order
 
 
 def of_row(term: Term) -> Term:

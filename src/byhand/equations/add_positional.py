@@ -9,7 +9,7 @@ Source      Radford et al. 2018, Improving Language Understanding by Generative 
 
 from byhand.engine.arrays import namespace, require, scatter_add_rows, sum_to_shape
 from byhand.engine.equation import Equation, Symbol, per_element
-from byhand.engine.terms import element, total
+from byhand.engine.terms import element, places, shares, total
 
 
 def forward(e, table, start=None):
@@ -42,6 +42,15 @@ def terms(index, inputs, result):
     *_, t, c = index
     start = int(inputs[2]) if len(inputs) > 2 else 0
     return total([element(inputs, 0, index, "E"), element(inputs, 1, (start + t, c), "W")])
+
+
+def gradient_terms(saved, d_results, slot, index):
+    """The cotangent itself; for a position the sum over the batch."""
+    if slot == 0:
+        return shares([element(d_results, 0, index, "∂X")])
+    (row, c), (*batch, n, _) = index, d_results[0].shape
+    t = row - (int(saved[1][0]) if len(saved) > 1 else 0)
+    return shares(element(d_results, 0, (*at, t, c), "∂X") for at in places(batch) if 0 <= t < n)
 
 
 flops = per_element(1, 1)  # one addition; going back the sum over the batch

@@ -12,7 +12,7 @@ import math
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, function, number, product, ratio, total
+from byhand.engine.terms import element, function, number, product, ratio, shares, total
 
 
 def forward(q, k):
@@ -40,12 +40,17 @@ def terms(index, inputs, result):
     return ratio(dot, function("sqrt", number(width, "D")))
 
 
-def slope_terms(place, inputs, slot, index):
-    """The number that it is multiplied with, over the square root of the head width."""
-    b, h, t, s = place
-    d = index[-1]
-    other = element(inputs, 0, (b, h, t, d), "q") if slot else element(inputs, 1, (b, h, s, d), "k")
-    return ratio(other, function("sqrt", number(inputs[0].shape[-1], "D")))
+def gradient_terms(saved, d_results, slot, index):
+    """Cotangents times keys for a query, times queries for a key, over the square root of the head width."""
+    arrays, (b, h, i, d) = (*d_results, *saved), index
+    root, count = function("sqrt", number(saved[0].shape[-1], "D")), d_results[0].shape[2 if slot else 3]
+
+    def pair(j):
+        t, s = (j, i) if slot else (i, j)
+        other = element(arrays, 1, (b, h, t, d), "q") if slot else element(arrays, 2, (b, h, s, d), "k")
+        return element(arrays, 0, (b, h, t, s), "∂S"), ratio(other, root)
+
+    return shares(map(pair, range(count)))
 
 
 def products(q, k):

@@ -11,7 +11,7 @@ from math import prod
 
 from byhand.engine.arrays import as_rows, namespace, require, scatter_add_rows
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, total
+from byhand.engine.terms import element, places, shares, total
 
 
 def forward(table, tokens):
@@ -33,6 +33,12 @@ def terms(index, inputs, result):
     *place, c = index
     row = int(inputs[1][tuple(place)])
     return total([element(inputs, 0, (row, c), "W")])
+
+
+def gradient_terms(saved, d_results, slot, index):
+    """The cotangents of the places where the token stands."""
+    (row, c), tokens = index, saved[1]
+    return shares(element(d_results, 0, (*at, c), "∂E") for at in places(tokens.shape) if int(tokens[at]) == row)
 
 
 def flops(table, tokens):

@@ -13,7 +13,19 @@ from math import prod
 
 from byhand.engine.arrays import as_rows, namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import Term, element, function, number, of_row, product, ratio, settled, total
+from byhand.engine.terms import (
+    Term,
+    element,
+    function,
+    number,
+    of_row,
+    places,
+    product,
+    ratio,
+    settled,
+    shares,
+    total,
+)
 
 
 def forward(x, gain=None, bias=None, *, eps=1e-5):
@@ -74,9 +86,9 @@ def flops(x, gain=None, bias=None, **_):
 
 
 def gradient_terms(saved, d_results, slot, index, *, eps=1e-5):
-    """rstd (h - avg(h) - xhat avg(h xhat)), h = g d; gain and bias collect cotangents times slopes."""
+    """rstd (h - avg(h) - xhat avg(h xhat)), h = g d; the gain sums cotangents times xhat, the bias cotangents."""
     if slot:
-        return None
+        return affine_terms(saved, d_results, slot, index)
     *place, c = index
     h, row, rstd = row_terms(saved, d_results, tuple(place))
     width = number(len(row), "C")
@@ -86,17 +98,20 @@ def gradient_terms(saved, d_results, slot, index, *, eps=1e-5):
     return product((rstd, total(inner)))
 
 
+def affine_terms(saved, d_results, slot, index):
+    """Return the arithmetic of the gradient of a gain (slot 1) or bias (2); shared with RMSNorm."""
+    at = ((*row, *index) for row in places(saved[0].shape[:-1]))
+    found = ((element(d_results, 0, place, "∂y"), place) for place in at)
+    arrays = (*d_results, *saved)
+    return shares((d, element(arrays, 1, place, "x̂")) if slot == 1 else d for d, place in found)
+
+
 def row_terms(saved, d_results, place):
     """Return the elements of h and xhat of one row, and its rstd; shared with RMSNorm."""
     arrays, has_gain, columns = (*d_results, *saved), len(saved) > 2, range(saved[0].shape[-1])
     d, row = ([element(arrays, k, (*place, c), name) for c in columns] for k, name in enumerate(("∂y", "x̂")))
     h = [product((d[c], element(arrays, 3, (c,), "g"))) for c in columns] if has_gain else d
     return h, row, element(arrays, 2, (*place, 0), "rstd")
-
-
-def slope_terms(place, inputs, slot, index, *, eps=1e-5):
-    """1 of the bias; the gain's is xhat, whose arithmetic `terms` of the result has."""
-    return number(1) if slot == 2 else None
 
 
 layer_norm = Equation.of(

@@ -11,7 +11,7 @@ from math import prod
 
 from byhand.engine.arrays import as_rows, namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, number, product, total
+from byhand.engine.terms import element, places, product, shares, total
 
 
 def forward(x, weight, bias=None):
@@ -49,12 +49,17 @@ def terms(index, inputs, result):
     return total(products + bias)
 
 
-def slope_terms(place, inputs, slot, index):
-    """A weight of x, a number of x of a weight, 1 of the bias."""
-    *row, o = place
+def gradient_terms(saved, d_results, slot, index):
+    """Cotangents times weights for x, times numbers of x for a weight; their sum for the bias."""
+    arrays, rows = (*d_results, *saved), places(saved[0].shape[:-1])
     if slot == 2:
-        return number(1)
-    return element(inputs, 0, (*row, index[0]), "x") if slot else element(inputs, 1, (index[-1], o), "W")
+        return shares(element(arrays, 0, (*row, *index), "∂y") for row in rows)
+    if slot:
+        i, o = index
+        return shares((element(arrays, 0, (*row, o), "∂y"), element(arrays, 1, (*row, i), "x")) for row in rows)
+    *row, i = index
+    columns = range(saved[1].shape[1])
+    return shares((element(arrays, 0, (*row, o), "∂y"), element(arrays, 2, (i, o), "W")) for o in columns)
 
 
 def products(x, weight, bias=None):

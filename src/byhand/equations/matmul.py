@@ -12,7 +12,7 @@ from math import prod
 
 from byhand.engine.arrays import namespace, require, sum_to_shape
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, product, total
+from byhand.engine.terms import element, places, product, shares, total
 from byhand.equations.broadcast import broadcast_index, require_broadcast
 
 
@@ -42,13 +42,18 @@ def terms(index, inputs, result):
     )
 
 
-def slope_terms(place, inputs, slot, index):
-    """The number of the other matrix that it is multiplied with."""
-    *batch, m, n = place
-    other = broadcast_index(tuple(batch), inputs[1 - slot].shape[:-2])
-    if slot:
-        return element(inputs, 0, (*other, m, index[-2]), "A")
-    return element(inputs, 1, (*other, index[-1], n), "B")
+def gradient_terms(saved, d_results, slot, index):
+    """Cotangents times a row of B for A, times a column of A for B; of each matrix that read the element."""
+    arrays, (*batch, i, j), (*batches, rows, columns) = (*d_results, *saved), index, d_results[0].shape
+    shapes = [x.shape[:-2] for x in saved]
+
+    def pair(at, k):
+        place, other = (k, j) if slot else (i, k), broadcast_index(at, shapes[1 - slot])
+        factor = (1, (*other, k, i), "A") if slot else (2, (*other, j, k), "B")
+        return element(arrays, 0, (*at, *place), "∂Y"), element(arrays, *factor)
+
+    read = [at for at in places(batches) if broadcast_index(at, shapes[slot]) == tuple(batch)]
+    return shares(pair(at, k) for at in read for k in range(rows if slot else columns))
 
 
 def products(a, b):

@@ -11,7 +11,7 @@ from math import prod
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, product, total
+from byhand.engine.terms import element, product, shares, total
 
 
 def forward(weights, v):
@@ -37,10 +37,14 @@ def terms(index, inputs, result):
     )
 
 
-def slope_terms(place, inputs, slot, index):
-    """The value that a weight weighs, or the weight of a value."""
-    b, h, t, d = place
-    return element(inputs, 0, (b, h, t, index[2]), "P") if slot else element(inputs, 1, (b, h, index[3], d), "v")
+def gradient_terms(saved, d_results, slot, index):
+    """Cotangents times values for a weight, times weights for a value."""
+    arrays, (b, h, i, j) = (*d_results, *saved), index
+    if slot:
+        pairs = (((b, h, t, j), (1, (b, h, t, i), "P")) for t in range(saved[0].shape[2]))
+    else:
+        pairs = (((b, h, i, d), (2, (b, h, j, d), "v")) for d in range(saved[1].shape[3]))
+    return shares((element(arrays, 0, place, "∂Y"), element(arrays, *factor)) for place, factor in pairs)
 
 
 def products(weights, v):

@@ -11,7 +11,7 @@ from math import prod
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, total
+from byhand.engine.terms import element, shares, total
 
 
 def forward(x, *, times):
@@ -32,6 +32,12 @@ def terms(index, inputs, result, *, times):
     """One number, read from the group's head."""
     b, h, s, d = index
     return total([element(inputs, 0, (b, h // times, s, d), "x")])
+
+
+def gradient_terms(saved, d_results, slot, index, *, times):
+    """The cotangents of the query heads that read the head."""
+    b, k, s, d = index
+    return shares(element(d_results, 0, (b, h, s, d), "∂y") for h in range(k * times, (k + 1) * times))
 
 
 def flops(x, *, times):

@@ -13,7 +13,7 @@ import math
 
 from byhand.engine.arrays import require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, total
+from byhand.engine.terms import element, shares, total
 
 
 def forward(x, *, shape):
@@ -33,14 +33,24 @@ def vjp(saved, d_y, *, shape):
 
 def terms(index, inputs, result, *, shape):
     """One number, at the same flat offset."""
+    return total([element(inputs, 0, _moved(index, result.shape, inputs[0].shape), "x")])
+
+
+def _moved(index, shape, other):
+    """Return the index under another shape that has the same flat offset."""
     offset = 0
-    for i, n in zip(index, result.shape, strict=True):
+    for i, n in zip(index, shape, strict=True):
         offset = offset * n + i
     place = []
-    for n in reversed(inputs[0].shape):
+    for n in reversed(other):
         offset, i = divmod(offset, n)
         place.append(i)
-    return total([element(inputs, 0, tuple(reversed(place)), "x")])
+    return tuple(reversed(place))
+
+
+def gradient_terms(saved, d_results, slot, index, *, shape):
+    """The cotangent at the same flat offset."""
+    return shares([element(d_results, 0, _moved(index, saved[0].shape, d_results[0].shape), "∂y")])
 
 
 reshape = Equation.of(

@@ -9,7 +9,7 @@ Source      He et al. 2016, arXiv:1512.03385
 
 from byhand.engine.arrays import require
 from byhand.engine.equation import Equation, Symbol, per_element
-from byhand.engine.terms import element, total
+from byhand.engine.terms import element, shares, total
 
 
 def forward(x, a):
@@ -26,6 +26,11 @@ def vjp(saved, d_y):
 def terms(index, inputs, result):
     """The stream's number plus the sublayer's."""
     return total((element(inputs, 0, index, "x"), element(inputs, 1, index, "a")))
+
+
+def gradient_terms(saved, d_results, slot, index):
+    """The cotangent itself."""
+    return shares([element(d_results, 0, index, "∂y")])
 
 
 flops = per_element(1, 0)  # one addition; going back nothing is computed

@@ -14,7 +14,7 @@ from math import prod
 from byhand.engine.arrays import as_rows, namespace, require
 from byhand.engine.equation import Equation, Symbol
 from byhand.engine.terms import element, function, number, of_row, product, ratio, settled, total
-from byhand.equations.layer_norm import row_terms
+from byhand.equations.layer_norm import affine_terms, row_terms
 
 
 def forward(x, gain=None, *, eps=1e-5):
@@ -59,9 +59,9 @@ def flops(x, gain=None, **_):
 
 
 def gradient_terms(saved, d_results, slot, index, *, eps=1e-5):
-    """rstd (h - xhat avg(h xhat)), h = g d; the gain collects cotangents times slopes."""
+    """rstd (h - xhat avg(h xhat)), h = g d; the gain sums cotangents times xhat."""
     if slot:
-        return None
+        return affine_terms(saved, d_results, slot, index)
     *place, c = index
     h, row, rstd = row_terms(saved, d_results, tuple(place))
     products = total(map(product, zip(h, row, strict=True)))

@@ -9,7 +9,7 @@ Source      Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, total
+from byhand.engine.terms import element, shares, total
 
 
 def forward(x, *, n_heads, n_kv_heads=None):
@@ -37,6 +37,17 @@ def terms(index, inputs, result, *, n_heads, n_kv_heads=None, which=0):
     k = n_heads if n_kv_heads is None else n_kv_heads
     width = inputs[0].shape[-1] // (n_heads + 2 * k)
     return total([element(inputs, 0, (b, t, ((0, n_heads, n_heads + k)[which] + h) * width + d), "x")])
+
+
+def gradient_terms(saved, d_results, slot, index, *, n_heads, n_kv_heads=None):
+    """The cotangent of the query, key or value that was read from the column."""
+    b, t, column = index
+    head, d = divmod(column, d_results[0].shape[-1])
+    for which, heads in enumerate(d_results):
+        if head < heads.shape[1]:
+            return shares([element(d_results, which, (b, head, t, d), f"∂{'QKV'[which]}")])
+        head -= heads.shape[1]
+    return None
 
 
 split_qkv = Equation.of(

@@ -9,7 +9,7 @@ Source      Press & Wolf 2017, arXiv:1608.05859 (tied head)
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, total
+from byhand.engine.terms import element, shares, total
 
 
 def forward(a):
@@ -27,6 +27,12 @@ def terms(index, inputs, result):
     """One number, read across the diagonal."""
     *batch, n, m = index
     return total([element(inputs, 0, (*batch, m, n), "A")])
+
+
+def gradient_terms(saved, d_results, slot, index):
+    """The cotangent across the diagonal."""
+    *batch, m, n = index
+    return shares([element(d_results, 0, (*batch, n, m), "∂Y")])
 
 
 transpose = Equation.of(

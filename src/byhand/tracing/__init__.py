@@ -30,12 +30,14 @@ True
 `pass_as_json`, `value_as_json` and `gradient_as_json` return all of this as plain values.
 """
 
-from byhand.tracing.gradients import Contribution, Gradients, GradientTerms
+from byhand.tracing.answers import Answer
+from byhand.tracing.gradients import Gradients, GradientTerms
 from byhand.tracing.plain import gradient_as_json, pass_as_json, value_as_json
+from byhand.tracing.questions import Questions
 from byhand.tracing.trace import Trace
 from byhand.tracing.updates import update_trace
 
 __all__ = [
-    "Contribution", "GradientTerms", "Gradients", "Trace", "gradient_as_json", "pass_as_json", "update_trace",
+    "Answer", "GradientTerms", "Gradients", "Questions", "Trace", "gradient_as_json", "pass_as_json", "update_trace",
     "value_as_json",
 ]  # fmt: skip

@@ -1,53 +1,27 @@
 """The way back through a pass: the gradient of every tensor by name, and the arithmetic of each of its elements.
 
-A vjp is linear in the cotangent, so each element of a result contributes its cotangent times its slope. An equation
-whose derivative is more than such a sum says it in `gradient_terms`.
+Each use of a tensor adds what the equation says in `gradient_terms`; where it says nothing, cotangents times slopes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from byhand.engine import BackwardStep, Tensor, Term, walk_back
 from byhand.engine.arrays import namespace
-from byhand.engine.terms import Index, named, number, product, total
+from byhand.engine.terms import Index, moved, named, number, shares, total
 from byhand.errors import ExplainError
+from byhand.tracing.answers import Answer, Origin, Use, addends_of, origin
 from byhand.tracing.differences import central_difference
 from byhand.tracing.passes import Pass
 from byhand.tracing.slopes import slopes
 
-
-@dataclass(frozen=True, slots=True)
-class Contribution:
-    """cotangent x slope, where the cotangent is d loss / d `name`[`index`]; numbers of the arrays' type."""
-
-    name: str
-    index: Index
-    cotangent: Any
-    slope: Any
-
-    @property
-    def value(self) -> float:
-        """What it adds to the gradient."""
-        return float(self.cotangent) * float(self.slope)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values; numbers that are not finite stay so (`plain.py` writes them as text)."""
-        numbers = {"cotangent": float(self.cotangent), "slope": float(self.slope), "value": self.value}
-        return {"name": self.name, "index": list(self.index), **numbers}
-
-
-def contributions(step: BackwardStep, tensor: Tensor, index: Index, names: Sequence[str]) -> Iterator[Contribution]:
-    """Yield what one use of a tensor adds to the gradient of one of its elements; zero cotangents add nothing.
-
-    names are those of the application's results.
-    """
-    slots = [k for k, t in enumerate(step.node.inputs) if t is tensor]
-    if slots:
-        for which, place, slope in slopes(step, slots, index):
-            yield Contribution(names[which], place, step.d_results[which][place], slope)
+ROUNDING = 64  # times precision times the addends' sizes: the largest residue of addends that cancel
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +38,26 @@ class GradientTerms:
     equation: str
     input: str
     term: Term
-    origins: tuple[Mapping[str, Any], ...]
+    origins: tuple[Origin, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values; numbers that are not finite stay so (`plain.py` writes them as text)."""
-        use = {"results": list(self.results), "equation": self.equation, "input": self.input}
-        return {**use, "value": self.term.value, "terms": self.term.as_json(self.origins)}
+
+def gradient_term(trace: Pass, step: BackwardStep, slot: int, index: Index) -> Term:
+    """Return what one application adds to the gradient of an element of its input number `slot`.
+
+    The leaves are numbered in (*d_results, *saved).
+    """
+    term = step.gradient_term(slot, index)
+    if term is not None:
+        return term
+    results = trace.result_names(step.node)
+    target = named(trace.name(step.node.inputs[slot]), index)
+
+    def share(which: int, place: Index, slope: Any) -> tuple[Term, Term]:
+        here = named(results[which], place)
+        cotangent = Term(f"∂{here}", float(step.d_results[which][place]), source=(which, place))
+        return cotangent, number(slope, f"∂{here}/∂{target}")
+
+    return shares(share(*found) for found in slopes(step, slot, index))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,22 +95,11 @@ class Gradients:
         """Return the steps of the applications that read the tensor."""
         return [step for step in self.steps if any(t is tensor for t in step.node.inputs)]
 
-    def contributions(self, name: str, index: Sequence[int]) -> Iterator[Contribution]:
-        """Return what each use of a tensor adds to the gradient of one of its elements, number by number.
-
-        Raises ExplainError if there is no such element, or it has no gradient.
-        """
-        tensor, place = self._element(name, index)
-        return (
-            contribution
-            for step in self.uses(tensor)
-            for contribution in contributions(step, tensor, place, self.trace.result_names(step.node))
-        )
-
     def terms(self, name: str, index: Sequence[int]) -> list[GradientTerms]:
         """Return the arithmetic of one element of a gradient: its value is the sum of these terms.
 
-        Of the result itself, whose gradient is given, there are none. Raises as `contributions` does.
+        Of the result itself, whose gradient is given, there are none. Raises ExplainError if there is no such
+        element, or it has no gradient.
         """
         tensor, place = self._element(name, index)
         return [
@@ -131,6 +108,33 @@ class Gradients:
             for slot, t in enumerate(step.node.inputs)
             if t is tensor
         ]
+
+    def answer(self, name: str, index: Sequence[int]) -> Answer:
+        """Return the derivative of the result with respect to one element, and its arithmetic over all uses.
+
+        Raises ExplainError if there is no such element, or it has no gradient.
+        """
+        tensor, place = self._element(name, index)
+        value = float(self.by_name[name][place])
+        if tensor is self.trace.result:
+            return Answer(name=name, index=place, value=value, gradient=True, facts={"code": "loss"})
+        parts, origins, uses = [], [], []
+        for use in self.terms(name, place):
+            parts.append(moved(use.term, len(origins)) if origins else use.term)
+            origins += use.origins
+            uses.append(Use(use.results, use.equation, use.input, use.term.value))
+        term = total(parts)
+        return Answer(
+            name=name,
+            index=place,
+            value=value,
+            gradient=True,
+            equations=tuple(dict.fromkeys(use.equation for use in uses)),
+            term=term,
+            origins=tuple(origins),
+            uses=tuple(uses),
+            facts=_facts(value, addends_of(term, each=True), float(np.finfo(self.trace.result.dtype).eps)),
+        )
 
     def central_difference(self, name: str, index: Sequence[int]) -> float:
         """Return (result(x + h) - result(x - h)) / 2h for one element x, computed in float64 on the spot.
@@ -145,34 +149,18 @@ class Gradients:
         return self.trace.tensor(name), self.trace.resolved(name, index)
 
     def _use(self, step: BackwardStep, slot: int, index: Index) -> GradientTerms:
-        """Return the derivative's own arithmetic where the equation has it, else cotangents times slopes."""
         node, results = step.node, self.trace.result_names(step.node)
-        cotangents = [origin(name, grad=True) for name in results]
-        inputs = [origin(self.trace.name(tensor)) for tensor in node.inputs]
-        term = step.gradient_term(slot, index)
-        if term is None:
-            term, origins = self._sum(step, slot, index), [*inputs, *cotangents]
-        else:
-            known = {id(t.data): o for t, o in zip(node.inputs, inputs, strict=True)}
-            known |= {id(self.trace.tensor(name).data): origin(name) for name in results}
-            of_saved = [{"saved_by": results[0], "saved": k} for k in range(len(node.saved))]
-            origins = [*cotangents, *(known.get(id(x), o) for x, o in zip(node.saved, of_saved, strict=True))]
-        return GradientTerms(results, node.equation.name, node.equation.inputs[slot].name, term, tuple(origins))
-
-    def _sum(self, step: BackwardStep, slot: int, index: Index) -> Term:
-        """Return the sum of cotangents times slopes; inputs are numbered first, then the results' cotangents."""
-        node, results = step.node, self.trace.result_names(step.node)
-        inputs, target = tuple(t.data for t in node.inputs), named(self.trace.name(node.inputs[slot]), index)
-        parts = []
-        for which, place, slope in slopes(step, [slot], index):
-            here, d = named(results[which], place), float(step.d_results[which][place])
-            written = node.equation.slope_terms
-            term = written(place, inputs, slot, index, **node.static) if written else None
-            cotangent = Term(f"∂{here}", d, source=(len(inputs) + which, place))
-            parts.append(product((cotangent, term or number(slope, f"∂{here}/∂{target}"))))
-        return total(parts)
+        known = {id(t.data): origin(self.trace.name(t)) for t in node.inputs}
+        known |= {id(self.trace.tensor(name).data): origin(name) for name in results}
+        saved = (known.get(id(x), {"saved_by": results[0], "saved": k}) for k, x in enumerate(node.saved))
+        origins = (*(origin(name, gradient=True) for name in results), *saved)
+        term = gradient_term(self.trace, step, slot, index)
+        return GradientTerms(results, node.equation.name, node.equation.inputs[slot].name, term, origins)
 
 
-def origin(name: str, grad: bool = False) -> dict[str, Any]:
-    """Return what JSON calls a tensor, or the gradient of one."""
-    return {"name": name, "gradient": grad}
+def _facts(value: float, addends: Sequence[Term], precision: float) -> dict[str, str]:
+    """Return whether nothing is added up, or what is added up cancels."""
+    scale = math.fsum(abs(part.value) for part in addends)
+    if scale == 0:
+        return {"code": "zero"}
+    return {"code": "cancelled"} if abs(value) <= ROUNDING * precision * scale else {}

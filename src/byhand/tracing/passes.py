@@ -14,6 +14,7 @@ from typing import Any, Self
 from byhand.engine import Node, Tensor, Term, interpreting
 from byhand.engine.terms import Index, named
 from byhand.errors import ExplainError, NoElementError
+from byhand.tracing.answers import Answer, origin
 from byhand.tracing.tracer import Application, Tracer
 
 
@@ -104,6 +105,28 @@ class Pass:
         data = tuple(t.data for t in application.inputs)
         result = application.results[which].data
         return application.equation.terms(place, data, result, **application.static, **asked)
+
+    def answer(self, name: str, index: Sequence[int]) -> Answer:
+        """Return one element, and the arithmetic of the equation that made it, if one did.
+
+        Raises ExplainError if there is no such element.
+        """
+        place = self.resolved(name, index)
+        tensor = self.tensor(name)
+        value = float(tensor.data[place])
+        if name in self.leaves:
+            return Answer(
+                name=name, index=place, value=value, facts={"code": "parameter" if tensor.requires_grad else "given"}
+            )
+        application, _ = self.made[name]
+        return Answer(
+            name=name,
+            index=place,
+            value=value,
+            equations=(application.equation.name,),
+            term=self.terms(name, place),
+            origins=tuple(origin(self.name(t)) for t in application.inputs),
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the pass without its numbers, ready for JSON: every tensor and every application by name."""

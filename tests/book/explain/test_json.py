@@ -51,49 +51,55 @@ def test_trees_are_the_arithmetic_of_the_trace(config):
             if tree is None:
                 assert plain["note"]["code"] in ("parameter", "given", "loss")
                 continue
-            assert tree["value"] == plain["sum_of_terms"] == worked(tree, {})
+            assert tree["value"] == worked(tree, {})
             scale = sum(abs(part["value"]) for part in tree.get("parts", ()))
             assert tree["value"] == pytest.approx(plain["value"], rel=1e-12, abs=1e-12 * max(scale, 1e-3))
             for source in (
                 {**part["source"], "value": part["value"]} for part in written_out(tree) if "source" in part
             ):
-                array = arrays[source["gradient"]][source["name"]]
+                if "saved_by" in source:
+                    array = explainer.trace.saved(source["saved_by"])[source["saved"]]
+                else:
+                    array = arrays[source["gradient"]][source["name"]]
                 assert source["value"] == float(array[tuple(source["index"])]), source
 
 
-def test_a_gradient_is_a_sum_of_cotangents_times_slopes():
+def test_a_gradient_is_the_derivatives_own_arithmetic_in_each_use():
     (config, *_) = stored_settings()
     explainer = Explainer(bh.TinyGPT(config, arrays=parameters(config)), *batch(config))
     plain = said(explainer, "lm_head.w", (1, 2), grad=True)
-    assert plain["terms"]["op"] == "sum"
-    assert len(plain["terms"]["parts"]) == 10
-    for part in plain["terms"]["parts"]:
-        cotangent, slope = part["parts"]
-        assert part["op"] == "product"
-        assert cotangent["source"]["name"] == "logits"
-        assert cotangent["source"]["gradient"] is True
+    (use,), (tree,) = plain["uses"], plain["terms"]["parts"]
+    assert (use["equation"], use["input"], use["results"]) == ("linear", "weight", ["logits"])
+    assert len(tree["parts"]) == 10
+    for part in tree["parts"]:
+        cotangent, x = part["parts"]
         b, t, v = cotangent["source"]["index"]
+        assert part["op"] == "product"
+        assert cotangent["source"] == {"name": "logits", "gradient": True, "index": [b, t, 2]}
+        assert x["source"] == {"name": "ln_f", "gradient": False, "index": [b, t, 1]}
         assert v == 2
-        assert slope == {
-            "label": f"∂logits[{b},{t},2]/∂lm_head.w[1,2]",
-            "value": float(explainer.trace.tensor("ln_f").data[b, t, 1]),
-        }
-    assert [s["target"] for s in plain["inputs"][:1]] == [plain["terms"]["parts"][0]["parts"][0]["label"]]
+    first = max(tree["parts"], key=lambda part: abs(part["value"]))["parts"]
+    assert [i["value"] for i in plain["inputs"][:2]] == [part["value"] for part in first]
+    act = said(explainer, "blocks.0.mlp.pre", (0, 1, 2), grad=True)["terms"]["parts"]
+    assert [part["op"] for part in act] == ["product"], "d (1 + tanh u)/2 and so on, not d times a number"
+    assert len(list(written_out(act[0]))) > 10
 
 
 @pytest.mark.parametrize("config", stored_settings(), ids=setting_name)
-def test_the_derivative_of_each_use_is_written_down_to_what_it_reads(config):
+def test_each_use_has_its_part_of_the_tree(config):
     explainer = Explainer(bh.TinyGPT(config, arrays=parameters(config)), *batch(config))
     rng = np.random.default_rng(8)
     for name, d in explainer.gradients.by_name.items():
         index = tuple(int(rng.integers(n)) for n in d.shape)
         plain = said(explainer, name, index, grad=True)
-        uses = plain["derivative"]
-        assert [use["equation"] for use in uses] == [use.equation for use in explainer.gradients.terms(name, index)]
-        if uses:
-            total = sum(worked(use["terms"], {}) for use in uses)
-            assert total == pytest.approx(plain["value"], rel=1e-10, abs=1e-12)
-    assert "derivative" not in said(explainer, "logits", (0, 0, 1))
+        assert [use["equation"] for use in plain["uses"]] == [
+            use.equation for use in explainer.gradients.terms(name, index)
+        ]
+        if plain["uses"]:
+            values = [part["value"] for part in plain["terms"]["parts"]]
+            assert values == [use["value"] for use in plain["uses"]]
+            assert sum(values) == pytest.approx(plain["value"], rel=1e-10, abs=1e-12)
+    assert "uses" not in said(explainer, "logits", (0, 0, 1))
 
 
 def test_an_update_by_muon_in_float32_is_ready_for_json():
@@ -108,12 +114,12 @@ def test_a_clipped_gradient_is_written_as_the_whole_one_times_what_is_left():
     (config, *_) = stored_settings()
     explainer = Explainer(bh.TinyGPT(config, arrays=parameters(config)), *batch(config), None, 0.05)
     plain = said(explainer, "wte.m", (1, 2))
-    clipped = next(part for part in written_out(plain["terms"]) if part["label"] == "g")
+    clipped = next(part for part in written_out(plain["terms"]) if part["label"] == "g[1,2]")
     whole, factor = clipped["parts"]
     assert whole["source"] == {"name": "wte", "gradient": True, "index": [1, 2]}
     assert whole["value"] == float(explainer.gradients.by_name["wte"][1, 2])
     assert whole["value"] * factor["value"] == pytest.approx(clipped["value"], rel=1e-12)
-    norm = explainer.clipping().norm
+    norm = explainer.clipping.norm
     assert [part["value"] for part in factor["parts"]] == [0.05, norm]
     note = plain["note"]
     assert {k: note[k] for k in ("code", "step", "lr", "gradient_norm", "clipped_to")} == {

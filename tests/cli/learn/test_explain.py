@@ -32,10 +32,10 @@ def test_gradient(run, capsys):
 def test_json(run, capsys):
     assert main(["explain", run, "logits[0,4,101]", "--depth", "2", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["sum_of_terms"] == pytest.approx(said["value"], rel=1e-6, abs=1e-9)
+    assert said["terms"]["value"] == pytest.approx(said["value"], rel=1e-6, abs=1e-9)
     parts = said["terms"]["parts"]
     assert said["terms"]["op"] == "sum"
-    assert sum(t["value"] for t in parts) == pytest.approx(said["sum_of_terms"], abs=1e-12)
+    assert sum(t["value"] for t in parts) == pytest.approx(said["terms"]["value"], abs=1e-12)
     assert [t["source"]["name"] for t in parts[0]["parts"]] == ["ln_f", "lm_head.w"]
     assert parts[0]["parts"][1]["source"]["index"] == [0, 101]
     assert said["children"][0]["target"].startswith("ln_f[0,4,")

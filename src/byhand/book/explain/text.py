@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from byhand.book.explain.explanation import BEFORE, Explanation, Source
+from byhand.book.explain.explanation import BEFORE, Explanation
 from byhand.book.numbers.arithmetic import decimal, expression, letter
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term
+from byhand.tracing.answers import Element
 
 WORDS = {
     "terms": Words("terms, largest first", "各项，从大到小"),
     "rest": Words("the rest, {n} terms", "其余 {n} 项"),
     "sum": Words("sum", "合计"),
     "sources": Words("made from", "由这些数得到"),
-    "reaches": Words("reaches", "影响到"),
     "more": Words("and {n} more", "另有 {n} 个"),
     "difference": Words("central difference: ", "中心差分："),
     "cancelled": Words("sum, up to rounding", "合计，不计舍入误差"),
 }
 
 
-Spell = Callable[[Explanation | Source], str]  # returns the text of an element's token, or ""
+Spell = Callable[[Explanation | Element], str]  # returns the text of an element's token, or ""
 
 
 def text(explanation: Explanation, lang: str = "en", shown: int = 8, spell: Spell = lambda element: "") -> str:
@@ -34,7 +34,7 @@ def text(explanation: Explanation, lang: str = "en", shown: int = 8, spell: Spel
 
 def _lines(e: Explanation, lang: str, shown: int, spell: Spell) -> list[str]:
     lines = [f"{_partial(e.target)} = {decimal(e.value, 9)}{spell(e)}"]
-    if e.grad and e.difference is not None:
+    if e.gradient and e.difference is not None:
         lines.append(f"  {WORDS['difference'].said(lang)}{decimal(e.difference, 9)}")
     if e.note:
         lines.append(f"  {e.note.said(lang)}")
@@ -43,19 +43,19 @@ def _lines(e: Explanation, lang: str, shown: int, spell: Spell) -> list[str]:
     title = ", ".join(listing.title.said(lang) for listing in e.known)
     lines.append(f"  {title}  {e.where}")
     for listing in e.known:
-        formula = listing.derivative_formula if e.grad else listing.formula
+        formula = listing.derivative_formula if e.gradient else listing.formula
         lines += [f"    {line}" for line in formula.said(lang).splitlines()]
-    if not e.grad:
+    if e.terms or not e.gradient:
         lines.append(f"  = {e.expression}")
-        lines += [f"    {d.label} = {_defined(d.expression, d.term.value)}" for d in e.definitions[:shown]]
-        if len(e.definitions) > shown:
-            lines.append(f"    {WORDS['more'].said(lang, n=len(e.definitions) - shown)}")
-    if len(e.terms) > (0 if e.grad else 1):
+    lines += [f"    {d.label} = {_defined(d.expression, d.term.value)}" for d in e.definitions[:shown]]
+    if len(e.definitions) > shown:
+        lines.append(f"    {WORDS['more'].said(lang, n=len(e.definitions) - shown)}")
+    if len(e.terms) > 1:
         lines += _terms(e, lang, shown)
     if e.sources:
-        lines.append(f"  {WORDS['reaches' if e.grad else 'sources'].said(lang)}")
+        lines.append(f"  {WORDS['sources'].said(lang)}")
     for source in e.sources[:shown]:
-        letter = f"{source.letter} = " if source.letter and not e.grad else ""
+        letter = f"{source.letter} = " if source.letter else ""
         target = _partial(source.target).replace(BEFORE.en, BEFORE.said(lang))
         lines.append(f"    {letter}{target} = {decimal(source.value)}{spell(source)}")
     if len(e.sources) > shown:
@@ -64,7 +64,7 @@ def _lines(e: Explanation, lang: str, shown: int, spell: Spell) -> list[str]:
 
 
 def _terms(e: Explanation, lang: str, shown: int) -> list[str]:
-    rows = [(decimal(part.value), _partial(_product(part) if e.grad else _addend(part))) for part in e.terms[:shown]]
+    rows = [(decimal(part.value), _addend(part)) for part in e.terms[:shown]]
     if len(e.terms) > shown:
         rest = e.terms[shown:]
         rows.append((decimal(sum(p.value for p in rest)), WORDS["rest"].said(lang, n=len(rest))))
@@ -81,12 +81,6 @@ def _addend(term: Term) -> str:
     """Write a term in letters and in numbers."""
     letters, numbers = expression(term, letter), expression(term)
     return letters if letters == numbers else f"{letters} = {numbers}"
-
-
-def _product(term: Term) -> str:
-    """Write a cotangent times a slope."""
-    cotangent, slope = term.parts
-    return f"{cotangent.label} × {slope.label} = {decimal(cotangent.value)} × {decimal(slope.value)}"
 
 
 def _partial(target: str) -> str:

@@ -1,13 +1,12 @@
 """Backward steps of a lesson: the gradients that each application passes to its inputs, and their sums.
 
-A gradient is written as the derivative's own arithmetic if the equation has `gradient_terms`, else as a sum of
-cotangents times slopes.
+A gradient is written as its arithmetic; a sum of cotangents times slopes with the letters of both.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding.index import listings
 from byhand.book.lessons.forward_steps import WorkedElement, arrays_of, defined, floats, with_inputs
-from byhand.book.lessons.lesson import Array, Number, Step, factor, form, leaf_text, number_text, rows_of
+from byhand.book.lessons.lesson import Array, Number, Step, factor, form, leaf_text, number_text, rows_of, term_value
 from byhand.book.lessons.naming import place, short, squeezed
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.rounding import settled_backward
@@ -24,11 +23,12 @@ from byhand.book.practice.edits import Asked, Mistake, mistakes
 from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine import BackwardStep, Tensor
-from byhand.engine.terms import Term, number, product, total
-from byhand.tracing.gradients import Contribution, contributions
+from byhand.engine.terms import Index, Term, number, total
+from byhand.tracing.gradients import gradient_term
 from byhand.tracing.trace import Trace
 
-MANY = 6  # contributions; a longer sum shows only its ends
+ONE = number(1)
+MANY = 6  # addends; a longer sum shows only its ends
 
 
 def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
@@ -131,25 +131,24 @@ def _sum_for(tensor: Tensor, back: BackwardStep) -> Any:
 
 
 def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, trace: Trace) -> Iterator[Number]:
-    """Yield every element of the gradient of one input: the derivative's own arithmetic, or contributions."""
+    """Yield every element of the gradient of one input, with its arithmetic."""
     data = tuple(t.data for t in back.node.inputs)
-    plain_data = floats(data)
+    plain_data, read = floats(data), (*back.d_results, *back.node.saved)
     stem = back.node.equation.name
     d_result = np.asarray(back.d_results[0], dtype=np.float64)
-    names = trace.result_names(back.node)
-    shapes = {n: np.shape(x) for n, x in zip(names, back.d_results, strict=True)}
+    slots = [k for k, t in enumerate(back.node.inputs) if t is back.node.inputs[slot]]
+    names = [place_of(n, np.shape(x)) for n, x in zip(trace.result_names(back.node), back.d_results, strict=True)]
     seen: set[Any] = set()
     for index in np.ndindex(*d.shape):
-        term = back.gradient_term(slot, index)
-        if term is not None:
-            term = _as_numbers(term)
+        terms = [gradient_term(trace, back, k, index) for k in slots]
+        if all(map(_is_shared, terms)):
+            term = total(part for t in terms for part in t.parts)
+            text, letters = _shared(term, read, place(name, index, d.shape), names)
+        else:
+            term = _as_numbers(total(terms) if len(terms) > 1 else terms[0])
             leaf = leaf_text(data)
             yield from defined(stem, term, leaf, WorkedElement(index, d.shape, data), seen)
             text, letters = arithmetic.expression(arithmetic.simplified(term), leaf), ""
-        else:
-            found = list(contributions(back, back.node.inputs[slot], index, names))
-            term = total(product((number(c.cotangent), number(c.slope))) for c in found)
-            text, letters = _shared(found, place(name, index, d.shape), shapes)
         asked = Asked(index, plain_data, back.node.static, d_result, slot)
         wrong = tuple(mistakes(ENTRIES[stem].gradient_mistakes, term, asked))
         yield Number(place(f"∂{name}", index, d.shape), text, float(d[index]), form(d[index]), wrong, letters)
@@ -162,20 +161,33 @@ def _as_numbers(term: Term) -> Term:
     return replace(term, parts=tuple(map(_as_numbers, term.parts))) if term.parts else term
 
 
-def _shared(found: list[Contribution], target: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, str]:
+def _is_shared(term: Term) -> bool:
+    """Return whether a term is a sum of cotangents, each times one slope or by itself, as `shares` makes it."""
+    pairs = [part.parts or (part, ONE) for part in term.parts]
+    return term.op == "sum" and all(len(pair) == 2 and pair[0].value and not pair[0].parts for pair in pairs)
+
+
+def _shared(
+    term: Term, data: tuple[Any, ...], target: str, names: Sequence[Callable[[Index], str]]
+) -> tuple[str, str]:
     """Write a sum of cotangents times slopes, in numbers and in letters; only the ends of a long one."""
-    seen = [s for s in found if float(s.slope)]
-    numbers = [
-        number_text(s.cotangent) if float(s.slope) == 1 else f"{factor(s.cotangent)} × {factor(s.slope)}"
-        for s in seen
-    ]
-    letters = [
-        f"{place('∂' + s.name, s.index, shapes[s.name])} × ∂{place(s.name, s.index, shapes[s.name])}/∂{target}"
-        for s in found
-    ]
-    if len(found) > MANY:
+    pairs = [part.parts or (part, ONE) for part in term.parts]
+    numbers, letters = [], []
+    for cotangent, slope in pairs:
+        d, by = term_value(cotangent, data), term_value(slope, data)
+        which, place = cotangent.source or (0, ())
+        if slope.value:
+            numbers.append(number_text(d) if float(by) == 1 else f"{factor(d)} × {factor(by)}")
+        if slope.value or slope.label.startswith("∂"):
+            letters.append(f"∂{names[which](place)} × ∂{names[which](place)}/∂{target}")
+    if len(numbers) > MANY:
         numbers, letters = ([*parts[:2], "…", parts[-1]] for parts in (numbers, letters))
     return " + ".join(numbers).replace("+ −", "− ") or "0", " + ".join(letters)
+
+
+def place_of(name: str, shape: tuple[int, ...]) -> Callable[[Index], str]:
+    """Return the function that names an element of an array."""
+    return lambda index: place(name, index, shape)
 
 
 def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:

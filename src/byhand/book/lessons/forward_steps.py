@@ -23,7 +23,7 @@ from byhand.book.practice.edits import Asked, mistakes
 from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine import Equation, Symbol, Tensor
-from byhand.engine.terms import Index, Term
+from byhand.engine.terms import Index, Term, leaves
 from byhand.equations.adamw import adamw
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Application
@@ -188,7 +188,7 @@ def defined(
 ) -> Iterator[Number]:
     """Yield the labelled parts of a term that were not seen before, each with its element or row."""
     for line in arithmetic.definitions(term, leaf):
-        key = (line.label, tuple((part.source, part.value) for part in arithmetic.leaves(line.term)))
+        key = (line.label, tuple((part.source, part.value) for part in leaves(line.term)))
         if key in seen or line.term.op == "max":
             continue
         seen.add(key)

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.numbers.arithmetic import written
-from byhand.engine.terms import Index
+from byhand.engine.terms import Index, named
 from byhand.model import BLOCKS
 
 
@@ -27,7 +26,7 @@ def leading(shape: tuple[int, ...]) -> int:
 
 def place(name: str, index: Index, shape: tuple[int, ...]) -> str:
     """Return an element's label, or that of the row that the first indices choose."""
-    return written(short(name), index[leading(shape) :])
+    return named(short(name), index[leading(shape) :])
 
 
 def squeezed(array: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from byhand.engine.terms import Index, Term, named, operate, product
+from byhand.engine.terms import Term, labelled, operate
 
 LONG = 8  # a sum of more parts gets its own place
 SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # precedence of a piece of text
@@ -39,11 +39,6 @@ def decimal(value: float, digits: int = 6) -> str:
     return text.replace("-", "−").replace("inf", "∞")
 
 
-def written(name: str, index: Index, grad: bool = False) -> str:
-    """Return an element as `explain` takes it: `logits[0,2,65]`, or `d logits[0,2,65]` for its gradient."""
-    return f"{'d ' if grad else ''}{named(name, index)}"
-
-
 def number(term: Term) -> str:
     """Write a leaf as its number."""
     return decimal(term.value)
@@ -61,28 +56,7 @@ def expression(term: Term, leaf: Leaf = number) -> str:
 
 def definitions(term: Term, leaf: Leaf = number) -> list[Definition]:
     """Return a line for every labelled part below a term, the innermost first, each once."""
-    found: dict[tuple[str, float], Definition] = {}
-    for part in _below(term):
-        if part is not term and part.parts and part.label and (part.label, part.value) not in found:
-            found[part.label, part.value] = Definition(part.label, expression(part, leaf), part)
-    return list(found.values())
-
-
-def addends(term: Term) -> list[Term]:
-    """Return the addends of a term: the parts of a sum, also of one in a numerator or among factors.
-
-    Any other term is its only addend.
-    """
-    if term.op == "sum":
-        return list(term.parts)
-    if term.op == "ratio" and term.parts[0].op == "sum" and term.parts[1].value:
-        below = term.parts[1]
-        return [Term("", part.value / below.value, "ratio", (part, below)) for part in term.parts[0].parts]
-    sums = [k for k, part in enumerate(term.parts) if part.op == "sum" and not part.label]
-    if term.op == "product" and len(sums) == 1:
-        before, after = term.parts[: sums[0]], term.parts[sums[0] + 1 :]
-        return [product((*before, part, *after)) for part in term.parts[sums[0]].parts]
-    return [term]
+    return [Definition(part.label, expression(part, leaf), part) for part in labelled(term)]
 
 
 def reworked(term: Term, given: Callable[[Term], float | None]) -> float:
@@ -129,27 +103,6 @@ def _is_nothing(part: Term, alone: bool) -> bool:
     return (_is_given(part, 0) and not alone) or (
         inside.op == "product" and any(_is_given(factor, 0) for factor in inside.parts)
     )
-
-
-def leaves(term: Term) -> list[Term]:
-    """Return the numbers of a term in the order of writing, each once."""
-    return [part for part in _below(term) if not part.parts]
-
-
-def _below(term: Term) -> list[Term]:
-    """Return a term and all its parts, inner ones first, each once."""
-    order: list[Term] = []
-    seen: set[int] = set()
-
-    def visit(part: Term) -> None:
-        if id(part) not in seen:
-            seen.add(id(part))
-            for inner in part.parts:
-                visit(inner)
-            order.append(part)
-
-    visit(term)
-    return order
 
 
 def _is_long(term: Term) -> bool:

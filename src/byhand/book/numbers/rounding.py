@@ -15,7 +15,7 @@ import numpy as np
 from byhand.book.numbers.exact import Exact
 from byhand.engine import BackwardStep, Equation, Tensor
 from byhand.engine.terms import NOTHING, Index, size
-from byhand.tracing.gradients import Gradients, contributions
+from byhand.tracing.gradients import Gradients, gradient_term
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Tracer
 
@@ -46,9 +46,12 @@ def settled_trace(compute: Callable[[], Tensor]) -> Trace:
 def settled_backward(trace: Trace, d_result: Any = None) -> Gradients:
     """Return the backward pass; rounding residue becomes zero before the gradient propagates further."""
 
+    def largest_part(step: BackwardStep, slot: int, index: Index) -> float:
+        return size(gradient_term(trace, step, slot, index))
+
     def settle(step: BackwardStep) -> tuple[Any, ...]:
         return tuple(
-            d if d is None or not t.requires_grad else _settled(d, partial(_largest_part, step, slot, trace))
+            d if d is None or not t.requires_grad else _settled(d, partial(largest_part, step, slot))
             for slot, (t, d) in enumerate(zip(step.node.inputs, step.d_inputs, strict=True))
         )
 
@@ -74,11 +77,3 @@ def _settled(array: Any, largest_part: Callable[[Index], float]) -> Any:
         if abs(values[index]) < NOTHING * largest_part(index):
             clean[index] = Exact.fraction(0) if clean.dtype.kind == "O" else 0.0
     return clean
-
-
-def _largest_part(step: BackwardStep, slot: int, trace: Trace, index: Index) -> float:
-    term = step.gradient_term(slot, index)
-    if term is not None:
-        return size(term)
-    parts = contributions(step, step.node.inputs[slot], index, trace.result_names(step.node))
-    return max((abs(contribution.value) for contribution in parts), default=0.0)

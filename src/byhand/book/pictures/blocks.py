@@ -12,7 +12,7 @@ from byhand.book.pictures.picture import picture
 from byhand.book.words.language import COLON, Words
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
-from byhand.tracing.trace import Trace
+from byhand.tracing.passes import Pass
 from byhand.tracing.tracer import Application
 
 TRUNK, LEFT, RIGHT, BRANCH, ROW = 62, 106, 396, 150, 20
@@ -23,7 +23,7 @@ SUBLAYERS = {
 PRE, POST = ModelConfig(), ModelConfig(norm_position="post", activation="relu", causal=False)
 
 
-def block_of(trace: Trace) -> list[Application]:
+def block_of(trace: Pass) -> list[Application]:
     """Return the applications of a model's first block, in order."""
     return [a for a in trace.applications if a.name.startswith(BLOCK)]
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from byhand.book.explain.explanation import BEFORE, Explanation
 from byhand.book.explain.text import WORDS
-from byhand.book.numbers.arithmetic import decimal, expression, letter, written
+from byhand.book.numbers.arithmetic import decimal, expression, letter
 from byhand.book.pictures.canvas import BLUE, LINE, RUST, SIZE, SMALL, TINY, Canvas, text_width
 from byhand.book.pictures.heat import Hidden, heat, scale
 from byhand.book.words.language import Said, Words, say
-from byhand.engine.terms import Term
+from byhand.tracing.answers import written
 
 MOST = 16  # rows and columns of an array that are shown
 NUMBERED = 8  # columns that leave room for the numbers
@@ -78,7 +78,7 @@ def _map(canvas: Canvas, e: Explanation, array: np.ndarray, spell: Spelled, hidd
     front, plane = len(e.index[:-2]), array[e.index[:-2]] if array.ndim > 1 else array[None]
     row, column = e.index[-2:] if array.ndim > 1 else (0, e.index[0])
     rows, columns = _window(row, plane.shape[0]), _window(column, plane.shape[1])
-    name = _partial(written(e.name, (), e.grad))
+    name = _partial(written(e.name, (), e.gradient))
     place = "".join(f"{i}," for i in e.index[:-2])
     _line(canvas, f"{name}[{place}{':,' if array.ndim > 1 else ''}:]")
     for words, part, count in ((ROWS, rows, plane.shape[0]), (COLUMNS, columns, plane.shape[1])):
@@ -134,19 +134,12 @@ def _brief(value: float, pixels: float) -> str:
 
 def _parts(e: Explanation, lang: str) -> tuple[Words, list[Bar]]:
     """Return the bars: the terms of a sum, or the numbers that the value is made from."""
-    if len(e.terms) > (0 if e.grad else 1):
-        return WORDS["terms"], [Bar(_product(t) if e.grad else expression(t, letter), t.value) for t in e.terms]
+    if len(e.terms) > 1:
+        return WORDS["terms"], [Bar(expression(t, letter), t.value) for t in e.terms]
     name = [(s, s.target.replace(BEFORE.en, BEFORE.said(lang))) for s in e.sources]
     return WORDS["sources"], [
         Bar(f"{s.letter} = {_partial(t)}" if s.letter else _partial(t), s.value) for s, t in name
     ]
-
-
-def _product(term: Term) -> str:
-    """Write a share of a gradient: the cotangent by its name, and the slope as a number."""
-    cotangent, slope = term.parts
-    factor = decimal(slope.value, 3)
-    return f"{_partial(cotangent.label)} × {f'({factor})' if slope.value < 0 else factor}"
 
 
 def _bars(canvas: Canvas, heading: Words, bars: Sequence[Bar], shown: int) -> None:

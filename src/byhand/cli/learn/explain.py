@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from byhand.book.explain.explainer import Explainer
-from byhand.book.explain.explanation import BEFORE, Explanation, Source
+from byhand.book.explain.explanation import BEFORE, Explanation
 from byhand.book.explain.text import text
-from byhand.book.explain.update import PARTS
 from byhand.book.words.language import Language, Words
 from byhand.cli.arguments.parsing import parse, text_bytes
 from byhand.cli.arguments.settings import Positional, Switch
@@ -29,7 +28,9 @@ from byhand.runs.contents import Checkpoint
 from byhand.schedule import learning_rate
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
-from byhand.tracing.non_finite import first_non_finite
+from byhand.tracing.answers import Element
+from byhand.tracing.non_finite import non_finite_gradient, non_finite_value
+from byhand.tracing.updates import PARTS
 
 DEEPEST = 100  # only models with hundreds of layers compute a number in more steps
 LONGEST = 300  # characters of a target
@@ -92,7 +93,7 @@ def main(arguments: list[str]) -> int:
     if options.plot is not None and not name:
         raise ExplainError("--plot needs a number. Name one, as in blocks.0.attn.weights[0,0,2,1].")
     grad = grad or options.grad
-    of_the_update = name.rpartition(".")[2] in ("m", "v", "theta", "update")
+    of_the_update = name.rpartition(".")[2] in PARTS
     loaded = checkpoint.load(options.run, moments=of_the_update)
     parameters = set(loaded.parameters)
     needs_loss = grad or name == "loss" or (name not in parameters and name.rpartition(".")[0] in parameters)
@@ -105,7 +106,10 @@ def main(arguments: list[str]) -> int:
         explainer = Explainer(
             loaded.model(average), tokens, targets, optimizer(loaded), loaded.config.optim.grad_clip
         )
-        if unsound := first_non_finite(explainer.trace.result):
+        unsound = non_finite_value(explainer.trace.result)
+        if not unsound and (grad or of_the_update):
+            unsound = non_finite_gradient(explainer.gradients.steps)
+        if unsound:
             raise NonFiniteError(f"with this model {unsound} is not finite. Use an earlier checkpoint of the run.")
     if not name:
         show(_names(explainer))
@@ -171,7 +175,7 @@ def read_prompt(
     return [given[:-1]], [given[1:]]
 
 
-def token_text(tokenizer: Tokenizer, element: Explanation | Source) -> str:
+def token_text(tokenizer: Tokenizer, element: Explanation | Element) -> str:
     """Return which token an element is about, as text: the id itself, its row of a table, or its column of logits."""
     parameter, _, part = element.name.removesuffix(BEFORE.en).rpartition(".")
     name = parameter if part in PARTS else element.name
@@ -200,7 +204,7 @@ def picture(
     """Return the explained number in its array, and its terms, as SVG."""
     from byhand.book.pictures.of_explanations import svg
 
-    name, grad = explanation.name, explanation.grad
+    name, grad = explanation.name, explanation.gradient
     array = explainer.array(name, grad)
     made = explainer.trace.made.get(name)
     axes = len(array.shape)

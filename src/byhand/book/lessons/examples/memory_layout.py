@@ -11,7 +11,7 @@ from byhand.book.lessons.lesson import Content, Number, Step
 from byhand.book.numbers import arithmetic
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
-from byhand.engine.terms import Term, number, product, total
+from byhand.engine.terms import Term, named, number, product, total
 
 STREAM, SCORES = (2, 3, 4), (2, 2, 3, 3)
 PLACES_IN_STREAM = ((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 2, 3))
@@ -135,6 +135,6 @@ def offset_number(name: str, index: Sequence[int], shape: Sequence[int]) -> Numb
         Mistake("counted from 1", "下标从 1 数起了", offset([i + 1 for i in index], shape).value),
         Mistake("added the indices", "把下标直接相加了", sum(index)),
     )
-    place = arithmetic.written(name, tuple(index))
+    place = named(name, tuple(index))
     label = Words(f"offset of {place}", f"{place} 的偏移量")
     return Number(label, arithmetic.expression(term), term.value, mistakes=mistakes)
