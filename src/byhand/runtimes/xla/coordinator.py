@@ -71,11 +71,14 @@ class Meeting:
             if not read or len(self.said[connection]) > LONGEST:
                 raise ValueError
             if self.said[connection].endswith(b"\n"):
-                host = json.loads(self.said[connection])
-                self.welcome(connection, int(host["host"]), int(host["of"]), str(host["versions"])[:200])
+                said = json.loads(self.said[connection])
+                index, count, versions = said["host"], said["of"], said["versions"]
+                if not (type(index) is type(count) is int and isinstance(versions, str) and 0 <= index < count):
+                    raise ValueError  # no host says so, whatever it expects: this is a stranger
+                self.welcome(connection, index, count, versions[:200])
         except BlockingIOError:
             return
-        except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError):
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
             self.forget(connection)
 
     def forget(self, connection: socket.socket) -> None:
@@ -97,7 +100,7 @@ class Meeting:
         if before and before is not connection:
             self.tell({"error": f"another process is host {index}, too"}, before)
         others = [i for i in self.there if i != index and self.versions[i] != versions]
-        if count != self.count or not 0 <= index < count:
+        if count != self.count:
             self.wrong = f"host {index} expects {count} hosts, but host 0 expects {self.count}"
         elif others:
             self.wrong = f"host {index} has {versions}, host {others[0]} {self.versions[others[0]]}"

@@ -19,7 +19,7 @@ from typing import Any
 
 import jax
 
-from byhand.errors import ConfigError
+from byhand.errors import ConfigError, reason
 from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.xla import coordinator
 from byhand.runtimes.xla.cluster import Host, detected, host_of
@@ -72,16 +72,19 @@ def _met(host: Host, run: str, until: float) -> str:
 
     while time.monotonic() < until and not wrong:
         try:
-            with socket.create_connection((name.strip("[]"), int(port)), timeout=1) as connection:
+            connection = socket.create_connection((name.strip("[]"), int(port)), timeout=1)
+        except (OSError, ValueError) as error:  # ValueError: not a possible name
+            why = f"nothing listens there: {reason(error)}"
+        else:
+            why = "what listens there does not answer as host 0 does"
+            with connection, suppress(OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
                 connection.sendall(hello)
                 while not wrong and (answer := _line(connection, until, tell)):
                     said = json.loads(answer)
-                    if "port" in said:
+                    if 0 < int(said.get("port", 0)) < 1 << 16:
                         return f"{name}:{int(said['port'])}"
-                    wrong = str(said.get("error", ""))
-                    why = f"missing: {', '.join(map(str, said.get('missing', ())))}"
-        except (OSError, ValueError, TypeError, AttributeError):
-            pass
+                    if not (wrong := str(said.get("error", ""))):
+                        why = f"missing: {', '.join(str(int(i)) for i in said['missing'])}"
         tell()
         time.sleep(0.2)  # host 0 may begin later
     if wrong:
