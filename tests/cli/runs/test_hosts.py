@@ -29,7 +29,6 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="JAX joins no ho
 TINY = ["--d-model", "16", "--n-heads", "2", "--seq-len", "8", "--batch-size", "4", "--eval-windows", "8"]
 TINY += ["--steps", "8", "--eval-interval", "4", "--save-interval", "3", "--warmup-steps", "2"]
 LONG = ["--steps", "100000", "--eval-interval", "0"]
-FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 LIKE_ONE_HOST = 1e-5  # of the loss
 GONE = 75
 
@@ -49,7 +48,7 @@ class Hosts:
             return subprocess.Popen(
                 [*before, sys.executable, "-m", "byhand", "train", "--hosts", hosts, *map(str, arguments)],
                 cwd=self.folder,
-                env=environment(XLA_FLAGS=FLAGS),
+                env=environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
-from byhand.files.user_cache import cache_folder
+from byhand.files.user_cache import cache_folder, read_own, write_own
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.xla.applying import TraceSettings
 from byhand.runtimes.xla.mesh import MOST_CPU_DEVICES, Mesh
 
 CUDNN_WIDEST = 256  # head width; it must be a multiple of 8
+MOST_CODE = 1 << 30  # bytes of a compiled program
 LOGITS_OF_CPU, LOGITS = 1 << 24, 1 << 27  # computed at once by each device: half a gigabyte on accelerators
 
 
@@ -50,6 +52,29 @@ def prepare(devices: int = 1, hosts: int = 1) -> None:
         if os.name == "nt" or (facts.st_uid == os.geteuid() and not facts.st_mode & 0o022):
             settings.update("jax_compilation_cache_dir", str(kept))
             settings.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def compiled(lowered: Any) -> Any:
+    """Compile a lowered program, or load it from the disk.
+
+    JAX keeps those of process 0, and its key for CPUs holds the process. So each further host keeps its own, which
+    divide the program as they did: by the same number of hosts and devices.
+    """
+    folder = jax.config.jax_compilation_cache_dir
+    if not folder or jax.process_index() == 0 or jax.default_backend() != "cpu":
+        return lowered.compile()
+    place = jax.process_index(), jax.process_count(), jax.local_device_count()
+    said = (jax.__version__, _processor(), os.environ.get("XLA_FLAGS"), place, lowered.as_text())
+    kept = Path(folder) / f"host-{hashlib.sha256(repr(said).encode()).hexdigest()}"
+    with suppress(Exception):  # absent, of another user, or what another JAX wrote: compiled anew
+        content = read_own(kept, MOST_CODE)
+        if hashlib.sha256(content[32:]).digest() == content[:32]:
+            return deserialize_and_load(content[32:], lowered.in_tree, lowered.out_tree)
+    made = lowered.compile()
+    with suppress(Exception):  # a program that JAX cannot write, or a full disk
+        code, *_ = serialize(made)
+        write_own(kept, [hashlib.sha256(code).digest(), code])
+    return made
 
 
 def hush() -> None:

@@ -228,4 +228,4 @@ class XlaSession:
         self, what: str, traced: Callable[..., Any], arguments: tuple[Any, ...], **settings: Any
     ) -> Callable[..., Any]:
         log.info("compiling the %s tokens for %s", what, self.mesh)
-        return jax.jit(traced, **settings).lower(*arguments).compile()
+        return compiling.compiled(jax.jit(traced, **settings).lower(*arguments))
