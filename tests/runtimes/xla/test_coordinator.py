@@ -363,6 +363,26 @@ def test_the_process_outlives_a_first_host_that_did_not_say_it_was_done(monkeypa
         assert printed.getvalue() == "\n"
 
 
+def test_hosts_that_wait_in_vain_say_for_whom(monkeypatch):
+    address, errors = f"127.0.0.1:{free_port()}", {}
+
+    def come(index):
+        try:
+            joining._met(Host(address, 3, index), "r", time.monotonic() + 1.5)
+        except ConfigError as error:
+            errors[index] = str(error)
+
+    with run_main(monkeypatch, address, 3) as (end, _, _):
+        threads = [threading.Thread(target=come, args=(index,)) for index in (0, 2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(STUCK)
+        end()
+    words = f"did not meet all 3 hosts at {address} in time (missing: 1). Start each of them, with the same address."
+    assert errors == {index: f"host {index} {words}" for index in (0, 2)}
+
+
 def test_if_the_first_host_ends_before_all_came_so_does_the_process(monkeypatch):
     with run_main(monkeypatch, f"127.0.0.1:{free_port()}", 3) as (end, _, _):
         assert end() == ([0], [])
