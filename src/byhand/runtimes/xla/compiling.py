@@ -60,8 +60,12 @@ def compiled(lowered: Any) -> Any:
     JAX keeps those of process 0, and its key for CPUs holds the process. So each further host keeps its own, which
     divide the program as they did: by the same number of hosts and devices.
     """
-    folder = jax.config.jax_compilation_cache_dir
-    if not folder or jax.process_index() == 0 or jax.default_backend() != "cpu":
+    settings: Any = jax.config
+    if (
+        not (folder := settings.jax_compilation_cache_dir)
+        or jax.process_index() == 0
+        or jax.default_backend() != "cpu"
+    ):
         return lowered.compile()
     place = jax.process_index(), jax.process_count(), jax.local_device_count()
     said = (jax.__version__, _processor(), os.environ.get("XLA_FLAGS"), place, lowered.as_text())
