@@ -16,12 +16,13 @@ from byhand.errors import CheckpointError, ConfigError, DataError, NonFiniteErro
 from byhand.files.run_folder import MODEL
 from byhand.runs import checkpoint, metrics
 from byhand.runs.contents import OPTIMIZER
+from byhand.runs.run import training
+from byhand.runs.text import require_same_text
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
 from byhand.tokenizers import registry
 from byhand.tracing import Trace
-from byhand.train import Trainer, training
-from byhand.training_checks import require_same_text
+from byhand.train import Trainer
 from interrupts import at_every_point
 from toy_tokenizers import PairTokenizer, byte_pairs
 
@@ -358,8 +359,7 @@ def test_a_run_on_other_tokens_resumes_with_its_checkpoints_tokenizer(tmp_path, 
 def test_metrics_count_bytes(tmp_path):
     trainer = bpe_trainer()
     targets = trainer.val_windows[1]
-    for progress in training(trainer, tmp_path):
-        metrics.append(tmp_path, progress)
+    list(training(trainer, tmp_path))
     rows = metrics.read(tmp_path)
     assert len(rows) == 20
     size = len(BPE.decode(targets.ravel().tolist())) / targets.size

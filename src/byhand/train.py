@@ -1,38 +1,30 @@
-"""Training: one update, and the loop around it.
-
-The loop is a generator: after every update it evaluates if due, yields a `Progress`, and saves if due, so that the
-caller's line of metrics is on disk before the checkpoint. The caller shows it, stops it, or saves once more; nothing
-calls back.
-"""
+"""Training: the model, its optimizer and its data, one update at a time. `runs/run.py` has the loop."""
 
 from __future__ import annotations
 
 import math
 import platform
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from byhand.config import TrainConfig
+from byhand.config import OptimConfig, TrainConfig
 from byhand.corpus.dataset import Corpus, batch_generator
-from byhand.errors import ByhandError
+from byhand.errors import ByhandError, DataError, NonFiniteError
 from byhand.model import TinyGPT, declared
 from byhand.optim import AdamW, optimizer_of
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
-from byhand.runtimes.process_group import ALONE, ProcessGroup
-from byhand.runtimes.protocol import Batch, Runtime, TrainingSession, to_train
+from byhand.runtimes.protocol import Batch, Request, Runtime, TrainingSession, to_train
 from byhand.runtimes.provenance import difference, resumed
-from byhand.runtimes.registry import begin, choose
+from byhand.runtimes.registry import begin
 from byhand.schedule import learning_rate
-from byhand.tokenizers.registry import stored
 from byhand.tracing.non_finite import first_non_finite
-from byhand.training_checks import finite, not_finite, require_same_tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +53,10 @@ class Trainer:
     train, val  the two parts of the text; checkpoints keep their tokenizer
     start       a checkpoint to go on from, or None for step 0
     record      further state of every checkpoint: `text` identifies the text (path, bytes, sha256)
-    group       the processes that train together; each has its own Trainer, and they do all in the same order
     """
+
+    alone = True  # no other hosts train with it
+    shows = True  # of several hosts, one shows the run and writes its metrics
 
     def __init__(
         self,
@@ -71,15 +65,13 @@ class Trainer:
         val: Corpus,
         start: Checkpoint | None = None,
         record: Mapping[str, Any] | None = None,
-        group: ProcessGroup = ALONE,
     ) -> None:
         require_same_tokenizer(train, val, start)
         train.tokenizer.require_vocabulary(config.model.vocab_size)
         self.config = config
-        self.train = train
+        self.train, self.val = train, val
         self.tokenizer = train.tokenizer
         self.record = {"text": {}, **(record or {})}
-        self.group = group
         self._optimizer = optimizer_of(config.optim, declared(config.model))
         if start is None:
             self._model = TinyGPT(config.model, config.seed, config.array_dtype)
@@ -88,16 +80,18 @@ class Trainer:
             self._optimizer.t = start.step
             self._optimizer.state = start.m, start.v, start.averages
         self._before = start.state.get("used") if start else None
-        request = replace(to_train(config), hosts=group.count)
-        if group.count > 1:
-            request = replace(request, runtime=choose(request).runtime.name)  # on all hosts or on none
+        request = self.request(config)
         self._request = resumed(request, self._before) if start else request
         self.session, self.choice = begin(self._request, self._session)
-        self._prepared = False
+        self.prepared = False
         self._next: tuple[int, list[Batch]] = (-1, [])  # micro-batches of a step, drawn while the device computes
         self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
         targets = self.val_windows[1]
         self.bytes_per_token = self.tokenizer.count_bytes(targets) / targets.size
+
+    def request(self, config: TrainConfig) -> Request:
+        """Return the request to the runtimes."""
+        return to_train(config)
 
     def _session(self, runtime: Runtime) -> TrainingSession:
         return runtime.session(self._model, self._optimizer, self._request)
@@ -143,18 +137,17 @@ class Trainer:
             session.prepare([(self.config.batch_size, length)] * self.config.grad_accum, losses)
             return session
 
-        self.session, self.choice = self.group.together(lambda: self.choice.start(ready))
-        self._prepared = True
+        self.session, self.choice = self.choice.start(ready)
+        self.prepared = True
 
     def update(self) -> Progress:
         """Make one update: the mean gradient of grad_accum micro-batches, clipped, through the optimizer.
 
         Raises NonFiniteError before the update if a loss or gradient is NaN or infinite.
         """
-        if not self._prepared:
+        if not self.prepared:
             self.prepare()
         config, begun = self.config, time.perf_counter()
-        self.group.mark(self.step, inside=True)
         drawn, batches = self._next
         if drawn != self.step:
             batches = self.batches(self.step)
@@ -166,7 +159,6 @@ class Trainer:
         loss, norm = outcome.loss, outcome.norm
         if not (math.isfinite(loss) and math.isfinite(norm)):
             self._refuse()
-        self.group.mark(self.step, inside=False)
         rate = config.tokens_per_step / (time.perf_counter() - begun)
         seen = self.step * config.tokens_per_step
         return Progress(self.step, config.steps, loss, lr, norm, seen, rate, bytes_per_token=self.bytes_per_token)
@@ -224,10 +216,18 @@ class Trainer:
         finite: finite parameters may overflow in the forward pass, and the step's own loss was that of the
         parameters before it.
         """
-        made = self.group.together(lambda: finite(self.checkpoint()))
+        made = finite(self.checkpoint())
+        self.require_finite_losses()
+        return checkpoint.save(run, made, self.config.keep)
+
+    def require_finite_losses(self) -> None:
+        """Raise NonFiniteError unless the losses on the first validation windows are finite."""
         for average in {False, self.config.optim.ema > 0}:
             self._val_loss(0, average)
-        return checkpoint.save(run, made, self.config.keep, self.group)
+
+    def stopping(self, signal: int | None) -> int | None:
+        """Return the signal that stops the run after this step, or None; `signal` came to this process."""
+        return signal
 
     def _refuse(self) -> None:
         """Raise NonFiniteError that names the step and the first array that is not finite, found with the tape."""
@@ -237,19 +237,27 @@ class Trainer:
         raise not_finite(name, self.step + 1, self.config.optim)
 
 
-def training(trainer: Trainer, run: Path) -> Iterator[Progress]:
-    """Update until the last step; evaluate, yield and save (in this order) at their intervals and at the end."""
-    config = trainer.config
-    stored(trainer.tokenizer)  # refuses a tokenizer that could not be saved
-    trainer.prepare()
-    while trainer.step < config.steps:
-        progress = trainer.update()
-        last = trainer.step == config.steps
-        val_loss = trainer.evaluate() if last or _due(trainer.step, config.eval_interval) else None
-        yield replace(progress, val_loss=val_loss)
-        if last or _due(trainer.step, config.save_interval):
-            trainer.save(run)
+def require_same_tokenizer(train: Corpus, val: Corpus, start: Checkpoint | None) -> None:
+    """Raise DataError unless both parts of a text, and the run before, are of one tokenizer."""
+    if train.tokenizer.digest != val.tokenizer.digest:
+        raise DataError(f"{train.name} and {val.name} are of different tokenizers. Encode both with the same one.")
+    if start and start.tokenizer.digest != train.tokenizer.digest:
+        raise DataError(f"{train.name} is not of the tokenizer that the run began with. Use the checkpoint's.")
 
 
-def _due(step: int, interval: int) -> bool:
-    return interval > 0 and step % interval == 0
+def finite(made: Checkpoint) -> Checkpoint:
+    """Return the checkpoint; NonFiniteError names the first array that is not finite."""
+    kept = {"": made.parameters, "moment m of ": made.m, "moment v of ": made.v, "the average of ": made.averages}
+    for what, arrays in kept.items():
+        for name, array in arrays.items():
+            if not np.isfinite(array).all():
+                raise not_finite(f"{what}{name}, after the update,", made.step, made.config.optim)
+    return made
+
+
+def not_finite(name: str, step: int, optim: OptimConfig) -> NonFiniteError:
+    """Return the error for an array that is not finite, with settings that may help."""
+    rates = [("lr", optim.lr)] + ([("muon-lr", optim.muon_lr)] if optim.optimizer == "muon" else [])
+    lower = " and ".join(f"a lower --{flag} (now {rate:g}, so --{flag} {rate / 3:.1g})" for flag, rate in rates)
+    clip = "" if 0 < optim.grad_clip <= 1 else " or with --grad-clip 1"
+    return NonFiniteError(f"step {step}: {name} is not finite; it was not saved. Start a new run with {lower}{clip}.")

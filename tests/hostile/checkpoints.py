@@ -20,6 +20,7 @@ from byhand.files import sealed
 from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.runs import checkpoint
+from byhand.runs import hosts as shared
 from byhand.runs.contents import CONFIG, OPTIMIZER, PARTS, STATE, TOKENIZER, Checkpoint
 from byhand.runtimes.process_group import ProcessGroup
 from byhand.tokenizers.bpe import BytePairTokenizer
@@ -51,9 +52,8 @@ def pristine(of_bytes: bool = False, hosts: int = 1) -> dict[str, bytes]:
 
     def save(group: ProcessGroup) -> Path:
         cut = (_rows(a, group.index, hosts) for a in (parameters, moments, moments))
-        return checkpoint.save(
-            Path(folder), replace(whole, **dict(zip(("parameters", *"mv"), cut, strict=True))), group=group
-        )
+        made = replace(whole, **dict(zip(("parameters", *"mv"), cut, strict=True)))
+        return shared.save(Path(folder), made, 2, group)
 
     with tempfile.TemporaryDirectory() as folder:
         path = on_hosts(hosts, save)[0]

@@ -22,10 +22,11 @@ from byhand.cli.learn import explain, grade, where, work, worksheet
 from byhand.cli.main import as_process, main
 from byhand.cli.measure import bench, bench_fusions, bench_scale, doctor, plan, plan_options
 from byhand.cli.runs import eval as eval_command
-from byhand.cli.runs import info, opening, plot, sample, tokenizer
+from byhand.cli.runs import info, plot, sample, tokenizer
 from byhand.cli.runs import train as train_command
 from byhand.cli.seed import train_gpt_flags, train_gpt_program
 from byhand.errors import ByhandError
+from byhand.runs import run as run_module
 from byhand.tokenizers import forms, training
 from cli.inside import write_run
 from hostile.outcome import command
@@ -174,7 +175,7 @@ def nothing_lasts() -> Any:
 
     with contextlib.ExitStack() as replaced:
         for module, name in (
-            (opening, "open_text"), (train_command, "train_run"), (eval_command, "open_text"),
+            (run_module, "open_text"), (train_command, "train_run"), (eval_command, "open_text"),
             (tokenizer, "open_text"), (plan, "_listed"),
             (bench.training, "measure"), (bench.generating, "measure"),
             (bench_fusions.fusions, "measure"), (bench_scale.scaling, "measure"), (train_gpt_program, "start"),

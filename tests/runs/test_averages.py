@@ -13,7 +13,8 @@ from byhand.errors import CheckpointError
 from byhand.memory import training_bytes
 from byhand.runs import checkpoint
 from byhand.runs.contents import AVERAGE, OPTIMIZER
-from byhand.train import Trainer, training
+from byhand.runs.run import training
+from byhand.train import Trainer
 
 TEXT = np.frombuffer(b"".join(b"line %d of a text; " % (i * i) for i in range(200)), dtype=np.uint8)
 CONFIG = TrainConfig(

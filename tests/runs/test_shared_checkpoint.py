@@ -19,6 +19,7 @@ from byhand.files import sealed
 from byhand.files.run_folder import MANIFEST, MODEL, is_checkpoint, is_run
 from byhand.model import TinyGPT
 from byhand.runs import checkpoint
+from byhand.runs import hosts as hosts_of_a_run
 from byhand.runs.contents import CONFIG, OPTIMIZER, STATE, Checkpoint, part_name
 from thread_group import on_hosts
 
@@ -51,7 +52,7 @@ def part(saved, index, count):
 
 def save(run, saved, hosts=2, keep=2):
     """Save on so many hosts; return what each of them says, a path or an error."""
-    return on_hosts(hosts, lambda group: checkpoint.save(run, part(saved, group.index, hosts), keep, group))
+    return on_hosts(hosts, lambda group: hosts_of_a_run.save(run, part(saved, group.index, hosts), keep, group))
 
 
 def saved_at(run, step=1, hosts=2, **more):
@@ -111,7 +112,7 @@ def test_before_the_first_update_the_moments_are_in_no_part(tmp_path, hosts):
 
 def test_a_host_may_hold_nothing(tmp_path):
     saved, nothing = whole(), replace(whole(), parameters={}, m={}, v={})
-    on_hosts(2, lambda group: checkpoint.save(tmp_path, nothing if group.index else saved, group=group))
+    on_hosts(2, lambda group: hosts_of_a_run.save(tmp_path, nothing if group.index else saved, 2, group))
     expect(checkpoint.load(tmp_path), saved)
 
 

@@ -13,48 +13,61 @@ config allows. Older checkpoints are removed only after a newer one is safe.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import shlex
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from byhand.errors import ByhandError, CheckpointError, UnknownCheckpointError, reason
 from byhand.files import run_folder
 from byhand.files.reading import read_regular
 from byhand.files.removal import in_the_way, remove, remove_files, remove_left_over, set_aside
-from byhand.files.sealed import as_json, entries, manifest
+from byhand.files.sealed import entries, manifest
 from byhand.files.writing import TEMPORARY, remedy, replace, sync_folder, write_new
 from byhand.model import TinyGPT
 from byhand.runs.contents import OURS, Checkpoint, contents
 from byhand.runs.stored import defect, forget, read, remember
-from byhand.runtimes.process_group import ALONE, ProcessGroup
 
 log = logging.getLogger(__name__)
 LATEST = "latest"
 RETRIES = 5
 
 
-def save(run: Path, checkpoint: Checkpoint, keep: int = 2, group: ProcessGroup = ALONE) -> Path:
+def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
     """Write a checkpoint into the run folder and return its path; the older ones stay whole whatever happens.
-
-    group  the processes that save together, each with its parts of the arrays; the first writes the rest
 
     Raises CheckpointError if it cannot be written, for example because the disk is full, and DataError if its
     tokenizer cannot be stored or has another vocabulary.
     """
-    final = run / f"step-{checkpoint.step:08d}"
-    temporary = run / f"{TEMPORARY}{final.name}"
-    own = group.together(lambda: contents(checkpoint, group))
-    files: dict[str, Any] = {}
-    for said in group.gather(as_json(entries(own)).decode()):
-        files |= json.loads(said)
-    whole = manifest(files)
+    own = contents(checkpoint)
+    writing = Writing(run, checkpoint.step, keep)
+    if writing.begin(manifest(entries(own))):
+        try:
+            writing.write(own)
+            writing.finish()
+        except ByhandError:
+            writing.abandon()
+            raise
+    return writing.final
 
-    def begin() -> str:
+
+class Writing:
+    """A checkpoint that is being written: begin, write, finish. Of several hosts all write; the first does the rest.
+
+    keep  how many whole checkpoints stay
+    """
+
+    def __init__(self, run: Path, step: int, keep: int) -> None:
+        self.run, self.step, self.keep = run, step, keep
+        self.final = run / f"step-{step:08d}"
+        self.temporary = run / f"{TEMPORARY}{self.final.name}"
+
+    def begin(self, whole: bytes) -> bool:
+        """Make the temporary folder for files with this manifest; return False if the step is saved already."""
+        run, final = self.run, self.final
+        self._manifest = whole
         with _explained(run, final):
             run.mkdir(parents=True, exist_ok=True)
             remove_left_over(run, OURS)
@@ -66,42 +79,37 @@ def save(run: Path, checkpoint: Checkpoint, keep: int = 2, group: ProcessGroup =
                 if error is None and not same:
                     raise CheckpointError(f"{final} is of another run. Save into another folder.")
                 if error is None:
-                    return "the same step of the same run, whole already"
+                    return False
                 if not same:
                     set_aside(final, OURS)
-            require_way(run, range(checkpoint.step, checkpoint.step + 1))
-            temporary.mkdir()
-        return ""
+            require_way(run, range(self.step, self.step + 1))
+            self.temporary.mkdir()
+        return True
 
-    def write() -> None:
-        with _explained(run, final):
+    def write(self, own: Mapping[str, bytes]) -> None:
+        """Write files of this process."""
+        with _explained(self.run, self.final):
             for name, content in own.items():
-                write_new(temporary / name, [content])
-            sync_folder(temporary)
+                write_new(self.temporary / name, [content])
+            sync_folder(self.temporary)
 
-    def finish() -> str:
+    def finish(self) -> None:
+        """Write the manifest, give the folder its name, and remove what is older than is kept."""
+        run, final = self.run, self.final
         with _explained(run, final):
-            write_new(temporary / run_folder.MANIFEST, [whole])
-            sync_folder(temporary)
+            write_new(self.temporary / run_folder.MANIFEST, [self._manifest])
+            sync_folder(self.temporary)
             remove(final, OURS)
-            temporary.rename(final)
+            self.temporary.rename(final)
             sync_folder(run)
             remember(final)
             if _is_own_latest(run / LATEST):
                 replace(run / LATEST, [f"{final.name}\n".encode()])
-        _prune(final, keep)
-        return ""
+        _prune(final, self.keep)
 
-    if group.first(begin):
-        return final
-    try:
-        group.together(write)
-        group.first(finish)
-    except ByhandError:
-        if group.index == 0:
-            remove_files(temporary, OURS)
-        raise
-    return final
+    def abandon(self) -> None:
+        """Remove the temporary folder after a failure."""
+        remove_files(self.temporary, OURS)
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from byhand.files.reading import SMALL, parse_json
 from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.files.sealed import as_json
 from byhand.model import TinyGPT
-from byhand.runtimes.process_group import ProcessGroup
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.registry import stored
 from byhand.tokenizers.tokenizer import Tokenizer
@@ -80,18 +79,17 @@ def part_files(names: list[str], whole: str) -> list[str]:
     return files if files == [part_name(whole, i, len(files)) for i in range(len(files))] else []
 
 
-def contents(checkpoint: Checkpoint, group: ProcessGroup) -> dict[str, bytes]:
-    """Return the files that this process writes, but for the manifest."""
+def contents(checkpoint: Checkpoint, index: int = 0, count: int = 1) -> dict[str, bytes]:
+    """Return the files that one of `count` processes writes, but for the manifest."""
     moments = {f"{k}.{n}": a for k, part in (("m", checkpoint.m), ("v", checkpoint.v)) for n, a in part.items()}
     kinds = {MODEL: checkpoint.parameters, OPTIMIZER: moments}
     if checkpoint.config.optim.ema:
         kinds[AVERAGE] = checkpoint.averages
     found = {
-        part_name(whole, group.index, group.count): write_safetensors(_contiguous(arrays))
-        for whole, arrays in kinds.items()
+        part_name(whole, index, count): write_safetensors(_contiguous(arrays)) for whole, arrays in kinds.items()
     }
     checkpoint.tokenizer.require_vocabulary(checkpoint.config.model.vocab_size)
-    if group.index == 0:
+    if index == 0:
         found |= {CONFIG: as_json(to_dict(checkpoint.config)), STATE: _state(checkpoint)}
         if not isinstance(checkpoint.tokenizer, ByteTokenizer):
             found[TOKENIZER] = stored(checkpoint.tokenizer)

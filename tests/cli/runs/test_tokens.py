@@ -21,7 +21,8 @@ from byhand.files import run_folder
 from byhand.files.run_folder import MODEL
 from byhand.runs import checkpoint, metrics
 from byhand.runs.contents import OPTIMIZER
-from byhand.train import Trainer, training
+from byhand.runs.run import training
+from byhand.train import Trainer
 from cli import inside
 from cli.process import byhand, environment, error_line
 from toy_tokenizers import byte_pairs
@@ -45,8 +46,7 @@ def begin(run, text, stop):
     identity = {"path": str(text.path), "bytes": len(text.content), "sha256": text.sha256}
     run_folder.begin(run)
     trainer = Trainer(CONFIG, *corpus_of(text, BPE).split(0.1, 16), record={"text": identity})
-    for progress in islice(training(trainer, run), stop):
-        metrics.append(run, progress)
+    list(islice(training(trainer, run), stop))
     trainer.save(run)
 
 
@@ -155,8 +155,7 @@ def test_a_run_of_bytes_says_nothing_of_tokenizers(tmp_path, cache):
     text = on_disk(_write(tmp_path / "text"), "text")
     config = TrainConfig(model=ModelConfig(seq_len=16, d_model=16), steps=1, batch_size=2, eval_windows=2)
     run_folder.begin(tmp_path / "run")
-    for progress in training(Trainer(config, *corpus_of(text).split(0.1, 16)), tmp_path / "run"):
-        metrics.append(tmp_path / "run", progress)
+    list(training(Trainer(config, *corpus_of(text).split(0.1, 16)), tmp_path / "run"))
     assert b"tokenizer" not in inside.byhand("info", "run", cwd=tmp_path).stdout
     assert b"loss in nats per byte" in inside.byhand("plot", "run", cwd=tmp_path).stdout
     said = inside.byhand("eval", "run", "--data", "text", cwd=tmp_path).stdout.decode()

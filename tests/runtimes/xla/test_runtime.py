@@ -7,10 +7,10 @@ from dataclasses import replace
 import jax
 import pytest
 
-from byhand.cli.runs.opening import on_this_machine
 from byhand.config import ModelConfig, TrainConfig
 from byhand.errors import ConfigError
 from byhand.model import TinyGPT
+from byhand.runs.run import on_this_machine
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.provenance import difference, resumed
 from byhand.runtimes.registry import begin, choose

@@ -12,20 +12,17 @@ from byhand.cli.terminal.interrupts import at_the_end
 from byhand.cli.terminal.say import say
 from byhand.cli.terminal.shown import one_line
 from byhand.errors import ByhandError
-from byhand.runtimes.process_group import ALONE, ProcessGroup
+from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
 
 
 @contextmanager
-def joined(hosts: str, run: str, patience: float, request: Request) -> Iterator[ProcessGroup]:
-    """Train in the `with` block as one of the hosts that `--hosts` describes; without it, alone."""
-    if not hosts:
-        yield ALONE
-        return
+def joined(hosts: str, run: str, patience: float, request: Request) -> Iterator[ProcessGroup | None]:
+    """Train in the `with` block as one of the hosts that `--hosts` describes; None if it is the only one."""
     must_be_at_once("JAX's cleaning up waits for the other hosts")
     with _left(choose(request).runtime.join(hosts, run, patience, _lost)) as group:
-        yield group
+        yield group if group.count > 1 else None
 
 
 @contextmanager

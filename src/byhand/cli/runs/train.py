@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from byhand.budget.recipe import candidates
 from byhand.cli.arguments.parsing import Given, read
 from byhand.cli.arguments.presets import PUBLISHED, Settings, fixed_by, preset, with_toml
 from byhand.cli.arguments.settings import flag
-from byhand.cli.runs.minutes import require_sense
-from byhand.cli.runs.opening import OF_A_MACHINE, begun, shared, taken_up
+from byhand.cli.runs.minutes import Promise, planned, require_sense
 from byhand.cli.runs.together import joined
 from byhand.cli.runs.training import train_run
 from byhand.cli.runs.tuning import tuned
 from byhand.cli.terminal.say import say
 from byhand.config import TrainConfig
 from byhand.config_checks import without_effect
+from byhand.corpus.dataset import Corpus
+from byhand.corpus.encoding import corpus_of
+from byhand.corpus.texts import Text
 from byhand.errors import ConfigError
+from byhand.files import run_folder
+from byhand.memory import require_room
 from byhand.runs.contents import Checkpoint
+from byhand.runs.hosts import opened as shared
+from byhand.runs.run import OF_A_MACHINE, begin, open_corpus, resume
 from byhand.runtimes.process_group import PATIENCE
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.tape.session import keep_pages
@@ -69,17 +77,36 @@ def main(arguments: list[str]) -> int:
     keep_pages()
     runtime = given.values.get("runtime", "auto") if options.resume else options.train.runtime
     request = replace(to_train(options.train), runtime=runtime, hosts=2 if options.hosts else 1)
-    run = (options.resume or options.out or Path()).name
-    with joined(options.hosts, run, options.patience, request) as group:
+    name = (options.resume or options.out or Path()).name
+    several = joined(options.hosts, name, options.patience, request) if options.hosts else nullcontext()
+    with several as group:
+        hosts = group.count if group else 1
+        promise = opened = None
         if options.resume:
             _require_resumable(given)
             config, tokenizer = options.train, BYTES
-            opening = partial(taken_up, options.resume, given.values, group.count)
+            opening = partial(resume, options.resume, given.values, hosts)
         else:
             config, tokenizer, start = _new_run(options, given, chosen)
-            opening = partial(begun, config, options.out, decided, options.minutes, group.count, tokenizer, start)
-        with shared(group, opening, config, given.values, tokenizer) as opened:
-            return train_run(opened, group)
+            if options.minutes is not None:
+                config, promise, opened = _planned(config, decided, options, tokenizer)
+            opening = partial(begin, config, options.out, tokenizer, start, opened, hosts)
+        with opening() if group is None else shared(group, opening, config, given.values, tokenizer) as run:
+            return train_run(run, promise)
+
+
+def _planned(
+    config: TrainConfig, decided: Collection[str], options: Options, tokenizer: Tokenizer
+) -> tuple[TrainConfig, Promise, tuple[Text, Corpus]]:
+    """Return a run that fits into --minutes, what to expect of it, and its text."""
+    if options.out:
+        run_folder.require_free(options.out)  # refuse before anything is read
+    smallest = candidates(config, decided, config.model.seq_len)[0]
+    require_room(smallest, to_train(smallest))
+    text, corpus = open_corpus(config, tokenizer)
+    minutes = options.minutes or 0.0
+    config, promise = planned(config, decided, corpus, minutes, corpus_of(text))
+    return config, promise, (text, corpus)
 
 
 def _base(values: dict[str, Any]) -> tuple[Settings, set[str]]:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from byhand.cli.terminal.say import say
-from byhand.cli.terminal.shown import shown
 from byhand.corpus.text_file import TextFile, blocks
 from byhand.corpus.texts import Text, on_disk
 from byhand.errors import CheckpointError, DataError, reason
 from byhand.files import writing
 from byhand.runs.contents import Checkpoint
 
+log = logging.getLogger(__name__)
 CORPUS = "corpus.bin"
 LARGE = 1 << 28  # bytes that take long to hash
 SPOT, SPOTS = 1 << 16, 64  # bytes of a part, and parts, by which hosts compare their texts
@@ -61,10 +62,20 @@ def text_of(start: Checkpoint, run: Path, moved: str | None) -> Path:
     return run / CORPUS if known == CORPUS else Path(known)
 
 
+def require_same_text(start: Checkpoint, text: Mapping[str, Any]) -> None:
+    """Raise CheckpointError if a run would go on with another text than it began with."""
+    before = start.state.get("text", {})
+    if before.get("sha256") != text.get("sha256"):
+        raise CheckpointError(
+            f"the text changed since the run began: {before.get('path')} had {before.get('bytes')} bytes and SHA-256 "
+            f"{str(before.get('sha256'))[:12]}…. Restore it, or start a new run."
+        )
+
+
 def identity(text: Text, run: Path) -> dict[str, Any]:
     """Return the record of a text that checkpoints keep: path, length and hash."""
     if len(text.content) > LARGE:
-        say(f"reading {shown(text.name, 200)} once for its SHA-256 ({len(text.content) / 1e9:.1f} GB)")
+        log.info("reading %.200s once for its SHA-256 (%.1f GB)", text.name, len(text.content) / 1e9)
     inside = text.path == run.resolve() / CORPUS
     return {"path": CORPUS if inside else str(text.path), "bytes": len(text.content), "sha256": text.sha256}
 

@@ -1,0 +1,238 @@
+"""A run, from its text to its last checkpoint: the folder that it holds, and the loop.
+
+    begin, resume   folder → lock → text → settings: a `Run`, held until the `with` block ends
+    Run.trainer     text → its identity → tokens → the two parts → model and optimizer
+    training        batch → step → evaluation → line of metrics → checkpoint, to the last step or the first signal
+
+All of it is one process; `runs/hosts.py` wraps it where several hosts train.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from byhand.config import TrainConfig
+from byhand.corpus.dataset import Corpus
+from byhand.corpus.encoding import corpus_of
+from byhand.corpus.text_file import TextFile
+from byhand.corpus.texts import Text, on_disk, open_text
+from byhand.errors import CheckpointError, ConfigError, DataError, reason
+from byhand.files import run_folder
+from byhand.memory import require_room
+from byhand.runs import checkpoint, metrics
+from byhand.runs.contents import Checkpoint
+from byhand.runs.lock import HeldRun, locked
+from byhand.runs.text import identity, require_same_text, stored, text_of
+from byhand.runtimes.protocol import to_train
+from byhand.runtimes.provenance import resumed
+from byhand.runtimes.registry import choose
+from byhand.tokenizers.byte import BYTES
+from byhand.tokenizers.registry import stored as storable
+from byhand.tokenizers.tokenizer import Tokenizer
+from byhand.train import Progress, Trainer
+
+OF_A_MACHINE = ("runtime", "threads", "dtype", "mesh", "recompute")  # a resumed run may change these: machines differ
+
+
+class Stop(Protocol):
+    """A request to stop after the step: the number of a signal, or None."""
+
+    signal: int | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that can train.
+
+    text   None if the run is complete
+    place  the folder's lock, which only the first of several hosts holds
+    start  the checkpoint that it goes on from
+    tokenizer  of a run that begins; a checkpoint has its own
+    """
+
+    folder: Path
+    config: TrainConfig
+    text: Text | None
+    place: HeldRun | None
+    start: Checkpoint | None = None
+    tokenizer: Tokenizer = BYTES
+
+    def trainer(self) -> Trainer:
+        """Return the model and its data, ready to compute; CheckpointError if the text is not that of the run."""
+        assert self.text
+        record = identity(self.text, self.folder)
+        return Trainer(self.config, *self.parts(record), self.start, {"text": record})
+
+    def parts(self, record: Mapping[str, Any]) -> tuple[Corpus, Corpus]:
+        """Return the training and the validation part of the text, which `record` identifies."""
+        assert self.text
+        if self.start and "sha256" in self.start.state["text"]:
+            require_same_text(self.start, record)
+        corpus = corpus_of(self.text, self.start.tokenizer if self.start else self.tokenizer)
+        return corpus.split(self.config.data.val_fraction, self.config.model.seq_len)
+
+    def train(self, trainer: Trainer, stop: Stop | None = None) -> Iterator[Progress]:
+        """Train to the last step, or to the first signal.
+
+        If the text changes, save the last step first: no byte of the changed text was used. Of several hosts, one
+        cannot save without the others.
+        """
+        begun = trainer.step
+        try:
+            yield from training(trainer, self.folder, self.text, self.place, stop)
+        except DataError as error:
+            if trainer.step == begun or not (self.place and trainer.alone):
+                raise
+            self.place.require_in_place()
+            trainer.save(self.folder)
+            raise DataError(f"{error} Saved at step {trainer.step}.") from None
+
+
+def training(
+    trainer: Trainer,
+    folder: Path,
+    text: Text | None = None,
+    place: HeldRun | None = None,
+    stop: Stop | None = None,
+) -> Iterator[Progress]:
+    """Update until the last step or the first signal, and yield each `Progress`.
+
+    A step's line of metrics is on disk before its checkpoint. A caller that leaves the loop may save once more.
+    """
+    config = trainer.config
+    storable(trainer.tokenizer)  # refuses a tokenizer that could not be saved
+    trainer.prepare()
+    folder.mkdir(parents=True, exist_ok=True)
+    while trainer.step < config.steps:
+        progress = trainer.update()
+        last = trainer.step == config.steps
+        if last or _due(trainer.step, config.eval_interval):
+            progress = replace(progress, val_loss=trainer.evaluate())
+        if place:
+            place.require_in_place()
+        if trainer.shows:
+            metrics.append(folder, progress)
+        yield progress
+        if place:
+            place.require_in_place()  # the step is saved next
+        if text and isinstance(text.content, TextFile):
+            text.content.require_in_place()
+        signal = trainer.stopping(stop.signal if stop else None)
+        if signal and stop:
+            stop.signal = signal  # it may have come to another host
+        if signal or last or _due(trainer.step, config.save_interval):
+            trainer.save(folder)
+        if signal:
+            return
+
+
+def _due(step: int, interval: int) -> bool:
+    return interval > 0 and step % interval == 0
+
+
+@contextmanager
+def begin(
+    config: TrainConfig,
+    out: Path | None,
+    tokenizer: Tokenizer = BYTES,
+    start: Checkpoint | None = None,
+    opened: tuple[Text, Corpus] | None = None,
+    hosts: int = 1,
+) -> Iterator[Run]:
+    """Begin a run in a new or empty folder, and hold it.
+
+    start   has the weights that it begins with
+    opened  the text and its tokens, if they are open already
+    """
+    if out:
+        run_folder.require_free(out)  # refuse before anything is read or written
+    if not opened:
+        require_room(config, replace(to_train(config), hosts=hosts))
+    text, whole = opened or open_corpus(config, tokenizer)
+    whole.split(config.data.val_fraction, config.model.seq_len)
+    folder = out or _free_folder(Path("runs"))
+    run_folder.begin(folder)
+    with locked(folder) as place:
+        run_folder.require_free(folder)  # another process may have been faster
+        checkpoint.require_way(folder, range(run_folder.STEPS))
+        text = stored(text, folder)
+        metrics.keep_until(folder, 0)
+        yield Run(folder, config, text, place, start, tokenizer)
+
+
+def open_corpus(config: TrainConfig, tokenizer: Tokenizer) -> tuple[Text, Corpus]:
+    """Return the text that --data names and its tokens, all of which the model knows."""
+    text = open_text(config.data.data)
+    corpus = corpus_of(text, tokenizer)
+    corpus.require_vocabulary(config.model.vocab_size)
+    return text, corpus
+
+
+@contextmanager
+def resume(folder: Path, values: Mapping[str, Any], hosts: int = 1) -> Iterator[Run]:
+    """Take up a run from its newest whole checkpoint, and hold it.
+
+    values  settings of this machine that were given, and `data` if the text is elsewhere now
+    """
+    if not os.path.isdir(folder):
+        raise CheckpointError(f"there is no run {folder}. Check the path.")
+    run_folder.require_readable(folder)
+    if run_folder.is_checkpoint(folder):
+        above = folder.parent if run_folder.step_of(folder.name) is not None else folder.resolve().parent
+        raise CheckpointError(f"{folder} is one checkpoint of a run. Use --resume {shlex.quote(str(above))}.")
+    if not run_folder.checkpoints(folder):
+        raise run_folder.without_checkpoint(folder)
+    if not run_folder.is_run(folder):  # write nothing into a folder that byhand did not make
+        checkpoint.load(folder)
+    with locked(folder) as place:
+        start = checkpoint.load(folder)
+        config = start.config = changed(start.config, values, folder, hosts)
+        if start.step >= config.steps:
+            yield Run(folder, config, None, place, start)
+            return
+        checkpoint.require_way(folder, range(start.step + 1, run_folder.STEPS))
+        require_room(config, resumed(replace(to_train(config), hosts=hosts), start.state.get("used")))
+        text = on_disk(text_of(start, folder, values.get("data")), config.data.data)
+        metrics.keep_until(folder, start.step)
+        yield Run(folder, config, text, place, start)
+
+
+def changed(config: TrainConfig, values: Mapping[str, Any], folder: Path, hosts: int) -> TrainConfig:
+    """Return a run's settings with those given for this machine."""
+    given = {name: value for name, value in values.items() if name in OF_A_MACHINE}
+    found = on_this_machine(config, given, hosts)
+    if found.array_dtype != config.array_dtype:
+        raise ConfigError(f"{folder} holds {config.array_dtype} arrays. Resume without --dtype.")
+    return found
+
+
+def on_this_machine(config: TrainConfig, given: Mapping[str, Any], hosts: int = 1) -> TrainConfig:
+    """Return the settings with those given; a named runtime that cannot use the run's mesh goes on without it."""
+    config = replace(config, **given)
+    if "runtime" in given and not {"mesh", "recompute"} & set(given):
+        try:
+            choose(replace(to_train(config), hosts=hosts))
+        except ConfigError:
+            return replace(config, mesh="", recompute="nothing")
+    return config
+
+
+def _free_folder(parent: Path) -> Path:
+    """Make and return parent/001, or the number after the largest one there."""
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            numbers = [int(p.name) for p in parent.iterdir() if re.fullmatch("[0-9]+", p.name)]
+            run = parent / f"{max(numbers, default=0) + 1:03d}"
+            with suppress(FileExistsError):  # another process was faster
+                run.mkdir()
+                return run
+    except OSError as error:
+        raise CheckpointError(f"cannot use {error.filename}: {reason(error)}. Choose a folder with --out.") from None
