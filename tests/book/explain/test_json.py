@@ -1,6 +1,8 @@
 """An explanation as JSON: trees of numbers with names, each number the trace's own; no fact only in a sentence."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -153,3 +155,13 @@ def test_a_loss_over_a_vocabulary_stays_small():
     plain = Explainer(bh.TinyGPT(config, seed=1), [[1, 2, 3]], [[2, 3, 4]]).explain("loss", ()).as_json()
     assert len(json.dumps(plain["terms"])) < 1_500_000
     assert worked(plain["terms"], {}) == plain["terms"]["value"]
+
+
+def test_a_cell_opens_no_table_of_where():
+    code = """
+import sys, byhand as bh
+model = bh.TinyGPT(bh.ModelConfig(vocab_size=7, seq_len=4, d_model=4, n_layers=1, n_heads=2))
+bh.explain(model, [[1, 2, 3]], None, "blocks.0.attn.weights", (0, 0, 2, 1)).as_json()
+print([name for name in ("absent", "places", "settings") if f"byhand.book.finding.{name}" in sys.modules])
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"[]"

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from byhand.cli.learn import explain
+from byhand.cli.main import main
 from byhand.config import ModelConfig, TrainConfig
 from byhand.corpus.dataset import ByteDataset
 from byhand.runs import checkpoint
@@ -67,3 +69,11 @@ def test_loops_without_a_cache_are_refused_and_auto_says_that_it_takes_numpy(fol
     assert done.stderr.startswith(b"runtime numpy: the loops runtime generates with a KV cache")
     plain = byhand(*few, "--runtime", "numpy", cwd=folder)
     assert (plain.stdout, plain.stderr) == (done.stdout, b"")
+
+
+def test_a_value_is_explained_where_only_its_gradient_is_unsound(folder, monkeypatch, capsys):
+    """A gradient that overflows is no reason to refuse a sound value."""
+    monkeypatch.setattr(explain, "non_finite_gradient", lambda steps: "the gradient of x")
+    assert main(["explain", str(folder / "sound"), "x[0,0,0]", "--prompt", "abc"]) == 0
+    assert main(["explain", str(folder / "sound"), "x[0,0,0]", "--prompt", "abc", "--grad"]) == 2
+    assert "the gradient of x is not finite" in capsys.readouterr().err

@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self
 
+from byhand.book.finding.equations import of_equations
 from byhand.book.finding.finding import Finding
-from byhand.book.finding.index import listings
 from byhand.book.numbers import arithmetic
 from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Term
@@ -39,7 +39,7 @@ class Explanation(Answer):
     @property
     def known(self) -> list[Finding]:
         """The book's findings about its equations."""
-        return [listings()[name] for name in self.equations]
+        return [of_equations()[name] for name in self.equations]
 
     @property
     def where(self) -> str:

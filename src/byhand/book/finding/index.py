@@ -5,22 +5,15 @@ Built from the registry, the entries, tables and parsed source, without importin
 
 from __future__ import annotations
 
-import inspect
 from functools import cache, lru_cache
 
-from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
-from byhand.book.entries.contract import ENTRIES, ByStem, Entry
-from byhand.book.finding import source
+from byhand.book.entries.contract import ByStem
 from byhand.book.finding.absent import ABSENT
-from byhand.book.finding.finding import Finding, Row, split
-from byhand.book.finding.flow import order
+from byhand.book.finding.equations import of_equations
+from byhand.book.finding.finding import Finding
 from byhand.book.finding.places import PLACES
 from byhand.book.finding.reading import guides, lessons
 from byhand.book.finding.settings import SETTINGS
-from byhand.book.words.language import Words
-from byhand.engine.equation import Composite, Equation, registry
-
-WALK_BACK = (source.PACKAGE / "engine/backward.py", "walk_back")  # the derivative of a composite is that of its parts
 
 
 def answers() -> dict[str, Finding]:
@@ -35,55 +28,9 @@ def _others() -> dict[str, Finding]:
 
 def listings() -> dict[str, Finding]:
     """Return equations, as data flows, and places by name."""
-    return _listings(tuple(ENTRIES.values()))
+    return _listings(tuple(of_equations().values()))
 
 
 @lru_cache(maxsize=4)
-def _listings(entries: tuple[Entry, ...]) -> dict[str, Finding]:
-    found = {n: _equation(registry[n], ENTRIES[n]) for n in order()}
-    return ByStem(found | {place.name: place for place in PLACES})
-
-
-def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
-    name = equation.name
-    composite = isinstance(equation, Composite)
-    forward = equation.compose if composite else equation.forward
-    file = source.file_of(forward)
-    parts = source.sections(file)
-    test = f"test_{name}.py"
-    if file.is_relative_to(source.PACKAGE):
-        worked_in, tests, pages = (
-            source.PACKAGE / f"book/entries/{name}.py",
-            f"tests/equations/{test}",
-            "docs/equations",
-        )
-    else:  # its other files are in the same folder
-        folder = source.shown(file.parent)
-        worked_in, tests, pages = file.with_name(f"{name}_entry.py"), f"{folder}/{test}", folder
-    return Finding(
-        name=name,
-        title=Words(equation.title, entry.title_zh),
-        code=(file, forward.__name__),
-        tests=(tests,),
-        seed_names=equation.seed_names,
-        asked=split(entry.asked),
-        notations=entry.notations,
-        derived=WALK_BACK if composite else (source.file_of(equation.vjp), equation.vjp.__name__),
-        worked_in=worked_in,
-        pages=pages,
-        latex=equation.latex,
-        latex_derivative=equation.derivative,
-        plain=parts["Equation"],
-        plain_derivative=parts["Derivative"],
-        symbols=(
-            *(Row.of((s,), entry.meanings_zh[s.name]) for s in equation.inputs),
-            Row.of(equation.results, entry.result_zh),
-        ),
-        settings={
-            p.name if p.default is p.empty else f"{p.name}={p.default!r}": entry.settings.get(p.name, "")
-            for p in inspect.signature(forward).parameters.values()
-            if p.kind is p.KEYWORD_ONLY
-        },
-        uses=source.uses(name, "" if composite else equation.role),
-        source=parts["Source"],
-    )
+def _listings(found: tuple[Finding, ...]) -> dict[str, Finding]:
+    return ByStem({finding.name: finding for finding in (*found, *PLACES)})
