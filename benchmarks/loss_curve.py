@@ -21,8 +21,8 @@ from byhand.cli.arguments.presets import preset
 from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import open_text
 from byhand.generation import generate
+from byhand.runs.trainer import Trainer
 from byhand.runtimes.sampling import Sampling
-from byhand.train import Trainer
 
 PRESET, TEXT = "nano", "python-stdlib"
 STAGES = (0, 50, 200, 1000, 2000)

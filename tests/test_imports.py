@@ -16,7 +16,6 @@ WALKS = {"walk_packages", "iter_modules"}
 
 # Circles among rooms that are known and are to go: one that is gone leaves its line, and none may join.
 KNOWN = {
-    frozenset({"byhand.runs", "byhand.train"}),
     frozenset(f"byhand.book.{room}" for room in ("entries", "finding", "lessons", "numbers", "practice")),
 }
 

@@ -6,7 +6,7 @@ import pytest
 from byhand.budget.probe import LEAST_STEPS, measure, warm_up
 from byhand.config import ModelConfig, TrainConfig
 from byhand.corpus.dataset import ByteDataset
-from byhand.train import Trainer
+from byhand.runs.trainer import Trainer
 
 TEXT = ByteDataset(np.random.default_rng(0).integers(0, 256, 5_000).astype(np.uint8))
 CONFIG = TrainConfig(model=ModelConfig(seq_len=16, d_model=16), batch_size=2, eval_windows=100, runtime="numpy")

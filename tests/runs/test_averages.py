@@ -14,7 +14,7 @@ from byhand.memory import training_bytes
 from byhand.runs import checkpoint
 from byhand.runs.contents import AVERAGE, OPTIMIZER
 from byhand.runs.run import training
-from byhand.train import Trainer
+from byhand.runs.trainer import Trainer
 
 TEXT = np.frombuffer(b"".join(b"line %d of a text; " % (i * i) for i in range(200)), dtype=np.uint8)
 CONFIG = TrainConfig(

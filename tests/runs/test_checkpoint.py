@@ -22,9 +22,9 @@ from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.model import TinyGPT
 from byhand.runs import checkpoint, metrics, stored
 from byhand.runs.contents import FILES, OPTIMIZER, STATE, TOKENIZER, Checkpoint
+from byhand.runs.trainer import Progress
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES
-from byhand.train import Progress
 
 CONFIG = TrainConfig(model=ModelConfig(vocab_size=11, seq_len=8, d_model=4, n_heads=2))
 

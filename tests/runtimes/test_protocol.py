@@ -21,13 +21,13 @@ from byhand.generation import Sampling, generate
 from byhand.model import TinyGPT
 from byhand.runs import checkpoint
 from byhand.runs.run import training
+from byhand.runs.trainer import Trainer
 from byhand.runtimes import registry
 from byhand.runtimes.protocol import Request, to_train
 from byhand.runtimes.registry import begin, choose, register
 from byhand.runtimes.tape.decoder import next_logits
 from byhand.runtimes.tape.runtime import TapeRuntime
 from byhand.runtimes.tape.session import TapeSession
-from byhand.train import Trainer
 from cli.inside import byhand
 from cli.process import TINY, error_line, write_text
 from runtimes.registered import NAMES, OTHERS, REFERENCE, able

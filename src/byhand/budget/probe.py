@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from byhand.config import TrainConfig
 from byhand.corpus.dataset import Corpus
-from byhand.train import Trainer
+from byhand.runs.trainer import Trainer
 
 LEAST_STEPS = 4
 SAMPLE = 2048  # tokens of the timed evaluation; its time is scaled to a whole one

@@ -21,12 +21,12 @@ from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint, contents
 from byhand.runs.run import Run, changed
 from byhand.runs.text import identity, spot_check
+from byhand.runs.trainer import Progress, Trainer, finite
 from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
-from byhand.train import Progress, Trainer, finite
 
 
 @dataclass(frozen=True)

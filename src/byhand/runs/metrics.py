@@ -16,7 +16,7 @@ from byhand.errors import CheckpointError, reason
 from byhand.files import writing
 from byhand.files.reading import read_regular, refuse_constant
 from byhand.files.run_folder import again_with, checkpoints
-from byhand.train import Progress
+from byhand.runs.trainer import Progress
 
 METRICS = "metrics.jsonl"
 MOST = 1 << 32  # bytes: some 20 million updates

@@ -30,13 +30,13 @@ from byhand.runs import checkpoint, metrics
 from byhand.runs.contents import Checkpoint
 from byhand.runs.lock import HeldRun, locked
 from byhand.runs.text import identity, require_same_text, stored, text_of
+from byhand.runs.trainer import Progress, Trainer
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
 from byhand.runtimes.registry import choose
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.registry import stored as storable
 from byhand.tokenizers.tokenizer import Tokenizer
-from byhand.train import Progress, Trainer
 
 OF_A_MACHINE = ("runtime", "threads", "dtype", "mesh", "recompute")  # a resumed run may change these: machines differ
 

@@ -10,7 +10,7 @@ import pytest
 from byhand.cli.main import main
 from byhand.files.sealed import entries, manifest
 from byhand.flops import step_flops
-from byhand.train import Trainer
+from byhand.runs.trainer import Trainer
 from cli.process import byhand, error_line, write_text
 
 EXPECTED = re.compile(

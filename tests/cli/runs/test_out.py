@@ -285,7 +285,7 @@ def test_a_run_saved_through_python_is_resumed_with_its_text(tmp_path, text):
 
     from byhand.config import ModelConfig, TrainConfig
     from byhand.corpus.dataset import ByteDataset
-    from byhand.train import Trainer
+    from byhand.runs.trainer import Trainer
 
     config = TrainConfig(model=ModelConfig(seq_len=16, d_model=8), steps=3, batch_size=2, runtime="numpy")
     train_part, val = ByteDataset(np.frombuffer(text.read_bytes(), np.uint8)).split(0.1, 16)

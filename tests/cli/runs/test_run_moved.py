@@ -8,7 +8,7 @@ import pytest
 
 from byhand.errors import CheckpointError
 from byhand.runs.lock import LOCK, locked
-from byhand.train import Trainer
+from byhand.runs.trainer import Trainer
 from cli.inside import byhand
 from cli.process import TINY, error_line, write_text
 from cli.runs.test_out import contents

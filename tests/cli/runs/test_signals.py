@@ -189,7 +189,7 @@ def test_at_a_moment(tmp_path, text, at):
 def test_before_training_begins_the_command_to_repeat_is_told(tmp_path, text):
     code = (
         "import sys, time\n"
-        "from byhand.train import Trainer\n"
+        "from byhand.runs.trainer import Trainer\n"
         "Trainer.prepare = lambda trainer: (print('ready', flush=True), time.sleep(600))\n"
         "from byhand.__main__ import main\n"
         "sys.exit(main())"

@@ -22,7 +22,7 @@ from byhand.files.run_folder import MODEL
 from byhand.runs import checkpoint, metrics
 from byhand.runs.contents import OPTIMIZER
 from byhand.runs.run import training
-from byhand.train import Trainer
+from byhand.runs.trainer import Trainer
 from cli import inside
 from cli.process import byhand, environment, error_line
 from toy_tokenizers import byte_pairs

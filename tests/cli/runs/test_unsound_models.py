@@ -8,7 +8,7 @@ from byhand.cli.main import main
 from byhand.config import ModelConfig, TrainConfig
 from byhand.corpus.dataset import ByteDataset
 from byhand.runs import checkpoint
-from byhand.train import Trainer
+from byhand.runs.trainer import Trainer
 from cli.process import byhand, error_line, write_text
 from needs import needs_loops
 

@@ -19,11 +19,11 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
 import byhand as bh
 from byhand.corpus.dataset import ByteDataset
 from byhand.runs.run import training
+from byhand.runs.trainer import Trainer
 from byhand.runtimes.loops.encode.tables import OPCODES, WIDTH
 from byhand.runtimes.loops.machine import building, machine_code
 from byhand.runtimes.loops.program.controls import STOPPED
 from byhand.runtimes.loops.run import replay
-from byhand.train import Trainer
 from cli.process import PATIENCE
 
 TEXT = bytes(range(256)) * 8

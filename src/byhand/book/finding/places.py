@@ -87,7 +87,7 @@ clip_gradients | Gradient clipping | 梯度裁剪 | clipping.py:clip_gradients
     torch.nn.utils.clip_grad_norm_, clip_grad_norm, max_grad_norm, exploding gradients, gradient norm, 梯度爆炸,
     梯度范数, 截断梯度
 # Runs, tokens, models of other programs
-train | One training step | 一个训练步 | train.py:Trainer.update
+train | One training step | 一个训练步 | runs/trainer.py:Trainer.update
     seed: train_gpt
     Trainer.train, fit, training_step, epoch, how to train, one iteration, 训练过程, 怎么训练, 一次迭代, 训练一步
 generate | Generation loop | 文本生成循环 | generation.py:generate

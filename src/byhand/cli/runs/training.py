@@ -15,7 +15,7 @@ from byhand.cli.terminal.shown import shown
 from byhand.corpus.dataset import bits_per_byte
 from byhand.quantities import counted, duration
 from byhand.runs.run import Run
-from byhand.train import Progress, Trainer
+from byhand.runs.trainer import Progress, Trainer
 
 
 def train_run(run: Run, promise: Promise | None = None) -> int:

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from byhand.cli.terminal.say import say
 from byhand.quantities import duration
-from byhand.train import Progress
+from byhand.runs.trainer import Progress
 
 PLAIN_LINES = 20  # in a whole run, not counting evaluations
 

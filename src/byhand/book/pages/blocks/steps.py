@@ -73,13 +73,13 @@ SESSION = "runtimes/tape/session.py:TapeSession.step"
 LOOP: tuple[tuple[str, str, str, Words], ...] = (
     (
         r"y_t = x_{t+1}",
-        "train.py:Trainer.batches",
+        "runs/trainer.py:Trainer.batches",
         "self.train.sample_batch",
         Words("tokens and targets, each [B, T]", "输入与目标，各为 [B, T]"),
     ),
     (
         r"\alpha_t",
-        "train.py:Trainer.update",
+        "runs/trainer.py:Trainer.update",
         "learning_rate",
         Words("the learning rate of this step", "这一步的学习率"),
     ),

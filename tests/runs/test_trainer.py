@@ -18,11 +18,11 @@ from byhand.runs import checkpoint, metrics
 from byhand.runs.contents import OPTIMIZER
 from byhand.runs.run import training
 from byhand.runs.text import require_same_text
+from byhand.runs.trainer import Trainer
 from byhand.runtimes.protocol import to_train
 from byhand.runtimes.provenance import resumed
 from byhand.tokenizers import registry
 from byhand.tracing import Trace
-from byhand.train import Trainer
 from interrupts import at_every_point
 from toy_tokenizers import PairTokenizer, byte_pairs
 
@@ -323,7 +323,7 @@ def test_an_interrupt_anywhere_in_an_update_leaves_a_run_that_can_go_on(tmp_path
         run.update()
         run.update()
 
-    files = ("byhand/train.py", "byhand/runtimes/tape/session.py", "byhand/optim.py")
+    files = ("byhand/runs/trainer.py", "byhand/runtimes/tape/session.py", "byhand/optim.py")
     for point in at_every_point(interrupted, *files, every=7):  # each is 30 ms
         points += 1
         if run is None:
