@@ -116,7 +116,7 @@ def _line(connection: socket.socket, until: float, idle: Callable[[], None]) -> 
 
 
 def _connect(host: Host, until: float) -> None:
-    """Connect JAX to the other hosts, in a thread: JAX does not react to Ctrl-C while it waits."""
+    """Connect JAX to the other hosts, in a thread: JAX ends the process with a trace when its own time runs out."""
     errors: list[Exception] = []
 
     def connect() -> None:
@@ -136,8 +136,7 @@ def _connect(host: Host, until: float) -> None:
 
     thread = threading.Thread(target=connect, name="byhand-connect", daemon=True)
     thread.start()
-    while thread.is_alive() and time.monotonic() < until:
-        thread.join(0.1)
+    thread.join(max(0.0, until - time.monotonic()))
     if errors or thread.is_alive():
         why = first_line(errors[0]) if errors else "no answer in time"
         raise ConfigError(

@@ -207,7 +207,7 @@ def equality(page: Path, lang: str) -> str:
         (
             Words("several hosts, compared with one process on the same mesh", "多台主机，或单个进程用同样的网格"),
             Words("every bit", "逐位相同"),
-            "tests/book/pages/test_many_hosts.py:test_the_commands_of_the_page_train_together",
+            "tests/cli/runs/test_hosts.py:test_a_signal_to_one_stops_all_and_they_go_on_bit_for_bit",
         ),
     ]
     return _with_links(page, lang, Words("What|Equal|Test", "比较的内容|一致程度|测试"), rows)
