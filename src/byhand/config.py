@@ -11,12 +11,11 @@ from typing import Any, Literal, get_args
 
 from byhand.config_checks import LATER, at_least, at_most, brief, check_types, needs
 from byhand.errors import ConfigError
+from byhand.formats import FORMATS, Dtype
 from byhand.model_config import ModelConfig
 
-Dtype = Literal["float32", "float64", "bfloat16"]
 Group = Literal["embeddings", "head", "matrices", "vectors"]  # of parameters, as layers declare them
 GROUPS: tuple[Group, ...] = get_args(Group)
-Weights = Literal["float32", "bfloat16"]  # of the arrays that generation reads
 Recompute = Literal["nothing", "cheap", "blocks"]  # on the way back, instead of keeping it
 
 
@@ -170,8 +169,8 @@ class TrainConfig:
 
     @property
     def array_dtype(self) -> str:
-        """The type of every stored array: bfloat16 is only the type of linear layers' inputs."""
-        return "float32" if self.dtype == "bfloat16" else self.dtype
+        """The type of every stored array: one that NumPy lacks is only the format of linear layers' inputs."""
+        return FORMATS[self.dtype].array
 
     @property
     def tokens_per_step(self) -> int:

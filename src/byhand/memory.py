@@ -7,6 +7,7 @@ import os
 
 from byhand.config import TrainConfig
 from byhand.errors import ConfigError
+from byhand.formats import FORMATS
 from byhand.model import declared, parameter_shapes
 from byhand.optim import by_muon
 from byhand.runtimes.protocol import Request, Runtime, Shape
@@ -30,7 +31,7 @@ def training_bytes(config: TrainConfig, working: int) -> int:
     working  bytes that a step takes besides (`Runtime.working_bytes`)
     """
     model = config.model
-    item = 8 if config.dtype == "float64" else 4
+    item = FORMATS[config.array_dtype].size
     sizes = {name: math.prod(shape) for name, shape in parameter_shapes(model).items()}
     without_v = sum(sizes[name] for name in by_muon(config.optim, declared(model)))
     arrays = (5 if config.optim.ema else 4) * sum(sizes.values()) - without_v

@@ -17,8 +17,8 @@ from safetensors.numpy import load as plain_safetensors
 
 from byhand.config import TrainConfig
 from byhand.errors import ByhandError
+from byhand.formats import called
 from byhand.interop import exchange
-from byhand.interop.gguf.quantised import KINDS as TYPES
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.runs.contents import Checkpoint
 from hostile.bytes import damaged
@@ -26,6 +26,7 @@ from interop import foreign_cases as foreign
 from interop.run_cases import GPT2, LLAMA, parameters
 
 Files = dict[str, bytes]
+TYPES = called("gguf")
 NUMBERS = ["0", "1", "-1", "2", "1e9", "1e400", "1" + "0" * 10, "9" * 5000, "true", '"8"', "2.0", "[]", "null"]
 
 WORDS = [0, 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1, 0x7FC00000, 0x7F800000, 20, 255]

@@ -269,7 +269,7 @@ def test_tensors_that_are_missing_foreign_or_of_another_shape_are_refused(tmp_pa
     foreign.write_folder(tmp_path, LLAMA, {**arrays, name: arrays[name] * np.nan})
     assert f"{name} holds NaN or infinity" in refused(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(foreign.safetensors(arrays, {name: "I64"}))
-    assert "is I64. Use a model in F32, F16 or BF16." in refused(tmp_path)
+    assert "is I64. Use a model in F32, F16, BF16, F64." in refused(tmp_path)
     large = {key: array.astype(np.float64) * (1e300 if key == name else 1) for key, array in arrays.items()}
     (tmp_path / "model.safetensors").write_bytes(foreign.safetensors(large, dict.fromkeys(large, "F64")))
     assert f"{name} holds NaN or infinity" in refused(tmp_path)

@@ -15,10 +15,10 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
 from byhand.config import TrainConfig  # noqa: E402
+from byhand.formats import called  # noqa: E402
 from byhand.generation import Sampling, generate  # noqa: E402
 from byhand.interop import exchange  # noqa: E402
 from byhand.interop.gguf.model import KNOWN  # noqa: E402
-from byhand.interop.gguf.quantised import BY_NAME, quantised  # noqa: E402
 from byhand.model import TinyGPT  # noqa: E402
 from byhand.runs.contents import Checkpoint  # noqa: E402
 from interop.llama_cpp_float import as_llama_cpp_computes  # noqa: E402
@@ -130,15 +130,18 @@ def test_its_own_package_reads_and_quantises_the_same(tmp_path):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((50, 64)).astype(np.float32)
     x[0], x[1] = 0, np.arange(64) / 8 - 4
-    for name in ("Q8_0", "Q4_0", "Q4_K", "Q6_K"):
-        kind, theirs = BY_NAME[name], gguf.GGMLQuantizationType[name]
-        if kind.block == 32:
-            packed = quantised(x, kind)
+    for code, kind in called("gguf").items():
+        theirs = gguf.GGMLQuantizationType[kind.symbol]
+        assert theirs == code
+        if kind.block == 1:
+            continue
+        if kind.pack:
+            packed = kind.packed(x)
             assert np.array_equal(packed, gguf.quants.quantize(x, theirs).reshape(-1))
         else:
             packed = rng.integers(0, 60, 30 * kind.size, dtype=np.uint8)  # below 60 every float16 is finite
         due = gguf.quants.dequantize(packed.reshape(-1, kind.size), theirs).reshape(-1)
-        assert np.array_equal(kind.floats(packed), due), name
+        assert np.array_equal(kind.floats(packed), due), kind.name
 
 
 def stored() -> list[dict[str, Any]]:

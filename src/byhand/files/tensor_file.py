@@ -15,18 +15,19 @@ import numpy as np
 from byhand.errors import brief
 from byhand.files.parts import place_of, shape_of
 from byhand.files.reading import parse_json
-from byhand.files.weights import NUMBER_TYPES, Stored
+from byhand.files.weights import Stored
+from byhand.formats import FORMATS, called
 
 LENGTH = 8  # bytes: the length of the header
 MOST_AXES = 8
-TYPES = {"float32": "F32", "float64": "F64"}
+KNOWN = called("safetensors")
 OF_A_TENSOR, BESIDES = 512, 1024  # bytes of a header, more than any of ours has
 MOST_OF_PARTS = 1 << 24  # bytes of a header of parts
 
 
 def sizes(shapes: Mapping[str, tuple[int, ...]], dtype: str) -> tuple[int, int]:
     """Return the fewest and the most bytes that a file of these arrays can have."""
-    data = LENGTH + np.dtype(dtype).itemsize * sum(map(math.prod, shapes.values()))
+    data = LENGTH + FORMATS[dtype].bytes(sum(map(math.prod, shapes.values())))
     return data, data + BESIDES + OF_A_TENSOR * len(shapes)
 
 
@@ -54,8 +55,8 @@ def _arrays(
 ) -> dict[str, np.ndarray]:
     """Return the arrays of a file; ValueError unless their types and shapes are due."""
     for name, shape in shapes.items():
-        if (kind := found[name].kind.name) != TYPES[dtype]:
-            raise ValueError(f"{name} is {kind!r}, but the config says {dtype}")
+        if (kind := found[name].kind) != FORMATS[dtype]:
+            raise ValueError(f"{name} is {kind.symbol!r}, but the config says {dtype}")
         if found[name].shape != shape:
             raise ValueError(f"{name} has shape {found[name].shape}, but the config says {shape}")
     return {name: _array(name, content, found[name], dtype) for name in shapes}
@@ -103,11 +104,11 @@ def _entry(name: str, entry: object, place: int) -> Stored:
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
         raise ValueError(f"the entry of {name[:80]!r} is not one of an array")
     dtype, shape = entry["dtype"], entry["shape"]
-    if not isinstance(dtype, str) or dtype not in NUMBER_TYPES or not _is_shape(shape):
+    if not isinstance(dtype, str) or dtype not in KNOWN or not _is_shape(shape):
         raise ValueError(f"{name[:80]!r} has the type {str(dtype)[:20]!r} and the shape {repr(shape)[:80]}")
     match entry["data_offsets"]:
         case [int(begin), int(end)] if type(begin) is type(end) is int and begin >= 0:
-            found = Stored(NUMBER_TYPES[dtype], tuple(shape), place + begin)
+            found = Stored(KNOWN[dtype], tuple(shape), place + begin)
             if end - begin == found.size:
                 return found
     raise ValueError(f"the offsets of {name[:80]!r} are wrong")

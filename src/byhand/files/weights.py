@@ -1,13 +1,12 @@
-"""Arrays in files that other programs wrote, read one at a time within bounds, and their number types.
+"""Arrays in files that other programs wrote, read one at a time and in pieces, within bounds.
 
-A reader states each array's type, shape and place first; nothing is allocated before these agree with the size.
+A reader states each array's format, shape and place first; nothing is allocated before these agree with the size.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from io import RawIOBase
 from pathlib import Path
@@ -16,63 +15,23 @@ import numpy as np
 
 from byhand.errors import DataError, reason
 from byhand.files.reading import open_regular
+from byhand.formats import Format
 
-
-@dataclass(frozen=True)
-class NumberType:
-    """A type of numbers in files.
-
-    size    bytes of a block
-    unpack  makes float32 numbers (N, block) of blocks, uint8 (N, size); None: they are no real numbers
-    block   how many numbers a block has
-    """
-
-    name: str
-    size: int
-    unpack: Callable[[np.ndarray], np.ndarray] | None = None
-    block: int = 1
-
-    def floats(self, content: np.ndarray) -> np.ndarray:
-        """Return bytes, uint8 (N,), as float32 numbers in one row; what is beyond its range becomes infinite."""
-        assert self.unpack is not None, self.name
-        with np.errstate(all="ignore"):
-            return self.unpack(content.reshape(-1, self.size)).reshape(-1)
-
-
-def _plain(name: str, dtype: str) -> NumberType:
-    kind = np.dtype(dtype)
-    return NumberType(name, kind.itemsize, lambda blocks: blocks.view(kind).astype(np.float32, copy=False))
-
-
-def _bfloat16(blocks: np.ndarray) -> np.ndarray:
-    return (blocks.view("<u2").astype(np.uint32) << 16).view(np.float32)
-
-
-NUMBER_TYPES = {  # by their names in safetensors files
-    kind.name: kind
-    for kind in (
-        _plain("F64", "<f8"),
-        _plain("F32", "<f4"),
-        _plain("F16", "<f2"),
-        NumberType("BF16", 2, _bfloat16),
-        *(NumberType(name, 1) for name in ("F8_E4M3", "F8_E5M2", "BOOL", "I8", "U8")),
-        *(NumberType(f"{sign}{bits}", bits // 8) for sign in "IU" for bits in (16, 32, 64)),
-    )
-}
+PIECE = 1 << 22  # bytes of a file that are unpacked at a time
 
 
 @dataclass(frozen=True)
 class Stored:
-    """One array in a file: its number type, its shape, and its first byte."""
+    """One array in a file: its number format, its shape, and its first byte."""
 
-    kind: NumberType
+    kind: Format
     shape: tuple[int, ...]
     begin: int
 
     @property
     def size(self) -> int:
         """How many bytes it has."""
-        return math.prod(self.shape) // self.kind.block * self.kind.size
+        return self.kind.bytes(math.prod(self.shape))
 
 
 class OpenFile:
@@ -114,11 +73,18 @@ class OpenFile:
         return content
 
     def floats(self, stored: Stored, name: str) -> np.ndarray:
-        """Return an array of finite numbers in float32."""
-        array = stored.kind.floats(self.read(stored.begin, stored.size)).reshape(stored.shape)
-        if not np.isfinite(array).all():
-            raise self.damaged(f"{name[:80]} holds NaN or infinity")
-        return array
+        """Return an array of finite numbers in float32; beside it, memory holds a piece of the file."""
+        if stored.begin + stored.size > self.size:
+            raise self.damaged(f"it ends at byte {self.size:,}, within what it should hold")
+        kind, count = stored.kind, math.prod(stored.shape)
+        array, step = np.empty(count, np.float32), PIECE // (kind.size * kind.block) * kind.block
+        for begin in range(0, count, step):
+            numbers = min(step, count - begin)
+            piece = kind.floats(self.read(stored.begin + kind.bytes(begin), kind.bytes(numbers)))
+            if not np.isfinite(piece).all():
+                raise self.damaged(f"{name[:80]} holds NaN or infinity")
+            array[begin : begin + numbers] = piece
+        return array.reshape(stored.shape)
 
     def damaged(self, what: str) -> DataError:
         """Return the error for a file that is not what it should be."""

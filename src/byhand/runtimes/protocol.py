@@ -14,8 +14,9 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from byhand.config import ModelConfig, Recompute, TrainConfig, Weights
+from byhand.config import ModelConfig, Recompute, TrainConfig
 from byhand.errors import ConfigError
+from byhand.formats import Weights
 from byhand.runtimes.listing import Listing
 from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.sampling import Sampling

@@ -15,7 +15,7 @@ from byhand.layers.norm import LayerNorm
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
-from byhand.runtimes.bfloat16 import rounded
+from byhand.formats import FORMATS
 from byhand.runtimes.loops.run import decoding
 from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.decoding import ALONE, TOGETHER, LoopsDecoder
@@ -201,7 +201,7 @@ def test_what_it_cannot_do_is_refused():
 def test_bfloat16_weights_are_the_rounded_model(settings, streams):
     """Halves in the loops against a model whose matrices were rounded beforehand; 33 logits, an odd number."""
     gpt = model(vocab_size=33, **settings)
-    arrays = {n: rounded(p.data) if p.ndim > 1 else p.data for n, p in gpt.parameters().items()}
+    arrays = {n: FORMATS["bfloat16"].rounded(p.data) if p.ndim > 1 else p.data for n, p in gpt.parameters().items()}
     expected = bh.TinyGPT(gpt.config, arrays=arrays)
     prompts = np.random.default_rng(2).integers(0, 33, (streams, 6))
     decoder = LoopsDecoder(gpt, streams=streams, threads=2, weights="bfloat16")

@@ -29,8 +29,8 @@ from byhand.equations import (
     split_qkv,
 )
 from byhand.equations.rotary import frequencies
+from byhand.formats import FORMATS
 from byhand.generation import Sampling
-from byhand.runtimes.bfloat16 import rounded
 from byhand.runtimes.loops.kernels.attention.angles import phases_of
 from byhand.runtimes.loops.kernels.attention.chain import chain_of
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
@@ -194,7 +194,9 @@ def assert_greedy(gpt, decoder, prompts, count):
     """Hold a greedy text against the tape's logits after the same tokens: a tie may be broken by rounding."""
     made = np.concatenate(list(decoder.generate(prompts, count, GREEDY)))
     if decoder.weights == "bfloat16":
-        arrays = {n: rounded(p.data) if p.ndim > 1 else p.data for n, p in gpt.parameters().items()}
+        arrays = {
+            n: FORMATS["bfloat16"].rounded(p.data) if p.ndim > 1 else p.data for n, p in gpt.parameters().items()
+        }
         gpt = bh.TinyGPT(gpt.config, arrays=arrays)
     for i, prompt in enumerate(prompts):
         text = list(prompt)

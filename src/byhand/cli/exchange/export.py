@@ -11,6 +11,7 @@ from byhand.cli.arguments.settings import Positional
 from byhand.cli.terminal.say import show
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ConfigError
+from byhand.formats import Quantised
 from byhand.interop import exchange
 from byhand.runs import checkpoint
 
@@ -25,7 +26,7 @@ class Options:
     """hf: a folder for transformers. gguf: a file for llama.cpp and its relatives."""
     out: Path
     """The folder to write: new or empty."""
-    quantize: Literal["", "q8_0", "q4_0"] = ""
+    quantize: Quantised = ""
     """Pack the matrices of a GGUF in blocks of 32: 8.5 or 4.5 bits per number; float32 if not given."""
 
 

@@ -8,8 +8,9 @@ from typing import Literal
 
 from byhand.bench.shapes import OFFERED, Blas
 from byhand.cli.arguments.settings import Switch
-from byhand.config import Recompute, Weights
+from byhand.config import Recompute
 from byhand.engine.equation import with_role
+from byhand.formats import Weights
 
 
 @dataclass(frozen=True)

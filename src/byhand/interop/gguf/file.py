@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from byhand.errors import DataError
-from byhand.files.weights import NumberType, OpenFile, Stored
-from byhand.interop.gguf.quantised import KINDS
+from byhand.files.weights import OpenFile, Stored
+from byhand.formats import Format, called
 
+KINDS = called("gguf")  # of tensors, by their numbers
 MAGIC, VERSIONS, ALIGNMENT = b"GGUF", (2, 3), 32
 ALIGN = "general.alignment"
 MOST = 1 << 26  # bytes of metadata and descriptions; a vocabulary of 150,000 tokens takes 8 million
@@ -65,7 +66,7 @@ class GGUF:
         alignment = self.keys.get(ALIGN, ALIGNMENT)
         if type(alignment) is not int or not 8 <= alignment <= 1 << 16 or alignment & (alignment - 1):
             raise self.file.damaged(f"its alignment is {str(alignment)[:20]}")
-        listed: list[tuple[str, NumberType, tuple[int, ...], int]] = []
+        listed: list[tuple[str, Format, tuple[int, ...], int]] = []
         for _ in range(count):
             name, axes = self._string(), self._number(U32)
             if not 0 < axes <= AXES:
@@ -75,11 +76,11 @@ class GGUF:
             if code not in KINDS:
                 raise DataError(
                     f"{self.file.path}: {name[:80]!r} is of the type {code}, which cannot be read here. "
-                    f"Use a file in {', '.join(kind.name for kind in KINDS.values())}."
+                    f"Use a file in {', '.join(kind.symbol for kind in KINDS.values())}."
                 )
             kind = KINDS[code]
             if not all(0 < n < 1 << 48 for n in shape) or shape[-1] % kind.block:
-                raise self.file.damaged(f"{name[:80]!r} has the shape {shape} in {kind.name}")
+                raise self.file.damaged(f"{name[:80]!r} has the shape {shape} in {kind.symbol}")
             listed.append((name, kind, shape, offset))
         begin = end = _aligned(self._place, alignment)
         for name, kind, shape, offset in sorted(listed, key=lambda entry: entry[3]):
@@ -142,13 +143,12 @@ def content(
     keys: Mapping[str, Any], tensors: Mapping[str, Stored], data: Iterable[tuple[str, bytes]]
 ) -> Iterator[bytes]:
     """Yield the bytes of a file; `data` has the name and the bytes of each tensor in the same order."""
-    codes = {kind.name: code for code, kind in KINDS.items()}
     yield MAGIC + struct.pack("<IQQ", VERSIONS[-1], len(tensors), len(keys))
     head = [b"".join([_text(key), _typed(value)]) for key, value in keys.items()]
     offset = 0
     for name, tensor in tensors.items():
         shape = tensor.shape[::-1]
-        numbers = struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, codes[tensor.kind.name], offset)
+        numbers = struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, tensor.kind.codes["gguf"], offset)
         head.append(_text(name) + numbers)
         offset = _aligned(offset + tensor.size)
     yield (whole := b"".join(head))

@@ -13,12 +13,12 @@ import numpy as np
 
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, ConfigError, DataError
-from byhand.files.weights import NumberType, OpenFile, Stored
+from byhand.files.weights import OpenFile, Stored
+from byhand.formats import FLOAT32, FORMATS, Format
 from byhand.interop.families import Family, completed, family_of, plain
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import tokens
 from byhand.interop.gguf.file import GGUF, MAGIC, content
-from byhand.interop.gguf.quantised import BY_NAME, LARGEST, quantised
 from byhand.interop.hugging_face.families import GPT2, LLAMA, QWEN2, QWEN3
 from byhand.interop.pairing import with_pairing
 from byhand.interop.settings import family_named, keys_of, quoted, require_usual, settings_of
@@ -27,7 +27,6 @@ from byhand.tokenizers.tokenizer import Tokenizer
 
 __all__ = ["MAGIC", "files", "read"]
 NAME = "model.gguf"
-FILE_TYPES = {"F32": 0, "Q4_0": 2, "Q8_0": 7}
 SIZES = {  # keys behind the architecture's name, and our settings
     "context_length": "seq_len",
     "embedding_length": "d_model",
@@ -186,31 +185,31 @@ def files(config: ModelConfig, arrays: Arrays, tokenizer: Tokenizer, quantize: s
     """
     family = family_of(config, KNOWN, "GGUF")
     full, whole = completed(arrays, config, family)
-    kind = BY_NAME[quantize.upper() or "F32"]
+    kind = FORMATS[quantize] if quantize else FLOAT32
     tensors = dict[str, Stored]()
     for piece in pieces(whole, family.tensors):
         packed = len(piece.shape) > 1 and piece.shape[-1] % kind.block == 0 and piece.theirs not in EXACT
-        tensors[piece.theirs] = Stored(kind if packed else BY_NAME["F32"], piece.shape, 0)  # its place follows
-        if packed and kind.name in LARGEST and np.abs(full[piece.ours]).max() > LARGEST[kind.name]:
+        tensors[piece.theirs] = Stored(kind if packed else FLOAT32, piece.shape, 0)  # its place follows
+        if packed and np.abs(full[piece.ours]).max() > kind.largest:
             raise ConfigError(
-                f"{piece.ours} holds numbers larger than {kind.name} can ({LARGEST[kind.name]:,.0f}). "
+                f"{piece.ours} holds numbers larger than {kind.symbol} can ({kind.largest:,.0f}). "
                 f"Export without --quantize."
             )
-    if quantize and all(tensor.kind.name == "F32" for tensor in tensors.values()):
+    if quantize and all(tensor.kind is FLOAT32 for tensor in tensors.values()):
         raise ConfigError(
             f"{quantize} packs rows of {kind.block} numbers, and no matrix of this model has such. "
             f"Export without --quantize, or train a model with a --d-model that is a multiple of {kind.block}."
         )
     keys = _keys(family, whole, kind) | tokens.as_keys(tokenizer, whole.vocab_size)
     theirs = to_theirs(full, pieces(whole, family.tensors))
-    packed = ((part.theirs, quantised(x, tensors[part.theirs].kind).tobytes()) for part, x in theirs)
+    packed = ((part.theirs, tensors[part.theirs].kind.packed(x).tobytes()) for part, x in theirs)
     yield NAME, content(keys, tensors, packed)
 
 
-def _keys(family: Family, config: ModelConfig, kind: NumberType) -> dict[str, Any]:
+def _keys(family: Family, config: ModelConfig, kind: Format) -> dict[str, Any]:
     name = family.name
     keys: dict[str, Any] = {"general.architecture": name, "general.name": "byhand"}
-    keys |= {"general.file_type": FILE_TYPES[kind.name], "general.quantization_version": 2}
+    keys |= {"general.file_type": kind.codes["gguf file"], "general.quantization_version": 2}
     keys |= keys_of(config, family.keys)
     if family.may_vary("d_head"):
         keys |= keys_of(config, _prefixed(name, WIDTHS | {"vocab_size": "vocab_size"}))

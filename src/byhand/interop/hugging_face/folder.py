@@ -12,6 +12,7 @@ import numpy as np
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError, brief, reason
 from byhand.files.reading import SMALL, parse_json, read_regular
+from byhand.files.tensor_file import KNOWN
 from byhand.interop.families import Family, completed, family_of
 from byhand.interop.foreign import Foreign
 from byhand.interop.hugging_face import tokens
@@ -37,7 +38,8 @@ def read(folder: Path) -> Foreign:
     require_tensors(folder, {name: tensor.shape for name, tensor in tensors.items()}, due, CONFIG)
     for name, tensor in tensors.items():
         if tensor.kind.unpack is None:
-            raise DataError(f"{folder}: {name} is {tensor.kind.name}. Use a model in F32, F16 or BF16.")
+            known = ", ".join(kind.symbol for kind in KNOWN.values() if kind.unpack)
+            raise DataError(f"{folder}: {name} is {tensor.kind.symbol}. Use a model in {known}.")
     arrays = from_theirs(lambda name: weights.read(found[name]), config, family.tensors)
     if tied and not np.array_equal(weights.read(found[HEAD]), arrays["wte"]):
         raise DataError(f"{folder} ties the LM head to the embedding in {CONFIG}, but its tensors differ.")

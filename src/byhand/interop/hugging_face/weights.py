@@ -18,6 +18,7 @@ from byhand.errors import DataError, reason
 from byhand.files.reading import parse_json, read_regular
 from byhand.files.tensor_file import LENGTH, header
 from byhand.files.weights import OpenFile, Stored
+from byhand.formats import FLOAT32
 from byhand.interop.tensors import Arrays, TensorPart, to_theirs
 
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -36,13 +37,13 @@ def content(parts: Mapping[str, TensorPart], arrays: Arrays) -> Iterator[bytes |
     entries: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     place = 0
     for name, part in ordered:
-        begin, place = place, place + 4 * math.prod(part.shape)
-        entries[name] = {"dtype": "F32", "shape": part.shape, "data_offsets": [begin, place]}
+        begin, place = place, place + FLOAT32.bytes(math.prod(part.shape))
+        entries[name] = {"dtype": FLOAT32.symbol, "shape": part.shape, "data_offsets": [begin, place]}
     head = json.dumps(entries, separators=(",", ":")).encode()
     head += b" " * (-len(head) % ALIGNMENT)
     yield len(head).to_bytes(LENGTH, "little") + head
     for _, array in to_theirs(arrays, (part for _, part in ordered)):
-        yield array.astype("<f4", copy=False).data
+        yield FLOAT32.packed(array).data
 
 
 class Weights:

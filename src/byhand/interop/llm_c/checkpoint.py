@@ -1,6 +1,6 @@
 """A model file of llm.c: 256 integers, then each of sixteen arrays for all blocks.
 
-    i32 20240326, version (3: float32, 5: bfloat16), T, V, L, H, C, V padded to a multiple of 128; zeros to 1024 bytes
+    i32 20240326, version (of the numbers' format), T, V, L, H, C, V padded to a multiple of 128; zeros to 1024 bytes
     then the arrays in the order of FACTS, those of blocks with the block's number as the first axis
 
 GPT-2 with the tanh form of GELU; the LM head is the token embedding. Padding tokens are cut off.
@@ -16,14 +16,15 @@ import numpy as np
 
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError
-from byhand.files.weights import NUMBER_TYPES, NumberType, OpenFile, Stored
+from byhand.files.weights import OpenFile, Stored
+from byhand.formats import Format, called
 from byhand.interop.foreign import Foreign
 from byhand.interop.hugging_face.families import GPT2
 from byhand.interop.tensors import facts, from_theirs, pieces
 
 MAGIC_NUMBER, HEADER = 20240326, 1024
 MAGIC = MAGIC_NUMBER.to_bytes(4, "little")
-VERSIONS = {3: NUMBER_TYPES["F32"], 5: NUMBER_TYPES["BF16"]}
+VERSIONS = called("llm.c")
 SETTINGS = ("seq_len", "vocab_size", "n_layers", "n_heads", "d_model")  # of the header, in order
 FACTS = facts("""
     wte = wte
@@ -53,7 +54,8 @@ def read(path: Path) -> Foreign:
             raise file.damaged("it does not begin with the 1024 bytes of a model of llm.c")
         _, version, *sizes, padded = np.frombuffer(head, "<i4")[:8].tolist()
         if version not in VERSIONS:
-            raise DataError(f"{path} has version {version}, but only 3 (float32) and 5 (bfloat16) are known.")
+            known = " and ".join(f"{number} ({kind.name})" for number, kind in VERSIONS.items())
+            raise DataError(f"{path} has version {version}, but only {known} are known.")
         settings = GPT2.usual() | dict(zip(SETTINGS, sizes, strict=True))
         try:
             config = ModelConfig(**settings, tied_embeddings=True)
@@ -68,12 +70,12 @@ def read(path: Path) -> Foreign:
         return Foreign("llm.c", config, from_theirs(lambda name: file.floats(stored[name], name), config, FACTS))
 
 
-def _places(config: ModelConfig, padding: int, kind: NumberType) -> tuple[dict[str, Stored], int]:
+def _places(config: ModelConfig, padding: int, kind: Format) -> tuple[dict[str, Stored], int]:
     """Return where each array is, and where the last one ends; `padding` numbers follow the token embedding."""
     kinds = [fact.theirs[0].partition(" ")[0] for fact in FACTS]
     places, place = dict[str, Stored](), HEADER
     # sorting is stable: within a kind, blocks stay in order
     for piece in sorted(pieces(config, FACTS), key=lambda piece: kinds.index(piece.theirs.partition(" ")[0])):
         places[piece.theirs] = array = Stored(kind, piece.shape, place)
-        place += array.size + (kind.size * padding if piece.theirs == "wte" else 0)
+        place += array.size + (kind.bytes(padding) if piece.theirs == "wte" else 0)
     return places, place

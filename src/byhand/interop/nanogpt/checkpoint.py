@@ -20,7 +20,8 @@ import numpy as np
 
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError
-from byhand.files.weights import NUMBER_TYPES, OpenFile, Stored
+from byhand.files.weights import OpenFile, Stored
+from byhand.formats import called
 from byhand.interop.foreign import Foreign
 from byhand.interop.hugging_face.families import GPT2, HEAD, without_prefixes
 from byhand.interop.nanogpt import pickled
@@ -30,7 +31,7 @@ from byhand.interop.tensors import from_theirs, pieces, require_tensors
 MAGIC = b"PK\3\4"
 ENTRIES, PICKLE = 1 << 16, 1 << 22  # files in the zip, bytes of its pickle
 NAMED = 30  # bytes of a file's own header in a zip before its name; the lengths of name and extra field end it
-TYPES = {"Double": "F64", "Float": "F32", "Half": "F16", "BFloat16": "BF16"}  # torch's storages
+STORAGES = called("torch")
 COMPILED = "_orig_mod."  # before the names of a compiled model
 LINEAR = ("w_qkv", "w_proj", "w_fc", "w_out")  # nn.Linear, [out, in], where GPT-2 has Conv1D
 FACTS = tuple(replace(fact, transposed=fact.ours.endswith(LINEAR)) for fact in GPT2.tensors)
@@ -100,17 +101,17 @@ def _opened(file: OpenFile) -> tuple[dict[str, zipfile.ZipInfo], Any]:
 
 def _stored(file: OpenFile, tensor: Any, places: Mapping[str, zipfile.ZipInfo], name: str) -> tuple[Stored, bool]:
     """Return where a tensor's numbers stand, and whether they are negated."""
-    if not isinstance(tensor, pickled.Tensor) or tensor.storage.kind not in TYPES:
+    if not isinstance(tensor, pickled.Tensor) or tensor.storage.kind not in STORAGES:
         raise file.damaged(f"{name[:80]!r} is no tensor of real numbers")
-    kind, storage = NUMBER_TYPES[TYPES[tensor.storage.kind]], tensor.storage
+    kind, storage = STORAGES[tensor.storage.kind], tensor.storage
     entry = places.get(f"data/{storage.key}")
-    if entry is None or entry.file_size != storage.count * kind.size:
+    if entry is None or entry.file_size != kind.bytes(storage.count):
         raise file.damaged(f"the numbers of {name[:80]!r} are not there")
     if not tensor.contiguous or tensor.begin + math.prod(tensor.shape) > storage.count:
         raise file.damaged(f"{name[:80]!r} does not have a number of its own for each element")
     head = file.read(entry.header_offset, NAMED).tobytes()
     begin = entry.header_offset + NAMED + sum(struct.unpack("<HH", head[-4:]))
-    return Stored(kind, tensor.shape, begin + tensor.begin * kind.size), tensor.negated
+    return Stored(kind, tensor.shape, begin + kind.bytes(tensor.begin)), tensor.negated
 
 
 def _config(given: Mapping[str, Any], path: Path) -> ModelConfig:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from byhand.errors import CheckpointError
-from byhand.files.weights import NUMBER_TYPES, OpenFile, Stored
+from byhand.files.weights import OpenFile, Stored
+from byhand.formats import FLOAT32
 from byhand.memory import physical
 
 VERSION, MAGIC = 1, b"BGPTCKPT"
@@ -68,7 +69,7 @@ class Reader:
 
     def array(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
         """Read the numbers of one array."""
-        stored = Stored(NUMBER_TYPES["F32"], shape, self.place)
+        stored = Stored(FLOAT32, shape, self.place)
         self.place += stored.size
         return self.file.floats(stored, name)
 

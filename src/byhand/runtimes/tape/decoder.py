@@ -19,7 +19,7 @@ import numpy as np
 
 from byhand.engine import Tensor, no_grad
 from byhand.errors import DataError
-from byhand.runtimes.bfloat16 import rounded
+from byhand.formats import FORMATS, Format
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling, draw
 
@@ -69,7 +69,7 @@ class TapeDecoder:
         self, prompts: Sequence[Sequence[int]], count: int, sampling: Sampling, allowed: np.ndarray | None = None
     ) -> Iterator[np.ndarray]:
         """Yield one id of each stream at a time."""
-        model = _rounded(self._model) if self._request.weights == "bfloat16" else self._model
+        model = _rounded(self._model, FORMATS[self._request.weights])
         streams, rng = [list(prompt) for prompt in prompts], np.random.default_rng(sampling.seed)
         for logits in _logits(model, streams, count, self._request.cache):
             drawn = [draw(row, sampling, rng, allowed) for row in logits]
@@ -79,9 +79,13 @@ class TapeDecoder:
             yield np.array([drawn])
 
 
-def _rounded(model: Any) -> Any:
-    """Return the model with every matrix and table rounded to bfloat16, in the model's own type."""
-    arrays = {n: rounded(p.data).astype(p.dtype) if p.ndim > 1 else p.data for n, p in model.parameters().items()}
+def _rounded(model: Any, kind: Format) -> Any:
+    """Return the model with every matrix and table rounded to a format, in the model's own type."""
+    if kind.native:
+        return model
+    arrays = {
+        n: kind.rounded(p.data).astype(p.dtype) if p.ndim > 1 else p.data for n, p in model.parameters().items()
+    }
     return type(model)(model.config, arrays=arrays)
 
 

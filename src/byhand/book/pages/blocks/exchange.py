@@ -7,10 +7,10 @@ from typing import Any
 from byhand.book.pages.blocks.markdown import Rows, table_block
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
+from byhand.formats import called
 from byhand.interop.families import GROWING, Family
 from byhand.interop.gguf import model as gguf
 from byhand.interop.gguf import tokens
-from byhand.interop.gguf.quantised import KINDS
 from byhand.interop.hugging_face.families import FAMILIES
 from byhand.interop.pairing import column_order
 from byhand.interop.tensors import pieces
@@ -133,8 +133,8 @@ def pairings() -> Rows:
 @table_block("Type|Numbers in a block|Bytes in a block|Bits per number", "类型|每块的数|字节|每个数的比特")
 def number_types() -> Rows:
     """The number types that a GGUF may have: numbers and bytes in a block."""
-    for kind in KINDS.values():
-        yield f"`{kind.name}`", kind.block, kind.size, f"{8 * kind.size / kind.block:g}"
+    for kind in called("gguf").values():
+        yield f"`{kind.symbol}`", kind.block, kind.size, f"{kind.bits:g}"
 
 
 @table_block(

@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from byhand.config import Weights
 from byhand.engine import Tensor
 from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
+from byhand.formats import FORMATS, Weights
 from byhand.host import token_array
 from byhand.quantities import counted
-from byhand.runtimes.bfloat16 import rounded
 from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.place.layout import padded
 from byhand.runtimes.loops.program import controls
@@ -105,7 +104,7 @@ class LoopsDecoder:
         changed = not self._packed
         self._packed = False
         for name, p in self.model.parameters().items():
-            data = rounded(p.data) if self.weights == "bfloat16" and p.ndim > 1 else p.data
+            data = FORMATS[self.weights].rounded(p.data) if p.ndim > 1 else p.data
             mine = self.arena.parameters[name].data
             if not np.array_equal(mine, data):
                 mine[...] = data

@@ -1,11 +1,11 @@
-"""Numbers of GGUF tensors: plain types and quantised blocks, to float32 and back.
+"""Quantised blocks: numbers that share a scale, as GGUF has them.
 
 Q8_0   32 numbers in 34 bytes: float16 d, int8 q;              x = d q
 Q4_0   32 in 18: float16 d, nibbles q, low ones first;         x = d (q - 8)
 Q4_K   256 in 144: float16 d and m, 8 scales and minima of 6 bits, nibbles;   x = d s q - m n
 Q6_K   256 in 210: 4 low and 2 high bits of q, 16 int8 scales, float16 d;     x = d s (q - 32)
 
-Quantising gives the bytes of the gguf package's reference, dequantising its numbers.
+Packing gives the bytes of the gguf package's reference, unpacking its numbers.
 
 Source      https://github.com/ggml-org/llama.cpp/blob/master/ggml/src/ggml-common.h
 """
@@ -14,27 +14,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from byhand.files.weights import NUMBER_TYPES, NumberType
-
-HALF = 65504.0  # the largest float16
-LARGEST = {"Q8_0": 127 * HALF, "Q4_0": 8 * HALF}  # number of a block; beyond it, d would be infinite
+from byhand.formats.format import Format, Loss, register
+from byhand.formats.plain import HALF
 
 
-def quantised(x: np.ndarray, kind: NumberType) -> np.ndarray:
-    """Return float32 numbers as bytes of F32, or of Q8_0 or Q4_0: a multiple of 32, and none larger than LARGEST."""
-    blocks = x.reshape(-1, kind.block)
-    if kind.block == 1:
-        return blocks.astype("<f4", copy=False).view(np.uint8).reshape(-1)
-    if kind.name == "Q8_0":
-        d = np.abs(blocks).max(axis=1, keepdims=True) / np.float32(127)
-        q = _rounded(blocks * _inverse(d)).astype(np.int8).view(np.uint8)
-    else:
-        extreme = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=1)[:, None], axis=1)
-        d = extreme / np.float32(-8)
-        shifted = np.trunc(blocks * _inverse(d) + np.float32(8.5))
-        nibbles = shifted.astype(np.uint8).clip(0, 15).reshape(-1, 2, 16)
-        q = nibbles[:, 0] | nibbles[:, 1] << np.uint8(4)
-    return np.concatenate([d.astype(np.float16).view(np.uint8), q], axis=1).reshape(-1)
+def to_q8_0(blocks: np.ndarray) -> np.ndarray:
+    """Return blocks, uint8 (N, 34), of float32 numbers (N, 32)."""
+    d = np.abs(blocks).max(axis=1, keepdims=True) / np.float32(127)
+    q = _rounded(blocks * _inverse(d)).astype(np.int8).view(np.uint8)
+    return np.concatenate([d.astype(np.float16).view(np.uint8), q], axis=1)
+
+
+def to_q4_0(blocks: np.ndarray) -> np.ndarray:
+    """Return blocks, uint8 (N, 18), of float32 numbers (N, 32)."""
+    extreme = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=1)[:, None], axis=1)
+    d = extreme / np.float32(-8)
+    shifted = np.trunc(blocks * _inverse(d) + np.float32(8.5))
+    nibbles = shifted.astype(np.uint8).clip(0, 15).reshape(-1, 2, 16)
+    q = nibbles[:, 0] | nibbles[:, 1] << np.uint8(4)
+    return np.concatenate([d.astype(np.float16).view(np.uint8), q], axis=1)
 
 
 def _inverse(d: np.ndarray) -> np.ndarray:
@@ -86,14 +84,20 @@ def _q6_k(blocks: np.ndarray) -> np.ndarray:
     return scale[..., None] * q
 
 
-KINDS = {  # by their codes in a file
-    0: NUMBER_TYPES["F32"],
-    1: NUMBER_TYPES["F16"],
-    30: NUMBER_TYPES["BF16"],
-    28: NUMBER_TYPES["F64"],
-    8: NumberType("Q8_0", 34, _q8_0, 32),
-    2: NumberType("Q4_0", 18, _q4_0, 32),
-    12: NumberType("Q4_K", 144, _q4_k, 256),
-    14: NumberType("Q6_K", 210, _q6_k, 256),
-}
-BY_NAME = {kind.name: kind for kind in KINDS.values()}
+# A scale is rounded as a float16 is, and a number to half a step of it; -8 to 7 leaves one end a whole step away.
+register(
+    Format(
+        name="q8_0", symbol="Q8_0", size=34, block=32, unpack=_q8_0, pack=to_q8_0, largest=127 * HALF,
+        loss=Loss(of_block=1 / 254 + 2.0**-11 + 2.0**-20, absolute=127 * 2.0**-25),
+        codes={"gguf": 8, "gguf file": 7},
+    )
+)  # fmt: skip
+register(
+    Format(
+        name="q4_0", symbol="Q4_0", size=18, block=32, unpack=_q4_0, pack=to_q4_0, largest=8 * HALF,
+        loss=Loss(of_block=1 / 8 + 2.0**-11 + 2.0**-20, absolute=8 * 2.0**-25),
+        codes={"gguf": 2, "gguf file": 2},
+    )
+)  # fmt: skip
+register(Format(name="q4_k", symbol="Q4_K", size=144, block=256, unpack=_q4_k, codes={"gguf": 12}))
+register(Format(name="q6_k", symbol="Q6_K", size=210, block=256, unpack=_q6_k, codes={"gguf": 14}))
