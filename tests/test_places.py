@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.process import PATIENCE, TINY, byhand, environment, write_text
+from cli.inside import byhand
+from cli.process import PATIENCE, TINY, environment, write_text
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps homes otherwise")
 
@@ -63,17 +67,28 @@ def trained(tmp_path_factory):
     return folder
 
 
-def run(folder: Path, place: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Run a command in a copy of the folder, with only what a place says about the user's home."""
+# One process runs them all: what an import does without a home, it does once.
+EACH = """
+import json, os, sys
+from byhand.cli.main import main
+for arguments in json.loads(sys.argv[1]):
+    before = set(os.listdir("."))
+    code = main(arguments)
+    sys.stdout.flush()
+    print(f"\\n{arguments[0]} ended: {code}; left: {sorted(set(os.listdir('.')) - before)}", file=sys.stderr)
+"""
+
+
+def works(folder: Path, place: str, *commands: list[str]) -> None:
+    """Run commands in a copy of the folder, with only what a place says about the user's home."""
     nobody = folder.parent / f"{folder.name}-nobody"
     nobody.mkdir(exist_ok=True)
     (nobody / "sitecustomize.py").write_text(NOBODY)
     unset = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "NUMBA_CACHE_DIR", "BYHAND_CACHE", "MPLCONFIGDIR")
     kept = {name: value for name, value in environment().items() if name not in unset}
     path = os.pathsep.join([str(nobody), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-m", "byhand", *arguments]
-    return subprocess.run(
-        command,
+    done = subprocess.run(
+        [sys.executable, "-c", EACH, json.dumps(commands)],
         cwd=folder,
         env={**kept, "PYTHONPATH": path, **PLACES[place]},
         stdin=subprocess.DEVNULL,
@@ -81,32 +96,24 @@ def run(folder: Path, place: str, *arguments: str) -> subprocess.CompletedProces
         timeout=PATIENCE,
         check=False,
     )
-
-
-def works(folder: Path, place: str, *arguments: str) -> None:
-    before = set(os.listdir(folder))
-    done = run(folder, place, *arguments)
     said = done.stderr.decode()
     assert done.returncode == 0, said
     assert "Traceback" not in said
     assert "error" not in said.lower(), said
-    left = set(os.listdir(folder)) - before
-    assert left <= {"new", "sheets", "run.png", "tokens.json", "exported", "imported"}, (
-        f"it left {left} in the user's folder"
-    )
+    ended = re.findall(r"^([-\w]+) ended: (\d+); left: (.*)$", said, re.MULTILINE)
+    assert [(name, code) for name, code, _ in ended] == [(command[0], "0") for command in commands], said
+    left = {name for *_, names in ended for name in ast.literal_eval(names)}
+    assert left <= {"new", "sheets", "run.png", "tokens.json", "exported", "imported"}, said
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_works_for_a_user_whom_the_system_does_not_know(tmp_path, trained, name):
-    folder = shutil.copytree(trained, tmp_path / "here")
-    works(folder, "unknown user", *COMMANDS[name])
+def test_every_command_works_for_a_user_whom_the_system_does_not_know(tmp_path, trained):
+    works(shutil.copytree(trained, tmp_path / "here"), "unknown user", *COMMANDS.values())
 
 
 @pytest.mark.parametrize("place", [place for place in PLACES if place != "unknown user"])
 def test_a_home_that_cannot_be_used_hinders_nothing(tmp_path, trained, place):
     folder = shutil.copytree(trained, tmp_path / "here")
-    for name in ("doctor", "plot", "train"):
-        works(folder, place, *COMMANDS[name])
+    works(folder, place, *(COMMANDS[name] for name in ("doctor", "plot", "train")))
 
 
 def test_a_plot_compiles_nothing(tmp_path, trained):
@@ -123,4 +130,4 @@ def test_a_plot_compiles_nothing(tmp_path, trained):
 @pytest.mark.parametrize("place", PLACES)
 def test_compiled_code_needs_no_home(tmp_path, trained, place):
     folder = shutil.copytree(trained, tmp_path / "here")
-    works(folder, place, "train", *TINY, "--runtime", "loops", "--data", "text.txt", "--out", "new")
+    works(folder, place, ["train", *TINY, "--runtime", "loops", "--data", "text.txt", "--out", "new"])

@@ -11,6 +11,7 @@ from byhand.cli.main import main
 from byhand.files.sealed import entries, manifest
 from byhand.flops import step_flops
 from byhand.runs.trainer import Trainer
+from cli import inside
 from cli.process import byhand, error_line, write_text
 
 EXPECTED = re.compile(
@@ -74,7 +75,7 @@ def said(pattern, output):
 
 
 def settings(run):
-    return json.loads(byhand("info", run, "--json").stdout)
+    return json.loads(inside.byhand("info", run, "--json").stdout)
 
 
 @pytest.mark.parametrize("minutes", [0.25, 0.5])
@@ -185,6 +186,6 @@ def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, text, arguments, exp
     (tmp_path / "run" / "step-00000001").mkdir(parents=True)
     (tmp_path / "run" / "step-00000001" / "manifest.json").write_bytes(manifest(entries({"model.safetensors": b""})))
     data = [] if "--data" in arguments else ["--data", text]
-    line = error_line(byhand("train", *data, *arguments, cwd=tmp_path))
+    line = error_line(inside.byhand("train", *data, *arguments, cwd=tmp_path))
     assert re.search(expected, line), line
     assert not (tmp_path / "runs").exists()

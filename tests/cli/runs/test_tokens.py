@@ -24,7 +24,7 @@ from byhand.runs.contents import OPTIMIZER
 from byhand.runs.run import training
 from byhand.runs.trainer import Trainer
 from cli import inside
-from cli.process import byhand, environment, error_line
+from cli.process import environment, error_line
 from toy_tokenizers import byte_pairs
 
 BPE = byte_pairs()
@@ -71,7 +71,7 @@ def run(tmp_path_factory, cache):
     text.write_bytes(TEXT)
     begin(folder / "whole", text, 6)
     begin(folder / "run", text, 3)
-    done = byhand("train", "--resume", "run", cwd=folder)
+    done = inside.byhand("train", "--resume", "run", cwd=folder)
     assert done.returncode == 0, done.stderr
     said, tokens = done.stderr.decode(), len(BPE.encode(TEXT))
     assert f"({len(TEXT):,} bytes, {tokens:,} tokens)" in said
@@ -98,8 +98,8 @@ def test_a_complete_run_and_another_text(run, tmp_path):
 
 def test_eval_counts_bytes(run, tmp_path):
     text = run.parent / "text"
-    said = byhand("eval", run, "--data", text).stdout.decode()
-    result = json.loads(byhand("eval", run, "--data", text, "--json").stdout)
+    said = inside.byhand("eval", run, "--data", text).stdout.decode()
+    result = json.loads(inside.byhand("eval", run, "--data", text, "--json").stdout)
     ids = BPE.encode(TEXT)
     assert result["tokens"] == len(ids) - 1
     assert result["bytes"] == len(TEXT) - len(BPE.decode(ids[:1]))
@@ -111,15 +111,15 @@ def test_eval_counts_bytes(run, tmp_path):
 
 
 def test_samples_are_text(run):
-    done = byhand("sample", run, "--prompt", "hello 中", "--max-new-tokens", 30, "--json")
+    done = inside.byhand("sample", run, "--prompt", "hello 中", "--max-new-tokens", 30, "--json")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["prompt"] == "hello 中"
-    streamed = byhand("sample", run, "--prompt", "hello 中", "--max-new-tokens", 30).stdout.decode()
+    streamed = inside.byhand("sample", run, "--prompt", "hello 中", "--max-new-tokens", 30).stdout.decode()
     assert streamed == f"hello 中{said['text']}\n"
-    again = [byhand("sample", run, "--max-new-tokens", 30, *p).stdout for p in ([], ["--prompt", "-"])]
+    again = [inside.byhand("sample", run, "--max-new-tokens", 30, *p).stdout for p in ([], ["--prompt", "-"])]
     assert again[0] == again[1]
-    newline = byhand("sample", run, "--prompt", "\n", "--max-new-tokens", 30).stdout
+    newline = inside.byhand("sample", run, "--prompt", "\n", "--max-new-tokens", 30).stdout
     assert newline == b"\n" + again[0], "no prompt is continued as after a newline"
 
 
@@ -171,11 +171,11 @@ def _write(path):
 def test_tokens_in_the_cache_are_used_and_checked(run, cache, tmp_path):
     """What a process encoded another reads, unless it is damaged."""
     (path,) = (Path(cache) / "tokens").iterdir()
-    before = byhand("eval", run, "--data", run.parent / "text", "--json")
+    before = inside.byhand("eval", run, "--data", run.parent / "text", "--json")
     assert b"encoding" not in before.stderr
     content = path.read_bytes()
     path.write_bytes(np.flip(np.frombuffer(content, np.uint8)).tobytes())
-    after = byhand("eval", run, "--data", run.parent / "text", "--json")
+    after = inside.byhand("eval", run, "--data", run.parent / "text", "--json")
     assert b"encoding" in after.stderr
     assert after.stdout == before.stdout
     assert path.read_bytes() == content
@@ -190,7 +190,7 @@ def learnt(tmp_path_factory, cache):
     """A folder with a text, and a tokenizer learnt from it, whose special token ends each document."""
     folder = tmp_path_factory.mktemp("learnt")
     (folder / "text").write_bytes(DOCUMENTS)
-    done = byhand(
+    done = inside.byhand(
         "tokenizer", "train", "text", "--vocab-size", 270, "--special", SPECIAL, "--out", "t.json", cwd=folder
     )
     assert done.returncode == 0, done.stderr
@@ -201,7 +201,7 @@ def learnt(tmp_path_factory, cache):
 def test_train_with_a_tokenizer(learnt):
     """The vocabulary follows the tokenizer; the checkpoint holds it; bits are per byte of the file."""
     train = ("train", "--data", "text", "--tokenizer", "t.json", "--seq-len", 8, "--d-model", 16, "--preset", "tiny")
-    done = byhand(*train, "--steps", 4, "--eval-windows", 4, "--out", "run", cwd=learnt)
+    done = inside.byhand(*train, "--steps", 4, "--eval-windows", 4, "--out", "run", cwd=learnt)
     assert done.returncode == 0, done.stderr
     loaded = checkpoint.load(learnt / "run")
     assert loaded.config.model.vocab_size == loaded.tokenizer.vocab_size == 270

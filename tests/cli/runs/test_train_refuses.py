@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from cli.process import TINY, byhand, error_line
+from cli.inside import byhand
+from cli.process import TINY, error_line
 
 BAD = [
     (["--data", "missing.txt"], "there is no file or folder missing.txt"),

@@ -9,7 +9,8 @@ from byhand.config import ModelConfig, TrainConfig
 from byhand.corpus.dataset import ByteDataset
 from byhand.runs import checkpoint
 from byhand.runs.trainer import Trainer
-from cli.process import byhand, error_line, write_text
+from cli.inside import byhand
+from cli.process import error_line, write_text
 from needs import needs_loops
 
 RUNTIMES = ["numpy", "auto", pytest.param("loops", marks=needs_loops)]

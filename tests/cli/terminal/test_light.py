@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from byhand.cli.main import COMMANDS
-from cli.process import byhand, function_calls
+from cli.inside import byhand
+from cli.process import function_calls
 
 HEAVY = {"numpy", "jax", "torch", "numba", "scipy", "argparse", "rich", "safetensors", "matplotlib"}
 LOADED = "print(sorted({m.partition('.')[0] for m in __import__('sys').modules}))"

@@ -56,11 +56,11 @@ def test_help_obeys_who_wants_no_colour(settings, coloured):
 
 def test_names_of_others_steer_no_terminal(tmp_path):
     text = write_text(tmp_path / "t\x1b[31m.txt", 400)
-    done = byhand("train", *TINY, "--data", text, "--out", "a\x1b[31mb", cwd=tmp_path)
+    done = inside.byhand("train", *TINY, "--data", text, "--out", "a\x1b[31mb", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    resumed = byhand("train", "--resume", "a\x1b[31mb", cwd=tmp_path)
-    measured = byhand("eval", "a\x1b[31mb", "--data", text, cwd=tmp_path)
-    told = byhand("info", "a\x1b[31mb", cwd=tmp_path)
+    resumed = inside.byhand("train", "--resume", "a\x1b[31mb", cwd=tmp_path)
+    measured = inside.byhand("eval", "a\x1b[31mb", "--data", text, cwd=tmp_path)
+    told = inside.byhand("info", "a\x1b[31mb", cwd=tmp_path)
     for each in (done, resumed, measured, told):
         assert each.returncode == 0
         assert b"\x1b" not in each.stdout + each.stderr
@@ -69,7 +69,7 @@ def test_names_of_others_steer_no_terminal(tmp_path):
 
 def test_a_checkpoint_of_others_steers_no_terminal(tmp_path):
     text = write_text(tmp_path / "text", 400)
-    assert byhand("train", *TINY, "--data", text, "--out", "run", cwd=tmp_path).returncode == 0
+    assert inside.byhand("train", *TINY, "--data", text, "--out", "run", cwd=tmp_path).returncode == 0
     step = tmp_path / "run" / "step-00000001"
     state = json.loads((step / "trainer_state.json").read_bytes())
     state["versions"] = {"\x1b[31m": "\x9b31m\u202e"}
@@ -77,7 +77,7 @@ def test_a_checkpoint_of_others_steers_no_terminal(tmp_path):
     contents["trainer_state.json"] = (json.dumps(state, indent=2, sort_keys=True) + "\n").encode()
     (step / "trainer_state.json").write_bytes(contents["trainer_state.json"])
     (step / "manifest.json").write_bytes(sealed.manifest(sealed.entries(contents)))
-    done = byhand("info", "run", cwd=tmp_path)
+    done = inside.byhand("info", "run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert rb"\x1b[31m" in done.stdout
     assert not {"\x1b", "\x9b", "\u202e"} & set(done.stdout.decode())
