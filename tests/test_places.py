@@ -40,7 +40,7 @@ COMMANDS = {
     "work": ["work", "matrix-core"],
     "worksheet": ["worksheet", "--topic", "backprop", "--out", "sheets"],
     "doctor": ["doctor"],
-    "plan": ["plan"],
+    "plan": ["plan", "--of", "decode", "--steps", "0"],
     "info": ["info", "run"],
     "tokenizer": ["tokenizer", "train", "text.txt", "--vocab-size", "260", "--out", "tokens.json"],
     "export": ["export", "run", "--to", "hf", "--out", "exported"],

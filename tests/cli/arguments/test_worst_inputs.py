@@ -1,4 +1,4 @@
-"""The worst of what people type, as processes of their own: one line, the right exit code, soon, in any locale."""
+"""The worst of what people type: one line, the right exit code, soon, in any locale."""
 
 import os
 import subprocess
@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from cli.inside import byhand, train_gpt
 from cli.process import environment
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="arguments of any bytes, devices and FIFOs")
@@ -13,12 +14,11 @@ TRAIN_GPT = "import sys; from byhand.__main__ import train_gpt; sys.exit(train_g
 SECONDS = 60  # kills what hangs
 
 
-def start(*arguments, program=("-m", "byhand"), stdin=subprocess.DEVNULL, cwd=None, **extra):
+def start(*arguments, program=("-m", "byhand"), stdin=subprocess.DEVNULL, **extra):
     done = subprocess.run(
         [sys.executable, *program, *arguments],
         stdin=stdin,
         capture_output=True,
-        cwd=cwd,
         env=environment(**extra),
         timeout=SECONDS,
         check=False,
@@ -29,8 +29,7 @@ def start(*arguments, program=("-m", "byhand"), stdin=subprocess.DEVNULL, cwd=No
     return done
 
 
-def refused(*arguments, **settings):
-    done = start(*arguments, **settings)
+def refused(done):
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith(b"error: ")
     assert done.stderr.count(b"\n") == 1
@@ -59,7 +58,13 @@ def refused(*arguments, **settings):
 def test_a_line_and_exit_code_2(arguments, words, tmp_path):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "deep.toml").write_bytes(b"a = " + b"[" * 60_000)
-    assert words in refused(*arguments, cwd=tmp_path)
+    assert words in refused(byhand(*arguments, cwd=tmp_path))
+
+
+@posix
+@pytest.mark.parametrize("argument", ["\udcff", "x" * 100_000])
+def test_what_a_shell_can_pass_is_refused_by_a_process_too(argument):
+    assert "there is no command" in refused(start(argument))
 
 
 @posix
@@ -88,7 +93,7 @@ def test_any_bytes_in_any_locale(locale):
 @posix
 @pytest.mark.parametrize("arguments", [["--layers", "9" * 5000], ["--data", "/dev/full"], ["--lo\udcff"], [""]])
 def test_the_seed_programs_arguments(arguments):
-    refused(*arguments, program=("-c", TRAIN_GPT))
+    refused(train_gpt(*arguments))
 
 
 @posix

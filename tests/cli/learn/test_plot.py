@@ -11,7 +11,6 @@ from byhand.book.lessons.examples import TITLES
 from byhand.book.pictures.canvas import WIDTH, text_width
 from byhand.book.pictures.of_lessons import pictures, svg
 from cli.inside import byhand, write_run
-from cli.process import byhand as process
 from cli.process import error_line
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -24,8 +23,8 @@ def run(tmp_path_factory):
     return write_run(tmp_path_factory.mktemp("runs") / "small", config)
 
 
-def test_a_lesson_as_a_process(tmp_path):
-    done = process("work", "softmax", "--plot", cwd=tmp_path)
+def test_a_lesson_as_a_byhand(tmp_path):
+    done = byhand("work", "softmax", "--plot", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.decode().splitlines()[-1] == "wrote work-softmax.svg"
     root = ElementTree.fromstring((tmp_path / "work-softmax.svg").read_bytes())
@@ -33,8 +32,8 @@ def test_a_lesson_as_a_process(tmp_path):
     assert os.listdir(tmp_path) == ["work-softmax.svg"]
 
 
-def test_a_number_as_a_process(run, tmp_path):
-    done = process("explain", run, TARGET, "--plot", "here.svg", "--lang", "zh", cwd=tmp_path)
+def test_a_number_as_a_byhand(run, tmp_path):
+    done = byhand("explain", run, TARGET, "--plot", "here.svg", "--lang", "zh", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.decode().splitlines()[-1] == "已写入 here.svg"
     drawn = (tmp_path / "here.svg").read_text(encoding="utf-8")

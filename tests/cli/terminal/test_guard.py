@@ -86,7 +86,7 @@ def test_commands_that_are_none(arguments, refusal):
 
 needs_shell = pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-COMMANDS = ["--help", "--version", "where softmax", "train --help", "work gelu", "doctor", "nothing"]
+COMMANDS = ["--help", "--version", "worksheet", "train --help", "work gelu", "nothing"]
 
 
 def shell(command, **extra):
@@ -113,7 +113,7 @@ def test_output_to_a_full_disk(command, unbuffered):
 
 @needs_shell
 @needs_full
-@pytest.mark.parametrize(("command", "code"), [("nothing", 2), ("where xyzzyplugh", 1), ("where softmax", 0)])
+@pytest.mark.parametrize(("command", "code"), [("nothing", 2), ("where xyzzyplugh", 1), ("worksheet", 0)])
 def test_complaints_to_a_full_disk(command, code):
     assert shell(f"byhand {command} 2>/dev/full") == (code, "")
 
@@ -127,7 +127,7 @@ def test_a_reader_that_is_gone_is_no_error(command, unbuffered):
 
 @needs_shell
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize(("command", "code"), [("--help", 0), ("where softmax", 0), ("nothing", 2)])
+@pytest.mark.parametrize(("command", "code"), [("--help", 0), ("worksheet", 0), ("nothing", 2)])
 def test_closed_streams(command, code, closed):
     done, said = shell(f"byhand {command} {closed}")
     assert done == code

@@ -13,8 +13,8 @@ import pytest
 from byhand.cli.terminal.say import say, say_what_is_logged, show, show_json
 from byhand.cli.terminal.shown import on_terminal
 from byhand.files import sealed
-from cli import inside
-from cli.process import byhand, environment, write_text
+from cli.inside import byhand
+from cli.process import environment, write_text
 
 TINY = ["--preset", "tiny", "--seq-len", 8, "--d-model", 8, "--batch-size", 2, "--steps", 1, "--runtime", "numpy"]
 
@@ -56,11 +56,11 @@ def test_help_obeys_who_wants_no_colour(settings, coloured):
 
 def test_names_of_others_steer_no_terminal(tmp_path):
     text = write_text(tmp_path / "t\x1b[31m.txt", 400)
-    done = inside.byhand("train", *TINY, "--data", text, "--out", "a\x1b[31mb", cwd=tmp_path)
+    done = byhand("train", *TINY, "--data", text, "--out", "a\x1b[31mb", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    resumed = inside.byhand("train", "--resume", "a\x1b[31mb", cwd=tmp_path)
-    measured = inside.byhand("eval", "a\x1b[31mb", "--data", text, cwd=tmp_path)
-    told = inside.byhand("info", "a\x1b[31mb", cwd=tmp_path)
+    resumed = byhand("train", "--resume", "a\x1b[31mb", cwd=tmp_path)
+    measured = byhand("eval", "a\x1b[31mb", "--data", text, cwd=tmp_path)
+    told = byhand("info", "a\x1b[31mb", cwd=tmp_path)
     for each in (done, resumed, measured, told):
         assert each.returncode == 0
         assert b"\x1b" not in each.stdout + each.stderr
@@ -69,7 +69,7 @@ def test_names_of_others_steer_no_terminal(tmp_path):
 
 def test_a_checkpoint_of_others_steers_no_terminal(tmp_path):
     text = write_text(tmp_path / "text", 400)
-    assert inside.byhand("train", *TINY, "--data", text, "--out", "run", cwd=tmp_path).returncode == 0
+    assert byhand("train", *TINY, "--data", text, "--out", "run", cwd=tmp_path).returncode == 0
     step = tmp_path / "run" / "step-00000001"
     state = json.loads((step / "trainer_state.json").read_bytes())
     state["versions"] = {"\x1b[31m": "\x9b31m\u202e"}
@@ -77,7 +77,7 @@ def test_a_checkpoint_of_others_steers_no_terminal(tmp_path):
     contents["trainer_state.json"] = (json.dumps(state, indent=2, sort_keys=True) + "\n").encode()
     (step / "trainer_state.json").write_bytes(contents["trainer_state.json"])
     (step / "manifest.json").write_bytes(sealed.manifest(sealed.entries(contents)))
-    done = inside.byhand("info", "run", cwd=tmp_path)
+    done = byhand("info", "run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert rb"\x1b[31m" in done.stdout
     assert not {"\x1b", "\x9b", "\u202e"} & set(done.stdout.decode())
@@ -123,7 +123,7 @@ def test_a_text_whose_name_is_hostile_forges_no_line(tmp_path, monkeypatch):
     monkeypatch.setattr("byhand.corpus.encoding.cache_folder", lambda: tmp_path / "cache")  # where it is not kept yet
     text = write_text(tmp_path / "t\x9b31m\nerror: forged", 4000)
     (tmp_path / "t.tiktoken").write_bytes(b"".join(b64encode(bytes([i])) + b" %d\n" % i for i in range(256)))
-    done = inside.byhand("train", *TINY, "--tokenizer", "t.tiktoken", "--data", text, "--out", "run", cwd=tmp_path)
+    done = byhand("train", *TINY, "--tokenizer", "t.tiktoken", "--data", text, "--out", "run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = done.stderr.decode()
     assert "encoding 4,000 bytes once" in said
