@@ -32,7 +32,7 @@ from byhand.equations.rotary import frequencies
 from byhand.formats import FORMATS
 from byhand.generation import Sampling
 from byhand.runtimes.loops.kernels.attention.angles import phases_of
-from byhand.runtimes.loops.kernels.attention.chain import chain_of
+from byhand.runtimes.loops.lower.fusion import rules_of
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession
@@ -271,7 +271,9 @@ def test_what_goes_into_a_cache_changed_is_no_chain():
 
     graph = record(logits, RecordedCache(8), tokens=np.zeros((1, 5), np.int64))
     (merge,) = (node for node in graph.nodes if node.equation.name == "merge_heads")
-    assert chain_of(merge, graph) is None
+    attention = [rule for stage in ("fill", "decode") for rule in rules_of(stage) if rule.name == "attention"]
+    assert len(attention) == 2
+    assert not any(rule.match(merge, graph) for rule in attention)
 
 
 @pytest.mark.parametrize("architecture", [{}, LLAMA, {**LLAMA, "qk_norm": True, "activation": "swiglu"}], ids=len)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from byhand.book.finding import source
+from byhand.runtimes.loops.pattern.language import applications, names_in, parsed
 
 RUNTIMES = source.PACKAGE / "runtimes"
 MAKERS = ("kernel", "keeps_slope", "keeps_result", "gates")  # decorators of a kernel, or of an activation's formula
@@ -31,15 +32,15 @@ def kernels_of(equation: str) -> dict[str, tuple[Path, str]]:
 
 def _kernel(rules: list[Rule], equation: str) -> str | None:
     """Return the kernel of the largest rule that ends in the equation, else of the smallest that contains it."""
-    ending = [rule for rule in rules if rule["covers"][-1] == equation]
+    ending = [rule for rule in rules if parsed(rule["pattern"]).names == (equation,)]
     if ending:
-        return max(ending, key=lambda rule: (len(rule["covers"]), "reason" in rule))["kernel"]
-    having = [rule for rule in rules if equation in (*_covered(rule), rule.get("part_of"))]
-    return min(having, key=lambda rule: len(rule["covers"]))["kernel"] if having else None
+        return max(ending, key=lambda rule: (_size(rule), "reason" in rule))["kernel"]
+    having = [rule for rule in rules if equation in (*names_in(parsed(rule["pattern"])), rule.get("part_of"))]
+    return min(having, key=_size)["kernel"] if having else None
 
 
-def _covered(rule: Rule) -> list[str]:
-    return [name for one in rule["covers"] for name in ([one] if isinstance(one, str) else one)]
+def _size(rule: Rule) -> int:
+    return len(applications(parsed(rule["pattern"])))
 
 
 @cache

@@ -28,7 +28,7 @@ kernels.load()
 def rules_of(stage: Stage) -> tuple[Rule, ...]:
     """Return a stage's rules in the order in which they are tried: those that cover more first."""
     of_stage = (rule for rule in registered if stage in rule.stages)
-    return tuple(sorted(of_stage, key=lambda rule: (-len(rule.covers), not rule.reason, rule.name)))
+    return tuple(sorted(of_stage, key=lambda rule: (-rule.size, not rule.reason, rule.name)))
 
 
 def without(name: str) -> tuple[Rule, ...]:
@@ -50,10 +50,8 @@ def groups_of(graph: Graph, rules: tuple[Rule, ...]) -> list[Group]:
 
 def _group_at(node: Node, graph: Graph, rules: tuple[Rule, ...]) -> Group:
     for rule in rules:
-        if rule.ends == node.equation.name:
-            nodes: Any = rule.match(node, graph) if rule.match else (node,)
-            if nodes:
-                return Group(rule, nodes)
+        if rule.ends == node.equation.name and (group := rule.match(node, graph)):
+            return group
     return Group(FALLBACK, (node,))
 
 
@@ -118,7 +116,7 @@ def run_backward(builder: Builder, group: Group) -> None:
     builder.emit_python(node, products_of(node)[1], PythonStep(inputs, cotangents, targets), touched)
 
 
-FALLBACK = Rule("reference", covers=(), kernel="", stages=(), forward=run_forward, backward=run_backward)
+FALLBACK = Rule("reference", pattern="", kernel="", stages=(), forward=run_forward, backward=run_backward)
 
 
 def _inputs(builder: Builder, node: Node) -> tuple[tuple[Any, tuple[int, ...]], ...]:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import Literal
 
 from byhand.engine import Node
 from byhand.engine.graph.record import Graph
+from byhand.runtimes.loops.pattern.language import Applied, applications, names_in, parsed
+from byhand.runtimes.loops.pattern.matching import matched
 from byhand.runtimes.loops.program.builder import Builder
 
 Stage = Literal["train", "fill", "decode"]
@@ -23,20 +26,22 @@ class Group:
     rule: Rule
     nodes: tuple[Node, ...]
 
+    def of(self, name: str) -> tuple[Node, ...]:
+        """Return the applications of an equation."""
+        return tuple(node for node in self.nodes if node.equation.name == name)
+
 
 Emit = Callable[[Builder, Group], None]
-Matched = tuple[Any, ...] | None
 
 
 @dataclass(frozen=True)
 class Rule:
     """How a group of applications becomes calls.
 
-    covers    the equations, in order: a tuple holds alternatives, "" among them says that there may be none. The rule
-              is tried where the last one was applied
+    pattern   the applications, the last one outermost (see `language`); "" fits nothing
     kernel    the kernel that computes the last one
     stages    the plans that it serves: training and losses, filling the KV cache, decoding
-    match     the applications of the group whose last one is this, or None; not needed for an equation alone
+    where     what a pattern cannot say of the applications
     backward  the calls of the backward pass, for training
     reason    why it is faster; "" for the kernels of one equation alone
     part_of   the composite equation whose parts these are
@@ -44,27 +49,41 @@ class Rule:
     """
 
     name: str
-    covers: tuple[str | tuple[str, ...], ...]
+    pattern: str
     kernel: str
     stages: tuple[Stage, ...]
     forward: Emit
     backward: Emit | None = None
-    match: Callable[[Any, Graph], Matched] | None = None
+    where: Callable[[Group, Graph], bool] | None = None
     reason: str = ""
     part_of: str = ""
     is_loss: bool = False
 
+    @cached_property
+    def applied(self) -> Applied:
+        """The pattern, parsed."""
+        return parsed(self.pattern)
+
     @property
     def names(self) -> frozenset[str]:
         """All equations that it may cover."""
-        return frozenset(name for one in self.covers for name in ([one] if isinstance(one, str) else one) if name)
+        return frozenset(names_in(self.applied))
 
     @property
     def ends(self) -> str:
         """The last equation."""
-        last = self.covers[-1]
-        assert isinstance(last, str), f"{self.name} must end in one equation"
-        return last
+        return self.applied.names[0]
+
+    @property
+    def size(self) -> int:
+        """How many applications it covers at most."""
+        return len(applications(self.applied))
+
+    def match(self, node: Node, graph: Graph) -> Group | None:
+        """Return the group that ends in this application, or None."""
+        nodes = matched(self.applied, node, graph)
+        group = Group(self, nodes) if nodes else None
+        return group if group and (self.where is None or self.where(group, graph)) else None
 
 
 registered: list[Rule] = []  # filled when the kernels' files are imported

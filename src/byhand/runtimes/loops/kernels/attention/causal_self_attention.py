@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.kernels.attention import queries_and_keys
-from byhand.runtimes.loops.kernels.attention.chain import Chain, chain_in, chain_of
+from byhand.runtimes.loops.kernels.attention.chain import Chain, alike, chain_in
 from byhand.runtimes.loops.kernels.attention.score_tiles import (
     EVEN,
     PAIR,
@@ -159,12 +159,6 @@ def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qk
                     )
 
 
-def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """The chain without a cache."""
-    found = chain_of(node, graph)
-    return found.nodes if found and found.layer is None else None
-
-
 def texts_of(chain: Chain, batch: int) -> list[tuple[int, int]]:
     """Return the first text and the number of texts for each pair of calls.
 
@@ -234,9 +228,12 @@ def backward(builder: Builder, group: Group) -> None:
 
 register(Rule(
     name="attention", part_of="causal_self_attention",
-    covers=("split_qkv", ("rms_norm", ""), ("rotary", ""), ("repeat_heads", ""), "attention_scores",
-            ("causal_softmax", "softmax", "window_softmax"), "mix", "merge_heads"),
-    kernel="attention", stages=("train",), match=match, forward=forward, backward=backward,
+    pattern="""merge_heads(mix(
+        causal_softmax/softmax/window_softmax(attention_scores(
+            rotary?(rms_norm?(split_qkv(qkv).0), <position>),
+            repeat_heads?(rotary?(rms_norm?(split_qkv(qkv).1), <position>)))),
+        repeat_heads?(split_qkv(qkv).2)))""",
+    kernel="attention", stages=("train",), where=alike, forward=forward, backward=backward,
     reason="some queries' scores stay in the first cache from product to softmax to product; of what is masked "
     "only a corner of a tile is computed; splitting, repeating and merging heads moves nothing",
 ))  # fmt: skip

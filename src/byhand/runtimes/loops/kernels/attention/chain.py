@@ -1,9 +1,7 @@
 """Chain: the applications from the packed projection to the merged heads, which attention's kernels compute together.
 
-    split_qkv -> [rms_norm] -> [rotary] -> (cache) -> [repeat_heads]
-              -> attention_scores -> a softmax -> mix -> merge_heads
-
-Norm and rotation are of queries and keys alike, repetition of keys and values. Anything else is no chain.
+The rules' patterns say which these are. Norm and rotation are of queries and keys alike, repetition of keys and
+values.
 """
 
 from __future__ import annotations
@@ -11,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from byhand.engine.graph.record import Graph
 from byhand.runtimes.loops.pattern.rules import Group
 from byhand.runtimes.loops.program.builder import Builder
 
-SOFTMAXES = ("causal_softmax", "softmax", "window_softmax")
+PAIRS = ("rms_norm", "rotary", "repeat_heads")  # of queries and keys, or of keys and values
 EVERY = 1 << 30  # a window that cuts nothing off
 
-Pair = tuple[Any, Any]
+Pair = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,6 @@ class Chain:
     mix: Any
     merge: Any
     layer: int | None
-
-    @property
-    def nodes(self) -> tuple[Any, ...]:
-        """All applications, each after those that it needs."""
-        pairs = [node for pair in (self.norms, self.turns, self.repeats) if pair for node in pair]
-        return (self.split, *pairs, self.scores, self.softmax, self.mix, self.merge)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -64,56 +57,29 @@ class Chain:
         return (*(self.norms or ()), *(self.turns or ()))
 
 
-def chain_of(merge: Any, graph: Any) -> Chain | None:
-    """Return the chain that ends in this application, if every result inside has one reader."""
-    mix = graph.only(merge.inputs[0], "mix")
-    softmax = mix and graph.only(mix.inputs[0], *SOFTMAXES)
-    scores = softmax and graph.only(softmax.inputs[0], "attention_scores")
-    if not scores:
-        return None
-    q, k, v = (_followed(tensor, graph) for tensor in (*scores.inputs, mix.inputs[1]))
-    if not q.start.node or any(graph.only(s.start, "split_qkv") is not q.start.node for s in (q, k, v)):
-        return None
-    if [s.start.index for s in (q, k, v)] != [0, 1, 2] or (q.layer, k.layer) != (None, v.layer):
-        return None
-    pairs = (q.norm, k.norm), (q.turn, k.turn), (k.repeat, v.repeat)
-    if q.repeat or v.norm or v.turn or not all(_alike(*pair) for pair in pairs):
-        return None
-    if q.turn and any(graph.input_name(t) != "position" for node in pairs[1] for t in node.inputs[1:]):
-        return None
-    norms, turns, repeats = (pair if pair[0] else None for pair in pairs)
-    return Chain(q.start.node, norms, turns, repeats, scores, softmax, mix, merge, k.layer)
-
-
 def chain_in(builder: Builder, group: Group) -> Chain:
     """Return a group's chain."""
-    found = chain_of(group.nodes[-1], builder.graph)
-    assert found
-    return found
+    norms, turns, repeats = (group.of(name) or None for name in PAIRS)
+    (split,), (scores,), (mix,) = (group.of(name) for name in ("split_qkv", "attention_scores", "mix"))
+    layer = _layer(mix.inputs[1], builder.graph)
+    return Chain(split, norms, turns, repeats, scores, mix.inputs[0].node, mix, group.nodes[-1], layer)
 
 
-@dataclass(frozen=True)
-class _Side:
-    """What was applied to queries, keys or values, last to first, and the tensor that it was applied to."""
-
-    repeat: Any
-    layer: int | None
-    turn: Any
-    norm: Any
-    start: Any
+def alike(group: Group, graph: Graph) -> bool:
+    """Return whether both of each pair are there, with the same settings, and one layer's cache, or neither."""
+    (scores,), (mix,) = group.of("attention_scores"), group.of("mix")
+    one_cache = _layer(scores.inputs[1], graph) == _layer(mix.inputs[1], graph)
+    return one_cache and all(_same(group.of(name)) for name in PAIRS)
 
 
-def _followed(tensor: Any, graph: Any) -> _Side:
-    repeat = graph.only(tensor, "repeat_heads")
-    tensor, layer = graph.stored(repeat.inputs[0] if repeat else tensor)
-    turn = graph.only(tensor, "rotary")
-    tensor = turn.inputs[0] if turn else tensor
-    norm = graph.only(tensor, "rms_norm")
-    return _Side(repeat, layer, turn, norm, norm.inputs[0] if norm else tensor)
-
-
-def _alike(one: Any, other: Any) -> bool:
-    """Return whether neither is there, or both, with the same settings and as many inputs."""
-    if not one or not other:
-        return one is other
+def _same(pair: tuple[Any, ...]) -> bool:
+    if len(pair) != 2:
+        return not pair
+    one, other = pair
     return one.static == other.static and len(one.inputs) == len(other.inputs)
+
+
+def _layer(tensor: Any, graph: Graph) -> int | None:
+    """Return the layer whose cache keys or values came through."""
+    repeat = tensor.node if tensor.node and tensor.node.equation.name == "repeat_heads" else None
+    return graph.stored(repeat.inputs[0] if repeat else tensor)[1]

@@ -9,13 +9,12 @@ the cache is a ring: position t lies in slot t % slots, and every filled slot is
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from byhand.runtimes.loops.kernels.attention import queries_and_keys
 from byhand.runtimes.loops.kernels.attention.causal_self_attention import emit_attention
-from byhand.runtimes.loops.kernels.attention.chain import chain_in, chain_of
+from byhand.runtimes.loops.kernels.attention.chain import alike, chain_in
 from byhand.runtimes.loops.kernels.attention.score_tiles import stride_of
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import ROWS
@@ -104,12 +103,6 @@ def mix_rows(memory, weights, rows, out, count, width, n, scale):
         o[d] = scale * s0
 
 
-def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """The chain with a cache."""
-    found = chain_of(node, graph)
-    return found.nodes if found and found.layer is not None and found.sizes["causal"] else None
-
-
 def decode(builder: Builder, group: Group) -> None:
     """The newest position against the cache."""
     chain, cache = chain_in(builder, group), builder.graph.cache
@@ -142,15 +135,16 @@ def fill(builder: Builder, group: Group) -> None:
     emit_attention(builder, chain, scores, touched, first=0, count=texts, keys=keys, values=values)
 
 
-COVERS = (
-    "split_qkv", ("rms_norm", ""), ("rotary", ""), ("repeat_heads", ""), "attention_scores",
-    ("causal_softmax", "window_softmax"), "mix", "merge_heads",
-)  # fmt: skip
+PATTERN = """merge_heads(mix(
+    causal_softmax/window_softmax(attention_scores(
+        rotary?(rms_norm?(split_qkv(qkv).0), <position>),
+        repeat_heads?(cached(rotary?(rms_norm?(split_qkv(qkv).1), <position>))))),
+    repeat_heads?(cached(split_qkv(qkv).2))))"""
 register(Rule(
-    name="attention", covers=COVERS, kernel="attend", stages=("decode",), match=match, forward=decode,
+    name="attention", pattern=PATTERN, kernel="attend", stages=("decode",), where=alike, forward=decode,
     reason="the newest key and value are stored and used in the same pass; only positions that exist are visited",
 ))  # fmt: skip
 register(Rule(
-    name="attention", covers=COVERS, kernel="attention", stages=("fill",), match=match, forward=fill,
+    name="attention", pattern=PATTERN, kernel="attention", stages=("fill",), where=alike, forward=fill,
     reason="as in training, and the prompt's keys and values go into the cache",
 ))  # fmt: skip

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.linear.row_product import columns_of
+from byhand.engine.graph.record import Graph
+from byhand.runtimes.loops.kernels.vector.parts import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
@@ -64,13 +65,9 @@ def positions_back(memory, d_out, d_positions, batch, steps, width, rows, adds):
             p[i] += d[b, i]
 
 
-def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """embedding -> add_positional, from position 0; with a cache, as far as a plan of generation begins there."""
-    if len(node.inputs) > 2 and graph.input_name(node.inputs[2]) != "position":
-        return None
-    first = graph.only(node.inputs[0], "embedding")
-    tokens = first and first.inputs[1].data
-    return (first, node) if first and tokens.ndim == 2 and graph.input_name(first.inputs[1]) else None
+def of_rows(group: Group, graph: Graph) -> bool:
+    """Return whether the tokens are (B, T)."""
+    return group.nodes[0].inputs[1].data.ndim == 2
 
 
 def forward(builder: Builder, group: Group) -> None:
@@ -109,11 +106,6 @@ def _emit_back(builder: Builder, node: Any, d_out: Buffer) -> None:
     )  # fmt: skip
 
 
-def match_alone(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """embedding of the step's tokens."""
-    return (node,) if graph.input_name(node.inputs[1]) else None
-
-
 def forward_alone(builder: Builder, group: Group) -> None:
     """Copy rows."""
     (node,) = group.nodes
@@ -132,10 +124,11 @@ def backward_alone(builder: Builder, group: Group) -> None:
 
 
 register(Rule(
-    name="embedding", covers=("embedding",), kernel="embed_tokens", stages=("train", "fill", "decode"),
-    match=match_alone, forward=forward_alone, backward=backward_alone,
+    name="embedding", pattern="embedding(table, <>)", kernel="embed_tokens", stages=("train", "fill", "decode"),
+    forward=forward_alone, backward=backward_alone,
 ))  # fmt: skip
 register(Rule(
-    name="embeddings", covers=("embedding", "add_positional"), kernel="embed", stages=("train", "fill", "decode"),
-    match=match, forward=forward, backward=backward, reason="token and position rows are read once and written once",
+    name="embeddings", pattern="add_positional(embedding(table, <>), positions, <position>)", kernel="embed",
+    stages=("train", "fill", "decode"), where=of_rows, forward=forward, backward=backward,
+    reason="token and position rows are read once and written once",
 ))  # fmt: skip

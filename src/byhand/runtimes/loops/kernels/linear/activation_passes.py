@@ -1,8 +1,8 @@
-"""Kernels and rules of an activation, made of its functions of one number: after `linear` with its bias, or alone.
+"""Kernels of an activation, made of its functions of one number, or of a gate, made of those of two.
 
-`keeps_slope` is for a slope that costs an exponential. Bias, value and slope are one pass, and the slope overwrites
-x, which has no other reader: the backward pass is one product instead of another exp. `keeps_result` is for a slope
-that the result tells: the result takes the place of x.
+Each decorator makes the pass behind the linear layers, the kernel of the equation alone, and its derivative, and
+registers the rules that call them (`activation_rules.py`). `keeps_slope` is for a slope that costs an exponential:
+bias, value and slope are one pass. `keeps_result` is for a slope that the result tells. `gates` is for two inputs.
 """
 
 # pyright: reportMissingImports=false
@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.linear import linear
-from byhand.runtimes.loops.kernels.vector.arithmetic import to_bfloat16
+from byhand.runtimes.loops.kernels.linear.activation_rules import GATE, RESULT, SLOPE, register_rules
+from byhand.runtimes.loops.kernels.vector.bfloat16 import copy_row
+from byhand.runtimes.loops.kernels.vector.parts import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector
-from byhand.runtimes.loops.pattern.rules import Emit, Group, Rule, register
-from byhand.runtimes.loops.program.builder import Builder
-from byhand.runtimes.loops.program.calls import Buffer
+from byhand.runtimes.loops.machine.views import matrix, vector
 
 F = np.float32
-registered: dict[str, Any] = {}  # the value's function of each activation, by equation
+VALUES: dict[str, Any] = {}  # the value's function of each activation of one number, by equation
+GATES: list[str] = []
 
 
 def keeps_slope(computes: str, value: Any) -> Callable[[Any], Any]:
@@ -35,14 +34,11 @@ def keeps_slope(computes: str, value: Any) -> Callable[[Any], Any]:
         def bias_activation(memory, x, bias, y, copy, rows, width, kept):
             """y = f(x + bias), copied in bfloat16; x becomes the slope there. Unless `kept`, y has but one row."""
             a, o, b = matrix(memory, x, rows, width), matrix(memory, y, rows, width), vector(memory, bias, width)
-            bits, low = matrix_of_bits(memory, y, rows, width), matrix_of_bfloat16(memory, copy, rows, width)
             for i in range(rows):
                 at = i if kept else 0
                 for c in range(width):
                     o[at, c], a[i, c] = value_and_slope(a[i, c] + b[c])
-                if copy:
-                    for c in range(width):
-                        low[i, c] = to_bfloat16(bits[at, c])
+                copy_row(memory, y, copy, at, i, rows, width)
 
         @kernel(name=f"times_{computes}_slope")
         def times_slope(memory, d, x, n):
@@ -51,8 +47,8 @@ def keeps_slope(computes: str, value: Any) -> Callable[[Any], Any]:
             for i in range(n):
                 a[i] *= value_and_slope(b[i])[1]
 
-        reason = "bias, value and slope in one pass over the widest array; going back is one product, not another exp"
-        _register(computes, value, reason, forward_with_slope, backward_with_slope, backward_by_input)
+        _alone(computes, value)
+        register_rules(computes, 1, SLOPE)
         return value_and_slope
 
     return decorate
@@ -77,15 +73,15 @@ def keeps_result(computes: str, value: Any) -> Callable[[Any], Any]:
             for i in range(n):
                 a[i] = times_slope(a[i], b[i])
 
-        reason = "bias and value in one pass, in place"
-        _register(computes, value, reason, forward_in_place, backward_in_place, backward_by_result)
+        _alone(computes, value)
+        register_rules(computes, 1, RESULT)
         return times_slope
 
     return decorate
 
 
-def _register(computes: str, value: Any, reason: str, forward: Emit, backward: Emit, backward_alone: Emit) -> None:
-    """Register the kernel of the activation alone, and the rules after `linear` and alone."""
+def _alone(computes: str, value: Any) -> None:
+    """Make the kernel of an activation alone."""
 
     @kernel(name=computes)
     def activation(memory, x, y, n):
@@ -94,87 +90,74 @@ def _register(computes: str, value: Any, reason: str, forward: Emit, backward: E
         for i in range(n):
             o[i] = value(a[i])
 
-    registered[computes] = value
-    register(Rule(
-        name=f"linear + {computes}", covers=(("transpose", ""), "linear", computes), kernel=f"bias_{computes}",
-        stages=("train", "fill"), match=linear.match_before, forward=forward, backward=backward, reason=reason,
-    ))  # fmt: skip
-    register(Rule(
-        name=computes, covers=(computes,), kernel=computes, stages=("train", "fill"), forward=forward_alone,
-        backward=backward_alone,
-    ))  # fmt: skip
+    VALUES[computes] = value
 
 
-def forward_alone(builder: Builder, group: Group) -> None:
-    """One pass, out of place."""
-    (node,) = group.nodes
-    y = builder.result(node)
-    builder.emit(group.rule.kernel, node, x=builder.value(node.inputs[0]), y=y, n=y.size)
+def gates(computes: str, value: Any) -> Callable[[Any], Any]:
+    """Decorate a function that returns value and slopes at two numbers (g, u); `value` returns the value alone."""
 
+    def decorate(value_and_slopes: Any) -> Any:
+        formula = value_and_slopes.__name__
 
-def backward_by_input(builder: Builder, group: Group) -> None:
-    """The slope, which is computed anew."""
-    (node,) = group.nodes
-    x, d = node.inputs[0], builder.cotangent(node)
-    builder.emit(f"times_{node.equation.name}_slope", node, d=d, x=builder.value(x), n=d.size)
-    builder.join(x, d, node)
+        @kernel(
+            name=f"bias_{computes}",
+            formula=formula,
+            rows="rows",
+            moves={"gate": "width", "up": "width", "y": "width"},
+        )
+        def bias_gate(memory, gate, up, bias, bias_up, y, copy, rows, width, biased, kept):
+            """y = f(gate + bias, up + bias_up), and a copy in bfloat16; gate and up become the slopes there.
 
+            Without `biased` there are no biases; unless `kept`, y has but one row.
+            """
+            a, u, o = (
+                matrix(memory, gate, rows, width),
+                matrix(memory, up, rows, width),
+                matrix(memory, y, rows, width),
+            )
+            b, c_up = vector(memory, bias, width), vector(memory, bias_up, width)
+            for i in range(rows):
+                at = i if kept else 0
+                if biased:
+                    for c in range(width):
+                        a[i, c] += b[c]
+                    for c in range(width):
+                        u[i, c] += c_up[c]
+                for c in range(width):
+                    o[at, c], a[i, c], u[i, c] = value_and_slopes(a[i, c], u[i, c])
+                copy_row(memory, y, copy, at, i, rows, width)
 
-def backward_by_result(builder: Builder, group: Group) -> None:
-    """The slope, which the result tells."""
-    (node,) = group.nodes
-    builder.join(node.inputs[0], _through_slope(builder, node), node)
+        @kernel(name=computes)
+        def gate_columns(memory, gate, up, y, rows, width, part, parts):
+            """y = f(gate, up), this thread's columns."""
+            low, high = columns_of(part, parts, width)
+            n = high - low
+            for b in range(rows):
+                first = b * width + low
+                a, u, o = vector(memory, gate + first, n), vector(memory, up + first, n), vector(memory, y + first, n)
+                for c in range(n):
+                    o[c] = value(a[c], u[c])
 
+        @kernel(name=f"times_{computes}_slopes")
+        def times_slopes(memory, d, gate, up, d_gate, n):
+            """d_gate = d times the slope at gate; d *= the slope at up."""
+            a, o = vector(memory, d, n), vector(memory, d_gate, n)
+            g, u = vector(memory, gate, n), vector(memory, up, n)
+            for i in range(n):
+                _, slope, slope_up = value_and_slopes(g[i], u[i])
+                o[i], a[i] = a[i] * slope, a[i] * slope_up
 
-def forward_in_place(builder: Builder, group: Group) -> None:
-    """Product, then bias and value."""
-    last = group.nodes[-1]
-    y, bias = builder.result(last), linear.bias_or_zeros(builder, linear.linear_node(group))
-    linear.product(builder, group, y, 0)
-    builder.emit(group.rule.kernel, last, x=y, bias=bias, rows=y.rows, width=y.width)
+        GATES.append(computes)
+        register_rules(computes, 2, GATE)
+        return value_and_slopes
 
-
-def backward_in_place(builder: Builder, group: Group) -> None:
-    """The slope, then the linear layer's own."""
-    d = _through_slope(builder, group.nodes[-1])
-    linear.bias_back(builder, group, d)
-    linear.product_back(builder, group, d)
-
-
-def _through_slope(builder: Builder, node: Any) -> Buffer:
-    """Return the cotangent times the slope, in its place."""
-    d = builder.cotangent(node)
-    builder.emit(f"{node.equation.name}_back", node, d=d, y=builder.result(node), n=d.size)
-    return d
-
-
-def forward_with_slope(builder: Builder, group: Group) -> None:
-    """Product, then everything element-wise in one pass."""
-    inner, last = linear.linear_node(group), group.nodes[-1]
-    x = builder.saved(inner, "pre", last.results[0][0])
-    linear.product(builder, group, x, 0)
-    bias = linear.bias_or_zeros(builder, inner)
-    builder.emit(group.rule.kernel, last, x=x, bias=bias, **linear.read_by_products(builder, last))
-
-
-def backward_with_slope(builder: Builder, group: Group) -> None:
-    """One product with the slope and the bias's gradient in a pass, then the products."""
-    inner, last = linear.linear_node(group), group.nodes[-1]
-    d = builder.cotangent(last)
-    biased = len(inner.inputs) > 2
-    out, adds = builder.gradient(inner.inputs[2]) if biased else (builder.scratch(inner, "sums", (d.width,)), 0)
-    builder.emit(
-        "slope_back", last, d=d, slope=builder.saved(inner, "pre", d.shape), out=out,
-        copy=builder.copy(d, id(inner)), rows=d.rows, width=d.width, adds=adds,
-    )  # fmt: skip
-    linear.product_back(builder, group, d)
+    return decorate
 
 
 @kernel
 def slope_back(memory, d, slope, out, copy, rows, width, adds):
     """d *= slope; out = sum over rows of d, the bias's gradient; a copy of d in bfloat16."""
     a, b, o = matrix(memory, d, rows, width), matrix(memory, slope, rows, width), vector(memory, out, width)
-    bits, low = matrix_of_bits(memory, d, rows, width), matrix_of_bfloat16(memory, copy, rows, width)
     if not adds:
         o[:] = F(0)
     for i in range(rows):
@@ -182,6 +165,26 @@ def slope_back(memory, d, slope, out, copy, rows, width, adds):
             a[i, c] *= b[i, c]
         for c in range(width):
             o[c] += a[i, c]
-        if copy:
+        copy_row(memory, d, copy, i, i, rows, width)
+
+
+@kernel
+def gate_back(memory, d, gate, up, out, out_up, copy, copy_up, rows, width, biased, adds, adds_up):
+    """gate *= d, up *= d, with copies in bfloat16; if `biased`, out and out_up are their sums over rows."""
+    a, u, b = matrix(memory, gate, rows, width), matrix(memory, up, rows, width), matrix(memory, d, rows, width)
+    o, o_up = vector(memory, out, width), vector(memory, out_up, width)
+    if biased and not adds:
+        o[:] = F(0)
+    if biased and not adds_up:
+        o_up[:] = F(0)
+    for i in range(rows):
+        for c in range(width):
+            v = b[i, c]
+            a[i, c], u[i, c] = a[i, c] * v, u[i, c] * v
+        if biased:
             for c in range(width):
-                low[i, c] = to_bfloat16(bits[i, c])
+                o[c] += a[i, c]
+            for c in range(width):
+                o_up[c] += u[i, c]
+        copy_row(memory, gate, copy, i, i, rows, width)
+        copy_row(memory, up, copy_up, i, i, rows, width)

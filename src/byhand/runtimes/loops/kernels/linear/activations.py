@@ -1,7 +1,7 @@
-"""The activations as functions of one number: the value, and the slope or what the backward pass multiplies.
+"""The activations as functions of one number, the gates as functions of two: the value, and the slopes.
 
-These two functions are all that is written for an activation: `activation_passes.py` makes its kernels and rules of
-them, and decoding applies the value (`row_product.py`), which knows the activations of this file alone.
+Instead of a slope it may be what the backward pass multiplies. These functions are all that is written for an
+activation: `activation_passes.py` makes its kernels of them, and decoding applies the value (`row_product.py`).
 """
 
 # pyright: reportMissingImports=false
@@ -9,7 +9,9 @@ import math
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.linear.activation_passes import keeps_result, keeps_slope, registered
+from byhand.runtimes.loops.kernels.linear.activation_passes import GATES as GATES
+from byhand.runtimes.loops.kernels.linear.activation_passes import VALUES as VALUES
+from byhand.runtimes.loops.kernels.linear.activation_passes import gates, keeps_result, keeps_slope
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp
 from byhand.runtimes.loops.machine.native import compiled
 
@@ -110,4 +112,15 @@ def gelu_exact_and_slope(v):
     return v * p, p + v * bell * DENSITY
 
 
-VALUES = dict(registered)  # of all activations, by equation
+@compiled
+def swiglu_of(g, u):
+    """Return silu(g) u."""
+    return silu_of(g) * u
+
+
+@gates(computes="swiglu", value=swiglu_of)
+@compiled
+def swiglu_and_slopes(g, u):
+    """Return silu(g) u and its slopes, u silu'(g) at g and silu(g) at u."""
+    opened, slope = silu_and_slope(g)
+    return opened * u, slope * u, opened

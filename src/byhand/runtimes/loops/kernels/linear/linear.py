@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.kernels.products.product import emit_product
-from byhand.runtimes.loops.kernels.vector.arithmetic import to_bfloat16
+from byhand.runtimes.loops.kernels.vector.bfloat16 import copy_row
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector
+from byhand.runtimes.loops.machine.views import matrix, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import Buffer
 
 F = np.float32
+LINEAR = "linear(x, transpose({w}) | w)"  # where a weight is another array's transpose, products read that array
 
 
 @kernel(rows="rows", moves={"y": "width"})
@@ -45,57 +46,29 @@ def fill_residual(memory, y, x, bias, rows, width):
 def column_sum(memory, d, out, copy, rows, width, adds):
     """out = sum over rows of d, four rows at a time; a copy of them in bfloat16 while they are near."""
     a, o = matrix(memory, d, rows, width), vector(memory, out, width)
-    bits, low = matrix_of_bits(memory, d, rows, width), matrix_of_bfloat16(memory, copy, rows, width)
     if not adds:
         o[:] = F(0)
     fours = rows // 4 * 4
     for i in range(0, fours, 4):
         for c in range(width):
             o[c] += (a[i, c] + a[i + 1, c]) + (a[i + 2, c] + a[i + 3, c])
-        if copy:
-            for k in range(i, i + 4):
-                for c in range(width):
-                    low[k, c] = to_bfloat16(bits[k, c])
+        for k in range(i, i + 4):
+            copy_row(memory, d, copy, k, k, rows, width)
     for i in range(fours, rows):
         for c in range(width):
             o[c] += a[i, c]
-        if copy:
-            for c in range(width):
-                low[i, c] = to_bfloat16(bits[i, c])
-
-
-def match(node: Any, graph: Any) -> tuple[Any, ...]:
-    """linear, with the transposition of its weight where the weight is another array's transpose."""
-    source = graph.only(node.inputs[1], "transpose")
-    stored = source and source.inputs[0].ndim == 2 and source.inputs[0].node is None
-    return (source, node) if stored else (node,)
-
-
-def match_before(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """linear -> an equation that alone reads its result."""
-    return _match_input(node, 0, graph)
-
-
-def match_residual(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """linear -> residual: the stream is added inside the product."""
-    return _match_input(node, 1, graph)
-
-
-def _match_input(node: Any, which: int, graph: Any) -> tuple[Any, ...] | None:
-    inner = graph.only(node.inputs[which], "linear")
-    return (*match(inner, graph), node) if inner else None
+        copy_row(memory, d, copy, i, i, rows, width)
 
 
 def linear_node(group: Group) -> Any:
     """Return the group's application of `linear`."""
-    return next(node for node in group.nodes if node.equation.name == "linear")
+    return group.of("linear")[0]
 
 
 def weight_of(group: Group) -> tuple[Any, bool]:
     """Return the tensor that holds the weight's numbers, and whether they are stored as [out, in]."""
-    for node in group.nodes:
-        if node.equation.name == "transpose":
-            return node.inputs[0], True
+    if transposed := group.of("transpose"):
+        return transposed[0].inputs[0], True
     return linear_node(group).inputs[1], False
 
 
@@ -213,11 +186,11 @@ def backward_residual(builder: Builder, group: Group) -> None:
 
 
 register(Rule(
-    name="linear + residual", covers=(("transpose", ""), "linear", "residual"), kernel="tiled_gemm",
-    stages=("train", "fill"), match=match_residual, forward=forward_residual, backward=backward_residual,
+    name="linear + residual", pattern="residual(stream, linear(x, transpose({w}) | w))", kernel="tiled_gemm",
+    stages=("train", "fill"), forward=forward_residual, backward=backward_residual,
     reason="the product begins its sums with the stream, and the stream's cotangent is shared, not copied",
 ))  # fmt: skip
 register(Rule(
-    name="linear", covers=(("transpose", ""), "linear"), kernel="tiled_gemm", stages=("train", "fill"), match=match,
+    name="linear", pattern="linear(x, transpose({w}) | w)", kernel="tiled_gemm", stages=("train", "fill"),
     forward=forward, backward=backward,
 ))  # fmt: skip

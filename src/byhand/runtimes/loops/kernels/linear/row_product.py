@@ -13,7 +13,9 @@ mask makes each a float32 again, so that every processor can do it and only the 
 import numpy as np
 
 from byhand.runtimes.loops.kernels.linear import linear
-from byhand.runtimes.loops.kernels.linear.activations import VALUES
+from byhand.runtimes.loops.kernels.linear.activation_rules import alike, emit_gate, layers_of
+from byhand.runtimes.loops.kernels.linear.activations import GATES, VALUES
+from byhand.runtimes.loops.kernels.vector.parts import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import float_of_bits, matrix, vector
@@ -25,13 +27,6 @@ F = np.float32
 NUMBERS = {name: number for number, name in enumerate(VALUES, 1)}  # of the activations; 0: none
 UPPER = np.int32(-0x10000)
 IN_ONE_PASS = "bias, activation and stream are applied while the row is in the first cache"
-
-
-@compiled
-def columns_of(part, parts, width):
-    """Return the first and last column of a thread's part, on cache lines."""
-    size = (width + 16 * parts - 1) // (16 * parts) * 16
-    return min(part * size, width), min((part + 1) * size, width)
 
 
 @kernel
@@ -227,12 +222,22 @@ def forward(builder: Builder, group: Group) -> None:
     call.label = group.rule.name
 
 
-for name, covers, match, reason in (
-    ("linear + residual", (("transpose", ""), "linear", "residual"), linear.match_residual, IN_ONE_PASS),
-    *(
-        (f"linear + {name}", (("transpose", ""), "linear", name), linear.match_before, IN_ONE_PASS)
-        for name in NUMBERS
-    ),
-    ("linear", (("transpose", ""), "linear"), linear.match, ""),
+def gate(builder: Builder, group: Group) -> None:
+    """Each thread gates the columns that it has just made, so they need not meet between."""
+    layers = layers_of(group)
+    for layer in layers:
+        forward(builder, layer)
+    emit_gate(builder, group.nodes[-1], *(builder.result(linear.linear_node(layer)) for layer in layers))
+
+
+for name, pattern, reason in (
+    ("linear + residual", f"residual(stream, {linear.LINEAR})", IN_ONE_PASS),
+    *((f"linear + {name}", f"{name}({linear.LINEAR})", IN_ONE_PASS) for name in NUMBERS),
+    ("linear", linear.LINEAR, ""),
 ):
-    register(Rule(name, covers, "row_product", ("decode",), forward=forward, match=match, reason=reason))
+    register(Rule(name, pattern, "row_product", ("decode",), forward=forward, reason=reason))
+for name in GATES:
+    register(Rule(
+        f"linear, linear + {name}", f"{name}({linear.LINEAR}, {linear.LINEAR})", name, ("decode",), forward=gate,
+        where=alike, reason="a thread gates the columns that it has just made, while they are in the first cache",
+    ))  # fmt: skip

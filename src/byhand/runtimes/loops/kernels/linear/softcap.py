@@ -3,9 +3,9 @@
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.kernels.linear import linear, row_product
-from byhand.runtimes.loops.kernels.linear.row_product import columns_of
+from byhand.runtimes.loops.kernels.linear import row_product
 from byhand.runtimes.loops.kernels.vector.arithmetic import tanh
+from byhand.runtimes.loops.kernels.vector.parts import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
@@ -36,7 +36,7 @@ def decode(builder: Builder, group: Group) -> None:
 
 
 register(Rule(
-    name="linear + softcap", covers=(("transpose", ""), "linear", "softcap"), kernel="softcap", stages=("decode",),
-    match=linear.match_before, forward=decode,
+    name="linear + softcap", pattern="softcap(linear(x, transpose({w}) | w))", kernel="softcap", stages=("decode",),
+    forward=decode,
     reason="a thread caps the logits that it has just made, while they are in the first cache",
 ))  # fmt: skip

@@ -14,10 +14,10 @@ A softcap in front is part of the same pass: the slopes of one row are all that 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from byhand.engine.graph.record import Graph
 from byhand.runtimes.loops.kernels.linear import linear
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest, tanh
 from byhand.runtimes.loops.machine.kernel import kernel
@@ -73,21 +73,15 @@ def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot, c
     controls[slot] += total * controls[WEIGHT]
 
 
-def match_kept(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """cross_entropy at the root of the graph."""
-    return (node,) if graph.root.node is node and graph.input_name(node.inputs[1]) else None
+def at_root(group: Group, graph: Graph) -> bool:
+    """Return whether the loss is what the plan computes."""
+    return graph.root.node is group.nodes[-1]
 
 
-def match(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """(softcap ->) cross_entropy at the root of the graph, of logits that nothing else reads."""
-    if not (match_kept(node, graph) and _is_own(node.inputs[0], graph)):
-        return None
-    cap = graph.only(node.inputs[0], "softcap")
-    return (cap, node) if cap and _is_own(cap.inputs[0], graph) else (node,)
-
-
-def _is_own(tensor: Any, graph: Any) -> bool:
-    return tensor.node is not None and graph.uses(tensor) == 1
+def uses_up_logits(group: Group, graph: Graph) -> bool:
+    """Return whether nothing else reads the logits, which the cotangent replaces."""
+    logits = group.nodes[0].inputs[0]
+    return at_root(group, graph) and logits.node is not None and graph.uses(logits) == 1
 
 
 def _emit(builder: Builder, group: Group, logits: Buffer, first: int = 0) -> None:
@@ -126,15 +120,10 @@ def backward_kept(builder: Builder, group: Group) -> None:
     builder.join(node.inputs[0], builder.saved(node, "d_logits", node.inputs[0].shape), node)
 
 
-def match_head(node: Any, graph: Any) -> tuple[Any, ...] | None:
-    """linear (-> softcap) -> cross_entropy at the root, with a large vocabulary and more than one chunk."""
-    last = match(node, graph)
-    head = last and graph.only(last[0].inputs[0], "linear")
-    if not (last and head):
-        return None
-    shape = node.inputs[0].shape
-    pays = shape[-1] >= VOCABULARY and math.prod(shape[:-1]) > CHUNK
-    return (*linear.match(head, graph), *last) if pays else None
+def pays(group: Group, graph: Graph) -> bool:
+    """Return whether the vocabulary is large and the rows are more than a chunk."""
+    shape = group.nodes[-1].inputs[0].shape
+    return at_root(group, graph) and shape[-1] >= VOCABULARY and math.prod(shape[:-1]) > CHUNK
 
 
 def _chunks(group: Group) -> list[tuple[int, int]]:
@@ -171,17 +160,17 @@ def backward_head(builder: Builder, group: Group) -> None:
 
 
 register(Rule(
-    name="cross-entropy with its derivative", covers=(("softcap", ""), "cross_entropy"), kernel="cross_entropy",
-    stages=("train",), match=match, forward=forward, backward=backward, is_loss=True,
+    name="cross-entropy with its derivative", pattern="cross_entropy(softcap?(logits), <>)", kernel="cross_entropy",
+    stages=("train",), where=uses_up_logits, forward=forward, backward=backward, is_loss=True,
     reason="probabilities get no array of their own: the logits become their cotangent in the same pass",
 ))  # fmt: skip
 register(Rule(
-    name="cross_entropy", covers=("cross_entropy",), kernel="cross_entropy", stages=("train",), match=match_kept,
-    forward=forward_kept, backward=backward_kept, is_loss=True,
+    name="cross_entropy", pattern="cross_entropy(logits, <>)", kernel="cross_entropy", stages=("train",),
+    where=at_root, forward=forward_kept, backward=backward_kept, is_loss=True,
 ))  # fmt: skip
 register(Rule(
-    name="LM head + cross-entropy", covers=(("transpose", ""), "linear", ("softcap", ""), "cross_entropy"),
-    kernel="cross_entropy", stages=("train",), match=match_head, forward=forward_head, backward=backward_head,
+    name="LM head + cross-entropy", pattern="cross_entropy(softcap?(linear(x, transpose({w}) | w)), <>)",
+    kernel="cross_entropy", stages=("train",), where=pays, forward=forward_head, backward=backward_head,
     is_loss=True,
     reason="of a large vocabulary only the logits of some rows exist at a time",
 ))  # fmt: skip

@@ -3,9 +3,9 @@
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.kernels.vector.arithmetic import to_bfloat16
+from byhand.runtimes.loops.kernels.vector.bfloat16 import copy_row
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector
+from byhand.runtimes.loops.machine.views import matrix, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
 from byhand.runtimes.loops.program.builder import Builder
 
@@ -15,7 +15,6 @@ F = np.float32
 @kernel(rows="rows", moves={"x": "width", "xhat": "width", "rstd": 1})
 def normalise(memory, x, xhat, rstd, eps, copy, rows, width):
     """xhat = (x - mean) * rstd, and a copy in bfloat16: passes over a row that stays in the first cache."""
-    bits, low = matrix_of_bits(memory, xhat, rows, width), matrix_of_bfloat16(memory, copy, rows, width)
     a, o, r = matrix(memory, x, rows, width), matrix(memory, xhat, rows, width), vector(memory, rstd, rows)
     inverse = F(1.0) / F(width)
     for i in range(rows):
@@ -30,23 +29,18 @@ def normalise(memory, x, xhat, rstd, eps, copy, rows, width):
         r[i] = F(1.0) / np.sqrt(variance * inverse + memory[eps])
         for c in range(width):
             o[i, c] = (a[i, c] - mean) * r[i]
-        if copy:
-            for c in range(width):
-                low[i, c] = to_bfloat16(bits[i, c])
+        copy_row(memory, xhat, copy, i, i, rows, width)
 
 
 @kernel(rows="rows", moves={"xhat": "width", "y": "width"})
 def scale_shift(memory, xhat, gain, bias, y, copy, rows, width):
     """y = gain * xhat + bias, and a copy in bfloat16."""
-    bits, low = matrix_of_bits(memory, y, rows, width), matrix_of_bfloat16(memory, copy, rows, width)
     a, o = matrix(memory, xhat, rows, width), matrix(memory, y, rows, width)
     g, b = vector(memory, gain, width), vector(memory, bias, width)
     for i in range(rows):
         for c in range(width):
             o[i, c] = g[c] * a[i, c] + b[c]
-        if copy:
-            for c in range(width):
-                low[i, c] = to_bfloat16(bits[i, c])
+        copy_row(memory, y, copy, i, i, rows, width)
 
 
 @kernel
@@ -124,6 +118,6 @@ def backward(builder: Builder, group: Group) -> None:
 
 
 register(Rule(
-    name="layer_norm", covers=("layer_norm",), kernel="normalise", stages=("train", "fill", "decode"),
+    name="layer_norm", pattern="layer_norm(x)", kernel="normalise", stages=("train", "fill", "decode"),
     forward=forward, backward=backward,
 ))  # fmt: skip

@@ -7,9 +7,9 @@ xhat = x rstd anew: a product costs less than another array.
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.kernels.vector.arithmetic import to_bfloat16
+from byhand.runtimes.loops.kernels.vector.bfloat16 import copy_row
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.views import matrix, matrix_of_bfloat16, matrix_of_bits, vector
+from byhand.runtimes.loops.machine.views import matrix, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
 from byhand.runtimes.loops.program.builder import Builder
 
@@ -19,7 +19,6 @@ F = np.float32
 @kernel(rows="rows", moves={"x": "width", "y": "width", "rstd": 1})
 def rms_norm(memory, x, gain, y, rstd, eps, copy, rows, width, scaled):
     """y = gain * x * rstd, or without the gain unless `scaled`, and a copy in bfloat16."""
-    bits, low = matrix_of_bits(memory, y, rows, width), matrix_of_bfloat16(memory, copy, rows, width)
     a, o, g = matrix(memory, x, rows, width), matrix(memory, y, rows, width), vector(memory, gain, width)
     r = vector(memory, rstd, rows)
     inverse = F(1.0) / F(width)
@@ -35,9 +34,7 @@ def rms_norm(memory, x, gain, y, rstd, eps, copy, rows, width, scaled):
         else:
             for c in range(width):
                 o[i, c] = a[i, c] * scale
-        if copy:
-            for c in range(width):
-                low[i, c] = to_bfloat16(bits[i, c])
+        copy_row(memory, y, copy, i, i, rows, width)
 
 
 @kernel
@@ -98,6 +95,6 @@ def backward(builder: Builder, group: Group) -> None:
 
 
 register(Rule(
-    name="rms_norm", covers=("rms_norm",), kernel="rms_norm", stages=("train", "fill", "decode"), forward=forward,
+    name="rms_norm", pattern="rms_norm(x)", kernel="rms_norm", stages=("train", "fill", "decode"), forward=forward,
     backward=backward,
 ))  # fmt: skip

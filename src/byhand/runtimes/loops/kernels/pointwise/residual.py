@@ -62,6 +62,6 @@ def backward(builder: Builder, group: Group) -> None:
 
 
 register(Rule(
-    name="residual", covers=("residual",), kernel="add_stream", stages=("train", "fill"), forward=forward,
+    name="residual", pattern="residual(stream, x)", kernel="add_stream", stages=("train", "fill"), forward=forward,
     backward=backward,
 ))  # fmt: skip

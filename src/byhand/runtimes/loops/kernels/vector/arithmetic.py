@@ -3,13 +3,11 @@
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
-from byhand.runtimes.loops.machine.views import float_of_bits, matrix_of_bfloat16, matrix_of_bits, vector
+from byhand.runtimes.loops.machine.views import float_of_bits, vector
 
-F, U = np.float32, np.uint32
+F = np.float32
 FLIP = np.int32(0x7FFFFFFF)
-NAN = np.uint16(0x7FC0)  # of bfloat16
 
 
 @compiled
@@ -65,22 +63,3 @@ def largest(words, start, n):
         key = bits[i] ^ ((bits[i] >> np.int32(31)) & FLIP)
         most = max(most, key)
     return float_of_bits(most ^ ((most >> np.int32(31)) & FLIP))
-
-
-@compiled
-def to_bfloat16(bits):
-    """Return a float32's bits rounded to the nearest bfloat16's, ties to even; NaN stays NaN.
-
-    bfloat16 is float32 cut to its upper half, 8 bits of exponent and 7 of fraction: the range stays, so no loss needs
-    scaling. Products may read such numbers; their sums stay float32.
-    """
-    nearest = np.uint16((bits + U(0x7FFF) + ((bits >> U(16)) & U(1))) >> U(16))
-    return NAN if bits & U(0x7FFFFFFF) > U(0x7F800000) else nearest
-
-
-@kernel
-def round_bfloat16(memory, x, copy, n):
-    """copy = x in bfloat16."""
-    bits, o = matrix_of_bits(memory, x, 1, n), matrix_of_bfloat16(memory, copy, 1, n)
-    for i in range(n):
-        o[0, i] = to_bfloat16(bits[0, i])
