@@ -285,7 +285,7 @@ def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
         counted(nodes, ahead, back)
         for node in nodes:
             own = [c for c in ahead if c.node.equation is node.equation]
-            main = max(own, key=lambda c: not c.shared) if own else max(ahead, key=lambda c: c.flops)
+            main = max(own, key=lambda c: not c.apportioned) if own else max(ahead, key=lambda c: c.flops)
             kernel = KERNELS.get(main.kernel)
             named = (kernel and kernel.formula) or main.kernel  # an activation's kernels are made of its formula
             calls_of.setdefault(node.equation.name, set()).add(named)

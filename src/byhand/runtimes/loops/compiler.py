@@ -1,10 +1,10 @@
-"""The compiling process makes kernels into object code, one by one.
+"""The compiling process turns kernels into object code.
 
     python -m byhand.runtimes.loops.compiler
 
-It reads kernels' names from standard input, a line each, and answers each with a line, the number of bytes or why it
-failed, and the bytes. A separate process can be stopped at any moment, uses another core, and leaves nothing
-in the process that trains, which loads new code as any later start loads it.
+It reads kernels' names from standard input, one a line. For each it writes a header line, the size of the object code
+and the error if there is none, and then the code. A separate process can be killed at any moment, uses another core,
+and leaves nothing in the process that trains, which loads new code as any later start loads it.
 """
 
 # pyright: reportMissingImports=false, reportMissingModuleSource=false

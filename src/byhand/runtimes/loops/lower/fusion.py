@@ -89,9 +89,9 @@ def assign_operations(nodes: Sequence[Node], ahead: list[Call], back: list[Call]
 
 
 def _divide(operations: int, calls: list[Call]) -> None:
-    shared = [call for call in calls if call.shared]
-    total = sum(call.bytes for call in shared)
-    for call in shared:
+    apportioned = [call for call in calls if call.apportioned]
+    total = sum(call.bytes for call in apportioned)
+    for call in apportioned:
         call.flops += operations * call.bytes // max(1, total)
 
 

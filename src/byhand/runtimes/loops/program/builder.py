@@ -137,7 +137,9 @@ class Builder:
         **operands: Operand,
     ) -> Call:
         """Append a call; without `flops` it gets its part of what its group's equations compute."""
-        call = Call(kernel, node, flops or 0, operands, buffers_of(operands), touched=touched, shared=flops is None)
+        call = Call(
+            kernel, node, flops or 0, operands, buffers_of(operands), touched=touched, apportioned=flops is None
+        )
         self.calls.append(call)
         return call
 
@@ -158,7 +160,7 @@ class Builder:
     def emit_python(self, node: Node, flops: int, step: PythonStep, buffers: Iterable[Buffer]) -> None:
         """Append a step in Python that touches these buffers; `flops` are those of its matrix products."""
         touched = tuple({id(b): b for b in buffers}.values())
-        self.calls.append(Call("reference", node, flops, {}, touched, step, shared=True))
+        self.calls.append(Call("reference", node, flops, {}, touched, step, apportioned=True))
 
     def operand(self, node: Node, buffer: Buffer, version: int = 0) -> Buffer:
         """Return the operand of a product: the buffer, or its bfloat16 copy, created on first use.

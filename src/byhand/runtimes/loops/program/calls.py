@@ -103,7 +103,7 @@ class Call:
     flops    operations
     touched  bytes, if the call reads and writes less than its arrays hold
     step     a step in Python instead of a kernel
-    shared   its operations are its part of what its group's equations compute (see `fusion`)
+    apportioned  its operations are its part of what its group's equations compute (see `fusion`)
     label    the equations that it computes, if they are more than the node's
     place    what it computes for, where it has no node
     """
@@ -115,7 +115,7 @@ class Call:
     buffers: tuple[Buffer, ...] = ()
     step: PythonStep | None = None
     touched: int | None = None
-    shared: bool = False
+    apportioned: bool = False
     label: str = ""
     place: str = ""
 
