@@ -10,21 +10,21 @@ Found = dict[tuple[str, ...] | int, Node]  # by identity, and those whose result
 
 
 def matched(pattern: Applied, node: Node, graph: Graph) -> tuple[Node, ...] | None:
-    """Return the applications of the pattern that end in this node, in the graph's order; None if it does not fit.
+    """Return the applications of the pattern that end in this node, each after its inputs; None if it does not fit.
 
     Every result within has this one reader.
     """
     if node.equation.name not in pattern.names:
         return None
     found = _inputs(pattern, node, graph, {})
-    return None if found is None else tuple(n for n in graph.nodes if found.get(id(n)) is n)
+    return None if found is None else tuple({id(n): n for n in found.values()}.values())
 
 
 def _inputs(pattern: Applied, node: Node, graph: Graph, found: Found) -> Found | None:
-    known: Found | None = found | {id(node): node}
+    known: Found | None = found
     for each, tensor in zip(pattern.inputs, node.inputs, strict=False):
         known = None if known is None else _fit(each, tensor, graph, known)
-    return known
+    return None if known is None else known | {id(node): node}
 
 
 def _fit(pattern: Pattern, tensor: Variable, graph: Graph, found: Found) -> Found | None:

@@ -21,7 +21,7 @@ Stage = Literal["train", "fill", "decode"]
 
 @dataclass(frozen=True)
 class Group:
-    """Applications that one rule handles together, in the graph's order."""
+    """Applications that one rule handles together, each after its inputs."""
 
     rule: Rule
     nodes: tuple[Node, ...]

@@ -49,7 +49,7 @@ def forward(builder: Builder, group: Group) -> None:
 
 
 def backward(builder: Builder, group: Group) -> None:
-    """The sublayer gets a copy: later calls accumulate into the stream's cotangent before the sublayer reads its own."""
+    """The sublayer gets a copy: others accumulate into the stream's cotangent before the sublayer reads its own."""
     (node,) = group.nodes
     stream, sublayer = node.inputs
     d_y = builder.cotangent(node)
