@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import numpy as np
 
 from byhand.config import ModelConfig
+from byhand.engine.equation import with_role
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.tracing.trace import Trace
 
@@ -124,3 +125,25 @@ def stored_settings() -> list[ModelConfig]:
         "post-affine-gelu-causal-nobias-untied-h2",
     }
     return [config for config in every_setting() if setting_name(config) in names]
+
+
+BIASLESS = {
+    "norm": "rms", "norm_affine": True, "activation": "relu_squared", "logit_softcap": 2.0, "attention_bias": "none",
+    "mlp_bias": False, "lm_head_bias": False,
+}  # fmt: skip
+FAMILY = {
+    "default": {},
+    "one head": {"n_heads": 1},
+    "post-norm, affine, relu": {"norm_position": "post", "norm_affine": True, "activation": "relu"},
+    "tied, no head bias": {"tied_embeddings": True, "lm_head_bias": False},
+    "not causal, narrow": {"causal": False, "d_ff": 5},
+    "capped": {"logit_softcap": 2.0},
+    "capped and tied, no head bias": {"logit_softcap": 2.0, "tied_embeddings": True, "lm_head_bias": False},
+    "no bias anywhere, RMSNorm with gain, squared ReLU, capped": BIASLESS,
+    **{f"no bias in the MLP, {name}": {"mlp_bias": False, "activation": name} for name in with_role("activation")},
+    **{f"no bias in the MLP, {name}, tied": {"mlp_bias": False, "activation": name, "tied_embeddings": True}
+       for name in with_role("gate")},
+    **{f"narrow {name}": {"activation": name, "d_ff": 5, "norm_position": "post"} for name in with_role("gate")},
+    "RMSNorm behind the sum": {"norm": "rms", "norm_position": "post", "norm_eps": 0.01},
+    **{str(chosen): chosen for chosen in (*each_choice(), *each_choice(norm_affine=True))},
+}  # fmt: skip

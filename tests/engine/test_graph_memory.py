@@ -10,9 +10,9 @@ from byhand.engine.backward import applications
 from byhand.engine.graph.memory import boundary_bytes, cotangent_bytes, kept_bytes
 from byhand.engine.graph.outline import Outline
 from byhand.engine.graph.record import record
-from model_cases import each_choice
+from model_cases import FAMILY
 
-CHOICES = [{}, *each_choice(), {"tied_embeddings": True}, {"logit_softcap": 2.0}, {"norm_affine": True}]
+CHOICES = list(FAMILY.values())
 
 
 def made(settings, **sizes):

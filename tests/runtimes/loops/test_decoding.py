@@ -21,14 +21,10 @@ from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.decoding import ALONE, TOGETHER, LoopsDecoder
 from byhand.runtimes.loops.run.replay import ready_for
 from interrupts import at_every_point
-from model_cases import each_choice, lacking_kernels
+from model_cases import BIASLESS, each_choice, lacking_kernels
 from runtimes.loops.arrays import logits_of
 
 GREEDY = Sampling(temperature=0)
-BIASLESS = {
-    "norm": "rms", "norm_affine": True, "activation": "relu_squared", "logit_softcap": 2.0, "attention_bias": "none",
-    "mlp_bias": False, "lm_head_bias": False,
-}  # fmt: skip
 
 
 def model(seed=3, **settings):

@@ -13,37 +13,20 @@ import byhand as bh
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
+from byhand.engine import Tensor
 from byhand.engine.equation import with_role
 from byhand.engine.graph.outline import Outline
 from byhand.engine.graph.record import record
+from byhand.equations import mul
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.kernels.loss import cross_entropy
 from byhand.runtimes.loops.lower.fusion import rules_of, without
 from byhand.runtimes.loops.place.layout import place_by_lifetime
+from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.run.training import LoopsSession
-from model_cases import WITHOUT_KERNEL, each_choice, lacking_kernels
+from model_cases import BIASLESS, FAMILY, WITHOUT_KERNEL, lacking_kernels
 from runtimes.loops.arrays import gradients_of
 
-BIASLESS = {
-    "norm": "rms", "norm_affine": True, "activation": "relu_squared", "logit_softcap": 2.0, "attention_bias": "none",
-    "mlp_bias": False, "lm_head_bias": False,
-}  # fmt: skip
-FAMILY = {
-    "default": {},
-    "one head": {"n_heads": 1},
-    "post-norm, affine, relu": {"norm_position": "post", "norm_affine": True, "activation": "relu"},
-    "tied, no head bias": {"tied_embeddings": True, "lm_head_bias": False},
-    "not causal, narrow": {"causal": False, "d_ff": 5},
-    "capped": {"logit_softcap": 2.0},
-    "capped and tied, no head bias": {"logit_softcap": 2.0, "tied_embeddings": True, "lm_head_bias": False},
-    "no bias anywhere, RMSNorm with gain, squared ReLU, capped": BIASLESS,
-    **{f"no bias in the MLP, {name}": {"mlp_bias": False, "activation": name} for name in with_role("activation")},
-    **{f"no bias in the MLP, {name}, tied": {"mlp_bias": False, "activation": name, "tied_embeddings": True}
-       for name in with_role("gate")},
-    **{f"narrow {name}": {"activation": name, "d_ff": 5, "norm_position": "post"} for name in with_role("gate")},
-    "RMSNorm behind the sum": {"norm": "rms", "norm_position": "post", "norm_eps": 0.01},
-    **{str(chosen): chosen for chosen in (*each_choice(), *each_choice(norm_affine=True))},
-}  # fmt: skip
 ACTIVATIONS = [
     rules for name in with_role("activation", "gate")
     if (rules := tuple(rule.name for rule in rules_of("train") if rule.ends == name))
@@ -281,3 +264,15 @@ def test_a_small_vocabulary_keeps_its_logits_together():
     fast, _ = two_models()
     calls = LoopsSession(fast, bh.AdamW(), threads=1).plan("train", (3, 9)).calls
     assert [c.kernel for c in calls].count("cross_entropy") == 1
+
+
+def test_what_is_computed_beside_the_graph_is_refused():
+    """A leaf made of an activation: a plan would take the numbers of the recording for a constant."""
+    w = Tensor(np.ones((3, 4), np.float32), requires_grad=True, name="w")
+
+    def compute(x):
+        return mul(w, Tensor((w + 1.0).data, name="detached"))
+
+    graph = record(compute, x=np.zeros((2, 3), np.int64))
+    with pytest.raises(ConfigError, match="detached is computed beside the graph"):
+        Builder(graph, {"w": w}).value(graph.nodes[-1].inputs[1])

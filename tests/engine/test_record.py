@@ -1,6 +1,5 @@
 """Recording by outlines: the graph of the ordinary recording, and nothing of its numbers."""
 
-import importlib.util
 import tracemalloc
 
 import numpy as np
@@ -9,17 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import byhand as bh
-
-if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
-    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
-
 from byhand.engine import Record, Tensor, interpreting
 from byhand.engine.graph.outline import Outline
 from byhand.engine.graph.record import Graph, RecordedCache, record
-from byhand.equations import add, matmul, mul, softmax
-from byhand.errors import ConfigError
-from byhand.runtimes.loops.program.builder import Builder
-from runtimes.loops.test_plan import FAMILY
+from byhand.equations import add, matmul, softmax
+from model_cases import FAMILY
 
 
 def model(**settings):
@@ -105,15 +98,3 @@ def test_a_function_without_a_rule_of_its_own_has_the_shape_that_it_gives():
         x @ x
     with pytest.raises(ValueError, match="cannot reshape"):
         x.reshape((7, -1))
-
-
-def test_what_is_computed_beside_the_graph_is_refused():
-    """A leaf made of an activation: a plan would take the numbers of the recording for a constant."""
-    w = Tensor(np.ones((3, 4), np.float32), requires_grad=True, name="w")
-
-    def compute(x):
-        return mul(w, Tensor((w + 1.0).data, name="detached"))
-
-    graph = record(compute, x=np.zeros((2, 3), np.int64))
-    with pytest.raises(ConfigError, match="detached is computed beside the graph"):
-        Builder(graph, {"w": w}).value(graph.nodes[-1].inputs[1])
