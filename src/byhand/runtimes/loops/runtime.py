@@ -9,7 +9,6 @@ from byhand.errors import ConfigError
 from byhand.runtimes import loops
 from byhand.runtimes.listing import Listing
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, Shape
-from byhand.step_graph import outlined
 
 if TYPE_CHECKING:
     from byhand.runtimes.loops.machine.blas import Blas
@@ -81,6 +80,7 @@ class LoopsRuntime(Runtime):
         from byhand.runtimes.loops.program.regions import Regions
         from byhand.runtimes.loops.run.plan import arena_size
         from byhand.runtimes.loops.run.thread_team import team_size
+        from byhand.step_graph import outlined
 
         threads = team_size(request.threads or None)
         tiles = takes_tiles(request.blas) and one_core_each(shape[0], threads)

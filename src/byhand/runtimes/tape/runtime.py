@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from byhand.engine.graph.memory import cotangent_bytes, kept_bytes
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, Shape, TrainingSession
-from byhand.step_graph import step_graph
 
 
 class TapeRuntime(Runtime):
@@ -40,5 +38,8 @@ class TapeRuntime(Runtime):
 
     def working_bytes(self, request: Request, shape: Shape) -> int:
         """Return what recording keeps, and the most cotangents at a time."""
+        from byhand.engine.graph.memory import cotangent_bytes, kept_bytes
+        from byhand.step_graph import step_graph
+
         graph = step_graph(request.model, shape, request.dtype)
         return kept_bytes(graph) + cotangent_bytes(graph)

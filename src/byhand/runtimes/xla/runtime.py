@@ -6,13 +6,10 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
-from byhand.engine.graph.memory import boundary_bytes
 from byhand.errors import ConfigError
-from byhand.model import BLOCKS
 from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.protocol import Decoder, Request, Runtime, Shape, TrainingSession
 from byhand.runtimes.xla.mesh import devices_found, mesh_of
-from byhand.step_graph import step_graph
 
 NEEDS = "the xla runtime needs jax. Use pip install 'byhand[xla]', or leave out --mesh, --hosts and --runtime."
 
@@ -56,6 +53,10 @@ class XlaRuntime(Runtime):
 
     def working_bytes(self, request: Request, shape: Shape) -> int:
         """Return the streams between blocks, which it keeps even if it recomputes everything else."""
+        from byhand.engine.graph.memory import boundary_bytes
+        from byhand.model import BLOCKS
+        from byhand.step_graph import step_graph
+
         return boundary_bytes(step_graph(request.model, shape), BLOCKS)
 
     def join(self, hosts: str, run: str, patience: float, ended: Callable[[str], None]) -> ProcessGroup:
