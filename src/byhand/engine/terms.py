@@ -5,6 +5,7 @@ parts in Python's float64, so a tree that names the right numbers adds up to the
 that does not is caught by the tests. `explain`, the worked pages and the explorer all print these trees.
 """
 
+import bisect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,17 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
     "negative": lambda v: -v,
 }
 
+
+def drawn(numbers: Sequence[float]) -> float:
+    """Return the id that u draws with probabilities: the first whose running sum is above u times the whole sum."""
+    u, *p = numbers
+    sums = list(itertools.accumulate(p))
+    return float(bisect.bisect_right(sums, min(u * sums[-1], math.nextafter(sums[-1], 0.0))))
+
+
 OPERATIONS: dict[str, Callable[[list[float]], float]] = {
+    "draw": drawn,
+    "argmax": lambda v: float(v.index(max(v))),
     "sum": math.fsum,
     "product": math.prod,
     "max": max,

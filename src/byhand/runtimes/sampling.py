@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from byhand.engine import Tensor, no_grad
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
 from byhand.equations.top_k import top_k
@@ -42,13 +43,19 @@ class Sampling:
 
 
 def probabilities(logits: Any, sampling: Sampling) -> Any:
-    """Return the probabilities (..., V) to draw with: temperature, then top-k, then top-p. Any array framework."""
-    z, _ = temperature.forward(logits, tau=sampling.temperature)
+    """Return the probabilities (..., V) to draw with. Any array framework."""
+    with no_grad():
+        return distribution(Tensor(logits), sampling).data
+
+
+def distribution(z: Tensor, sampling: Sampling) -> Tensor:
+    """Apply temperature, then top-k, then top-p, then softmax to logits (..., V)."""
+    z = temperature(z, tau=sampling.temperature, name="scaled")
     if sampling.top_k is not None:
-        z, _ = top_k.forward(z, k=sampling.top_k)
+        z = top_k(z, k=sampling.top_k, name="top_k")
     if sampling.top_p is not None:
-        z, _ = top_p.forward(z, p=sampling.top_p)
-    return softmax.forward(z)[0]
+        z = top_p(z, p=sampling.top_p, name="top_p")
+    return softmax(z, name="p")
 
 
 def draw(logits: np.ndarray, sampling: Sampling, rng: np.random.Generator, allowed: np.ndarray | None = None) -> int:

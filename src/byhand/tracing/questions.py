@@ -13,8 +13,11 @@ import numpy as np
 from byhand.errors import ExplainError
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
+from byhand.runtimes.sampling import Sampling
 from byhand.tracing.answers import Answer
 from byhand.tracing.gradients import Gradients
+from byhand.tracing.passes import resolved
+from byhand.tracing.sampling import NEXT, TOKEN, draw_answer, sampling_trace
 from byhand.tracing.trace import Trace
 from byhand.tracing.updates import PARTS, Clipping, ParameterUpdate
 
@@ -25,6 +28,7 @@ class Questions:
     tokens, targets  (B, T) token ids; without targets there is no loss, gradient or update
     optimizer        its settings and moments, for updates; a fresh AdamW by default
     max_grad_norm    clip gradients to this global norm before the update, as training does; 0 does not
+    sampling         how the token after the first row is drawn: `next.p`, `next.token` and the steps before
     """
 
     def __init__(
@@ -34,10 +38,12 @@ class Questions:
         targets: Any = None,
         optimizer: AdamW | None = None,
         max_grad_norm: float = 0.0,
+        sampling: Sampling | None = None,
     ) -> None:
         self.model = model
         self.optimizer = optimizer or AdamW()
         self.max_grad_norm = max_grad_norm
+        self.sampling = sampling or Sampling()
         self.has_loss = targets is not None
         self.trace = Trace.of(
             (lambda: model.loss(tokens, targets)) if self.has_loss else (lambda: model.forward_logits(tokens))
@@ -46,7 +52,8 @@ class Questions:
     def names(self) -> list[str]:
         """Return all names that can be asked for, in the order of computation; updates last."""
         updates = [f"{p}.{part}" for p in self.model.parameters() for part in PARTS]
-        return [*self.model.parameters(), *self.trace.made, *(updates if self.has_loss else [])]
+        drawn = [*self.next.leaves, *self.next.made, TOKEN]
+        return [*self.model.parameters(), *self.trace.made, *drawn, *(updates if self.has_loss else [])]
 
     def answer(self, name: str, index: Sequence[int], gradient: bool = False, difference: bool = False) -> Answer:
         """Return one number and its arithmetic; `difference` adds a gradient's central difference.
@@ -59,6 +66,11 @@ class Questions:
             if not self.has_loss:
                 raise ExplainError(f"{name} needs a loss. Give targets.")
             return self._update(parameter).answer(name.rpartition(".")[2], index)
+        if name == TOKEN:
+            resolved(name, index, ())
+            return draw_answer(self.next, self.sampling)
+        if name.startswith(f"{NEXT}."):
+            return self.next.answer(name, index)
         self._require(name)
         return self.trace.answer(name, index)
 
@@ -68,7 +80,14 @@ class Questions:
             return np.asarray(self.gradients.by_name[name])
         if parameter := self.parameter_of(name):
             return self._update(parameter).array(name.rpartition(".")[2])
-        return np.asarray(self.trace.tensor(name).data)
+        if name == TOKEN:
+            return np.asarray(draw_answer(self.next, self.sampling).value)
+        return np.asarray((self.next if name.startswith(f"{NEXT}.") else self.trace).tensor(name).data)
+
+    @cached_property
+    def next(self) -> Trace:
+        """The pass from the last position's logits to the probabilities that the next token is drawn with."""
+        return sampling_trace(self.trace.tensor("logits").data[0, -1], self.sampling)
 
     @cached_property
     def gradients(self) -> Gradients:
@@ -82,6 +101,11 @@ class Questions:
         """The clipping of the gradients before the update."""
         found = (self.gradients.by_name.get(name) for name in self.model.parameters())
         return Clipping.of((d for d in found if d is not None), self.max_grad_norm)
+
+    def is_made(self, name: str) -> bool:
+        """Return whether an equation made the tensor, or an element of it is part of an update."""
+        made = self.next.made if name.startswith(f"{NEXT}.") else self.trace.made
+        return name in made or bool(self.parameter_of(name))
 
     def parameter_of(self, name: str) -> str:
         """Return the parameter whose update `name` is part of, or ""."""

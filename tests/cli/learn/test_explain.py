@@ -29,6 +29,20 @@ def test_gradient(run, capsys):
     assert "central difference" in capsys.readouterr().out
 
 
+def test_the_draw_of_the_next_token(run, capsys):
+    assert main(["explain", run, "next.token", "--prompt", "To be", "--top-k", "3", "--seed", "2", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    token, p = int(said["value"]), said["terms"]["parts"][1:]
+    assert said["note"]["code"] == "draw"
+    assert sum(part["value"] > 0 for part in p) == 3
+    assert main(["explain", run, f"next.p[{token}]", "--top-k", "3"]) == 0
+    said = capsys.readouterr().out
+    assert f"next.p[{token}] = 0.3" in said
+    assert "softmax.py:" in said
+    assert main(["explain", run, "next.token", "--temperature", "0", "--lang", "zh"]) == 0
+    assert "取 logit 最大的词元" in capsys.readouterr().out
+
+
 def test_json(run, capsys):
     assert main(["explain", run, "logits[0,4,101]", "--depth", "2", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -56,7 +70,7 @@ def test_names(run, capsys):
     said = capsys.readouterr().out
     assert "blocks.1.attn.q" in said
     assert "loss" in said
-    assert said.splitlines()[-2] == "and PARAMETER.m, .v, .theta, .update after the next step"
+    assert said.splitlines()[-3] == "and PARAMETER.m, .v, .theta, .update after the next step"
 
 
 def test_the_list_says_the_positions_that_exist(run, capsys):

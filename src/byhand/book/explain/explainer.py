@@ -71,7 +71,7 @@ class Explainer(Questions):
             return explanation
         children = []
         for source in explanation.sources[:width]:
-            if source.gradient or source.name in self.trace.made or self.parameter_of(source.name):
+            if source.gradient or self.is_made(source.name):
                 if next(left, None) is None:
                     raise ExplainError(
                         f"it was made from more than {MOST} numbers in so many steps. Use less depth or fewer terms."

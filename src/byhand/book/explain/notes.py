@@ -39,6 +39,8 @@ def note_of(answer: Answer) -> Note | None:
     code = answer.facts.get("code", "")
     if code == "update":
         return _of_update(answer.facts)
+    if code == "draw":
+        return _of_draw(answer.facts)
     if answer.term is None:
         return NOTES.get(code)
     remark = ENTRIES[answer.equations[0]].remark
@@ -62,6 +64,15 @@ def note_of_gradient(answer: Answer, gradients: Gradients) -> Note | None:
     cotangents = (leaf for leaf in leaves(answer.term) if leaf.source) if answer.term else ()
     reached = any(leaf.value and answer.origins[leaf.source[0]].get("gradient") for leaf in cotangents if leaf.source)
     return None if reached else UNREACHED
+
+
+def _of_draw(facts: Mapping[str, Any]) -> Note:
+    """Say how the token was drawn."""
+    if "u" not in facts:
+        return Note("temperature 0: the token with the largest logit.", "温度为 0：取 logit 最大的词元。", "draw")
+    u = decimal(facts["u"])
+    en = f"drawn with u = {u}: the first token at which the running sum of the probabilities is above u."
+    return Note(en, f"用 u = {u} 抽取：累计概率第一个超过 u 的词元。", "draw", {"u": facts["u"]})
 
 
 def _of_update(facts: Mapping[str, Any]) -> Note:

@@ -25,18 +25,25 @@ from byhand.optim import AdamW, optimizer_of
 from byhand.quantities import counted
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
+from byhand.runtimes.sampling import Sampling
 from byhand.schedule import learning_rate
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
 from byhand.tracing.answers import Element
 from byhand.tracing.non_finite import non_finite_gradient, non_finite_value
+from byhand.tracing.sampling import TOKEN
 from byhand.tracing.updates import PARTS
 
 DEEPEST = 100  # only models with hundreds of layers compute a number in more steps
 LONGEST = 300  # characters of a target
-VOCABULARY = {"wte": 0, "logits": -1, "lm_head.w": -1, "lm_head.b": -1}  # the axis that counts tokens
+OF_NEXT = ("next.logits", "next.scaled", "next.top_k", "next.top_p", "next.p")
+VOCABULARY = {"wte": 0, **dict.fromkeys(("logits", "lm_head.w", "lm_head.b", *OF_NEXT), -1)}  # the axis of tokens
 UPDATES = Words(
     "and PARAMETER.m, .v, .theta, .update after the next step", "以及下一步更新后的 PARAMETER.m、.v、.theta、.update"
+)
+DRAW = Words(
+    "and how the next token is drawn: next.scaled, .top_k, .top_p, .p, .token",
+    "以及下一个词元怎样抽取：next.scaled、.top_k、.top_p、.p、.token",
 )
 POSITIONS = Words(
     "positions: {T} for a value; {shorter} for the loss, a gradient or an update, as without --targets the last "
@@ -54,7 +61,8 @@ class Options:
     """Explain one number of a trained model: the equation, its terms, and the numbers it was made from.
 
     A target is a name and an index: blocks.1.attn.weights[0,0,2,1], logits[0,4,101], lm_head.w[3,97], loss;
-    PARAMETER.m, .v, .theta and .update are what the next step makes of a parameter.
+    PARAMETER.m, .v, .theta and .update are what the next step makes of a parameter; next.p[97] and next.token say how
+    the token after the prompt is drawn.
     """
 
     run: Positional[Path]
@@ -76,6 +84,14 @@ class Options:
     folder if no name follows."""
     lang: Language = "en"
     """Language of the answer."""
+    temperature: float = 0.8
+    """How the next token is drawn, as in `byhand sample`, for next.p and next.token."""
+    top_k: int | None = None
+    """Draw from the k likeliest only."""
+    top_p: float | None = None
+    """Draw from the fewest tokens whose probabilities sum to p or more."""
+    seed: int = 1
+    """Of the draw."""
     last: Switch = False
     """Use the weights of the last step, even if the run averages them; gradients and updates always do."""
     json: Switch = False
@@ -93,6 +109,7 @@ def main(arguments: list[str]) -> int:
     if options.plot is not None and not name:
         raise ExplainError("--plot needs a number. Name one, as in blocks.0.attn.weights[0,0,2,1].")
     grad = grad or options.grad
+    sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
     of_the_update = name.rpartition(".")[2] in PARTS
     loaded = checkpoint.load(options.run, moments=of_the_update)
     parameters = set(loaded.parameters)
@@ -103,9 +120,8 @@ def main(arguments: list[str]) -> int:
     if loaded.of_average:
         say(loaded.of_average if average else "weights of the last step, from which training goes on")
     with np.errstate(all="ignore"):
-        explainer = Explainer(
-            loaded.model(average), tokens, targets, optimizer(loaded), loaded.config.optim.grad_clip
-        )
+        model, clip = loaded.model(average), loaded.config.optim.grad_clip
+        explainer = Explainer(model, tokens, targets, optimizer(loaded), clip, sampling)
         unsound = non_finite_value(explainer.trace.result)
         if not unsound and (grad or of_the_update):
             unsound = non_finite_gradient(explainer.gradients.steps)
@@ -114,6 +130,7 @@ def main(arguments: list[str]) -> int:
     if not name:
         show(_names(explainer))
         show(UPDATES.said(options.lang))
+        show(DRAW.said(options.lang))
         if options.targets is None:
             show(POSITIONS.said(options.lang, T=len(tokens[0]), shorter=len(tokens[0]) - 1))
         return 0
@@ -179,7 +196,7 @@ def token_text(tokenizer: Tokenizer, element: Explanation | Element) -> str:
     """Return which token an element is about, as text: the id itself, its row of a table, or its column of logits."""
     parameter, _, part = element.name.removesuffix(BEFORE.en).rpartition(".")
     name = parameter if part in PARTS else element.name
-    if name in ("tokens", "targets"):
+    if name in ("tokens", "targets", TOKEN):
         token = int(element.value)
     elif name in VOCABULARY:
         token = element.index[VOCABULARY[name]]

@@ -9,6 +9,7 @@ from byhand.book.lessons.lesson import Content, Number, Step, number_text
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
+from byhand.engine.terms import drawn
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
 from byhand.equations.top_k import top_k
@@ -46,7 +47,7 @@ def _drawn(p: np.ndarray) -> Step:
         )
         for v in range(len(p))
     ]
-    token = int(np.argmax(running.astype(float) > UNIFORM))
+    token = int(drawn((UNIFORM, *map(float, p))))
     found.append(
         Number(
             Words(f"token drawn with u = {UNIFORM}", f"u = {UNIFORM} 时抽到的词元"),

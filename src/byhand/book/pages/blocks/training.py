@@ -16,6 +16,7 @@ from byhand.book.pictures.passes import TARGETS, TOKENS, model_of
 from byhand.book.words.language import Words
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import ModelConfig, OptimConfig
+from byhand.engine.terms import drawn
 from byhand.equations.softmax import softmax
 from byhand.generation import generate
 from byhand.model import TinyGPT
@@ -171,6 +172,6 @@ def one_draw() -> Rows:
     """Four logits, their probabilities and running sums, and the token that one uniform number picks."""
     p = softmax.forward(np.array(sampling.LOGITS, dtype=float))[0]
     sums = np.cumsum(p)
-    token = int(np.searchsorted(sums, sampling.UNIFORM, side="right"))
+    token = int(drawn((sampling.UNIFORM, *p.tolist())))
     for v, logit in enumerate(sampling.LOGITS):
         yield v, f"{logit}", decimals(p[v]), decimals(sums[v]), "←" if v == token else ""

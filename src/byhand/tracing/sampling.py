@@ -1,0 +1,48 @@
+"""How the next token is drawn: the trace of its probabilities, and the draw, answered like any other number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byhand.engine import Tensor, scope
+from byhand.engine.terms import element, made, number
+from byhand.errors import UNSOUND_LOGITS, NonFiniteError
+from byhand.runtimes.sampling import Sampling, distribution
+from byhand.tracing.answers import Answer, origin
+from byhand.tracing.trace import Trace
+
+NEXT = "next"  # scope of the names: next.scaled, next.top_k, next.top_p, next.p, next.token
+TOKEN = f"{NEXT}.token"
+
+
+def sampling_trace(logits: Any, sampling: Sampling) -> Trace:
+    """Return the trace from the logits (V,) of the next token to the probabilities that it is drawn with.
+
+    With temperature 0 no probability is computed: the trace has the logits alone.
+    """
+    z = Tensor(logits, name=f"{NEXT}.logits")
+    if sampling.greedy:
+        return Trace(z, (), {}, {z.name: z}, {id(z): z.name})
+    with scope(NEXT):
+        return Trace.of(lambda: distribution(z, sampling))
+
+
+def draw_answer(trace: Trace, sampling: Sampling) -> Answer:
+    """Return the token that is drawn from the result of a `sampling_trace`, by a generator with the sampling's seed.
+
+    Raises NonFiniteError if a logit is NaN or infinite.
+    """
+    numbers = trace.result.data
+    if not np.isfinite(np.max(trace.tensor(f"{NEXT}.logits").data)):  # NaN wins every maximum
+        raise NonFiniteError(UNSOUND_LOGITS)
+    facts: dict[str, Any] = {"code": "draw"}
+    leaves = [element((numbers,), 0, (v,), "z" if sampling.greedy else "p") for v in range(len(numbers))]
+    if sampling.greedy:
+        term = made("argmax", leaves)
+    else:
+        facts["u"] = float(np.random.default_rng(sampling.seed).random())
+        term = made("draw", (number(facts["u"], "u"), *leaves))
+    where = (origin(trace.name(trace.result)),)
+    return Answer(name=TOKEN, index=(), value=term.value, term=term, origins=where, facts=facts)

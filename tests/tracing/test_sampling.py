@@ -1,0 +1,64 @@
+"""How the next token is drawn, as arithmetic: the same probabilities and the same token as when a text is written."""
+
+import json
+
+import numpy as np
+import pytest
+
+import byhand as bh
+from byhand.engine.terms import operate
+from byhand.errors import ExplainError, NonFiniteError
+from byhand.runtimes.sampling import Sampling, draw, probabilities
+from byhand.tracing import Questions
+from byhand.tracing.sampling import draw_answer, sampling_trace
+from model_cases import parameters
+
+CONFIG = bh.ModelConfig(vocab_size=9, seq_len=4, d_model=4, n_layers=1, n_heads=2)
+SETTINGS = [
+    Sampling(), Sampling(0.7, seed=3), Sampling(2.0, top_k=3, seed=4), Sampling(1.0, top_p=0.6, seed=5),
+    Sampling(0.9, 5, 0.8, 6), Sampling(0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sampling", SETTINGS, ids=str)
+def test_the_token_is_the_one_that_is_drawn(sampling, dtype):
+    for seed in range(20):
+        logits = np.random.default_rng(seed).normal(0, 2, 50).astype(dtype)
+        trace = sampling_trace(logits, sampling)
+        answer = draw_answer(trace, sampling)
+        assert answer.value == draw(logits, sampling, np.random.default_rng(sampling.seed))
+        tree = answer.as_json()["terms"]
+        assert operate(tree["op"], [part["value"] for part in tree["parts"]]) == answer.value
+        if not sampling.greedy:
+            assert trace.result.data.tobytes() == probabilities(logits, sampling).tobytes()
+            assert [part["source"]["index"] for part in tree["parts"][1:]] == [[v] for v in range(50)]
+
+
+def test_every_step_before_the_draw_is_answered():
+    model, sampling = bh.TinyGPT(CONFIG, arrays=parameters(CONFIG)), Sampling(0.5, 4, 0.9)
+    questions = Questions(model, [[1, 2, 3]], None, sampling=sampling)
+    logits = questions.trace.tensor("logits").data[0, -1]
+    kept = [v for v in range(9) if np.isfinite(questions.array("next.top_p")[v])]
+    assert 1 <= len(kept) <= 4
+    assert {name for name in questions.names() if name.startswith("next.")} == {
+        "next.logits", "next.scaled", "next.top_k", "next.top_p", "next.p", "next.token"
+    }  # fmt: skip
+    for v in range(9):
+        assert questions.answer("next.scaled", (v,)).term.value == pytest.approx(float(logits[v]) / 0.5)
+        p = questions.answer("next.p", (v,))
+        assert p.value == pytest.approx(p.term.value)
+        assert (p.value > 0) == (v in kept)
+        assert json.loads(json.dumps(p.as_json(), allow_nan=False))["equation"] == "softmax"
+    token = questions.answer("next.token", ())
+    assert int(token.value) in kept
+    with pytest.raises(ExplainError, match=r"next\.token has shape"):
+        questions.answer("next.token", (0,))
+
+
+def test_logits_that_are_not_finite_draw_nothing():
+    for sampling in (Sampling(), Sampling(0)):
+        with np.errstate(invalid="ignore"):
+            trace = sampling_trace(np.array([0.0, np.nan]), sampling)
+        with pytest.raises(NonFiniteError):
+            draw_answer(trace, sampling)
