@@ -48,6 +48,7 @@ def python(code: str, *arguments: str) -> tuple[int, bytes]:
     [
         ("main", "byhand.cli.main", signal.SIGINT),
         ("main", "numpy._core.multiarray", signal.SIGTERM),
+        ("main", "secrets", signal.SIGTERM),  # in the middle of the import of `writing`
         ("train_gpt", "byhand.cli.seed.train_gpt_flags", signal.SIGHUP),
     ],
 )

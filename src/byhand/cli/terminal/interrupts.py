@@ -93,8 +93,9 @@ def _act(number: int) -> None:
             return
     closing = threading.Thread(target=lambda: said.extend(_close()), daemon=True)
     said: list[str] = []
-    closing.start()
-    closing.join(CLOSING)
+    with suppress(RuntimeError):  # Python is ending, and starts no thread any more
+        closing.start()
+        closing.join(CLOSING)
     end_now(128 + number, *above, " ".join(["interrupted", *said]))
 
 
@@ -104,5 +105,6 @@ def _close() -> Iterator[str]:
         with suppress(Exception):
             if words := close():
                 yield words
-    if writing := sys.modules.get("byhand.files.writing"):  # an import could wait for one that is under way
-        writing.abandon()
+    # An import here could wait for one that is under way; a module that is being imported has no `abandon` yet.
+    if abandon := getattr(sys.modules.get("byhand.files.writing"), "abandon", None):
+        abandon()
