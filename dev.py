@@ -26,15 +26,6 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
 
 ROOT = Path(__file__).resolve().parent
 FIRST_RUN = ["--preset", "nano", "--steps", "2000", "--data", "python-stdlib"]
-WITNESSES = {  # other programs to compare with; only the first one is required
-    "torch": "2.13.0",
-    "transformers": "5.23.0",
-    "tokenizers": "0.23.3",
-    "tiktoken": "0.14.0",
-    "rustbpe": "0.1.0",
-    "gguf": "0.19.0",
-    "xllamacpp": "2026.10.11549",
-}
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 if sys.version_info < (3, 11):  # noqa: UP036 (a checkout can meet any Python)
@@ -43,12 +34,10 @@ if sys.version_info < (3, 11):  # noqa: UP036 (a checkout can meet any Python)
 
 sys.path.insert(0, str(ROOT / "setup"))
 
-from children import call, handle_signals, replace_by  # noqa: E402
-
-handle_signals()  # before the slower imports
-
 import shutil  # noqa: E402
+import subprocess  # noqa: E402
 import tempfile  # noqa: E402
+import tomllib  # noqa: E402
 from itertools import count  # noqa: E402
 
 from environment import BIN, GROUPS, PYTHON, fail, install, prepare  # noqa: E402
@@ -60,7 +49,17 @@ def main() -> int:
     if len(sys.argv) < 2 or sys.argv[1] not in commands:
         print(__doc__)
         return 0 if sys.argv[1:] in ([], ["-h"], ["--help"]) else 2
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, signal.SIGINT)
+        if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            signal.signal(number, interrupted)
     return commands[sys.argv[1]](sys.argv[2:])
+
+
+def interrupted(number: int, frame: object) -> None:
+    """End with a line; `subprocess.run` kills the tool that it waits for."""
+    os.write(2, b"\ninterrupted; run the same command again\n")
+    sys.exit(128 + number)
 
 
 def run(arguments: list[str]) -> int:
@@ -112,11 +111,13 @@ def docs(arguments: list[str]) -> int:
 
 
 def oracle(arguments: list[str]) -> int:
-    """Compare with other programs; torch is pinned, since a newer one may bring gigabytes of CUDA."""
+    """Compare with other programs, of which only the first is required: a newer torch may bring gigabytes of CUDA."""
     prepare("test")
-    for name, version in WITNESSES.items():
+    witnesses = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]["oracle"]
+    for package in witnesses:
+        name = package.partition("==")[0]
         if python("-c", f"import importlib.util as u, sys; sys.exit(not u.find_spec('{name}'))"):
-            install(f"{name}=={version}", must=name == "torch")
+            install(package, must=package == witnesses[0])
     return pytest("-m", "oracle", *arguments)
 
 
@@ -140,14 +141,26 @@ def compile_requirements(wanted: list[str], output: Path) -> int:
     return call(command, folder=ROOT, quiet=True)
 
 
+def call(command: list[str | Path], *, folder: Path | None = None, quiet: bool = False) -> int:
+    """Run a tool that shares the terminal; return its exit code as a shell gives it."""
+    output = subprocess.DEVNULL if quiet else None
+    code = subprocess.run(command, cwd=folder, stdout=output, check=False).returncode
+    return code if code >= 0 else 128 - code
+
+
 def python(*arguments: str | Path) -> int:
     """Run the environment's Python in the current folder, from which it imports nothing."""
     return call([PYTHON, "-P", *arguments])
 
 
 def become(*arguments: str | Path, environment: dict[str, str] | None = None) -> int:
-    """Replace this process by the environment's Python."""
-    return replace_by([PYTHON, "-P", *arguments], environment or {})
+    """Replace this process by the environment's Python, which then gets every signal itself."""
+    command, variables = [PYTHON, "-P", *arguments], {**os.environ, **(environment or {})}
+    if os.name == "posix":
+        sys.stdout.flush()
+        os.execve(PYTHON, [*map(str, command)], variables)
+    signal.signal(signal.SIGINT, lambda number, frame: None)
+    return subprocess.run(command, env=variables, check=False).returncode
 
 
 def pytest(*arguments: str) -> int:

@@ -1,9 +1,10 @@
-"""`byhand plan --mesh` as a process: for devices that are not here."""
+"""`byhand plan --mesh`: for devices that are not here, which JAX must know when it starts, so in a process."""
 
 import json
 
 import pytest
 
+from cli import inside
 from cli.process import byhand, error_line
 
 pytest.importorskip("jax", reason="the xla runtime needs jax (extra `xla`)")
@@ -41,4 +42,4 @@ def test_it_is_written_for_people_too():
     ],
 )
 def test_what_cannot_be_planned_is_said(flags, why):
-    assert why in error_line(byhand("plan", *flags))
+    assert why in error_line(inside.byhand("plan", *flags))
