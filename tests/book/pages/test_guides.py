@@ -64,10 +64,10 @@ def test_breakpoints_are_lines_that_run(suffix):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_breakpoints_are_reached_once_each_and_in_order(suffix, tmp_path):
     page = (GUIDES / f"reading-order.{suffix}").read_text(encoding="utf-8")
-    stops = re.findall(r"^break (\S+):(\d+)$", page, re.MULTILINE)
+    begin, *stops = re.findall(r"^t?break (\S+):(\d+)$", page, re.MULTILINE)
     command = re.search(r"^python (-m pdb .*) --out \S+$", page, re.MULTILINE)
     assert command is not None
-    typed = [f"break {path}:{line}" for path, line in stops] + ["continue"] * len(stops) + ["quit"]
+    typed = re.findall(r"^(t?break .*|continue)$", page, re.MULTILINE) + ["continue"] * len(stops) + ["quit"]
     done = subprocess.run(
         [sys.executable, *command[1].split(), "--out", str(tmp_path / "look")],
         cwd=GUIDES.parents[1],
@@ -79,7 +79,7 @@ def test_breakpoints_are_reached_once_each_and_in_order(suffix, tmp_path):
         check=False,
     )
     reached = re.findall(r"> \S*?(src[/\\]byhand\S+?)\((\d+)\)", done.stdout)
-    assert [(path.replace("\\", "/"), line) for path, line in reached if "__main__" not in path] == stops
+    assert [(path.replace("\\", "/"), line) for path, line in reached if "__main__" not in path] == [begin, *stops]
 
 
 def lines_of_functions(code: CodeType, inside: bool = False):

@@ -89,7 +89,7 @@ def _opened(file: OpenFile) -> tuple[dict[str, zipfile.ZipInfo], Any]:
             sound = sound and ("byteorder" not in places or archive.read(places["byteorder"]) == b"little")
             if sound:
                 return places, pickled.loaded(archive.read(content))
-    except pickled.Foreign as foreign:
+    except pickled.NotTensors as foreign:
         raise DataError(
             f"{file.path} holds {str(foreign)[:80]!r} besides tensors and plain values. Save it without, as nanoGPT "
             f"does."
@@ -101,7 +101,7 @@ def _opened(file: OpenFile) -> tuple[dict[str, zipfile.ZipInfo], Any]:
 
 def _stored(file: OpenFile, tensor: Any, places: Mapping[str, zipfile.ZipInfo], name: str) -> tuple[Stored, bool]:
     """Return where a tensor's numbers stand, and whether they are negated."""
-    if not isinstance(tensor, pickled.Tensor) or tensor.storage.kind not in STORAGES:
+    if not isinstance(tensor, pickled.StoredTensor) or tensor.storage.kind not in STORAGES:
         raise file.damaged(f"{name[:80]!r} is no tensor of real numbers")
     kind, storage = STORAGES[tensor.storage.kind], tensor.storage
     entry = places.get(f"data/{storage.key}")

@@ -30,7 +30,7 @@ EMPTY: dict[str, Callable[[], Any]] = {
 T = TypeVar("T")
 
 
-class Foreign(Exception):
+class NotTensors(Exception):
     """A pickle names a function, or an opcode, that makes neither tensors nor plain values."""
 
 
@@ -49,7 +49,7 @@ class Storage:
 
 
 @dataclass(frozen=True)
-class Tensor:
+class StoredTensor:
     """A tensor: its storage, its first number there, and whether its numbers are negated.
 
     contiguous  each element has a number of its own, row by row
@@ -70,7 +70,7 @@ class _Named:
 
 
 def loaded(content: bytes) -> Any:
-    """Return what a pickle says. Foreign if it names anything else, ValueError if it is no pickle of torch."""
+    """Return what a pickle says. NotTensors if it names anything else, ValueError if it is no pickle of torch."""
     try:
         return _interpreted(content)
     except (LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -130,7 +130,7 @@ def _interpreted(content: bytes) -> Any:
         elif name == "STOP":
             return stack.pop()
         elif name != "PROTO":
-            raise Foreign(argument if name in ("GLOBAL", "INST") else name)
+            raise NotTensors(argument if name in ("GLOBAL", "INST") else name)
     raise ValueError("no end")
 
 
@@ -154,16 +154,16 @@ def _made(name: str, arguments: tuple[Any, ...]) -> Any:
     if name == TABLE and not arguments:
         return {}
     if name == PARAMETER:
-        return _as(Tensor, arguments[0])
+        return _as(StoredTensor, arguments[0])
     if name != TENSOR:
-        raise Foreign(name)
+        raise NotTensors(name)
     storage, begin, shape, strides, _, _, *more = arguments
     marks = _as(dict, more[0]) if more else {}
     shape, strides = _as(tuple, shape), _as(tuple, strides)
     if len(shape) > 8 or not all(type(n) is int and 0 <= n < 1 << 48 for n in (begin, *shape, *strides)):
         raise ValueError("no shape")
     if marks.keys() - {"neg"}:
-        raise Foreign(f"{name} with {min(marks.keys() - {'neg'})}")
+        raise NotTensors(f"{name} with {min(marks.keys() - {'neg'})}")
     along = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     contiguous = all(n == 1 or step == due for n, step, due in zip(shape, strides, along, strict=True))
-    return Tensor(_as(Storage, storage), begin, shape, contiguous, marks.get("neg") is True)
+    return StoredTensor(_as(Storage, storage), begin, shape, contiguous, marks.get("neg") is True)

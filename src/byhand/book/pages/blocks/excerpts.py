@@ -77,12 +77,15 @@ def design(page: Path, lang: str) -> str:
 
 @block
 def breakpoints(page: Path, lang: str, *definitions: str) -> str:
-    """Commands for Python's debugger that stop in each definition, at its first line that runs once."""
-    lines = []
-    for given in definitions:
-        path, name = located(given)
+    """Commands for Python's debugger: go on to the first definition, then stop in each other one.
+
+    A stop is at the first line that runs once.
+    """
+    places = []
+    for path, name in map(located, definitions):
         first = next(statement for statement in source.statement(path, name).body if _runs_once(statement))
-        lines.append(f"break {source.shown(path)}:{first.lineno}")
+        places.append(f"{source.shown(path)}:{first.lineno}")
+    lines = [f"tbreak {places[0]}", "continue", *(f"break {place}" for place in places[1:])]
     return "\n".join(["```text", *lines, "```"])
 
 
