@@ -50,7 +50,7 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class GradientUse:
     """One use of a tensor, and what it adds to the gradient of one of its elements.
 
     results  names of what the application made
@@ -89,7 +89,7 @@ class Answer:
     equations: tuple[str, ...] = ()
     term: Term | None = None
     origins: tuple[Origin, ...] = ()
-    uses: tuple[Use, ...] = ()
+    uses: tuple[GradientUse, ...] = ()
     beside: tuple[Term, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     difference: float | None = None

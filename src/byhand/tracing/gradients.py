@@ -16,7 +16,7 @@ from byhand.engine import BackwardStep, Tensor, Term, walk_back
 from byhand.engine.arrays import namespace
 from byhand.engine.terms import Index, moved, named, number, shares, total
 from byhand.errors import ExplainError
-from byhand.tracing.answers import Answer, Origin, Use, addends_of, origin
+from byhand.tracing.answers import Answer, GradientUse, Origin, addends_of, origin
 from byhand.tracing.differences import central_difference
 from byhand.tracing.passes import Pass
 from byhand.tracing.slopes import slopes
@@ -122,7 +122,7 @@ class Gradients:
         for use in self.terms(name, place):
             parts.append(moved(use.term, len(origins)) if origins else use.term)
             origins += use.origins
-            uses.append(Use(use.results, use.equation, use.input, use.term.value))
+            uses.append(GradientUse(use.results, use.equation, use.input, use.term.value))
         term = total(parts)
         return Answer(
             name=name,

@@ -21,7 +21,7 @@ ANSWER = re.compile(r"^[\s>|*+-]*(?P<number>\d+\.\d+)\b(?P<separator>[*|:)\s]*)(
 
 
 @dataclass(frozen=True)
-class Answer:
+class GradedAnswer:
     """One answered question, with the typical mistake if the answer is one.
 
     `carried`: the answer follows, by right arithmetic, from a wrong earlier number, and earns its credit.
@@ -42,7 +42,7 @@ class StepGrade:
 
     number: int
     title: Words
-    answers: tuple[Answer, ...]
+    answers: tuple[GradedAnswer, ...]
 
     @property
     def right(self) -> int:
@@ -146,18 +146,20 @@ def grade(sheet: Sheet, answers: dict[str, str]) -> Grade:
     return Grade(sheet, tuple(steps))
 
 
-def _judge(number: str, question: Number, written: str, own: dict[str, float]) -> Answer:
+def _judge(number: str, question: Number, written: str, own: dict[str, float]) -> GradedAnswer:
     """Judge one answer by the right number, and by the number that follows from the reader's own earlier ones."""
     if not written or written == BLANK:
-        return Answer(number, question, "", False)
+        return GradedAnswer(number, question, "", False)
     try:
         verdict = check(question, written)
     except ByhandError:
-        return Answer(number, question, written, False, readable=False)
+        return GradedAnswer(number, question, written, False, readable=False)
     given = parsed(written)
     carried = not verdict.right and _follows(question, given, own)
     own[say(question.label, "en")] = question.value if verdict.right else given
-    return Answer(number, question, written, verdict.right, None if carried else verdict.mistake, carried=carried)
+    return GradedAnswer(
+        number, question, written, verdict.right, None if carried else verdict.mistake, carried=carried
+    )
 
 
 def _follows(question: Number, given: float, own: dict[str, float]) -> bool:

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from byhand.book.practice.grading import Answer, Grade, find_sheet, grade, language_of, read_answers
+from byhand.book.practice.grading import Grade, GradedAnswer, find_sheet, grade, language_of, read_answers
 from byhand.book.practice.sheets import make
 from byhand.book.words.language import SEMICOLON, Language, Words, say
 from byhand.cli.arguments.parsing import parse
@@ -106,7 +106,7 @@ def _lines(graded: Grade, lang: str) -> list[str]:
     return lines
 
 
-def _wrong(answer: Answer, lang: str) -> str:
+def _wrong(answer: GradedAnswer, lang: str) -> str:
     why = ""
     if not answer.readable or answer.carried:
         why = SAID["carried" if answer.readable else "unreadable"].said(lang)
