@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -14,7 +15,8 @@ from byhand.book.finding.settings import SETTINGS
 from byhand.book.lessons.examples import TITLES
 from byhand.cli.arguments.parsing import ALIASES
 from byhand.cli.arguments.settings import settings
-from byhand.config import TrainConfig
+from byhand.config import ModelConfig, OptimConfig, TrainConfig
+from byhand.engine.equation import registry
 
 ROOT = Path(__file__).resolve().parents[3]
 KINDS = ("equation", "place", "setting", "guide", "lesson", "absent")
@@ -119,6 +121,17 @@ def test_what_the_model_lacks_points_at_what_stands_in_its_place():
             assert answers()[name].kind != "absent", absent.name
             assert answers()[name].forward, name
         assert not (source.PACKAGE / f"equations/{absent.name}.py").exists(), "it is there: delete its item"
+
+
+def test_what_the_model_has_is_not_named_as_lacking():
+    """Neither an equation, nor a choice of a setting: an optimizer, an activation, a norm."""
+    has = {*registry}
+    for config in (ModelConfig, OptimConfig):
+        for hint in get_type_hints(config).values():
+            has |= {*get_args(hint)} if get_origin(hint) is Literal else set()
+    for absent in ABSENT:
+        named = {name.lower().replace("-", "_").replace(" ", "_") for name in (absent.name, *absent.asked)}
+        assert not named & has, f"delete {named & has} from absent.py: the model has it"
 
 
 def test_an_installed_package_knows_the_guides_without_their_titles(monkeypatch):

@@ -8,10 +8,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
-from byhand import ModelConfig, Muon, TinyGPT
+from byhand import ModelConfig, Muon, OptimConfig, TinyGPT
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding import source
 from byhand.book.finding.flow import GROUPS, order
@@ -276,7 +277,7 @@ def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):
     from byhand.runtimes.loops.machine.kernel import KERNELS
     from byhand.runtimes.loops.run.training import LoopsSession
 
-    calls_of: dict[str, set[str]] = {name: {name} for name in ("adamw", "muon")} | {
+    calls_of: dict[str, set[str]] = {name: {name} for name in get_args(get_type_hints(OptimConfig)["optimizer"])} | {
         "orthogonalise": {"newton_schulz"}
     }
     counted = fusion.assign_operations
