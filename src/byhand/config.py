@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from byhand.config_checks import LATER, at_least, at_most, brief, check_types, needs
 from byhand.errors import ConfigError
-from byhand.formats import FORMATS, Dtype
+from byhand.formats.names import Dtype, array_of
 from byhand.model_config import ModelConfig
 
 Group = Literal["embeddings", "head", "matrices", "vectors"]  # of parameters, as layers declare them
@@ -170,7 +170,7 @@ class TrainConfig:
     @property
     def array_dtype(self) -> str:
         """The type of every stored array: one that NumPy lacks is only the format of linear layers' inputs."""
-        return FORMATS[self.dtype].array
+        return array_of(self.dtype)
 
     @property
     def tokens_per_step(self) -> int:

@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 
 from byhand.errors import ConfigError, DataError, ShapeError
-from byhand.formats import Weights
+from byhand.formats.names import Weights
 from byhand.host import token_array
 from byhand.model import TinyGPT
 from byhand.runtimes.protocol import Request

@@ -7,7 +7,7 @@ import os
 
 from byhand.config import TrainConfig
 from byhand.errors import ConfigError
-from byhand.formats import FORMATS
+from byhand.formats.registry import FORMATS
 from byhand.model import declared, parameter_shapes
 from byhand.optim import by_muon
 from byhand.runtimes.protocol import Request, Runtime, Shape

@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 
-from byhand.formats import FORMATS
+from byhand.formats.registry import FORMATS
 
 
 def plain_q8_0(x) -> bytes:

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from byhand.files import weights
 from byhand.files.weights import OpenFile, Stored
-from byhand.formats import FORMATS, Dtype, Format, Quantised, Weights, called, format
+from byhand.formats import format
+from byhand.formats.names import Dtype, Quantised, Weights
+from byhand.formats.registry import FORMATS, Format, called
 
 REAL = [kind for kind in FORMATS.values() if kind.unpack]
 PACKED = [kind for kind in REAL if kind.pack]
@@ -109,6 +111,7 @@ def test_settings_name_formats_and_codes_name_one_each():
 @pytest.mark.parametrize("count", [0, 1, 7, 8])
 def test_words_hold_whole_numbers(count):
     assert FORMATS["bfloat16"].words(count) == -(-count // 2)
+    assert [FORMATS["bfloat16"].word(number) for number in range(count)] == [number // 2 for number in range(count)]
     assert FORMATS["float32"].words(count) == count
 
 

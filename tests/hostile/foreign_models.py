@@ -17,7 +17,7 @@ from safetensors.numpy import load as plain_safetensors
 
 from byhand.config import TrainConfig
 from byhand.errors import ByhandError
-from byhand.formats import called
+from byhand.formats.registry import called
 from byhand.interop import exchange
 from byhand.model import TinyGPT, parameter_shapes
 from byhand.runs.contents import Checkpoint

@@ -15,7 +15,7 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
 from byhand.config import TrainConfig  # noqa: E402
-from byhand.formats import called  # noqa: E402
+from byhand.formats.registry import called  # noqa: E402
 from byhand.generation import Sampling, generate  # noqa: E402
 from byhand.interop import exchange  # noqa: E402
 from byhand.interop.gguf.model import KNOWN  # noqa: E402

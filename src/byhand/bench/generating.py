@@ -14,7 +14,7 @@ from typing import Any
 from byhand.bench.contest import by_turns, require_known
 from byhand.bench.shapes import Shape
 from byhand.errors import ConfigError
-from byhand.formats import Weights
+from byhand.formats.names import Weights
 from byhand.generation import Sampling, generate
 from byhand.model import TinyGPT
 from byhand.runtimes.cores import cores

@@ -10,7 +10,7 @@ from byhand.bench.contest import by_turns, milliseconds, repeats_for, require_kn
 from byhand.bench.shapes import Shape
 from byhand.bench.torch_peer import torch_step
 from byhand.config import TrainConfig
-from byhand.formats import Dtype
+from byhand.formats.names import Dtype
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
 from byhand.runtimes.protocol import Runtime, TrainingSession, to_train

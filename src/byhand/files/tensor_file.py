@@ -16,7 +16,7 @@ from byhand.errors import brief
 from byhand.files.parts import place_of, shape_of
 from byhand.files.reading import parse_json
 from byhand.files.weights import Stored
-from byhand.formats import FORMATS, called
+from byhand.formats.registry import FORMATS, called
 
 LENGTH = 8  # bytes: the length of the header
 MOST_AXES = 8

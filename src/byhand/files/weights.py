@@ -15,7 +15,7 @@ import numpy as np
 
 from byhand.errors import DataError, reason
 from byhand.files.reading import open_regular
-from byhand.formats import Format
+from byhand.formats.registry import Format
 
 PIECE = 1 << 22  # bytes of a file that are unpacked at a time
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from byhand.formats.names import NATIVE
+
 Blocks = Callable[[np.ndarray], np.ndarray]
 
 
@@ -23,7 +25,7 @@ class Loss:
     absolute: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Format:
     """A format of numbers.
 
@@ -36,7 +38,6 @@ class Format:
     largest   the largest number that can be packed
     loss      by packing
     codes     what others call it: "safetensors", "gguf" (a tensor's type), "gguf file", "torch", "llm.c"
-    native    NumPy computes in it
     """
 
     name: str
@@ -48,21 +49,24 @@ class Format:
     largest: float = float("inf")
     loss: Loss = field(default_factory=Loss)
     codes: Mapping[str, str | int] = field(default_factory=dict)
-    native: bool = False
+
+    @property
+    def native(self) -> bool:
+        """Whether NumPy computes in it."""
+        return self.name in NATIVE
 
     @property
     def bits(self) -> float:
         """Bits of a number, with its share of what its block has in common."""
         return 8 * self.size / self.block
 
-    @property
-    def array(self) -> str:
-        """The NumPy type of arrays whose numbers have this format in a runtime: its own, or float32."""
-        return self.name if self.native else "float32"
-
     def words(self, count: int) -> int:
         """Return how many 32-bit words hold so many numbers."""
         return -(-count * self.size // (4 * self.block))
+
+    def word(self, number: int) -> int:
+        """Return the 32-bit word that a number lies in."""
+        return number * self.size // (4 * self.block)
 
     def bytes(self, count: int) -> int:
         """Return how many bytes hold so many numbers, whole blocks of them."""

@@ -36,7 +36,7 @@ def _packed(dtype: str) -> Blocks:
 
 FLOAT32 = register(
     Format(
-        name="float32", symbol="F32", size=4, unpack=_unpacked("<f4"), pack=_packed("<f4"), native=True,
+        name="float32", symbol="F32", size=4, unpack=_unpacked("<f4"), pack=_packed("<f4"),
         codes={"safetensors": "F32", "gguf": 0, "gguf file": 0, "torch": "Float", "llm.c": 3},
     )
 )  # fmt: skip
@@ -56,11 +56,14 @@ register(
 )  # fmt: skip
 register(
     Format(
-        name="float64", symbol="F64", size=8, unpack=_unpacked("<f8"), pack=_packed("<f8"), native=True,
+        name="float64", symbol="F64", size=8, unpack=_unpacked("<f8"), pack=_packed("<f8"),
         codes={"safetensors": "F64", "gguf": 28, "torch": "Double"},
     )
 )  # fmt: skip
-for _symbol, _bits in {
-    "F8_E4M3": 8, "F8_E5M2": 8, "BOOL": 8, **{f"{sign}{bits}": bits for sign in "IU" for bits in (8, 16, 32, 64)},
-}.items():  # fmt: skip
-    register(Format(name=_symbol, symbol=_symbol, size=_bits // 8, codes={"safetensors": _symbol}))
+OTHERS = {"F8_E4M3": "float8_e4m3", "F8_E5M2": "float8_e5m2", "BOOL": "bool"}
+OTHERS |= {
+    f"{sign}{bits}": f"{kind}{bits}" for sign, kind in (("I", "int"), ("U", "uint")) for bits in (8, 16, 32, 64)
+}
+for _symbol, _name in OTHERS.items():
+    _bits = int(_symbol[1:]) if _symbol[1:].isdigit() else 8
+    register(Format(name=_name, symbol=_symbol, size=_bits // 8, codes={"safetensors": _symbol}))

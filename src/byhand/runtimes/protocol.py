@@ -16,7 +16,7 @@ import numpy as np
 
 from byhand.config import ModelConfig, Recompute, TrainConfig
 from byhand.errors import ConfigError
-from byhand.formats import Weights
+from byhand.formats.names import Weights
 from byhand.runtimes.listing import Listing
 from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.sampling import Sampling

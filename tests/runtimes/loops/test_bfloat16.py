@@ -23,7 +23,7 @@ from numba import types
 
 from byhand.config import TrainConfig
 from byhand.runtimes.loops.kernels.loss import cross_entropy
-from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16
+from byhand.runtimes.loops.machine.blas import find_blas, lacks_halves
 from byhand.runtimes.loops.run import training
 from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession
@@ -31,7 +31,7 @@ from byhand.runtimes.protocol import to_train
 from byhand.runtimes.registry import choose
 from runtimes.loops.arrays import gradients_of
 
-LACK = lacks_bfloat16(find_blas())
+LACK = lacks_halves(find_blas())
 real = pytest.mark.skipif(bool(LACK), reason=LACK)
 CONFIG = bh.ModelConfig(vocab_size=23, seq_len=12, d_model=16, n_layers=2, n_heads=2)
 
@@ -77,7 +77,7 @@ def plain_product(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
 def stand_in(monkeypatch):
     """Let plans call the product above where the machine has none."""
     if LACK:
-        monkeypatch.setattr(training, "lacks_bfloat16", lambda blas: "")
+        monkeypatch.setattr(training, "lacks_halves", lambda blas: "")
         monkeypatch.setattr(
             training, "find_blas", lambda name: replace(find_blas(name), gemm_bfloat16=plain_product.address)
         )
@@ -187,7 +187,7 @@ def test_where_it_is_not_offered_one_line_says_what_to_do(monkeypatch):
     with pytest.raises(ConfigError, match=r"this processor.*--dtype float32"):
         choose(to_train(config))
     monkeypatch.setattr("byhand.runtimes.loops.machine.blas.cpu_features", lambda: ("amx-bf16",))
-    assert "has no product of bfloat16" in lacks_bfloat16(replace(blas, gemm_bfloat16=0))
+    assert "has no product of bfloat16" in lacks_halves(replace(blas, gemm_bfloat16=0))
 
 
 @real

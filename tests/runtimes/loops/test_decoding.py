@@ -15,7 +15,7 @@ from byhand.layers.norm import LayerNorm
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
-from byhand.formats import FORMATS
+from byhand.formats.registry import FORMATS
 from byhand.runtimes.loops.run import decoding
 from byhand.runtimes.loops.run.autotune import Autotuner
 from byhand.runtimes.loops.run.decoding import ALONE, TOGETHER, LoopsDecoder

@@ -29,7 +29,7 @@ from byhand.equations import (
     split_qkv,
 )
 from byhand.equations.rotary import frequencies
-from byhand.formats import FORMATS
+from byhand.formats.registry import FORMATS
 from byhand.generation import Sampling
 from byhand.runtimes.loops.kernels.attention.angles import phases_of
 from byhand.runtimes.loops.lower.fusion import rules_of

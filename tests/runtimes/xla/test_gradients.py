@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+from byhand.formats.registry import FORMATS
 from byhand.layers.block import Block
 from byhand.model import TinyGPT
 from byhand.runtimes.xla.applying import TraceSettings
@@ -100,7 +101,7 @@ def test_logits_in_chunks_are_the_logits():
 def test_bfloat16_multiplies_bfloat16_and_keeps_float32(config):
     model, [batch] = TinyGPT(config), batches(1)
     loss, expected = by_tape(model, batch)
-    found_loss, found, compiled = by_xla(model, batch, TraceSettings(bfloat16=True))
+    found_loss, found, compiled = by_xla(model, batch, TraceSettings(FORMATS["bfloat16"]))
     assert found_loss == pytest.approx(loss, rel=1e-3)
     assert all(d.dtype == np.float32 for d in found.values())
     for name, d in expected.items():

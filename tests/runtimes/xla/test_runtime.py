@@ -24,7 +24,7 @@ TRAIN = Request("train", ModelConfig())
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        ({"dtype": "float64"}, "float32 or bfloat16"),
+        ({"dtype": "float64"}, "does not compute in float64"),
         ({"threads": 2}, "--threads 2 is not for the xla runtime"),
         ({"blas": "mkl"}, "--blas mkl is not for the xla runtime"),
         ({"use": "generate", "cache": False}, "with causal models and a KV cache"),

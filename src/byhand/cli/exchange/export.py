@@ -11,7 +11,7 @@ from byhand.cli.arguments.settings import Positional
 from byhand.cli.terminal.say import show
 from byhand.cli.terminal.shown import shown
 from byhand.errors import ConfigError
-from byhand.formats import Quantised
+from byhand.formats.names import Quantised
 from byhand.interop import exchange
 from byhand.runs import checkpoint
 

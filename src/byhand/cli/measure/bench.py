@@ -12,7 +12,7 @@ from byhand.cli.arguments.settings import Switch
 from byhand.cli.measure import bench_fusions, bench_scale
 from byhand.cli.terminal.say import say, show, show_json
 from byhand.errors import ConfigError
-from byhand.formats import Dtype, Weights
+from byhand.formats.names import Dtype, Weights
 from byhand.quantities import counted
 from byhand.runtimes.registry import offered
 

@@ -10,7 +10,7 @@ from byhand.bench.shapes import OFFERED, Blas
 from byhand.cli.arguments.settings import Switch
 from byhand.config import Recompute
 from byhand.engine.equation import with_role
-from byhand.formats import Weights
+from byhand.formats.names import Weights
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import say, show_json
 from byhand.cli.terminal.shown import on_terminal, quoted
 from byhand.errors import ConfigError, DataError
-from byhand.formats import Weights
+from byhand.formats.names import Weights
 from byhand.generation import Sampling, generate
 from byhand.runs import checkpoint
 from byhand.runtimes.registry import offered

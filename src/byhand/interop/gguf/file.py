@@ -20,7 +20,7 @@ import numpy as np
 
 from byhand.errors import DataError
 from byhand.files.weights import OpenFile, Stored
-from byhand.formats import Format, called
+from byhand.formats.registry import Format, called
 
 KINDS = called("gguf")  # of tensors, by their numbers
 MAGIC, VERSIONS, ALIGNMENT = b"GGUF", (2, 3), 32

@@ -14,7 +14,7 @@ import numpy as np
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, ConfigError, DataError
 from byhand.files.weights import OpenFile, Stored
-from byhand.formats import FLOAT32, FORMATS, Format
+from byhand.formats.registry import FLOAT32, FORMATS, Format
 from byhand.interop.families import Family, completed, family_of, plain
 from byhand.interop.foreign import Foreign
 from byhand.interop.gguf import tokens

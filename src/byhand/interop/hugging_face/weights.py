@@ -18,7 +18,7 @@ from byhand.errors import DataError, reason
 from byhand.files.reading import parse_json, read_regular
 from byhand.files.tensor_file import LENGTH, header
 from byhand.files.weights import OpenFile, Stored
-from byhand.formats import FLOAT32
+from byhand.formats.registry import FLOAT32
 from byhand.interop.tensors import Arrays, TensorPart, to_theirs
 
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"

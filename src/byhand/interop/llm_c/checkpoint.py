@@ -17,7 +17,7 @@ import numpy as np
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError
 from byhand.files.weights import OpenFile, Stored
-from byhand.formats import Format, called
+from byhand.formats.registry import Format, called
 from byhand.interop.foreign import Foreign
 from byhand.interop.hugging_face.families import GPT2
 from byhand.interop.tensors import facts, from_theirs, pieces

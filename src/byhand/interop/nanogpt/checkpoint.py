@@ -21,7 +21,7 @@ import numpy as np
 from byhand.config import ModelConfig
 from byhand.errors import ByhandError, DataError
 from byhand.files.weights import OpenFile, Stored
-from byhand.formats import called
+from byhand.formats.registry import called
 from byhand.interop.foreign import Foreign
 from byhand.interop.hugging_face.families import GPT2, HEAD, without_prefixes
 from byhand.interop.nanogpt import pickled

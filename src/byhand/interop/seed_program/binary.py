@@ -11,7 +11,7 @@ import numpy as np
 
 from byhand.errors import CheckpointError
 from byhand.files.weights import OpenFile, Stored
-from byhand.formats import FLOAT32
+from byhand.formats.registry import FLOAT32
 from byhand.memory import physical
 
 VERSION, MAGIC = 1, b"BGPTCKPT"

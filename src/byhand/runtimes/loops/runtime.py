@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from byhand.errors import ConfigError
+from byhand.formats.names import NATIVE
 from byhand.runtimes import loops
 from byhand.runtimes.listing import Listing
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, Shape
@@ -25,9 +26,9 @@ class LoopsRuntime(Runtime):
     def obstacle(self, request: Request) -> str:
         """Return why it cannot do this; "" if it can, as far as one sees without recording the model."""
         if missing := loops.missing():
-            if request.dtype == "bfloat16":
+            if request.dtype not in NATIVE:
                 return (
-                    "bfloat16 needs the loops runtime and MKL. "
+                    f"{request.dtype} needs the loops runtime and MKL. "
                     "Use pip install 'byhand[fast,mkl]', or --dtype float32."
                 )
             needs = " and ".join(missing)
@@ -42,8 +43,8 @@ class LoopsRuntime(Runtime):
             if not request.cache:
                 return "the loops runtime generates with a KV cache. Use --runtime numpy with --no-cache."
             return ""
-        if request.dtype == "bfloat16":
-            return _lacks_bfloat16(request.blas)
+        if request.dtype not in NATIVE:
+            return _lacks_halves(request.blas)
         if request.dtype != "float32":
             return f"the loops runtime computes in float32, not {request.dtype}. Use --runtime numpy."
         if request.runtime == "auto" and request.operations < LEAST_OPERATIONS:
@@ -102,7 +103,7 @@ class LoopsRuntime(Runtime):
 
         return features | {
             "blas": _of_blas("auto", lambda blas: blas.name),
-            "bfloat16": _lacks_bfloat16("auto") or "yes, --dtype bfloat16",
+            "bfloat16": _lacks_halves("auto") or "yes, --dtype bfloat16",
             "compiled code": described(),
         }
 
@@ -117,7 +118,7 @@ def _of_blas(blas: str, ask: Callable[[Blas], str]) -> str:
         return str(error)
 
 
-def _lacks_bfloat16(blas: str) -> str:
-    from byhand.runtimes.loops.machine.blas import lacks_bfloat16
+def _lacks_halves(blas: str) -> str:
+    from byhand.runtimes.loops.machine.blas import lacks_halves
 
-    return _of_blas(blas, lacks_bfloat16)
+    return _of_blas(blas, lacks_halves)

@@ -19,7 +19,7 @@ import numpy as np
 
 from byhand.engine import Tensor, no_grad
 from byhand.errors import DataError
-from byhand.formats import FORMATS, Format
+from byhand.formats.registry import FORMATS, Format
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling, draw
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from byhand.formats.names import NATIVE
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, Shape, TrainingSession
 
 
@@ -16,8 +17,10 @@ class TapeRuntime(Runtime):
         """Return why it cannot do this; "" if it can."""
         if request.mesh or request.hosts > 1 or request.recompute != "nothing":
             return ONE_PROCESSOR
-        if request.dtype == "bfloat16":
-            return "the numpy runtime has no bfloat16. Use pip install 'byhand[fast,mkl]', or --dtype float32."
+        if request.dtype not in NATIVE:
+            return (
+                f"the numpy runtime has no {request.dtype}. Use pip install 'byhand[fast,mkl]', or --dtype float32."
+            )
         if request.blas != "auto":
             return f"--blas {request.blas} is not NumPy's to choose. Use --blas auto."
         if request.listed:

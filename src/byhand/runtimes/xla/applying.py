@@ -1,6 +1,7 @@
 """How equations are applied while a step is traced: precision, and attention kernels.
 
-With bfloat16, equations with matrix products multiply bfloat16 and add in float32; all others compute in float32.
+With a format of products, equations with matrix products multiply in it and add in float32; all others compute in
+float32.
 """
 
 from __future__ import annotations
@@ -20,24 +21,30 @@ from byhand.engine.tensor import as_tensor
 from byhand.equations.linear import linear
 from byhand.equations.rms_norm import rms_norm
 from byhand.equations.rotary import rotary
+from byhand.formats.registry import FLOAT32, Format
 
 
 @dataclass(frozen=True)
 class TraceSettings:
     """How a trace computes.
 
-    bfloat16   the inputs of products are rounded to it
+    products   format that the inputs of products are rounded to
     attention  "equations", or the name of a kernel of `jax.nn.dot_product_attention`: "xla", "cudnn"
     recompute  what the backward pass recomputes: "nothing", "cheap" (all but products), whole "blocks"
     logits     the most logits that are computed at once
     positions  number of devices that share the positions of a row: keys and values are gathered
     """
 
-    bfloat16: bool = False
+    products: Format = FLOAT32
     attention: str = "equations"
     recompute: str = "nothing"
     logits: int = 1 << 24
     positions: int = 1
+
+    @property
+    def multiplied(self) -> Any:
+        """The type of the inputs of products."""
+        return jnp.dtype(self.products.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +74,13 @@ class Applying(Record):
     def apply(self, equation: Any, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
         """Record a piece with the halves that this trace uses."""
         piece = equation if isinstance(equation, Piece) else Piece.of(equation)
-        if self.settings.bfloat16:
+        if not self.settings.products.native:
             piece = self._typed(piece)
         return self._run(cast(Equation, self.watched(piece)), inputs, static, name)
 
     def _typed(self, piece: Piece) -> Piece:
-        """Return the piece with its inputs in bfloat16 if it multiplies, else in float32."""
-        kind = jnp.bfloat16 if piece.multiplies else jnp.float32
+        """Return the piece with its inputs in the products' type if it multiplies, else in float32."""
+        kind = self.settings.multiplied if piece.multiplies else jnp.dtype(jnp.float32)
 
         def forward(*arrays: Any, **static: Any) -> Any:
             return piece.forward(*(self.rounded(a, kind) for a in arrays), **static)

@@ -14,6 +14,7 @@ import jax
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
 from byhand.files.user_cache import cache_folder, read_own, write_own
+from byhand.formats.registry import FORMATS
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.xla.applying import TraceSettings
 from byhand.runtimes.xla.mesh import MOST_CPU_DEVICES, Mesh
@@ -25,11 +26,11 @@ LOGITS_OF_CPU, LOGITS = 1 << 24, 1 << 27  # computed at once by each device: hal
 
 def settings(request: Request, mesh: Mesh, platform: str) -> TraceSettings:
     """Return how a request is traced for this platform: on GPUs attention is cuDNN's if its limits allow."""
-    bfloat16, width = request.dtype == "bfloat16", request.model.head_width
-    by_cudnn = platform == "gpu" and bfloat16 and width % 8 == 0 and width <= CUDNN_WIDEST
+    products, width = FORMATS[request.dtype], request.model.head_width
+    by_cudnn = platform == "gpu" and products.bits == 16 and width % 8 == 0 and width <= CUDNN_WIDEST
     attention = "cudnn" if by_cudnn and mesh.sequence == 1 else "xla" if mesh.group_size > 1 else "equations"
     logits = (LOGITS_OF_CPU if platform == "cpu" else LOGITS) * mesh.tensor  # a trace has a device's own positions
-    return TraceSettings(bfloat16, attention, request.recompute, logits)
+    return TraceSettings(products, attention, request.recompute, logits)
 
 
 def prepare(devices: int = 1, hosts: int = 1) -> None:

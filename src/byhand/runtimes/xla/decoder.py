@@ -22,6 +22,7 @@ from byhand.engine import Tensor
 from byhand.engine.context import interpreting
 from byhand.equations.softmax import softmax
 from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
+from byhand.formats.registry import FORMATS
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling, probabilities
 from byhand.runtimes.xla import compiling
@@ -59,7 +60,7 @@ class Decoding(Evaluating):
         return made
 
     def watched(self, piece: Piece) -> Piece:
-        """Let a query see the keys up to its own position; widen rows of tables that are kept in bfloat16."""
+        """Let a query see the keys up to its own position; widen rows of tables that are kept in halves."""
 
         def causal(scores: Any, window: int | None = None) -> Any:
             t, s = scores.shape[-2:]
@@ -80,7 +81,7 @@ class XlaDecoder:
     def __init__(self, model: Any, request: Request) -> None:
         compiling.prepare()
         self._model = model
-        self._bfloat16 = request.weights == "bfloat16"
+        self._weights = FORMATS[request.weights]
         self._layout = Layout(model.layers, model.config, mesh_of(""))
         self._programs: dict[Any, tuple[Callable[..., Any], ...]] = {}
         self.made_by: Counter[int] = Counter()
@@ -119,10 +120,10 @@ class XlaDecoder:
 
     def _parameters(self) -> dict[str, Any]:
         held = self._layout.placed({name: p.data for name, p in self._model.parameters().items()})
-        if not self._bfloat16:
+        if self._weights.native:
             return held
         tables = {name for name, p in self._layout.declared.items() if len(p.shape) > 1}
-        return {name: a.astype(jnp.bfloat16) if name in tables else a for name, a in held.items()}
+        return {name: a.astype(self._weights.name) if name in tables else a for name, a in held.items()}
 
     def _compiled(self, sampling: Sampling, allowed: np.ndarray | None) -> tuple[Callable[..., Any], ...]:
         """Return prefill, and runs of tokens with the cache and past the window."""

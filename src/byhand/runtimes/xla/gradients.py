@@ -97,13 +97,14 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
     def gather_rounded(interpreter: Applying, leaves: dict[str, Tensor], arrays: Arrays) -> None:
         """Round matrices before they are gathered; XLA drops the unused float32 gathering.
 
-        They are sent as integers, since XLA widens bfloat16 for exchanges between CPUs.
+        They are sent as integers, since XLA widens halves for exchanges between CPUs.
         """
-        if settings.bfloat16 and layout.mesh.fsdp > 1:
+        kind = settings.multiplied
+        if not settings.products.native and layout.mesh.fsdp > 1:
             for n, a in arrays.items():
-                bits = lax.bitcast_convert_type(a.astype(jnp.bfloat16), jnp.uint16)
-                gathered = lax.bitcast_convert_type(layout.whole(n, bits), jnp.bfloat16)
-                interpreter.round_as(leaves[n].data, jnp.bfloat16, gathered)
+                bits = lax.bitcast_convert_type(a.astype(kind), jnp.dtype(f"uint{8 * kind.itemsize}"))
+                gathered = lax.bitcast_convert_type(layout.whole(n, bits), kind)
+                interpreter.round_as(leaves[n].data, kind, gathered)
 
     def forth(x: Any, arrays: Arrays) -> tuple[Any, Any]:
         leaves = tensors(layout, arrays)

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from byhand.errors import ConfigError
+from byhand.formats.names import array_of
 from byhand.runtimes.process_group import ProcessGroup
 from byhand.runtimes.protocol import Decoder, Request, Runtime, Shape, TrainingSession
 from byhand.runtimes.xla.mesh import devices_found, mesh_of
@@ -24,8 +25,8 @@ class XlaRuntime(Runtime):
         if find_spec("jax") is None:
             return NEEDS
         mesh_of(request.mesh)
-        if request.dtype == "float64":
-            return "the xla runtime computes in float32 or bfloat16. Use --runtime numpy."
+        if array_of(request.dtype) != "float32":
+            return f"the xla runtime does not compute in {request.dtype}. Use --runtime numpy."
         if request.blas != "auto" or request.threads:
             flag = f"--threads {request.threads}" if request.threads else f"--blas {request.blas}"
             return f"{flag} is not for the xla runtime, which uses all cores. Leave it out, or use --runtime loops."

@@ -19,6 +19,7 @@ from jax.sharding import PartitionSpec
 
 from byhand.config import OptimConfig
 from byhand.errors import ConfigError
+from byhand.formats.registry import FORMATS
 from byhand.model import Layers, declared
 from byhand.optim import optimizer_of
 from byhand.runtimes.protocol import Request, Shape
@@ -99,7 +100,7 @@ def _compiled(request: Request, optim: OptimConfig, shape: Shape, mesh: Mesh, bl
     layout = Layout(replace(layers, blocks=layers.blocks[:blocks]), config, mesh)
     settings = compiling.settings(replace(request, dtype="float32"), mesh, "gpu")
     most = settings.logits if chunked else shape[0] * shape[1] * request.model.vocab_size
-    settings = replace(settings, bfloat16=request.dtype == "bfloat16", logits=most)
+    settings = replace(settings, products=FORMATS[request.dtype], logits=most)
     whole = mesh.sharding(PartitionSpec())
     tokens = jax.ShapeDtypeStruct(shape, jnp.int32, sharding=mesh.sharding(mesh.batch_spec(shape)))
     numbers = tuple(jax.ShapeDtypeStruct((), kind, sharding=whole) for kind in (jnp.float32, jnp.float32, jnp.int32))

@@ -7,7 +7,7 @@ from typing import Any
 from byhand.book.pages.blocks.markdown import Rows, table_block
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
-from byhand.formats import called
+from byhand.formats.registry import called
 from byhand.interop.families import GROWING, Family
 from byhand.interop.gguf import model as gguf
 from byhand.interop.gguf import tokens

@@ -79,7 +79,7 @@ def _library(name: str) -> Blas:
     return _scipy()
 
 
-def lacks_bfloat16(blas: Blas) -> str:
+def lacks_halves(blas: Blas) -> str:
     """Return a line that says why this machine has no fast products of bfloat16; "" if it has."""
     if not {"amx-bf16", "avx512bf16"} & set(cpu_features()):
         return "this processor has no products of bfloat16 (AMX or AVX512-BF16). Use --dtype float32."

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from byhand.engine import Node
+from byhand.formats.registry import FORMATS
 
 
 @dataclass(eq=False)
@@ -45,8 +46,8 @@ class Buffer:
 
     @property
     def words(self) -> int:
-        """The float32 elements of memory that it takes: half as many for bfloat16."""
-        return -(-self.size // 2) if self.dtype == "bfloat16" else self.size
+        """The float32 elements of memory that it takes, by its format."""
+        return FORMATS[self.dtype].words(self.size)
 
     def at(self, start: int) -> At:
         """Return the place so many elements behind the first."""
@@ -63,7 +64,7 @@ class At:
     @property
     def words(self) -> int:
         """The start in float32 elements of memory."""
-        return self.start // 2 if self.buffer.dtype == "bfloat16" else self.start
+        return FORMATS[self.buffer.dtype].word(self.start)
 
     def at(self, start: int) -> At:
         """Return the place so many elements further."""

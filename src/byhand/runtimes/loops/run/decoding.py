@@ -17,7 +17,8 @@ import numpy as np
 
 from byhand.engine import Tensor
 from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
-from byhand.formats import FORMATS, Weights
+from byhand.formats.names import Weights
+from byhand.formats.registry import FORMATS
 from byhand.host import token_array
 from byhand.quantities import counted
 from byhand.runtimes.loops.machine.blas import find_blas

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.formats import Weights
+from byhand.formats.names import Weights
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from byhand.runtimes.sampling import Sampling
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from byhand.errors import ConfigError
+from byhand.formats.registry import FORMATS
 from byhand.optim import decay_at
 from byhand.quantities import counted
 from byhand.runtimes.loops.lower.training import Lowering
-from byhand.runtimes.loops.machine.blas import find_blas, lacks_bfloat16, one_core_each
+from byhand.runtimes.loops.machine.blas import find_blas, lacks_halves, one_core_each
 from byhand.runtimes.loops.pattern.rules import Rule
 from byhand.runtimes.loops.program import controls
 from byhand.runtimes.loops.run.arena import Arena
@@ -54,7 +55,7 @@ class LoopsSession(LocalSession):
         self.threads = team_size(threads)
         self.blas = find_blas(blas)
         self.dtype = dtype
-        if dtype == "bfloat16" and (lack := lacks_bfloat16(self.blas)):
+        if not FORMATS[dtype].native and (lack := lacks_halves(self.blas)):
             raise ConfigError(lack)
         self.rules = rules
         self.arena = Arena(model.parameters(), self.threads, optimizer=optimizer)
