@@ -11,7 +11,6 @@ from byhand.errors import ConfigError, DataError, ShapeError
 from byhand.generation import generate
 from byhand.model import TinyGPT
 from byhand.runtimes.sampling import Sampling, draw
-from byhand.runtimes.tape.decoder import KVCache
 
 SETTINGS = [
     {},
@@ -35,15 +34,15 @@ def model(dtype: str = "float64", **settings) -> TinyGPT:
 def test_logits_with_a_cache_are_those_of_the_whole_context(settings, chunks):
     gpt, rng = model(**settings), np.random.default_rng(0)
     tokens = rng.integers(0, 17, (3, 12))
-    cache = KVCache(gpt, 3)
+    cache = gpt.cache(3, 12)
     with no_grad():
         whole = gpt.forward_logits(tokens).data
         start = 0
         for n in chunks:
-            part = gpt.forward_logits(tokens[:, start : start + n], cache).data
-            np.testing.assert_allclose(part, whole[:, start : start + n], rtol=0, atol=1e-12)
+            logits, cache = gpt.decode(tokens[:, start : start + n], cache)
+            np.testing.assert_allclose(logits.data, whole[:, start : start + n], rtol=0, atol=1e-12)
             start += n
-    assert cache.length == 12
+    assert cache.length.tolist() == [12] * 3
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -80,10 +79,9 @@ def test_past_the_window_the_context_is_the_last_tokens_at_positions_from_0():
 def test_the_cache_holds_the_model_s_precision():
     for dtype in ("float32", "float64"):
         gpt = model(dtype)
-        cache = KVCache(gpt, 1)
         with no_grad():
-            assert str(gpt.forward_logits([[1, 2]], cache).dtype) == dtype
-        assert {str(kept.dtype) for kept in cache._store} == {dtype}
+            logits, cache = gpt.decode([[1, 2]], gpt.cache(1, 2))
+        assert {str(kept.dtype) for pair in cache.blocks for kept in pair} == {str(logits.dtype)} == {dtype}
 
 
 def test_the_same_seed_draws_the_same_text_and_another_another():
@@ -149,16 +147,34 @@ def test_settings_that_cannot_work_are_refused(settings):
         Sampling(**settings)
 
 
-def test_a_cache_passes_no_gradient_and_says_so():
+def test_a_cache_passes_gradients_back():
+    """Token by token, the derivative of the last logits is that of the whole pass."""
+    gpt, tokens = model(), [[1, 2, 3]]
+    gradients = []
+    for chunks in ([3], [1, 1, 1]):
+        gpt.zero_grad()
+        cache, start = gpt.cache(1, 3), 0
+        for n in chunks:
+            logits, cache = gpt.decode([tokens[0][start : start + n]], cache)
+            start += n
+        d = np.zeros(logits.shape)
+        d[0, -1, 5] = 1.0
+        logits.backward(d)
+        gradients.append({name: p.grad for name, p in gpt.parameters().items()})
+    for name, gradient in gradients[0].items():
+        np.testing.assert_allclose(gradients[1][name], gradient, rtol=0, atol=1e-10, err_msg=name)
+
+
+def test_a_cache_without_room_says_so():
     gpt = model()
-    with pytest.raises(DataError, match="passes no gradient back"):
-        gpt.forward_logits([[1, 2]], KVCache(gpt, 1))
+    with pytest.raises(DataError, match=r"room for 2 positions, not for 3. Use with_room\(3\)"):
+        gpt.decode([[1, 2, 3]], gpt.cache(1, 2))
 
 
 def test_a_cache_needs_the_causal_mask():
     gpt = model(causal=False)
-    with no_grad(), pytest.raises(DataError, match="a KV cache is for causal models"):
-        gpt.forward_logits([[1, 2]], KVCache(gpt, 1))
+    with pytest.raises(DataError, match="a KV cache is for causal models"):
+        gpt.cache()
 
 
 def test_allowing_nothing_is_an_error():

@@ -40,6 +40,11 @@ def draw(name: str, shape: tuple[int, ...], mean: float, std: float, seed: int, 
     return (mean + std * generator.standard_normal(shape)).astype(float_type(dtype))
 
 
+def zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Return zeros of a type."""
+    return np.zeros(shape, dtype)
+
+
 def token_array(tokens: Any, vocab_size: int, what: str = "tokens") -> np.ndarray:
     """Return tokens as an integer array (B, T); DataError if one is no integer or not in [0, vocab_size)."""
     try:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from byhand import host
@@ -15,8 +14,8 @@ from byhand.config import ModelConfig
 from byhand.engine import Tensor, scope
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.errors import DataError, ShapeError
-from byhand.layers.attention import Cache
 from byhand.layers.block import Block
+from byhand.layers.cache import KVCache
 from byhand.layers.embeddings import PositionEmbedding, TokenEmbedding
 from byhand.layers.head import LMHead
 from byhand.layers.norm import Norm, norm_of
@@ -127,38 +126,60 @@ class TinyGPT:
         tokens = self._checked(tokens)
         return self.loss_of(tokens, host.token_array(targets, self.config.vocab_size, "targets"))
 
-    def forward_logits(self, tokens: Any, cache: Cache | None = None) -> Tensor:
-        """Return logits (B, T, V) for tokens (B, T), ids in [0, V).
+    def forward_logits(self, tokens: Any) -> Tensor:
+        """Return logits (B, T, V) for tokens (B, T), ids in [0, V); T is at most seq_len."""
+        return self.logits_of(self._checked(tokens))
 
-        With a table of positions T + cache.length is at most seq_len; without one each attends to the last seq_len.
+    def cache(self, streams: int = 1, places: int = 0) -> KVCache:
+        """Return an empty cache for so many streams, with so many places (`KVCache.with_room` gives more).
+
+        Raises DataError without the causal mask.
         """
-        return self.logits_of(self._checked(tokens, cache), cache)
+        if not self.config.causal:
+            raise DataError(
+                "a KV cache is for causal models: without the mask earlier positions see later ones. Leave it out."
+            )
+        shapes = [(streams, heads, places, width) for heads, width in self.cache_shapes()]
+        kept = tuple((Tensor(host.zeros(s, self.dtype)), Tensor(host.zeros(s, self.dtype))) for s in shapes)
+        return KVCache(kept, host.zeros((streams,), "int64"))
+
+    def decode(self, tokens: Any, cache: KVCache) -> tuple[Tensor, KVCache]:
+        """Return the logits (B, T, V) of tokens (B, T) that follow the cache's, and the cache with them.
+
+        With a table of positions T + cache.length is at most seq_len. Without one a cache of `config.cached` places
+        goes on token by token: each attends to the last `config.visible`.
+        """
+        tokens = self._checked(tokens, int(cache.length.max()))
+        needed = int(cache.length.max()) + tokens.shape[1]
+        if needed > cache.places and (tokens.shape[1] > 1 or cache.places < self.config.cached):
+            raise DataError(
+                f"the cache has room for {cache.places} positions, not for {needed}. Use with_room({needed})."
+            )
+        return self.forward(tokens, cache)
 
     def loss_of(self, tokens: Any, targets: Any) -> Tensor:
         """Return the loss of checked arrays; no branch depends on a value, so it can be traced."""
         return cross_entropy(self.logits_of(tokens), targets, name="loss")
 
-    def logits_of(self, tokens: Any, cache: Cache | None = None) -> Tensor:
+    def logits_of(self, tokens: Any) -> Tensor:
         """Return the logits of a checked array; no branch depends on a value, so it can be traced."""
+        return self.forward(tokens)[0]
+
+    def forward(self, tokens: Any, cache: Any = None) -> tuple[Tensor, Any]:
+        """Return the logits of a checked array, and the cache with its keys and values; it can be traced."""
         p, layers = self._tree, self.layers
-        start = None if cache is None else cache.length
+        start = cache.length if cache else None
+        kept: list[Any] = list(cache.blocks) if cache else [None] * len(layers.blocks)
         x = layers.begin(p, tokens, start)
         for i, block in enumerate(layers.blocks):
-            extend = None if cache is None else partial(cache.extend, i)
             with scope(f"{BLOCKS}.{i}"):
-                x = block.apply(p[BLOCKS][str(i)], x, start, extend)
-        if cache is not None:
-            cache.advance(tokens.shape[1])
-        return layers.finish(p, x)
+                x, kept[i] = block.apply(p[BLOCKS][str(i)], x, start, kept[i])
+        return layers.finish(p, x), cache and KVCache(tuple(kept), start + tokens.shape[1])
 
-    def _checked(self, tokens: Any, cache: Cache | None = None) -> Any:
+    def _checked(self, tokens: Any, before: int = 0) -> Any:
         """Return tokens as an array (B, T) of ids; DataError if one is out of range, or T is too long."""
         tokens = host.token_array(tokens, self.config.vocab_size)
-        if cache is not None and not self.config.causal:
-            raise DataError(
-                "a KV cache is for causal models: without the mask earlier positions see later ones. Leave it out."
-            )
-        length = (0 if cache is None else int(cache.length)) + tokens.shape[1]
+        length = before + tokens.shape[1]
         if length > self.config.seq_len and not self.config.slides:
             raise DataError(
                 f"{length} tokens, but the model's seq_len is {self.config.seq_len}. "

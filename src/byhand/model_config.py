@@ -181,6 +181,11 @@ class ModelConfig:
         return self.seq_len if self.attention_window is None else min(self.attention_window, self.seq_len)
 
     @property
+    def cached(self) -> int:
+        """The positions that a KV cache keeps: where the window slides, those that are visible, as a ring."""
+        return self.visible if self.slides else self.seq_len
+
+    @property
     def slides(self) -> bool:
         """Whether the cache stays valid past seq_len: no number depends on where a text began."""
         return self.positions != "learned"

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import byhand as bh
 from byhand.engine import Record, Tensor, interpreting
 from byhand.engine.graph.outline import Outline
-from byhand.engine.graph.record import Graph, RecordedCache, record
+from byhand.engine.graph.record import Graph, record
 from byhand.equations import add, matmul, softmax
+from byhand.layers.cache import KVCache
 from model_cases import FAMILY
 
 
@@ -44,10 +45,17 @@ def test_it_is_the_graph_of_the_ordinary_recording(family, rows, steps):
     assert facts(record(gpt.loss, tokens=tokens, targets=targets)) == facts(expected)
     if not gpt.config.causal:
         return
-    cache = RecordedCache(9)
+    empty = gpt.cache(rows, 9)
+
+    def decoded(tokens, position):
+        kept = tuple(
+            tuple(Tensor(t.data, True, name) for t, name in zip(pair, "kv", strict=True)) for pair in empty.blocks
+        )
+        return gpt.forward(tokens, KVCache(kept, position))[0]
+
     with interpreting(Record()):
-        expected = Graph(gpt.forward_logits(tokens, cache), {"tokens": tokens}, cache)
-    assert facts(record(gpt.forward_logits, RecordedCache(9), tokens=tokens)) == facts(expected)
+        expected = Graph(decoded(tokens, empty.length), {"tokens": tokens})
+    assert facts(record(decoded, tokens=tokens, position=empty.length)) == facts(expected)
 
 
 def test_it_allocates_nothing_of_the_activations_size():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from byhand.equations import add_positional
 from byhand.errors import ShapeError
 from equations.checks import close, same
-from equations.strategies import Case, arrays, lengths, shapes
+from equations.strategies import Case, arrays, integers, lengths, shapes
 
 
 @st.composite
@@ -14,16 +14,18 @@ def cases(draw):
     t, c, start, spare = draw(lengths), draw(lengths), draw(st.integers(0, 3)), draw(st.integers(0, 2))
     e = draw(arrays(*draw(shapes(most=2)), t, c))
     table = draw(arrays(start + t + spare, c))
+    if e.ndim > 2 and draw(st.booleans()):
+        return Case(e, table, draw(integers(len(e), below=start + spare + 1)))
     return Case(e, table, np.array(start)) if start or draw(st.booleans()) else Case(e, table)
 
 
 @given(cases())
 def test_forward_adds_the_row_of_each_position(case):
     e, table, *rest = case.inputs
-    start = int(rest[0]) if rest else 0
     x, _ = add_positional.forward(*case.inputs)
     assert x.shape == e.shape
     for *batch, t, c in np.ndindex(e.shape):
+        start = int(rest[0][batch[0]] if rest[0].ndim else rest[0]) if rest else 0
         assert x[(*batch, t, c)] == e[(*batch, t, c)] + table[start + t, c]
 
 

@@ -39,23 +39,25 @@ def variants(draw):
     if rotated:
         pairing = draw(st.sampled_from(("halves", "neighbours")))
         static["rotary_settings"] = {"base": 5.0, "width": rotated, "pairing": pairing}
-        static["start"] = draw(st.sampled_from((None, np.array(0), np.array(3))))
     given = tuple(name for name in WEIGHTS if name in shapes)
-    return Case(draw(arrays(b, t, c)), *(draw(arrays(*shapes[name])) for name in given), given=given, **static)
+    weights = [draw(arrays(*shapes[name])) for name in given]
+    if rotated and (start := draw(st.sampled_from((None, np.array(0), np.array(3))))) is not None:
+        given, weights = (*given, "start"), [*weights, start]
+    return Case(draw(arrays(b, t, c)), *weights, given=given, **static)
 
 
 def attend(h, *weights, given, **static):
     """Apply attention with the weights that are given; None stands for the others."""
     there = dict(zip(given, weights, strict=True))
-    return causal_self_attention(h, *(there.get(name) for name in WEIGHTS), **static)
+    return causal_self_attention(h, *(there.get(name) for name in (*WEIGHTS, "start")), **static)
 
 
 attend.name = causal_self_attention.name
 
 
 def by_loops(
-    h, w_qkv, b_qkv, w_proj, b_proj, q_gain=None, k_gain=None, *, n_heads, n_kv_heads=None, causal=True, window=None,
-    qk_eps=None, rotary_settings=None, start=None,
+    h, w_qkv, b_qkv, w_proj, b_proj, q_gain=None, k_gain=None, start=None, *, n_heads, n_kv_heads=None, causal=True,
+    window=None, qk_eps=None, rotary_settings=None,
 ):  # fmt: skip
     """One head, one query, one key at a time."""
     n_batch, n_tokens, _ = h.shape
@@ -106,9 +108,19 @@ def test_gradient_of_all_variants_at_once():
     rng = np.random.default_rng(2)
     shapes = ((1, 5, 6), (6, 16), (16,), (8, 6), (6,), (2,), (2,))
     case = Case(
-        *map(rng.standard_normal, shapes), n_heads=4, n_kv_heads=2, window=3, qk_eps=0.1, start=np.array(2),
+        *map(rng.standard_normal, shapes), np.array(2), n_heads=4, n_kv_heads=2, window=3, qk_eps=0.1,
         rotary_settings={"base": 5.0, "width": 2, "pairing": "neighbours"},
     )  # fmt: skip
+    check_gradient(causal_self_attention, case)
+
+
+@given(arrays(2, 2, 4), st.sampled_from(([0, 0], [1, 3], [2, 1], [4, 0])))
+def test_gradient_with_a_cache(h, start):
+    """Into the cache, and out of it: some rows are replaced, some places are empty."""
+    rng = np.random.default_rng(0)
+    shapes = ((4, 8), (8,), (4, 4), (4,), (2,), (2,))
+    kept = rng.standard_normal((2, 2, 1, 3, 2))
+    case = Case(h, *map(rng.standard_normal, shapes), np.array(start), *kept, n_heads=2, n_kv_heads=1, window=2)
     check_gradient(causal_self_attention, case)
 
 
@@ -126,7 +138,7 @@ def test_forward_of_variants_is_attention_head_by_head(case):
     there = dict(zip(static.pop("given"), weights, strict=True))
     with no_grad():
         a = attend(*case.inputs, **case.static)
-    close(a.data, by_loops(h, *(there.get(name) for name in WEIGHTS), **static), 1e-9)
+    close(a.data, by_loops(h, *(there.get(name) for name in (*WEIGHTS, "start")), **static), 1e-9)
 
 
 @given(cases())
@@ -164,22 +176,38 @@ def test_earlier_keys_and_values_go_in_front(settings):
     rng = np.random.default_rng(1)
     columns = 4 + 4 * settings.get("n_kv_heads", 2)
     h, *weights = (rng.standard_normal(s) for s in ((2, 5, 4), (4, columns), (columns,), (4, 4), (4,)))
-    kept = []
+    kv = settings.get("n_kv_heads", 2)
+    kept = np.zeros((2, kv, 5, 2)), np.zeros((2, kv, 5, 2))
 
-    def remember(k, v):
-        kept.append((k, v))
-        return k, v
-
-    def extend(k, v):
-        (old_k, old_v), = kept  # fmt: skip
-        return tuple(Tensor(np.concatenate([o.data, n.data], axis=2)) for o, n in ((old_k, k), (old_v, v)))
-
-    def run(h, **more):
-        return causal_self_attention(h, *weights, n_heads=2, **settings, **more).data
+    def run(h, *cache):
+        return causal_self_attention(h, *weights, *((None, None, *cache) if cache else ()), n_heads=2, **settings)
 
     with no_grad():
-        parts = [run(h[:, :3], extend=remember), run(h[:, 3:], extend=extend, start=3)]
-    close(np.concatenate(parts, axis=1), run(h))
+        first, *kept = run(h[:, :3], np.zeros(2, int), *kept)
+        rest, *_ = run(h[:, 3:], np.full(2, 3), *kept)
+    close(np.concatenate([first.data, rest.data], axis=1), run(h).data)
+
+
+def test_streams_of_a_cache_have_lengths_of_their_own():
+    """Each gets what it gets alone, also when the ring of a window has gone round."""
+    rng, settings = (
+        np.random.default_rng(2),
+        {"n_heads": 2, "window": 3, "rotary_settings": {"base": 5.0, "width": 2}},
+    )
+    h, *weights = (rng.standard_normal(s) for s in ((2, 9, 4), (4, 12), (12,), (4, 4), (4,)))
+    kept, lengths = np.zeros((2, 2, 2, 3, 2)), np.array([0, 4])
+    with no_grad():
+        whole = causal_self_attention(h, *weights, **settings).data
+        for t in range(4):  # the second stream is four positions ahead
+            _, k, v = causal_self_attention(
+                h[1:, t : t + 1], *weights, None, None, np.array([t]), *kept[:, 1:], **settings
+            )
+            kept[0, 1:], kept[1, 1:] = k.data, v.data
+        for _ in range(5):
+            new = np.stack([h[b, lengths[b]] for b in (0, 1)])[:, None]
+            out, k, v = causal_self_attention(new, *weights, None, None, lengths, *kept, **settings)
+            close(out.data[:, 0], [whole[b, lengths[b]] for b in (0, 1)])
+            kept, lengths = np.stack([k.data, v.data]), lengths + 1
 
 
 def test_heads_must_divide_the_width():

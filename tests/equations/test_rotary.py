@@ -9,7 +9,7 @@ from byhand.equations.attention_scores import attention_scores
 from byhand.equations.rotary import PAIRINGS, rotary
 from byhand.errors import ShapeError
 from equations.checks import close, same, wrong_numbers
-from equations.strategies import Case, arrays, lengths, shapes
+from equations.strategies import Case, arrays, integers, lengths, shapes
 
 bases = st.sampled_from((2.0, 100.0, 10000.0))
 pairings = st.sampled_from(PAIRINGS)
@@ -20,6 +20,8 @@ def cases(draw):
     half, spare, start = draw(st.integers(1, 3)), draw(st.integers(0, 3)), draw(st.integers(0, 5))
     x = draw(arrays(*draw(shapes(most=2)), draw(lengths), 2 * half + spare))
     given_start = [np.array(start)] if start or draw(st.booleans()) else []
+    if x.ndim > 2 and draw(st.booleans()):
+        given_start = [draw(integers(len(x), below=9))]
     return Case(x, *given_start, base=draw(bases), width=2 * half, pairing=draw(pairings))
 
 
@@ -36,8 +38,9 @@ def test_forward_multiplies_pairs_as_complex_numbers(case):
     y, _ = rotary.forward(*case.inputs, **case.static)
     for t in range(x.shape[-2]):
         for p, (i, j) in enumerate(columns(case)):
-            angle = (t + sum(map(int, start))) * case.static["base"] ** (-2 * p / case.static["width"])
-            turned = (x[..., t, i] + 1j * x[..., t, j]) * (math.cos(angle) + 1j * math.sin(angle))
+            before = start[0].reshape((-1, *(1,) * (x.ndim - 3))) if start and start[0].ndim else sum(map(int, start))
+            angle = (t + before) * case.static["base"] ** (-2 * p / case.static["width"])
+            turned = (x[..., t, i] + 1j * x[..., t, j]) * np.exp(1j * angle)
             close(y[..., t, i], turned.real)
             close(y[..., t, j], turned.imag)
     rest = case.static["width"]

@@ -9,14 +9,37 @@ from byhand.equations.causal_softmax import causal_softmax
 from byhand.equations.softmax import softmax
 from byhand.equations.window_softmax import window_softmax
 from byhand.errors import ShapeError
+from equations import test_causal_softmax as causal_cases
 from equations.checks import close, same, wrong_numbers
 from equations.strategies import Case, arrays, lengths, shapes
 
 
 @st.composite
-def cases(draw):
+def plain(draw):
     scores = draw(arrays(*draw(shapes(most=2)), draw(lengths), draw(st.integers(1, 6))))
     return Case(scores, window=draw(st.integers(1, 5)))
+
+
+@st.composite
+def cached(draw):
+    case = draw(causal_cases.cached())
+    return Case(*case.inputs, window=draw(st.integers(1, 5)))
+
+
+def cases():
+    return st.one_of(plain(), cached())
+
+
+@given(cached())
+def test_in_a_cache_a_query_sees_the_last_positions(case):
+    (scores, start), window = case.inputs, case.static["window"]
+    weights, _ = window_softmax.forward(scores, start, window=window)
+    for index in np.ndindex(scores.shape):
+        row = scores[index[:-1]]
+        n, positions = causal_cases.positions_of(case, index)
+        seen = [position >= 0 and n - position < window for position in positions]
+        sums = sum(math.exp(x) for x, sees in zip(row, seen, strict=True) if sees)
+        close(weights[index], math.exp(row[index[-1]]) / sums if seen[index[-1]] else 0.0)
 
 
 def seen_by(t, scores, window):
@@ -25,7 +48,7 @@ def seen_by(t, scores, window):
     return [s for s in range(scores.shape[-1]) if 0 <= newest - s < window]
 
 
-@given(cases())
+@given(plain())
 def test_forward_weighs_the_keys_in_the_window(case):
     (scores,), window = case.inputs, case.static["window"]
     weights, _ = window_softmax.forward(scores, window=window)
@@ -36,7 +59,7 @@ def test_forward_weighs_the_keys_in_the_window(case):
         assert s in seen or weights[(*place, t, s)] == 0
 
 
-@given(cases())
+@given(plain())
 def test_gradient_terms_are_the_derivative(case):
     weights, saved = window_softmax.forward(*case.inputs, **case.static)
     d = np.cos(np.arange(weights.size)).reshape(weights.shape)
@@ -45,7 +68,7 @@ def test_gradient_terms_are_the_derivative(case):
         close(window_softmax.gradient_terms(saved, (d,), 0, index, **case.static).value, d_scores[index])
 
 
-@given(cases())
+@given(plain())
 def test_a_window_of_all_keys_is_the_causal_softmax(case):
     (scores,) = case.inputs
     window = scores.shape[-1]
@@ -53,7 +76,7 @@ def test_a_window_of_all_keys_is_the_causal_softmax(case):
     assert window_softmax.flops(scores.shape, window=window) == causal_softmax.flops(scores.shape)
 
 
-@given(cases())
+@given(plain())
 def test_a_window_of_one_copies_the_own_value(case):
     """All weight is on the key at the query's own position; whatever its score, no gradient comes back."""
     (scores,) = case.inputs
@@ -64,7 +87,7 @@ def test_a_window_of_one_copies_the_own_value(case):
     assert not np.any(window_softmax.vjp(saved, np.cos(scores), window=1)[0])
 
 
-@given(cases())
+@given(plain())
 def test_masked_scores_are_never_read(case):
     (scores,), window = case.inputs, case.static["window"]
     masked = np.ones(scores.shape[-2:], dtype=bool)

@@ -25,7 +25,7 @@ from byhand.runs.trainer import Trainer
 from byhand.runtimes import registry
 from byhand.runtimes.protocol import Request, to_train
 from byhand.runtimes.registry import begin, choose, register
-from byhand.runtimes.tape.decoder import next_logits
+from byhand.runtimes.tape.decoder import TapeDecoder
 from byhand.runtimes.tape.runtime import TapeRuntime
 from byhand.runtimes.tape.session import TapeSession
 from cli.inside import byhand
@@ -87,17 +87,12 @@ class ToySession(TapeSession):
         return {"runtime": "toy"}
 
 
-class ToyDecoder:
+class ToyDecoder(TapeDecoder):
     """The likeliest token, whatever was asked for."""
 
-    def __init__(self, model):
-        self.model, self.made_by = model, Counter()
-
-    def generate(self, prompts, count, sampling, allowed=None):
-        (tokens,) = map(list, prompts)
-        for logits in next_logits(self.model, tokens, count):
-            tokens.append(int(np.argmax(logits)))
-            yield np.array([tokens[-1:]])
+    def admit(self, slot, stream):
+        stream.sampling = Sampling(temperature=0)
+        super().admit(slot, stream)
 
 
 class Toy(TapeRuntime):
@@ -125,7 +120,7 @@ class Toy(TapeRuntime):
 
     def decoder(self, model, request):
         self._may_fail("decoder")
-        return ToyDecoder(model)
+        return ToyDecoder(model, request)
 
     def facts(self):
         return {"toys": "three"}

@@ -15,22 +15,24 @@ from byhand.bench.contest import by_turns, require_known
 from byhand.bench.shapes import Shape
 from byhand.errors import ConfigError
 from byhand.formats.names import Weights
-from byhand.generation import Sampling, generate
+from byhand.generation import Engine, Sampling, Stream, generate
 from byhand.model import TinyGPT
 from byhand.runtimes.cores import cores
-from byhand.runtimes.protocol import Decoder, Request
-from byhand.runtimes.registry import Choice, begin
+from byhand.runtimes.protocol import Decoder
+from byhand.runtimes.registry import Choice
 
 
 def ours(
     shape: Shape, tokens: int, batch: int, threads: int = 0, blas: str = "auto", weights: Weights = "float32"
 ) -> tuple[Decoder, Choice, Callable[[], Any]]:
     """Return the fastest runtime's decoder, its choice, and a function that draws this many tokens per stream."""
-    model = TinyGPT(shape.model(tokens + 1))
-    request = Request("generate", model.config, threads=threads, blas=blas, weights=weights, streams=batch)
-    decoder, choice = begin(request, lambda runtime: runtime.decoder(model, request))
-    prompts = [[1]] * batch
-    return decoder, choice, lambda: list(decoder.generate(prompts, tokens, Sampling(temperature=0)))
+    engine = Engine(TinyGPT(shape.model(tokens + 1)), batch, threads=threads, blas=blas, weights=weights)
+    greedy = Sampling(temperature=0)
+    return (
+        engine.decoder,
+        engine.choice,
+        lambda: list(engine.finish(Stream([1], tokens, greedy) for _ in range(batch))),
+    )
 
 
 def with_numpy(shape: Shape, tokens: int, batch: int) -> Callable[[], Any]:

@@ -67,6 +67,20 @@ def erf(x: Array) -> Array:
     return -xp.sign(x) * xp.expm1(size * polynomial)
 
 
+def positions(start: Array, x: Array) -> Array:
+    """Return the positions start, start + 1, ... of x (..., T, D): (T,), or (B, 1, ..., T) where start is (B,)."""
+    steps = namespace(x).arange(x.shape[-2])
+    return start + steps if start.ndim == 0 else start.reshape((-1, *(1,) * (x.ndim - 2))) + steps
+
+
+def start_of(inputs: tuple[Array, ...], slot: int, index: tuple[int, ...]) -> int:
+    """Return the start of the stream that an index of a result lies in; 0 if that optional input is absent."""
+    if len(inputs) <= slot:
+        return 0
+    start = inputs[slot]
+    return int(start[index[0]] if getattr(start, "ndim", 0) else start)
+
+
 def scatter_add_rows(n_rows: int, index: Array, rows: Array) -> Array:
     """Return (n_rows, C) whose row r is the sum of rows[i] over all i with index[i] == r.
 

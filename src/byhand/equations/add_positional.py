@@ -1,13 +1,14 @@
 r"""Positional embedding: add the vector of each position to the vector of the token that stands there.
 
 Equation    X[b,t,:] = E[b,t,:] + W[start + t, :]
-Derivative  d_E = d_X;  d_W[start + t, :] = sum over b of d_X[b,t,:], zero for unused positions
-Shapes      e (..., T, C), table (T_max, C), start () of integers or absent: 0 -> (..., T, C); start + T <= T_max
+Derivative  d_E = d_X;  d_W[p, :] = sum of d_X[b,t,:] over all (b,t) with start + t = p, zero for unused positions
+Shapes      e (..., T, C), table (T_max, C), start () or, for each stream, (B,) of integers, or absent: 0
+            -> (..., T, C); start + T <= T_max
 Raises      ShapeError if the widths differ or the positions run past the table
 Source      Radford et al. 2018, Improving Language Understanding by Generative Pre-Training
 """
 
-from byhand.engine.arrays import namespace, require, scatter_add_rows, sum_to_shape
+from byhand.engine.arrays import as_rows, namespace, positions, require, scatter_add_rows, start_of, sum_to_shape
 from byhand.engine.equation import Equation, Symbol, per_element
 from byhand.engine.terms import element, places, shares, total
 
@@ -22,7 +23,7 @@ def forward(e, table, start=None):
     require(t <= t_max, f"add_positional: {t} positions, but the table has {t_max}")
     if start is None:
         return e + table[:t, :], (table,)
-    rows = start + namespace(e).arange(t)
+    rows = positions(start, e)
     return e + table[rows], (table, rows)
 
 
@@ -30,9 +31,10 @@ def vjp(saved, d_x):
     """Pass the cotangent on, and sum it over the batch into the rows that were used."""
     table, *rows = saved
     xp = namespace(d_x)
-    used = sum_to_shape(d_x, d_x.shape[-2:])
     if rows:
-        return d_x, scatter_add_rows(table.shape[0], rows[0], used), None
+        used = sum_to_shape(d_x, (*rows[0].shape, d_x.shape[-1]))
+        return d_x, scatter_add_rows(table.shape[0], rows[0].reshape((-1,)), as_rows(used)), None
+    used = sum_to_shape(d_x, d_x.shape[-2:])
     unused = xp.zeros((table.shape[0] - used.shape[0], used.shape[1]), dtype=used.dtype)
     return d_x, xp.concat([used, unused], axis=0)
 
@@ -40,7 +42,7 @@ def vjp(saved, d_x):
 def terms(index, inputs, result):
     """The token's number plus the position's."""
     *_, t, c = index
-    start = int(inputs[2]) if len(inputs) > 2 else 0
+    start = start_of(inputs, 2, index)
     return total([element(inputs, 0, index, "E"), element(inputs, 1, (start + t, c), "W")])
 
 
@@ -63,7 +65,9 @@ add_positional = Equation.of(
     inputs=(
         Symbol("e", "E", "(..., T, C)", "token vectors"),
         Symbol("table", r"W_{pe}", "(T_max, C)", "one row for each position"),
-        Symbol("start", r"\mathrm{start}", "()", "number of positions before the first one; 0 if it is not given"),
+        Symbol(
+            "start", r"\mathrm{start}", "() or (B,)", "number of positions before the first one; 0 if it is not given"
+        ),
     ),
     result=Symbol("x", "X", "(..., T, C)", "token vectors plus position vectors"),
     seed_names=("model::TinyGPT::add_positional",),

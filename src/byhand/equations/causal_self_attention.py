@@ -3,7 +3,8 @@ r"""Causal self-attention with any number of heads: a composition, against which
 Equation    [Q, K, V] = H W_qkv + b_qkv,  P = causal_softmax(Q K^T / sqrt(D)),  A = merge(P V) W_proj + b_proj
 Derivative  the composition's: each part's vjp in reverse order
 Shapes      h (B, T, C), w_qkv (C, (H + 2K) D), b_qkv ((H + 2K) D,), w_proj (H D, C), b_proj (C,), gains (D,)
-            -> (B, T, C); H heads of queries, K of keys and values (K = H if not given); biases and gains may be None
+            -> (B, T, C); H heads of queries, K of keys and values (K = H if not given); biases and gains may be None.
+            With a cache of keys and values, each (B, K, S, D), and start (B,): the result, and the cache after it
 Raises      ShapeError if the columns do not split into H + 2K heads
 Source      Vaswani et al. 2017, arXiv:1706.03762, section 3.2
 """
@@ -11,6 +12,7 @@ Source      Vaswani et al. 2017, arXiv:1706.03762, section 3.2
 from byhand.engine.equation import Composite, Symbol
 from byhand.equations.attention_scores import attention_scores
 from byhand.equations.causal_softmax import causal_softmax
+from byhand.equations.extend_cache import extend_cache
 from byhand.equations.linear import linear
 from byhand.equations.merge_heads import merge_heads
 from byhand.equations.mix import mix
@@ -23,17 +25,19 @@ from byhand.equations.window_softmax import window_softmax
 
 
 def compose(
-    h, w_qkv, b_qkv, w_proj, b_proj, q_gain=None, k_gain=None, *, n_heads, n_kv_heads=None, causal=True, window=None,
-    qk_eps=None, rotary_settings=None, start=None, extend=None,
+    h, w_qkv, b_qkv, w_proj, b_proj, q_gain=None, k_gain=None, *cache, n_heads, n_kv_heads=None, causal=True,
+    window=None, qk_eps=None, rotary_settings=None,
 ):  # fmt: skip
     """Apply the parts; without the optional settings, the first equation of this file.
 
     n_kv_heads              K heads of keys and values, each for H / K heads of queries
     window                  how many positions one attends to, itself included
     q_gain, k_gain, qk_eps  with an eps, `rms_norm` normalises queries and keys
-    rotary_settings, start  `rotary` turns queries and keys, with these settings and from position `start` on
-    extend(k, v)            puts the keys and values of earlier positions in front (a KV cache)
+    rotary_settings         `rotary` turns queries and keys, with these settings
+    cache                   start, the position of the first; then keys and values: `extend_cache` puts the new ones
+                            among those of the earlier positions
     """
+    start, keys, values = (*cache, None, None, None)[:3]
     packed = linear(h, w_qkv, *_given(b_qkv), name="qkv")
     grouped = {} if n_kv_heads in (None, n_heads) else {"n_kv_heads": n_kv_heads}
     q, k, v = split_qkv(packed, n_heads=n_heads, **grouped, name="heads")
@@ -43,8 +47,11 @@ def compose(
     if rotary_settings is not None:
         q = rotary(q, *_given(start), **rotary_settings, name="q_turned")
         k = rotary(k, *_given(start), **rotary_settings, name="k_turned")
-    if extend is not None:
-        k, v = extend(k, v)
+    before = ()
+    if keys is not None:
+        k = keys = extend_cache(keys, k, start, name="kept_keys")
+        v = values = extend_cache(values, v, start, name="kept_values")
+        before = (start,)
     if grouped:
         k = repeat_heads(k, times=n_heads // n_kv_heads, name="keys")
         v = repeat_heads(v, times=n_heads // n_kv_heads, name="values")
@@ -52,11 +59,12 @@ def compose(
     if not causal:
         weights = softmax(scores, name="weights")
     elif window is None or window >= k.shape[-2]:
-        weights = causal_softmax(scores, name="weights")
+        weights = causal_softmax(scores, *before, name="weights")
     else:
-        weights = window_softmax(scores, window=window, name="weights")
+        weights = window_softmax(scores, *before, window=window, name="weights")
     mixed = merge_heads(mix(weights, v, name="mixed"), name="merged")
-    return linear(mixed, w_proj, *_given(b_proj), name="out")
+    out = linear(mixed, w_proj, *_given(b_proj), name="out")
+    return out if keys is None else (out, keys, values)
 
 
 def _given(*inputs):
@@ -78,6 +86,9 @@ causal_self_attention = Composite.of(
         Symbol("b_proj", "b_{proj}", "(C,)", "its bias; may be left out"),
         Symbol("q_gain", "g_q", "(D,)", "gain of the queries' norm, optional"),
         Symbol("k_gain", "g_k", "(D,)", "gain of the keys' norm, optional"),
+        Symbol("start", r"\mathrm{start}", "(B,)", "positions before the first, for each stream; optional"),
+        Symbol("keys", "C_k", "(B, K, S, D)", "keys of earlier positions, optional"),
+        Symbol("values", "C_v", "(B, K, S, D)", "values of earlier positions, optional"),
     ),
     result=Symbol("a", "A", "(B, T, C)", "what attention adds to the stream"),
     seed_names=("nn::self_attention_1h", "nn::variants::mha::self_attention_mha"),

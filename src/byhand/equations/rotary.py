@@ -4,14 +4,15 @@ Equation    y_i = x_i cos(a) - x_j sin(a),   y_j = x_j cos(a) + x_i sin(a),   a 
             for each pair p < R/2 of columns: (i, j) = (p, p + R/2) for "halves", (2 p, 2 p + 1) for "neighbours";
             columns from R on stay as they are
 Derivative  d_x_i = d_y_i cos(a) + d_y_j sin(a),   d_x_j = d_y_j cos(a) - d_y_i sin(a): the pairs turned back
-Shapes      x (..., T, D), start () of integers or absent: 0 -> (..., T, D); R = width, even, at most D
+Shapes      x (..., T, D), start () or, for each stream, (B,) of integers, or absent: 0 -> (..., T, D);
+            R = width, even, at most D
 Units       angles in radians; lengths stay, and q.k depends on the distance of the two positions alone
 Raises      ShapeError if x has fewer than two axes, if the width is odd or larger than D, or
             if the pairing is unknown
 Source      Su et al. 2021, arXiv:2104.09864, section 3.2
 """
 
-from byhand.engine.arrays import namespace, require
+from byhand.engine.arrays import namespace, positions, require, start_of
 from byhand.engine.equation import Equation, Symbol, per_element
 from byhand.engine.terms import element, function, number, product, total
 
@@ -28,8 +29,8 @@ def forward(x, start=None, *, base, width, pairing="halves"):
     require(pairing in PAIRINGS, f"rotary: the pairing {pairing!r} is not one of {', '.join(PAIRINGS)}")
     xp = namespace(x)
     wide = xp.__array_namespace_info__().default_dtypes()["real floating"]
-    steps = xp.arange(x.shape[-2]) if start is None else start + xp.arange(x.shape[-2])
-    angles = xp.asarray(steps, dtype=wide)[:, None] * xp.asarray(frequencies(base, width), dtype=wide)[None, :]
+    steps = xp.arange(x.shape[-2]) if start is None else positions(start, x)
+    angles = xp.asarray(steps, dtype=wide)[..., None] * xp.asarray(frequencies(base, width), dtype=wide)
     cos, sin = xp.asarray(xp.cos(angles), dtype=x.dtype), xp.asarray(xp.sin(angles), dtype=x.dtype)
     return turned(x, cos, sin, pairing), (cos, sin) if start is None else (cos, sin, start)
 
@@ -76,7 +77,7 @@ def terms(index, inputs, result, *, base, width, pairing="halves"):
     if (found := pair_of(column, width, pairing)) is None:
         return total([x])
     pair, partner, is_first = found
-    start = int(inputs[1]) if len(inputs) > 1 else 0
+    start = start_of(inputs, 1, index)
     step = number(frequencies(base, width)[pair], f"b^(−{2 * pair}/{width})")
     angle = product((number(start + t, "start + t" if start else "t"), step), "a")
     other = product((element(inputs, 0, (*place, t, partner), "x"), function("sin", angle)))
@@ -90,7 +91,8 @@ def gradient_terms(saved, d_results, slot, index, *, base, width, pairing="halve
     if (found := pair_of(column, width, pairing)) is None:
         return d
     pair, partner, is_first = found
-    cos, sin = (element((*d_results, *saved), k, (t, pair), name) for k, name in ((1, "cos"), (2, "sin")))
+    at = (t, pair) if saved[0].ndim == 2 else (place[0], *(0 for _ in place[1:]), t, pair)
+    cos, sin = (element((*d_results, *saved), k, at, name) for k, name in ((1, "cos"), (2, "sin")))
     other = product((element(d_results, 0, (*place, t, partner), "∂y"), sin))
     return total((product((d, cos)), other if is_first else function("negative", other)))
 
@@ -108,7 +110,9 @@ rotary = Equation.of(
     r"\quad \partial x_j = \partial y_j \cos a - \partial y_i \sin a",
     inputs=(
         Symbol("x", "x", "(..., T, D)", "queries or keys"),
-        Symbol("start", r"\mathrm{start}", "()", "number of positions before the first one; 0 if it is not given"),
+        Symbol(
+            "start", r"\mathrm{start}", "() or (B,)", "number of positions before the first one; 0 if it is not given"
+        ),
     ),
     result=Symbol("y", "y", "(..., T, D)", "the same, turned by position"),
 )

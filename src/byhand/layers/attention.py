@@ -1,37 +1,15 @@
-"""Self-attention, and the key-value cache that it reads."""
+"""Self-attention."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
 from byhand.equations.causal_self_attention import causal_self_attention
+from byhand.layers.cache import Kept
 from byhand.layers.parameter import Parameter, Tree, ones, residual_std, weight, zeros
-
-Extend = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # new keys and values -> all keys and values
-
-
-class Cache(Protocol):
-    """Keys and values of earlier positions, for each layer in the shape of its attention (`cache_shape`).
-
-    length  number of positions: an integer, or an integer scalar array, so that one trace serves all positions
-    """
-
-    @property
-    def length(self) -> Any:
-        """The number of positions."""
-        ...
-
-    def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Store this layer's new keys and values (B, H, T, D); return all of them (B, H, S, D)."""
-        ...
-
-    def advance(self, n: int) -> None:
-        """Count n more positions, after every layer has stored them."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -64,13 +42,18 @@ class SelfAttention:
             found |= {"q_gain": ones(("head", head)), "k_gain": ones(("head", head))}
         return found
 
-    def apply(self, p: Tree, x: Tensor, start: Any = None, extend: Extend | None = None) -> Tensor:
-        """Return what attention adds to the stream, (B, T, C); `extend` prepends the positions of a cache."""
+    def apply(self, p: Tree, x: Tensor, start: Any = None, kept: Kept | None = None) -> tuple[Tensor, Kept | None]:
+        """Return what attention adds to the stream, (B, T, C), and `kept` with the new keys and values.
+
+        start  positions before x: for each stream of a cache, (B,); of the whole batch without one, ()
+        """
         config = self.config
-        names = ("w_qkv", "b_qkv", "w_proj", "b_proj", *(("q_gain", "k_gain") if "q_gain" in p else ()))
+        names = ("w_qkv", "b_qkv", "w_proj", "b_proj", "q_gain", "k_gain")
         turns = {"base": config.rope_base, "width": config.rotary_width, "pairing": config.rope_pairing}
-        return causal_self_attention(
-            x, *(p.get(name) for name in names), n_heads=config.n_heads, n_kv_heads=config.kv_heads,
+        before = () if start is None else (start, *(kept or ()))
+        made: Any = causal_self_attention(
+            x, *(p.get(name) for name in names), *before, n_heads=config.n_heads, n_kv_heads=config.kv_heads,
             causal=config.causal, window=config.visible, qk_eps=config.norm_eps if config.qk_norm else None,
-            rotary_settings=turns if config.positions == "rotary" else None, start=start, extend=extend, name="attn",
+            rotary_settings=turns if config.positions == "rotary" else None, name="attn",
         )  # fmt: skip
+        return (made, None) if kept is None else (made[0], made[1:])

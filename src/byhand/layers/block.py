@@ -8,7 +8,8 @@ from typing import Any
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
 from byhand.equations.residual import residual
-from byhand.layers.attention import Extend, SelfAttention
+from byhand.layers.attention import SelfAttention
+from byhand.layers.cache import Kept
 from byhand.layers.mlp import MLP
 from byhand.layers.norm import Norm, norm_of
 from byhand.layers.parameter import Tree
@@ -37,14 +38,16 @@ class Block:
             "mlp": self.mlp.parameters(),
         }
 
-    def apply(self, p: Tree, x: Tensor, start: Any = None, extend: Extend | None = None) -> Tensor:
-        """Return the stream (B, T, C) after this block; `start` and `extend` are for attention."""
+    def apply(self, p: Tree, x: Tensor, start: Any = None, kept: Kept | None = None) -> tuple[Tensor, Kept | None]:
+        """Return the stream (B, T, C) after this block; `start` and `kept` are attention's."""
         if self.pre_norm:
             h = self.norm.apply(p["ln_1"], x, "ln_1")
-            x = residual(x, self.attention.apply(p["attn"], h, start, extend), name="x_mid")
+            a, kept = self.attention.apply(p["attn"], h, start, kept)
+            x = residual(x, a, name="x_mid")
             h = self.norm.apply(p["ln_2"], x, "ln_2")
-            return residual(x, self.mlp.apply(p["mlp"], h), name="x_out")
-        x = residual(x, self.attention.apply(p["attn"], x, start, extend), name="x_mid")
+            return residual(x, self.mlp.apply(p["mlp"], h), name="x_out"), kept
+        a, kept = self.attention.apply(p["attn"], x, start, kept)
+        x = residual(x, a, name="x_mid")
         x = self.norm.apply(p["ln_1"], x, "ln_1")
         x = residual(x, self.mlp.apply(p["mlp"], x), name="x_out")
-        return self.norm.apply(p["ln_2"], x, "ln_2")
+        return self.norm.apply(p["ln_2"], x, "ln_2"), kept

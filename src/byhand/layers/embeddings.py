@@ -38,6 +38,6 @@ class PositionEmbedding:
         return {"wpe": weight(("positions", self.config.seq_len), ("width", self.config.d_model), group="embeddings")}
 
     def apply(self, p: Tree, x: Tensor, start: Any = None) -> Tensor:
-        """Add rows start, start + 1, ... to x (B, T, C); start is the length of the cache, None without one."""
+        """Add rows start, start + 1, ... to x (B, T, C); start is the length of each stream's cache, None without."""
         before = () if start is None else (start,)
         return add_positional(x, p["wpe"], *before, name="x")

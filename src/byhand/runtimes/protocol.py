@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
-
-import numpy as np
 
 from byhand.config import ModelConfig, Recompute, TrainConfig
 from byhand.errors import ConfigError
 from byhand.formats.names import Weights
 from byhand.runtimes.listing import Listing
 from byhand.runtimes.process_group import ProcessGroup
-from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.sessions import State
+from byhand.runtimes.streams import Stream
 
 Batch = tuple[Any, Any]  # tokens and targets, each (B, T)
 Shape = tuple[int, int]  # (B, T)
@@ -37,7 +35,7 @@ class Request:
     blas        matrix products, for runtimes that have a choice: auto, tiles, mkl, scipy
     weights     type of the weights in generation
     cache       generation keeps keys and values
-    streams     texts that are generated in parallel
+    streams     texts that are continued side by side: the decoder's slots
     operations  estimate; auto skips a runtime that loads for longer than NumPy computes
     mesh        devices along each axis, such as data=2,tensor=4; "": one device
     recompute   what the backward pass recomputes instead of keeping it: nothing, cheap (all but products), blocks
@@ -137,23 +135,31 @@ class TrainingSession(Protocol):
 
 
 class Decoder(Protocol):
-    """Continues streams of tokens; reads the model's weights again when a text begins.
+    """Slots in which streams are continued side by side; `generation.engine` fills them.
 
+    A runtime that gives logits extends `LogitsDecoder` (`runtimes/streams.py`), which draws one token a step. One
+    that draws inside its plan (loops, xla: a step is a run of tokens in one call) gives tokens itself.
+
+    slots    how many streams it has room for
     made_by  number of tokens of each stream, by the number of threads that drew them
     """
 
+    slots: int
     made_by: Counter[int]
 
-    def generate(
-        self, prompts: Sequence[Sequence[int]], count: int, sampling: Sampling, allowed: np.ndarray | None = None
-    ) -> Iterator[np.ndarray]:
-        """Yield ids (n, streams), with any n that suits the runtime, until `count` of each stream are drawn.
+    def admit(self, slot: int, stream: Stream) -> None:
+        """Begin a stream in a free slot. If all were free, it reads the model's weights again."""
+        ...
 
-        prompts  one of at least one id for each stream, all of one length
-        allowed  booleans (V,): which ids may be drawn; None allows all
+    def step(self, most: int) -> None:
+        """Give each stream (`Stream.take`) its next tokens: as many as suit the runtime, from 1 to `most`.
 
-        Raises NonFiniteError if logits are not finite.
+        No stream has fewer than `most` left.
         """
+        ...
+
+    def free(self, slot: int) -> None:
+        """Forget a slot's stream, finished or not."""
         ...
 
 

@@ -58,8 +58,19 @@ def distribution(z: Tensor, sampling: Sampling) -> Tensor:
     return softmax(z, name="p")
 
 
-def draw(logits: np.ndarray, sampling: Sampling, rng: np.random.Generator, allowed: np.ndarray | None = None) -> int:
+def log_probability(logits: np.ndarray, token: int, allowed: np.ndarray | None = None) -> float:
+    """Return ln p(token) in nats: the model's own among what is allowed, before temperature, top-k and top-p."""
+    z = np.asarray(logits if allowed is None else logits[allowed], np.float64)
+    most = z.max()
+    return float(logits[token] - most - np.log(np.exp(z - most).sum()))
+
+
+def draw(
+    logits: np.ndarray, sampling: Sampling, rng: np.random.Generator | float, allowed: np.ndarray | None = None
+) -> int:
     """Return one token id drawn from logits (V,) by the inverse CDF of its `probabilities`.
+
+    rng  a generator, or the number in [0, 1) that it would give
 
     Raises NonFiniteError if a logit is NaN or infinite, or if all are -inf.
     """
@@ -73,5 +84,6 @@ def draw(logits: np.ndarray, sampling: Sampling, rng: np.random.Generator, allow
         return int(np.argmax(logits))
     cumulative = np.cumsum(probabilities(logits, sampling), dtype=np.float64)
     # Strictly below the rounded sum: an id of probability 0 is never drawn, at either end.
-    below = min(rng.random() * cumulative[-1], np.nextafter(cumulative[-1], 0))
+    uniform = rng.random() if isinstance(rng, np.random.Generator) else rng
+    below = min(uniform * cumulative[-1], np.nextafter(cumulative[-1], 0))
     return int(np.searchsorted(cumulative, below, side="right"))

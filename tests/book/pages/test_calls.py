@@ -53,8 +53,8 @@ SECOND = 'h = self.norm.apply(p["ln_2"], x, "ln_2")'
 def test_every_line_has_its_own_call():
     assert called(steps.steps(PAGE, "en", "block")) == [
         '`self.norm.apply(p["ln_1"], x, "ln_1")`',
-        '`self.attention.apply(p["attn"], h, start, extend)`',
-        '`residual(x, self.attention.apply(p["attn"], h, start, extend), name="x_mid")`',
+        '`self.attention.apply(p["attn"], h, start, kept)`',
+        '`residual(x, a, name="x_mid")`',
         '`self.norm.apply(p["ln_2"], x, "ln_2")`',
         '`self.mlp.apply(p["mlp"], h)`',
         '`residual(x, self.mlp.apply(p["mlp"], h), name="x_out")`',
@@ -76,7 +76,7 @@ def test_a_norm_that_reads_something_else_is_found_out(edited):
 
 def test_the_order_of_branches_changes_no_pair(edited):
     """Another norm's call above them all: the ordinal of each call moves, its name does not."""
-    unused = """if start is extend is self:
+    unused = """if start is kept is self:
             x = self.norm.apply(p["ln_1"], x, "ln_0")
         if self.pre_norm:"""
     before = steps.steps(PAGE, "en", "block")
@@ -87,9 +87,9 @@ def test_the_order_of_branches_changes_no_pair(edited):
 def test_a_helper_of_the_block_is_pointed_at(edited):
     """Both sublayers in one helper: the page shows the helper's calls."""
     text = FILE.read_text(encoding="utf-8")
-    before_norm = text[text.index(f"            {FIRST}") : text.index("\n        x = residual") + 1]
-    applied = """            x = self.sublayer(p, x, "ln_1", lambda h: self.attention.apply(p["attn"], h), "x_mid")
-            return self.sublayer(p, x, "ln_2", lambda h: self.mlp.apply(p["mlp"], h), "x_out")
+    before_norm = text[text.index(f"            {FIRST}") : text.index("\n        a, kept =") + 1]
+    applied = """            x = self.sublayer(p, x, "ln_1", lambda h: self.attention.apply(p["attn"], h)[0], "x_mid")
+            return self.sublayer(p, x, "ln_2", lambda h: self.mlp.apply(p["mlp"], h), "x_out"), None
 """
     helper = """    def sublayer(self, p, x, norm, inner, name):
         return residual(x, inner(self.norm.apply(p[norm], x, norm)), name=name)

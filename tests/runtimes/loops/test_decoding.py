@@ -23,6 +23,7 @@ from byhand.runtimes.loops.run.replay import ready_for
 from interrupts import at_every_point
 from model_cases import BIASLESS, each_choice, lacking_kernels
 from runtimes.loops.arrays import logits_of
+from runtimes.texts import texts
 
 GREEDY = Sampling(temperature=0)
 
@@ -38,7 +39,7 @@ def model(seed=3, **settings):
 
 def replayed(gpt, prompt, count, sampling=GREEDY, threads=2, blas="auto"):
     decoder = LoopsDecoder(gpt, threads=threads, blas=blas)
-    return np.concatenate(list(decoder.generate([prompt], count, sampling)))[:, 0].tolist()
+    return texts(decoder, [prompt], count, sampling)[:, 0].tolist()
 
 
 @pytest.mark.parametrize(
@@ -112,8 +113,8 @@ def test_streams_side_by_side_are_the_numpy_runtimes(settings, streams):
     """40 tokens from 6 go past the window of 24."""
     gpt = model(**settings)
     prompts = np.random.default_rng(2).integers(0, 37, (streams, 6))
-    decoder = LoopsDecoder(gpt, streams=streams, threads=2)
-    together = np.concatenate(list(decoder.generate(prompts, 40, GREEDY)))
+    decoder = LoopsDecoder(gpt, slots=streams, threads=2)
+    together = texts(decoder, prompts, 40)
     for i in {0, 1, streams // 2, streams - 1}:
         assert together[:, i].tolist() == list(generate(gpt, prompts[i], 40, GREEDY, runtime="numpy"))
 
@@ -126,9 +127,9 @@ def test_one_thread_that_does_all_parts_gets_the_same_bits(streams, settings):
     prompts = np.random.default_rng(2).integers(0, 37, (streams, 6))
     logits = []
     for way in (TOGETHER, ALONE):
-        decoder = LoopsDecoder(gpt, streams=streams, threads=3)
+        decoder = LoopsDecoder(gpt, slots=streams, threads=3)
         decoder.autotuner = Always(way)
-        list(decoder.generate(prompts, 15, GREEDY))
+        texts(decoder, prompts, 15)
         logits.append(logits_of(decoder).copy())
         assert decoder.made_by == {(3, 1)[way]: 15}
     assert logits[0].tobytes() == logits[1].tobytes()
@@ -200,8 +201,8 @@ def test_bfloat16_weights_are_the_rounded_model(settings, streams):
     arrays = {n: FORMATS["bfloat16"].rounded(p.data) if p.ndim > 1 else p.data for n, p in gpt.parameters().items()}
     expected = bh.TinyGPT(gpt.config, arrays=arrays)
     prompts = np.random.default_rng(2).integers(0, 33, (streams, 6))
-    decoder = LoopsDecoder(gpt, streams=streams, threads=2, weights="bfloat16")
-    together = np.concatenate(list(decoder.generate(prompts, 1, GREEDY)))
+    decoder = LoopsDecoder(gpt, slots=streams, threads=2, weights="bfloat16")
+    together = texts(decoder, prompts, 1)
     logits = expected.forward_logits(prompts).data[:, -1]
     np.testing.assert_allclose(logits_of(decoder), logits, rtol=0, atol=1e-5 * np.abs(logits).max())
     assert together[0].tolist() == logits.argmax(axis=-1).tolist()
@@ -222,9 +223,9 @@ def test_logits_that_are_not_finite_end_the_text(bad, sampling, threads, allowed
     for runtime in ("numpy", "loops"):
         with pytest.raises(NonFiniteError, match="logits are not finite"):
             list(generate(gpt, [1, 2], 9, sampling, runtime=runtime, allowed=mask))
-    decoder = LoopsDecoder(gpt, streams=5, threads=threads)
+    decoder = LoopsDecoder(gpt, slots=5, threads=threads)
     with pytest.raises(NonFiniteError, match="logits are not finite"):
-        list(decoder.generate(np.ones((5, 3), int), 9, sampling))
+        texts(decoder, np.ones((5, 3), int), 9, sampling)
 
 
 @pytest.mark.parametrize("runtime", ["numpy", "loops"])
@@ -291,7 +292,7 @@ def test_an_interrupt_anywhere_in_a_text_spoils_no_later_one():
     decoder.autotuner = Always(TOGETHER)
 
     def run():
-        return np.concatenate(list(decoder.generate([prompt], 12, GREEDY)))[:, 0].tolist()
+        return texts(decoder, [prompt], 12)[:, 0].tolist()
 
     points = 0
     for point in at_every_point(run, "loops/run/decoding.py", "loops/run/runner.py", "loops/run/thread_team.py"):

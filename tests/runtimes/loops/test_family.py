@@ -13,12 +13,13 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
 from byhand.engine import Tensor
-from byhand.engine.graph.record import RecordedCache, record
+from byhand.engine.graph.record import record
 from byhand.equations import (
     attention_scores,
     causal_softmax,
     cross_entropy,
     embedding,
+    extend_cache,
     linear,
     matmul,
     merge_heads,
@@ -30,10 +31,9 @@ from byhand.equations import (
 )
 from byhand.equations.rotary import frequencies
 from byhand.formats.registry import FORMATS
-from byhand.generation import Sampling
 from byhand.runtimes.loops.kernels.attention.angles import phases_of
 from byhand.runtimes.loops.lower.fusion import rules_of
-from byhand.runtimes.loops.run.decoding import LoopsDecoder
+from byhand.runtimes.loops.run.decoding import LoopsDecoder, rounded_up
 from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession
 from byhand.runtimes.loops.runtime import LoopsRuntime
@@ -41,8 +41,8 @@ from byhand.runtimes.protocol import Request
 from byhand.runtimes.tape.decoder import next_logits
 from runtimes.loops.arrays import gradients_of, logits_of
 from runtimes.loops.test_plan import assert_step_equal, batch, two_models
+from runtimes.texts import texts
 
-GREEDY = Sampling(temperature=0)
 LLAMA = {
     "positions": "rotary", "n_heads": 4, "n_kv_heads": 2, "d_head": 6, "norm": "rms", "norm_affine": True,
     "attention_bias": "none", "mlp_bias": False, "lm_head_bias": False,
@@ -192,7 +192,7 @@ def test_a_projection_that_others_read_is_not_turned_in_place():
 
 def assert_greedy(gpt, decoder, prompts, count):
     """Hold a greedy text against the tape's logits after the same tokens: a tie may be broken by rounding."""
-    made = np.concatenate(list(decoder.generate(prompts, count, GREEDY)))
+    made = texts(decoder, prompts, count)
     if decoder.weights == "bfloat16":
         arrays = {
             n: FORMATS["bfloat16"].rounded(p.data) if p.ndim > 1 else p.data for n, p in gpt.parameters().items()
@@ -226,7 +226,7 @@ def test_a_ring_holds_the_last_places_of_a_prompt(window, length):
     prompt = np.random.default_rng(0).integers(0, 19, length).tolist()
     decoder = LoopsDecoder(gpt, threads=2)
     assert_greedy(gpt, decoder, [prompt], 40)
-    assert list(decoder._filling) == ([min(length, 129) - 1] if length > 1 else [])
+    assert list(decoder._filling) == ([rounded_up(min(length, 129) - 1, gpt.config.cached)] if length > 1 else [])
 
 
 def test_a_window_that_slides_never_fills_the_cache_again():
@@ -235,7 +235,7 @@ def test_a_window_that_slides_never_fills_the_cache_again():
     fills = []
     fill = decoder._fill
     decoder._fill = lambda *arguments: (fills.append(1), fill(*arguments))
-    assert len(np.concatenate(list(decoder.generate([[1, 2]], 500, GREEDY)))) == 500
+    assert len(texts(decoder, [[1, 2]], 500)) == 500
     assert len(fills) == 1
 
 
@@ -243,9 +243,9 @@ def test_a_prompt_and_the_same_tokens_drawn_give_the_same_logits():
     """Positions from a table in filling, computed one by one in decoding: the cache is the same to rounding."""
     gpt, _ = two_models(**LLAMA, qk_norm=True, seq_len=64)
     decoder = LoopsDecoder(gpt, threads=2)
-    text = np.concatenate(list(decoder.generate([[1, 2]], 50, GREEDY)))[:, 0].tolist()
+    text = texts(decoder, [[1, 2]], 50)[:, 0].tolist()
     logits = logits_of(decoder).copy()
-    list(decoder.generate([[1, 2, *text[:-1]]], 1, GREEDY))
+    texts(decoder, [[1, 2, *text[:-1]]], 1)
     np.testing.assert_allclose(logits_of(decoder), logits, rtol=0, atol=1e-5 * np.abs(logits).max())
 
 
@@ -256,7 +256,7 @@ def test_angles_are_exact_at_any_position(position, base):
     pairs, memory = 16, np.zeros(128, np.float32)
     words = memory.view(np.int32)
     words[0], words[16:48] = position, phases_of(base, 2 * pairs).ravel()
-    run_kernel("angles_at", memory, position=0, turns=16, angles=64, pairs=pairs)
+    run_kernel("angles_at", memory, position=0, turns=16, angles=64, rows=1, pairs=pairs)
     angles = np.longdouble(position) * np.array(frequencies(base, 2 * pairs), np.longdouble)
     for start, function in ((64, np.cos), (64 + pairs, np.sin)):
         np.testing.assert_allclose(memory[start : start + pairs], function(angles).astype(float), rtol=0, atol=4e-8)
@@ -265,15 +265,22 @@ def test_angles_are_exact_at_any_position(position, base):
 def test_what_goes_into_a_cache_changed_is_no_chain():
     """Keys that are no projection's own, normalised or rotated ones: attention's kernels would store others."""
 
-    def logits(tokens, cache):
-        model = Attention(lambda q, k, v, g: (q, *cache.extend(0, k * np.float32(2), v)))
-        return model.loss_of(tokens, np.zeros(tokens.shape, int))
+    def chain(factor):
+        def loss(tokens, position):
+            def change(q, k, v, g):
+                kept = [Tensor(np.zeros((1, 1, 5, 6), np.float32), True) for _ in range(2)]
+                k = k if factor == 1 else k * np.float32(factor)
+                return q, *(extend_cache(old, new, position) for old, new in zip(kept, (k, v), strict=True))
 
-    graph = record(logits, RecordedCache(8), tokens=np.zeros((1, 5), np.int64))
-    (merge,) = (node for node in graph.nodes if node.equation.name == "merge_heads")
-    attention = [rule for stage in ("fill", "decode") for rule in rules_of(stage) if rule.name == "attention"]
-    assert len(attention) == 2
-    assert not any(rule.match(merge, graph) for rule in attention)
+            return Attention(change).loss_of(tokens, np.zeros(tokens.shape, int))
+
+        graph = record(loss, tokens=np.zeros((1, 5), np.int64), position=np.zeros(1, np.int64))
+        (merge,) = (node for node in graph.nodes if node.equation.name == "merge_heads")
+        rules = [rule for stage in ("fill", "decode") for rule in rules_of(stage) if rule.name == "attention"]
+        return [bool(rule.match(merge, graph)) for rule in rules]
+
+    assert chain(1) == [True, True]
+    assert chain(2) == [False, False]
 
 
 @pytest.mark.parametrize("architecture", [{}, LLAMA, {**LLAMA, "qk_norm": True, "activation": "swiglu"}], ids=len)

@@ -17,6 +17,7 @@ from byhand.equations import (
     causal_softmax,
     cross_entropy,
     embedding,
+    extend_cache,
     layer_norm,
     linear,
     merge_heads,
@@ -27,6 +28,7 @@ from byhand.equations import (
 )
 from byhand.errors import ConfigError, ShapeError
 from byhand.generation import Sampling, generate
+from byhand.layers.cache import KVCache
 
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
@@ -35,6 +37,7 @@ from byhand.cli.measure import plan as plan_command
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from byhand.runtimes.loops.run.training import LoopsSession
 from runtimes.loops.arrays import gradients_of
+from runtimes.texts import texts
 
 GREEDY = Sampling(temperature=0)
 CONFIG = bh.ModelConfig(vocab_size=37, seq_len=12, d_model=8, n_layers=2, n_heads=2)
@@ -95,31 +98,36 @@ class Model:
     def cache_shapes(self):
         return [(self.config.n_heads, self.config.head_width)] * self.config.n_layers
 
-    def forward_logits(self, tokens, cache=None):
-        return self.logits_of(np.asarray(tokens), cache)
+    cache, decode, _checked = bh.TinyGPT.cache, bh.TinyGPT.decode, bh.TinyGPT._checked
 
-    def logits_of(self, tokens, cache=None):
-        p = self.arrays
+    def forward_logits(self, tokens):
+        return self.logits_of(np.asarray(tokens))
+
+    def logits_of(self, tokens):
+        return self.forward(tokens)[0]
+
+    def forward(self, tokens, cache=None):
+        p, before, kept = self.arrays, [cache.length] if cache else [], []
         x = self.of_token(embedding(p["wte"], tokens, name="tok"))
-        x = add_positional(x, p["wpe"], *([cache.length] if cache else []), name="x")
+        x = add_positional(x, p["wpe"], *before, name="x")
         for i in range(self.config.n_layers):
             with scope(f"blocks.{i}"):
-                x = residual(x, self.attention(layer_norm(x, name="ln_1"), i, cache), name="x_mid")
+                a, after = self.attention(layer_norm(x, name="ln_1"), i, before, cache.blocks[i] if cache else ())
+                kept.append(after)
+                x = residual(x, a, name="x_mid")
                 pre = linear(layer_norm(x, name="ln_2"), *self.of("mlp", i, "w_fc", "b_fc"), name="pre")
                 x = residual(x, linear(self.activation(pre, name="act"), *self.of("mlp", i, "w_out", "b_out")))
-        if cache:
-            cache.advance(tokens.shape[1])
-        return linear(layer_norm(x, name="ln_f"), p["lm_head.w"], p["lm_head.b"], name="logits")
+        logits = linear(layer_norm(x, name="ln_f"), p["lm_head.w"], p["lm_head.b"], name="logits")
+        return logits, cache and KVCache(tuple(kept), cache.length + tokens.shape[1])
 
-    def attention(self, x, i, cache):
+    def attention(self, x, i, before, kept):
         qkv = linear(x, *self.of("attn", i, "w_qkv", "b_qkv"), name="qkv")
         q, k, v = split_qkv(qkv, n_heads=self.config.n_heads, name="split")
-        if cache:
-            k, v = cache.extend(i, k, v)
-        weights = self.of_weights(causal_softmax(attention_scores(q, k, name="scores"), name="weights"))
-        return linear(
-            merge_heads(mix(weights, v, name="mixed"), name="merged"), *self.of("attn", i, "w_proj", "b_proj")
-        )
+        if kept:
+            k, v = kept = tuple(extend_cache(old, new, *before) for old, new in zip(kept, (k, v), strict=True))
+        weights = self.of_weights(causal_softmax(attention_scores(q, k, name="scores"), *before, name="weights"))
+        merged = merge_heads(mix(weights, v, name="mixed"), name="merged")
+        return linear(merged, *self.of("attn", i, "w_proj", "b_proj")), kept
 
     def of(self, part, i, *names):
         return [self.arrays[f"blocks.{i}.{part}.{name}"] for name in names]
@@ -130,7 +138,7 @@ def test_greedy_text_is_the_numpy_runtimes(softplus, threads):
     """30 tokens from 5: through the window of 12, and on past it, where the cache is filled anew."""
     gpt = Model(softplus)
     decoder = LoopsDecoder(gpt, threads=threads)
-    text = np.concatenate(list(decoder.generate([[1, 2, 3, 4, 5]], 30, GREEDY)))[:, 0].tolist()
+    text = texts(decoder, [[1, 2, 3, 4, 5]], 30)[:, 0].tolist()
     assert text == list(generate(gpt, [1, 2, 3, 4, 5], 30, GREEDY, runtime="numpy"))
     assert decoder.made_by == {1: 30}, "steps in Python run in one thread"
 
@@ -138,7 +146,7 @@ def test_greedy_text_is_the_numpy_runtimes(softplus, threads):
 def test_streams_side_by_side_and_sampling(softplus):
     gpt = Model(softplus)
     prompts = np.random.default_rng(2).integers(0, 37, (4, 6))
-    together = np.concatenate(list(LoopsDecoder(gpt, 4, 2).generate(prompts, 20, GREEDY)))
+    together = texts(LoopsDecoder(gpt, 4, 2), prompts, 20)
     for i, prompt in enumerate(prompts):
         assert together[:, i].tolist() == list(generate(gpt, prompt, 20, GREEDY, runtime="numpy"))
     sampling = Sampling(0.9, top_k=9, seed=4)
@@ -192,7 +200,7 @@ def test_an_equation_may_read_the_position(softplus):
     decoder = LoopsDecoder(gpt, threads=2)
     steps = [call.node.equation.name for call in decoder.decoding.shares[0].calls if call.kernel == "reference"]
     assert steps[:2] == ["mul", "add_positional"]
-    text = np.concatenate(list(decoder.generate([[1, 2, 3]], 30, GREEDY)))[:, 0].tolist()
+    text = texts(decoder, [[1, 2, 3]], 30)[:, 0].tolist()
     assert text == list(generate(gpt, [1, 2, 3], 30, GREEDY, runtime="numpy"))
 
 

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from byhand.errors import ConfigError, NonFiniteError
 from byhand.model import TinyGPT
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling
+from byhand.runtimes.streams import Stream
 from byhand.runtimes.tape.decoder import TapeDecoder
 from byhand.runtimes.xla import decoder
 from byhand.runtimes.xla.decoder import XlaDecoder
+from runtimes.texts import texts
 from runtimes.xla.models import FAMILY, GROUPED, NORMED, PLAIN
 
 
@@ -22,9 +23,8 @@ def confident(config):
 
 
 def both(model, prompts, count, sampling, weights="float32", allowed=None):
-    request = Request("generate", model.config, weights=weights)
-    made = (kind(model, request).generate(prompts, count, sampling, allowed) for kind in (XlaDecoder, TapeDecoder))
-    return [np.concatenate(list(runs)) for runs in made]
+    request = Request("generate", model.config, weights=weights, streams=len(prompts))
+    return [texts(kind(model, request), prompts, count, sampling, allowed) for kind in (XlaDecoder, TapeDecoder)]
 
 
 @pytest.mark.parametrize("prompts", [[[1, 2, 3]], [[1, 2], [3, 4], [5, 6]]], ids=["one", "three"])
@@ -56,22 +56,17 @@ def test_what_is_drawn_is_numpys_too():
 def test_runs_are_counted_and_end_with_the_count():
     model = confident(PLAIN)
     made = XlaDecoder(model, Request("generate", PLAIN))
-    assert sum(len(run) for run in made.generate([[1]], 5, Sampling(0.0))) == 5
+    assert len(texts(made, [[1]], 5)) == 5
     assert made.made_by == {1: 5}
-    assert list(made.generate([[1]], 0, Sampling(0.0))) == []
 
 
 def test_logits_that_are_not_finite_end_the_text():
     model = confident(PLAIN)
     model.parameters()["wpe"].data[5] = np.nan
-    runs, found = XlaDecoder(model, Request("generate", PLAIN)).generate([[1, 2]], 6, Sampling(0.0)), []
-    with pytest.raises(NonFiniteError, match="not finite"):
-        found.extend(run for run in runs)
-    assert sum(map(len, found)) == 0 or np.concatenate(found).shape[0] <= 4
-
-
-def test_equations_that_would_misread_the_ring_of_keys_are_refused(monkeypatch):
-    """Whatever else reads scores sees places, not positions: no text is better than a wrong one."""
-    monkeypatch.setattr(decoder, "MASKED", ("window_softmax",))
-    with pytest.raises(ConfigError, match="the xla runtime does not generate with causal_softmax, which reads"):
-        list(XlaDecoder(confident(PLAIN), Request("generate", PLAIN)).generate([[1]], 2, Sampling(0.0)))
+    found = Stream([1, 2], 6, Sampling(0.0))
+    made = XlaDecoder(model, Request("generate", PLAIN))
+    made.admit(0, found)
+    while found.status == "waiting":
+        made.step(found.left)
+    assert found.status == "failed"
+    assert len(found.drawn) <= 4

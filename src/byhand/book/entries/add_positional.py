@@ -7,8 +7,9 @@ from byhand.book.words.language import Words
 
 def why_zero(inputs, slot, index, **static):
     """Explain the zero gradient of a position that the input does not reach."""
-    n, start = inputs[0].shape[-2], int(inputs[2]) if len(inputs) > 2 else 0
-    if slot == 0 or 0 <= index[0] - start < n:
+    n = inputs[0].shape[-2]
+    starts = inputs[2].reshape(-1) if len(inputs) > 2 else [0]
+    if slot == 0 or any(0 <= index[0] - int(start) < n for start in starts):
         return None
     return Words(
         f"zero: the input has {n} positions, so the row of position {index[0]} is not read.",

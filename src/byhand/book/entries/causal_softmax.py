@@ -5,7 +5,10 @@ from byhand.book.entries.softmax import OWN_WEIGHT_ONLY
 from byhand.book.practice.edits import Asked
 from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Term, function, number
+from byhand.equations.causal_softmax import seen
 from byhand.equations.softmax import softmax_terms
+
+BEFORE_ZH = "每条文本在第一个查询之前已有的位置数；给出时，键存放在缓存中"
 
 
 def remark(term, index):
@@ -15,11 +18,10 @@ def remark(term, index):
 
 def why_zero(inputs, slot, index, **static):
     """Explain the zero gradient of a masked score, or of a query's only one."""
-    queries, keys = inputs[0].shape[-2:]
-    seen = index[-2] + keys - queries + 1
-    if index[-1] >= seen:
+    keys = seen(inputs, index)
+    if index[-1] not in keys:
         return masked(index)
-    return only_one(index) if seen == 1 else None
+    return only_one(index) if len(keys) == 1 else None
 
 
 def only_one(index):
@@ -49,11 +51,10 @@ def _over_queries(term: Term, at: Asked) -> Term:
 
 
 def _zero_for_masked(term: Term, at: Asked) -> Term:
-    *_, query, key = at.index
-    n_queries, n_keys = at.inputs[0].shape[-2:]
-    visible = query + n_keys - n_queries + 1
-    row = at.along(-1, "S")[:visible]
-    return softmax_terms([*row, *[number(0, "masked")] * (n_keys - visible)], key)
+    *_, key = at.index
+    keys = seen(at.inputs, at.index)
+    row = at.along(-1, "S")
+    return softmax_terms([x if s in keys else number(0, "masked") for s, x in enumerate(row)], key)
 
 
 def exponentials(inputs, result):
@@ -68,7 +69,7 @@ def exponentials(inputs, result):
 entry = Entry(
     stem="causal_softmax",
     title_zh="因果 softmax",
-    meanings_zh={"scores": "T 个查询对 S 个键的分数"},
+    meanings_zh={"scores": "T 个查询对 S 个键的分数", "start": BEFORE_ZH},
     result_zh="注意力权重，每行之和为 1",
     inputs={"scores": [[0, 9, 9], [0, "log(3)", 9], [0, "log(2)", "log(5)"]]},
     result=[[1, 0, 0], ["1/4", "3/4", 0], ["1/8", "1/4", "5/8"]],

@@ -7,6 +7,7 @@ from byhand.book.numbers import arithmetic
 from byhand.book.practice.edits import Asked, within
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Note, Words
+from byhand.engine.arrays import start_of
 from byhand.engine.terms import Term, function, number, product, total
 from byhand.equations.rotary import terms
 
@@ -47,8 +48,7 @@ def _worked(later: int, at: Asked, **changed: str) -> Term | None:
     """Return the element's arithmetic at a later position, or with other settings."""
     if at.index[-1] >= at.static["width"]:
         return None
-    x, *start = at.inputs
-    return terms(at.index, (x, sum(map(int, start)) + later), None, **(at.static | changed))
+    return terms(at.index, (at.inputs[0], start_of(at.inputs, 1, at.index) + later), None, **(at.static | changed))
 
 
 def _other_pairing(term: Term, at: Asked) -> Term | None:

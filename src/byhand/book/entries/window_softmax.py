@@ -7,8 +7,8 @@ from byhand.book.practice.edits import Asked
 from byhand.book.words.glossary import Concept
 from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Term, number
-from byhand.equations.causal_softmax import causal_softmax
-from byhand.equations.window_softmax import seen, terms
+from byhand.equations.causal_softmax import causal_softmax, seen
+from byhand.equations.window_softmax import terms
 
 
 def remark(term, index):
@@ -18,10 +18,10 @@ def remark(term, index):
 
 def why_zero(inputs, slot, index, *, window):
     """Explain the zero gradient of a masked score, or of a query's only one."""
-    first, end = seen(index[-2], inputs[0].shape, window)
-    if not first <= index[-1] < end:
+    keys = seen(inputs, index, window)
+    if index[-1] not in keys:
         return masked(index)
-    return causal.only_one(index) if end - first == 1 else None
+    return causal.only_one(index) if len(keys) == 1 else None
 
 
 def masked(index):
@@ -56,7 +56,7 @@ def exponentials(inputs, result):
 entry = Entry(
     stem="window_softmax",
     title_zh="滑动窗口 softmax",
-    meanings_zh={"scores": "T 个查询对 S 个键的分数"},
+    meanings_zh={"scores": "T 个查询对 S 个键的分数", "start": causal.BEFORE_ZH},
     result_zh="注意力权重，每行之和为 1",
     inputs={"scores": [[0, 9, 9, 9], [0, "log(3)", 9, 9], [9, "log(2)", "log(5)", 9], [9, 9, "log(4)", 0]]},
     static={"window": 2},

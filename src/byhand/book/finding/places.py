@@ -90,11 +90,11 @@ clip_gradients | Gradient clipping | 梯度裁剪 | clipping.py:clip_gradients
 train | One training step | 一个训练步 | runs/trainer.py:Trainer.update
     seed: train_gpt
     Trainer.train, fit, training_step, epoch, how to train, one iteration, 训练过程, 怎么训练, 一次迭代, 训练一步
-generate | Generation loop | 文本生成循环 | generation.py:generate
+generate | Generation loop | 文本生成循环 | generation/text.py:generate
     seed: generate
     model.generate, torch.multinomial, multinomial, autoregressive, inference, max_new_tokens, text generation, next
     token, draw a token, how is text generated, 自回归, 推理, 生成文本, 逐个生成, 怎么生成, 多项式采样
-kv_cache | KV cache | 键值缓存 | runtimes/tape/decoder.py:KVCache
+kv_cache | KV cache | 键值缓存 | layers/cache.py:KVCache
     past_key_values, use_cache, DynamicCache, caching keys and values, layer_past, KV缓存, 缓存键和值
 save | Saving a checkpoint | 保存检查点 | runs/checkpoint.py:save
     seed: ckpt::save

@@ -27,7 +27,8 @@ layers/parameter.py:STD | Standard deviation of initial weights | 初始权重�
 layers/parameter.py:residual_std | Standard deviation of weights that write to the stream | 写入残差流的权重的标准差
 layers/parameter.py:zeros | Initial biases | 初始偏置
 model.py:Layers | The model as a list of layers | 由各层组成的模型
-model.py:TinyGPT.logits_of | Wiring of the forward pass | 前向传播的连接
+model.py:TinyGPT.decode | Logits with a cache, and the next cache | 借助缓存计算 logits，并返回下一个缓存
+model.py:TinyGPT.forward | Wiring of the forward pass | 前向传播的连接
 model.py:TinyGPT.loss_of | Forward pass and loss | 前向传播与损失
 optim.py:AdamW.clipped_step | Clipping and update of all parameters | 裁剪梯度并更新全部参数
 optim.py:Muon | Muon for matrices, AdamW for the rest | 矩阵用 Muon，其余用 AdamW
@@ -41,8 +42,6 @@ runtimes/loops/lower/fusion.py:groups_of | Which equations run as one kernel | �
 runtimes/loops/run/replay.py:replay | Running a recorded step | 执行记录好的一步
 runtimes/loops/run/thread_team.py:ThreadTeam | Threads that share a step | 分担一步的各个线程
 runtimes/sampling.py:draw | Drawing a token | 抽取词元
-runtimes/tape/decoder.py:KVCache.advance | Counting the new positions | 计入新的位置
-runtimes/tape/decoder.py:KVCache.extend | Appending keys and values | 追加键与值
 runtimes/xla/gradients.py:loss_and_gradients | Loss and gradients on the devices | 各设备上的损失与梯度
 runtimes/xla/joining.py:join | Joining the other hosts | 加入其他主机
 runtimes/xla/layout.py:Layout | Placement of each array | 每个数组放在哪里

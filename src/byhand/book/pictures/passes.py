@@ -17,7 +17,6 @@ from byhand.equations.causal_self_attention import causal_self_attention
 from byhand.equations.softmax import softmax
 from byhand.model import TinyGPT
 from byhand.runtimes.sampling import Sampling, draw
-from byhand.runtimes.tape.decoder import KVCache
 from byhand.tracing.gradients import Gradients
 from byhand.tracing.trace import Trace
 
@@ -35,8 +34,6 @@ def model_of(lesson: str) -> TinyGPT:
     """Return the model of a lesson, in float64."""
     config, weights = MODELS[lesson]
     model = paper_gpt.model_of(config, {name: array(w) for name, w in weights.items()})
-    for parameter in model.parameters().values():
-        parameter.requires_grad = lesson != "kv-cache"  # a cache passes no gradient back
     return model
 
 
@@ -54,8 +51,11 @@ def pass_of(lesson: str) -> Gradients:
 def cached_passes() -> tuple[Trace, ...]:
     """Return the pass of each token of the lesson `kv-cache`, which are decoded one by one with a cache."""
     model = model_of("kv-cache")
-    kept = KVCache(model, 1)
-    return tuple(Trace.of(lambda token=token: model.forward_logits([[token]], kept)) for token in TOKENS)
+    kept, traces = model.cache(), []
+    for token in TOKENS:
+        trace, kept = kv_cache.decoded(model, token, kept)
+        traces.append(trace)
+    return tuple(traces)
 
 
 def next_token(logits: Any) -> tuple[list[float], int]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from byhand.cli.arguments.parsing import parse, text_bytes
 from byhand.cli.arguments.settings import Positional, Switch
+from byhand.cli.runs.prompts import Prompt, prompts_of
 from byhand.cli.terminal.say import say, show_json
 from byhand.cli.terminal.shown import on_terminal, quoted
 from byhand.errors import ConfigError, DataError
 from byhand.formats.names import Weights
-from byhand.generation import Sampling, generate
+from byhand.generation import START, Engine, Sampling, Stream, generate
+from byhand.model import TinyGPT
 from byhand.runs import checkpoint
 from byhand.runtimes.registry import offered
 from byhand.tokenizers.bpe import BytePairTokenizer
@@ -22,6 +23,7 @@ from byhand.tokenizers.byte import ByteTokenizer
 from byhand.tokenizers.tokenizer import Tokenizer
 
 LONGEST = 1 << 24  # bytes of a prompt; the model reads at most its context
+MOST_STREAMS = 1024
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ class Options:
     """The run folder, or one of its checkpoints."""
     prompt: str = ""
     """Text to continue; - reads it from standard input."""
+    prompts: str = ""
+    """Continue each line of this file (-: standard input), JSON such as {"prompt": "To be"}, and print JSON lines. A
+    line may set max_new_tokens, temperature, top_k, top_p, seed and stop for itself."""
+    streams: int = 8
+    """With --prompts, how many texts are continued side by side; each is the text that it would be alone."""
     max_new_tokens: int = 300
     """How many tokens to write: bytes, unless the run has another tokenizer."""
     temperature: float = 0.8
@@ -56,57 +63,108 @@ class Options:
     """Use the weights of the last step, even if the run averages them."""
     json: Switch = False
     """Print one JSON object at the end instead of streaming."""
+    logprobs: Switch = False
+    """With --json or --prompts: print ln p of each token too, before temperature, top-k and top-p."""
 
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(Options, arguments, "byhand sample")
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
+    if options.prompts and options.prompt:
+        raise ConfigError("--prompt and --prompts are both given. Use one of them.")
+    if options.logprobs and not (options.prompts or options.json):
+        raise ConfigError("--logprobs is for --json and --prompts. Add one of them.")
+    if not 1 <= options.streams <= MOST_STREAMS:
+        raise ConfigError(f"streams is {options.streams}, but must be between 1 and {MOST_STREAMS}. Use 8.")
+    prompts = prompts_of(options.prompts, options) if options.prompts else []
     loaded = checkpoint.load(options.run, moments=False)
     model = loaded.model(not options.last)
     if loaded.of_average and not options.last:
         say(loaded.of_average)
-    given = sys.stdin.buffer.read(LONGEST + 1) if options.prompt == "-" else text_bytes(options.prompt, "--prompt")
-    if len(given) > LONGEST:
-        raise DataError(f"the prompt on standard input has more than {LONGEST:,} bytes. Use its end.")
     tokenizer = loaded.tokenizer
-    prompt = tokenizer.encode(given)
-    if not (prompt or isinstance(tokenizer, ByteTokenizer)):  # `generate` knows the newline of bytes alone
-        prompt = tokenizer.encode(b"\n")
     vocab_size = model.config.vocab_size
     allowed = tokenizer.printable(vocab_size, options.ascii_only)
     if not allowed.any():
         raise ConfigError(f"--ascii-only leaves nothing of a vocabulary of {vocab_size}. Leave it out.")
-    stop = _stop(tokenizer, options.stop)
+    shared = None if allowed.all() else allowed
+    if options.prompts:
+        streams = [_stream(tokenizer, prompt, shared, options.logprobs) for prompt in prompts]
+        _continue_all(options, model, tokenizer, list(zip(prompts, streams, strict=True)))
+        return 0
+    given = sys.stdin.buffer.read(LONGEST + 1) if options.prompt == "-" else text_bytes(options.prompt, "--prompt")
+    if len(given) > LONGEST:
+        raise DataError(f"the prompt on standard input has more than {LONGEST:,} bytes. Use its end.")
     tokens = generate(
         model,
-        prompt,
+        _begun(tokenizer, given),
         options.max_new_tokens,
         sampling,
-        allowed=None if allowed.all() else allowed,
+        allowed=shared,
+        stop=_stop(tokenizer, options.stop),
+        scored=options.logprobs,
         use_cache=not options.no_cache,
         runtime=options.runtime,
         weights=options.weights,
     )
     if tokens.why:
         say(f"runtime {tokens.runtime}: {tokens.why}")
-    written_tokens = takewhile(lambda token: token != stop, tokens)
     if options.json:
-        text = tokenizer.decode(written_tokens).decode(errors="replace")
-        show_json({"prompt": given.decode(errors="replace"), "text": text})
+        text = tokenizer.decode(tokens).decode(errors="replace")
+        scores = {"logprobs": tokens.logprobs} if options.logprobs else {}
+        show_json({"prompt": given.decode(errors="replace"), "text": text, **scores})
         return 0
     written = on_terminal if sys.stdout.isatty() else str
-    for part in tokenizer.stream(written_tokens, given):
+    for part in tokenizer.stream(tokens, given):
         sys.stdout.write(written(part))
         sys.stdout.flush()
     sys.stdout.write("\n")
     return 0
 
 
-def _stop(tokenizer: Tokenizer, text: str) -> int | None:
-    """Return the id of the special token that ends a text, None if none is asked for. ConfigError if it is none."""
+def _begun(tokenizer: Tokenizer, given: bytes) -> list[int]:
+    """Return a prompt's ids; for an empty one a newline's."""
+    prompt = tokenizer.encode(given)
+    if not (prompt or isinstance(tokenizer, ByteTokenizer)):  # `generate` knows the newline of bytes alone
+        prompt = tokenizer.encode(b"\n")
+    return prompt
+
+
+def _stream(tokenizer: Tokenizer, prompt: Prompt, allowed: Any, scored: bool) -> Stream:
+    """Return the stream of one line; DataError with its number if its stop token is none."""
+    try:
+        stop = _stop(tokenizer, prompt.stop)
+    except ConfigError as error:
+        raise DataError(f"line {prompt.line}: {error}") from None
+    tokens = _begun(tokenizer, prompt.prompt.encode()) or [START]
+    return Stream(tokens, prompt.max_new_tokens, prompt.sampling, allowed, stop, scored)
+
+
+def _continue_all(options: Options, model: TinyGPT, tokenizer: Tokenizer, given: list[tuple[Prompt, Stream]]) -> None:
+    """Print one line of JSON for each prompt, in their order, as soon as it and those before it have ended."""
+    engine = Engine(
+        model,
+        min(options.streams, len(given)),
+        runtime=options.runtime,
+        weights=options.weights,
+        cache=not options.no_cache,
+    )
+    if engine.choice.why:
+        say(f"runtime {engine.choice.runtime.name}: {engine.choice.why}")
+    ended = engine.finish(stream for _, stream in given)
+    for (prompt, _), stream in zip(given, ended, strict=True):
+        text = tokenizer.decode(stream.drawn).decode(errors="replace")
+        scores = {"logprobs": stream.logprobs} if options.logprobs else {}
+        show_json({"prompt": prompt.prompt, "text": text, "ids": stream.drawn, **scores})
+        sys.stdout.flush()
+
+
+def _stop(tokenizer: Tokenizer, text: str) -> frozenset[int]:
+    """Return the id of the special token that ends a text, if one is asked for. ConfigError if it is none."""
     special = tokenizer.special if isinstance(tokenizer, BytePairTokenizer) else {}
-    if text and text not in special:
+    if not text:
+        return frozenset()
+    if text not in special:
         known = f"Use one of {', '.join(list(special)[:5])}." if special else "Leave out --stop."
         raise ConfigError(f"{quoted(text)} is no special token of this run's tokenizer. {known}")
-    return special.get(text)
+    return frozenset({special[text]})

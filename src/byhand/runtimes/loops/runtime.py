@@ -58,13 +58,11 @@ class LoopsRuntime(Runtime):
         return LoopsSession(model, optimizer, request.threads or None, request.blas, request.dtype)
 
     def decoder(self, model: Any, request: Request) -> Decoder:
-        """Return a decoder by plan: the one kept with the model, or one for other streams, threads or BLAS."""
+        """Return a decoder by plan."""
         from byhand.runtimes.loops.run.decoding import LoopsDecoder
-        from byhand.runtimes.loops.run.kept_decoder import KeptDecoder
 
-        if (request.streams, request.threads, request.blas) == (1, 0, "auto"):
-            return KeptDecoder(model, request.weights)
-        return LoopsDecoder(model, request.streams, request.threads or None, request.blas, request.weights)
+        fills = max(1, request.model.seq_len - 1)  # tells whether it can, and makes room for any prompt
+        return LoopsDecoder(model, request.streams, request.threads or None, request.blas, request.weights, fills)
 
     def listing(self, of: str, model: Any, optimizer: Any, request: Request, shape: Shape, steps: int) -> Listing:
         """Return the calls of one thread."""

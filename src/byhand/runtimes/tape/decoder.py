@@ -11,72 +11,115 @@ position attends to the last seq_len. The cache stays valid, so a token costs on
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from byhand.engine import Tensor, no_grad
-from byhand.errors import DataError
+from byhand.engine import Tensor, interpreting, no_grad
+from byhand.engine.context import full_name
+from byhand.engine.interpreter import Evaluate
 from byhand.formats.registry import FORMATS, Format
+from byhand.layers.cache import KVCache
 from byhand.runtimes.protocol import Request
-from byhand.runtimes.sampling import Sampling, draw
+from byhand.runtimes.streams import LogitsDecoder, Stream
 
 
-class KVCache:
-    """Keys and values for each layer, (B, K, S, D): of all positions, or of the last ones if the window slides."""
+class InPlace(Evaluate):
+    """Computes, and writes new keys and values into the cache that it was given: nobody reads the old one again."""
 
-    def __init__(self, model: Any, batch_size: int) -> None:
-        config = model.config
-        self._room = config.visible if config.slides else config.seq_len
-        self._store = [
-            np.zeros((2, batch_size, heads, self._room, width), model.dtype) for heads, width in model.cache_shapes()
-        ]
-        self.length = 0
-
-    def extend(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Append new keys and values (B, K, T, D); return all those that the new positions attend to."""
-        if k.requires_grad:
-            raise DataError(
-                "a KV cache passes no gradient back. Compute inside `with no_grad():`, or without a cache."
-            )
-        new = np.stack([k.data, v.data])
-        kept, store = min(self.length, self._room), self._store[layer]
-        if kept + new.shape[3] <= self._room:
-            store[:, :, :, kept : kept + new.shape[3]] = new
-            keys, values = store[:, :, :, : kept + new.shape[3]]
-        else:  # the first new position attends to the last room - 1 before it, and the oldest leaves
-            both = np.concatenate([store[:, :, :, max(0, kept - self._room + 1) : kept], new], axis=3)
-            store[...] = both[:, :, :, -self._room :]
-            keys, values = both
-        return Tensor(keys), Tensor(values)
-
-    def advance(self, n: int) -> None:
-        """Count n more positions."""
-        self.length += n
+    def apply(self, equation: Any, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
+        """Apply the equation; `extend_cache` in place."""
+        if equation.name != "extend_cache":
+            return super().apply(equation, inputs, static, name)
+        kept, x, start = (t.data for t in inputs)
+        extend(kept, x, start)
+        return Tensor(kept, name=full_name(name))
 
 
-class TapeDecoder:
+def extend(kept: np.ndarray, x: np.ndarray, start: np.ndarray) -> None:
+    """Do in place what `extend_cache` says: kept (B, H, S, D), x (B, H, T, D), start (B,)."""
+    steps, places = x.shape[2], kept.shape[2]
+    t = np.arange(max(0, steps - places), steps)
+    streams = np.arange(len(x))[:, None]
+    kept[streams, :, (start[:, None] + t) % places] = x[:, :, t].transpose(0, 2, 1, 3)
+
+
+class TapeDecoder(LogitsDecoder):
     """Continues streams with NumPy; see `Decoder`."""
 
     def __init__(self, model: Any, request: Request) -> None:
-        self._model = model
-        self._request = request
-        self.made_by: Counter[int] = Counter()
+        super().__init__(request.streams)
+        self._given, self._model, self._request = model, model, request
+        self._caches = request.cache and model.config.causal
+        self._store: KVCache | None = None  # of all slots
+        self._first = [0] * self.slots  # token at which a stream's context begins, where the window slides
 
-    def generate(
-        self, prompts: Sequence[Sequence[int]], count: int, sampling: Sampling, allowed: np.ndarray | None = None
-    ) -> Iterator[np.ndarray]:
-        """Yield one id of each stream at a time."""
-        model = _rounded(self._model, FORMATS[self._request.weights])
-        streams, rng = [list(prompt) for prompt in prompts], np.random.default_rng(sampling.seed)
-        for logits in _logits(model, streams, count, self._request.cache):
-            drawn = [draw(row, sampling, rng, allowed) for row in logits]
-            for tokens, token in zip(streams, drawn, strict=True):
-                tokens.append(token)
-            self.made_by[1] += 1
-            yield np.array([drawn])
+    def admit(self, slot: int, stream: Stream) -> None:
+        """Begin a stream in a free slot."""
+        if not any(self.streams):
+            self._model = _rounded(self._given, FORMATS[self._request.weights])
+        super().admit(slot, stream)
+        config = self._model.config
+        self._first[slot] = max(0, len(stream.tokens) - config.seq_len) if config.slides and config.causal else 0
+        if self._store is not None:
+            self._store.length[slot] = 0
+
+    def free(self, slot: int) -> None:
+        """Forget a slot's stream; what its row computes from now on is nobody's."""
+        super().free(slot)
+        if self._store is not None:
+            self._store.length[slot] = 0
+
+    def logits(self, running: dict[int, Stream]) -> list[np.ndarray]:
+        """Return the logits after each stream: of one row if the cache holds the others, else of all."""
+        with np.errstate(all="ignore"):  # `draw` refuses logits that are not finite
+            if not self._caches:
+                return [self._whole(slot, stream) for slot, stream in running.items()]
+            config, found = self._model.config, {}
+            store = self._store = self._store or self._model.cache(self.slots, config.cached)
+            for slot, stream in running.items():
+                if not store.length[slot] or (store.length[slot] == config.seq_len and not config.slides):
+                    found[slot] = self._filled(store, slot, stream.tokens[-config.seq_len :])
+            if rows := [slot for slot in running if slot not in found]:
+                found |= self._stepped(store, {slot: running[slot] for slot in rows})
+        return [found[slot] for slot in running]
+
+    def _whole(self, slot: int, stream: Stream) -> np.ndarray:
+        """Return the logits of a stream's context, all of it computed."""
+        config = self._model.config
+        begin = self._first[slot] if config.slides and config.causal else -config.seq_len
+        with no_grad():
+            return self._model.forward_logits([stream.tokens[begin:]]).data[0, -1]
+
+    def _filled(self, store: KVCache, slot: int, tokens: list[int]) -> np.ndarray:
+        """Compute a stream's context, and put its keys and values into the slot's places."""
+        with interpreting(InPlace()):
+            logits, made = self._model.decode([tokens], self._model.cache(1, len(tokens)))
+        for kept, new in zip(store.blocks, made.blocks, strict=True):
+            for a, b in zip(kept, new, strict=True):
+                extend(a.data[slot : slot + 1], b.data, np.zeros(1, int))
+        store.length[slot] = len(tokens)
+        return logits.data[0, -1]
+
+    def _stepped(self, store: KVCache, running: dict[int, Stream]) -> dict[int, np.ndarray]:
+        """Compute one row for each stream, up to the last slot in use."""
+        rows, tokens = max(running) + 1, np.zeros(self.slots, np.int64)
+        start = np.zeros(self.slots, np.int64)
+        for slot, stream in running.items():
+            tokens[slot], start[slot] = stream.tokens[-1], store.length[slot]
+        places = min(int(start.max()) + 1, store.places)
+        view = tuple((Tensor(k.data[:rows, :, :places]), Tensor(v.data[:rows, :, :places])) for k, v in store.blocks)
+        others = [slot for slot in range(rows) if slot not in running]
+        kept = [[a.data[others, :, 0].copy() for a in pair] for pair in view]  # their rows write into place 0
+        with interpreting(InPlace()):
+            logits, _ = self._model.decode(tokens[:rows, None], KVCache(view, start[:rows]))
+        for pair, old in zip(view, kept, strict=True):
+            for a, b in zip(pair, old, strict=True):
+                a.data[others, :, 0] = b
+        for slot in running:
+            store.length[slot] += 1
+        return {slot: logits.data[slot, -1] for slot in running}
 
 
 def _rounded(model: Any, kind: Format) -> Any:
@@ -91,20 +134,8 @@ def _rounded(model: Any, kind: Format) -> Any:
 
 def next_logits(model: Any, tokens: Any, count: int) -> Iterator[np.ndarray]:
     """Yield `count` times the logits (V,) after `tokens`, a list that the caller extends between two of them."""
-    yield from (logits[0] for logits in _logits(model, [tokens], count, use_cache=True))
-
-
-def _logits(model: Any, streams: Sequence[list[int]], count: int, use_cache: bool) -> Iterator[np.ndarray]:
-    """Yield `count` times the logits (streams, V) after each stream."""
-    config = model.config
-    window = config.seq_len
-    cache = KVCache(model, len(streams)) if use_cache and config.causal else None
-    first = max(0, len(streams[0]) - window) if config.slides and config.causal else 0
+    decoder, stream = TapeDecoder(model, Request("generate", model.config)), Stream([0], count + 1)
+    stream.tokens = tokens
+    decoder.admit(0, stream)
     for _ in range(count):
-        with no_grad(), np.errstate(all="ignore"):  # `draw` refuses logits that are not finite
-            if cache is not None and (config.slides or len(streams[0]) <= window):
-                logits = model.forward_logits([tokens[first + cache.length :] for tokens in streams], cache)
-            else:
-                begin = first if config.slides and config.causal else -window
-                logits = model.forward_logits([tokens[begin:] for tokens in streams])
-        yield logits.data[:, -1]
+        yield decoder.logits({0: stream})[0]

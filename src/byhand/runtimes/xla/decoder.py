@@ -8,8 +8,7 @@ cache is a ring, and the newest key takes the oldest one's place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,59 +19,42 @@ from jax import lax
 
 from byhand.engine import Tensor
 from byhand.engine.context import interpreting
+from byhand.equations.extend_cache import extend_cache
 from byhand.equations.softmax import softmax
-from byhand.errors import UNSOUND_LOGITS, ConfigError, NonFiniteError
+from byhand.equations.top_k import ranks
 from byhand.formats.registry import FORMATS
 from byhand.runtimes.protocol import Request
-from byhand.runtimes.sampling import Sampling, probabilities
+from byhand.runtimes.sampling import Sampling
+from byhand.runtimes.streams import Stream
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.applying import Evaluating, Piece, TraceSettings
 from byhand.runtimes.xla.gradients import tensors
 from byhand.runtimes.xla.layout import Layout, Stack
 from byhand.runtimes.xla.mesh import mesh_of
 
-MASKED = ("causal_softmax", "window_softmax")  # they read scores, and know here which key lies in which place
 RUN = 32  # tokens drawn in one call
 Caches = list[tuple[Any, ...]]  # keys and values (L, B, H, S, D) of each stack
+State = tuple[Caches, Any]  # and the logits (B, V) after each stream
 
 
 class Decoding(Evaluating):
-    """Evaluates with positions from `start` on, which is data: the mask compares with it.
-
-    The place of position p in a cache of S places is p mod S.
-    """
-
-    def __init__(self, settings: TraceSettings, start: Any) -> None:
-        super().__init__(settings)
-        self._start = start
-        self._scores: list[Any] = []
-
-    def apply(self, equation: Any, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
-        """Apply the equation; ConfigError if it reads scores and would take the place of a key for its position."""
-        if equation.name not in MASKED and any(x is scores for x in inputs for scores in self._scores):
-            raise ConfigError(
-                f"the xla runtime does not generate with {equation.name}, which reads attention scores: "
-                "its cache holds the keys in another order. Use --runtime numpy."
-            )
-        made = super().apply(equation, inputs, static, name)
-        if equation.name == "attention_scores":
-            self._scores.append(made)
-        return made
+    """Evaluates; writes into caches, which are donated, and widens rows of tables that are kept in bfloat16."""
 
     def watched(self, piece: Piece) -> Piece:
-        """Let a query see the keys up to its own position; widen rows of tables that are kept in halves."""
-
-        def causal(scores: Any, window: int | None = None) -> Any:
-            t, s = scores.shape[-2:]
-            position = self._start + jnp.arange(t)[:, None]
-            age = (position - jnp.arange(s)) % s  # of the key in each place: the cache is a ring
-            return softmax.forward(jnp.where((age <= position) & (age < (window or s)), scores, -jnp.inf))
+        """Return the piece with its forward half replaced or wrapped."""
 
         def widened(*arrays: Any, **static: Any) -> Any:
             result, saved = piece.forward(*arrays, **static)
             return jax.tree.map(lambda a: a.astype(jnp.float32), result), saved
 
-        return Piece(piece.name, causal if piece.name in MASKED else widened, piece.vjp)
+        return Piece(piece.name, _extended if piece.name == "extend_cache" else widened, piece.vjp)
+
+
+def _extended(kept: Any, x: Any, start: Any) -> Any:
+    """Do what `extend_cache` says by writing one row for each stream, not by choosing among all."""
+    if x.shape[2] > 1:
+        return extend_cache.forward(kept, x, start)
+    return kept.at[jnp.arange(len(x)), :, start % kept.shape[2]].set(x[:, :, 0]), ()
 
 
 class XlaDecoder:
@@ -83,40 +65,61 @@ class XlaDecoder:
         self._model = model
         self._weights = FORMATS[request.weights]
         self._layout = Layout(model.layers, model.config, mesh_of(""))
-        self._programs: dict[Any, tuple[Callable[..., Any], ...]] = {}
+        self._prefill, self._insert = jax.jit(self._prefilled), jax.jit(_inserted, donate_argnums=0)
+        self._decode = jax.jit(self._run, donate_argnums=1, static_argnums=2)
+        self.slots = request.streams
+        self.streams: list[Stream | None] = [None] * self.slots
         self.made_by: Counter[int] = Counter()
+        self._lengths = np.zeros(self.slots, np.int32)
+        self._held: dict[str, Any] = {}  # parameters on the device
+        self._state: State = ([], None)
 
-    def generate(
-        self, prompts: Sequence[Sequence[int]], count: int, sampling: Sampling, allowed: np.ndarray | None = None
-    ) -> Iterator[np.ndarray]:
-        """Yield runs of ids, (n, streams)."""
+    def admit(self, slot: int, stream: Stream) -> None:
+        """Begin a stream in a free slot."""
+        if not any(self.streams):
+            self._held = self._parameters()
+            if self._state[1] is None:
+                self._state = self._empty()
+        self.streams[slot] = stream
+        self._fill(slot, stream)
+
+    def free(self, slot: int) -> None:
+        """Forget a slot's stream; what its row computes from now on is nobody's."""
+        self.streams[slot] = None
+        self._lengths[slot] = 0
+
+    def step(self, most: int) -> None:
+        """Draw a run of tokens in one call; past the window one, after which the window is computed again."""
+        running = {slot: stream for slot, stream in enumerate(self.streams) if stream is not None}
         window, slides = self._model.config.seq_len, self._model.config.slides
-        rng = np.random.default_rng(sampling.seed)
-        text = np.array(prompts, np.int32)
-        parameters = self._parameters()
-        prefill, decode, slide = self._compiled(sampling, allowed)
-        length = min(text.shape[1], window)
-        padded = np.zeros((len(text), min(window, 1 << (length - 1).bit_length())), np.int32)
-        padded[:, :length] = text[:, -length:]
-        caches, logits = prefill(parameters, padded, length)
-        state = caches, np.int32(length)
-        while count:
-            if length == window and caches is not None and not slides:
-                caches, state = None, text[:, -window:]
-            kept = slides or length < window
-            n = min(RUN, count) if slides or not kept else min(RUN, count, window - length)
-            u = np.zeros((RUN, len(text)), np.float32)
-            if not sampling.greedy:
-                u[:n] = rng.random((n, len(text)))
-            state, logits, ids, made = (decode if kept else slide)(parameters, state, logits, u, n)
-            ids, made = np.asarray(ids), int(made)
-            if made:
-                text = np.concatenate([text, ids[:made].T], axis=1)
-                self.made_by[1] += made
-                yield ids[:made]
-            if made < n:
-                raise NonFiniteError(UNSOUND_LOGITS)
-            length, count = length + n if slides else min(length + n, window), count - n
+        room = most if slides else max(1, window - int(self._lengths.max()))
+        n = min(RUN, most, room)
+        full = [] if slides else [slot for slot in running if self._lengths[slot] == window]
+        settings = Settings.of(self.streams, self._model.config.vocab_size)
+        u = np.zeros((RUN, self.slots), np.float32)
+        for slot, stream in running.items():
+            u[:n, slot] = 0.0 if stream.sampling.greedy else stream.uniforms(n)
+        self._state, ids, scores, made = self._decode(
+            self._held, self._state, settings.kind, settings.arrays, self._lengths, u, n
+        )
+        ids, scores, made = np.asarray(ids), np.asarray(scores), int(made)
+        self.made_by[1] += made
+        for slot, stream in running.items():
+            self._lengths[slot] = min(self._lengths[slot] + made, np.iinfo(np.int32).max)
+            stream.take(ids[:made, slot].tolist(), scores[:made, slot].tolist())
+        for slot in full:
+            if running[slot].status == "running":
+                self._fill(slot, running[slot])
+
+    def _fill(self, slot: int, stream: Stream) -> None:
+        """Compute a stream's context, padded to a power of two, and put it into the slot's places."""
+        tokens = stream.tokens[-self._model.config.seq_len :]
+        places = min(self._model.config.seq_len, 1 << (len(tokens) - 1).bit_length())
+        padded = np.full((1, places), tokens[0], np.int32)  # of the text's own tokens: another may be NaN
+        padded[0, : len(tokens)] = tokens
+        made = self._prefill(self._held, padded, len(tokens))
+        self._state = self._insert(self._state, made, slot, len(tokens))
+        self._lengths[slot] = len(tokens)
 
     def _parameters(self) -> dict[str, Any]:
         held = self._layout.placed({name: p.data for name, p in self._model.parameters().items()})
@@ -125,58 +128,56 @@ class XlaDecoder:
         tables = {name for name, p in self._layout.declared.items() if len(p.shape) > 1}
         return {name: a.astype(self._weights.name) if name in tables else a for name, a in held.items()}
 
-    def _compiled(self, sampling: Sampling, allowed: np.ndarray | None) -> tuple[Callable[..., Any], ...]:
-        """Return prefill, and runs of tokens with the cache and past the window."""
-        key = (replace(sampling, seed=0), None if allowed is None else allowed.tobytes())
-        if key not in self._programs:
-            runs = (partial(self._run, feed, sampling, allowed) for feed in (self._fed, self._slid))
-            self._programs[key] = jax.jit(self._prefilled), *(jax.jit(run, donate_argnums=1) for run in runs)
-        return self._programs[key]
+    def _empty(self) -> State:
+        """Return the caches of all slots, and the logits after each."""
+        return self._caches(self.slots, self._model.config.cached), jnp.zeros(
+            (self.slots, self._model.config.vocab_size), jnp.float32
+        )
+
+    def _caches(self, streams: int, places: int) -> Caches:
+        return [
+            tuple(jnp.zeros((stack.count, streams, heads, places, width), jnp.float32) for _ in range(2))
+            for stack in self._layout.stacks
+            for heads, width in [stack.block.attention.cache_shape]
+        ]
 
     def _run(
-        self, feed: Callable[..., Any], sampling: Sampling, allowed: Any, *given: Any
-    ) -> tuple[Any, Any, Any, Any]:
-        """Draw n tokens, each from the logits after the one before; stop if logits are not finite."""
-        parameters, state, logits, u, n = given
+        self,
+        parameters: Any,
+        state: State,
+        kind: tuple[bool, bool, bool],
+        settings: Any,
+        lengths: Any,
+        u: Any,
+        n: Any,
+    ) -> tuple[State, Any, Any, Any]:
+        """Draw n tokens, each from the logits after the one before; stop after one whose logits are not finite."""
 
         def going(carry: Any) -> Any:
             i, *_, sound = carry
             return (i < n) & sound
 
         def token(carry: Any) -> Any:
-            i, state, logits, ids, _ = carry
-            drawn_ids, sound = drawn(logits, u[i], sampling, allowed)
-            state, after = feed(parameters, state, drawn_ids)
-            return i + sound, state, after, ids.at[i].set(drawn_ids), sound
+            i, (caches, logits), ids, scores, _ = carry
+            drawn_ids, score, sound = drawn(logits, u[i], kind, settings)
+            caches, after = self._forward(parameters, jnp.maximum(drawn_ids, 0)[:, None], caches, lengths + i, 0)
+            ids, scores = ids.at[i].set(drawn_ids), scores.at[i].set(score)
+            return i + 1, (caches, after), ids, scores, sound
 
-        begun = (jnp.int32(0), state, logits, jnp.zeros(u.shape, jnp.int32), jnp.bool_(True))
-        made, state, logits, ids, _ = lax.while_loop(going, token, begun)
-        return state, logits, ids, made
+        empty = jnp.zeros(u.shape, jnp.int32), jnp.zeros(u.shape, jnp.float32)
+        made, state, ids, scores, _ = lax.while_loop(going, token, (jnp.int32(0), state, *empty, jnp.bool_(True)))
+        return state, ids, scores, made
 
-    def _prefilled(self, parameters: Any, tokens: Any, length: Any) -> tuple[Caches, Any]:
-        """Return the caches of padded prompts (B, T) and the logits after position length - 1."""
-        config = self._model.config
-        empty = [
-            tuple(jnp.zeros((stack.count, len(tokens), heads, config.seq_len, width), jnp.float32) for _ in range(2))
-            for stack in self._layout.stacks
-            for heads, width in [stack.block.attention.cache_shape]
-        ]
-        return self._forward(parameters, tokens, empty, jnp.int32(0), length - 1)
-
-    def _fed(self, parameters: Any, state: tuple[Caches, Any], tokens: Any) -> tuple[tuple[Caches, Any], Any]:
-        caches, position = state
-        caches, logits = self._forward(parameters, tokens[:, None], caches, position, 0)
-        return (caches, position + 1), logits
-
-    def _slid(self, parameters: Any, window: Any, tokens: Any) -> tuple[Any, Any]:
-        window = jnp.concatenate([window[:, 1:], tokens[:, None]], axis=1)
-        return window, self._prefilled(parameters, window, window.shape[1])[1]
+    def _prefilled(self, parameters: Any, tokens: Any, length: Any) -> State:
+        """Return the cache of a padded prompt (1, T), and the logits after position length - 1."""
+        empty = self._caches(1, tokens.shape[1])
+        return self._forward(parameters, tokens, empty, jnp.zeros(1, jnp.int32), length - 1)
 
     def _forward(self, parameters: Any, tokens: Any, caches: Caches, start: Any, last: Any) -> tuple[Caches, Any]:
-        """Return the caches with tokens (B, T) from position start on, and the logits (B, V) after number last."""
+        """Return the caches with tokens (B, T) from start (B,) on, and the logits (B, V) after number last."""
         layout, after = self._layout, []
         outside = layout.tree(tensors(layout, layout.outside(parameters)))
-        with interpreting(Decoding(TraceSettings(), start)):
+        with interpreting(Decoding(TraceSettings())):
             x = layout.layers.begin(outside, tokens, start).data
             for stack, cache in zip(layout.stacks, caches, strict=True):
                 x, cache = lax.scan(partial(self._block, stack, start), x, (layout.of(stack, parameters), cache))
@@ -185,31 +186,82 @@ class XlaDecoder:
             return after, layout.layers.finish(outside, Tensor(x)).data[:, 0]
 
     def _block(self, stack: Stack, start: Any, x: Any, given: Any) -> tuple[Any, Any]:
-        arrays, cache = given
-        after = []
-
-        def extend(k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-            after.extend(
-                lax.dynamic_update_slice_in_dim(old, new.data, start % old.shape[2], axis=2)
-                for old, new in zip(cache, (k, v), strict=True)
-            )
-            return Tensor(after[0]), Tensor(after[1])
-
-        made = stack.block.apply(stack.tree(tensors(self._layout, arrays)), Tensor(x), start, extend)
-        return made.data, tuple(after)
+        arrays, (keys, values) = given
+        kept = Tensor(keys), Tensor(values)
+        made, after = stack.block.apply(stack.tree(tensors(self._layout, arrays)), Tensor(x), start, kept)
+        return made.data, tuple(t.data for t in after or ())
 
 
-def drawn(logits: Any, u: Any, sampling: Sampling, allowed: Any) -> tuple[Any, Any]:
-    """Return an id for each row of logits (B, V) and random number u (B,), and whether the logits are finite.
+def _inserted(state: State, made: State, slot: Any, length: Any) -> State:
+    """Return the state with a prompt's cache and logits in a slot: of more positions than places the last ones."""
+    (caches, logits), (new, after) = state, made
 
-    The same inverse CDF as `runtimes.sampling.draw`, on the device.
+    def put(all_slots: Any, one: Any) -> Any:
+        places = jnp.arange(all_slots.shape[3])
+        position = length - 1 - (length - 1 - places) % len(places)  # the last that has this place
+        rows = jnp.take(one, jnp.clip(position, 0, one.shape[3] - 1), axis=3)
+        return lax.dynamic_update_slice_in_dim(all_slots, rows, slot, axis=1)
+
+    caches = [tuple(map(put, *pair)) for pair in zip(caches, new, strict=True)]
+    return caches, lax.dynamic_update_slice_in_dim(logits, after, slot, axis=0)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How each slot's token is drawn: arrays, and what the program must be able to do.
+
+    kind  whether some stream cuts by top-k or top-p, allows not all ids, asks for log-probabilities
     """
-    if allowed is not None:
-        logits = jnp.where(allowed, logits, -jnp.inf)
-    sound = jnp.all(jnp.isfinite(jnp.max(logits, axis=-1)))
-    if sampling.greedy:
-        return jnp.argmax(logits, axis=-1).astype(jnp.int32), sound
-    cumulative = jnp.cumsum(probabilities(logits, sampling), axis=-1)
+
+    kind: tuple[bool, bool, bool]
+    arrays: dict[str, Any]
+
+    @classmethod
+    def of(cls, streams: list[Stream | None], vocab_size: int) -> Settings:
+        """Return those of the streams; a slot without one draws the likeliest, which nobody reads."""
+        each = [stream.sampling if stream else Sampling(0.0) for stream in streams]
+        running = [stream for stream in streams if stream]
+        bans = any(stream.allowed is not None for stream in running)
+        cuts = any(s.top_k is not None or s.top_p is not None for s in each)
+        arrays = {
+            "runs": np.array([stream is not None for stream in streams]),
+            "greedy": np.array([s.greedy for s in each]),
+            "tau": np.array([1.0 if s.greedy else s.temperature for s in each], np.float32),
+            "k": np.array([s.top_k or vocab_size for s in each], np.int32),
+            "p": np.array([np.inf if s.top_p is None else s.top_p for s in each], np.float32),
+        }
+        if bans:
+            everything = np.ones(vocab_size, bool)
+            allowed = (everything if s is None or s.allowed is None else s.allowed for s in streams)
+            arrays["allowed"] = np.stack([np.asarray(a, bool) for a in allowed])
+        return cls((cuts, bans, any(stream.scored for stream in running)), arrays)
+
+
+def drawn(logits: Any, u: Any, kind: tuple[bool, bool, bool], settings: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Return for each row of logits (B, V) and number u (B,) an id, its log-probability, and whether all are sound.
+
+    The same inverse CDF as `runtimes.sampling.draw`, on the device, each row with settings of its own; -1 where the
+    logits of a stream are not finite.
+    """
+    cuts, bans, scored = kind
+    if bans:
+        logits = jnp.where(settings["allowed"], logits, -jnp.inf)
+    bad = settings["runs"] & ~jnp.isfinite(jnp.max(logits, axis=-1))
+    z = logits / settings["tau"][:, None]
+    if cuts:
+        rank = ranks(z)
+        z = jnp.where(rank < settings["k"][:, None], z, -jnp.inf)
+        order = jnp.argsort(rank, axis=-1)
+        by_rank = jnp.take_along_axis(softmax.forward(z)[0], order, axis=-1)
+        before = jnp.cumsum(by_rank, axis=-1) - by_rank
+        kept = (before < settings["p"][:, None]) | (jnp.arange(z.shape[-1]) == 0)
+        z = jnp.where(jnp.take_along_axis(kept, rank, axis=-1), z, -jnp.inf)
+    cumulative = jnp.cumsum(softmax.forward(z)[0], axis=-1)
     most = cumulative[:, -1:]
     below = jnp.minimum(u[:, None] * most, jnp.nextafter(most, jnp.zeros_like(most)))
-    return jnp.sum(cumulative <= below, axis=-1).astype(jnp.int32), sound
+    sampled = jnp.sum(cumulative <= below, axis=-1)
+    ids = jnp.where(settings["greedy"], jnp.argmax(logits, axis=-1), sampled).astype(jnp.int32)
+    scores = jnp.zeros(ids.shape, jnp.float32)
+    if scored:
+        scores = jnp.take_along_axis(jax.nn.log_softmax(logits, axis=-1), ids[:, None], axis=-1)[:, 0]
+    return jnp.where(bad, -1, ids), scores, ~jnp.any(bad)

@@ -73,7 +73,7 @@ def stream(layout: Layout, parameters: Arrays, tokens: Any, start: Any = None) -
     for stack in layout.stacks:
 
         def block(x: Any, arrays: Arrays, stack: Stack = stack) -> tuple[Any, None]:
-            made = stack.block.apply(stack.tree(tensors(layout, arrays)), Tensor(x), start)
+            made, _ = stack.block.apply(stack.tree(tensors(layout, arrays)), Tensor(x), start)
             return made.data, None
 
         x, _ = lax.scan(block, x, layout.of(stack, parameters))
@@ -92,7 +92,7 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
     def applied(interpreter: Applying, leaves: dict[str, Tensor], x: Any) -> tuple[Tensor, Tensor]:
         entered = Tensor(x, requires_grad=True)
         with interpreting(interpreter):
-            return entered, stack.block.apply(stack.tree(leaves), entered, _start(x, settings))
+            return entered, stack.block.apply(stack.tree(leaves), entered, _start(x, settings))[0]
 
     def gather_rounded(interpreter: Applying, leaves: dict[str, Tensor], arrays: Arrays) -> None:
         """Round matrices before they are gathered; XLA drops the unused float32 gathering.

@@ -14,8 +14,9 @@ from byhand.book.lessons.lesson import Content, Number, Step, difference, grid
 from byhand.book.lessons.naming import short
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words, say
-from byhand.engine import scope
-from byhand.runtimes.tape.decoder import KVCache
+from byhand.engine import Tensor, scope
+from byhand.layers.cache import KVCache
+from byhand.model import TinyGPT
 from byhand.tracing.trace import Trace
 
 WEIGHTS = FOUR_COLUMNS | {"wpe": [[0, 0, "1/2", 0], [0, 0, 0, 0], [1, 0, 0, 0]]}  # each key gets its own weight
@@ -27,18 +28,16 @@ SHOWN = ("attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "logits")
 def lesson(array: Maker) -> Content:
     """Decode with the cache, show each token's computation, and compare the logits with those of the whole pass."""
     model = model_of(CONFIG, {n: array(w) for n, w in WEIGHTS.items()})
-    for parameter in model.parameters().values():
-        parameter.requires_grad = False  # a cache passes no gradient back
     tokens = list(BYTES[:-1])
 
     with scope("all"):
         whole = Trace.of(lambda: model.forward_logits(np.asarray([tokens])))
-    cache = KVCache(model, 1)
+    cache = model.cache()
     steps = _folded(whole)
     rows = []
     for t, token in enumerate(tokens):
         with scope(f"token{t}"):
-            trace = Trace.of(lambda token=token: model.forward_logits(np.asarray([[token]]), cache))
+            trace, cache = decoded(model, token, cache)
         rows.append(trace.result.data[0, 0])
         steps += _folded(trace)
     steps += [_counted(len(tokens)), _compared(np.stack(rows), whole.result.data[0])]
@@ -56,6 +55,18 @@ def lesson(array: Maker) -> Content:
     )
     start = (("tokens", str(tokens)), *((short(n), grid(p.data)) for n, p in model.parameters().items()))
     return intro, steps, start
+
+
+def decoded(model: TinyGPT, token: int, cache: KVCache) -> tuple[Trace, KVCache]:
+    """Return the pass of one more token, and the cache with it: one place longer."""
+    after = []
+
+    def compute() -> Tensor:
+        logits, kept = model.decode([[token]], cache.with_room(int(cache.length[0]) + 1))
+        after.append(kept)
+        return logits
+
+    return Trace.of(compute), after[0]
 
 
 def _folded(trace: Trace) -> list[Step]:

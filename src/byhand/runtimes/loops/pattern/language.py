@@ -7,7 +7,6 @@ name(x, ...)     an application of this equation; of one of several with `a/b(..
 name?(x, ...)    it, or x alone
 name(x, ...).1   its result number 1; wherever a pattern has this, it is the same application
 x | y            the first that fits
-cached(x)        what a KV cache gave for x
 word             any array
 {word}           a leaf, such as a parameter
 <position>       the step's input of this name; <> any of its inputs
@@ -42,13 +41,6 @@ class StepInput:
 
 
 @dataclass(frozen=True)
-class Cached:
-    """What came out of a KV cache for an array."""
-
-    stored: Pattern
-
-
-@dataclass(frozen=True)
 class Either:
     """The first pattern that fits."""
 
@@ -64,7 +56,7 @@ class Applied:
     result: int | None = None
 
 
-Pattern = Anything | Leaf | StepInput | Cached | Either | Applied
+Pattern = Anything | Leaf | StepInput | Either | Applied
 
 
 @cache
@@ -91,8 +83,6 @@ def applications(pattern: Pattern) -> list[Applied]:
             waiting += each.inputs
         elif isinstance(each, Either):
             waiting += each.options
-        elif isinstance(each, Cached):
-            waiting.append(each.stored)
     return list(found.values())
 
 
@@ -127,8 +117,6 @@ def _one(words: list[str]) -> Pattern:
         words.pop(0)
         inputs.append(_choice(words))
     _close(words, ")")
-    if word == "cached":
-        return Cached(inputs[0])
     result = int(words.pop(0)) if words[0] == "." and words.pop(0) else None
     made = Applied(tuple(word.split("/")), tuple(inputs), result)
     return Either((made, inputs[0])) if optional else made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from byhand.engine import Node, Variable
 from byhand.engine.graph.record import Graph
-from byhand.runtimes.loops.pattern.language import Applied, Cached, Either, Leaf, Pattern, StepInput
+from byhand.runtimes.loops.pattern.language import Applied, Either, Leaf, Pattern, StepInput
 
 Found = dict[tuple[str, ...] | int, Node]  # by identity, and those whose result is named by its number by equation
 
@@ -33,9 +33,6 @@ def _fit(pattern: Pattern, tensor: Variable, graph: Graph, found: Found) -> Foun
     if isinstance(pattern, Either):
         each = (_fit(option, tensor, graph, found) for option in pattern.options)
         return next((known for known in each if known is not None), None)
-    if isinstance(pattern, Cached):
-        stored, layer = graph.stored(tensor)
-        return None if layer is None else _fit(pattern.stored, stored, graph, found)
     if isinstance(pattern, StepInput):
         name = graph.input_name(tensor)
         return found if name and pattern.name in ("", name) else None

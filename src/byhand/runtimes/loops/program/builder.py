@@ -33,7 +33,7 @@ class Builder:
     calls: list[Call] = field(default_factory=list)
     constants: dict[Any, tuple[Buffer, Any]] = field(default_factory=dict)  # the same in every step, and their values
     inputs: dict[str, Buffer] = field(default_factory=dict)
-    caches: list[tuple[Buffer, Buffer]] = field(default_factory=list)  # keys and values of each layer
+    cached: int = 0  # positions that a KV cache keeps; 0: there is none
     bfloat16_weights: bool = False  # decoding multiplies with weights rounded to bfloat16
     preparations: list[Call] = field(default_factory=list)  # calls that run once, before the plan's first run
     trains: bool = False  # the backward pass follows
@@ -48,7 +48,7 @@ class Builder:
         self._copies: dict[tuple[int, int], Buffer] = {}
         self._cotangents: dict[Any, Buffer] = {}
         self._written: set[Buffer] = set()
-        self._room = Buffer("room", (0,), "own" if self.caches else "value")
+        self._room = Buffer("room", (0,), "own" if self.cached else "value")
 
     def value(self, tensor: Variable) -> Buffer:
         """Return the buffer of a tensor: a parameter, an input, a constant, or what a call before has made."""

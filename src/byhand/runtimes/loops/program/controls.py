@@ -14,8 +14,9 @@ Controls of training, float64
     CONTROLS                   from here on two for each share, its loss and its sum of squares; then the rates of
                                groups that have another than lr
 
-Controls of generation: TEMPERATURE, TOP_K (0: all), TOP_P (1: all), FIRST (the position at which a run begins); from
-UNIFORMS on a uniform number for each step and stream.
+Controls of generation: for each stream TEMPERATURE, TOP_K (0: all), TOP_P (1: all) and SCORED (not 0: its
+log-probabilities are asked for); then, each for every step and stream, a uniform number, and of a drawn token its
+logit less the largest and the sum of exponentials (out).
 
 Signals, int64
 
@@ -31,7 +32,7 @@ from collections.abc import Mapping
 
 (WEIGHT, RATE, BETA1, BETA2, EPS, CORRECTION1, CORRECTION2, MAX_NORM, NORM, MATRIX_DECAY, VECTOR_DECAY, GIVEN_UP,
  APPLIED, MOMENTUM, AVERAGING, CONTROLS) = range(16)  # fmt: skip
-TEMPERATURE, TOP_K, TOP_P, FIRST, UNIFORMS = range(5)
+TEMPERATURE, TOP_K, TOP_P, SCORED, SETTINGS = range(5)
 RELEASED, ARRIVALS, LATE, STOPPED = range(4)
 BARRIERS = 2  # in the update: before gradients are summed, and before they are applied
 

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from byhand.config import ModelConfig
-from byhand.engine import Node
-from byhand.engine.graph.record import Graph, RecordedCache, record
+from byhand.engine import Node, Tensor
+from byhand.engine.graph.outline import Outline
+from byhand.engine.graph.record import Graph, record
 from byhand.errors import ConfigError
+from byhand.layers.cache import KVCache
 from byhand.runtimes.loops.encode.tables import RowEncoder
 from byhand.runtimes.loops.lower.fusion import FALLBACK, emit_groups, groups_of, rules_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
@@ -60,22 +61,23 @@ def decoding_plan(
     model: Any,
     arena: Arena,
     inputs: Mapping[str, Buffer],
-    caches: list[tuple[Buffer, Buffer]],
+    caches: dict[str, Buffer],
     bfloat16_weights: bool,
 ) -> GenerationPlan:
     """Return the plan of one token of each stream, sampling included."""
     streams, vocab = inputs["tokens"].shape[0], model.config.vocab_size
     builder = Builder(
-        _recorded(model, (streams, 1), cached(model.config)), model.parameters(), inputs=dict(inputs), caches=caches,
-        bfloat16_weights=bfloat16_weights, decodes=True,
+        _recorded(model, (streams, 1), model.config.cached), model.parameters(), inputs={**inputs, **caches},
+        cached=model.config.cached, bfloat16_weights=bfloat16_weights, decodes=True,
     )  # fmt: skip
     groups = _groups(builder, "decode")
     emit_groups(builder, groups)
     logits = builder.result(builder.graph.nodes[-1])
     builder.emit(
         "sample", None, 0, logits=logits, allowed=inputs["allowed"], tokens=inputs["tokens"],
-        position=inputs["position"], drawn=inputs["drawn"], order=Buffer("order", (2, vocab), "own", "int32"),
-        rows=streams, vocab=vocab, part=PART, parts=PARTS,
+        position=inputs["position"], steps=inputs["steps"], drawn=inputs["drawn"],
+        order=Buffer("order", (3, vocab), "own", "int32"), rows=streams, longest=inputs["drawn"].shape[0],
+        vocab=vocab, part=PART, parts=PARTS,
     )  # fmt: skip
     builder.meet()
     calls = [
@@ -88,16 +90,17 @@ def decoding_plan(
 def filling_plan(
     model: Any,
     arena: Arena,
-    shape: tuple[int, int],
-    caches: list[tuple[Buffer, Buffer]],
+    inputs: Mapping[str, Buffer],
+    length: int,
     start: int,
     tiles: bool,
 ) -> GenerationPlan:
-    """Return the plan that fills the cache with prompts of this shape (B, T): it ends with the last layer's cache."""
-    builder = Builder(_recorded(model, shape), model.parameters(), tiles=tiles, caches=caches)
+    """Return the plan that fills a stream's part of the caches with a prompt: it ends with the last layer's cache."""
+    graph = _recorded(model, (1, length), length)
+    builder = Builder(graph, model.parameters(), tiles=tiles, inputs=dict(inputs), cached=model.config.cached)
     groups = _groups(builder, "fill")
-    cached = [i for i, group in enumerate(groups) if any(_reads_cache(node, builder.graph) for node in group.nodes)]
-    emit_groups(builder, groups[: 1 + max(cached, default=-1)])
+    extending = [i for i, group in enumerate(groups) if any(map(_extends, group.nodes))]
+    emit_groups(builder, groups[: 1 + max(extending, default=-1)])
     calls = [
         [c for call in builder.calls for c in (part_of(call, part, arena.regions.shares), meet()) if c is not None]
         for part in range(arena.regions.shares)
@@ -105,24 +108,37 @@ def filling_plan(
     return _placed(builder, arena, calls, start)
 
 
-def cached(config: ModelConfig) -> int:
-    """Return how many positions a cache keeps: where the window slides, as many as are visible, in a ring."""
-    return config.visible if config.slides else config.seq_len
+def cache_names(model: Any) -> list[tuple[str, str]]:
+    """Return the names of each block's keys and values among the inputs of a graph."""
+    return [(f"blocks.{i}.keys", f"blocks.{i}.values") for i in range(len(model.cache_shapes()))]
 
 
-def _recorded(model: Any, shape: tuple[int, int], read: int | None = None) -> Graph:
-    return record(model.logits_of, RecordedCache(cached(model.config), read), tokens=np.zeros(shape, np.int64))
+def _recorded(model: Any, shape: tuple[int, int], places: int) -> Graph:
+    """Record the model with a cache of so many places. Filling begins at position 0, so it needs only its own."""
+    names = cache_names(model)
+    outlines = {
+        name: Outline((shape[0], heads, places, width), np.float32)
+        for pair, (heads, width) in zip(names, model.cache_shapes(), strict=True)
+        for name in pair
+    }
+
+    def compute(tokens: Any, position: Any, *_: Any) -> Tensor:
+        kept = {name: Tensor(outline, requires_grad=True, name=name) for name, outline in outlines.items()}
+        logits, _ = model.forward(tokens, KVCache(tuple((kept[k], kept[v]) for k, v in names), position))
+        return logits
+
+    return record(compute, tokens=np.zeros(shape, np.int64), position=np.zeros(shape[:1], np.int64), **outlines)
 
 
-def _reads_cache(node: Node, graph: Graph) -> bool:
-    return graph.cache is not None and any(graph.cache.holds(tensor) for tensor in node.inputs)
+def _extends(node: Node) -> bool:
+    return node.equation.name == "extend_cache"
 
 
 def _groups(builder: Builder, stage: Stage) -> list[Group]:
     """Return the groups; only attention's kernels can read the cache."""
     groups = groups_of(builder.graph, rules_of(stage))
     for group in groups:
-        if group.rule is FALLBACK and _reads_cache(group.nodes[0], builder.graph):
+        if group.rule is FALLBACK and _extends(group.nodes[0]):
             where = _between(group.nodes[0], builder.graph, stage)
             raise ConfigError(f"no kernel generates with {where}. Use the numpy runtime.")
     return groups

@@ -40,14 +40,9 @@ def generation(of: str, model: Any, request: Request, steps: int) -> Listing:
     window, streams = request.model.seq_len, request.streams
     fills = 0 if of == "decode" else window - 1
     decoder = LoopsDecoder(model, streams, request.threads or None, request.blas, request.weights, fills)
-    prompts = np.zeros((streams, window), np.int64) if fills else None
     plan = decoder.filling(fills) if fills else decoder.decoding
-    ms = decoder.time_calls(prompts, steps) if steps else None
-    what = (
-        f"one token, {counted(streams, 'stream')}"
-        if prompts is None
-        else f"filling {counted(window - 1, 'position')}"
-    )
+    ms = decoder.time_calls(fills, steps) if steps else None
+    what = f"one token, {counted(streams, 'stream')}" if not fills else f"filling {counted(window - 1, 'position')}"
     return _listing(what, plan.shares[0].calls, ms, decoder.threads, decoder.arena.memory.nbytes, decoder.blas)
 
 

@@ -20,15 +20,16 @@ RADIANS = float(TWO_PI / 2**64)  # in a unit of a phase
 
 
 @kernel
-def angles_at(memory, words, position, turns, angles, pairs):
-    """angles = cosines, then sines, of a position's angles; exact to float32 however large the position is.
+def angles_at(memory, words, position, turns, angles, rows, pairs):
+    """angles = cosines (rows, pairs), then sines, at each row's position; exact to float32 however large that is.
 
     turns  each pair's turn a position in units of 2^-64 turns, as two words: their product with the position wraps
            around as angles do, and loses nothing
     """
-    for p in range(pairs):
+    for i in range(rows * pairs):
+        p = i % pairs
         high, low = np.uint32(words[turns + 2 * p]), np.uint32(words[turns + 2 * p + 1])
-        turn = U(words[position]) * (U(high) << U(32) | U(low))
+        turn = U(words[position + i // pairs]) * (U(high) << U(32) | U(low))
         quarter = (turn + (U(1) << U(61))) >> U(62)
         r = np.float64(np.int64(turn - (quarter << U(62)))) * RADIANS  # within an eighth of a turn
         z = r * r  # Taylor series: the terms left out are below 1e-11
@@ -38,7 +39,7 @@ def angles_at(memory, words, position, turns, angles, pairs):
             cos, sin = -sin, cos
         if quarter & U(2):
             cos, sin = -cos, -sin
-        memory[angles + p], memory[angles + pairs + p] = F(cos), F(sin)
+        memory[angles + i], memory[angles + rows * pairs + i] = F(cos), F(sin)
 
 
 def angles_of(builder: Builder, chain: Chain) -> Buffer | int:
@@ -46,7 +47,7 @@ def angles_of(builder: Builder, chain: Chain) -> Buffer | int:
     if not chain.turns:
         return 0
     turn = chain.turns[0]
-    return _at_position(builder, turn) if builder.decodes else _from_0(builder, turn, chain.sizes["steps"])
+    return _at_positions(builder, turn) if builder.decodes else _from_0(builder, turn, chain.sizes["steps"])
 
 
 def _from_0(builder: Builder, turn: Any, steps: int) -> Buffer:
@@ -60,18 +61,19 @@ def _from_0(builder: Builder, turn: Any, steps: int) -> Buffer:
     return builder.constants[each][0]
 
 
-def _at_position(builder: Builder, turn: Any) -> Buffer:
-    """Return the table of the position that decoding is at (2, pairs); the plan's first attention computes it."""
+def _at_positions(builder: Builder, turn: Any) -> Buffer:
+    """Return the table of the positions that the streams are at (2, B, pairs); the first attention computes it."""
     base, width = turn.static["base"], turn.static["width"]
     name = f"angles {base} {width}"
     if name not in builder.inputs:
         words = phases_of(base, width)
         made = Buffer("phases", words.shape, "constant", "int32")
         phases, _ = builder.constants.setdefault(("phases", base, width), (made, words))
-        builder.inputs[name] = Buffer("angles", (2, len(words)), "own")
+        rows = builder.inputs["position"].size
+        builder.inputs[name] = Buffer("angles", (2, rows, len(words)), "own")
         builder.emit(
             "angles_at", turn, 0, position=builder.inputs["position"], turns=phases,
-            angles=builder.inputs[name], pairs=len(words),
+            angles=builder.inputs[name], rows=rows, pairs=len(words),
         )  # fmt: skip
     return builder.inputs[name]
 

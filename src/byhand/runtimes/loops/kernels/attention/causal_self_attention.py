@@ -75,13 +75,14 @@ def attend_head(memory, words, base, q, row, weights, stride, kept, out, row_out
 
 @kernel(costly=True)
 def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, batch, heads, times, steps, width,
-              causal, window, slots, places, kept, stride, part, parts, room):  # fmt: skip
+              causal, window, slot, slots, places, kept, stride, part, parts, room):  # fmt: skip
     """out[b,t,h D:] = sum over s of weights[b,h,t,s] v[b,s,h // times D:], this thread's heads.
 
     qk       rows of queries and keys: key heads begin behind the query heads
     window   keys that a query sees at most
     weights  rows `stride` apart; unless `kept`, room for those of ROWS queries
-    keys     where a cache keeps the keys (B, K, D, places) that it is to be filled with, or 0; `values` likewise
+    keys     where a cache (streams, K, D, places) has the keys that it is filled with, or 0; `values` likewise
+    slot     where the number of the stream lies that they belong to
     """
     c, base = heads * width, address_of(memory)
     tile = ROWS * stride if kept else 0
@@ -94,7 +95,7 @@ def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, b
             k_head, v_head = qk + b * steps * row_qk + c + group, v + b * steps * row_v + group
             packed, padded = kv, pack_head(base, k_head, row_qk, v_head, row_v, steps, width, room)
             if keys and h % times == 0:
-                to = kv * width * places
+                to = (words[slot] * (heads // times) + kv) * width * places
                 store_head(memory, k_head, row_qk, v_head, row_v, keys + to, values + to, steps, width, slots, places)
         p = weights + head * ((steps + ROWS - 1) // ROWS) * tile
         attend_head(memory, words, base, q, row_qk, p, stride, tile, o, c, steps, width, padded, causal, window, room)
@@ -196,7 +197,7 @@ def emit_attention(
         v=packed.at(steps * packed.width + columns), row_v=packed.width,
         weights=weights if keys else weights.at(first * weights.size // batch), keys=keys, values=values,
         out=out.at(steps * out.width), **sizes | {"batch": count},
-        slots=builder.graph.cache.room if builder.graph.cache else 0, places=keys.width if keys else 0,
+        slot=builder.inputs["slot"] if keys else 0, slots=builder.cached, places=keys.width if keys else 0,
         kept=int(not keys), stride=weights.width, part=PART, parts=PARTS,
         room=builder.room(room_of_attention(sizes["steps"], sizes["width"])),
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Chain: the applications from the packed projection to the merged heads, which attention's kernels compute together.
 
-The rules' patterns say which these are. Norm and rotation are of queries and keys alike, repetition of keys and
-values.
+The rules' patterns say which these are. Norm and rotation are of queries and keys alike, cache and repetition of keys
+and values.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from byhand.engine.graph.record import Graph
 from byhand.runtimes.loops.pattern.rules import Group
 from byhand.runtimes.loops.program.builder import Builder
 
-PAIRS = ("rms_norm", "rotary", "repeat_heads")  # of queries and keys, or of keys and values
+PAIRS = ("rms_norm", "rotary", "extend_cache", "repeat_heads")  # of queries and keys, or of keys and values
 EVERY = 1 << 30  # a window that cuts nothing off
 
 Pair = tuple[Any, ...]
@@ -21,20 +21,17 @@ Pair = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Chain:
-    """The applications, in order; those in brackets above as pairs, or None.
-
-    layer  whose cache the keys and values came through; None without a cache
-    """
+    """The applications, in order; those of PAIRS as pairs, or None."""
 
     split: Any
     norms: Pair | None
     turns: Pair | None
+    caches: Pair | None
     repeats: Pair | None
     scores: Any
     softmax: Any
     mix: Any
     merge: Any
-    layer: int | None
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -59,17 +56,14 @@ class Chain:
 
 def chain_in(builder: Builder, group: Group) -> Chain:
     """Return a group's chain."""
-    norms, turns, repeats = (group.of(name) or None for name in PAIRS)
+    norms, turns, caches, repeats = (group.of(name) or None for name in PAIRS)
     (split,), (scores,), (mix,) = (group.of(name) for name in ("split_qkv", "attention_scores", "mix"))
-    layer = _layer(mix.inputs[1], builder.graph)
-    return Chain(split, norms, turns, repeats, scores, mix.inputs[0].node, mix, group.nodes[-1], layer)
+    return Chain(split, norms, turns, caches, repeats, scores, mix.inputs[0].node, mix, group.nodes[-1])
 
 
 def alike(group: Group, graph: Graph) -> bool:
-    """Return whether both of each pair are there, with the same settings, and one layer's cache, or neither."""
-    (scores,), (mix,) = group.of("attention_scores"), group.of("mix")
-    one_cache = _layer(scores.inputs[1], graph) == _layer(mix.inputs[1], graph)
-    return one_cache and all(_same(group.of(name)) for name in PAIRS)
+    """Return whether both of each pair are there, with the same settings, or neither."""
+    return all(_same(group.of(name)) for name in PAIRS)
 
 
 def _same(pair: tuple[Any, ...]) -> bool:
@@ -77,9 +71,3 @@ def _same(pair: tuple[Any, ...]) -> bool:
         return not pair
     one, other = pair
     return one.static == other.static and len(one.inputs) == len(other.inputs)
-
-
-def _layer(tensor: Any, graph: Graph) -> int | None:
-    """Return the layer whose cache keys or values came through."""
-    repeat = tensor.node if tensor.node and tensor.node.equation.name == "repeat_heads" else None
-    return graph.stored(repeat.inputs[0] if repeat else tensor)[1]

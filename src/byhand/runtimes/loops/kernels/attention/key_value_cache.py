@@ -2,7 +2,8 @@
 
 Keys, normalised and rotated, and values lie as (B, K, D, S), positions side by side: scores are a sum of D rows, the
 mix is D dot products, and both read in order. The room for positions is whole cache lines. Where the window slides
-the cache is a ring: position t lies in slot t % slots, and every filled slot is visible.
+the cache is a ring: position t lies in place t % places, and every filled place is visible. Each stream has its own
+position; below 0 it is idle.
 """
 
 # pyright: reportMissingImports=false
@@ -14,7 +15,7 @@ import numpy as np
 
 from byhand.runtimes.loops.kernels.attention import queries_and_keys
 from byhand.runtimes.loops.kernels.attention.causal_self_attention import emit_attention
-from byhand.runtimes.loops.kernels.attention.chain import alike, chain_in
+from byhand.runtimes.loops.kernels.attention.chain import Chain, alike, chain_in
 from byhand.runtimes.loops.kernels.attention.score_tiles import stride_of
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.kernels.vector.vector_moves import ROWS
@@ -23,36 +24,38 @@ from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import matrix, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
 from byhand.runtimes.loops.program.builder import Builder
-from byhand.runtimes.loops.program.calls import PART, PARTS
+from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 
 F = np.float32
 
 
 @kernel
-def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, position, rows, heads, times, width, slots,
-           window, room, part, parts):  # fmt: skip
-    """Attention of the newest position to those before it that it sees, this thread's heads.
+def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, position, rows, heads, times, width,
+           places, window, room, part, parts):  # fmt: skip
+    """Attention of each stream's newest position to those before it that it sees, this thread's heads.
 
     It stores its key and value first; where threads share a head of them, each stores the same numbers.
     """
     c = heads * width
-    t = words[position]
-    end = min(t + 1, slots)
-    low = max(0, end - window)
-    n = end - low
     scale = F(1.0 / math.sqrt(width))
-    p = vector(memory, scores, n)
     stored = -1
     for head in range(part * rows * heads // parts, (part + 1) * rows * heads // parts):
         b, h, kv = head // heads, head % heads, head // times
+        t = words[position + b]
+        if t < 0:
+            continue
+        end = min(t + 1, places)
+        low = max(0, end - window)
+        n = end - low
+        p = vector(memory, scores, n)
         key, value = keys + kv * width * room, values + kv * width * room
         if kv != stored:
             stored = kv
             k_new, v_new = qk + b * row_qk + c + h // times * width, v + b * row_v + h // times * width
             k_kept, v_kept = matrix(memory, key, width, room), matrix(memory, value, width, room)
             for d in range(width):
-                k_kept[d, t % slots] = memory[k_new + d]
-                v_kept[d, t % slots] = memory[v_new + d]
+                k_kept[d, t % places] = memory[k_new + d]
+                v_kept[d, t % places] = memory[v_new + d]
         add_rows(memory, qk + b * row_qk + h * width, key + low, scores, width, room, n)
         m = largest(words, scores, n)
         z = F(0)
@@ -105,14 +108,12 @@ def mix_rows(memory, weights, rows, out, count, width, n, scale):
 
 def decode(builder: Builder, group: Group) -> None:
     """The newest position against the cache."""
-    chain, cache = chain_in(builder, group), builder.graph.cache
-    assert cache is not None
-    assert chain.layer is not None
+    chain = chain_in(builder, group)
     sizes = chain.sizes
     rows, heads, width = sizes["batch"], sizes["heads"], sizes["width"]
     packed, made = builder.value(chain.split.inputs[0]), queries_and_keys.prepared(builder, chain)
     queries_and_keys.emit(builder, chain)
-    keys, values = builder.caches[chain.layer]
+    keys, values = kept(builder, chain)
     seen = min(keys.width // 2, sizes["window"])  # the cost is that of the middle of the window
     scores = builder.scratch(chain.scores, "scores", (keys.width,), "own")
     builder.emit(
@@ -120,26 +121,32 @@ def decode(builder: Builder, group: Group) -> None:
         qk=made, row_qk=made.width, v=packed.at(packed.width - chain.kv_heads * width), row_v=packed.width,
         keys=keys, values=values, scores=scores, out=builder.result(chain.merge),
         position=builder.inputs["position"], rows=rows, heads=heads, times=sizes["times"], width=width,
-        slots=cache.room, window=sizes["window"], room=keys.width, part=PART, parts=PARTS,
+        places=builder.cached, window=sizes["window"], room=keys.width, part=PART, parts=PARTS,
     )  # fmt: skip
 
 
 def fill(builder: Builder, group: Group) -> None:
     """Prefill: attention over the whole prompt as in training, and its keys and values into the cache."""
     chain = chain_in(builder, group)
-    assert chain.layer is not None
-    keys, values = builder.caches[chain.layer]
+    keys, values = kept(builder, chain)
     scores = builder.scratch(chain.scores, "scores", (ROWS, stride_of(chain.sizes["steps"])), "own")
     queries_and_keys.emit(builder, chain)
     touched, texts = keys.size + values.size, chain.sizes["batch"]
     emit_attention(builder, chain, scores, touched, first=0, count=texts, keys=keys, values=values)
 
 
+def kept(builder: Builder, chain: Chain) -> tuple[Buffer, Buffer]:
+    """Return the buffers of a layer's keys and values, extended in place: nobody reads the old ones again."""
+    assert chain.caches
+    keys, values = (builder.value(node.inputs[0]) for node in chain.caches)
+    return keys, values
+
+
 PATTERN = """merge_heads(mix(
     causal_softmax/window_softmax(attention_scores(
         rotary?(rms_norm?(split_qkv(qkv).0), <position>),
-        repeat_heads?(cached(rotary?(rms_norm?(split_qkv(qkv).1), <position>))))),
-    repeat_heads?(cached(split_qkv(qkv).2))))"""
+        repeat_heads?(extend_cache(<>, rotary?(rms_norm?(split_qkv(qkv).1), <position>), <position>))), <position>),
+    repeat_heads?(extend_cache(<>, split_qkv(qkv).2, <position>))))"""
 register(Rule(
     name="attention", pattern=PATTERN, kernel="attend", stages=("decode",), where=alike, forward=decode,
     reason="the newest key and value are stored and used in the same pass; only positions that exist are visited",

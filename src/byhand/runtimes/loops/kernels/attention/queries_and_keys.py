@@ -151,9 +151,9 @@ def emit(builder: Builder, chain: Chain, text: int | None = None) -> None:
     count = texts * steps * (chain.sizes["heads"] + chain.kv_heads) * chain.sizes["width"]
     call = builder.emit(
         "query_key", chain.prepared[0], _operations(chain, 0) * texts // batch, 8 * count,
-        x=packed.at(first * packed.width), y=made.at(first * made.width), rows=texts * steps, steps=steps,
-        row_x=packed.width, row_y=made.width, **operands_of(builder, chain), part=0 if builder.decodes else PART,
-        parts=1 if builder.decodes else PARTS,
+        x=packed.at(first * packed.width), y=made.at(first * made.width), rows=texts * steps,
+        steps=texts if builder.decodes else steps, row_x=packed.width, row_y=made.width,
+        **operands_of(builder, chain), part=0 if builder.decodes else PART, parts=1 if builder.decodes else PARTS,
     )  # fmt: skip
     call.label = _label(chain)
 

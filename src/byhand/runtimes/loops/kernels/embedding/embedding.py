@@ -16,16 +16,19 @@ from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 
 @kernel
 def embed(memory, words, table, positions, tokens, position, out, batch, steps, width, part, parts):
-    """out[b,t,:] = table[tokens[b,t],:] + positions[t,:], this thread's columns.
+    """out[b,t,:] = table[tokens[b,t],:] + positions[start_b + t,:], this thread's columns.
 
-    position  where the position of t = 0 lies; 0 if it is 0
+    position  where each text's start lies, below 0 if it is idle; 0 if all are 0
     """
     low, high = columns_of(part, parts, width)
     n = high - low
-    first = positions + (words[position] if position else 0) * width + low
     for i in range(batch * steps):
+        start = max(0, words[position + i // steps]) if position else 0
         e = vector(memory, table + words[tokens + i] * width + low, n)
-        p, o = vector(memory, first + i % steps * width, n), vector(memory, out + i * width + low, n)
+        p, o = (
+            vector(memory, positions + (start + i % steps) * width + low, n),
+            vector(memory, out + i * width + low, n),
+        )
         for c in range(n):
             o[c] = e[c] + p[c]
 

@@ -13,28 +13,42 @@ from byhand.runtimes.loops.kernels.vector.arithmetic import exp, largest
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector
-from byhand.runtimes.loops.program.controls import FIRST, LATE, STOPPED, TEMPERATURE, TOP_K, TOP_P, UNIFORMS
+from byhand.runtimes.loops.program.controls import (
+    LATE,
+    SCORED,
+    SETTINGS,
+    STOPPED,
+    TEMPERATURE,
+    TOP_K,
+    TOP_P,
+)
 
 F = np.float32
 
 
 @kernel
-def sample(memory, words, controls, signals, logits, allowed, tokens, position, drawn, order, rows, vocab, part,
-           parts):  # fmt: skip
-    """Draw the next token of each of this thread's streams.
+def sample(memory, words, controls, signals, logits, allowed, tokens, position, steps, drawn, order, rows, longest,
+           vocab, part, parts):  # fmt: skip
+    """Draw the next token of each of this thread's streams, as its settings say.
 
     The first thread tells all to stop when long waits recur (one is usual, until every thread is awake): all know it
     after the barrier that follows. So does a thread that finds a logit that is NaN or infinite, or all logits -inf:
     it draws -1, which no reader takes for a token.
 
-    order  room for two permutations of the vocabulary
+    allowed  booleans (rows, V)
+    steps    how many this run has made
+    order    room for two permutations of the vocabulary and a row of logits
+    longest  most steps of a run
     """
-    step = words[position] - int(controls[FIRST])
-    words[position] += 1
+    step = words[steps]
+    words[steps] += 1
     if part == 0 and signals[LATE] > 1:
         signals[STOPPED] = 1
-    kept = vector(memory, allowed, vocab)
     for b in range(part, rows, parts):
+        if words[position + b] < 0:  # idle
+            continue
+        own, numbers = SETTINGS * b, SETTINGS * rows + step * rows + b
+        kept = vector(memory, allowed + b * vocab, vocab)
         z = vector(memory, logits + b * vocab, vocab)
         wrong = 0
         for i in range(vocab):
@@ -47,12 +61,25 @@ def sample(memory, words, controls, signals, logits, allowed, tokens, position, 
             words[drawn + step * rows + b] = -1
             continue
         orders = vector(words, order, vocab), vector(words, order + vocab, vocab)
+        as_given = vector(memory, order + 2 * vocab, vocab)
+        if controls[own + SCORED] != 0.0:
+            for i in range(vocab):
+                as_given[i] = z[i]
         token = _drawn(
-            z, most, controls[TEMPERATURE], int(controls[TOP_K]), controls[TOP_P],
-            controls[UNIFORMS + step * rows + b], *orders,
+            z, most, controls[own + TEMPERATURE], int(controls[own + TOP_K]), controls[own + TOP_P],
+            controls[numbers], *orders,
         )  # fmt: skip
         words[tokens + b] = token
         words[drawn + step * rows + b] = token
+        if controls[own + SCORED] != 0.0:
+            total = 0.0
+            for i in range(vocab):
+                total += exp(as_given[i] - most) if as_given[i] > F(-np.inf) else F(0)
+            controls[numbers + longest * rows] = as_given[token] - most
+            controls[numbers + 2 * longest * rows] = total
+    for b in range(rows):
+        if words[position + b] >= 0:
+            words[position + b] += 1
 
 
 @compiled

@@ -1,19 +1,19 @@
-"""Generation: a prompt continued token by token, by the given runtime or the fastest one that can."""
+"""One prompt continued, its tokens as soon as they are drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import get_args
 
 import numpy as np
 
-from byhand.errors import ConfigError, DataError, ShapeError
+from byhand.errors import ConfigError, DataError
 from byhand.formats.names import Weights
+from byhand.generation.engine import Engine, sound
 from byhand.host import token_array
 from byhand.model import TinyGPT
-from byhand.runtimes.protocol import Request
-from byhand.runtimes.registry import begin
 from byhand.runtimes.sampling import Sampling
+from byhand.runtimes.streams import Stream
 
 START = 10  # a newline, in place of an empty prompt
 
@@ -21,14 +21,16 @@ START = 10  # a newline, in place of an empty prompt
 class Generation(Iterator[int]):
     """Token ids, each as soon as it is drawn.
 
-    runtime  name of the runtime that computes them
-    why      why auto took no faster runtime; "" if it did
+    runtime   name of the runtime that computes them
+    why       why auto took no faster runtime; "" if it did
+    logprobs  of the tokens that were drawn, if asked for
     """
 
-    def __init__(self, tokens: Iterator[int], runtime: str, why: str = "") -> None:
+    def __init__(self, tokens: Iterator[int], runtime: str, why: str = "", logprobs: Sequence[float] = ()) -> None:
         self._tokens = tokens
         self.runtime = runtime
         self.why = why
+        self.logprobs = logprobs
 
     def __next__(self) -> int:
         return next(self._tokens)
@@ -41,6 +43,8 @@ def generate(
     sampling: Sampling | None = None,
     *,
     allowed: np.ndarray | None = None,
+    stop: Collection[int] = (),
+    scored: bool = False,
     use_cache: bool = True,
     runtime: str = "auto",
     weights: Weights = "float32",
@@ -49,6 +53,8 @@ def generate(
 
     prompt   ids of any length; an empty one is continued as after a newline
     allowed  booleans (V,): which ids may be drawn; None allows all
+    stop     ids that end the text; the one drawn is left out
+    scored   keep each token's log-probability (`Generation.logprobs`)
     runtime  all draw the same tokens up to rounding; auto takes the fastest one that can
     weights  bfloat16 rounds every matrix and table, not activations and sums: the loops runtime then reads half as
              much, which is faster if the weights do not fit into the caches
@@ -60,10 +66,6 @@ def generate(
     if weights not in get_args(Weights):
         raise ConfigError(f"weights is {weights!r}. Use one of {', '.join(get_args(Weights))}.")
     vocab_size = model.config.vocab_size
-    if allowed is not None and np.shape(allowed) != (vocab_size,):
-        raise ShapeError(f"allowed has the shape {np.shape(allowed)}, but must be ({vocab_size},).")
-    if allowed is not None and not np.any(allowed):
-        raise ConfigError("no token is allowed. Allow at least one.")
     if isinstance(prompt, str):
         raise DataError(
             "the prompt is a str. Pass token ids: prompt.encode() for bytes, or tokenizer.encode(prompt)."
@@ -73,7 +75,19 @@ def generate(
     tokens = token_array(
         [given if np.size(given) else [min(START, vocab_size - 1)]], vocab_size, "the prompt's tokens"
     )
-    request = Request("generate", model.config, runtime, str(model.dtype), weights=weights, cache=use_cache)
-    decoder, choice = begin(request, lambda chosen: chosen.decoder(model, request))
-    runs = decoder.generate(tokens.tolist(), max_new_tokens, sampling, allowed)
-    return Generation((int(token) for run in runs for token in run[:, 0]), choice.runtime.name, choice.why)
+    engine = Engine(model, runtime=runtime, weights=weights, cache=use_cache)
+    stream = engine.submit(
+        Stream(tokens[0].tolist(), int(max_new_tokens), sampling, allowed, frozenset(stop), scored)
+    )
+    return Generation(_drawn(engine, stream), engine.choice.runtime.name, engine.choice.why, stream.logprobs)
+
+
+def _drawn(engine: Engine, stream: Stream) -> Iterator[int]:
+    """Yield a stream's tokens, run by run."""
+    known = stream.prompt
+    while stream.status in ("waiting", "running"):
+        engine.step()
+        new = stream.tokens[known:]
+        known += len(new)
+        yield from new
+    sound(stream)

@@ -1,0 +1,111 @@
+"""Engine: streams are admitted to slots, advance together, and leave; the one loop of generation.
+
+Each stream has its own length, seed, temperature, top-k, top-p, stop tokens and log-probabilities, and gets the text
+that it would get alone. Streams join and leave between any two tokens: `submit` and `cancel` act before the next
+step.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from byhand.errors import UNSOUND_LOGITS, ConfigError, DataError, NonFiniteError, ShapeError
+from byhand.formats.names import Weights
+from byhand.host import token_array
+from byhand.runtimes.protocol import Decoder, Request
+from byhand.runtimes.registry import Choice, begin
+from byhand.runtimes.streams import Stream
+
+LONGEST_STEP = 1 << 20  # tokens; a runtime draws fewer
+
+
+class Engine:
+    """A model's decoder and the streams in it.
+
+    slots    streams that are continued side by side; others wait
+    runtime, weights, threads, blas, cache: see `Request`
+    """
+
+    def __init__(
+        self, model: Any, slots: int = 1, *, runtime: str = "auto", weights: Weights = "float32", threads: int = 0,
+        blas: str = "auto", cache: bool = True,
+    ) -> None:  # fmt: skip
+        self._config = model.config
+        request = Request(
+            "generate", model.config, runtime, str(model.dtype), threads, blas, weights, cache, streams=slots
+        )
+        found: tuple[Decoder, Choice] = begin(request, lambda chosen: chosen.decoder(model, request))
+        self.decoder, self.choice = found
+        self.waiting: deque[Stream] = deque()
+        self.running: dict[int, Stream] = {}
+
+    def submit(self, stream: Stream) -> Stream:
+        """Let a stream wait for a slot; DataError or ConfigError if it cannot be continued."""
+        vocab_size = self._config.vocab_size
+        token_array([stream.tokens], vocab_size, "the prompt's tokens")
+        if stream.allowed is not None and np.shape(stream.allowed) != (vocab_size,):
+            raise ShapeError(f"allowed has the shape {np.shape(stream.allowed)}, but must be ({vocab_size},).")
+        if stream.allowed is not None and not np.any(stream.allowed):
+            raise ConfigError("no token is allowed. Allow at least one.")
+        if stream.status == "waiting":
+            self.waiting.append(stream)
+        elif stream.status == "running":
+            raise DataError("the stream is running already. Make another one.")
+        return stream
+
+    def cancel(self, stream: Stream) -> None:
+        """Let a stream leave where it is."""
+        if stream in self.waiting:
+            self.waiting.remove(stream)
+        for slot in [slot for slot, other in self.running.items() if other is stream]:
+            self._free(slot)
+        if stream.status in ("waiting", "running"):
+            stream.status = "finished"
+
+    def step(self, most: int = LONGEST_STEP) -> list[Stream]:
+        """Admit what waits, draw up to `most` tokens of each running stream, and return those that were advanced.
+
+        A stream that ends leaves its slot. Its status says how it ended.
+        """
+        for slot in range(self.decoder.slots):
+            if self.waiting and slot not in self.running:
+                stream = self.running[slot] = self.waiting.popleft()
+                stream.status = "running"
+                self.decoder.admit(slot, stream)
+        advanced = list(self.running.items())
+        if advanced:
+            self.decoder.step(min(most, *(stream.left for _, stream in advanced)))
+        for slot, stream in advanced:
+            if stream.status != "running":
+                self._free(slot)
+        return [stream for _, stream in advanced]
+
+    def _free(self, slot: int) -> None:
+        del self.running[slot]
+        self.decoder.free(slot)
+
+    def finish(self, streams: Iterable[Stream]) -> Iterator[Stream]:
+        """Continue streams, as many at once as there are slots, and yield each in its order when it has ended.
+
+        Raises NonFiniteError at a stream whose logits were not finite.
+        """
+        given, order = iter(streams), deque[Stream]()
+        while True:
+            while len(self.waiting) < self.decoder.slots and (stream := next(given, None)) is not None:
+                order.append(self.submit(stream))
+            while order and order[0].status not in ("waiting", "running"):
+                yield sound(order.popleft())
+            if not order:
+                return
+            self.step()
+
+
+def sound(stream: Stream) -> Stream:
+    """Return the stream; NonFiniteError if its logits were not finite."""
+    if stream.status == "failed":
+        raise NonFiniteError(UNSOUND_LOGITS)
+    return stream

@@ -1,0 +1,109 @@
+"""Streams: texts that are being continued, as data; runtimes read them and give them the tokens that they draw."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from byhand.errors import NonFiniteError
+from byhand.runtimes.sampling import Sampling, draw, log_probability
+
+
+@dataclass(eq=False)
+class Stream:
+    """One text: its tokens, how they are drawn, and how far it is.
+
+    tokens    ids: the prompt, at least one, then what was drawn
+    count     tokens to draw at most
+    allowed   booleans (V,): which ids may be drawn; None allows all
+    stop      ids that end it; the one drawn is not kept
+    scored    whether `logprobs` are kept: of each drawn token, in nats (`sampling.log_probability`)
+    status    failed: logits were not finite
+    """
+
+    tokens: list[int]
+    count: int
+    sampling: Sampling = field(default_factory=Sampling)
+    allowed: np.ndarray | None = None
+    stop: frozenset[int] = frozenset()
+    scored: bool = False
+    logprobs: list[float] = field(default_factory=list)
+    status: Literal["waiting", "running", "finished", "failed"] = "waiting"
+
+    def __post_init__(self) -> None:
+        self.prompt = len(self.tokens)
+        self._rng = np.random.default_rng(self.sampling.seed)
+        self._uniforms = np.empty(0)  # drawn from rng, but not used yet
+        if self.count == 0:
+            self.status = "finished"
+
+    @property
+    def drawn(self) -> list[int]:
+        """The ids that were drawn so far."""
+        return self.tokens[self.prompt :]
+
+    @property
+    def left(self) -> int:
+        """How many tokens may still be drawn."""
+        return self.count - (len(self.tokens) - self.prompt)
+
+    def uniforms(self, n: int) -> np.ndarray:
+        """Return the uniform numbers of the next n tokens; each is used up by the token that it draws."""
+        if len(self._uniforms) < n:
+            self._uniforms = np.append(self._uniforms, self._rng.random(n - len(self._uniforms)))
+        return self._uniforms[:n]
+
+    def take(self, ids: Sequence[int], logprobs: Sequence[float] = ()) -> None:
+        """Append drawn ids up to the one that ends it; -1 says that logits were not finite."""
+        self._uniforms = self._uniforms[len(ids) :]
+        for i, token in enumerate(ids):
+            if token < 0 or token in self.stop:
+                self.status = "failed" if token < 0 else "finished"
+                return
+            self.tokens.append(token)
+            if self.scored:
+                self.logprobs.append(float(logprobs[i]))
+            if self.left == 0:
+                self.status = "finished"
+                return
+
+    def draw(self, logits: np.ndarray) -> None:
+        """Draw the next token from logits (V,)."""
+        try:
+            (uniform,) = [0.0] if self.sampling.greedy else self.uniforms(1)
+            token = draw(logits, self.sampling, uniform, self.allowed)
+        except NonFiniteError:
+            return self.take([-1])
+        return self.take([token], [log_probability(logits, token, self.allowed)] if self.scored else ())
+
+
+class LogitsDecoder:
+    """A decoder whose runtime gives logits; see `Decoder`. A token is drawn as `sampling.draw` says."""
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        self.streams: list[Stream | None] = [None] * slots
+        self.made_by: Counter[int] = Counter()
+
+    def admit(self, slot: int, stream: Stream) -> None:
+        """Begin a stream in a free slot."""
+        self.streams[slot] = stream
+
+    def free(self, slot: int) -> None:
+        """Forget a slot's stream."""
+        self.streams[slot] = None
+
+    def step(self, most: int) -> None:
+        """Draw one token of each stream."""
+        running = {slot: stream for slot, stream in enumerate(self.streams) if stream is not None}
+        for stream, logits in zip(running.values(), self.logits(running), strict=True):
+            stream.draw(logits)
+        self.made_by[1] += 1
+
+    def logits(self, running: dict[int, Stream]) -> Sequence[np.ndarray]:
+        """Return the logits (V,) after each stream's tokens."""
+        raise NotImplementedError
