@@ -161,6 +161,7 @@ class Nothing:
     """A generation that drew nothing."""
 
     why = ""
+    logprobs = ()
 
     def __iter__(self) -> Iterator[int]:
         return iter(())

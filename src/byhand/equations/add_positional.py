@@ -51,8 +51,9 @@ def gradient_terms(saved, d_results, slot, index):
     if slot == 0:
         return shares([element(d_results, 0, index, "∂X")])
     (row, c), (*batch, n, _) = index, d_results[0].shape
-    t = row - (int(saved[1][0]) if len(saved) > 1 else 0)
-    return shares(element(d_results, 0, (*at, t, c), "∂X") for at in places(batch) if 0 <= t < n)
+    starts = [int(rows.reshape((-1, n))[at, 0]) for rows in saved[1:] for at in range(rows.size // n)] or [0]
+    steps = ((at, row - starts[at[0] if len(starts) > 1 else 0]) for at in places(batch))
+    return shares(element(d_results, 0, (*at, t, c), "∂X") for at, t in steps if 0 <= t < n)
 
 
 flops = per_element(1, 1)  # one addition; going back the sum over the batch

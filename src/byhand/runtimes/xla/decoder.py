@@ -95,7 +95,7 @@ class XlaDecoder:
         room = most if slides else max(1, window - int(self._lengths.max()))
         n = min(RUN, most, room)
         full = [] if slides else [slot for slot in running if self._lengths[slot] == window]
-        settings = Settings.of(self.streams, self._model.config.vocab_size)
+        settings = Draws.of(self.streams, self._model.config.vocab_size)
         u = np.zeros((RUN, self.slots), np.float32)
         for slot, stream in running.items():
             u[:n, slot] = 0.0 if stream.sampling.greedy else stream.uniforms(n)
@@ -207,7 +207,7 @@ def _inserted(state: State, made: State, slot: Any, length: Any) -> State:
 
 
 @dataclass(frozen=True)
-class Settings:
+class Draws:
     """How each slot's token is drawn: arrays, and what the program must be able to do.
 
     kind  whether some stream cuts by top-k or top-p, allows not all ids, asks for log-probabilities
@@ -217,7 +217,7 @@ class Settings:
     arrays: dict[str, Any]
 
     @classmethod
-    def of(cls, streams: list[Stream | None], vocab_size: int) -> Settings:
+    def of(cls, streams: list[Stream | None], vocab_size: int) -> Draws:
         """Return those of the streams; a slot without one draws the likeliest, which nobody reads."""
         each = [stream.sampling if stream else Sampling(0.0) for stream in streams]
         running = [stream for stream in streams if stream]
