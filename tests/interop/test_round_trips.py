@@ -1,5 +1,6 @@
 """A model that leaves and comes back is the same to the bit; one with fewer parameters computes the same."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -161,3 +162,23 @@ def test_a_folder_with_files_is_left_as_it_is(tmp_path):
     with pytest.raises(DataError, match=r"holds 'mine.txt'. Choose a new or empty folder with --out."):
         there_and_back(GPT2, parameters(GPT2), "hf", tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_memory_holds_a_model_once_and_a_tensor_at_a_time(goal, tmp_path):
+    """Bytes that NumPy and Python allocate, whatever the machine does meanwhile."""
+    config = replace(GPT2, d_model=128, n_layers=8, seq_len=16)
+    arrays = parameters(config)
+    whole, largest = (f(array.nbytes for array in arrays.values()) for f in (sum, max))
+    run = Checkpoint(TrainConfig(model=config), arrays, {}, {}, {"step": 0})
+    tracemalloc.start()
+    try:
+        exchange.write(run, goal, tmp_path / "out")
+        assert tracemalloc.get_traced_memory()[1] < 5 * largest < whole / 4
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        found = exchange.read(tmp_path / "out")
+        assert tracemalloc.get_traced_memory()[1] - before < whole + 5 * largest + (2 << 20)  # and pieces of files
+    finally:
+        tracemalloc.stop()
+    assert found.arrays.keys() == arrays.keys()
