@@ -286,7 +286,7 @@ def test_one_precision_everywhere(config, dtype):
         loss.backward()
         optimizer.step(model.parameters())
     arrays = [p.data for p in model.parameters().values()] + [p.grad for p in model.parameters().values()]
-    arrays += [*optimizer.m.values(), *optimizer.v.values(), loss.data]
+    arrays += [*optimizer.moments["m"].values(), *optimizer.moments["v"].values(), loss.data]
     for node in nodes(loss):
         arrays += [s for s in node.saved if s.dtype.kind == "f"]
         assert {str(kind) for _, kind in node.results} == {dtype}, node.name

@@ -13,7 +13,7 @@ _NAMES = {
     "byhand.errors": ("ByhandError", "ShapeError"),
     "byhand.engine": ("Tensor", "Equation", "no_grad", "scope", "gradcheck"),
     "byhand.model": ("TinyGPT",),
-    "byhand.optim": ("AdamW", "Muon"),
+    "byhand.optim": ("AdamW", "Muon", "Optimizer"),
     "byhand.tracing": ("Trace",),
     "byhand.corpus.dataset": ("ByteDataset", "Corpus"),
     "byhand.generation": ("generate",),
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from byhand.model import TinyGPT as TinyGPT
     from byhand.optim import AdamW as AdamW
     from byhand.optim import Muon as Muon
+    from byhand.optim import Optimizer as Optimizer
     from byhand.runs.checkpoint import load_model as load_model
     from byhand.tracing import Trace as Trace
 

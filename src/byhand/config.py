@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from byhand.config_checks import LATER, at_least, at_most, brief, check_types, needs
+from byhand.engine.equation import registry, with_role
 from byhand.errors import ConfigError
 from byhand.formats.names import Dtype, array_of
 from byhand.model_config import ModelConfig
 
 Group = Literal["embeddings", "head", "matrices", "vectors"]  # of parameters, as layers declare them
 GROUPS: tuple[Group, ...] = get_args(Group)
+OF_THE_REST = "adamw"  # the update of the parameters that are no matrices, where the chosen one is for matrices
 Recompute = Literal["nothing", "cheap", "blocks"]  # on the way back, instead of keeping it
 
 
@@ -40,9 +42,9 @@ class DataConfig:
 class OptimConfig:
     """The optimizer and its schedule: linear warm-up to lr, then by default a cosine down to min_lr at the end."""
 
-    optimizer: Literal["adamw", "muon"] = field(default="adamw", metadata=LATER)
-    """muon: Muon for the matrices of the blocks, AdamW for embeddings, head and vectors. adamw: AdamW for all."""
-    """muon：各块中的矩阵用 Muon，嵌入表、语言模型头、偏置与增益用 AdamW。adamw：全部用 AdamW"""
+    optimizer: Literal[with_role("update")] = field(default="adamw", metadata=LATER)  # pyright: ignore[reportInvalidTypeForm]  (late)
+    """How gradients update parameters. muon is for matrices: embeddings, head and vectors take adamw then."""
+    """用梯度更新参数的方法。muon 只用于矩阵：此时嵌入表、语言模型头、偏置与增益用 adamw"""
     lr: float = 3e-3
     """Highest learning rate."""
     min_lr: float | None = field(default=None, metadata=needs("schedule", "cosine", "linear"))
@@ -63,10 +65,10 @@ class OptimConfig:
     vector_lr: float | None = field(default=None, metadata=LATER)
     """Highest learning rate of biases and gains; lr if not given."""
     """偏置与增益的最高学习率；不给则为 lr"""
-    muon_lr: float = field(default=0.02, metadata=LATER | needs("optimizer", "muon"))
+    muon_lr: float = field(default=0.02, metadata=LATER)
     """Highest learning rate of the matrices that Muon updates."""
     """Muon 所更新的矩阵的最高学习率"""
-    muon_momentum: float = field(default=0.95, metadata=LATER | needs("optimizer", "muon"))
+    muon_momentum: float = field(default=0.95, metadata=LATER)
     """Momentum of Muon: decay rate of its running mean of gradients."""
     """Muon 的动量系数"""
     beta1: float = 0.9
@@ -115,11 +117,16 @@ class OptimConfig:
         rates: dict[Group, float | None] = {
             "embeddings": self.embedding_lr,
             "head": self.head_lr,
-            "matrices": self.muon_lr if self.optimizer == "muon" else None,
+            "matrices": None,
             "vectors": self.vector_lr,
         }
         rate = rates[group]
-        return self.lr if rate is None else rate
+        return getattr(self, f"{self.rule_of(group)}_lr", self.lr) if rate is None else rate
+
+    def rule_of(self, group: Group) -> str:
+        """Return the name of the update that a group of parameters takes."""
+        of_all = registry[self.optimizer].inputs[0].shape == "(...)"  # else its theta is a matrix
+        return self.optimizer if of_all or group == "matrices" else OF_THE_REST
 
     @property
     def floor_lr(self) -> float:

@@ -7,10 +7,9 @@ from math import prod
 
 from byhand.config import ModelConfig, OptimConfig
 from byhand.engine.graph.operations import products_of
-from byhand.equations.orthogonalise import products
 from byhand.model import declared, parameter_shapes
-from byhand.optim import by_muon
 from byhand.step_graph import step_graph
+from byhand.update_rules import rule_of
 
 
 def step_flops(model: ModelConfig, sequences: int) -> int:
@@ -25,10 +24,9 @@ def step_flops(model: ModelConfig, sequences: int) -> int:
 
 
 def update_flops(model: ModelConfig, optim: OptimConfig) -> int:
-    """Return the operations of the matrix products in an update: those of Muon's orthogonalisation."""
-    shapes = parameter_shapes(model)
-    by_name = by_muon(optim, declared(model)).items()
-    return sum(products((parts, shapes[n][0], shapes[n][1] // parts))[0] for n, parts in by_name)
+    """Return the operations of the matrix products in an update, such as those of Muon's orthogonalisation."""
+    rules = (rule_of(optim, parameter) for parameter in declared(model).values())
+    return sum(rule.products for rule in rules)
 
 
 @cache

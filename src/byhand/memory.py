@@ -8,10 +8,10 @@ import os
 from byhand.config import TrainConfig
 from byhand.errors import ConfigError
 from byhand.formats.registry import FORMATS
-from byhand.model import declared, parameter_shapes
-from byhand.optim import by_muon
+from byhand.model import declared
 from byhand.runtimes.protocol import Request, Runtime, Shape
 from byhand.runtimes.registry import choose
+from byhand.update_rules import state_size
 
 OF_MEMORY = 0.8  # the largest part that a run may need
 MEASURED = 64  # rows of a batch whose graph is recorded: beyond, bytes grow evenly
@@ -32,9 +32,8 @@ def training_bytes(config: TrainConfig, working: int) -> int:
     """
     model = config.model
     item = FORMATS[config.array_dtype].size
-    sizes = {name: math.prod(shape) for name, shape in parameter_shapes(model).items()}
-    without_v = sum(sizes[name] for name in by_muon(config.optim, declared(model)))
-    arrays = (5 if config.optim.ema else 4) * sum(sizes.values()) - without_v
+    parameters = declared(model)
+    arrays = 2 * sum(math.prod(p.shape) for p in parameters.values()) + state_size(config.optim, parameters)
     tokens = config.batch_size * model.seq_len
     read = 16 * config.grad_accum * tokens  # int64 tokens and targets
     evaluated = 16 * config.eval_windows * model.seq_len

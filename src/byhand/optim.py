@@ -1,93 +1,102 @@
-"""AdamW and Muon over named parameters, and averaged weights."""
+"""The optimizer: one application of an update for each parameter, and averaged weights."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import starmap
+from typing import Any, Literal, NamedTuple, Self
 
 from byhand.clipping import clip_gradients, gradient_norm
-from byhand.config import OptimConfig
-from byhand.engine import Equation, Tensor
+from byhand.config import GROUPS, OptimConfig
+from byhand.engine import Tensor
 from byhand.engine.arrays import namespace, require
-from byhand.equations.adamw import adamw
-from byhand.equations.muon import muon
 from byhand.layers.parameter import Arrays, Parameter
+from byhand.update_rules import UpdateRule, rule_of, state_of, used_by
 
-Updated = tuple[Any, Any, Any, Any]  # a parameter, its moments m and v, its average; None if not kept
+NOTHING = (0,)
 
 
-class AdamW:
-    r"""AdamW: one application of the `adamw` equation for each parameter.
+class State(NamedTuple):
+    """What a step changes, by parameter name.
 
-    lr            learning rate; assign to it between steps to follow a schedule
-    betas, eps    as in the equation
-    weight_decay  decoupled, scaled by lr, on every array (`decay="all"`) or on `matrices` alone
-    matrices      names of parameters, as a model's layers declare them; None: those with two or more axes
-    scales        factors of lr by parameter name; 1 for the others
-    ema           decay of the parameters' moving `averages` (see `averaged`); 0 keeps none
-    t             steps made so far; moments m and v are kept by parameter name, in the parameter's dtype
-
-    Deviation from the paper: decay is scaled by lr, as PyTorch and the original program do.
+    moments   the arrays that updates keep, by kind: {"m": ..., "v": ...}
+    averages  moving averages of the parameters; empty without ema
     """
 
-    momentum = 0.0
-    parts: Mapping[str, int] = {}  # of the arrays that Muon updates: number of matrices side by side in each
+    parameters: dict[str, Any]
+    moments: dict[str, dict[str, Any]]
+    averages: dict[str, Any]
 
-    def __init__(
-        self,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.01,
-        decay: Literal["all", "matrices"] = "all",
-        matrices: Collection[str] | None = None,
-        *,
-        scales: Mapping[str, float] | None = None,
-        ema: float = 0.0,
-    ) -> None:
-        # the same checks, with the same messages, as for a run's settings
-        OptimConfig(lr=lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay, decay=decay, ema=ema)
-        self.lr = lr
-        self.betas = betas
-        self.eps = eps
-        self.weight_decay = weight_decay
-        self.decay = decay
-        self.matrices = None if matrices is None else frozenset(matrices)
-        self.scales = dict(scales or {})
-        self.ema = ema
-        self.t = 0
-        self.m: dict[str, Any] = {}
-        self.v: dict[str, Any] = {}
+    @classmethod
+    def each(cls, function: Callable[..., dict[str, Any]], *states: State) -> Self:
+        """Return the state of function(arrays, ...) for all arrays of a kind, of each of the states."""
+        first = states[0]
+        return cls(
+            function(*(state.parameters for state in states)),
+            {kind: function(*(state.moments.get(kind, {}) for state in states)) for kind in first.moments},
+            function(*(state.averages for state in states)),
+        )
+
+    def dictionaries(self) -> list[dict[str, Any]]:
+        """Return the arrays of each kind."""
+        return [self.parameters, *self.moments.values(), self.averages]
+
+
+class Optimizer:
+    """Updates named parameters, each by the rule that the settings choose for its group.
+
+    settings  of a run; `lr` begins as theirs: assign to it between steps to follow a schedule
+    declared  the parameters as a model's layers declare them; of others, those with two or more axes decay
+    t         steps made so far
+    moments   the arrays that the updates keep, by kind and parameter name, in the parameter's dtype
+    averages  moving averages of the parameters (see `averaged`), if the settings have an `ema`
+    """
+
+    def __init__(self, settings: OptimConfig, declared: Mapping[str, Parameter] | None = None) -> None:
+        self.settings = settings
+        self.declared = declared or {}
+        self.lr = settings.lr
+        self.moments: dict[str, dict[str, Any]] = {
+            symbol.name: {} for equation in used_by(settings, GROUPS) for symbol in state_of(equation)
+        }
         self.averages: dict[str, Any] = {}
+        self._count: tuple[int, Sequence[float]] = 0, NOTHING
+        self._rules: dict[str, UpdateRule] = {}
 
     @property
-    def state(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        """The arrays kept between steps: m, v and averages."""
-        return self.m, self.v, self.averages
+    def t(self) -> int:
+        """The steps made so far."""
+        made, applied = self._count
+        return made + int(applied[0])
 
-    @state.setter
-    def state(self, kept: Iterable[Mapping[str, Any]]) -> None:
-        self.m, self.v, self.averages = map(dict, kept)
+    @t.setter
+    def t(self, steps: int) -> None:
+        self._count = steps, NOTHING
 
-    def is_matrix(self, name: str, array: Any) -> bool:
-        """Return whether decay="matrices" decays a parameter."""
-        return array.ndim >= 2 if self.matrices is None else name in self.matrices
+    def count_with(self, applied: Sequence[float]) -> None:
+        """Add applied[0] to the steps: a runtime sets it to 1 together with the arrays that it updates in place."""
+        self._count = self.t, applied
 
-    def decays(self, name: str, array: Any) -> bool:
-        """Return whether weight decay acts on a parameter."""
-        return self.decay == "all" or self.is_matrix(name, array)
+    def restore(self, moments: Mapping[str, Arrays], averages: Arrays) -> None:
+        """Go on with these arrays; the ones that are missing begin anew."""
+        self.moments = {kind: dict(moments.get(kind, {})) for kind in self.moments}
+        self.averages = dict(averages)
 
-    def rate_of(self, name: str) -> float:
+    def rule(self, name: str, array: Any) -> UpdateRule:
+        """Return how a parameter is updated."""
+        if name not in self._rules:
+            self._rules[name] = self._rule(name, tuple(array.shape))
+        return self._rules[name]
+
+    def _rule(self, name: str, shape: tuple[int, ...]) -> UpdateRule:
+        known = self.declared.get(name)
+        return rule_of(self.settings, known or Parameter(shape, decays=len(shape) >= 2))
+
+    def rate_of(self, name: str, array: Any) -> float:
         """Return the learning rate of a parameter."""
-        return self.lr * self.scales.get(name, 1.0)
-
-    def settings(self, decaying: Collection[str], max_norm: Any = 0.0) -> UpdateSettings:
-        """Return the settings of its updates."""
-        return UpdateSettings(
-            self.betas, self.eps, self.weight_decay, frozenset(decaying), max_norm, self.scales, self.parts,
-            self.momentum, self.ema,
-        )  # fmt: skip
+        return self.lr * self.rule(name, array).scale
 
     def step(self, parameters: Mapping[str, Tensor]) -> None:
         """Replace each parameter's array by the updated one. A parameter without gradient stays as it is.
@@ -107,144 +116,143 @@ class AdamW:
             self._replace(parameters, made)
         return float(norm)
 
-    def application(
-        self, name: str, parameter: Tensor, gradient: Any
-    ) -> tuple[Equation, dict[str, Any], dict[str, Any]]:
-        """Return the equation of a parameter's next update by a gradient, its inputs by name, its static settings."""
-        settings = self.settings([name] if self.decays(name, parameter) else [])
-        return _application(
-            name, parameter.data, gradient, (self.m, self.v), self.rate_of(name), self.t + 1, settings
-        )
+    def application(self, name: str, parameter: Tensor, gradient: Any) -> tuple[UpdateRule, dict[str, Any]]:
+        """Return the rule of a parameter's next update by a gradient, and the inputs of its equation by name."""
+        rule, theta = self.rule(name, parameter), parameter.data
+        state = {kind: _kept(self.moments, kind, name, theta) for kind in rule.state}
+        return rule, rule.inputs(theta, gradient, state, self.rate_of(name, parameter), self.t + 1)
 
-    def _updated(self, parameters: Mapping[str, Tensor], max_norm: float) -> tuple[dict[str, Updated], Any]:
+    def _updated(self, parameters: Mapping[str, Tensor], max_norm: float) -> tuple[State, Any]:
         gradients = {name: p.grad for name, p in parameters.items() if p.grad is not None}
         for name, g in gradients.items():
             p = parameters[name]
             require(
                 g.shape == p.shape and g.dtype == p.dtype,
-                f"AdamW: the gradient of {name} is {g.shape} {g.dtype}, not {p.shape} {p.dtype}",
+                f"the optimizer: the gradient of {name} is {g.shape} {g.dtype}, not {p.shape} {p.dtype}",
             )
         arrays = {name: parameters[name].data for name in gradients}
-        settings = self.settings([name for name, array in arrays.items() if self.decays(name, array)], max_norm)
-        return update(arrays, gradients, self.state, self.t + 1, self.lr, settings)
+        rules = {name: self.rule(name, array) for name, array in arrays.items()}
+        state = State(arrays, self.moments, self.averages)
+        return updated(state, gradients, self.t + 1, self.lr, rules, max_norm, self.settings.ema)
 
-    def _replace(self, parameters: Mapping[str, Tensor], made: dict[str, Updated]) -> None:
-        t = self.t + 1
+    def _replace(self, parameters: Mapping[str, Tensor], made: State) -> None:
+        """Make the step's results those of the parameters and the optimizer, in one assignment."""
+        moments = {kind: held | made.moments.get(kind, {}) for kind, held in self.moments.items()}
+        assign(
+            [
+                *((parameters[name], "data", array) for name, array in made.parameters.items()),
+                (self, "moments", moments),
+                (self, "averages", self.averages | made.averages),
+                (self, "_count", (self.t + 1, NOTHING)),
+            ]
+        )
 
-        def commit() -> None:
-            for name, (theta, *state) in made.items():
-                parameters[name].data = theta
-                for held, new in zip(self.state, state, strict=True):
-                    if new is not None:
-                        held[name] = new
-            self.t = t
 
-        try:
-            commit()
-        finally:
-            commit()  # completes the one above if an interrupt cut it short; else it changes nothing
+class AdamW(Optimizer):
+    """AdamW for all parameters.
+
+    lr            learning rate
+    betas, eps    as in the equation
+    weight_decay  decoupled, scaled by lr, on every array (`decay="all"`) or on `matrices` alone
+    matrices      names of parameters; None: those with two or more axes
+    scales        factors of lr by parameter name; 1 for the others
+    ema           decay of the parameters' moving averages; 0 keeps none
+
+    Deviation from the paper: decay is scaled by lr, as PyTorch and the original program do.
+    """
+
+    def __init__(
+        self,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.01,
+        decay: Literal["all", "matrices"] = "all",
+        matrices: Collection[str] | None = None,
+        *,
+        scales: Mapping[str, float] | None = None,
+        ema: float = 0.0,
+        **settings: Any,
+    ) -> None:
+        numbers = {"lr": lr, "beta1": betas[0], "beta2": betas[1], "eps": eps, "weight_decay": weight_decay}
+        super().__init__(OptimConfig(**numbers, decay=decay, ema=ema, **settings))
+        self.matrices, self.scales = matrices, scales or {}
+
+    def _rule(self, name: str, shape: tuple[int, ...]) -> UpdateRule:
+        decays = len(shape) >= 2 if self.matrices is None else name in self.matrices
+        rule = rule_of(self.settings, self._declared(name, shape, decays))
+        return UpdateRule(rule.equation, rule.parameter, rule.static, self.scales.get(name, 1.0))
+
+    def _declared(self, name: str, shape: tuple[int, ...], decays: bool) -> Parameter:
+        return Parameter(shape, decays=decays)
 
 
 class Muon(AdamW):
     """Muon for some matrices, one application of the `muon` equation each; AdamW for every other parameter.
 
-    parts     names of the arrays that Muon updates, each with the number of matrices packed in it side by side
+    packed    names of the arrays that Muon updates, each with the number of matrices that lie in it side by side
               along its last axis, which are orthogonalised apart
     momentum  as in the equation
 
     The further settings are those of AdamW; Muon's learning rate is lr times the array's scale.
     """
 
-    def __init__(self, parts: Mapping[str, int], momentum: float = 0.95, **adamw: Any) -> None:
-        super().__init__(**adamw)
-        OptimConfig(muon_momentum=momentum)
-        self.parts = dict(parts)
-        self.momentum = momentum
+    def __init__(self, packed: Mapping[str, int], momentum: float = 0.95, **adamw: Any) -> None:
+        super().__init__(**adamw, optimizer="muon", muon_lr=adamw.get("lr", 1e-3), muon_momentum=momentum)
+        self.packed = dict(packed)
+
+    def _declared(self, name: str, shape: tuple[int, ...], decays: bool) -> Parameter:
+        if name in self.packed:
+            return Parameter(shape, decays=decays, packed=self.packed[name], group="matrices")
+        return Parameter(shape, decays=decays)
 
 
-def optimizer_of(config: OptimConfig, declared: Mapping[str, Parameter]) -> AdamW:
-    """Return the optimizer of a run's settings before its first step, for parameters as the layers declare them."""
-    settings: dict[str, Any] = {
-        "lr": config.lr,
-        "betas": (config.beta1, config.beta2),
-        "eps": config.eps,
-        "weight_decay": config.weight_decay,
-        "decay": config.decay,
-        "matrices": [name for name, parameter in declared.items() if parameter.decays],
-        "scales": {
-            n: config.rate_of(p.group) / config.lr
-            for n, p in declared.items()
-            if config.rate_of(p.group) != config.lr
-        },
-        "ema": config.ema,
-    }
-    if config.optimizer == "adamw":
-        return AdamW(**settings)
-    return Muon(by_muon(config, declared), config.muon_momentum, **settings)
+def updated(
+    state: State, gradients: Arrays, t: Any, lr: Any, rules: Mapping[str, UpdateRule], max_norm: Any = 0.0,
+    ema: float = 0.0,
+) -> tuple[State, Any]:  # fmt: skip
+    """Return the state after step t, and the gradients' norm before clipping to max_norm (0: never).
 
+    A function of arrays by name, without a branch on their values: it can be traced. The step t (from 1), lr and
+    max_norm may be arrays. Missing moments count as zeros, a missing average as its parameter. Parameters without
+    gradient are left out.
 
-def by_muon(config: OptimConfig, declared: Mapping[str, Parameter]) -> dict[str, int]:
-    """Return the parameters that Muon updates, which have no second moment, and the number of matrices in each."""
-    return {n: p.parts for n, p in declared.items() if config.optimizer == "muon" and p.group == "matrices"}
-
-
-class UpdateSettings(NamedTuple):
-    """The settings of an update, fixed for a run: a traced update may be compiled for them.
-
-    decaying         names of the parameters that weight decay acts on
-    scales           factors of lr by parameter name; 1 for the others
-    parts, momentum  of Muon: its parameters, with the number of matrices packed in each, and its memory
-    ema              decay of the averages; 0 makes none
-    """
-
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    weight_decay: float = 0.01
-    decaying: frozenset[str] = frozenset()
-    max_norm: Any = 0.0
-    scales: Mapping[str, float] = {}
-    parts: Mapping[str, int] = {}
-    momentum: float = 0.95
-    ema: float = 0.0
-
-
-def update(
-    parameters: Arrays, gradients: Arrays, state: tuple[Arrays, Arrays, Arrays], t: Any, lr: Any,
-    settings: UpdateSettings,
-) -> tuple[dict[str, Updated], Any]:  # fmt: skip
-    """Return (parameter, m, v, average) after step t by name, and the gradients' norm before clipping.
-
-    A function of arrays by name, without a branch on their values: it can be traced. The step t (from 1) and lr may
-    be arrays. Missing moments count as zeros, a missing average as its parameter. Parameters without gradient are
-    left out.
+    ema  decay of the averages; 0 makes none
     """
     norm = gradient_norm(gradients)
-    m, v, averages = state
-    made: dict[str, Updated] = {}
-    for name, g in clip_gradients(gradients, norm, settings.max_norm).items():
-        theta = parameters[name]
-        rate = namespace(theta).asarray(lr * settings.scales.get(name, 1.0), dtype=theta.dtype)
-        equation, inputs, static = _application(name, theta, g, (m, v), rate, t, settings)
-        (new, *moments), _ = equation.forward(*inputs.values(), **static)
-        average = averaged(averages.get(name, theta), new, t, settings.ema) if settings.ema else None
-        made[name] = new, moments[0], moments[1] if len(moments) > 1 else None, average
+    made = State({}, {kind: {} for kind in state.moments}, {})
+    for name, g in clip_gradients(gradients, norm, max_norm).items():
+        theta, rule = state.parameters[name], rules[name]
+        rate = namespace(theta).asarray(lr * rule.scale, dtype=theta.dtype)
+        kept = {kind: _kept(state.moments, kind, name, theta) for kind in rule.state}
+        update = rule.equation.forward
+        results, _ = update(*rule.inputs(theta, g, kept, rate, t).values(), **rule.static)
+        made.parameters[name], *new = as_tuple(results)
+        for kind, array in zip(rule.state, new, strict=True):
+            made.moments[kind][name] = array
+        if ema:
+            made.averages[name] = averaged(state.averages.get(name, theta), made.parameters[name], t, ema)
     return made, norm
 
 
-def _application(
-    name: str, theta: Any, g: Any, moments: tuple[Arrays, Arrays], rate: Any, t: Any, settings: UpdateSettings
-) -> tuple[Equation, dict[str, Any], dict[str, Any]]:
-    """Return the equation that updates a parameter, its inputs by name, and its static settings."""
-    decay = settings.weight_decay if name in settings.decaying else 0.0
-    by_muon = name in settings.parts
-    arrays = {"theta": theta, "g": g}
-    for letter, kept in zip("m" if by_muon else "mv", moments, strict=False):
-        arrays[letter] = kept[name] if name in kept else namespace(theta).zeros_like(theta)
-    if by_muon:
-        static = {"momentum": settings.momentum, "weight_decay": decay, "parts": settings.parts[name]}
-        return muon, {**arrays, "lr": rate}, static
-    static = {"beta1": settings.betas[0], "beta2": settings.betas[1], "eps": settings.eps, "weight_decay": decay}
-    return adamw, {**arrays, "lr": rate, "t": t}, static
+def assign(assignments: Iterable[tuple[Any, str, Any]]) -> None:
+    """Set attributes (object, name, value), all of them or, if an interrupt comes, none.
+
+    Python calls signal handlers between bytecodes; the whole loop is one call of compiled code, which runs none as
+    long as the attributes are plain.
+    """
+    deque(starmap(setattr, list(assignments)), maxlen=0)
+
+
+def _kept(moments: Mapping[str, Arrays], kind: str, name: str, theta: Any) -> Any:
+    """Return an array of state; zeros before the first step."""
+    held = moments.get(kind, {})
+    return held[name] if name in held else namespace(theta).zeros_like(theta)
+
+
+def as_tuple(results: Any) -> tuple[Any, ...]:
+    """Return the results of an equation that has one or several."""
+    return results if isinstance(results, tuple) else (results,)
 
 
 def averaged(average: Any, theta: Any, t: Any, decay: float) -> Any:

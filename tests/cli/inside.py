@@ -90,5 +90,5 @@ def write_run(folder: Path, config: TrainConfig, text: dict[str, Any] | None = N
     """Save a run that stands at step 4, with initial weights and moments of zero; return its folder."""
     parameters = {n: p.data for n, p in TinyGPT(config.model, seed=3).parameters().items()}
     moments = {n: 0 * a for n, a in parameters.items()}
-    save(folder, Checkpoint(config, parameters, moments, moments, {"step": 4, "text": text or {}}))
+    save(folder, Checkpoint(config, parameters, {"m": moments, "v": moments}, {"step": 4, "text": text or {}}))
     return folder

@@ -11,11 +11,11 @@ from equations.test_orthogonalise import newton_schulz
 
 @st.composite
 def cases(draw):
-    parts = draw(st.sampled_from((1, 2)))
-    shape = (*draw(shapes(0, 1)), draw(lengths), parts * draw(lengths))
+    packed = draw(st.sampled_from((1, 2)))
+    shape = (*draw(shapes(0, 1)), draw(lengths), packed * draw(lengths))
     theta, m = (draw(arrays(*shape)) for _ in range(2))
     g = draw(arrays(*shape, gap=2.0)) + 3 * np.abs(m).max()  # n stays away from 0, where it has no direction
-    settings = {"momentum": 0.8, "weight_decay": 0.3, "parts": parts, "steps": draw(st.sampled_from((1, 3)))}
+    settings = {"momentum": 0.8, "weight_decay": 0.3, "packed": packed, "steps": draw(st.sampled_from((1, 3)))}
     return Case(theta, g, m, np.array(0.2), **settings)
 
 
@@ -46,8 +46,8 @@ def test_forward_is_momentum_nesterov_and_the_direction(shape):
 
 def test_packed_matrices_are_updated_as_if_they_were_alone():
     theta, g, m = np.random.default_rng(2).standard_normal((3, 4, 12))
-    packed, _ = muon.forward(theta, g, m, 0.02, **SETTINGS, parts=3)
-    for i, part in enumerate(np.split(packed[0], 3, axis=1)):
+    made, _ = muon.forward(theta, g, m, 0.02, **SETTINGS, packed=3)
+    for i, part in enumerate(np.split(made[0], 3, axis=1)):
         alone = (np.split(x, 3, axis=1)[i] for x in (theta, g, m))
         close(part, muon.forward(*alone, 0.02, **SETTINGS)[0][0])
 
@@ -79,10 +79,10 @@ def witnesses(torch):
     """What PyTorch computes, for one matrix and for three side by side."""
     rng = np.random.default_rng(8)
 
-    def theirs(parts):
+    def theirs(packed):
         def update(theta, g, m, lr):
             m = 0.95 * m + 0.05 * g
-            parted = (0.95 * m + 0.05 * g).chunk(parts, dim=-1)
+            parted = (0.95 * m + 0.05 * g).chunk(packed, dim=-1)
             direction = torch.cat([newton_schulz(part) for part in parted], dim=-1)
             stretch = max(1.0, parted[0].shape[-1] / parted[0].shape[-2]) ** 0.5
             return theta - lr * (stretch * direction + 0.1 * theta), m
@@ -91,9 +91,9 @@ def witnesses(torch):
 
     return [
         (
-            theirs(parts),
-            (*(rng.standard_normal((3, 4 * parts)) for _ in range(3)), np.asarray(0.02)),
-            {"momentum": 0.95, "weight_decay": 0.1, "parts": parts},
+            theirs(packed),
+            (*(rng.standard_normal((3, 4 * packed)) for _ in range(3)), np.asarray(0.02)),
+            {"momentum": 0.95, "weight_decay": 0.1, "packed": packed},
         )
-        for parts in (1, 3)
+        for packed in (1, 3)
     ]

@@ -43,7 +43,7 @@ def pristine(kind: str) -> Files:
             shards(place, foreign.drawn(foreign.shapes(config))) if kind == "qwen3" else None
         elif kind.startswith("gguf"):
             config = LLAMA if "llama" in kind else GPT2
-            run = Checkpoint(TrainConfig(model=config), parameters(config), {}, {}, {"step": 0})
+            run = Checkpoint(TrainConfig(model=config), parameters(config), {}, {"step": 0})
             exchange.write(run, "gguf", place, "q4_0" if "llama" in kind else "")
         elif kind == "llm.c":
             from interop.test_llm_c import arrays, written

@@ -27,8 +27,8 @@ def pristine() -> tuple[bytes, bytes]:
     checkpoint = start(ModelConfig(vocab_size=11, seq_len=4, d_model=4), 0.01, seed=1)
     checkpoint.step = checkpoint.optimizer.t = 3
     for name, parameter in checkpoint.model.parameters().items():
-        checkpoint.optimizer.m[name] = np.full_like(parameter.data, 0.25)
-        checkpoint.optimizer.v[name] = np.full_like(parameter.data, 0.5)
+        checkpoint.optimizer.moments["m"][name] = np.full_like(parameter.data, 0.25)
+        checkpoint.optimizer.moments["v"][name] = np.full_like(parameter.data, 0.5)
     with tempfile.TemporaryDirectory() as folder:
         files.save(f"{folder}/x", checkpoint)
         return Path(folder, "x.json").read_bytes(), Path(folder, "x.bin").read_bytes()
@@ -77,6 +77,6 @@ def _load(place: Path, binary: bytes) -> None:
         raise AssertionError(f"a traceback: {type(error).__name__}: {str(error)[:200]}") from error
     for name, parameter in loaded.model.parameters().items():
         assert np.isfinite(parameter.data).all(), f"{name} is not finite"
-    assert all((v >= 0).all() for v in loaded.optimizer.v.values()), "negative v"
+    assert all((v >= 0).all() for v in loaded.optimizer.moments["v"].values()), "negative v"
     files.save(str(place / "y"), loaded)
     assert (place / "y.bin").read_bytes() == binary, "saved again it is another file"

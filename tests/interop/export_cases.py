@@ -31,7 +31,7 @@ def exported(name: str, place: Path, known: Any) -> Path:
     family, config = CASES[name]
     if family is not None:
         known(FAMILIES, family.name, family)
-    run = Checkpoint(TrainConfig(model=config), parameters(config, seed=3), {}, {}, {"step": 0})
+    run = Checkpoint(TrainConfig(model=config), parameters(config, seed=3), {}, {"step": 0})
     exchange.write(run, "hf", place)
     return place
 

@@ -75,7 +75,7 @@ def test_transformers_computes_of_an_export_what_the_model_computes(name, tmp_pa
 
 def test_a_folder_is_written_one_tensor_at_a_time_as_the_library_writes_it(tmp_path):
     config = replace(WHOLE["llama"], d_model=128, n_layers=8)
-    run = Checkpoint(TrainConfig(model=config), parameters(config), {}, {}, {"step": 0})
+    run = Checkpoint(TrainConfig(model=config), parameters(config), {}, {"step": 0})
     size = sum(array.nbytes for array in run.parameters.values())
     tracemalloc.start()
     exchange.write(run, "hf", tmp_path / "out")
@@ -126,7 +126,7 @@ def test_any_model_comes_back_or_is_refused_in_one_line(goal, tmp_path):
     refusals, written = [], 0
     for i, config in enumerate([*choices, *drawn, *filter(None, map(near, range(120)))]):
         arrays = parameters(config)
-        run = Checkpoint(TrainConfig(model=config), arrays, {}, {}, {"step": 0})
+        run = Checkpoint(TrainConfig(model=config), arrays, {}, {"step": 0})
         try:
             exchange.write(run, goal, tmp_path / str(i))
         except ByhandError as error:

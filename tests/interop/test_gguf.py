@@ -60,7 +60,7 @@ def by_description(keys: dict, tensors: dict, alignment: int = 32, version: int 
 
 
 def export(config, arrays, place, quantize="", tokenizer=BYTES) -> Path:
-    run = Checkpoint(TrainConfig(model=config), arrays, {}, {}, {"step": 0}, tokenizer=tokenizer)
+    run = Checkpoint(TrainConfig(model=config), arrays, {}, {"step": 0}, tokenizer=tokenizer)
     return exchange.write(run, "gguf", place, quantize)[0]
 
 
@@ -331,7 +331,7 @@ def test_one_of_several_files_has_to_be_named(tmp_path):
 
 @pytest.mark.parametrize("goal", ["hf", "gguf"])
 def test_an_export_that_is_interrupted_leaves_nothing(goal, tmp_path, monkeypatch):
-    run = Checkpoint(TrainConfig(model=LLAMA), parameters(LLAMA), {}, {}, {"step": 0}, tokenizer=BYTES)
+    run = Checkpoint(TrainConfig(model=LLAMA), parameters(LLAMA), {}, {"step": 0}, tokenizer=BYTES)
     writes = 0
 
     def then_interrupted(content):

@@ -24,7 +24,7 @@ GOALS = tuple(KNOWN)
 
 
 def there_and_back(config, arrays, goal, place):
-    run = Checkpoint(TrainConfig(model=config), arrays, {}, {}, {"step": 0})
+    run = Checkpoint(TrainConfig(model=config), arrays, {}, {"step": 0})
     exchange.write(run, goal, place)
     return exchange.read(place)
 
@@ -72,7 +72,7 @@ def test_a_foreign_folder_comes_back_bit_for_bit(kind, seed, tmp_path):
     if kind == "llama" and config["hidden_size"] % config["num_attention_heads"]:
         config["hidden_size"] *= config["num_attention_heads"]
     found = exchange.read(foreign.write_folder(tmp_path / "in", config, arrays))
-    run = Checkpoint(TrainConfig(model=found.config), found.arrays, {}, {}, {"step": 0})
+    run = Checkpoint(TrainConfig(model=found.config), found.arrays, {}, {"step": 0})
     exchange.write(run, "hf", tmp_path / "out")
     weights = hugging_face.Weights(tmp_path / "out")
     again = {name: weights.read(name) for name in weights.stored}

@@ -138,7 +138,7 @@ def test_a_model_with_it_trains_generates_and_is_stored(either, tmp_path):
     assert losses[-1] < losses[0] - 0.1
     arrays = {name: p.data for name, p in model.parameters().items()}
     state = {"step": 40, "text": {}}
-    checkpoint.save(tmp_path / "run", checkpoint.Checkpoint(config, arrays, optimizer.m, optimizer.v, state))
+    checkpoint.save(tmp_path / "run", checkpoint.Checkpoint(config, arrays, optimizer.moments, state))
     loaded = checkpoint.load_model(tmp_path / "run")
     assert loaded.config == config.model
     text, *others = (

@@ -9,7 +9,7 @@ from byhand.equations import layer_norm, mul
 from byhand.layers.norm import NORMS, LayerNorm, norm_of
 from byhand.layers.parameter import Parameter
 from byhand.model import declared
-from byhand.optim import optimizer_of
+from byhand.optim import Optimizer
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
 from model_cases import batch
@@ -95,7 +95,7 @@ def test_what_a_layer_declares_decides_what_decays(monkeypatch, session):
     after = {}
     for weight_decay in (0.0, 0.5):
         settings = bh.OptimConfig(lr=0.01, weight_decay=weight_decay, decay="matrices")
-        model, optimizer = bh.TinyGPT(CONFIG), optimizer_of(settings, declared(CONFIG))
+        model, optimizer = bh.TinyGPT(CONFIG), Optimizer(settings, declared(CONFIG))
         request = Request("train", CONFIG, session, threads=1)
         choose(request).runtime.session(model, optimizer, request).step([batch(CONFIG)], 1.0)
         after[weight_decay] = {name: p.data.copy() for name, p in model.parameters().items()}

@@ -32,9 +32,9 @@ def test_only_weights_are_drawn_and_decay():
 
 
 def test_packed_parts_lengthen_the_last_axis_alone():
-    packed = weight(("width", 2), ("heads", 5), parts=3)
-    assert (packed.shape, packed.axes, packed.parts) == ((2, 15), ("width", "heads"), 3)
-    assert zeros(("heads", 5), parts=3).shape == (15,)
+    packed = weight(("width", 2), ("heads", 5), packed=3)
+    assert (packed.shape, packed.axes, packed.packed) == ((2, 15), ("width", "heads"), 3)
+    assert zeros(("heads", 5), packed=3).shape == (15,)
 
 
 def test_every_axis_of_every_array_of_a_model_is_named():

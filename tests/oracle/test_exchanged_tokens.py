@@ -33,7 +33,7 @@ def exported(split: str, goal: str, place: Path, whole: bool = False) -> tuple[B
     if whole:
         words = BytePairTokenizer(words.vocabulary, words.merges, split=split, special=words.special, whole=True)
     config = replace(GPT2, vocab_size=704)
-    run = Checkpoint(TrainConfig(model=config), parameters(config), {}, {}, {"step": 0}, tokenizer=words)
+    run = Checkpoint(TrainConfig(model=config), parameters(config), {}, {"step": 0}, tokenizer=words)
     return words, exchange.write(run, goal, place)[0]
 
 

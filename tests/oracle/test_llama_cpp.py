@@ -58,9 +58,7 @@ class Server:
 
 
 def export(config, arrays, place: Path, quantize: str = "") -> Path:
-    return exchange.write(
-        Checkpoint(TrainConfig(model=config), arrays, {}, {}, {"step": 0}), "gguf", place, quantize
-    )[0]
+    return exchange.write(Checkpoint(TrainConfig(model=config), arrays, {}, {"step": 0}), "gguf", place, quantize)[0]
 
 
 CASES = {name: config for name, config in {**WHOLE, **PARTIAL}.items() if name.split()[0] in KNOWN}

@@ -52,7 +52,7 @@ def their_logits(model: Any, tokens: Any) -> np.ndarray:
 
 
 def written(config, arrays, place: Path) -> Path:
-    exchange.write(Checkpoint(TrainConfig(model=config), arrays, {}, {}, {"step": 0}), "hf", place)
+    exchange.write(Checkpoint(TrainConfig(model=config), arrays, {}, {"step": 0}), "hf", place)
     return place
 
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save as write_safetensors
 
-from byhand.config import ModelConfig, TrainConfig
+from byhand.config import ModelConfig, TrainConfig, to_dict
 from byhand.errors import CheckpointError, DataError
 from byhand.files import run_folder, sealed, writing
 from byhand.files.run_folder import MANIFEST, MODEL
@@ -36,7 +36,9 @@ BPE = BytePairTokenizer({symbol: i for i, symbol in enumerate(SYMBOLS)}, [("a", 
 def example(step: int = 1, config: TrainConfig = CONFIG) -> Checkpoint:
     parameters = {n: p.data for n, p in TinyGPT(config.model, seed=step).parameters().items()}
     moments = {n: np.full_like(p, step) for n, p in parameters.items()}
-    return Checkpoint(config, parameters, moments, {n: 2 * a for n, a in moments.items()}, {"step": step, "text": {}})
+    return Checkpoint(
+        config, parameters, {"m": moments, "v": {n: 2 * a for n, a in moments.items()}}, {"step": step, "text": {}}
+    )
 
 
 def test_what_was_saved_comes_back(tmp_path):
@@ -46,7 +48,10 @@ def test_what_was_saved_comes_back(tmp_path):
     assert (tmp_path / "latest").read_text() == "step-00000007\n"
     loaded = checkpoint.load(tmp_path)
     assert (loaded.config, loaded.state, loaded.path) == (saved.config, saved.state, path)
-    for before, after in ((saved.parameters, loaded.parameters), (saved.m, loaded.m), (saved.v, loaded.v)):
+    for before, after in (
+        (saved.parameters, loaded.parameters),
+        *((saved.moments[k], loaded.moments[k]) for k in "mv"),
+    ):
         assert before.keys() == after.keys()
         for name in before:
             np.testing.assert_array_equal(before[name], after[name])
@@ -150,9 +155,11 @@ def test_no_checkpoint_no_run_and_all_damaged_are_told_apart(tmp_path):
 
 def test_weights_of_another_shape_are_refused(tmp_path):
     other = TrainConfig(model=ModelConfig(vocab_size=11, seq_len=8, d_model=8, n_heads=2))
-    wrong = example(1)
-    wrong.config = other
-    checkpoint.save(tmp_path, wrong)
+    with pytest.raises(CheckpointError, match=r"model.safetensors could not be read again: wte is \(11, 4\)"):
+        checkpoint.save(tmp_path, replace(example(1), config=other))
+    path = checkpoint.save(tmp_path, example(1))
+    rewrite(path, "config.json", sealed.as_json(to_dict(other)))
+    stored.forget(path)
     with pytest.raises(CheckpointError, match=r"model.safetensors has 2,\d+ bytes, but .* its arrays alone have"):
         checkpoint.load_model(tmp_path)
 

@@ -30,7 +30,9 @@ def whole(step=1, seed=None):
     config = TrainConfig(model=MODEL_CONFIG)
     parameters = {n: p.data for n, p in TinyGPT(config.model, seed=seed or step).parameters().items()}
     moments = {n: np.full_like(p, step) for n, p in parameters.items()}
-    return Checkpoint(config, parameters, moments, {n: 2 * a for n, a in moments.items()}, {"step": step, "text": {}})
+    return Checkpoint(
+        config, parameters, {"m": moments, "v": {n: 2 * a for n, a in moments.items()}}, {"step": step, "text": {}}
+    )
 
 
 def part(saved, index, count):
@@ -47,7 +49,7 @@ def part(saved, index, count):
                 found[f"{name}[{','.join(box)}]"] = array[begin:end]
         return found
 
-    return replace(saved, parameters=cut(saved.parameters), m=cut(saved.m), v=cut(saved.v))
+    return replace(saved, parameters=cut(saved.parameters), moments={k: cut(a) for k, a in saved.moments.items()})
 
 
 def save(run, saved, hosts=2, keep=2):
@@ -63,7 +65,7 @@ def saved_at(run, step=1, hosts=2, **more):
 
 def expect(loaded, saved):
     assert (loaded.config, loaded.state) == (saved.config, saved.state)
-    for found, due in ((loaded.parameters, saved.parameters), (loaded.m, saved.m), (loaded.v, saved.v)):
+    for found, due in ((loaded.parameters, saved.parameters), *((loaded.moments[k], saved.moments[k]) for k in "mv")):
         assert list(found) == list(due)
         for name in due:
             np.testing.assert_array_equal(found[name], due[name], err_msg=name)
@@ -99,19 +101,19 @@ def test_what_several_hosts_saved_is_the_whole(tmp_path, hosts):
     assert is_checkpoint(path)
     assert is_run(tmp_path)
     alone = checkpoint.load(tmp_path, moments=False)
-    assert (alone.m, alone.v) == ({}, {})
-    expect(replace(alone, m=whole(7).m, v=whole(7).v), whole(7))
+    assert alone.moments == {}
+    expect(replace(alone, moments=whole(7).moments), whole(7))
 
 
 @pytest.mark.parametrize("hosts", [2, 3])
 def test_before_the_first_update_the_moments_are_in_no_part(tmp_path, hosts):
-    save(tmp_path, replace(whole(), m={}, v={}, state={"step": 0, "text": {}}), hosts)
+    save(tmp_path, replace(whole(), moments={}, state={"step": 0, "text": {}}), hosts)
     loaded = checkpoint.load(tmp_path)
-    assert (loaded.step, loaded.m, loaded.v) == (0, {}, {})
+    assert (loaded.step, loaded.moments) == (0, {})
 
 
 def test_a_host_may_hold_nothing(tmp_path):
-    saved, nothing = whole(), replace(whole(), parameters={}, m={}, v={})
+    saved, nothing = whole(), replace(whole(), parameters={}, moments={})
     on_hosts(2, lambda group: hosts_of_a_run.save(tmp_path, nothing if group.index else saved, 2, group))
     expect(checkpoint.load(tmp_path), saved)
 

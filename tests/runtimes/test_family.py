@@ -9,7 +9,7 @@ import byhand as bh
 from byhand.config import OptimConfig
 from byhand.errors import ConfigError
 from byhand.model import TinyGPT, declared
-from byhand.optim import optimizer_of
+from byhand.optim import Optimizer
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling
 from model_cases import drawn_config, lacking_kernels
@@ -35,7 +35,7 @@ def optim_of(seed):
 def steps(config, runtime, seed, count=3):
     """Make steps, and return losses and the weights after them."""
     model = model_of(config)
-    optimizer = optimizer_of(optim_of(seed), declared(config))
+    optimizer = Optimizer(optim_of(seed), declared(config))
     request = Request("train", config, runtime)
     session = able(request).session(model, optimizer, request)
     rng, losses = np.random.default_rng(3), []

@@ -8,7 +8,7 @@ import pytest
 
 import byhand as bh
 from byhand.model import declared
-from byhand.optim import averaged, optimizer_of
+from byhand.optim import Optimizer, averaged
 from byhand.runtimes.tape.session import TapeSession
 
 CONFIG = bh.ModelConfig(vocab_size=11, seq_len=7, d_model=24, n_layers=2, n_heads=2)
@@ -19,7 +19,7 @@ needs_loops = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reas
 
 
 def session_of(runtime, optim=MUON, threads=3, blas="auto"):
-    model, optimizer = bh.TinyGPT(CONFIG, seed=2), optimizer_of(optim, declared(CONFIG))
+    model, optimizer = bh.TinyGPT(CONFIG, seed=2), Optimizer(optim, declared(CONFIG))
     if runtime == "numpy":
         return TapeSession(model, optimizer)
     from byhand.runtimes.loops.run.training import LoopsSession
@@ -33,7 +33,7 @@ def batch(seed, rows=4):
 
 
 def copied(session):
-    return [{name: np.array(array) for name, array in part.items()} for part in session.state()]
+    return [{name: np.array(array) for name, array in part.items()} for part in session.state().dictionaries()]
 
 
 def test_each_parameter_is_in_its_group():
@@ -43,10 +43,12 @@ def test_each_parameter_is_in_its_group():
     blocks = {name: group for name, group in groups.items() if name.startswith("blocks.")}
     assert all((group == "matrices") == (".w_" in name) for name, group in blocks.items())
     assert groups["lm_head.b"] == "vectors"
-    made = optimizer_of(MUON, declared(CONFIG))
-    assert made.parts == {n: 3 if n.endswith("w_qkv") else 1 for n, group in groups.items() if group == "matrices"}
+    made = Optimizer(MUON, declared(CONFIG))
+    rules = {n: made.rule(n, np.empty(p.shape)) for n, p in declared(CONFIG).items()}
+    packed = {n: rule.static["packed"] for n, rule in rules.items() if rule.equation.name == "muon"}
+    assert packed == {n: 3 if n.endswith("w_qkv") else 1 for n, group in groups.items() if group == "matrices"}
     rates = {"embeddings": 2e-2, "head": 5e-3, "matrices": 0.03, "vectors": 4e-3}
-    assert {n: 1e-2 * scale for n, scale in made.scales.items()} == pytest.approx(
+    assert {n: 1e-2 * rule.scale for n, rule in rules.items()} == pytest.approx(
         {n: rates[g] for n, g in groups.items()}
     )
 
@@ -73,8 +75,8 @@ def test_the_plan_makes_the_steps_of_the_tape(threads, blas):
             session.optimizer.lr = 1e-2 * (4 - step)
         outcomes = [session.step([batch(step), batch(step + 9, 2)], 1.0) for session in (plan, tape)]
         np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=1e-4)
-    assert [set(part) for part in plan.state()] == [set(part) for part in tape.state()]
-    for part, other in zip(plan.state(), tape.state(), strict=True):
+    assert [set(part) for part in plan.state().dictionaries()] == [set(part) for part in tape.state().dictionaries()]
+    for part, other in zip(plan.state().dictionaries(), tape.state().dictionaries(), strict=True):
         for name, array in part.items():
             np.testing.assert_allclose(array, other[name], rtol=0, atol=2e-3, err_msg=name)
     tokens, targets = batch(5)
@@ -96,19 +98,18 @@ def test_the_number_of_threads_changes_no_bit_of_an_update():
             p = arena.parameters[name]
             shape = p.shape
             p.data[...] = rng.standard_normal(shape)
-            session.optimizer.m[name][...] = rng.standard_normal(shape)
+            moments = session.optimizer.moments
+            moments["m"][name][...] = rng.standard_normal(shape)
             session.optimizer.averages[name][...] = 0
-            if name in session.optimizer.v:
-                session.optimizer.v[name][...] = 1
+            if name in moments["v"]:
+                moments["v"][name][...] = 1
             for share in range(threads):
                 start = arena.regions.gradients + share * arena.regions.size + place
                 arena.view(start, shape)[...] = 0 if share else rng.standard_normal(shape)
         plan, c = session.plan("train", (4, CONFIG.seq_len)), session.runner.controls
-        c[15:] = 0  # losses and squares
         from byhand.runtimes.loops.program import controls
 
-        for scale, slot in controls.rate_slots(arena.regions.scales, threads).items():
-            c[slot] = 1e-2 * scale
+        c[controls.CONTROLS : controls.end(threads)] = 0  # losses and squares
         c[controls.MAX_NORM] = 0
         session._replay(plan, computes=False)
         found.append(copied(session))
@@ -140,7 +141,7 @@ def test_the_average_follows_its_equation(runtime):
     for step in range(3):
         session.optimizer.lr = 1e-2
         session.step([batch(step)], 1.0)
-        theta, _, _, averages = session.state()
+        theta, _, averages = session.state()
         expected = {n: averaged(a, theta[n], step + 1, 0.5) for n, a in expected.items()}
         for name, array in averages.items():
             np.testing.assert_allclose(array, expected[name], rtol=1e-5, atol=1e-7, err_msg=name)
@@ -152,11 +153,11 @@ def test_another_runtime_goes_on_with_what_one_kept():
     for session in (first, first):
         session.step([batch(0)], 1.0)
     second.optimizer.t = first.optimizer.t
-    second.optimizer.state = first.optimizer.state
+    second.optimizer.restore(first.optimizer.moments, first.optimizer.averages)
     for name, p in second.model.parameters().items():
         p.data = first.model.parameters()[name].data
     for session in (first, second):
         session.step([batch(1)], 1.0)
-    for part, other in zip(second.state(), first.state(), strict=True):
+    for part, other in zip(second.state().dictionaries(), first.state().dictionaries(), strict=True):
         for name, array in part.items():
             np.testing.assert_allclose(array, other[name], rtol=0, atol=1e-3, err_msg=name)

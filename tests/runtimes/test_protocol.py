@@ -25,6 +25,7 @@ from byhand.runs.trainer import Trainer
 from byhand.runtimes import registry
 from byhand.runtimes.protocol import Request, to_train
 from byhand.runtimes.registry import begin, choose, register
+from byhand.runtimes.sessions import held
 from byhand.runtimes.tape.decoder import TapeDecoder
 from byhand.runtimes.tape.runtime import TapeRuntime
 from byhand.runtimes.tape.session import TapeSession
@@ -74,12 +75,13 @@ class ToySession(TapeSession):
         for loss in losses:
             loss.backward(1 / len(losses))
         o = self.optimizer
-        decaying = frozenset(name for name, p in parameters.items() if o.decays(name, p))
-        settings = optim.UpdateSettings(o.betas, o.eps, o.weight_decay, decaying, max_norm)
-        arrays, gradients = ({n: getattr(p, k) for n, p in parameters.items()} for k in ("data", "grad"))
-        made, norm = optim.update(arrays, gradients, o.state, np.asarray(o.t + 1), np.asarray(o.lr), settings)
+        rules = {name: o.rule(name, p) for name, p in parameters.items()}
+        gradients = {name: p.grad for name, p in parameters.items()}
+        before, t, lr = held(self.model, o), np.asarray(o.t + 1), np.asarray(o.lr)
+        made, norm = optim.updated(before, gradients, t, lr, rules, max_norm)
         for name, p in parameters.items():
-            p.data, o.m[name], o.v[name], _ = made[name]
+            p.data = made.parameters[name]
+        o.restore(made.moments, made.averages)
         o.t += 1
         return LateOutcome(lambda: np.mean([loss.item() for loss in losses]), lambda: norm)
 
@@ -178,7 +180,7 @@ def test_the_toy_trains_as_the_tape_does(registered):
     for _ in range(3):
         assert ours.update().grad_norm == theirs.update().grad_norm
     assert LateOutcome.fetched == {"loss": 3, "norm": 3}
-    for part, expected in zip(ours.session.state(), theirs.session.state(), strict=True):
+    for part, expected in zip(*(t.session.state().dictionaries() for t in (ours, theirs)), strict=True):
         assert {n: a.tobytes() for n, a in part.items()} == {n: a.tobytes() for n, a in expected.items()}
 
 
@@ -364,7 +366,7 @@ def test_what_a_session_shows_cannot_be_written_to(runtime):
     require_able(runtime)
     run = trainer(runtime)
     run.update()
-    state = run.session.state()
+    state = run.session.state().dictionaries()
     assert [set(part) for part in state] == [*[set(run.model.parameters())] * 3, set()]
     for part in state:
         for array in part.values():

@@ -46,7 +46,7 @@ def hold(session, shapes, seed=0):
     exact_loss, exact = expected(batches)
     assert outcome.loss == pytest.approx(exact_loss, rel=1e-5)
     assert outcome.norm == pytest.approx(np.sqrt(sum((g**2).sum() for g in exact.values())), rel=1e-4)
-    for name, g in session.state().m.items():
+    for name, g in session.state().moments["m"].items():
         np.testing.assert_allclose(
             g, exact[name], rtol=0, atol=1e-5 * max(1e-2, np.abs(exact[name]).max()), err_msg=name
         )
@@ -114,7 +114,9 @@ def test_targets_of_another_shape_than_the_tokens_are_refused(runtime):
 def state(session, model, optimizer):
     session.state()  # which leaves the arrays there
     arrays = {name: p.data for name, p in model.parameters().items()}
-    arrays |= {f"m.{n}": a for n, a in optimizer.m.items()} | {f"v.{n}": a for n, a in optimizer.v.items()}
+    arrays |= {f"m.{n}": a for n, a in optimizer.moments["m"].items()} | {
+        f"v.{n}": a for n, a in optimizer.moments["v"].items()
+    }
     return optimizer.t, {name: a.copy() for name, a in arrays.items()}
 
 

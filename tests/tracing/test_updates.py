@@ -31,13 +31,14 @@ def test_the_trace_of_an_update_is_what_the_next_step_makes(optimizer, dtype):
     for _ in range(3):
         for tensor in p.values():
             tensor.grad = rng.standard_normal(tensor.shape).astype(dtype)
-        before = {name: (t.data, made.m.get(name), made.v.get(name)) for name, t in p.items()}
+        m = made.moments["m"]
+        before = {name: (t.data, m.get(name)) for name, t in p.items()}
         traces = {name: update_trace(made, name, tensor, tensor.grad) for name, tensor in p.items()}
-        assert all(before[n][0] is t.data and before[n][1] is made.m.get(n) for n, t in p.items()), "nothing changed"
+        assert all(before[n][0] is t.data and before[n][1] is m.get(n) for n, t in p.items()), "nothing changed"
         made.step(p)
         for name, tensor in p.items():
-            values, kept = traces[name].values, {"theta": tensor.data, "m": made.m[name], "v": made.v.get(name)}
-            expected = {f"{name}.{letter}": array for letter, array in kept.items() if array is not None}
+            values, kept = traces[name].values, {k: a[name] for k, a in made.moments.items() if name in a}
+            expected = {f"{name}.{letter}": array for letter, array in {"theta": tensor.data, **kept}.items()}
             assert list(traces[name].made) == list(expected)
             assert np.array_equal(values[name], before[name][0])
             assert np.array_equal(values[f"{name}.gradient"], tensor.grad)

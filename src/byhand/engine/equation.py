@@ -27,12 +27,16 @@ TRANSCENDENTAL = 12  # multiplications and additions of a polynomial that gives 
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """One letter of an equation: as code calls it, as LaTeX writes it, its shape, what it is."""
+    """One letter of an equation: as code calls it, as LaTeX writes it, its shape, what it is.
+
+    nonnegative  none of its numbers can be below 0
+    """
 
     name: str
     latex: str
     shape: str
     meaning: str
+    nonnegative: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +85,13 @@ class Statement:
 class Equation(Statement):
     """One equation of the model. Calling it applies it by the interpreter of the current context.
 
-    role            for which a model may choose it, such as "activation"; "" for none
+    role            for which a run may choose it: "activation", "gate", or "update" of parameters; "" for none
     moves           whether it only moves numbers
     gradient_terms  (saved, d_results, slot, index, **static) -> Term: the arithmetic of one element of the gradient
                     of input number `slot`, its leaves numbered in (*d_results, *saved); without it each slope
                     takes a vjp, and is a number alone
+    beside          (index, inputs, **static) -> Terms: numbers on the way to an element that `terms` names without
+                    their arithmetic, in their order
     products        (*shapes of inputs, **static) -> operations of the matrix products, forward and back
     flops           the same for all other arithmetic; an exp, log or tanh counts as TRANSCENDENTAL operations
     """
@@ -96,6 +102,7 @@ class Equation(Statement):
     role: str = ""
     moves: bool = False
     gradient_terms: Callable[..., Term | None] | None = None
+    beside: Callable[..., tuple[Term, ...]] | None = None
     products: Callable[..., tuple[int, int]] | None = None
     flops: Callable[..., tuple[int, int]] | None = None
 

@@ -90,7 +90,7 @@ adamw = Equation.of(
         Symbol("theta", r"\theta", "(...)", "parameter"),
         Symbol("g", "g_t", "(...)", "its gradient"),
         Symbol("m", "m_{t-1}", "(...)", "moving average of gradients"),
-        Symbol("v", "v_{t-1}", "(...)", "moving average of squared gradients"),
+        Symbol("v", "v_{t-1}", "(...)", "moving average of squared gradients", nonnegative=True),
         Symbol("lr", r"\alpha", "()", "learning rate"),
         Symbol("t", "t", "()", "number of this step, from 1"),
     ),
@@ -98,5 +98,6 @@ adamw = Equation.of(
         Symbol(name, letter, "(...)", "new parameter and moments")
         for name, letter in (("theta", r"\theta'"), ("m", "m_t"), ("v", "v_t"))
     ),
+    role="update",
     seed_names=("optim::AdamW::step",),
 )

@@ -6,7 +6,7 @@ Equation    m' = beta m + (1 - beta) g,   n = beta m' + (1 - beta) g (Nesterov's
             Matrices that lie side by side in one array are orthogonalised apart
 Derivative  with d_n = vjp of O at -lr s d_theta':  d_theta = (1 - lr wd) d_theta',   d_m' += beta d_n,
             d_g = (1 - beta) (d_m' + d_n),   d_m = beta d_m',   d_lr = -sum of d_theta' (s O(n) + wd theta)
-Shapes      theta, g, m (..., M, parts N); lr a scalar -> theta', m'
+Shapes      theta, g, m (..., M, packed N); lr a scalar -> theta', m'
 Units       the decay is scaled by lr, as in AdamW
 Raises      ShapeError if the shapes differ, or are those of no matrix
 Source      Jordan et al. 2024, Muon: An optimizer for hidden layers in neural networks
@@ -16,86 +16,101 @@ from math import prod
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, number, product, total
-from byhand.equations.orthogonalise import orthogonalise
+from byhand.engine.terms import element, named, number, product, total
+from byhand.equations.orthogonalise import frobenius, orthogonalise
 
 STEPS, EPS = 5, 1e-7
 
 
-def forward(theta, g, m, lr, *, momentum, weight_decay, parts=1, steps=STEPS, eps=EPS):
+def forward(theta, g, m, lr, *, momentum, weight_decay, packed=1, steps=STEPS, eps=EPS):
     """Return the new parameter and the new momentum; nothing is modified."""
     require(
         theta.shape == g.shape == m.shape,
         f"muon: theta {theta.shape}, g {g.shape} and m {m.shape} must have one shape",
     )
     m = momentum * m + (1.0 - momentum) * g
-    direction, saved = orthogonalise.forward(apart(momentum * m + (1.0 - momentum) * g, parts), steps=steps, eps=eps)
-    direction = together(direction, parts)
-    made = theta - lr * (stretch(theta.shape, parts) * direction + weight_decay * theta)
+    direction, saved = orthogonalise.forward(apart(momentum * m + (1.0 - momentum) * g, packed), steps=steps, eps=eps)
+    direction = together(direction, packed)
+    made = theta - lr * (stretch(theta.shape, packed) * direction + weight_decay * theta)
     return (made, m), (theta, namespace(theta).asarray(lr, dtype=theta.dtype), direction, *saved)
 
 
-def stretch(shape, parts):
+def stretch(shape, packed):
     """Return s: wide matrices (more outputs than inputs) move further, so that each output moves alike."""
-    return max(1.0, shape[-1] / parts / shape[-2]) ** 0.5
+    return max(1.0, shape[-1] / packed / shape[-2]) ** 0.5
 
 
-def apart(x, parts):
-    """Return the matrices (..., parts, M, N) that lie side by side in x (..., M, parts N); one stays as it is."""
-    if parts == 1:
+def apart(x, packed):
+    """Return the matrices (..., packed, M, N) that lie side by side in x (..., M, packed N); one stays as it is."""
+    if packed == 1:
         return x
     *batch, rows, columns = x.shape
-    return namespace(x).moveaxis(x.reshape((*batch, rows, parts, columns // parts)), -2, -3)
+    return namespace(x).moveaxis(x.reshape((*batch, rows, packed, columns // packed)), -2, -3)
 
 
-def together(x, parts):
+def together(x, packed):
     """Undo `apart`."""
-    if parts == 1:
+    if packed == 1:
         return x
     *batch, _, rows, columns = x.shape
-    return namespace(x).moveaxis(x, -3, -2).reshape((*batch, rows, parts * columns))
+    return namespace(x).moveaxis(x, -3, -2).reshape((*batch, rows, packed * columns))
 
 
-def vjp(saved, d_results, *, momentum, weight_decay, parts=1, steps=STEPS, eps=EPS):
+def vjp(saved, d_results, *, momentum, weight_decay, packed=1, steps=STEPS, eps=EPS):
     """Back through the step, the orthogonalisation, and the moving average, which n reads twice."""
     theta, lr, direction, *of_direction = saved
     d_theta, d_m = d_results
-    scale = stretch(theta.shape, parts)
-    (d_n,) = orthogonalise.vjp(tuple(of_direction), apart(-lr * scale * d_theta, parts), steps=steps, eps=eps)
-    d_n = together(d_n, parts)
+    scale = stretch(theta.shape, packed)
+    (d_n,) = orthogonalise.vjp(tuple(of_direction), apart(-lr * scale * d_theta, packed), steps=steps, eps=eps)
+    d_n = together(d_n, packed)
     d_m = d_m + momentum * d_n
     xp = namespace(theta)
     d_lr = xp.asarray(-xp.sum(d_theta * (scale * direction + weight_decay * theta)))
     return d_theta * (1.0 - lr * weight_decay), (1.0 - momentum) * (d_m + d_n), momentum * d_m, d_lr
 
 
-def terms(index, inputs, result, *, momentum, weight_decay, parts=1, steps=STEPS, eps=EPS, which=0):
+def terms(index, inputs, result, *, momentum, weight_decay, packed=1, steps=STEPS, eps=EPS, which=0):
     """Old value, minus lr times (stretched direction, plus decay); m' (which = 1) alone."""
     theta, g, m = (element(inputs, k, index, name) for k, name in enumerate(("theta", "g", "m")))
     if which:
         return total((product((number(momentum, "beta"), m)), product((number(1 - momentum), g))), "m'")
     ahead = momentum * (momentum * inputs[2] + (1 - momentum) * inputs[1]) + (1 - momentum) * inputs[1]
-    direction = together(orthogonalise.forward(apart(ahead, parts), steps=steps, eps=eps)[0], parts)[index]
+    direction = together(orthogonalise.forward(apart(ahead, packed), steps=steps, eps=eps)[0], packed)[index]
     moved = product(
-        (number(stretch(inputs[0].shape, parts), "s"), number(direction, f"O[{','.join(map(str, index))}]"))
+        (number(stretch(inputs[0].shape, packed), "s"), number(direction, f"O[{','.join(map(str, index))}]"))
     )
     decay = product((number(weight_decay, "wd"), theta))
     return total((theta, product((number(-1), number(inputs[3], "lr"), total((moved, decay))))))
 
 
-def products(theta, g, m, lr, *, parts=1, steps=STEPS, **_):
+def beside(index, inputs, *, momentum, packed=1, steps=STEPS, eps=EPS, **_):
+    """m', n, the norm of the whole n, and an element of the direction O, which theta's arithmetic names alone."""
+    _, g, m, _ = inputs
+    own, average = element(inputs, 1, index, "g"), element(inputs, 2, index, "m")
+
+    def blended(average, label):
+        return total((product((number(momentum), average)), product((number(1 - momentum), own))), label)
+
+    kept = blended(average, "m'")
+    whole = apart(momentum * (momentum * m + (1 - momentum) * g) + (1 - momentum) * g, packed)
+    norm = together(namespace(whole).broadcast_to(frobenius(whole), whole.shape), packed)[index]
+    made = together(orthogonalise.forward(whole, steps=steps, eps=eps)[0], packed)[index]
+    return kept, blended(kept, "n"), number(norm, "|n|"), number(made, named("O", index))
+
+
+def products(theta, g, m, lr, *, packed=1, steps=STEPS, **_):
     """Those of the orthogonalisation."""
-    return orthogonalise.products(_matrices(theta, parts), steps=steps)  # pyright: ignore[reportOptionalCall]
+    return orthogonalise.products(_matrices(theta, packed), steps=steps)  # pyright: ignore[reportOptionalCall]
 
 
-def flops(theta, g, m, lr, *, parts=1, steps=STEPS, **_):
+def flops(theta, g, m, lr, *, packed=1, steps=STEPS, **_):
     """Those of the orthogonalisation; both averages 5, decay and step 5, going back 12."""
-    forward, back = orthogonalise.flops(_matrices(theta, parts), steps=steps)  # pyright: ignore[reportOptionalCall]
+    forward, back = orthogonalise.flops(_matrices(theta, packed), steps=steps)  # pyright: ignore[reportOptionalCall]
     return forward + 10 * prod(theta), back + 12 * prod(theta)
 
 
-def _matrices(shape, parts):
-    return (*shape[:-2], parts, shape[-2], shape[-1] // parts)
+def _matrices(shape, packed):
+    return (*shape[:-2], packed, shape[-2], shape[-1] // packed)
 
 
 muon = Equation.of(
@@ -118,4 +133,5 @@ muon = Equation.of(
         Symbol(name, letter, "(..., M, N)", "new weight and momentum")
         for name, letter in (("theta", r"\theta'"), ("m", "m_t"))
     ),
+    role="update",
 )

@@ -72,7 +72,7 @@ def save_as_run(model: Foreign, tokenizer: Tokenizer, run: Path) -> Path:
     run_folder.begin(run)
     with locked(run):
         run_folder.require_free(run)
-        return checkpoint.save(run, Checkpoint(config, model.arrays, {}, {}, state, tokenizer=tokenizer))
+        return checkpoint.save(run, Checkpoint(config, model.arrays, {}, state, tokenizer=tokenizer))
 
 
 def write(run: Checkpoint, goal: str, out: Path, quantize: str = "") -> list[Path]:

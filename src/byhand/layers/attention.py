@@ -26,14 +26,14 @@ class SelfAttention:
     def parameters(self) -> dict[str, Parameter]:
         """Return the packed projection to queries, keys and values, the output projection, and the gains of q and k.
 
-        The packed columns are parts of K heads each: H / K of queries, one of keys, one of values.
+        The packed columns are pieces of K heads each: H / K of queries, one of keys, one of values.
         """
         config = self.config
         width, head = ("width", config.d_model), config.head_width
-        heads, parts = ("heads", config.kv_heads * head), config.n_heads // config.kv_heads + 2
-        found = {"w_qkv": weight(width, heads, parts=parts)}
+        heads, packed = ("heads", config.kv_heads * head), config.n_heads // config.kv_heads + 2
+        found = {"w_qkv": weight(width, heads, packed=packed)}
         if config.attention_bias != "none":
-            found["b_qkv"] = zeros(heads, parts=parts)
+            found["b_qkv"] = zeros(heads, packed=packed)
         std = 0.0 if config.zero_init else residual_std(config.n_layers)
         found["w_proj"] = weight(("heads", config.n_heads * head), width, std=std)
         if config.attention_bias == "all":

@@ -20,8 +20,8 @@ class Parameter:
     decays     whether weight decay acts on it if not everything decays
     axes       what each axis counts: "vocab", "positions", "width" (of the residual stream), "heads" (columns of the
                heads, one after the other), "head" (of one) or "hidden" (of the MLP); devices share arrays along these
-    parts      number of arrays of one shape that are packed side by side along the last axis
-    group      the optimizer's: each may have its own learning rate, and Muon updates the matrices
+    packed     number of arrays of one shape that lie side by side along the last axis
+    group      the optimizer's: each may have its own learning rate and update rule
     """
 
     shape: tuple[int, ...]
@@ -29,7 +29,7 @@ class Parameter:
     std: float = 0.0
     decays: bool = False
     axes: tuple[str, ...] = ()
-    parts: int = 1
+    packed: int = 1
     group: Group = "vectors"
 
 
@@ -38,14 +38,14 @@ Tree = dict[str, Any]  # by name: something of a parameter, or the tree of an in
 Axis = tuple[str, int]  # what an axis counts, and its length
 
 
-def weight(*axes: Axis, std: float = STD, parts: int = 1, group: Group = "matrices") -> Parameter:
+def weight(*axes: Axis, std: float = STD, packed: int = 1, group: Group = "matrices") -> Parameter:
     """Return a weight or a table: drawn from N(0, std^2), and it decays."""
-    return Parameter(_shape(axes, parts), std=std, decays=True, axes=_names(axes), parts=parts, group=group)
+    return Parameter(_shape(axes, packed), std=std, decays=True, axes=_names(axes), packed=packed, group=group)
 
 
-def zeros(*axes: Axis, parts: int = 1) -> Parameter:
+def zeros(*axes: Axis, packed: int = 1) -> Parameter:
     """Return a bias."""
-    return Parameter(_shape(axes, parts), axes=_names(axes), parts=parts)
+    return Parameter(_shape(axes, packed), axes=_names(axes), packed=packed)
 
 
 def ones(*axes: Axis) -> Parameter:
@@ -53,9 +53,9 @@ def ones(*axes: Axis) -> Parameter:
     return Parameter(_shape(axes, 1), mean=1.0, axes=_names(axes))
 
 
-def _shape(axes: tuple[Axis, ...], parts: int) -> tuple[int, ...]:
+def _shape(axes: tuple[Axis, ...], packed: int) -> tuple[int, ...]:
     *outer, last = (length for _, length in axes)
-    return (*outer, parts * last)
+    return (*outer, packed * last)
 
 
 def _names(axes: tuple[Axis, ...]) -> tuple[str, ...]:

@@ -13,13 +13,16 @@ from safetensors.numpy import save as write_safetensors
 
 from byhand.config import TrainConfig, to_dict
 from byhand.errors import ByhandError, CheckpointError, brief
+from byhand.files.parts import place_of, shape_of
 from byhand.files.reading import SMALL, parse_json
 from byhand.files.run_folder import MANIFEST, MODEL
 from byhand.files.sealed import as_json
-from byhand.model import TinyGPT
+from byhand.layers.parameter import flat
+from byhand.model import TinyGPT, declared
 from byhand.tokenizers.byte import BYTES, ByteTokenizer
 from byhand.tokenizers.registry import stored
 from byhand.tokenizers.tokenizer import Tokenizer
+from byhand.update_rules import state_shapes
 
 CONFIG, OPTIMIZER, STATE = "config.json", "optimizer.safetensors", "trainer_state.json"
 AVERAGE = "average.safetensors"  # of the weights, in runs with --ema
@@ -33,13 +36,13 @@ OURS = re.compile("|".join([*map(re.escape, (MANIFEST, *FILES, AVERAGE, TOKENIZE
 class Checkpoint:
     """What a run needs to go on: settings, parameters, moments, the trainer's state, the text's tokenizer.
 
+    moments   the arrays of the optimizer's state, by kind and parameter
     averages  moving averages of the parameters, of a run with --ema after its first step
     """
 
     config: TrainConfig
     parameters: Mapping[str, np.ndarray]
-    m: Mapping[str, np.ndarray]
-    v: Mapping[str, np.ndarray]
+    moments: Mapping[str, Mapping[str, np.ndarray]]
     state: dict[str, Any]
     path: Path | None = None
     tokenizer: Tokenizer = BYTES
@@ -79,15 +82,46 @@ def part_files(names: list[str], whole: str) -> list[str]:
     return files if files == [part_name(whole, i, len(files)) for i in range(len(files))] else []
 
 
+def due(config: TrainConfig) -> dict[str, dict[str, tuple[int, ...]]]:
+    """Return the arrays of each file, by name their shapes: what is saved has these, and loading demands them."""
+    parameters = declared(config.model)
+    shapes = {name: parameter.shape for name, parameter in parameters.items()}
+    found = {MODEL: shapes, OPTIMIZER: state_shapes(config.optim, parameters)}
+    return found | ({AVERAGE: shapes} if config.optim.ema else {})
+
+
+def may_be_empty(whole: str, step: int) -> bool:
+    """Return whether a file may hold no array: before the first update there are no moments and averages."""
+    return step == 0 and whole != MODEL
+
+
+def _require_due(
+    whole: str, arrays: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], made: Checkpoint, parts: bool
+) -> None:
+    """Raise CheckpointError for an array that loading would miss or refuse.
+
+    parts  these are those of one process, of several
+    """
+    if not arrays and (parts or may_be_empty(whole, made.step)):
+        return
+    try:
+        for key, array in arrays.items():
+            shape = shape_of(place_of(key, shapes)[1])
+            if (tuple(array.shape), str(array.dtype)) != (shape, made.config.array_dtype):
+                raise ValueError(f"{key} is {array.shape} {array.dtype}, not {shape} {made.config.array_dtype}")
+        for missing in () if parts else shapes.keys() - arrays.keys():
+            raise ValueError(f"it lacks {missing}")
+    except ValueError as error:
+        raise CheckpointError(f"{whole} could not be read again: {brief(error, 200)}; it was not saved.") from None
+
+
 def contents(checkpoint: Checkpoint, index: int = 0, count: int = 1) -> dict[str, bytes]:
     """Return the files that one of `count` processes writes, but for the manifest."""
-    moments = {f"{k}.{n}": a for k, part in (("m", checkpoint.m), ("v", checkpoint.v)) for n, a in part.items()}
-    kinds = {MODEL: checkpoint.parameters, OPTIMIZER: moments}
-    if checkpoint.config.optim.ema:
-        kinds[AVERAGE] = checkpoint.averages
-    found = {
-        part_name(whole, index, count): write_safetensors(_contiguous(arrays)) for whole, arrays in kinds.items()
-    }
+    kinds = {MODEL: checkpoint.parameters, OPTIMIZER: flat(checkpoint.moments), AVERAGE: checkpoint.averages}
+    found = {}
+    for whole, shapes in due(checkpoint.config).items():
+        _require_due(whole, kinds[whole], shapes, checkpoint, parts=count > 1)
+        found[part_name(whole, index, count)] = write_safetensors(_contiguous(kinds[whole]))
     checkpoint.tokenizer.require_vocabulary(checkpoint.config.model.vocab_size)
     if index == 0:
         found |= {CONFIG: as_json(to_dict(checkpoint.config)), STATE: _state(checkpoint)}

@@ -17,13 +17,24 @@ from byhand.files.run_folder import MANIFEST, MODEL, STEPS, step_of
 from byhand.files.sealed import Sealed, newer
 from byhand.files.tensor_file import MOST_OF_PARTS, parts, sizes, tensors
 from byhand.memory import physical
-from byhand.model import declared, parameter_shapes
-from byhand.optim import by_muon
-from byhand.runs.contents import AVERAGE, CONFIG, DIGEST, OPTIMIZER, OURS, STATE, TOKENIZER, Checkpoint, part_files
+from byhand.runs.contents import (
+    AVERAGE,
+    CONFIG,
+    DIGEST,
+    OPTIMIZER,
+    OURS,
+    STATE,
+    TOKENIZER,
+    Checkpoint,
+    due,
+    may_be_empty,
+    part_files,
+)  # fmt: skip
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.registry import MOST as LARGEST_TOKENIZER
 from byhand.tokenizers.registry import restored
 from byhand.tokenizers.tokenizer import Tokenizer
+from byhand.update_rules import by_kind, state_of, updates
 
 _known: set[tuple[object, ...]] = set()  # signatures of checkpoints that this process wrote or verified
 
@@ -53,18 +64,16 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
     before = _signature(path)
     sealed = Sealed(path, (CONFIG, STATE), OURS)
     config, state = _settings(sealed)
-    step, shapes, dtype = state["step"], parameter_shapes(config.model), config.array_dtype
-    without_v = by_muon(config.optim, declared(config.model))
-    both = {f"{k}.{n}": s for k in "mv" for n, s in shapes.items() if k == "m" or n not in without_v}
-    due = {MODEL: shapes, OPTIMIZER: both} | ({AVERAGE: shapes} if config.optim.ema else {})
-    files = {whole: part_files(sealed.names, whole) for whole in due}
-    for whole in due:
+    step, dtype, arrays = state["step"], config.array_dtype, due(config)
+    files = {whole: part_files(sealed.names, whole) for whole in arrays}
+    for whole in arrays:
         if not files[whole]:
             raise CheckpointError(f"{path} is damaged: {MANIFEST} does not name {whole}, or not all parts of it.")
     held = {whole: sum(map(sealed.size, names)) for whole, names in files.items()}
-    if step == 0:  # before the first update, files of moments and averages may hold none
-        due |= {whole: {} for whole in due.keys() - {MODEL} if held[whole] < sizes(due[whole], dtype)[0]}
-    for whole, part in due.items():
+    for whole in arrays:
+        if may_be_empty(whole, step) and held[whole] < sizes(arrays[whole], dtype)[0]:
+            arrays[whole] = {}
+    for whole, part in arrays.items():
         fewest, most = sizes(part, dtype)
         if files[whole] != [whole]:
             most += len(files[whole]) * MOST_OF_PARTS
@@ -78,18 +87,18 @@ def read(path: Path, moments: bool = True) -> Checkpoint:
             f"{path} holds more than this machine's memory of {have / 1e9:.1f} GB. Use a larger one."
         )
     if not moments:
-        del due[OPTIMIZER]
-    found = {whole: _arrays(sealed, files[whole], part, dtype) for whole, part in due.items()}
-    kept = found.get(OPTIMIZER, {})
-    if any((array < 0).any() for name, array in kept.items() if name.startswith("v.")):
-        raise CheckpointError(f"{path} is damaged: a mean of squared gradients is negative.")
+        del arrays[OPTIMIZER]
+    found = {whole: _arrays(sealed, files[whole], part, dtype) for whole, part in arrays.items()}
+    kept = by_kind(found.get(OPTIMIZER, {}))
+    for symbol in {symbol for equation in updates() for symbol in state_of(equation) if symbol.nonnegative}:
+        if any((array < 0).any() for array in kept.get(symbol.name, {}).values()):
+            raise CheckpointError(f"{path} is damaged: a {symbol.meaning} is negative.")
     tokenizer = _tokenizer(sealed, config.model.vocab_size)
     if state.get(DIGEST, tokenizer.digest) != tokenizer.digest:
         raise CheckpointError(f"{path} is damaged: {TOKENIZER} is not of the tokenizer that the run began with.")
     if moments:
         _known.add(before)
-    m, v = ({n: kept[f"{k}.{n}"] for n in shapes if f"{k}.{n}" in kept} for k in "mv")
-    return Checkpoint(config, found[MODEL], m, v, state, path, tokenizer, found.get(AVERAGE, {}))
+    return Checkpoint(config, found[MODEL], kept, state, path, tokenizer, found.get(AVERAGE, {}))
 
 
 def _settings(sealed: Sealed) -> tuple[TrainConfig, dict[str, Any]]:

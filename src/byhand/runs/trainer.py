@@ -17,7 +17,7 @@ from byhand.config import OptimConfig, TrainConfig
 from byhand.corpus.dataset import Corpus, batch_generator
 from byhand.errors import ByhandError, DataError, NonFiniteError
 from byhand.model import TinyGPT, declared
-from byhand.optim import AdamW, optimizer_of
+from byhand.optim import Optimizer
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
 from byhand.runtimes.protocol import Batch, Request, Runtime, TrainingSession, to_train
@@ -72,13 +72,13 @@ class Trainer:
         self.train, self.val = train, val
         self.tokenizer = train.tokenizer
         self.record = {"text": {}, **(record or {})}
-        self._optimizer = optimizer_of(config.optim, declared(config.model))
+        self._optimizer = Optimizer(config.optim, declared(config.model))
         if start is None:
             self._model = TinyGPT(config.model, config.seed, config.array_dtype)
         else:
             self._model = start.model(average=False)
             self._optimizer.t = start.step
-            self._optimizer.state = start.m, start.v, start.averages
+            self._optimizer.restore(start.moments, start.averages)
         self._before = start.state.get("used") if start else None
         request = self.request(config)
         self._request = resumed(request, self._before) if start else request
@@ -103,7 +103,7 @@ class Trainer:
         return self._model
 
     @property
-    def optimizer(self) -> AdamW:
+    def optimizer(self) -> Optimizer:
         """The optimizer, with its moments and averages as they are now."""
         self.session.state()
         return self._optimizer
@@ -197,7 +197,7 @@ class Trainer:
 
     def checkpoint(self) -> Checkpoint:
         """Return everything needed to go on bit for bit; of the arrays, the part that this process saves."""
-        parameters, m, v, averages = self.session.own()
+        parameters, moments, averages = self.session.own()
         state = {
             "step": self.step,
             "next_batch": self.step * self.config.grad_accum,
@@ -207,7 +207,7 @@ class Trainer:
             "used": self.used,
             "versions": {"python": platform.python_version(), "numpy": np.__version__},
         }
-        return Checkpoint(self.config, parameters, m, v, state, tokenizer=self.tokenizer, averages=averages)
+        return Checkpoint(self.config, parameters, moments, state, tokenizer=self.tokenizer, averages=averages)
 
     def save(self, run: Path) -> Path:
         """Write a checkpoint of this step into the run folder.
@@ -247,7 +247,8 @@ def require_same_tokenizer(train: Corpus, val: Corpus, start: Checkpoint | None)
 
 def finite(made: Checkpoint) -> Checkpoint:
     """Return the checkpoint; NonFiniteError names the first array that is not finite."""
-    kept = {"": made.parameters, "moment m of ": made.m, "moment v of ": made.v, "the average of ": made.averages}
+    moments = {f"moment {kind} of ": arrays for kind, arrays in made.moments.items()}
+    kept = {"": made.parameters, **moments, "the average of ": made.averages}
     for what, arrays in kept.items():
         for name, array in arrays.items():
             if not np.isfinite(array).all():
@@ -257,7 +258,8 @@ def finite(made: Checkpoint) -> Checkpoint:
 
 def not_finite(name: str, step: int, optim: OptimConfig) -> NonFiniteError:
     """Return the error for an array that is not finite, with settings that may help."""
-    rates = [("lr", optim.lr)] + ([("muon-lr", optim.muon_lr)] if optim.optimizer == "muon" else [])
+    own = f"{optim.optimizer}_lr"
+    rates = [("lr", optim.lr)] + ([(own.replace("_", "-"), getattr(optim, own))] if hasattr(optim, own) else [])
     lower = " and ".join(f"a lower --{flag} (now {rate:g}, so --{flag} {rate / 3:.1g})" for flag, rate in rates)
     clip = "" if 0 < optim.grad_clip <= 1 else " or with --grad-clip 1"
     return NonFiniteError(f"step {step}: {name} is not finite; it was not saved. Start a new run with {lower}{clip}.")

@@ -15,9 +15,9 @@ from typing import Any, Literal, Protocol
 from byhand.config import ModelConfig, Recompute, TrainConfig
 from byhand.errors import ConfigError
 from byhand.formats.names import Weights
+from byhand.optim import State
 from byhand.runtimes.listing import Listing
 from byhand.runtimes.process_group import ProcessGroup
-from byhand.runtimes.sessions import State
 from byhand.runtimes.streams import Stream
 
 Batch = tuple[Any, Any]  # tokens and targets, each (B, T)

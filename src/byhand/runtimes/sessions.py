@@ -9,6 +9,7 @@ import numpy as np
 
 from byhand.errors import ConfigError, DataError, ShapeError
 from byhand.host import token_array
+from byhand.optim import State
 
 
 class KnownOutcome(NamedTuple):
@@ -18,20 +19,15 @@ class KnownOutcome(NamedTuple):
     norm: float
 
 
-class State(NamedTuple):
-    """Arrays by parameter name, read-only; the next step may change their values."""
-
-    parameters: dict[str, np.ndarray]
-    m: dict[str, np.ndarray]
-    v: dict[str, np.ndarray]
-    averages: dict[str, np.ndarray]
+def held(model: Any, optimizer: Any = None) -> State:
+    """Return the arrays that model and optimizer hold."""
+    arrays = {name: p.data for name, p in model.parameters().items()}
+    return State(arrays, {}, {}) if optimizer is None else State(arrays, optimizer.moments, optimizer.averages)
 
 
 def state_of(model: Any, optimizer: Any = None) -> State:
-    """Return the arrays that model and optimizer hold."""
-    kept = optimizer.state if optimizer is not None else ({}, {}, {})
-    arrays = {name: p.data for name, p in model.parameters().items()}
-    return State(*({name: _read_only(a) for name, a in part.items()} for part in (arrays, *kept)))
+    """Return these arrays, read-only; the next step may change their values."""
+    return State.each(lambda part: {name: _read_only(a) for name, a in part.items()}, held(model, optimizer))
 
 
 def _read_only(array: Any) -> np.ndarray:

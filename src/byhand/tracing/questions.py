@@ -12,14 +12,14 @@ import numpy as np
 
 from byhand.errors import ExplainError
 from byhand.model import TinyGPT
-from byhand.optim import AdamW
+from byhand.optim import AdamW, Optimizer
 from byhand.runtimes.sampling import Sampling
 from byhand.tracing.answers import Answer
 from byhand.tracing.gradients import Gradients
 from byhand.tracing.passes import resolved
 from byhand.tracing.sampling import NEXT, TOKEN, draw_answer, sampling_trace
 from byhand.tracing.trace import Trace
-from byhand.tracing.updates import PARTS, Clipping, ParameterUpdate
+from byhand.tracing.updates import PARTS, Clipping, ParameterUpdate, parts_of
 
 
 class Questions:
@@ -36,7 +36,7 @@ class Questions:
         model: TinyGPT,
         tokens: Any,
         targets: Any = None,
-        optimizer: AdamW | None = None,
+        optimizer: Optimizer | None = None,
         max_grad_norm: float = 0.0,
         sampling: Sampling | None = None,
     ) -> None:
@@ -51,9 +51,10 @@ class Questions:
 
     def names(self) -> list[str]:
         """Return all names that can be asked for, in the order of computation; updates last."""
-        updates = [f"{p}.{part}" for p in self.model.parameters() for part in PARTS]
+        parameters, optimizer = self.model.parameters(), self.optimizer
+        updates = [f"{p}.{part}" for p, tensor in parameters.items() for part in parts_of(optimizer.rule(p, tensor))]
         drawn = [*self.next.leaves, *self.next.made, TOKEN]
-        return [*self.model.parameters(), *self.trace.made, *drawn, *(updates if self.has_loss else [])]
+        return [*parameters, *self.trace.made, *drawn, *(updates if self.has_loss else [])]
 
     def answer(self, name: str, index: Sequence[int], gradient: bool = False, difference: bool = False) -> Answer:
         """Return one number and its arithmetic; `difference` adds a gradient's central difference.

@@ -11,32 +11,37 @@ from typing import Any
 import numpy as np
 
 from byhand.engine import Tensor
-from byhand.engine.terms import Index, Term, element, named, number, product, ratio, total
-from byhand.equations.muon import apart, together
-from byhand.equations.orthogonalise import frobenius, orthogonalise
+from byhand.engine.terms import Index, Term, element, named, number, product, ratio
 from byhand.errors import ExplainError
-from byhand.optim import AdamW
+from byhand.optim import Optimizer, as_tuple
 from byhand.tracing.answers import Answer, origin
 from byhand.tracing.passes import resolved
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Application
+from byhand.update_rules import UpdateRule, state_of, updates
 
-RESULTS = ("theta", "m", "v")  # of the adamw equation; muon has the first two
-PARTS = (*RESULTS, "update")
+UPDATE = "update"  # of a parameter: its change
+PARTS = ("theta", *dict.fromkeys(symbol.name for update in updates() for symbol in state_of(update)), UPDATE)
 GRADIENT = 1  # number of the input g
 
 
-def update_trace(optimizer: AdamW, name: str, parameter: Tensor, gradient: Any) -> Trace:
+def parts_of(rule: UpdateRule) -> tuple[str, ...]:
+    """Return what can be asked of a parameter's update."""
+    return ("theta", *rule.state, UPDATE)
+
+
+def update_trace(optimizer: Optimizer, name: str, parameter: Tensor, gradient: Any) -> Trace:
     """Return the trace of a parameter's next update by a gradient, clipped or not; nothing changes.
 
-    The results are called `NAME.theta`, `NAME.m` and `NAME.v` (which Muon lacks), their inputs `NAME`,
-    `NAME.gradient`, `NAME.m before`, `NAME.v before`, `lr` and `t`.
+    The results are called `NAME.theta` and, for each array of state, as `NAME.m`; their inputs `NAME`,
+    `NAME.gradient`, `NAME.m before` and so on, `lr`, and `t` if the update reads it.
     """
-    equation, inputs, static = optimizer.application(name, parameter, gradient)
+    rule, inputs = optimizer.application(name, parameter, gradient)
+    equation, static = rule.equation, dict(rule.static)
     results, _ = equation.forward(*inputs.values(), **static)
-    names = {"theta": name, "g": f"{name}.gradient", "m": f"{name}.m before", "v": f"{name}.v before"}
+    names = {"theta": name, "g": f"{name}.gradient"} | {kind: f"{name}.{kind} before" for kind in rule.state}
     tensors = tuple(Tensor(x, name=names.get(letter, letter)) for letter, x in inputs.items())
-    made = tuple(map(Tensor, results))
+    made = tuple(map(Tensor, as_tuple(results)))
     return Trace.collect(made[0], (Application(0, f"{name}.{equation.name}", equation, tensors, static, made),))
 
 
@@ -70,24 +75,26 @@ class ParameterUpdate:
     tensor: Tensor
     gradient: Any
     clipping: Clipping
-    optimizer: AdamW
+    optimizer: Optimizer
 
     def answer(self, part: str, index: Sequence[int]) -> Answer:
-        """Return one element of m, v, the new parameter (theta), or its change (update), and its arithmetic.
+        """Return one element of the new parameter (theta), its change (update), or its state, and its arithmetic.
 
         Raises ExplainError if there is no such element.
         """
-        name, by_muon = f"{self.parameter}.{part}", len(self.trace.made) < len(RESULTS)
-        if part == "v" and by_muon:
+        name, parts = f"{self.parameter}.{part}", parts_of(self._rule)
+        if part not in parts:
+            *others, last = (f".{other}" for other in parts)
             raise ExplainError(
-                f"{name} does not exist: Muon keeps no squares. Ask for {self.parameter}.m, .theta or .update."
+                f"{name} does not exist: {self._rule.equation.name} keeps no {part}. "
+                f"Ask for {self.parameter}{', '.join(others)} or {last}."
             )
         index = resolved(name, index, self.tensor.shape)
-        result = self.trace.name(self._application.results[PARTS.index(part) % len(RESULTS)])
+        result = self.trace.name(self._application.results[self._number(part)])
         answer = self.trace.answer(result, index)  # the update is the last part of theta
         before, _, *others = answer.origins
         term, value = answer.term, answer.value
-        if part == "update" and term:  # in float64: a difference of close numbers
+        if part == UPDATE and term:  # in float64: a difference of close numbers
             term, value = term.parts[1], float(self._moved()[index])
         if self.clipping.acts and term:
             term = self._unclipped(term, index)
@@ -98,13 +105,22 @@ class ParameterUpdate:
             value=value,
             term=term,
             origins=(before, origin(self.parameter, gradient=True), *others),
-            beside=self._direction(index) if by_muon and part != "m" else (),
+            beside=self._beside(index) if part in ("theta", UPDATE) else (),
             facts=self._facts(),
         )
 
     def array(self, part: str) -> np.ndarray:
         """Return the whole array whose elements `answer` explains."""
-        return self._moved() if part == "update" else np.asarray(self._application.results[RESULTS.index(part)].data)
+        return self._moved() if part == UPDATE else np.asarray(self._application.results[self._number(part)].data)
+
+    @property
+    def _rule(self) -> UpdateRule:
+        return self.optimizer.rule(self.parameter, self.tensor)
+
+    def _number(self, part: str) -> int:
+        """Return the number of the equation's result that a part belongs to; the change is the last part of theta."""
+        parts = parts_of(self._rule)
+        return parts.index(part) % (len(parts) - 1)
 
     @cached_property
     def trace(self) -> Trace:
@@ -117,15 +133,21 @@ class ParameterUpdate:
 
     def _moved(self) -> np.ndarray:
         """Return the change of each element, computed in float64."""
-        application = self._application
-        doubles = [np.asarray(t.data, dtype=np.float64) for t in application.inputs if t.name not in ("lr", "t")]
-        rate, step = self.optimizer.rate_of(self.parameter), self.optimizer.t + 1
-        numbers = (rate, step)[: len(application.inputs) - len(doubles)]
-        return application.equation.forward(*doubles, *numbers, **application.static)[0][0] - doubles[0]
+        application, optimizer = self._application, self.optimizer
+        numbers = {"lr": optimizer.rate_of(self.parameter, self.tensor), "t": optimizer.t + 1}
+        inputs = [
+            numbers[tensor.name] if tensor.name in numbers else np.asarray(tensor.data, dtype=np.float64)
+            for tensor in application.inputs
+        ]
+        return as_tuple(application.equation.forward(*inputs, **application.static)[0])[0] - inputs[0]
 
     def _facts(self) -> dict[str, Any]:
         """Return the step, its learning rate, and the clipping if it acts."""
-        facts = {"code": "update", "step": self.optimizer.t + 1, "lr": self.optimizer.rate_of(self.parameter)}
+        facts = {
+            "code": "update",
+            "step": self.optimizer.t + 1,
+            "lr": self.optimizer.rate_of(self.parameter, self.tensor),
+        }
         clipped = {"gradient_norm": self.clipping.norm, "clipped_to": self.clipping.limit}
         return facts | (clipped if self.clipping.acts else {})
 
@@ -138,22 +160,14 @@ class ParameterUpdate:
             return replace(product((whole, factor), named("g", index)), value=term.value)
         return replace(term, parts=tuple(self._unclipped(part, index) for part in term.parts))
 
-    def _direction(self, index: Index) -> tuple[Term, ...]:
-        """Return n, |n| and an element of Muon's direction O, of which theta's arithmetic names the last alone."""
+    def _beside(self, index: Index) -> tuple[Term, ...]:
+        """Return the numbers on the way that the update's arithmetic does not spell out, the clipped g first."""
         application = self._application
-        _, g, m = (np.asarray(t.data) for t in application.inputs[:3])
-        mu, parts = application.static["momentum"], application.static["parts"]
-        own, average = element((None, g, m), GRADIENT, index, "g"), element((None, g, m), 2, index, "m")
-        if self.clipping.acts:
-            own = self._unclipped(own, index)
-
-        def blended(average: Term, label: str) -> Term:
-            return total((product((number(mu), average)), product((number(1 - mu), own))), label)
-
-        momentum = blended(average, "m'")
-        whole = apart(mu * (mu * m + (1 - mu) * g) + (1 - mu) * g, parts)
-        norm = together(np.broadcast_to(frobenius(whole), whole.shape), parts)[index]
-        made = together(orthogonalise.forward(whole)[0], parts)[index]
-        ahead = blended(momentum, "n")
-        clipped = (own,) if self.clipping.acts else ()
-        return *clipped, momentum, ahead, number(norm, "|n|"), number(made, named("O", index))
+        if application.equation.beside is None:
+            return ()
+        inputs = tuple(np.asarray(tensor.data) for tensor in application.inputs)
+        terms = application.equation.beside(index, inputs, **application.static)
+        if not self.clipping.acts:
+            return terms
+        own = element(inputs, GRADIENT, index, "g")
+        return tuple(self._unclipped(term, index) for term in (own, *terms))

@@ -32,7 +32,7 @@ def place(tmp_path_factory):
     )
     config = TrainConfig(model=replace(LLAMA, vocab_size=272))
     state = {"step": 0, "text": {}}
-    checkpoint.save(folder / "pairs", Checkpoint(config, parameters(config.model), {}, {}, state, tokenizer=words))
+    checkpoint.save(folder / "pairs", Checkpoint(config, parameters(config.model), {}, state, tokenizer=words))
     for run in ("bytes", "pairs"):
         for goal in ("hf", "gguf"):
             done = byhand("export", run, "--to", goal, "--out", f"{run}-{goal}", cwd=folder)
@@ -201,7 +201,7 @@ def test_averaged_weights_go_out_and_are_tuned(place, tmp_path):
 def test_float64_goes_out_as_float32(place, tmp_path):
     arrays = {name: array.astype("float64") for name, array in parameters(GPT2).items()}
     config = TrainConfig(model=GPT2, dtype="float64")
-    checkpoint.save(tmp_path / "run", Checkpoint(config, arrays, {}, {}, {"step": 0, "text": {}}))
+    checkpoint.save(tmp_path / "run", Checkpoint(config, arrays, {}, {"step": 0, "text": {}}))
     for goal in ("hf", "gguf"):
         assert byhand("export", tmp_path / "run", "--to", goal, "--out", tmp_path / goal, cwd=place).returncode == 0
         again = tmp_path / f"{goal}-run"

@@ -18,7 +18,11 @@ CONFIG = bh.ModelConfig(vocab_size=11, seq_len=7, d_model=8, n_layers=1, n_heads
 
 
 def everything(model, optimizer):
-    arrays = [*(p.data for p in model.parameters().values()), *optimizer.m.values(), *optimizer.v.values()]
+    arrays = [
+        *(p.data for p in model.parameters().values()),
+        *optimizer.moments["m"].values(),
+        *optimizer.moments["v"].values(),
+    ]
     return b"".join(a.tobytes() for a in arrays)
 
 
@@ -36,7 +40,7 @@ def test_the_step_happened_or_it_did_not_and_t_says_which(shapes, kernels):
     runtime, batches = LoopsSession(model, optimizer, threads=3, rules=rules), made(shapes)
     runtime.step(batches, 1.0)
     kept = {name: p.data.copy() for name, p in model.parameters().items()}
-    m, v = ({name: a.copy() for name, a in moments.items()} for moments in (optimizer.m, optimizer.v))
+    moments = {kind: {name: a.copy() for name, a in arrays.items()} for kind, arrays in optimizer.moments.items()}
     before = everything(model, optimizer)
     expected = runtime.step(batches, 1.0)
     after, outcomes = everything(model, optimizer), []
@@ -44,7 +48,8 @@ def test_the_step_happened_or_it_did_not_and_t_says_which(shapes, kernels):
     def restore():
         for name, p in model.parameters().items():
             p.data = kept[name].copy()
-        optimizer.m, optimizer.v, optimizer.t = dict(m), dict(v), 1
+        optimizer.restore(moments, {})
+        optimizer.t = 1
         runtime._adopt()
 
     def run():

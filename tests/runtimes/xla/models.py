@@ -4,7 +4,7 @@ import numpy as np
 
 from byhand.config import ModelConfig, OptimConfig
 from byhand.model import TinyGPT, declared
-from byhand.optim import optimizer_of
+from byhand.optim import Optimizer
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.tape.session import TapeSession
 from byhand.runtimes.xla.layout import Layout
@@ -41,7 +41,7 @@ def laid_out(model, mesh=""):
 
 
 def session(config=PLAIN, runtime="xla", seed=1, optim=None, **asked):
-    model, optimizer = TinyGPT(config, seed), optimizer_of(optim or OptimConfig(), declared(config))
+    model, optimizer = TinyGPT(config, seed), Optimizer(optim or OptimConfig(), declared(config))
     if runtime == "numpy":
         return TapeSession(model, optimizer)
     return XlaSession(model, optimizer, Request("train", config, "xla", **asked))

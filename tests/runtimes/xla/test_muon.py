@@ -21,7 +21,7 @@ def test_steps_are_those_of_the_tape(tape, mesh):
     expected, plain = tape
     made = session(optim=MUON, mesh=mesh)
     np.testing.assert_allclose(losses(made, 4), expected, rtol=2e-4)
-    for part, other in zip(made.state(), plain.state(), strict=True):
+    for part, other in zip(made.state().dictionaries(), plain.state().dictionaries(), strict=True):
         assert set(part) == set(other)
         for name, array in part.items():
             np.testing.assert_allclose(array, other[name], rtol=0, atol=2e-3, err_msg=name)

@@ -104,7 +104,7 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one():
     state, second.optimizer.t = first.state(), first.optimizer.t
     for name, tensor in second.model.parameters().items():
         tensor.data = state.parameters[name].copy()
-    second.optimizer.m, second.optimizer.v = ({n: a.copy() for n, a in part.items()} for part in (state.m, state.v))
+    second.optimizer.restore({k: {n: a.copy() for n, a in part.items()} for k, part in state.moments.items()}, {})
     found = []
     for i in range(3, 6):
         second.optimizer.lr = 3e-3
@@ -121,7 +121,7 @@ def test_arrays_that_were_exchanged_between_steps_are_taken_over():
     for each in (ours, tapes):
         each.model.parameters()["wte"].data = np.full((PLAIN.vocab_size, PLAIN.d_model), 0.01, np.float32)
     np.testing.assert_allclose(losses(ours, 2), losses(tapes, 2), rtol=1e-5)
-    for ours_now, tapes_now in zip(ours.state(), tapes.state(), strict=True):
+    for ours_now, tapes_now in zip(ours.state().dictionaries(), tapes.state().dictionaries(), strict=True):
         for name, array in tapes_now.items():
             np.testing.assert_allclose(ours_now[name], array, rtol=0, atol=1e-4, err_msg=name)
 
@@ -129,13 +129,13 @@ def test_arrays_that_were_exchanged_between_steps_are_taken_over():
 def test_the_state_is_what_model_and_optimizer_hold():
     ours = session()
     before = {name: tensor.data.copy() for name, tensor in ours.model.parameters().items()}
-    assert ours.state().m == {}
+    assert ours.state().moments["m"] == {}
     losses(ours, 1)
     state = ours.state()
     for name, tensor in ours.model.parameters().items():
         assert np.shares_memory(tensor.data, state.parameters[name])
         assert not np.array_equal(tensor.data, before[name])
-    assert ours.optimizer.m.keys() == ours.optimizer.v.keys() == before.keys()
+    assert ours.optimizer.moments["m"].keys() == ours.optimizer.moments["v"].keys() == before.keys()
 
 
 @pytest.mark.parametrize("read", [True, False])
@@ -152,7 +152,7 @@ def test_a_step_that_is_not_finite_changes_nothing(read):
     assert not math.isfinite(outcome.norm)
     assert ours.optimizer.t == 1
     np.testing.assert_array_equal(state.parameters["wte"], before.parameters["wte"])
-    np.testing.assert_array_equal(state.m["wte"], before.m["wte"])
+    np.testing.assert_array_equal(state.moments["m"]["wte"], before.moments["m"]["wte"])
 
 
 def test_all_parameters_decay_or_those_that_the_layers_name():

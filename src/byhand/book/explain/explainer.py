@@ -11,7 +11,7 @@ from byhand.book.explain.explanation import Explanation
 from byhand.book.explain.notes import note_of, note_of_gradient
 from byhand.errors import ExplainError
 from byhand.model import TinyGPT
-from byhand.optim import AdamW
+from byhand.optim import Optimizer
 from byhand.tracing.answers import Answer, Element
 from byhand.tracing.gradients import Gradients
 from byhand.tracing.passes import Pass
@@ -30,7 +30,7 @@ def explain(
     grad: bool = False,
     depth: int = 1,
     width: int = 8,
-    optimizer: AdamW | None = None,
+    optimizer: Optimizer | None = None,
     max_grad_norm: float = 0.0,
 ) -> Explanation:
     """Explain one element of a parameter, activation, the logits, the loss, or of an update.

@@ -121,8 +121,8 @@ other_schedules | Other schedules | 其他学习率调度 | learning_rate, sched
 other_optimizers | Other optimizers | 其他优化器 | adamw, muon, optimizer_step
     Other rules that turn gradients into new weights.
     由梯度得到新权重的其他规则。
-    AdamW, and Muon for matrices (--optimizer).
-    AdamW，以及用于矩阵的 Muon（--optimizer）。
+    Those that --optimizer offers.
+    可选的见 --optimizer。
     RMSprop, Adagrad, Adafactor, Lion, Shampoo, SOAP, LAMB, torch.optim.SGD, 随机梯度下降
 early_stopping | Early stopping | 早停 | steps, eval_interval, evaluate
     Ends training when the validation loss no longer falls.

@@ -5,7 +5,9 @@ Built from the registry, the entries, tables and parsed source, without importin
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache
 
 from byhand.book.entries.contract import ByStem
 from byhand.book.finding.absent import ABSENT
@@ -18,12 +20,19 @@ from byhand.book.finding.settings import SETTINGS
 
 def answers() -> dict[str, Finding]:
     """Return all answers by name; among equally good ones the earlier comes first."""
-    return {**listings(), **_others()}
+    return {**listings(), **_others(tuple(of_equations().values()))}
 
 
-@cache
-def _others() -> dict[str, Finding]:
-    return {finding.name: finding for finding in (*SETTINGS, *guides(), *lessons(), *ABSENT)}
+@lru_cache(maxsize=4)
+def _others(equations: tuple[Finding, ...]) -> dict[str, Finding]:
+    return {finding.name: finding for finding in (*SETTINGS, *guides(), *lessons(), *lacking(equations))}
+
+
+def lacking(equations: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield what the model lacks, without the names of equations that it has by now."""
+    there = {name.casefold() for equation in equations for name in (equation.name, *equation.asked)}
+    for finding in ABSENT:
+        yield replace(finding, asked=tuple(name for name in finding.asked if name.casefold() not in there))
 
 
 def listings() -> dict[str, Finding]:

@@ -72,10 +72,10 @@ no_grad | Computing without recording | 不记录梯度 | engine/interpreter.py:
     torch.no_grad, torch.inference_mode, model.eval(), detach, requires_grad_(False), 关闭梯度, 停止梯度
 gradcheck | Gradient check | 梯度检验 | engine/gradcheck.py:gradcheck
     torch.autograd.gradcheck, numerical gradient, are my gradients right, 检查梯度, 梯度对不对
-optimizer_step | Optimizer step | 优化器的一步 | optim.py:AdamW.step
+optimizer_step | Optimizer step | 优化器的一步 | optim.py:Optimizer.step
     formula: opt.step(params)
     optimizer.step(), opt.step, 优化器
-optimizer_of | Optimizer of a run and its groups of parameters | 一次训练的优化器及其参数分组 | optim.py:optimizer_of
+update_rule | Update rule of a parameter, by its group | 按分组选定的参数更新规则 | update_rules.py:rule_of
     param_groups, parameter groups, configure_optimizers, get_optimizer, 参数组
 averaged | Moving average of the weights | 权重的滑动平均 | optim.py:averaged
     formula: \bar\theta' = d \bar\theta + (1 - d) \theta

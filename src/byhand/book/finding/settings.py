@@ -63,7 +63,7 @@ tokenizer | A tokenizer's file | 分词器文件 | tokenizer.json, tiktoken rank
 val_fraction | Share of text for validation | 留作验证的比例 | train test split, validation split, val.bin, 验证集,
     划分验证集
 # OptimConfig
-optimizer | AdamW for all, or Muon for matrices | 全用 AdamW，或矩阵用 Muon | --optimizer muon, optim, optimizer_name,
+optimizer | How gradients update parameters | 用梯度更新参数的方法 | --optimizer muon, optim, optimizer_name,
     which optimizer, 选哪个优化器
 lr | Highest learning rate | 最高学习率 | learning rate, step size, max_lr, 学习率设多少, 步长大小
 min_lr | Learning rate at the last step | 最后一步的学习率 | eta_min, final learning rate, 最小学习率

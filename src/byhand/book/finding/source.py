@@ -17,6 +17,7 @@ WIRING = (
 )
 """The files that may apply equations, in reading order."""
 
+UPDATE = "update"  # the role of equations that are applied to arrays, without a name for the result
 LEAVES = (ast.Constant, ast.expr_context, ast.operator)  # nodes of a syntax tree without calls in them
 
 
@@ -110,7 +111,9 @@ def _wiring() -> tuple[Path, ...]:
 
     def applies(path: Path) -> bool:
         equation = path.parent.name == "equations"
-        marks = ("import Composite", ".forward(") if equation else ("byhand.equations", "_operator(")
+        marks = (
+            ("import Composite", ".forward(") if equation else ("byhand.equations", "_operator(", "rule.equation.")
+        )
         text = path.read_text(encoding="utf-8")
         return any(mark in text for mark in marks)
 
@@ -150,7 +153,7 @@ def _applied(path: Path) -> dict[str, dict[int, tuple[str, str]]]:
             called, result = node.func.id, _result_name(node)
             if called == "_operator":
                 add(_first_constant(node), node, result, scope)
-            elif result or called in imported:
+            elif result or called in imported or called == UPDATE:
                 add(called, node, result, scope)
         if isinstance(node, ast.With):
             call = node.items[0].context_expr

@@ -30,11 +30,10 @@ model.py:Layers | The model as a list of layers | 由各层组成的模型
 model.py:TinyGPT.decode | Logits with a cache, and the next cache | 借助缓存计算 logits，并返回下一个缓存
 model.py:TinyGPT.forward | Wiring of the forward pass | 前向传播的连接
 model.py:TinyGPT.loss_of | Forward pass and loss | 前向传播与损失
-optim.py:AdamW.clipped_step | Clipping and update of all parameters | 裁剪梯度并更新全部参数
-optim.py:Muon | Muon for matrices, AdamW for the rest | 矩阵用 Muon，其余用 AdamW
-optim.py:AdamW.decays | Which parameters decay | 哪些参数衰减
+optim.py:Optimizer.clipped_step | Clipping and update of all parameters | 裁剪梯度并更新全部参数
+optim.py:Optimizer | Parameters, each updated by its rule | 各参数按自己的规则更新
 clipping.py:gradient_norm | Norm of all gradients together | 全部梯度合起来的范数
-optim.py:update | Update of all parameters | 更新全部参数
+optim.py:updated | Update of all parameters | 更新全部参数
 runtimes/process_group.py:ProcessGroup | Communication between hosts | 主机之间的通信
 engine/graph/record.py:record | Recording a step once | 把一步记录一次
 runtimes/loops/program/builder.py:Builder | From equations to kernels | 从公式到内核

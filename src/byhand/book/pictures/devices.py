@@ -36,7 +36,7 @@ def holders(spec: Spec, mesh: Mesh) -> dict[tuple[int, ...], list[int]]:
 def axes_shown(parameter: Parameter, mesh: Mesh) -> str:
     """Return the name of each axis of an array, and of the mesh axis that divides it."""
     spec = list(spec_of(parameter, mesh))
-    if parameter.parts > 1:
+    if parameter.packed > 1:
         del spec[-2]
     return " × ".join(f"{name}/{axis}" if axis else name for name, axis in zip(parameter.axes, spec, strict=True))
 
@@ -85,7 +85,7 @@ def _lines(found: dict[str, Parameter]) -> list[dict[str, Parameter]]:
     """Return the parameters by the lines that they are drawn in: two, or one that is packed."""
     lines: list[dict[str, Parameter]] = []
     for name, parameter in found.items():
-        if parameter.parts == 1 and lines and len(lines[-1]) == 1 and all(p.parts == 1 for p in lines[-1].values()):
+        if parameter.packed == 1 and lines and len(lines[-1]) == 1 and all(p.packed == 1 for p in lines[-1].values()):
             lines[-1][name] = parameter
         else:
             lines.append({name: parameter})
@@ -117,9 +117,9 @@ def _parameters(canvas: Canvas, line: dict[str, Parameter]) -> None:
         across = len(parts) // outer
         for place, numbers in parts.items():
             row = place[0] if len(parameter.shape) > 1 else 0
-            for packed in range(parameter.parts):
+            for packed in range(parameter.packed):
                 column = packed * across + place[-1]
-                each = width / (across * parameter.parts)
+                each = width / (across * parameter.packed)
                 _cell(canvas, x + column * each, canvas.y + 34 + row * CELL, each, CELL, numbers)
         most = max(most, outer)
     canvas.y += 34 + most * CELL + GAP

@@ -84,11 +84,11 @@ gradient accumulation | 梯度累积 | train | micro-batch, 微批, grad_accum
 gradient check | 梯度检验 | gradcheck | finite differences, 有限差分, central difference, 数值梯度
 AdamW optimizer | AdamW 优化器 | adamw, optimizer_step | optimizer update, 优化器更新, Adam, parameter update,
     参数更新, weight update, 权重更新
-Muon optimizer | Muon 优化器 | muon, optimizer_of | orthogonalised momentum, 正交化动量
+Muon optimizer | Muon 优化器 | muon, update_rule | orthogonalised momentum, 正交化动量
 orthogonalisation | 正交化 | orthogonalise, muon | Newton-Schulz iteration, orthogonal matrix,
     牛顿–舒尔茨迭代, 正交矩阵
 singular values | 奇异值 | orthogonalise, muon | singular vectors, SVD, 奇异值分解, 奇异向量
-parameter groups | 参数分组 | optimizer_of, embedding_lr | param_groups, learning rate of each group, 各组的学习率
+parameter groups | 参数分组 | update_rule, embedding_lr | param_groups, learning rate of each group, 各组的学习率
 weight averaging | 权重平均 | averaged, ema | average of the weights, 平均后的权重
 gradient descent | 梯度下降 | adamw, optimizer_step | gradient descent update, SGD
 bias correction | 偏差修正 | adamw | 偏置修正, 偏差校正, m_hat, v_hat

@@ -21,7 +21,7 @@ from byhand.cli.terminal.shown import quoted
 from byhand.errors import DataError, ExplainError, NoElementError, NonFiniteError
 from byhand.files.reading import parse_integer
 from byhand.model import declared
-from byhand.optim import AdamW, optimizer_of
+from byhand.optim import Optimizer
 from byhand.quantities import counted
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
@@ -238,12 +238,13 @@ def picture(
     return svg(explanation, array, lang, shown, spell, (lambda i, j: j > i) if masked else None)
 
 
-def optimizer(loaded: Checkpoint) -> AdamW:
+def optimizer(loaded: Checkpoint) -> Optimizer:
     """Return the run's optimizer as it stands before the next step."""
     settings = loaded.config.optim
-    made = optimizer_of(settings, declared(loaded.config.model))
+    made = Optimizer(settings, declared(loaded.config.model))
     made.lr = learning_rate(settings, loaded.step, loaded.config.steps)
-    made.t, made.state = loaded.step, (loaded.m, loaded.v, {})
+    made.t = loaded.step
+    made.restore(loaded.moments, {})
     return made
 
 

@@ -16,7 +16,7 @@ from byhand.cli.terminal.say import show, show_json
 from byhand.config import OptimConfig
 from byhand.errors import ConfigError
 from byhand.model import TinyGPT, declared
-from byhand.optim import optimizer_of
+from byhand.optim import Optimizer
 from byhand.runtimes.listing import Line, Listing
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose
@@ -69,7 +69,7 @@ def _listed(options: Options, shape: Shape) -> Listing:
         blas=options.blas, weights=options.weights, streams=options.streams, listed=True,
     )  # fmt: skip
     runtime, model = choose(request).runtime, TinyGPT(request.model)
-    optimizer = optimizer_of(OptimConfig(optimizer=options.optimizer), declared(request.model))
+    optimizer = Optimizer(OptimConfig(optimizer=options.optimizer), declared(request.model))
     return runtime.listing(options.of, model, optimizer, request, (shape.batch, shape.seq_len), options.steps)
 
 

@@ -33,8 +33,8 @@ class Options:
     """Type of the inputs of linear layers in training."""
     activation: Literal[with_role("activation")] | None = None  # pyright: ignore[reportInvalidTypeForm]  (late)
     """Non-linearity of the MLP; the architecture's if not given."""
-    optimizer: Literal["adamw", "muon"] = "adamw"
-    """Optimizer of the blocks' matrices in training."""
+    optimizer: Literal[with_role("update")] = "adamw"  # pyright: ignore[reportInvalidTypeForm]  (late)
+    """How training updates parameters."""
     streams: int = 1
     """Texts that are generated side by side."""
     weights: Weights = "float32"

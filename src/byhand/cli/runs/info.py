@@ -10,10 +10,12 @@ from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Positional, Switch
 from byhand.cli.terminal.say import show, show_json
 from byhand.cli.terminal.shown import shown
-from byhand.config import GROUPS, OptimConfig, TrainConfig, to_dict
+from byhand.config import GROUPS, OF_THE_REST, OptimConfig, TrainConfig, to_dict
+from byhand.engine.equation import registry
 from byhand.files import run_folder
 from byhand.runs import checkpoint, metrics
 from byhand.tokenizers.byte import ByteTokenizer
+from byhand.update_rules import settings_of
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,14 @@ def _of_training(config: TrainConfig) -> dict[str, Any]:
 
 
 def _groups(optim: OptimConfig) -> dict[str, Any]:
-    """Return the highest learning rate of each group of parameters, and Muon's momentum, unless lr is all of it."""
-    rates = {group: optim.rate_of(group) for group in GROUPS}
-    if optim.optimizer == "muon":
-        return {
-            "learning rates": {**rates, "matrices": f"{rates['matrices']:g} (Muon, momentum {optim.muon_momentum:g})"}
-        }
-    return {} if set(rates.values()) == {optim.lr} else {"learning rates": rates}
+    """Return the highest learning rate of each group of parameters, and its update, unless lr and AdamW are all."""
+    found: dict[str, Any] = {}
+    for group in GROUPS:
+        update, rate = registry[optim.rule_of(group)], optim.rate_of(group)
+        own = [f"{name} {getattr(optim, field):g}" for name, field in settings_of(update).items() if field != name]
+        said = ", ".join([update.title.removesuffix(" update"), *own])
+        found[group] = rate if update.name == OF_THE_REST else f"{rate:g} ({said})"
+    return {} if set(found.values()) == {optim.lr} else {"learning rates": found}
 
 
 def _plain(value: Any) -> str:

@@ -36,6 +36,7 @@ from byhand.runtimes.tape.session import keep_pages
 from byhand.tokenizers import forms
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
+from byhand.update_rules import unread
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,8 @@ def _require_compatible(options: Options, given: Given[Options], decided: Collec
 def _require_effect(config: TrainConfig, given: Collection[str]) -> None:
     """Raise ConfigError for flags that the other settings leave without effect."""
     told = []
-    for name, other, value in without_effect(given, config.model, config.optim):
+    unused = ((name, "optimizer", update) for name, update in unread(config.optim).items() if name in given)
+    for name, other, value in (*without_effect(given, config.model, config.optim), *unused):
         needed = f"{flag(other)} {value}" if not isinstance(value, bool) else flag(other if value else f"no_{other}")
         told.append(f"{flag(name)} changes nothing without {needed}. Leave it out, or add {needed}.")
     if told:

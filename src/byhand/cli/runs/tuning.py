@@ -11,9 +11,12 @@ from byhand.config import ModelConfig, OptimConfig, TrainConfig
 from byhand.errors import ConfigError
 from byhand.runs import checkpoint
 from byhand.runs.contents import Checkpoint
+from byhand.update_rules import unread
 
 LR = 1e-4  # highest learning rate unless one is given: the weights are good already
-RATES = ("muon_lr", "embedding_lr", "head_lr", "vector_lr")  # scaled by the same factor as lr
+RATES = {f.name for f in fields(OptimConfig) if f.name.endswith("_lr")} - {
+    "min_lr"
+}  # scaled by the same factor as lr
 OF_THE_MODEL = {f.name for f in fields(ModelConfig)} - {"seq_len"}
 
 
@@ -45,14 +48,12 @@ def tuned(config: TrainConfig, given: Collection[str], base: Path, usual_lr: flo
             arrays["wpe"] = arrays["wpe"][:length]
     config = replace(config, model=model, optim=_slower(config.optim, given, usual_lr))
     arrays = {name: array.astype(config.array_dtype, copy=False) for name, array in arrays.items()}
-    return Checkpoint(config, arrays, {}, {}, {"step": 0, "text": {}}, tokenizer=loaded.tokenizer)
+    return Checkpoint(config, arrays, {}, {"step": 0, "text": {}}, tokenizer=loaded.tokenizer)
 
 
 def _slower(optim: OptimConfig, given: Collection[str], usual_lr: float) -> OptimConfig:
     """Return the settings with lower rates, for weights that are good already; rates that the user chose stay."""
     lr = optim.lr if "lr" in given else LR
-    rates = {name: getattr(optim, name) for name in RATES if name not in given}
-    if optim.optimizer != "muon":
-        rates.pop("muon_lr", None)
+    rates = {name: getattr(optim, name) for name in RATES - unread(optim).keys() if name not in given}
     slower = {name: None if rate is None else rate * lr / usual_lr for name, rate in rates.items()}
     return replace(optim, lr=lr, min_lr=optim.min_lr if "min_lr" in given else None, **slower)

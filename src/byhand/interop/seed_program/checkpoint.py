@@ -130,11 +130,11 @@ def load(prefix: str) -> SeedCheckpoint:
             reader = Reader(file, settings, shapes)
             arrays = {name: reader.counted_array(name, shape) for name, shape in shapes.items()}
             if settings["has_optim_state"]:
-                optimizer.t = reader.integer()
+                optimizer.t, (m, v) = reader.integer(), map(optimizer.moments.__getitem__, "mv")
                 for name, shape in shapes.items():
-                    optimizer.m[name] = reader.array(f"m of {name}", shape)
-                    optimizer.v[name] = reader.array(f"v of {name}", shape)
-                    if (optimizer.v[name] < 0).any():
+                    m[name] = reader.array(f"m of {name}", shape)
+                    v[name] = reader.array(f"v of {name}", shape)
+                    if (v[name] < 0).any():
                         raise file.damaged(f"v of {name} is negative")
     except DataError as error:
         raise CheckpointError(str(error)) from None
@@ -155,7 +155,9 @@ def _binary(checkpoint: SeedCheckpoint) -> Iterator[bytes]:
     if checkpoint.has_optimizer:
         yield struct.pack("<Q", optimizer.t)
         for name, parameter in parameters.items():
-            for moments in (optimizer.m, optimizer.v):  # an optimizer that made no step yet has none: zeros
+            for moments in map(
+                optimizer.moments.__getitem__, "mv"
+            ):  # an optimizer that made no step yet has none: zeros
                 yield _bytes(moments.get(name, np.zeros_like(parameter.data)))
 
 
@@ -166,7 +168,7 @@ def _bytes(array: np.ndarray) -> bytes:
 def _settings_text(checkpoint: SeedCheckpoint) -> str:
     """Return the JSON as the original program lays it out: numbers with twelve decimals, in their float32 value."""
     config, optimizer = checkpoint.model.config, checkpoint.optimizer
-    numbers = (optimizer.lr, *optimizer.betas, optimizer.eps, optimizer.weight_decay)
+    numbers = optimizer.lr, *(getattr(optimizer.settings, name) for name in SETTINGS[1:])
     entries = {
         "format": json.dumps(FORMAT),
         "version": VERSION,

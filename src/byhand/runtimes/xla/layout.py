@@ -197,15 +197,15 @@ class Layout:
     def _boxes(self, name: str, ends: Ends, held: np.ndarray) -> dict[str, np.ndarray]:
         """Cut a device's part of an array into parts of the model's parameters."""
         parameter, names = self.declared[name], self.names(name)
-        width = parameter.shape[-1] // parameter.parts
+        width = parameter.shape[-1] // parameter.packed
         blocks, ends = (range(*ends[0]), ends[1:]) if name in self._stack_of else (range(1), ends)
-        packed = ends[-2] if parameter.parts > 1 else (0, 1)
+        packed = ends[-2] if parameter.packed > 1 else (0, 1)
         found = {}
         for block, array in zip(blocks, held if len(held.shape) > len(ends) else held[None], strict=True):
             for part in range(*packed):
                 outer, (begin, end) = ends[: len(parameter.shape) - 1], ends[-1]
                 box = *(slice(*pair) for pair in outer), slice(part * width + begin, part * width + end)
-                piece = array if parameter.parts == 1 else array[..., part - packed[0], :]
+                piece = array if parameter.packed == 1 else array[..., part - packed[0], :]
                 found[placed_name(names[block], box, parameter.shape)] = piece
         return found
 

@@ -17,18 +17,18 @@ Spec = tuple[str | None, ...]  # the mesh's axis for each axis of an array
 def held_shape(parameter: Parameter) -> tuple[int, ...]:
     """Return the shape in which devices hold an array: packed parts get a separate axis."""
     *outer, last = parameter.shape
-    return parameter.shape if parameter.parts == 1 else (*outer, parameter.parts, last // parameter.parts)
+    return parameter.shape if parameter.packed == 1 else (*outer, parameter.packed, last // parameter.packed)
 
 
 def spec_of(parameter: Parameter, mesh: Mesh) -> Spec:
     """Return the mesh's axis for each axis of a held array; None if it does not divide the length."""
     axes = parameter.axes or ("",) * len(parameter.shape)
-    lengths = (*parameter.shape[:-1], parameter.shape[-1] // parameter.parts)
+    lengths = (*parameter.shape[:-1], parameter.shape[-1] // parameter.packed)
     found = [
         SHARED[axis] if axis in SHARED and length % mesh.axes[SHARED[axis]] == 0 else None
         for axis, length in zip(axes, lengths, strict=True)
     ]
-    return tuple(found) if parameter.parts == 1 else (*found[:-1], None, found[-1])
+    return tuple(found) if parameter.packed == 1 else (*found[:-1], None, found[-1])
 
 
 def part_shape(parameter: Parameter, mesh: Mesh) -> tuple[int, ...]:

@@ -14,13 +14,14 @@ from jax.sharding import PartitionSpec
 
 from byhand.errors import DataError
 from byhand.layers.parameter import Arrays
+from byhand.optim import State
 from byhand.runtimes.protocol import Batch, Request, Shape
-from byhand.runtimes.sessions import State, checked, checked_step, state_of
+from byhand.runtimes.sessions import checked, checked_step, held, state_of
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.gradients import mean_loss
 from byhand.runtimes.xla.layout import Layout
 from byhand.runtimes.xla.mesh import TOKENS, Mesh, devices_found, mesh_of
-from byhand.runtimes.xla.step import Held, traced_step
+from byhand.runtimes.xla.step import traced_step
 
 log = logging.getLogger(__name__)
 
@@ -68,8 +69,8 @@ class XlaSession:
         if request.hosts > 1 and devices[0].platform == "cpu":
             compiling.hush()
         self.layout = Layout(model.layers, model.config, self.mesh)
-        self._held: Held = ({}, {}, {}, {})
-        self._left = State({}, {}, {}, {})  # the host's arrays that the devices' were made from, or became
+        self._held = State({}, {}, {})  # on the devices
+        self._left = State({}, {}, {})  # the host's arrays that the devices' were made from, or became
         self._ahead: XlaOutcome | None = None  # of the last step, while the host's arrays are those before it
         self._made: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
@@ -117,7 +118,7 @@ class XlaSession:
         self._settle()
         self._take_over()
         b, t = tokens.shape
-        arrays = (average and self._held[3]) or self._held[0]
+        arrays = (average and self._held.averages) or self._held.parameters
         return float(self._loss((b, t), counted or t)(arrays, [(self._placed(tokens), self._placed(targets))]))
 
     def state(self) -> State:
@@ -125,14 +126,15 @@ class XlaSession:
         self._settle()
         if self._ahead is not None:
             self._ahead = None
-            host, made = self._of_host(), State(*map(self.layout.fetched, self._held))
-            after = [
-                {name: now[name] if now.get(name) is not old.get(name) else array for name, array in new.items()}
-                for now, old, new in zip(host, self._left, made, strict=True)
-            ]
+            made = State.each(self.layout.fetched, self._held)
+
+            def after(new: dict[str, Any], now: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+                return {n: now[n] if now.get(n) is not old.get(n) else array for n, array in new.items()}
+
+            arrays = State.each(after, made, held(self.model, self.optimizer), self._left)
             for name, tensor in self.model.parameters().items():
-                tensor.data = after[0][name]
-            self.optimizer.state = after[1:]
+                tensor.data = arrays.parameters[name]
+            self.optimizer.restore(arrays.moments, arrays.averages)
             self._left = made
         return state_of(self.model, self.optimizer)
 
@@ -142,7 +144,7 @@ class XlaSession:
             return self.state()
         self._settle()
         self._take_over()
-        return State(*map(self.layout.own, self._held))
+        return State.each(self.layout.own, self._held)
 
     def _settle(self) -> None:
         if self._ahead is not None:
@@ -152,29 +154,29 @@ class XlaSession:
         """Take back the count of a step whose loss or norm was not finite."""
         self.optimizer.t -= 1
 
-    def _of_host(self) -> State:
-        arrays = {name: tensor.data for name, tensor in self.model.parameters().items()}
-        kept = self.optimizer.state if self.optimizer else ({}, {}, {})
-        return State(arrays, *map(dict, kept))
-
     def _take_over(self) -> None:
         """Place arrays that were replaced in model or optimizer on the devices."""
-        host = self._of_host()
-        same = [len(a) == len(b) and all(a[n] is b.get(n) for n in a) for a, b in zip(host, self._left, strict=True)]
-        if all(same) and self._held[0]:
+        host = held(self.model, self.optimizer)
+
+        def changed(now: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+            return {n: a for n, a in now.items() if a is not old.get(n)} or dict.fromkeys(old.keys() - now.keys())
+
+        if self._held.parameters and not any(map(len, State.each(changed, host, self._left).dictionaries())):
             return
         self.state()
-        host = self._of_host()
-        arrays, optimizer = host.parameters, self.optimizer
-        kept = {}, {}, {}
-        if optimizer:
-            kept = (
-                {name: host.m.get(name, np.zeros_like(array)) for name, array in arrays.items()},
-                {n: host.v.get(n, np.zeros_like(a)) for n, a in arrays.items() if n not in optimizer.parts},
-                {n: host.averages.get(n, a) for n, a in arrays.items()} if optimizer.ema else {},
-            )
-        self._held = self.layout.placed(arrays), *map(self.layout.placed, kept)
+        host = held(self.model, self.optimizer)
+        self._held = State.each(self.layout.placed, host if self.optimizer is None else self._begun(host))
         self._left = host
+
+    def _begun(self, host: State) -> State:
+        """Return the arrays of model and optimizer, those that are missing as they are before the first step."""
+        arrays, optimizer = host.parameters, self.optimizer
+        moments: dict[str, dict[str, Any]] = {kind: {} for kind in host.moments}
+        for name, array in arrays.items():
+            for kind in optimizer.rule(name, array).state:
+                moments[kind][name] = host.moments[kind].get(name, np.zeros_like(array))
+        averages = {n: host.averages.get(n, a) for n, a in arrays.items()} if optimizer.settings.ema else {}
+        return State(arrays, moments, averages)
 
     def _fitting(self, tokens: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return a batch as the device takes it; DataError if it is longer than the window."""
@@ -221,7 +223,9 @@ class XlaSession:
             spec = mesh.batch_spec(shape, positions=not whole)
             traced = self.layout.by_tokens(traced, [spec], PartitionSpec())
             example = [(self._placed(np.zeros(shape, np.int32)),) * 2]
-            self._made[key] = self._compiled(f"loss of {shape[0]} × {shape[1]}", traced, (self._held[0], example))
+            self._made[key] = self._compiled(
+                f"loss of {shape[0]} × {shape[1]}", traced, (self._held.parameters, example)
+            )
         return self._made[key]
 
     def _compiled(

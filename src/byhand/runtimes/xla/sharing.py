@@ -21,13 +21,13 @@ from byhand.config import OptimConfig
 from byhand.errors import ConfigError
 from byhand.formats.registry import FORMATS
 from byhand.model import Layers, declared
-from byhand.optim import optimizer_of
+from byhand.optim import Optimizer, State
 from byhand.runtimes.protocol import Request, Shape
 from byhand.runtimes.xla import compiling
 from byhand.runtimes.xla.layout import Layout
 from byhand.runtimes.xla.mesh import Mesh, mesh_of
 from byhand.runtimes.xla.placing import sent
-from byhand.runtimes.xla.step import traced_step
+from byhand.runtimes.xla.step import rules_of, traced_step
 
 KINDS = ("all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute")
 _CALL = re.compile(rf"= (\(?[^=]*?\)?) ({'|'.join(KINDS)})(?:-start)?\((.*)$", re.MULTILINE)
@@ -104,10 +104,11 @@ def _compiled(request: Request, optim: OptimConfig, shape: Shape, mesh: Mesh, bl
     whole = mesh.sharding(PartitionSpec())
     tokens = jax.ShapeDtypeStruct(shape, jnp.int32, sharding=mesh.sharding(mesh.batch_spec(shape)))
     numbers = tuple(jax.ShapeDtypeStruct((), kind, sharding=whole) for kind in (jnp.float32, jnp.float32, jnp.int32))
-    optimizer, arrays = optimizer_of(optim, declared(config)), layout.described()
+    optimizer, arrays = Optimizer(optim, declared(config)), layout.described()
     step = traced_step(layout, optimizer, settings, [shape])
-    squares = {name: array for name, array in arrays.items() if name not in optimizer.parts}
-    held = (arrays, arrays, squares, arrays if optimizer.ema else {})
+    rules = rules_of(layout, optimizer)
+    moments = {kind: {n: a for n, a in arrays.items() if kind in rules[n].state} for kind in optimizer.moments}
+    held = State(arrays, moments, arrays if optim.ema else {})
     places = jax.tree.map(lambda a: a.sharding, held)
     jitted = jax.jit(step, donate_argnums=0, out_shardings=(places, whole, whole))
     return jitted.lower(held, [(tokens, tokens)], numbers).compile()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,25 +14,25 @@ from jax.sharding import PartitionSpec
 
 from byhand.errors import ConfigError
 from byhand.layers.parameter import Arrays
-from byhand.optim import AdamW, update
+from byhand.optim import Optimizer, State, updated
 from byhand.runtimes.protocol import Batch, Shape
 from byhand.runtimes.xla.applying import TraceSettings
 from byhand.runtimes.xla.gradients import loss_and_gradients
 from byhand.runtimes.xla.layout import Layout
 from byhand.runtimes.xla.mesh import TOKENS
+from byhand.update_rules import UpdateRule
 
-Held = tuple[dict[str, Any], ...]  # parameters, m, v and averages, on the devices
-Step = Callable[[Held, list[Batch], tuple[Any, Any, Any]], tuple[Held, Any, Any]]
+Step = Callable[[State, list[Batch], tuple[Any, Any, Any]], tuple[State, Any, Any]]
 
 
-def traced_step(layout: Layout, optimizer: AdamW, settings: TraceSettings, shapes: Sequence[Shape]) -> Step:
+def traced_step(layout: Layout, optimizer: Optimizer, settings: TraceSettings, shapes: Sequence[Shape]) -> Step:
     """Return the step of micro-batches of these shapes: (held, batches, (lr, max_norm, t)) -> (held, loss, norm).
 
     Micro-batches of one shape are scanned. If loss or norm is not finite, the held arrays stay unchanged.
     """
-    fixed = optimizer.settings(decaying(layout, optimizer))
-    packed = {name for name, parts in fixed.parts.items() if name in layout.declared and parts > 1}
-    fixed = fixed._replace(parts=dict.fromkeys(fixed.parts, 1))  # held with a separate axis
+    rules = rules_of(layout, optimizer)
+    packed = {name for name, rule in rules.items() if rule.unpacked() != rule}  # held with a separate axis
+    rules = {name: rule.unpacked() for name, rule in rules.items()}
     total = sum(b * t for b, t in shapes)
 
     def of_batch(parameters: Arrays, batch: Batch, shape: Shape) -> Any:
@@ -63,39 +63,34 @@ def traced_step(layout: Layout, optimizer: AdamW, settings: TraceSettings, shape
     places = PartitionSpec(), {name: layout.rows_spec(name) for name in layout.declared}
     gradients_of = layout.by_tokens(of_tokens, [layout.mesh.batch_spec(shape) for shape in shapes], places)
 
-    def step(held: Held, batches: list[Batch], numbers: tuple[Any, Any, Any]) -> tuple[Held, Any, Any]:
-        parameters, (lr, max_norm, t) = held[0], numbers
-        loss, gradients = gradients_of(parameters, batches)
-        parameters, m, v, averages, gradients = _turned((*held, gradients), packed)
+    def turned(arrays: Arrays) -> dict[str, Any]:
+        """Swap the axes of rows and of packed matrices, so that the last two axes are a matrix's; and back."""
+        return {name: jnp.swapaxes(a, -3, -2) if name in packed else a for name, a in arrays.items()}
+
+    def step(held: State, batches: list[Batch], numbers: tuple[Any, Any, Any]) -> tuple[State, Any, Any]:
+        lr, max_norm, t = numbers
+        loss, gradients = gradients_of(held.parameters, batches)
         limit = jnp.where(max_norm > 0, max_norm, jnp.finfo(jnp.float32).max)
-        updated, norm = update(parameters, gradients, (m, v, averages), t, lr, fixed._replace(max_norm=limit))
+        ema = optimizer.settings.ema
+        made, norm = updated(State.each(turned, held), turned(gradients), t, lr, rules, limit, ema)
         sound = jnp.isfinite(loss) & jnp.isfinite(norm)
-        made = _turned([{name: updated[name][i] for name in part} for i, part in enumerate(held)], packed)
-        after = jax.tree.map(lambda new, old: jnp.where(sound, new, old), tuple(made), held)
+        after = jax.tree.map(lambda new, old: jnp.where(sound, new, old), State.each(turned, made), held)
         return after, loss, norm
 
     return step
 
 
-def _turned(held: Sequence[Arrays], packed: Collection[str]) -> list[dict[str, Any]]:
-    """Swap the axes of rows and of packed parts, so that the last two axes are those of a matrix; and back."""
-    return [{name: jnp.swapaxes(a, -3, -2) if name in packed else a for name, a in part.items()} for part in held]
-
-
-def decaying(layout: Layout, optimizer: AdamW) -> frozenset[str]:
-    """Return the arrays that weight decay acts on; ConfigError if the optimizer treats equal blocks differently."""
-    found = set()
+def rules_of(layout: Layout, optimizer: Optimizer) -> dict[str, UpdateRule]:
+    """Return how each array is updated; ConfigError if the optimizer treats equal blocks differently."""
+    found = {}
     for name, parameter in layout.declared.items():
         array = np.broadcast_to(np.float32(0), parameter.shape)
-        answers = {
-            (optimizer.decays(n, array), optimizer.scales.get(n), optimizer.parts.get(n)) for n in layout.names(name)
-        }
-        if len(answers) > 1:
+        found[name], *others = (optimizer.rule(n, array) for n in layout.names(name))
+        if any(other != found[name] for other in others):
             raise ConfigError(
                 f"the optimizer updates {name} otherwise in other blocks. Use --runtime loops or numpy."
             )
-        found |= {name} if answers.pop()[0] else set()
-    return frozenset(found)
+    return found
 
 
 def _after(loss: Any, batch: Batch) -> Batch:

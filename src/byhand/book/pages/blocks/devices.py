@@ -125,7 +125,7 @@ def holding(page: Path, lang: str, name: str) -> str:
 
 
 def _shape(shape: tuple[int, ...], parameter: Parameter) -> str:
-    if parameter.parts == 1:
+    if parameter.packed == 1:
         return str(list(shape))
     *outer, packed, last = shape
     return f"[{', '.join([*map(str, outer), f'{packed} × {last}'])}]"

@@ -9,10 +9,11 @@ from byhand.book.numbers.closed_form import array
 from byhand.book.pages.blocks.markdown import Rows, table_block
 from byhand.book.words.language import Words
 from byhand.config import GROUPS, ModelConfig, OptimConfig
+from byhand.engine.equation import registry
 from byhand.equations.muon import STEPS, stretch
 from byhand.equations.orthogonalise import A, B, C, orthogonalise
 from byhand.model import declared
-from byhand.optim import decay_at, optimizer_of
+from byhand.optim import decay_at
 from byhand.schedule import learning_rate
 
 VALUES = (0.001, 0.01, 0.1, 0.3, 0.6, 0.9, 1.0)  # singular values
@@ -64,12 +65,11 @@ def worked_rows() -> Rows:
 def groups() -> Rows:
     """The groups of the default model's parameters, their sizes, and their update rule with `--optimizer muon`."""
     parameters = declared(ModelConfig())
-    by_muon = optimizer_of(MUON, parameters).parts
     for group in GROUPS:
         names = [name for name, p in parameters.items() if p.group == group]
         short = dict.fromkeys(n.rpartition(".")[2] if "blocks" in n else n for n in names)
         count = sum(int(np.prod(parameters[n].shape)) for n in names)
-        rule = "Muon" if set(names) <= set(by_muon) else "AdamW"
+        rule = registry[MUON.rule_of(group)].title.removesuffix(" update")
         words, flag = OF_GROUPS[group]
         shown = ", ".join(f"`{name}`" for name in short)
         yield words, shown, f"{count:,}", rule, f"`{flag}`", f"{MUON.rate_of(group):g}"
@@ -79,8 +79,8 @@ def groups() -> Rows:
 def stretches() -> Rows:
     """The factor s of Muon for the matrices of the default model."""
     parameters = declared(ModelConfig())
-    parts = optimizer_of(MUON, parameters).parts
-    shapes = {name.rpartition(".")[2]: (parameters[name].shape, n) for name, n in parts.items()}
+    matrices = {name: p for name, p in parameters.items() if p.group == "matrices"}
+    shapes = {name.rpartition(".")[2]: (p.shape, p.packed) for name, p in matrices.items()}
     for name, (shape, n) in shapes.items():
         yield f"`{name}`", n, f"({shape[0]}, {shape[1] // n})", f"{stretch(shape, n):g}"
 

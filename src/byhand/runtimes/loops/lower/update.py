@@ -1,7 +1,7 @@
 """Update: the calls that end a training step.
 
-Each thread sums and measures a range of all gradients. Then it applies AdamW to its part of that, and Muon to whole
-matrices of its own: so the products of a matrix do not depend on the number of threads.
+Each thread sums and measures a range of all gradients. Then it updates its part of that range, element by element,
+and whole matrices of its own: so the products of a matrix do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -10,27 +10,19 @@ import math
 from dataclasses import dataclass
 from itertools import accumulate
 
-from byhand.engine.equation import registry
 from byhand.equations.muon import STEPS
 from byhand.equations.orthogonalise import orthogonalise
 from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.program.calls import Call, Operand, meet
-from byhand.runtimes.loops.program.controls import (
-    CONTROLS,
-    MATRIX_DECAY,
-    RATE,
-    VECTOR_DECAY,
-    loss_slot,
-    rate_slots,
-)
-from byhand.runtimes.loops.program.regions import ALIGN, Regions, padded
+from byhand.runtimes.loops.program.controls import CONTROLS, end, loss_slot
+from byhand.runtimes.loops.program.regions import ALIGN, Alike, Regions, padded
 
 
 def update_calls(arena: Regions, number: int, shares: int, scratch: int = 0, tiles: bool = False) -> list[Call]:
-    """Return the calls of one thread.
+    """Return the calls of one thread; only the gradients' sum if NumPy makes the update.
 
-    scratch  where memory begins that only this thread uses, as much as `scratch_of_muon` says
+    scratch  where memory begins that only this thread uses, as much as `scratch_of_matrices` says
     tiles    register tiles multiply, not BLAS
     """
     size = math.ceil(arena.size / shares / ALIGN) * ALIGN
@@ -39,53 +31,78 @@ def update_calls(arena: Regions, number: int, shares: int, scratch: int = 0, til
         "gradient": arena.gradients + first, "stride": arena.size, "shares": shares, "n": last - first,
         "slot": loss_slot(number) + 1,
     }  # fmt: skip
-    calls = [meet(shares), Call("sum_shares", None, (shares + 1) * (last - first), summed), meet(shares)]
+    operations = (shares + 1) * (last - first)
+    calls = [meet(shares), Call("sum_shares", None, operations, summed, label="gradient_norm"), meet(shares)]
+    if not by_kernels(arena):
+        return calls
     by_matrix = shared_out(matrices_of(arena), shares)
     for matrix in by_matrix[number] if by_matrix else ():
         calls += _muon(arena, matrix, shares, scratch, tiles)
-    return calls + _adamw(arena, first, last, shares)
-
-
-def _adamw(arena: Regions, first: int, last: int, shares: int) -> list[Call]:
-    """Return the calls that apply AdamW to a thread's range of the parameters, and average it."""
-    equation = registry[KERNELS["adamw"].computes]
-    calls = []
-    for part in arena.ranges:
-        start, stop = max(first, part.first), min(last, part.last)
-        if start >= stop:
-            continue
-        every: dict[str, Operand] = {"theta": start, "n": stop - start, "slot": CONTROLS + 1, "shares": shares}
-        operands: dict[str, Operand] = every | {
-            "gradient": arena.gradients + start, "m": arena.first_moments + start, "v": arena.second_moments + start,
-            "rate": _rate(arena, part.scale), "decay": MATRIX_DECAY if part.is_matrix else VECTOR_DECAY,
-        }  # fmt: skip
-        operations = equation.flops((stop - start,))[0] if equation.flops else 0
-        calls.append(Call("adamw", None, operations, operands))
-        if arena.averages:
-            calls.append(_average(arena, start, 1, stop - start, 0, shares))
+    for group in arena.groups:
+        start, stop = max(first, group.first), min(last, group.last)
+        if start < stop and not _is_of_matrices(group):
+            calls += _elements(arena, group, start, stop, shares)
     return calls
 
 
-def _average(arena: Regions, start: int, rows: int, width: int, stride: int, shares: int) -> Call:
+def _is_of_matrices(group: Alike) -> bool:
+    """Return whether whole matrices are updated, not element by element."""
+    return "n" not in KERNELS[group.rule.equation.name].operands
+
+
+def _elements(arena: Regions, group: Alike, start: int, stop: int, shares: int) -> list[Call]:
+    """Return the calls that update a range of parameters, and average it."""
+    equation, n = group.rule.equation, stop - start
+    state = {kind: place + start - group.first for kind, place in group.state.items()}
+    operands: dict[str, Operand] = {
+        "theta": start, "gradient": arena.gradients + start, **state, "n": n, "settings": _settings(arena, group),
+        "slot": CONTROLS + 1, "shares": shares,
+    }  # fmt: skip
+    calls = [Call(equation.name, None, equation.flops((n,))[0] if equation.flops else 0, operands)]
+    return [*calls, *_averages(arena, start, 1, n, 0, shares)]
+
+
+def _averages(arena: Regions, start: int, rows: int, width: int, stride: int, shares: int) -> list[Call]:
+    """Return the call that averages parameters, if the optimizer keeps averages."""
     operands: dict[str, Operand] = {
         "theta": start, "average": arena.averages + start, "rows": rows, "width": width, "stride": stride,
         "slot": CONTROLS + 1, "shares": shares,
     }  # fmt: skip
-    return Call("average", None, 3 * rows * width, operands, touched=12 * rows * width)
+    n = rows * width
+    return [Call("average", None, 3 * n, operands, touched=12 * n, label="averaged")] if arena.averages else []
 
 
-def _rate(arena: Regions, scale: float) -> int:
-    return rate_slots(arena.scales, arena.shares).get(scale, RATE)
+def by_kernels(arena: Regions) -> bool:
+    """Return whether every update has a kernel; else NumPy makes the update of all parameters."""
+    named = (KERNELS.get(group.rule.equation.name) for group in arena.groups)
+    return all(kernel is not None and kernel.settings is not None for kernel in named)
+
+
+def numbers(group: Alike, lr: float, t: int) -> list[float]:
+    """Return what the kernels of a group read of the controls for step t: rate, decay and their settings."""
+    static, kernel = group.rule.static, KERNELS.get(group.rule.equation.name)
+    read = kernel.settings(t, **static) if kernel and kernel.settings else ()
+    return [lr * group.rule.scale, static.get("weight_decay", 0.0), *read]
+
+
+def slots_of(arena: Regions) -> list[int]:
+    """Return where the numbers of each group begin among the controls, and the end."""
+    return list(accumulate((len(numbers(group, 0.0, 1)) for group in arena.groups), initial=end(arena.shares)))
+
+
+def _settings(arena: Regions, group: Alike) -> int:
+    return slots_of(arena)[arena.groups.index(group)]
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix that Muon updates: its parameter, where it begins in the region of the parameters, and its shape.
+    """A matrix that is updated whole: its parameter, where it begins in the parameters' region, and its shape.
 
     stride  from one row to the next, more than the columns where several matrices are packed side by side
     """
 
     name: str
+    group: Alike
     start: int
     rows: int
     columns: int
@@ -99,13 +116,14 @@ class Matrix:
 
 
 def matrices_of(arena: Regions) -> list[Matrix]:
-    """Return the matrices that Muon updates."""
+    """Return the matrices that are updated whole."""
     found = []
-    for name, parts in arena.parts.items():
-        *outer, stride = arena.shapes[name]
-        columns = stride // parts
-        starts = (arena.place[name] + part * columns for part in range(parts))
-        found += [Matrix(name, start, math.prod(outer), columns, stride) for start in starts]
+    for group in filter(_is_of_matrices, arena.groups):
+        for name, rule in group.rules.items():
+            *outer, stride = rule.parameter.shape
+            columns = stride // rule.parameter.packed
+            starts = (arena.place[name] + place * columns for place in range(rule.parameter.packed))
+            found += [Matrix(name, group, start, math.prod(outer), columns, stride) for start in starts]
     return found
 
 
@@ -120,9 +138,9 @@ def shared_out(matrices: list[Matrix], shares: int) -> list[list[Matrix]]:
     return found
 
 
-def scratch_of_muon(arena: Regions, tiles: bool) -> int:
+def scratch_of_matrices(arena: Regions, tiles: bool) -> int:
     """Return the float32 that a thread needs beside the parameters and their state."""
-    return max((_places(m, tiles)[-1] for m in matrices_of(arena)), default=0)
+    return max((_places(m, tiles)[-1] for m in matrices_of(arena)), default=0) if by_kernels(arena) else 0
 
 
 def _places(matrix: Matrix, tiles: bool) -> list[int]:
@@ -144,7 +162,7 @@ def _shapes(m: int, n: int) -> list[tuple[int, int, int, bool, bool]]:
 
 
 def _muon(arena: Regions, matrix: Matrix, shares: int, scratch: int, tiles: bool) -> list[Call]:
-    """Return the calls that update one matrix."""
+    """Return the calls by which Muon updates one matrix."""
     m, n, start = matrix.rows, matrix.columns, matrix.start
     x, following, gram, squared, room, _ = (scratch + place for place in _places(matrix, tiles))
     of_gram, of_square, of_x = _shapes(m, n)
@@ -169,11 +187,12 @@ def _muon(arena: Regions, matrix: Matrix, shares: int, scratch: int, tiles: bool
             place=matrix.name,
         )
 
-    sound: dict[str, Operand] = {"slot": CONTROLS + 1, "shares": shares}
-    where: dict[str, Operand] = {"rows": m, "columns": n, "stride": matrix.stride}
-    operands: dict[str, Operand] = {
-        "gradient": arena.gradients + start, "m": arena.first_moments + start, "x": x, **where, **sound,
+    where: dict[str, Operand] = {
+        "x": x, "rows": m, "columns": n, "stride": matrix.stride, "settings": _settings(arena, matrix.group),
+        "slot": CONTROLS + 1, "shares": shares,
     }  # fmt: skip
+    momentum = matrix.group.state["m"] + start - matrix.group.first
+    operands: dict[str, Operand] = {"gradient": arena.gradients + start, "m": momentum, **where}
     calls = [Call("muon_momentum", None, 9 * m * n, operands, touched=16 * m * n, place=matrix.name)]
     short = min(m, n)
     for _ in range(STEPS):
@@ -185,11 +204,7 @@ def _muon(arena: Regions, matrix: Matrix, shares: int, scratch: int, tiles: bool
             product(*((x, squared) if m > n else (squared, x)), following, of_x),
         ]
         x, following = following, x
-    last: dict[str, Operand] = {
-        "theta": start, "x": x, **where, **sound, "rate": _rate(arena, arena.scales.get(matrix.name, 1.0)),
-        "decay": MATRIX_DECAY if matrix.name in arena.matrices else VECTOR_DECAY,
-    }  # fmt: skip
-    calls.append(Call("muon", None, 5 * m * n, last, touched=12 * m * n, place=matrix.name))
-    if arena.averages:
-        calls.append(_average(arena, start, m, n, matrix.stride, shares))
-    return calls
+    calls.append(
+        Call("muon", None, 5 * m * n, {**where, "theta": start, "x": x}, touched=12 * m * n, place=matrix.name)
+    )
+    return calls + _averages(arena, start, m, n, matrix.stride, shares)

@@ -21,6 +21,7 @@ class Kernel:
     moves     how far each array moves for one of those rows: so many elements, or as many as that operand says
     computes  the equation that it serves, where no rule says so: the update is not in the recorded graph, and some
               equations are covered only along with others
+    settings  (t, **static) -> the numbers that an update's kernel reads of the controls behind rate and decay
     costly    it takes long to compile, so it is compiled first
     formula   the function of one number that it applies to each; "" for a loop that is written for its equation alone
     """
@@ -31,6 +32,7 @@ class Kernel:
     rows: str = ""
     moves: Mapping[str, str | int] = field(default_factory=dict)
     computes: str = ""
+    settings: Callable[..., tuple[float, ...]] | None = None
     costly: bool = False
     formula: str = ""
 

@@ -3,16 +3,13 @@
 Controls of training, float64
 
     WEIGHT                     of a row: 1 / tokens of the batch
-    RATE BETA1 BETA2 EPS       the settings of AdamW; MOMENTUM is Muon's
-    CORRECTION1 CORRECTION2    1 / (1 - beta1^t), 1 / (1 - beta2^t)
     MAX_NORM                   to which the gradient is clipped; 0: never
     NORM                       of the gradient before clipping (out)
-    MATRIX_DECAY VECTOR_DECAY  weight decay
     GIVEN_UP                   not 0 if a share has given up (in)
     APPLIED                    1 if the update was applied (out)
     AVERAGING                  how far averages go on
-    CONTROLS                   from here on two for each share, its loss and its sum of squares; then the rates of
-                               groups that have another than lr
+    CONTROLS                   from here on two for each share, its loss and its sum of squares; then, for each
+                               group of parameters that are updated alike, rate, decay and its kernel's settings
 
 Controls of generation: for each stream TEMPERATURE, TOP_K (0: all), TOP_P (1: all) and SCORED (not 0: its
 log-probabilities are asked for); then, each for every step and stream, a uniform number, and of a drawn token its
@@ -28,10 +25,7 @@ Signals, int64
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-(WEIGHT, RATE, BETA1, BETA2, EPS, CORRECTION1, CORRECTION2, MAX_NORM, NORM, MATRIX_DECAY, VECTOR_DECAY, GIVEN_UP,
- APPLIED, MOMENTUM, AVERAGING, CONTROLS) = range(16)  # fmt: skip
+WEIGHT, MAX_NORM, NORM, GIVEN_UP, APPLIED, AVERAGING, CONTROLS = range(7)
 TEMPERATURE, TOP_K, TOP_P, SCORED, SETTINGS = range(5)
 RELEASED, ARRIVALS, LATE, STOPPED = range(4)
 BARRIERS = 2  # in the update: before gradients are summed, and before they are applied
@@ -45,11 +39,6 @@ def loss_slot(number: int) -> int:
 def end(shares: int) -> int:
     """Return the first slot behind those of so many shares."""
     return loss_slot(shares)
-
-
-def rate_slots(scales: Mapping[str, float], shares: int) -> dict[float, int]:
-    """Return where the rate of each group lies whose rate is not lr, by what lr is multiplied with."""
-    return {scale: end(shares) + i for i, scale in enumerate(sorted(set(scales.values()) - {1.0}))}
 
 
 def own_signal(number: int) -> int:

@@ -1,21 +1,24 @@
-"""Regions: where parameters, moments, averages and gradients lie in the one flat memory of a run.
+"""Regions: where parameters, their updates' state, averages and gradients lie in the one flat memory of a run.
 
-    parameters | first moments | second moments | averages | gradients of each share | workspace of the plans
+    parameters | state, by kind | averages | gradients of each share | workspace of the plans
 
-Muon's parameters come first and have no second moments; then those that decay, those of one learning rate together,
-so that AdamW's update is a few ranges for each thread. Averages are there if the optimizer keeps some.
+Parameters that are updated alike lie side by side, and so does their state of each kind, so that an update is a few
+ranges for each thread. Averages are there if the optimizer keeps some.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, NamedTuple
 
 from byhand.engine import Tensor
+from byhand.optim import Optimizer
+from byhand.update_rules import UpdateRule
 
 ALIGN = 16  # float32 in a cache line: every array begins on one
+AVERAGE = "average"  # beside the kinds of state
 
 
 def padded(n: int) -> int:
@@ -23,26 +26,34 @@ def padded(n: int) -> int:
     return -(-n // ALIGN) * ALIGN
 
 
-class AdamWRange(NamedTuple):
-    """Parameters side by side that AdamW updates alike: from the first to before the last, and how."""
+@dataclass(frozen=True)
+class Alike:
+    """Parameters side by side that are updated alike, from offset `first` to before `last`.
+
+    rules  of each parameter: they differ in shapes and packing alone
+    state  where their arrays of state begin, by kind
+    """
 
     first: int
     last: int
-    is_matrix: bool
-    scale: float
+    rules: Mapping[str, UpdateRule]
+    state: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def rule(self) -> UpdateRule:
+        """The rule of the first."""
+        return next(iter(self.rules.values()))
 
 
 class Regions:
     """Offsets, in float32.
 
-    Without `training` there are only the parameters and the workspace. The optimizer tells the parameters that decay
-    where not everything does, those of Muon, and the learning rates.
+    Without `training` there are only the parameters and the workspace. The optimizer tells how each is updated.
 
     shapes     of the parameters, by name
     place      where each parameter lies in a region that holds one number for each
     size       of such a region
-    parts      Muon's arrays, with the number of matrices in each
-    scales     of the learning rate, where it is not 1
+    groups     parameters that are updated alike, in order; none without an optimizer
     averages   where they begin; 0: there are none
     workspace  where the plans' memory begins
     """
@@ -52,40 +63,45 @@ class Regions:
         parameters: Mapping[str, Tensor],
         shares: int,
         training: bool = True,
-        optimizer: Any = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         self.shapes = {name: tuple(p.shape) for name, p in parameters.items()}
         self.shares = shares
         self.place: dict[str, int] = {}
-        self.parts: dict[str, int] = optimizer.parts if optimizer else {}
-        self.scales: dict[str, float] = optimizer.scales if optimizer else {}
-        self.averages = 0
-        self.matrices = {n for n, p in parameters.items() if (optimizer.is_matrix(n, p) if optimizer else p.ndim > 1)}
-        end = first_of_adamw = 0
-        for name in sorted(self.shapes, key=self._kind):  # stable
+        rules = {name: optimizer.rule(name, p) for name, p in parameters.items()} if optimizer else {}
+        end = 0
+        for name in sorted(rules, key=lambda name: _kind(rules[name])) or self.shapes:  # stable
             self.place[name] = end
             end += padded(math.prod(self.shapes[name]))
-            if name in self.parts:
-                first_of_adamw = end
         self.size = end
-        self.first_moments, self.second_moments = end, 2 * end - first_of_adamw
-        self.gradients = 3 * end - first_of_adamw
-        if optimizer and optimizer.ema:
-            self.averages, self.gradients = self.gradients, self.gradients + end
-        self.workspace = self.gradients + shares * end if training else end
+        self.groups = [
+            self._alike({name: rules[name] for name in names})
+            for _, names in groupby(self.place if rules else (), lambda name: _kind(rules[name]))
+        ]
+        for kind in dict.fromkeys(kind for group in self.groups for kind in group.rule.state):
+            for group in self.groups:
+                if kind in group.rule.state:
+                    group.state[kind] = end
+                    end += group.last - group.first
+        self.averages = 0
+        if optimizer and optimizer.settings.ema:
+            self.averages, end = end, end + self.size
+        self.gradients = end
+        self.workspace = end + shares * self.size if training else end
 
-    def _kind(self, name: str) -> tuple[bool, bool, float]:
-        """Return the key by which parameters are ordered; those that are updated alike share it."""
-        scale = self.scales.get(name, 1.0)
-        return name not in self.parts, name not in self.matrices, 0.0 if scale == 1 else scale
+    def _alike(self, rules: Mapping[str, UpdateRule]) -> Alike:
+        *_, last = rules
+        return Alike(self.place[next(iter(rules))], self.place[last] + padded(math.prod(self.shapes[last])), rules)
 
-    @property
-    def ranges(self) -> list[AdamWRange]:
-        """The parameters that AdamW updates."""
-        found = []
-        for (by_adamw, vector, scale), names in groupby(self.place, self._kind):
-            *_, last = there = list(names)
-            end = self.place[last] + padded(math.prod(self.shapes[last]))
-            if by_adamw:
-                found.append(AdamWRange(self.place[there[0]], end, not vector, scale or 1.0))
-        return found
+    def kept(self, name: str) -> dict[str, int]:
+        """Return where a parameter's arrays of state and its average lie, by kind."""
+        place = self.place[name]
+        group = next((group for group in self.groups if name in group.rules), None)
+        found = {kind: start + place - group.first for kind, start in group.state.items()} if group else {}
+        return found | ({AVERAGE: self.averages + place} if self.averages else {})
+
+
+def _kind(rule: UpdateRule) -> tuple[bool, str, bool, float]:
+    """Return the key by which parameters are ordered; those that are updated alike share it."""
+    of_all = rule.equation.inputs[0].shape == "(...)"  # updates of matrices come first
+    return of_all, rule.equation.name, not rule.parameter.decays, 0.0 if rule.scale == 1 else rule.scale

@@ -8,32 +8,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from byhand.engine import Tensor
-from byhand.runtimes.loops.program.regions import ALIGN, Regions
+from byhand.optim import Optimizer, State
+from byhand.runtimes.loops.program.regions import ALIGN, AVERAGE, Regions
 
 
 class Arena:
-    """The memory, and the views that hand out parameters, moments and averages by name; see `Regions`."""
+    """The memory, and the views that hand out parameters, state and averages by name; see `Regions`."""
 
     def __init__(
         self,
         parameters: Mapping[str, Tensor],
         shares: int,
         training: bool = True,
-        optimizer: Any = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         self.parameters = dict(parameters)
         self.regions = Regions(parameters, shares, training, optimizer)
-        self.training = training
         self.memory = _aligned(self.regions.workspace)
         self.words = self.memory.view(np.int32)
         self._views = self._make_views()
         self._arrays: dict[tuple[int, tuple[int, ...], bool], np.ndarray] = {}
-        self._state: tuple[dict[str, Any], ...] = ({}, {}, {})
+        self._state = State({}, {}, {})
         self.adopt()
 
     def reserve(self, workspace: int) -> None:
@@ -46,21 +45,22 @@ class Arena:
             self._arrays.clear()
             self.adopt()
 
-    def adopt(self, state: tuple[dict[str, Any], ...] | None = None) -> None:
+    def adopt(self, state: State | None = None) -> None:
         """Take over arrays that were exchanged from outside, so that model and optimizer hold views of the arena.
 
-        state  the optimizer's m, v and averages; those of the last time if not given
+        state  the optimizer's moments and averages; those of the last time if not given
         """
-        m, v, averages = self._state = state or self._state
-        for name, (theta, first, second, average) in self._views.items():
+        self._state = state or self._state
+        held = {**self._state.moments, AVERAGE: self._state.averages}
+        for name, (theta, views) in self._views.items():
             tensor = self.parameters[name]
             if tensor.data is not theta:
                 theta[...] = tensor.data
                 tensor.data = theta
-            for held, view, start in ((m, first, 0), (v, second, 0), (averages, average, theta)):
-                if view is not None and held.get(name) is not view:
-                    view[...] = held.get(name, start)
-                    held[name] = view
+            for kind, view in views.items():
+                if (arrays := held.setdefault(kind, {})).get(name) is not view:
+                    view[...] = arrays.get(name, theta if kind == AVERAGE else 0)
+                    arrays[name] = view
 
     def view(self, start: int, shape: tuple[int, ...], words: bool = False) -> np.ndarray:
         """Return the array of this shape at an offset, float32, or int32 for words."""
@@ -73,15 +73,17 @@ class Arena:
             self._arrays[key] = self.view(*key)
         return self._arrays[key]
 
-    def _make_views(self) -> dict[str, tuple[Any, ...]]:
-        """Return the views of each parameter, its moments and its average; None for what is not kept."""
+    def gradient(self, name: str) -> np.ndarray:
+        """Return a parameter's gradient, summed over the shares after a step's plan."""
+        return self.view(self.regions.gradients + self.regions.place[name], self.regions.shapes[name])
+
+    def _make_views(self) -> dict[str, tuple[np.ndarray, dict[str, np.ndarray]]]:
+        """Return the view of each parameter, and those of its state and its average by kind."""
         found, regions = {}, self.regions
         for name, place in regions.place.items():
-            second = 0 if name in regions.parts else regions.second_moments
-            starts = (regions.first_moments, second, regions.averages) if self.training else (0, 0, 0)
             shape = regions.shapes[name]
-            views = (self.view(start + place, shape) if start else None for start in starts)
-            found[name] = (self.view(place, shape), *views)
+            kept = {kind: self.view(start, shape) for kind, start in regions.kept(name).items()}
+            found[name] = self.view(place, shape), kept
         return found
 
 

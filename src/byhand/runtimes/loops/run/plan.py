@@ -15,7 +15,7 @@ import numpy as np
 from byhand.engine.node import Variable
 from byhand.runtimes.loops.encode.tables import RowEncoder
 from byhand.runtimes.loops.lower.training import Lowering, programs, split
-from byhand.runtimes.loops.lower.update import scratch_of_muon, update_calls
+from byhand.runtimes.loops.lower.update import scratch_of_matrices, update_calls
 from byhand.runtimes.loops.place.layout import place_shares
 from byhand.runtimes.loops.program.calls import Buffer, Call, Part, parts_of
 from byhand.runtimes.loops.program.regions import Regions
@@ -70,7 +70,7 @@ def make_plan(
     regions = arena.regions
     sizes = split(_rows(inputs), regions.shares)
     made = programs(compute, inputs, sizes, arena.parameters, how)
-    work = place_shares(made, scratch_of_muon(regions, how.tiles) if how.backward else 0)
+    work = place_shares(made, scratch_of_matrices(regions, how.tiles) if how.backward else 0)
     arena.reserve(work.size)
     shares = []
     for number, (size, program) in enumerate(zip(sizes, made, strict=True)):
@@ -95,7 +95,7 @@ def arena_size(
     """Return the float32 of the arena in which a training step on tokens (B, T) runs, without making it."""
     inputs = {"tokens": shape, "targets": shape}
     made = programs(loss, inputs, split(shape[0], regions.shares), parameters, how)
-    return regions.workspace + place_shares(made, scratch_of_muon(regions, how.tiles)).size
+    return regions.workspace + place_shares(made, scratch_of_matrices(regions, how.tiles)).size
 
 
 def _rows(inputs: Mapping[str, tuple[int, ...]]) -> int:

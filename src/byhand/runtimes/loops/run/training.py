@@ -6,6 +6,7 @@ the arena, under the same names.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from byhand.formats.registry import FORMATS
 from byhand.optim import decay_at
 from byhand.quantities import counted
 from byhand.runtimes.loops.lower.training import Lowering
+from byhand.runtimes.loops.lower.update import by_kernels, numbers, slots_of
 from byhand.runtimes.loops.machine.blas import find_blas, lacks_halves, one_core_each
 from byhand.runtimes.loops.pattern.rules import Rule
 from byhand.runtimes.loops.program import controls
@@ -25,14 +27,14 @@ from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.thread_team import team_size
 from byhand.runtimes.protocol import Batch, Shape
-from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_step
+from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_step, held
 
 
 class LoopsSession(LocalSession):
     """Steps and losses of one model, replayed; see `TrainingSession`.
 
     model      float32; its arrays move into the arena
-    optimizer  AdamW or Muon; without one the session has only `loss`
+    optimizer  without one the session has only `loss`
     threads    shares of the batch, all cores if not given
     blas       matrix products: "auto", "tiles", "mkl" or "scipy" (see `blas.py`)
     dtype      "bfloat16": float32 storage, bfloat16 inputs of the linear layers' products
@@ -58,9 +60,9 @@ class LoopsSession(LocalSession):
         if not FORMATS[dtype].native and (lack := lacks_halves(self.blas)):
             raise ConfigError(lack)
         self.rules = rules
-        self.arena = Arena(model.parameters(), self.threads, optimizer=optimizer)
-        self._rates = controls.rate_slots(self.arena.regions.scales, self.threads)
-        self.runner = Runner(self.arena, self.threads, self.blas, controls.end(self.threads) + len(self._rates))
+        self.arena = Arena(model.parameters(), self.threads, optimizer is not None, optimizer)
+        settings = slots_of(self.arena.regions)[-1]
+        self.runner = Runner(self.arena, self.threads, self.blas, settings)
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._active: Plan | None = None
 
@@ -76,25 +78,36 @@ class LoopsSession(LocalSession):
         widest = max(plans, key=lambda plan: len(plan.shares))
         self.runner.settle()
         self._adopt()
-        done, c = optimizer.t, self.runner.controls
-        c[:] = 0
-        c[controls.RATE], c[controls.EPS], c[controls.MAX_NORM] = optimizer.lr, optimizer.eps, max_norm
-        c[controls.BETA1], c[controls.BETA2] = optimizer.betas
-        c[controls.CORRECTION1], c[controls.CORRECTION2] = (1 / (1 - b ** (done + 1)) for b in optimizer.betas)
-        c[controls.MATRIX_DECAY] = optimizer.weight_decay
-        c[controls.VECTOR_DECAY] = optimizer.weight_decay if optimizer.decay == "all" else 0.0
-        c[controls.MOMENTUM], c[controls.AVERAGING] = optimizer.momentum, 1 - decay_at(done + 1, optimizer.ema)
-        for scale, slot in self._rates.items():
-            c[slot] = optimizer.lr * scale
+        t, c = optimizer.t + 1, self._cleared()
+        c[controls.MAX_NORM], c[controls.AVERAGING] = max_norm, 1 - decay_at(t, optimizer.settings.ema)
+        regions = self.arena.regions
+        for group, first in zip(regions.groups, slots_of(regions), strict=False):
+            written = numbers(group, optimizer.lr, t)
+            c[first : first + len(written)] = written
         c[controls.WEIGHT] = 1 / sum(tokens.size for tokens, _ in micro_batches)
-        try:
-            try:
-                self._compute_and_update(list(zip(plans, micro_batches, strict=True)), widest)
-            finally:
-                optimizer.t = done + int(c[controls.APPLIED])
-        finally:
-            optimizer.t = done + int(c[controls.APPLIED])  # an interrupt may have come before the line above
-        return KnownOutcome(self._loss(), float(c[controls.NORM]))
+        optimizer.count_with(c[controls.APPLIED : controls.APPLIED + 1])  # the kernels count with the update itself
+        self._compute_and_update(list(zip(plans, micro_batches, strict=True)), widest)
+        loss = self._loss()
+        if by_kernels(regions):
+            return KnownOutcome(loss, float(c[controls.NORM]))
+        return KnownOutcome(loss, self._by_numpy(max_norm) if math.isfinite(loss) else math.nan)
+
+    def _by_numpy(self, max_norm: float) -> float:
+        """Update the parameters by the halves of the equations, from the summed gradients; return their norm."""
+        parameters = self.model.parameters()
+        for name, parameter in parameters.items():
+            parameter.grad = self.arena.gradient(name)
+        with np.errstate(all="ignore"):
+            norm = self.optimizer.clipped_step(parameters, max_norm)
+        self.model.zero_grad()
+        return norm
+
+    def _cleared(self) -> np.ndarray:
+        """Return the controls, all 0; what they counted stays counted."""
+        if self.optimizer:
+            self.optimizer.t = self.optimizer.t
+        self.runner.controls[:] = 0
+        return self.runner.controls
 
     def _compute_and_update(self, work: list[tuple[Plan, tuple[np.ndarray, np.ndarray]]], widest: Plan) -> None:
         """Replay the micro-batches, and the update over as many shares as the widest plan has written."""
@@ -117,8 +130,7 @@ class LoopsSession(LocalSession):
         plan = self.plan("average" if average and self.arena.regions.averages else "loss", tokens.shape)
         self.runner.settle()
         self._adopt()
-        self.runner.controls[:] = 0
-        self.runner.controls[controls.WEIGHT] = 1 / np.count_nonzero(targets >= 0)
+        self._cleared()[controls.WEIGHT] = 1 / np.count_nonzero(targets >= 0)
         self._put(plan, tokens, targets)
         self._replay(plan, updates=False)
         return self._loss()
@@ -155,7 +167,7 @@ class LoopsSession(LocalSession):
 
     def _adopt(self) -> None:
         """Take over what was exchanged since the last step: a checkpoint that was loaded, say."""
-        self.arena.adopt(self.optimizer.state if self.optimizer else None)
+        self.arena.adopt(held(self.model, self.optimizer))
 
     def _loss(self) -> float:
         return sum(self.runner.controls[controls.CONTROLS : controls.end(self.threads) : 2].tolist())

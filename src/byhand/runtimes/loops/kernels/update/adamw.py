@@ -1,60 +1,30 @@
-"""Kernels of `adamw`: the shares' gradients are summed, measured, clipped and applied, a range for each thread.
-
-Every thread decides from the same numbers whether there is an update, so either all apply it or none. A share gives
-up only before it reaches the barriers around `sum_shares`, which no other share passes without it.
-"""
+"""Kernel of `adamw`: a range of parameters that one rule updates, all or none (see `gradient_norm.py`)."""
 
 # pyright: reportMissingImports=false
-import math
-
 import numpy as np
 
+from byhand.runtimes.loops.kernels.update.gradient_norm import clip_of
 from byhand.runtimes.loops.machine.kernel import kernel
-from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import vector
-from byhand.runtimes.loops.program.controls import (
-    APPLIED,
-    AVERAGING,
-    BETA1,
-    BETA2,
-    CORRECTION1,
-    CORRECTION2,
-    EPS,
-    GIVEN_UP,
-    MAX_NORM,
-    NORM,
-)
 
 F = np.float32
-BLOCK = 1024
 
 
-@compiled
-def clip_of(controls, slot, shares):
-    """Return what gradients are multiplied with; -1 if loss or norm is not finite, or if a share has given up."""
-    loss, squares = 0.0, 0.0
-    for k in range(shares):
-        loss += controls[slot - 1 + 2 * k]
-        squares += controls[slot + 2 * k]
-    norm = math.sqrt(squares)
-    controls[NORM] = norm
-    if not (math.isfinite(loss) and math.isfinite(norm)) or controls[GIVEN_UP] != 0.0:
-        return F(-1.0)
-    controls[APPLIED] = 1.0
-    return F(controls[MAX_NORM] / norm) if 0.0 < controls[MAX_NORM] < norm else F(1.0)
+def settings(t, *, beta1, beta2, eps, **_):
+    """Return the numbers that the kernel reads behind rate and decay, for step t."""
+    return beta1, beta2, eps, 1 / (1 - beta1**t), 1 / (1 - beta2**t)
 
 
-@kernel(computes="adamw")
-def adamw(memory, controls, theta, gradient, m, v, n, rate, decay, slot, shares):
+@kernel(computes="adamw", settings=settings)
+def adamw(memory, controls, theta, gradient, m, v, n, settings, slot, shares):
     """Update theta, m and v in place; nothing at all if there is no update."""
     clip = clip_of(controls, slot, shares)
     if clip < F(0):
         return
-    lr, eps = F(controls[rate]), F(controls[EPS])
-    beta1, beta2 = F(controls[BETA1]), F(controls[BETA2])
-    one1, one2 = F(1.0 - controls[BETA1]), F(1.0 - controls[BETA2])
-    wd = F(controls[decay])
-    correct1, correct2 = F(controls[CORRECTION1]), F(controls[CORRECTION2])
+    lr, wd, eps = F(controls[settings]), F(controls[settings + 1]), F(controls[settings + 4])
+    beta1, beta2 = F(controls[settings + 2]), F(controls[settings + 3])
+    one1, one2 = F(1.0 - controls[settings + 2]), F(1.0 - controls[settings + 3])
+    correct1, correct2 = F(controls[settings + 5]), F(controls[settings + 6])
     p, g = vector(memory, theta, n), vector(memory, gradient, n)
     first, second = vector(memory, m, n), vector(memory, v, n)
     for i in range(n):
@@ -64,36 +34,3 @@ def adamw(memory, controls, theta, gradient, m, v, n, rate, decay, slot, shares)
         first[i] = mean
         second[i] = square
         p[i] -= lr * (mean * correct1 / (np.sqrt(square * correct2) + eps) + wd * p[i])
-
-
-@kernel(computes="adamw")
-def average(memory, controls, theta, average, rows, width, stride, slot, shares):
-    """average += (1 - d) (theta - average) in rows `stride` apart; nothing if there is no update."""
-    if clip_of(controls, slot, shares) < F(0):
-        return
-    part = F(controls[AVERAGING])
-    for i in range(rows):
-        p, mean = vector(memory, theta + i * stride, width), vector(memory, average + i * stride, width)
-        for j in range(width):
-            mean[j] += part * (p[j] - mean[j])
-
-
-@kernel(computes="adamw")
-def sum_shares(memory, controls, gradient, stride, shares, n, slot):
-    """gradient += the other shares' gradients, in order; controls[slot] += sum of squares.
-
-    Squares are added in float64 over blocks of float32, so that the norm of millions of numbers stays exact enough.
-    """
-    total = 0.0
-    for start in range(0, n, BLOCK):
-        width = min(BLOCK, n - start)
-        g = vector(memory, gradient + start, width)
-        for k in range(1, shares):
-            other = vector(memory, gradient + start + k * stride, width)
-            for i in range(width):
-                g[i] += other[i]
-        squares = F(0)
-        for i in range(width):
-            squares += g[i] * g[i]
-        total += squares
-    controls[slot] += total

@@ -2,7 +2,7 @@
 
 `muon_momentum` writes the momentum and, divided by its norm, Nesterov's direction; products and `newton_schulz` make
 it nearly orthogonal; `muon` applies it. A matrix may be packed with others side by side: `stride` leads from one of
-its rows to the next. Where there is no update (see `adamw.py`) the momentum stays, and nothing uses the products.
+its rows to the next. Where there is no update (see `gradient_norm.py`) the momentum stays as it is.
 """
 
 # pyright: reportMissingImports=false
@@ -11,21 +11,25 @@ import math
 import numpy as np
 
 from byhand.equations.orthogonalise import A, B, C
-from byhand.runtimes.loops.kernels.update.adamw import clip_of
+from byhand.runtimes.loops.kernels.update.gradient_norm import clip_of
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, vector
-from byhand.runtimes.loops.program.controls import MOMENTUM
 
 F = np.float32
 EPS = 1e-7
 
 
-@kernel(computes="muon")
-def muon(memory, controls, theta, x, rows, columns, stride, rate, decay, slot, shares):
+def settings(t, *, momentum, **_):
+    """Return the number that the kernels read behind rate and decay."""
+    return (momentum,)
+
+
+@kernel(computes="muon", settings=settings)
+def muon(memory, controls, theta, x, rows, columns, stride, settings, slot, shares):
     """theta -= lr (s x + wd theta),  s = sqrt(max(1, columns / rows))."""
     if clip_of(controls, slot, shares) < F(0):
         return
-    lr, wd = F(controls[rate]), F(controls[decay])
+    lr, wd = F(controls[settings]), F(controls[settings + 1])
     s = F(math.sqrt(max(1.0, columns / rows)))
     for i in range(rows):
         p, direction = vector(memory, theta + i * stride, columns), vector(memory, x + i * columns, columns)
@@ -34,12 +38,12 @@ def muon(memory, controls, theta, x, rows, columns, stride, rate, decay, slot, s
 
 
 @kernel(computes="muon")
-def muon_momentum(memory, controls, gradient, m, x, rows, columns, stride, slot, shares):
+def muon_momentum(memory, controls, gradient, m, x, rows, columns, stride, settings, slot, shares):
     """m' = mu m + (1 - mu) g;  x = n / (|n| + eps),  n = mu m' + (1 - mu) g."""
     clip = clip_of(controls, slot, shares)
     if clip < F(0):
         return
-    mu, one = F(controls[MOMENTUM]), F(1.0 - controls[MOMENTUM])
+    mu, one = F(controls[settings + 2]), F(1.0 - controls[settings + 2])
     total = 0.0
     for i in range(rows):
         g, mean = vector(memory, gradient + i * stride, columns), vector(memory, m + i * stride, columns)
