@@ -52,7 +52,6 @@ def _run(
     words = [str(argument) for argument in arguments]
     streams = [io.TextIOWrapper(io.BytesIO(content), encoding="utf-8") for content in (stdin, b"", b"")]
     with isolated(), contextlib.chdir(cwd or Path()):
-        os.environ.clear()
         os.environ.update(environment(**extra))
         sys.stdin, sys.stdout, sys.stderr = streams
         sys.argv = ["program", *words]
