@@ -1,7 +1,8 @@
 r"""Extending a KV cache: the rows of new positions take their places among the rows that are kept.
 
 Equation    y[b,h,s,d] = x[b,h,t,d] if s = (start_b + t) mod S, the last such t;  otherwise kept[b,h,s,d]
-Derivative  d_x[b,h,t,d] = d_y at the row's place, 0 if a later row took it;  d_kept = d_y, 0 where a row was replaced
+Derivative  d_x[b,h,t,d] = d_y[b,h,s,d], s = (start_b + t) mod S, 0 if a later row took the place;
+            d_kept[b,h,s,d] = 0 if s = (start_b + t) mod S, otherwise d_y[b,h,s,d]
 Shapes      kept (B, H, S, D), x (B, H, T, D), start (B,) of integers -> (B, H, S, D)
 Raises      ShapeError if batches, heads or widths differ
 Source      Pope et al. 2022, arXiv:2211.05102, section 3.3; the ring: Jiang et al. 2023, arXiv:2310.06825, section 2

@@ -83,7 +83,7 @@ entry = Entry(
     ),
     place=("attention", 4),
     asked=(
-        "past_key_values, past_key_value, use_cache, DynamicCache, StaticCache, RollingBuffer, rolling buffer cache, "
+        "DynamicCache, StaticCache, RollingBuffer, rolling buffer cache, "
         "kv cache update, cache_k, cache_v, index_copy_, append to the cache, ring buffer, "
         "滚动缓存, 追加到缓存, 更新缓存"
     ),

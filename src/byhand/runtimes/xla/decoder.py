@@ -108,7 +108,7 @@ class XlaDecoder:
             self._lengths[slot] = min(self._lengths[slot] + made, np.iinfo(np.int32).max)
             stream.take(ids[:made, slot].tolist(), scores[:made, slot].tolist())
         for slot in full:
-            if running[slot].status == "running":
+            if running[slot].status not in ("finished", "failed"):
                 self._fill(slot, running[slot])
 
     def _fill(self, slot: int, stream: Stream) -> None:

@@ -145,8 +145,9 @@ def kept(builder: Builder, chain: Chain) -> tuple[Buffer, Buffer]:
 PATTERN = """merge_heads(mix(
     causal_softmax/window_softmax(attention_scores(
         rotary?(rms_norm?(split_qkv(qkv).0), <position>),
-        repeat_heads?(extend_cache(<>, rotary?(rms_norm?(split_qkv(qkv).1), <position>), <position>))), <position>),
-    repeat_heads?(extend_cache(<>, split_qkv(qkv).2, <position>))))"""
+        repeat_heads?(extend_cache({kept}, rotary?(rms_norm?(split_qkv(qkv).1), <position>), <position>))
+    ), <position>),
+    repeat_heads?(extend_cache({kept}, split_qkv(qkv).2, <position>))))"""
 register(Rule(
     name="attention", pattern=PATTERN, kernel="attend", stages=("decode",), where=alike, forward=decode,
     reason="the newest key and value are stored and used in the same pass; only positions that exist are visited",
