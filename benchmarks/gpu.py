@@ -29,8 +29,8 @@ import numpy as np
 
 from byhand.config import ModelConfig, OptimConfig
 from byhand.generation import Engine, Stream
-from byhand.model import TinyGPT, matrices, parameter_shapes
-from byhand.optim import AdamW
+from byhand.model import TinyGPT, declared, parameter_shapes
+from byhand.optim import Optimizer
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling
 
@@ -83,7 +83,7 @@ def train_ours(task: Task) -> dict[str, Any]:
     from byhand.runtimes.xla.session import XlaSession
 
     model = TinyGPT(task.config)
-    optimizer = AdamW.of(OptimConfig(), matrices(task.config))
+    optimizer = Optimizer(OptimConfig(), declared(task.config))
     asked = Request("train", task.config, "xla", task.dtype, recompute=task.recompute)  # pyright: ignore
     session = XlaSession(model, optimizer, asked)
     optimizer.lr = 3e-4
@@ -201,7 +201,7 @@ def losses_ours(task: Task) -> dict[str, Any]:
             from byhand.runtimes.xla.session import XlaSession as Session
         else:
             from byhand.runtimes.tape.session import TapeSession as Session
-        model, optimizer = TinyGPT(task.config), AdamW.of(OptimConfig(), matrices(task.config))
+        model, optimizer = TinyGPT(task.config), Optimizer(OptimConfig(), declared(task.config))
         request = Request("train", task.config, name)
         session = Session(model, optimizer, request) if name == "xla" else Session(model, optimizer)  # pyright: ignore
         optimizer.lr = 3e-4

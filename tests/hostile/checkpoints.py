@@ -51,8 +51,8 @@ def pristine(of_bytes: bool = False, hosts: int = 1) -> dict[str, bytes]:
     whole = Checkpoint(config, parameters, {"m": moments, "v": moments}, state, tokenizer=BYTES if of_bytes else BPE)
 
     def save(group: ProcessGroup) -> Path:
-        cut = (_rows(a, group.index, hosts) for a in (parameters, moments, moments))
-        made = replace(whole, **dict(zip(("parameters", *"mv"), cut, strict=True)))
+        own, kept = (_rows(arrays, group.index, hosts) for arrays in (parameters, moments))
+        made = replace(whole, parameters=own, moments={"m": kept, "v": kept})
         return shared.save(Path(folder), made, 2, group)
 
     with tempfile.TemporaryDirectory() as folder:

@@ -132,7 +132,7 @@ def last_line(path: Path) -> str:
 
 
 def same(a: Checkpoint, b: Checkpoint) -> None:
-    for one, other in ((a.parameters, b.parameters), (a.m, b.m), (a.v, b.v)):
+    for one, other in ((a.parameters, b.parameters), *((a.moments[k], b.moments[k]) for k in "mv")):
         assert one.keys() == other.keys()
         for name, array in one.items():
             np.testing.assert_array_equal(array, other[name], err_msg=name)
@@ -172,7 +172,11 @@ def test_hosts_go_on_with_a_run_of_one_process_and_end_where_it_did(tmp_path, te
     assert not files & {"model.safetensors", "optimizer.safetensors"}
     ours, theirs = checkpoint.load(tmp_path / "run"), checkpoint.load(whole)
     assert (ours.step, ours.state["used"]["hosts"]) == (8, 2)
-    pairs = ((ours.parameters, theirs.parameters), (ours.m, theirs.m), (ours.averages, theirs.averages))
+    pairs = (
+        (ours.parameters, theirs.parameters),
+        (ours.moments["m"], theirs.moments["m"]),
+        (ours.averages, theirs.averages),
+    )
     for one, other in pairs:
         assert one.keys() == other.keys() != set()
         for name, array in other.items():

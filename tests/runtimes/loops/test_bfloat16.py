@@ -173,7 +173,7 @@ def test_losses_stay_close_over_two_hundred_steps(stand_in):
             losses.append(runtime.step([(windows[:, :-1], windows[:, 1:])], 1.0)[0])
         curves.append(losses)
         assert all(str(p.dtype) == "float32" for p in model.parameters().values())
-        assert all(str(m.dtype) == "float32" for m in adamw.m.values())
+        assert all(str(m.dtype) == "float32" for m in adamw.moments["m"].values())
     exact, ours = np.array(curves)
     assert exact[-20:].mean() < exact[:20].mean() - 1, "nothing was learned"
     assert np.abs(exact[-20:].mean() - ours[-20:].mean()) < 0.02
