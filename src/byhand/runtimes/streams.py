@@ -60,6 +60,9 @@ class Stream:
     def take(self, ids: Sequence[int], logprobs: Sequence[float] = ()) -> None:
         """Append drawn ids up to the one that ends it; -1 says that logits were not finite."""
         self._uniforms = self._uniforms[len(ids) :]
+        if not self.stop and not self.scored and len(ids) < self.left and min(ids) >= 0:  # most runs
+            self.tokens += ids
+            return
         for i, token in enumerate(ids):
             if token < 0 or token in self.stop:
                 self.status = "failed" if token < 0 else "finished"
