@@ -56,3 +56,21 @@ def test_typical_mistakes():
     case = Case(np.zeros((1, 1, 3, 1)), np.ones((1, 1, 1, 1)), np.array([1]))
     wrong = {s: wrong_numbers(extend_cache, case, (0, 0, s, 0)) for s in range(3)}
     assert [list(found.values()) for found in wrong.values()] == [[1.0], [0.0], [0.0]]  # right: 0, 1, 0
+
+
+def witnesses(torch):
+    """What PyTorch computes: each new row put into its place of the ring, one stream after the other."""
+    rng = np.random.default_rng(8)
+
+    def put(kept, x, start):
+        rows = list(kept.unbind(2))
+        for t, row in enumerate(x.unbind(2)):
+            places = (start + t) % len(rows)
+            here = [(places == s)[:, None, None] for s in range(len(rows))]
+            rows = [torch.where(mask, row, old) for mask, old in zip(here, rows, strict=True)]
+        return torch.stack(rows, 2)
+
+    return [
+        (put, (rng.standard_normal((2, 3, s, 2)), rng.standard_normal((2, 3, t, 2)), np.array([start, 4])), {})
+        for s, t, start in ((4, 1, 3), (5, 3, 0), (2, 3, 1))
+    ]

@@ -19,7 +19,7 @@ from byhand.equations.softmax import gradient_terms as softmax_gradient_terms
 from byhand.equations.softmax import softmax, softmax_terms
 
 BEFORE = Symbol(
-    "start", r"\mathrm{start}", "(B,)", "of each stream, the positions before the first query; keys lie in a cache"
+    "start", r"\mathrm{start}", "(B,)", "positions before the first query, for each stream of a cache; optional"
 )
 
 

@@ -42,7 +42,14 @@ def given(trace: Trace) -> NamedArrays:
 def forward_step(application: Application, trace: Trace) -> Step:
     """Return one application as a step: every element of its results."""
     sources = tuple(map(trace.name, application.inputs))
-    return _step(application, tuple(map(trace.name, application.results)), sources, sources)
+    letters = tuple(_said(tensor, name) for tensor, name in zip(application.inputs, sources, strict=True))
+    return _step(application, tuple(map(trace.name, application.results)), sources, letters)
+
+
+def _said(tensor: Tensor, name: str) -> str:
+    """Return an input's name; a single integer without a name of its own, such as a position, is its number."""
+    number = not tensor.name and tensor.node is None and tensor.data.dtype.kind == "i" and tensor.data.size == 1
+    return str(tensor.data.item()) if number else name
 
 
 def update_step(

@@ -42,19 +42,31 @@ def lesson(array: Maker) -> Content:
         steps += _folded(trace)
     steps += [_counted(len(tokens)), _compared(np.stack(rows), whole.result.data[0])]
     intro = Words(
-        "Keys and values of earlier tokens are kept. A new token computes only its own row of Q, K and V; row t of "
-        "the scores needs q of token t and the keys up to t, none of which a later token can change. That is why "
-        "the results with and without a cache agree. First all three tokens at once, without a cache; then one by "
-        "one, with it. The steps in which tokens meet, and the logits, have their arithmetic here. Embeddings, "
-        "LayerNorms, the projection and the MLP work on each token alone: of these only the results are given "
-        "(paper-gpt-4 works out the same equations).",
+        "Keys and values of earlier tokens are kept. A new token computes only its own row of Q, K and V; row t "
+        "of the scores needs q of token t and the keys up to t, none of which a later token can change. That is "
+        "why the results with and without a cache agree. First all three tokens at once, without a cache; then "
+        "one by one, with it: before each token the cache gets one more place, of zeros. The steps in which "
+        "tokens meet, and the logits, have their arithmetic here. Embeddings, LayerNorms, the projection and the "
+        "MLP work on each token alone: of these only the results are given (paper-gpt-4 works out the same "
+        "equations).",
         "先前词元的键与值被保存下来。新词元只计算自己那一行的 Q、K、V；分数的第 t 行只需要词元 t 的查询与直到 t 的"
-        "键，后面的词元不会改变它们，所以两种做法结果相同。先不用缓存，三个词元一次算完；再用缓存逐个计算。词元之间"
+        "键，后面的词元不会改变它们，所以两种做法结果相同。先不用缓存，三个词元一次算完；再用缓存逐个计算，每个词元之前缓存先增加一个全零的位置。词元之间"
         "有联系的几步与 logits 给出全部算式；嵌入、层归一化、输出投影与前馈网络对每个词元单独计算，这里只给出结果"
         "（同样的公式在 paper-gpt-4 中有演算）。",
     )
-    start = (("tokens", str(tokens)), *((short(n), grid(p.data)) for n, p in model.parameters().items()))
+    first = cache_of(model.cache(), 1).blocks[0]
+    start = (
+        ("tokens", str(tokens)),
+        *((short(n), grid(p.data)) for n, p in model.parameters().items()),
+        *((kept.name, grid(kept.data)) for kept in first),
+    )
     return intro, steps, start
+
+
+def cache_of(cache: KVCache, places: int) -> KVCache:
+    """Return a cache of one block with so many places, whose arrays have names."""
+    ((keys, values),) = cache.with_room(places).blocks
+    return KVCache(((Tensor(keys.data, name="cache.keys"), Tensor(values.data, name="cache.values")),), cache.length)
 
 
 def decoded(model: TinyGPT, token: int, cache: KVCache) -> tuple[Trace, KVCache]:
@@ -62,7 +74,7 @@ def decoded(model: TinyGPT, token: int, cache: KVCache) -> tuple[Trace, KVCache]
     after = []
 
     def compute() -> Tensor:
-        logits, kept = model.decode([[token]], cache.with_room(int(cache.length[0]) + 1))
+        logits, kept = model.decode([[token]], cache_of(cache, int(cache.length[0]) + 1))
         after.append(kept)
         return logits
 
