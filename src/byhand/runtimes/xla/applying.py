@@ -114,7 +114,7 @@ class Applying(Record):
 
     def _attention(
         self, h: Any, w_qkv: Any, b_qkv: Any, w_proj: Any, b_proj: Any, q_gain: Any = None, k_gain: Any = None,
-        *before: Any, n_heads: int, n_kv_heads: int, causal: bool, window: int | None, qk_eps: float | None,
+        *cache: Any, n_heads: int, n_kv_heads: int, causal: bool, window: int | None, qk_eps: float | None,
         rotary_settings: dict[str, Any] | None,
     ) -> Any:  # fmt: skip
         """Apply the parts of `causal_self_attention` with positions before heads, (B, T, H, D).
@@ -126,12 +126,13 @@ class Applying(Record):
             return self.apply(piece, tuple(as_tensor(x) for x in inputs if x is not None), fixed, name)
 
         q, k, v = applied(HEADS, h, w_qkv, b_qkv, name="heads", n_heads=n_heads, n_kv_heads=n_kv_heads)
+        (start,) = cache or (None,)  # keys and values of earlier positions are for the composition
         if qk_eps is not None:
             q = applied(Piece.of(rms_norm), q, q_gain, name="q_normed", eps=qk_eps)
             k = applied(Piece.of(rms_norm), k, k_gain, name="k_normed", eps=qk_eps)
         if rotary_settings is not None:
-            q = applied(TURNED, q, *before, name="q_turned", **rotary_settings)
-            k = applied(TURNED, k, *before, name="k_turned", **rotary_settings)
+            q = applied(TURNED, q, start, name="q_turned", **rotary_settings)
+            k = applied(TURNED, k, start, name="k_turned", **rotary_settings)
         mixed = applied(attention(self.settings, causal, window if causal else None), q, k, v, name="mixed")
         merged = applied(MERGED, mixed, name="merged")
         return applied(Piece.of(linear), merged, w_proj, b_proj, name="out")
