@@ -32,7 +32,7 @@ from byhand.runs.stored import defect, forget, read, remember
 
 log = logging.getLogger(__name__)
 LATEST = "latest"
-RETRIES = 5
+RETRIES = 1000  # each because the run went on meanwhile: a reader slower than the saving catches up at its end
 
 
 def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
