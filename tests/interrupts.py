@@ -35,12 +35,20 @@ def interrupted(at: int, *files: str, event: str = "line") -> Iterator[list[str]
         sys.settrace(before)
 
 
-def at_every_point(run: Callable[[], Any], *files: str, event: str = "line", every: int = 1) -> Iterator[str]:
+def at_every_point(
+    run: Callable[[], Any],
+    *files: str,
+    event: str = "line",
+    every: int = 1,
+    begin: Callable[[], Any] = lambda: None,
+) -> Iterator[str]:
     """Interrupt `run` at its first point, its second, ...; yield each place, until it ends before the point.
 
     every  takes one point of so many
+    begin  runs before each, and is not interrupted
     """
     for at in count(step=every):
+        begin()
         try:
             with interrupted(at, *files, event=event) as where:
                 run()

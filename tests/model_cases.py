@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -36,12 +37,13 @@ def lacking_kernels(config: ModelConfig) -> set[str]:
     return {application.equation.name for application in trace.applications} & WITHOUT_KERNEL
 
 
-def every_setting() -> list[ModelConfig]:
+@cache
+def every_setting() -> tuple[ModelConfig, ...]:
     """Return one small model for each combination of settings."""
     choices = itertools.product(
         ("pre", "post"), (False, True), ("gelu", "relu"), (True, False), (True, False), (False, True), (1, 2)
     )
-    return [
+    return tuple(
         ModelConfig(
             vocab_size=VOCAB_SIZE,
             seq_len=SEQ_LEN,
@@ -56,7 +58,7 @@ def every_setting() -> list[ModelConfig]:
             n_heads=heads,
         )
         for position, affine, activation, causal, bias, tied, heads in choices
-    ]
+    )
 
 
 SIZES: dict[str, tuple[Any, ...]] = {  # settings of a drawn model that are no choice among names

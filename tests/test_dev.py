@@ -17,7 +17,7 @@ from cli.process import PATIENCE
 ROOT = Path(__file__).resolve().parents[1]
 fcntl = pytest.importorskip("fcntl", reason="the stubs are shell scripts")
 
-VENV = r"""# Like venv, in steps: `python -m venv FOLDER`. Stops at the step $STOP_AT.
+VENV = r"""# Like venv, in steps: `python -m venv --clear FOLDER`. Stops at the step $STOP_AT.
 import os, pathlib, shutil, sys, time
 stub, venv = pathlib.Path(os.environ["STUB"]), pathlib.Path(sys.argv[-1])
 def reach(step):
@@ -27,6 +27,8 @@ def reach(step):
         (stub / "stopped").touch()
         while (stub / "stopped").exists():
             time.sleep(0.02)
+shutil.rmtree(venv, ignore_errors=True)
+venv.mkdir()
 reach("venv: begun")
 (venv / "bin").mkdir()
 (venv / "lib/python3/site-packages").mkdir(parents=True)
@@ -124,9 +126,9 @@ class Checkout:
         wait_until(lambda: (self.stub / "stopped").exists(), process)
 
     def wait_for_lock(self) -> None:
-        """Wait until no process holds .venv.lock: a killed installer does until the system has ended all of it."""
+        """Wait until no process holds .venv.stamp: a killed installer does until the system has ended all of it."""
         deadline = time.monotonic() + PATIENCE
-        with (self.root / ".venv.lock").open("a+") as lock:
+        with (self.root / ".venv.stamp").open("a+") as lock:
             while True:
                 try:
                     return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -189,7 +191,7 @@ def test_interrupted_while_it_installs_it_says_one_line_and_works_again(checkout
     assert (out, lines) == ("", ["interrupted; run the same command again"])
     checkout.go_on()  # the stub is dead, so that nothing does
     checkout.wait_for_lock()
-    assert "an installation was interrupted" in checkout.works(NEEDED="fast.txt")
+    assert "making .venv anew" in checkout.works(NEEDED="fast.txt")
     assert checkout.steps()[-len(STEPS) :] == STEPS
 
 
@@ -209,12 +211,9 @@ def test_killed_while_it_installs_it_works_again(checkout, step):
     assert checkout.steps()[-len(STEPS) :] == STEPS
 
 
-def test_killed_while_it_is_made_anew_it_is_still_known_for_ours(checkout):
-    (checkout.venv / "byhand-changing").parent.mkdir()
-    (checkout.venv / "byhand-changing").touch()
-    assert "an installation was interrupted" in checkout.works()
-    shutil.rmtree(checkout.venv)
-    checkout.venv.mkdir()  # killed before it put anything there
+def test_an_environment_of_an_earlier_version_is_made_anew(checkout):
+    checkout.venv.mkdir()
+    (checkout.venv / "byhand-environment.stamp").touch()
     assert "making .venv anew" in checkout.works()
 
 
@@ -229,39 +228,31 @@ def test_two_at_once_install_once(checkout):
         _, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, err
     assert checkout.steps() == STEPS
-    folders = {word for call in checkout.calls() for word in call.split() if word.startswith("runs")}
-    assert folders == {"runs/first", "runs/first-2"}
 
 
 def damage(checkout, tmp_path, how):
-    stamp, python = checkout.venv / "byhand-environment.stamp", checkout.venv / "bin" / "python"
+    python = checkout.venv / "bin" / "python"
     if how == "moved":
         (tmp_path / "elsewhere").mkdir()
         checkout.root = checkout.root.rename(tmp_path / "elsewhere" / "checkout")
         checkout.venv = checkout.root / ".venv"
     elif how == "another Python":
+        stamp = checkout.root / ".venv.stamp"
         stamp.write_text(stamp.read_text().replace(f"{sys.version_info[0]}.", "2."))
     else:
         python.unlink()
         python.symlink_to("/nowhere/python")
 
 
-@pytest.mark.parametrize(
-    ("how", "why"),
-    [
-        ("moved", "it was made for another Python or in another place"),
-        ("another Python", "it was made for another Python or in another place"),
-        ("Python is gone", "it has no Python"),
-    ],
-)
-def test_an_environment_that_does_not_fit_is_made_anew(checkout, tmp_path, how, why):
+@pytest.mark.parametrize("how", ["moved", "another Python", "Python is gone"])
+def test_an_environment_that_does_not_fit_is_made_anew(checkout, tmp_path, how):
     checkout.works()
     damage(checkout, tmp_path, how)
-    assert f"making .venv anew: {why}" in checkout.works()
+    assert "making .venv anew: it is unfinished, or of another place or Python" in checkout.works(NEEDED="fast.txt")
 
 
 def test_what_is_not_from_dev_is_not_deleted(checkout):
-    refusal = "is not from dev.py, and it"
+    refusal = ".venv is not from dev.py. Move it away"
     for make in (
         lambda: checkout.venv.write_text("mine"),
         lambda: checkout.venv.symlink_to("nowhere"),
@@ -271,15 +262,14 @@ def test_what_is_not_from_dev_is_not_deleted(checkout):
         ),
     ):
         make()
-        before = sorted(checkout.root.rglob("*"))
+        before = {*checkout.root.rglob("*")}
         done = checkout.dev("run")
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1
         assert refusal in done.stderr
-        after = sorted(checkout.root.rglob("*"))
-        assert [p for p in after if p.name != ".venv.lock" and "__pycache__" not in p.parts] == [
-            p for p in before if p.name != ".venv.lock" and "__pycache__" not in p.parts
-        ]
+        assert before <= {*checkout.root.rglob("*")}
+        new = {*checkout.root.rglob("*")} - before
+        assert not [p for p in new if p.name != ".venv.stamp" and "__pycache__" not in p.parts]
         if checkout.venv.is_dir():
             shutil.rmtree(checkout.venv)
         else:
@@ -295,7 +285,7 @@ def test_without_network_it_is_one_line_and_what_worked_still_does(checkout):
     assert done.stderr.splitlines()[-1].startswith(f"error: cannot install what `dev.py test` needs: {why}")
     assert done.stderr.splitlines()[:-1] == [
         "installing what `dev.py xla` needs into .venv, once",
-        "going on without xla: No matching distribution found for xla.txt",
+        "going on without xla: No matching distribution found for xla.txt. Remove .venv to try again",
         "installing what `dev.py test` needs into .venv, once",
     ]
     assert "making" not in checkout.works()
@@ -309,13 +299,11 @@ def test_the_first_time_without_network_is_one_line(checkout):
     assert checkout.works(NEEDED="fast.txt")
 
 
-def test_what_is_optional_is_tried_again_only_after_a_network_error(checkout):
-    assert "going on without fast: there are no wheels of it" in checkout.works(REFUSED="fast.txt")
+def test_what_is_optional_is_left_out_with_a_line(checkout):
+    why = "going on without fast: there are no wheels of it. Remove .venv to try again"
+    assert why in checkout.works(REFUSED="fast.txt")
     assert "fast" not in checkout.works()
     shutil.rmtree(checkout.venv)
-    checkout.works("run", STOP_AT="", REFUSED="fast.txt")
-    (checkout.venv / "byhand-fast.stamp").unlink()
-    assert "going on without fast: No matching" in checkout.works(OFFLINE="1")
     assert "installing what `dev.py fast`" in checkout.works(NEEDED="fast.txt")
 
 
@@ -326,15 +314,33 @@ def test_paths_are_taken_from_the_users_folder(checkout, tmp_path):
     done = checkout.dev("run", "--data", "notes.txt", "--out", "x", cwd=here)
     assert done.returncode == 0, done.stderr
     first = checkout.root / "setup" / "first_run.py"
-    assert checkout.calls()[-1].startswith(f"{here}: -P {first} ../checkout/.venv/bin/byhand x given --preset nano ")
-    assert checkout.calls()[-1].endswith("--out x --data notes.txt --out x")
-    checkout.works("run", cwd=here)
-    assert " ../checkout/runs/first made " in checkout.calls()[-1]
-    assert checkout.calls()[-1].endswith("--out ../checkout/runs/first")
+    assert checkout.calls()[-1] == f"{here}: -P {first} --data notes.txt --out x"
     checkout.works("test", "test_mine.py::test_it", cwd=here)
     assert checkout.calls()[-1].endswith("-n 3 --dist worksteal test_mine.py::test_it")
     checkout.works("test", "-k", "anything", cwd=here)
     assert checkout.calls()[-1].endswith(f"-k anything {checkout.root / 'tests'}")
+
+
+@pytest.mark.parametrize(
+    ("given", "trains", "folder"),
+    [
+        ([], ["--preset", "nano", "--steps", "2000", "--data", "python-stdlib", "--out", "{free}"], "{free}"),
+        (["--minutes=1", "--out=x"], ["--data", "python-stdlib", "--out", "x", "--minutes=1", "--out=x"], "x"),
+        (["--resume", "r"], ["--resume", "r"], None),
+    ],
+)
+def test_the_first_run_trains_and_samples(monkeypatch, given, trains, folder):
+    monkeypatch.syspath_prepend(str(ROOT / "setup"))
+    import first_run
+
+    said = []
+    monkeypatch.setattr("byhand.cli.main.main", lambda arguments: said.append(arguments) or 0)
+    monkeypatch.setattr("byhand.cli.terminal.interrupts.receive", lambda: None)
+    assert first_run.first_run(given) == 0
+    free = first_run.free_folder()
+    assert not Path(free).exists()
+    assert said[0] == ["train", *(word.format(free=free) for word in trains)]
+    assert [arguments[:2] for arguments in said[1:]] == ([["sample", folder.format(free=free)]] if folder else [])
 
 
 @pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["alone", "group"])

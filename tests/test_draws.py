@@ -65,7 +65,7 @@ def test_draws_do_not_depend_on_what_is_loaded_nor_on_the_machine(tmp_path):
 def test_shuffling_changes_the_order_and_nothing_else(tmp_path):
     def collected(*options: str) -> list[str]:
         command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *options]
-        command += [str(TESTS / "engine"), str(TESTS / "tokenizers")]
+        command += [str(TESTS / "formats"), str(TESTS / "files")]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False)
         return [line for line in done.stdout.splitlines() if "::" in line]
 

@@ -167,7 +167,7 @@ def test_a_cache_passes_gradients_back():
 
 def test_a_cache_without_room_says_so():
     gpt = model()
-    with pytest.raises(DataError, match=r"room for 2 positions, not for 3. Use with_room\(3\)"):
+    with pytest.raises(DataError, match=r"room for 2 positions, not for 3. Use grown_to\(3\)"):
         gpt.decode([[1, 2, 3]], gpt.cache(1, 2))
 
 

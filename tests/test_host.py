@@ -3,7 +3,7 @@ import pytest
 
 from byhand.engine import Tensor
 from byhand.errors import ConfigError
-from byhand.host import draw, float_type, token_array
+from byhand.host import float_type, normal, token_array
 
 
 def test_the_engine_makes_arrays_of_lists_and_numbers():
@@ -12,17 +12,17 @@ def test_the_engine_makes_arrays_of_lists_and_numbers():
 
 
 def test_numbers_have_their_mean_and_deviation_and_belong_to_the_name():
-    x = draw("x", (200, 100), 3.0, 0.5, seed=1, dtype="float64")
+    x = normal("x", (200, 100), 3.0, 0.5, seed=1, dtype="float64")
     assert (x.mean(), x.std()) == (pytest.approx(3, abs=0.01), pytest.approx(0.5, rel=0.01))
-    np.testing.assert_array_equal(x, draw("x", (200, 100), 3.0, 0.5, seed=1, dtype="float64"))
-    assert (x != draw("y", (200, 100), 3.0, 0.5, seed=1, dtype="float64")).all()
-    assert (draw("x", (2, 3), 1.0, 0.0, seed=1, dtype="float32") == np.ones((2, 3), np.float32)).all()
+    np.testing.assert_array_equal(x, normal("x", (200, 100), 3.0, 0.5, seed=1, dtype="float64"))
+    assert (x != normal("y", (200, 100), 3.0, 0.5, seed=1, dtype="float64")).all()
+    assert (normal("x", (2, 3), 1.0, 0.0, seed=1, dtype="float32") == np.ones((2, 3), np.float32)).all()
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1"])
 def test_a_seed_is_an_integer_even_where_nothing_is_drawn(seed):
     with pytest.raises(ConfigError, match="seed is"):
-        draw("b", (2,), 0.0, 0.0, seed=seed, dtype="float32")
+        normal("b", (2,), 0.0, 0.0, seed=seed, dtype="float32")
 
 
 def test_a_model_computes_in_two_precisions():

@@ -1,4 +1,4 @@
-"""The README's Python runs as it stands, and every file that it names is there."""
+"""The Python of README and guides runs as it stands, and every file that README names is there."""
 
 import doctest
 import re
@@ -10,9 +10,10 @@ from byhand.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 READMES = ["README.md", "README.zh-CN.md"]
+GUIDES = ["docs/guides/training-and-generation.md", "docs/guides/training-and-generation.zh-CN.md"]
 
 
-@pytest.mark.parametrize("name", READMES)
+@pytest.mark.parametrize("name", READMES + GUIDES)
 def test_the_python_of_the_tour(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
@@ -30,3 +31,15 @@ def test_every_file_and_command_that_is_named_exists(name):
         assert (ROOT / path).exists(), path
     for command in re.findall(r"(?:`|\$ )byhand (\w+)", text):
         assert command in COMMANDS, command
+
+
+def test_every_place_that_contributing_names_exists():
+    """NAME is the stem of what is added: an equation, an optimizer or a page."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    places = re.findall(r"(?:`|^    |and )((?:src|docs|tests|\.ci)/[\w./-]+)", text, re.MULTILINE)
+    assert len(places) > 30
+    for place in places:
+        stems = [place.replace("NAME", stem) for stem in ("adamw", "kv-cache")]
+        assert any((ROOT / stem).exists() for stem in stems), place
+    heads = [section.partition("\n")[0] for section in text.split("\n## ")[1:]]
+    assert {"A new equation", "A new optimizer", "A page of the book", "A new command"} <= set(heads)

@@ -2,12 +2,18 @@
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 SRC = Path(__file__).resolve().parents[1] / "src" / "byhand"
-MODULES = {path.relative_to(SRC): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SRC.rglob("*.py"))}
 MOST = 8  # positional parameters
 COMPILED = {"kernel", "compiled", "instruction"}  # decorators of compiled loops, which take sizes and strides
+
+
+@cache
+def modules():
+    """Return every module of the package, parsed, by its place."""
+    return {path.relative_to(SRC): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SRC.rglob("*.py"))}
 
 
 def last_names(expressions):
@@ -24,7 +30,7 @@ def is_compiled(place, function):
 def test_functions_take_at_most_eight_positional_parameters():
     functions = [
         (place, node)
-        for place, module in MODULES.items()
+        for place, module in modules().items()
         for node in ast.walk(module)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     ]
@@ -40,7 +46,7 @@ def test_functions_take_at_most_eight_positional_parameters():
 def test_a_class_name_means_one_thing():
     """Local and private classes and protocols are free; every command of `cli` calls its flags Options."""
     homes = defaultdict(list)
-    for place, module in MODULES.items():
+    for place, module in modules().items():
         for node in module.body:
             if (
                 not isinstance(node, ast.ClassDef)

@@ -6,7 +6,7 @@ The names below are the public interface. Each is imported on first use, so that
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from byhand.version import __version__
 
 _NAMES = {
     "byhand.config": ("ModelConfig", "DataConfig", "OptimConfig", "TrainConfig"),

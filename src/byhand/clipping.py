@@ -12,8 +12,8 @@ from byhand.layers.parameter import Arrays
 def gradient_norm(gradients: Arrays) -> Any:
     """Return the Euclidean norm of all gradients together, as an array; infinite if one of them is not finite.
 
-    Sums of squares are added in the namespace's default real type. Each addition's rounding error is carried along
-    (Knuth's TwoSum), so the order of the parameters changes nothing.
+    The reduction runs in the namespace's default real type with compensated summation (Knuth's TwoSum), so the order
+    of the parameters changes nothing.
     """
     if not gradients:
         return 0.0

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterator
 from dataclasses import fields
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from functools import cache
+from inspect import get_annotations
+from types import CodeType, UnionType
+from typing import Any, Literal, get_args, get_origin
 
 from byhand.errors import ConfigError
 
@@ -42,7 +44,7 @@ def without_effect(given: Collection[str], *configs: Any) -> Iterator[tuple[str,
 
 def check_types(config: Any) -> None:
     """Check every field against its annotation, so that a TOML string never reaches the arithmetic."""
-    for name, hint in get_type_hints(type(config)).items():
+    for name, hint in _hints(type(config)).items():
         value = getattr(config, name)
         kinds = get_args(hint) if get_origin(hint) is UnionType else (hint,)
         if get_origin(hint) is Literal:
@@ -55,6 +57,23 @@ def check_types(config: Any) -> None:
             raise ConfigError(f"{name} is {brief(value)}, but must be {kind}{_example(config, name)}.")
         if float in kinds and value is not None and not abs(value) <= sys.float_info.max:
             raise ConfigError(f"{name} is {brief(value)}, but must be a finite number{_example(config, name)}.")
+
+
+@cache
+def _annotations(kind: type) -> dict[str, tuple[CodeType | None, Any]]:
+    """Return each annotation of a class and its bases: its code and the names that it may use, or what it is."""
+    return {
+        name: (compile(text, name, "eval"), vars(sys.modules[base.__module__]))
+        if isinstance(text, str)
+        else (None, text)
+        for base in reversed(kind.__mro__)
+        for name, text in get_annotations(base).items()
+    }
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    """Do as `get_type_hints`, but parse once; evaluated anew, as the registry may have got another activation."""
+    return {name: eval(code, names) if code else names for name, (code, names) in _annotations(kind).items()}
 
 
 def at_least(config: Any, low: int, *names: str) -> None:

@@ -6,6 +6,7 @@ defect of byhand; `cli/terminal/guard.py` asks for a report.
 
 import os
 from collections.abc import Collection
+from typing import NoReturn
 
 
 class ByhandError(Exception):
@@ -65,7 +66,8 @@ def is_interrupt(error: BaseException) -> bool:
 def brief(error: Exception, most: int = 80) -> str:
     """Return an error's message in one line of at most `most` characters: some messages quote a file."""
     said = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-    return " ".join(said.split())[:most].rstrip(".")
+    said = " ".join(said.split())
+    return said.rstrip(".") if len(said) <= most else f"{said[: most - 1].rpartition(' ')[0] or said[: most - 1]}…"
 
 
 def suggestion(name: str, known: Collection[str]) -> str:
@@ -84,3 +86,16 @@ def reason(error: OSError | ValueError) -> str:
     if not isinstance(error, OSError):
         return str(error)
     return error.strerror or (os.strerror(error.errno) if error.errno else str(error)) or type(error).__name__
+
+
+class Former:
+    """A name of earlier versions: using it is an AttributeError that says what to write instead."""
+
+    def __init__(self, now: str) -> None:
+        self.now = now
+
+    def __get__(self, instance: object, owner: object = None) -> NoReturn:
+        raise AttributeError(f"this name of an optimizer is gone. Write {self.now}.")
+
+    def __set__(self, instance: object, value: object) -> NoReturn:
+        self.__get__(instance)

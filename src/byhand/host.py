@@ -27,7 +27,7 @@ def float_type(dtype: Any) -> Any:
         raise ConfigError(f"dtype is {dtype!r}. Use float32 or float64.") from None
 
 
-def draw(name: str, shape: tuple[int, ...], mean: float, std: float, seed: int, dtype: Any) -> np.ndarray:
+def normal(name: str, shape: tuple[int, ...], mean: float, std: float, seed: int, dtype: Any) -> np.ndarray:
     """Return normally distributed numbers from a generator seeded with the name: no other array changes them.
 
     Raises ConfigError for a seed that is no integer of at least 0.

@@ -14,7 +14,7 @@ from byhand.runtimes.registry import choose
 from byhand.update_rules import state_size
 
 OF_MEMORY = 0.8  # the largest part that a run may need
-MEASURED = 64  # rows of a batch whose graph is recorded: beyond, bytes grow evenly
+MEASURED = 64  # rows of a batch whose graph is recorded: beyond, bytes grow linearly
 
 
 def physical() -> int | None:
@@ -26,9 +26,9 @@ def physical() -> int | None:
 
 
 def training_bytes(config: TrainConfig, working: int) -> int:
-    """Return the fewest bytes of a run: parameters, gradients, moments, averages, and what a step works with.
+    """Return a lower bound on a run's bytes: parameters, gradients, moments, averages, and a step's working set.
 
-    working  bytes that a step takes besides (`Runtime.working_bytes`)
+    working  bytes of the working set (`Runtime.working_bytes`)
     """
     model = config.model
     item = FORMATS[config.array_dtype].size
@@ -40,7 +40,7 @@ def training_bytes(config: TrainConfig, working: int) -> int:
     return item * arrays + working + read + evaluated
 
 
-def require_room(config: TrainConfig, request: Request) -> None:
+def require_memory(config: TrainConfig, request: Request) -> None:
     """Raise ConfigError if no runtime can compute the run, or it does not fit into a part of the memory."""
     runtime, have = choose(request).runtime, physical()
     if have is None:
@@ -56,7 +56,7 @@ def require_room(config: TrainConfig, request: Request) -> None:
 
 
 def working_bytes(runtime: Runtime, request: Request, shape: Shape) -> int:
-    """Return what a step works with; for a large batch by the difference between two smaller ones."""
+    """Return the bytes of a step's working set; a large batch is extrapolated from two smaller ones."""
     rows, steps = shape
     if rows <= MEASURED:
         return runtime.working_bytes(request, shape)

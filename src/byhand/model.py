@@ -19,7 +19,7 @@ from byhand.layers.cache import KVCache
 from byhand.layers.embeddings import PositionEmbedding, TokenEmbedding
 from byhand.layers.head import LMHead
 from byhand.layers.norm import Norm, norm_of
-from byhand.layers.parameter import Parameter, Tree, flat, named
+from byhand.layers.parameter import Parameter, Tree, flat, map_tree
 
 BLOCKS = "blocks"
 
@@ -97,11 +97,11 @@ class TinyGPT:
         self.config = config
         self.layers = Layers.of(config)
         if arrays is None:
-            arrays = {n: host.draw(n, p.shape, p.mean, p.std, seed, dtype) for n, p in declared(config).items()}
+            arrays = {n: host.normal(n, p.shape, p.mean, p.std, seed, dtype) for n, p in declared(config).items()}
         shapes = parameter_shapes(config)
         _check_arrays(arrays, shapes)
         self._parameters = {name: Tensor(arrays[name], requires_grad=True, name=name) for name in shapes}
-        self._tree = named(self.layers.parameters(), self._parameters.__getitem__)
+        self._tree = map_tree(self.layers.parameters(), self._parameters.__getitem__)
 
     @property
     def dtype(self) -> Any:
@@ -131,7 +131,7 @@ class TinyGPT:
         return self.logits_of(self._checked(tokens))
 
     def cache(self, streams: int = 1, places: int = 0) -> KVCache:
-        """Return an empty cache for so many streams, with so many places (`KVCache.with_room` gives more).
+        """Return an empty cache for so many streams, with so many places (`KVCache.grown_to` adds more).
 
         Raises DataError without the causal mask.
         """
@@ -153,7 +153,7 @@ class TinyGPT:
         needed = int(cache.length.max()) + tokens.shape[1]
         if needed > cache.places and (tokens.shape[1] > 1 or cache.places < self.config.cached):
             raise DataError(
-                f"the cache has room for {cache.places} positions, not for {needed}. Use with_room({needed})."
+                f"the cache has room for {cache.places} positions, not for {needed}. Use grown_to({needed})."
             )
         return self.forward(tokens, cache)
 

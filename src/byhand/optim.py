@@ -12,6 +12,7 @@ from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import GROUPS, OptimConfig
 from byhand.engine import Tensor
 from byhand.engine.arrays import namespace, require
+from byhand.errors import Former
 from byhand.layers.parameter import Arrays, Parameter
 from byhand.update_rules import UpdateRule, rule_of, state_of, used_by
 
@@ -31,7 +32,7 @@ class State(NamedTuple):
 
     @classmethod
     def each(cls, function: Callable[..., dict[str, Any]], *states: State) -> Self:
-        """Return the state of function(arrays, ...) for all arrays of a kind, of each of the states."""
+        """Map a function of dicts over the states: parameters, each kind of moments, averages."""
         first = states[0]
         return cls(
             function(*(state.parameters for state in states)),
@@ -40,7 +41,7 @@ class State(NamedTuple):
         )
 
     def dictionaries(self) -> list[dict[str, Any]]:
-        """Return the arrays of each kind."""
+        """Return the dict of each kind of arrays."""
         return [self.parameters, *self.moments.values(), self.averages]
 
 
@@ -53,6 +54,9 @@ class Optimizer:
     moments   the arrays that the updates keep, by kind and parameter name, in the parameter's dtype
     averages  moving averages of the parameters (see `averaged`), if the settings have an `ema`
     """
+
+    m, v = Former('optimizer.moments["m"]'), Former('optimizer.moments["v"]')
+    update_trace = Former("byhand.tracing.updates.ParameterUpdate(name, parameter, gradient, clipping, optimizer)")
 
     def __init__(self, settings: OptimConfig, declared: Mapping[str, Parameter] | None = None) -> None:
         self.settings = settings
@@ -76,11 +80,11 @@ class Optimizer:
         self._count = steps, NOTHING
 
     def count_with(self, applied: Sequence[float]) -> None:
-        """Add applied[0] to the steps: a runtime sets it to 1 together with the arrays that it updates in place."""
+        """Count applied[0] as steps too: a runtime sets it to 1 when its update in place is complete."""
         self._count = self.t, applied
 
     def restore(self, moments: Mapping[str, Arrays], averages: Arrays) -> None:
-        """Go on with these arrays; the ones that are missing begin anew."""
+        """Load optimizer state; missing arrays are initialised at the next step."""
         self.moments = {kind: dict(moments.get(kind, {})) for kind in self.moments}
         self.averages = dict(averages)
 
@@ -136,7 +140,7 @@ class Optimizer:
         return updated(state, gradients, self.t + 1, self.lr, rules, max_norm, self.settings.ema)
 
     def _replace(self, parameters: Mapping[str, Tensor], made: State) -> None:
-        """Make the step's results those of the parameters and the optimizer, in one assignment."""
+        """Commit a step's results to parameters and optimizer in one assignment."""
         moments = {kind: held | made.moments.get(kind, {}) for kind, held in self.moments.items()}
         assign(
             [
@@ -190,8 +194,8 @@ class AdamW(Optimizer):
 class Muon(AdamW):
     """Muon for some matrices, one application of the `muon` equation each; AdamW for every other parameter.
 
-    packed    names of the arrays that Muon updates, each with the number of matrices that lie in it side by side
-              along its last axis, which are orthogonalised apart
+    packed    names of the arrays that Muon updates, each with the number of matrices concatenated along its last
+              axis; each matrix is orthogonalised by itself
     momentum  as in the equation
 
     The further settings are those of AdamW; Muon's learning rate is lr times the array's scale.

@@ -1,4 +1,4 @@
-"""Update rules: how each parameter is updated, and what is kept for it between steps.
+"""Update rules: the update of each parameter, and its state between steps.
 
 An update is an equation with `role="update"`: (theta, g, state ..., lr, perhaps t) -> (theta', new state ...). It
 applies to every parameter, or to matrices alone if its theta has the shape (..., M, N). Whoever needs the names or
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any
 
 from byhand.config import GROUPS, Group, OptimConfig
@@ -26,7 +27,7 @@ Shape = tuple[int, ...]
 class UpdateRule:
     """How one parameter is updated.
 
-    equation   what is applied
+    equation   the update
     parameter  as its layer declares it: shape, packing, whether it is one that decay="matrices" decays
     static     settings of the equation; its weight decay is 0 where none acts
     scale      factor of lr
@@ -57,7 +58,7 @@ class UpdateRule:
         return self.equation.products(*shapes.values(), **self.static)[0]
 
     def unpacked(self) -> UpdateRule:
-        """Return the rule of arrays whose packed matrices lie along an axis of their own."""
+        """Return the rule for arrays that hold packed matrices along a separate axis."""
         return replace(self, static={**self.static, OF_A_PARAMETER: 1}) if OF_A_PARAMETER in self.static else self
 
 
@@ -67,10 +68,16 @@ def rule_of(settings: OptimConfig, parameter: Parameter) -> UpdateRule:
     static = {name: getattr(settings, field) for name, field in settings_of(equation).items()}
     if "weight_decay" in static and not (settings.decay == "all" or parameter.decays):
         static["weight_decay"] = 0.0
-    if OF_A_PARAMETER in inspect.signature(equation.forward).parameters:
+    if OF_A_PARAMETER in _parameters(equation.forward):
         static[OF_A_PARAMETER] = parameter.packed
     rate = settings.rate_of(parameter.group)
     return UpdateRule(equation, parameter, static, 1.0 if rate == settings.lr else rate / settings.lr)
+
+
+@cache
+def _parameters(forward: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Return a function's parameters by name: read once, since every parameter of a model asks."""
+    return inspect.signature(forward).parameters
 
 
 def settings_of(equation: Equation) -> dict[str, str]:
@@ -80,7 +87,7 @@ def settings_of(equation: Equation) -> dict[str, str]:
     """
     known = {field.name for field in fields(OptimConfig)}
     found = {}
-    for p in inspect.signature(equation.forward).parameters.values():
+    for p in _parameters(equation.forward).values():
         own = f"{equation.name}_{p.name}"
         if p.kind is p.KEYWORD_ONLY and (own in known or p.default is p.empty):
             found[p.name] = own if own in known else p.name

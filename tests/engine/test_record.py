@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import byhand as bh
@@ -16,8 +16,8 @@ from byhand.layers.cache import KVCache
 from model_cases import FAMILY
 
 
-def model(**settings):
-    return bh.TinyGPT(bh.ModelConfig(**{"vocab_size": 19, "seq_len": 9, "d_model": 12, "n_heads": 3, **settings}))
+def model(**chosen):
+    return bh.TinyGPT(bh.ModelConfig(**{"vocab_size": 19, "seq_len": 9, "d_model": 12, "n_heads": 3, **chosen}))
 
 
 def facts(graph):
@@ -36,6 +36,9 @@ def facts(graph):
 
 
 @pytest.mark.parametrize("family", FAMILY)
+@settings(max_examples=4)
+@example(rows=1, steps=1)
+@example(rows=3, steps=9)
 @given(rows=st.integers(1, 3), steps=st.integers(1, 9))
 def test_it_is_the_graph_of_the_ordinary_recording(family, rows, steps):
     gpt = model(**FAMILY[family])

@@ -36,7 +36,7 @@ def test_one_by_one_is_all_at_once(case):
 
 @given(cases())
 def test_the_numpy_runtime_does_the_same_in_place(case):
-    from byhand.runtimes.tape.decoder import extend
+    from byhand.runtimes.numpy.decoder import extend
 
     kept, x, start = case.inputs
     whole, _ = extend_cache.forward(kept, x, start)

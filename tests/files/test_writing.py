@@ -135,3 +135,22 @@ def test_what_is_unfinished_is_taken_back_before_the_process_is_ended(tmp_path):
     with pytest.raises(FileNotFoundError):
         create_all(tmp_path, contents())
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files in use cannot be removed there")
+@pytest.mark.parametrize("late", [False, True])
+def test_a_folder_that_another_process_takes_for_a_left_over_is_made_anew(tmp_path, monkeypatch, late):
+    """Between its making and its lock; also when it was opened already."""
+    taken, opened = [], os.open
+
+    def slow(path, *arguments, **options):
+        descriptor = opened(path, *arguments, **options) if late and not taken else None
+        if not taken:
+            taken.append(path)
+            remove_left_over(tmp_path)
+        return descriptor or opened(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", slow)
+    create_all(tmp_path, CONTENTS.items())
+    assert Path(taken[0]).parent == tmp_path
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == CONTENTS

@@ -19,15 +19,16 @@ from byhand.runs.contents import CONFIG, FILES, OPTIMIZER, STATE, TOKENIZER
 from byhand.tokenizers import vocab_files
 from hostile import checkpoints, metrics_files, seed_checkpoints, tokenizers
 
-SEEDS = 400
+SEEDS = {"few": range(150), "many": range(150, 400)}
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs FIFOs and links")
 
 
 @pytest.mark.parametrize(
     "attacked", [checkpoints, seed_checkpoints, metrics_files, tokenizers], ids=lambda m: m.__name__
 )
-def test_attacks_by_seed(tmp_path, attacked):
-    for seed in range(SEEDS):
+@pytest.mark.parametrize("seeds", ["few", pytest.param("many", marks=pytest.mark.slow)])
+def test_attacks_by_seed(tmp_path, attacked, seeds):
+    for seed in SEEDS[seeds]:
         attacked.attack(seed, tmp_path)
 
 

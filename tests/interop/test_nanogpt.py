@@ -143,10 +143,19 @@ class Tensor:
     count: int
     begin: int = 0
     kind: str = "Float"
+    negated: bool = False
 
     def __reduce_ex__(self, protocol):
         named = Named("torch._utils\n_rebuild_tensor_v2")
-        return named, (Storage(self), self.begin, self.shape, self.strides, False, {})
+        return named, (
+            Storage(self),
+            self.begin,
+            self.shape,
+            self.strides,
+            False,
+            {},
+            *[{"neg": True}] * self.negated,
+        )
 
 
 @dataclass
@@ -210,6 +219,14 @@ def test_a_checkpoint_is_read_without_torch(tmp_path):
     assert np.array_equal(found.arrays["wte"], arrays["transformer.wte.weight"])
     assert np.array_equal(found.arrays["blocks.0.mlp.w_out"], arrays["transformer.h.0.mlp.c_proj.weight"].T)
     assert not found.arrays["ln_f.bias"].any()
+
+
+def test_negated_numbers_and_any_stride_of_a_single_row_are_read(tmp_path):
+    name = "transformer.h.0.mlp.c_proj.weight"
+    path, arrays = checkpoint(tmp_path, lambda tensors: tensors.update({name: replace(tensors[name], negated=True)}))
+    assert np.array_equal(exchange.read(path).arrays["blocks.0.mlp.w_out"], -arrays[name].T)
+    assert loaded(pickled(Tensor((1, 4), (9, 1), "0", 4))).contiguous
+    assert not loaded(pickled(Tensor((2, 4), (9, 1), "0", 13))).contiguous
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,14 @@ import pytest
 import byhand as bh
 from byhand.engine import Tensor, scope
 from byhand.layers.block import Block
-from byhand.layers.parameter import flat, named
+from byhand.layers.parameter import flat, map_tree
 
 
 def made(position):
     config = bh.ModelConfig(d_model=4, n_heads=2, norm_affine=True, norm_position=position)
     block, rng = Block.of(config), np.random.default_rng(0)
     shapes = {name: p.shape for name, p in flat(block.parameters()).items()}
-    return block, named(block.parameters(), lambda name: Tensor(rng.standard_normal(shapes[name]), True, name))
+    return block, map_tree(block.parameters(), lambda name: Tensor(rng.standard_normal(shapes[name]), True, name))
 
 
 @pytest.mark.parametrize("position", ["pre", "post"])

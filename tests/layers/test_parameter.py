@@ -3,7 +3,7 @@ import math
 import pytest
 
 from byhand.config import ModelConfig
-from byhand.layers.parameter import flat, named, ones, residual_std, weight, zeros
+from byhand.layers.parameter import flat, map_tree, ones, residual_std, weight, zeros
 from byhand.model import declared
 
 TREE = {"wte": 1, "blocks": {"0": {"attn": {"w": 2}, "ln_1": {}}, "1": {}}, "lm_head": {"b": 3}}
@@ -14,7 +14,7 @@ def test_leaves_go_by_dotted_names_in_their_order():
 
 
 def test_a_named_tree_has_the_same_form_and_keeps_layers_without_parameters():
-    assert named(TREE, str.upper) == {
+    assert map_tree(TREE, str.upper) == {
         "wte": "WTE",
         "blocks": {"0": {"attn": {"w": "BLOCKS.0.ATTN.W"}, "ln_1": {}}, "1": {}},
         "lm_head": {"b": "LM_HEAD.B"},

@@ -1,4 +1,4 @@
-"""Models of the family drawn at random: every runtime makes the tape's steps and writes the tape's text."""
+"""Models of the family drawn at random: every runtime makes NumPy's steps and writes NumPy's text."""
 
 from dataclasses import replace
 
@@ -92,7 +92,7 @@ def test_greedy_text_is_the_tapes(seed, runtime):
 
 def _gap(model, prompt, text):
     """Return how far the two largest logits after a text lie apart, relative to the largest."""
-    from byhand.runtimes.tape.decoder import next_logits
+    from byhand.runtimes.numpy.decoder import next_logits
 
     tokens = list(prompt)
     for logits, token in zip(next_logits(model, tokens, len(text) + 1), [*text, None], strict=True):

@@ -1,4 +1,4 @@
-"""Muon, groups and averages by the tape and by the plan: what they update, and that threads change no bit."""
+"""Muon, groups and averages by NumPy and by the plan: what they update, and that threads change no bit."""
 
 import importlib.util
 from dataclasses import replace
@@ -9,7 +9,7 @@ import pytest
 import byhand as bh
 from byhand.model import declared
 from byhand.optim import Optimizer, averaged
-from byhand.runtimes.tape.session import TapeSession
+from byhand.runtimes.numpy.session import NumpySession
 
 CONFIG = bh.ModelConfig(vocab_size=11, seq_len=7, d_model=24, n_layers=2, n_heads=2)
 MUON = bh.OptimConfig(
@@ -21,7 +21,7 @@ needs_loops = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reas
 def session_of(runtime, optim=MUON, threads=3, blas="auto"):
     model, optimizer = bh.TinyGPT(CONFIG, seed=2), Optimizer(optim, declared(CONFIG))
     if runtime == "numpy":
-        return TapeSession(model, optimizer)
+        return NumpySession(model, optimizer)
     from byhand.runtimes.loops.run.training import LoopsSession
 
     return LoopsSession(model, optimizer, threads, blas)

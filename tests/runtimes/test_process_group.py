@@ -3,7 +3,7 @@
 import pytest
 
 from byhand.errors import ByhandError, CheckpointError, ConfigError
-from byhand.runtimes.process_group import ALONE, ProcessGroup
+from byhand.runtimes.process_group import ProcessGroup
 from thread_group import on_hosts
 
 
@@ -91,11 +91,11 @@ def test_settings_that_differ_are_refused_by_every_host():
 
 
 def test_a_process_that_is_alone_asks_nobody():
-    error = ConfigError("no")
+    error, alone = ConfigError("no"), ProcessGroup()
     with pytest.raises(ConfigError) as caught:
-        ALONE.together(lambda: failing(ALONE, 0, error))
+        alone.together(lambda: failing(alone, 0, error))
     assert caught.value is error
-    assert (ALONE.gather("a"), ALONE.together(lambda: 1), ALONE.first(lambda: "b")) == (["a"], 1, "b")
-    ALONE.agree({"--lr": "1"})
-    assert [ALONE.stopping(1, signal) for signal in (None, 2)] == [None, 2]
+    assert (alone.gather("a"), alone.together(lambda: 1), alone.first(lambda: "b")) == (["a"], 1, "b")
+    alone.agree({"--lr": "1"})
+    assert [alone.stopping(1, signal) for signal in (None, 2)] == [None, 2]
     assert (ProcessGroup.index, ProcessGroup.count) == (0, 1)

@@ -23,12 +23,12 @@ from byhand.runs import checkpoint
 from byhand.runs.run import training
 from byhand.runs.trainer import Trainer
 from byhand.runtimes import registry
+from byhand.runtimes.numpy.decoder import NumpyDecoder
+from byhand.runtimes.numpy.runtime import NumpyRuntime
+from byhand.runtimes.numpy.session import NumpySession
 from byhand.runtimes.protocol import Request, to_train
 from byhand.runtimes.registry import begin, choose, register
 from byhand.runtimes.sessions import held
-from byhand.runtimes.tape.decoder import TapeDecoder
-from byhand.runtimes.tape.runtime import TapeRuntime
-from byhand.runtimes.tape.session import TapeSession
 from cli.inside import byhand
 from cli.process import TINY, error_line, write_text
 from runtimes.registered import NAMES, OTHERS, REFERENCE, able
@@ -63,8 +63,8 @@ class LateOutcome:
         return float(self._made[name]())
 
 
-class ToySession(TapeSession):
-    """Gradients by the tape; the update is the pure function, and what was computed is fetched late."""
+class ToySession(NumpySession):
+    """Gradients by NumPy; the update is the pure function, and what was computed is fetched late."""
 
     description = "with toys"
 
@@ -89,7 +89,7 @@ class ToySession(TapeSession):
         return {"runtime": "toy"}
 
 
-class ToyDecoder(TapeDecoder):
+class ToyDecoder(NumpyDecoder):
     """The likeliest token, whatever was asked for."""
 
     def admit(self, slot, stream):
@@ -97,7 +97,7 @@ class ToyDecoder(TapeDecoder):
         super().admit(slot, stream)
 
 
-class Toy(TapeRuntime):
+class Toy(NumpyRuntime):
     """A third runtime; `fails` says at what it fails, and how."""
 
     name = "toy"
@@ -173,7 +173,7 @@ def test_a_registered_runtime_trains_evaluates_and_generates(registered, folder,
 
 
 def test_the_toy_trains_as_the_tape_does(registered):
-    """It makes the update by the pure function; with one micro-batch the gradients are the tape's own."""
+    """It makes the update by the pure function; with one micro-batch the gradients are NumPy's own."""
     registered()
     LateOutcome.fetched.clear()
     ours, theirs = trainer("toy"), trainer("numpy")
@@ -187,7 +187,7 @@ def test_the_toy_trains_as_the_tape_does(registered):
 def test_without_the_registration_the_name_is_unknown(folder):
     done = byhand("train", *TINY, "--runtime", "toy", "--data", "text.txt", "--out", "run", cwd=folder)
     assert done.returncode == 2
-    said = f"error: invalid choice 'toy' for argument '--runtime'. Expected one of {('auto', *NAMES)}."
+    said = f"error: --runtime is 'toy', but must be one of {', '.join(('auto', *NAMES))}."
     assert error_line(done).startswith(said)
     with pytest.raises(ConfigError, match=rf"^runtime is 'toy'. Use one of auto, {', '.join(NAMES)}\.$"):
         trainer("toy")
@@ -202,7 +202,7 @@ def test_registering_imports_no_compiler():
 
 
 def test_a_runtime_has_no_plan_and_one_process_unless_it_says_otherwise():
-    runtime, request = TapeRuntime(), Request("train", ModelConfig())
+    runtime, request = NumpyRuntime(), Request("train", ModelConfig())
     with pytest.raises(ConfigError, match="no plan to list"):
         runtime.listing("train", None, None, request, (1, 1), 0)
     with pytest.raises(ConfigError, match="for the xla runtime"):

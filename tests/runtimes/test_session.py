@@ -121,31 +121,28 @@ def state(session, model, optimizer):
 
 
 @pytest.mark.parametrize("runtime", NAMES)
-@pytest.mark.parametrize("row", range(4))
 @pytest.mark.parametrize("max_norm", [0.0, 1.0])
-def test_a_loss_that_is_not_finite_beside_a_finite_norm_updates_nothing(runtime, row, max_norm):
-    """The bias of one id is -inf: where it is the target the loss is infinite, but every gradient is finite."""
+def test_a_loss_that_is_not_finite_beside_a_finite_norm_updates_nothing(runtime, max_norm):
+    """The bias of one id is -inf: where it is the target, in whichever row, only the loss is infinite."""
     model, optimizer = bh.TinyGPT(CONFIG, seed=2), bh.AdamW(lr=0.1)
     session = session_of(model, optimizer, runtime, threads=4)
     rng = np.random.default_rng(0)
     tokens, targets = rng.integers(0, 10, (2, 4, 7))
-    outcome = session.step([(tokens, targets)], max_norm)
-    assert np.isfinite([outcome.loss, outcome.norm]).all()
-    session.state()
-    biased(model, -np.inf)
-    targets[row, 3] = 10
-    before = state(session, model, optimizer)
-    with np.errstate(all="ignore"):
-        assert not np.isfinite(session.step([(tokens, targets)], max_norm).loss)
-    t, arrays = state(session, model, optimizer)
-    assert t == before[0] == 1
-    for name, a in arrays.items():
-        np.testing.assert_array_equal(a, before[1][name], err_msg=name)
-    targets[row, 3] = 1  # and the next step is a step again
-    biased(model, 0.0)
-    outcome = session.step([(tokens, targets)], max_norm)
-    assert np.isfinite([outcome.loss, outcome.norm]).all()
-    assert optimizer.t == 2
+    for row in range(4):
+        outcome = session.step([(tokens, targets)], max_norm)
+        assert np.isfinite([outcome.loss, outcome.norm]).all()
+        session.state()
+        biased(model, -np.inf)
+        endless = targets.copy()
+        endless[row, 3] = 10
+        before = state(session, model, optimizer)
+        with np.errstate(all="ignore"):
+            assert not np.isfinite(session.step([(tokens, endless)], max_norm).loss)
+        t, arrays = state(session, model, optimizer)
+        assert t == before[0] == row + 1
+        for name, a in arrays.items():
+            np.testing.assert_array_equal(a, before[1][name], err_msg=name)
+        biased(model, 0.0)  # and the next step is a step again
 
 
 def test_the_case_before_has_a_finite_norm():

@@ -17,7 +17,7 @@ from byhand.book.entries.contract import ENTRIES
 from byhand.book.explain.explainer import Explainer, explain
 from byhand.book.explain.text import text
 from byhand.book.finding import source
-from byhand.book.finding.index import listings
+from byhand.book.finding.index import findings
 from byhand.book.finding.search import search
 from byhand.book.lessons import text as lesson_text
 from byhand.book.lessons.backward_steps import backward_steps
@@ -55,15 +55,15 @@ def test_no_file_of_the_package_names_it():
     "query", ["softplus", "Softplus（平滑的 ReLU）", "ln(1 + e^x)", "log1p(exp(x))", "SmoothReLU"]
 )
 def test_where_finds_it(query):
-    assert search(query)[0].listing.name == "softplus"
+    assert search(query)[0].finding.name == "softplus"
 
 
 def test_its_title_outranks_a_name_that_another_entry_claims(monkeypatch):
     relu = ENTRIES["relu"]
     monkeypatch.delitem(ENTRIES, "relu")
     replace(relu, asked="Softplus, a smooth one")  # which takes its place
-    assert [match.listing.name for match in search("Softplus")[:2]] == ["softplus", "relu"]
-    assert search("a smooth one")[0].listing.name == "relu"
+    assert [match.finding.name for match in search("Softplus")[:2]] == ["softplus", "relu"]
+    assert search("a smooth one")[0].finding.name == "relu"
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,11 @@ def test_it_stands_in_the_overview(capsys):
 
 
 def test_it_is_forgotten_with_its_files(monkeypatch):
-    assert "softplus" in listings()
+    assert "softplus" in findings()
     assert search("SmoothReLU")
     monkeypatch.delitem(ENTRIES, "softplus")
-    assert "softplus" not in listings()
-    assert "softplus" not in [m.listing.name for m in search("SmoothReLU")]
+    assert "softplus" not in findings()
+    assert "softplus" not in [m.finding.name for m in search("SmoothReLU")]
 
 
 @pytest.mark.parametrize("name", ["softplus.md", "softplus.zh-CN.md"])

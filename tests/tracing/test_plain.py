@@ -10,7 +10,7 @@ import pytest
 
 import byhand as bh
 from byhand.engine import Tensor
-from byhand.engine.terms import operate
+from byhand.engine.operations import operate
 from byhand.equations import causal_softmax, top_k
 from byhand.errors import ExplainError
 from byhand.tracing import Trace, gradient_as_json, pass_as_json, value_as_json

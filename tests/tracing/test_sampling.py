@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import byhand as bh
-from byhand.engine.terms import operate
+from byhand.engine.operations import operate
 from byhand.errors import ExplainError, NonFiniteError
 from byhand.runtimes.sampling import Sampling, draw, probabilities
 from byhand.tracing import Questions

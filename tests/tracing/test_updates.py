@@ -6,6 +6,7 @@ import pytest
 from byhand.engine import Tensor
 from byhand.optim import AdamW, Muon
 from byhand.tracing import update_trace
+from byhand.tracing.updates import Clipping, ParameterUpdate
 
 
 def parameters(dtype=np.float64):
@@ -47,3 +48,10 @@ def test_the_trace_of_an_update_is_what_the_next_step_makes(optimizer, dtype):
                 assert values[result].tobytes() == array.tobytes()
                 term = traces[name].terms(result, index)
                 assert term.value == pytest.approx(float(array[index]), rel=1e-5 if dtype is np.float32 else 1e-12)
+
+
+def test_the_clipped_gradient_stands_beside_an_update_that_does_not_name_it():
+    tensor, gradient = parameters()["w"], np.full((2, 3), 2.0)
+    update = ParameterUpdate("w", tensor, gradient, Clipping(norm=4.0, limit=1.0), Muon({"w": 1}))
+    values = {term.label: term.value for term in update.answer("theta", (0, 1)).labelled}
+    assert values["g[0,1]"] == 0.5

@@ -1,4 +1,4 @@
-"""Contest: run alternatives by turns, and compare medians."""
+"""Contest: interleave the runs of alternatives, and compare medians."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REST = 0.3  # seconds
 
 
 def by_turns(runs: Mapping[str, Callable[[], Any]], repeats: int, rounds: int = 5) -> dict[str, list[float]]:
-    """Return seconds by name: in each round every run is warmed once, then timed `repeats` times.
+    """Return seconds by name: in each round every run is warmed up once, then timed `repeats` times.
 
     The machine rests before each turn, until spinning threads have released their cores.
     """

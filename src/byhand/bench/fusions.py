@@ -1,7 +1,7 @@
 """The gain of each fusion of the loops runtime: a step without it and a step with all, by turns.
 
-Without its rule, each equation of a group goes to its own kernel, or, if it has none, to its NumPy halves, which only
-one thread runs at a time.
+Without its rule, each equation of a fused group runs in its own kernel, or, if it has none, as its NumPy halves, on
+one thread at a time.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ class TimedPlan:
         return "NumPy halves" if by_numpy else "kernels"
 
     def split_update(self) -> None:
-        """Add the shares one by one, sum the squares and clip, each in a separate pass.
+        """Reduce the shares' gradients, compute the norm and clip, each in a separate pass.
 
-        The clipping pass copies the gradient onto itself, since the update's kernel clips too: only the pass counts.
+        The clipping pass copies the gradient onto itself, since the update's kernel clips too: only traffic counts.
         """
         from byhand.runtimes.loops.program.calls import Call
         from byhand.runtimes.loops.run.replay import ready_for

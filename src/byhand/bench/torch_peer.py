@@ -13,7 +13,7 @@ from byhand.errors import ConfigError
 from byhand.runtimes.cores import cores
 
 
-def torch_step(shape: Shape, compiled: bool, bfloat16: bool = False) -> Callable[[], float]:
+def torch_step(shape: Shape, compiled: bool, dtype: str = "float32") -> Callable[[], float]:
     """Return a function that makes one training step on a fixed random batch and returns the loss."""
     try:
         import torch
@@ -28,7 +28,7 @@ def torch_step(shape: Shape, compiled: bool, bfloat16: bool = False) -> Callable
 
     def step() -> float:
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bfloat16):
+        with torch.autocast("cpu", dtype=getattr(torch, dtype), enabled=dtype != "float32"):
             loss = loss_of(tokens, targets)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

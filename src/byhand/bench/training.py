@@ -13,9 +13,9 @@ from byhand.config import TrainConfig
 from byhand.formats.names import Dtype
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
+from byhand.runtimes.numpy.session import keep_pages
 from byhand.runtimes.protocol import Runtime, TrainingSession, to_train
 from byhand.runtimes.registry import Choice, begin
-from byhand.runtimes.tape.session import keep_pages
 
 PEERS = ("torch", "torch-eager", "torch-compile", "torch-bf16", "numpy", "mkl", "scipy")
 
@@ -48,7 +48,7 @@ def peer_steps(shape: Shape, peers: Sequence[str], threads: int = 0) -> dict[str
     makers: dict[str, Callable[[], Callable[[], float]]] = {
         "torch-eager": lambda: torch_step(shape, compiled=False),
         "torch-compile": lambda: torch_step(shape, compiled=True),
-        "torch-bf16": lambda: torch_step(shape, compiled=False, bfloat16=True),
+        "torch-bf16": lambda: torch_step(shape, compiled=False, dtype="bfloat16"),
         "numpy": lambda: our_step(shape, "numpy")[0],
         "mkl": lambda: our_step(shape, "loops", threads, "mkl")[0],
         "scipy": lambda: our_step(shape, "loops", threads, "scipy")[0],

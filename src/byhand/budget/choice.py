@@ -118,7 +118,7 @@ def predicted(measured: Mapping[TrainConfig, Cost]) -> Callable[[TrainConfig], C
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Return (a, b) of y = a + b x with the least relative error, where neither is negative."""
+    """Fit y = a + b x, neither negative, by least squares of the relative error."""
     if len(x) > 1:
         a, b = np.linalg.lstsq(np.stack([1 / y, x / y], axis=1), np.ones(len(y)))[0]
         if a >= 0 and b > 0:

@@ -78,7 +78,7 @@ def translated(loss: float, n_grams: Sequence[float], counted: int) -> float:
     """
     size = math.log(min(max(counted, COUNTED[0]), COUNTED[-1]))
     there = [float(np.interp(size, np.log(COUNTED), losses)) for losses in N_GRAMS[: len(n_grams)]]
-    # An order with too few counts to be better than the one before is left out.
+    # Orders too sparse to beat a lower one are skipped.
     known = [i for i in range(len(there)) if there[i] == min(there[: i + 1])]
     there, here = [there[i] for i in known], [min(n_grams[: i + 1]) for i in known]
     if loss > there[0]:

@@ -30,18 +30,18 @@ def n_gram_losses(train: np.ndarray | TextFile, val: np.ndarray | TextFile) -> l
         n = _found(grams, times, asked)
         total, w = (_found(contexts, values, asked >> 8) for values in (totals, kinds))
         mixed = (n + w * p[k:]) / np.maximum(total + w, 1)
-        p[k:] = np.where(total > 0, mixed, p[k:])  # bytes too early for k keep the order before
+        p[k:] = np.where(total > 0, mixed, p[k:])  # the first k bytes and unseen contexts back off
         losses.append(float(-np.log(p).mean()))
     return losses
 
 
 def _codes(text: np.ndarray, k: int) -> np.ndarray:
-    """Return each run of k bytes as one integer."""
+    """Return each k-gram of bytes as one integer."""
     return sum(text[i : len(text) - k + 1 + i] << 8 * (k - 1 - i) for i in range(k))  # pyright: ignore[reportReturnType]
 
 
 def _found(keys: np.ndarray, values: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """Return the value of each asked key, 0 without one; `keys` are sorted."""
+    """Look up keys by binary search in sorted `keys`; 0 for a missing one."""
     places = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
     return np.where(keys[places] == asked, values[places], 0)
 

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 
-from byhand import __version__
 from byhand.cli.terminal import clock
 from byhand.cli.terminal.guard import guarded, open_streams
 from byhand.cli.terminal.say import say_what_is_logged, show
 from byhand.cli.terminal.shown import quoted
 from byhand.errors import ByhandError, suggestion
+from byhand.version import __version__
 
 LONGEST_NAME = 40  # characters of a word that is compared with the commands' names
 

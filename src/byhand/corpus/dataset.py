@@ -160,5 +160,5 @@ def batch_generator(seed: int, number: int) -> np.random.Generator:
 
 
 def bits_per_byte(nats_per_token: float, bytes_per_token: float) -> float:
-    """Return what a mean loss is in bits for each byte, where tokens stand for so many bytes on average."""
+    """Convert a mean loss to bits per byte."""
     return nats_per_token / (bytes_per_token * math.log(2))

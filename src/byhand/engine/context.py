@@ -1,4 +1,4 @@
-"""Context: which interpreter applies equations here, and the scope that names are given in."""
+"""Context variables: the current interpreter, and the scope that prefixes names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 
 class Interpreter(Protocol):
-    """What decides what applying an equation does; `Evaluate` is the base of all."""
+    """Decides how equations are applied; `Evaluate` is the base class."""
 
     def interpret(self, statement: Any, inputs: tuple[Any, ...], static: dict[str, Any], name: str) -> Any:
         """Apply an equation or a composite to tensors or arrays."""
@@ -23,7 +23,7 @@ _usual: list[Interpreter] = []
 
 
 def use_by_default(interpreter: Interpreter) -> None:
-    """Apply equations by this interpreter wherever no other is chosen; `Record` is given at import."""
+    """Set the default interpreter; importing the engine sets `Record`."""
     _usual[:] = [interpreter]
 
 
@@ -34,7 +34,7 @@ def current() -> Interpreter:
 
 @contextmanager
 def interpreting(interpreter: Kind) -> Iterator[Kind]:
-    """Apply equations by this interpreter inside the `with` block."""
+    """Switch to this interpreter inside the `with` block."""
     token = _interpreter.set(interpreter)
     try:
         yield interpreter

@@ -1,4 +1,4 @@
-"""Equation: two pure halves, what its symbols mean, and the one point where applying it can be intercepted.
+"""Equation: two pure halves, the meaning of its symbols, and the one point at which an interpreter intercepts it.
 
     forward(*arrays, **static) -> (result, saved)      result an array, or a tuple of arrays
     vjp(saved, d_result, **static) -> one gradient for each input, None for integers
@@ -41,7 +41,7 @@ class Symbol:
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """The facts that equations and composites have in common. Each is registered by its name.
+    """Fields common to equations and composites; each registers under its name.
 
     `inputs` lists the symbols in the order of forward's arrays (trailing ones may be optional); `result` is the
     result's symbol, or a tuple of one for each result. The formulas stand in `latex` and `derivative` alone.
@@ -85,13 +85,13 @@ class Statement:
 class Equation(Statement):
     """One equation of the model. Calling it applies it by the interpreter of the current context.
 
-    role            for which a run may choose it: "activation", "gate", or "update" of parameters; "" for none
-    moves           whether it only moves numbers
+    role            what a config may choose it as: "activation", "gate", or "update" of parameters; "" for none
+    moves           whether it only moves elements (transpose, gather) and computes nothing
     gradient_terms  (saved, d_results, slot, index, **static) -> Term: the arithmetic of one element of the gradient
-                    of input number `slot`, its leaves numbered in (*d_results, *saved); without it each slope
-                    takes a vjp, and is a number alone
-    beside          (index, inputs, **static) -> Terms: numbers on the way to an element that `terms` names without
-                    their arithmetic, in their order
+                    of input number `slot`, its leaves numbered in (*d_results, *saved); if absent, each partial
+                    derivative costs one vjp and has no tree
+    beside          (index, inputs, **static) -> Terms: intermediate values that are leaves of `terms`, in order of
+                    computation
     products        (*shapes of inputs, **static) -> operations of the matrix products, forward and back
     flops           the same for all other arithmetic; an exp, log or tanh counts as TRANSCENDENTAL operations
     """
@@ -109,13 +109,13 @@ class Equation(Statement):
 
 @dataclass(frozen=True, eq=False)
 class Composite(Statement):
-    """An equation made of smaller ones. The composition is the truth; a runtime may replace it by name."""
+    """An equation made of smaller ones. The composition is the reference; a runtime may substitute a fused kernel."""
 
     compose: Callable[..., Any]
 
 
 def per_element(forward: int, back: int) -> Callable[..., tuple[int, int]]:
-    """Return a `flops` function: these numbers of operations for each element of the first input."""
+    """Return a `flops` function that counts these operations per element of the first input."""
     return lambda shape, *_, **__: (forward * prod(shape), back * prod(shape))
 
 

@@ -1,4 +1,4 @@
-r"""Hold a derivative against central differences on a random cotangent.
+r"""Check a derivative against central differences on a random cotangent.
 
 Equation    \langle d_y, J v \rangle \approx \frac{\langle d_y, f(x + h v) - f(x - h v) \rangle}{2h}
             for every unit vector v of every floating-point input

@@ -1,4 +1,4 @@
-"""Interpreters: the current one decides what applying an equation does, and nothing else does.
+"""Interpreters: the current one alone decides how an equation is applied.
 
 `Evaluate` computes; `Record` also leaves a `Node`. Tracing, planning and compiling are subclasses that override the
 same two methods, `apply` and `compose`.

@@ -3,68 +3,51 @@
 A `Term` is a number read from an array, a constant, or an operation on other terms. Its value is worked from its
 parts in Python's float64, so a tree that names the right numbers adds up to the element it explains, and a tree
 that does not is caught by the tests. `explain`, the worked pages and the explorer all print these trees.
+
+Of more than a few parts (`over`) each is made when somebody looks at it; a walk that needs no single one takes their
+outline.
 """
 
-import bisect
 import itertools
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from math import prod
 from typing import Any
+
+from byhand.engine.arrays import namespace
+from byhand.engine.operations import is_array, operate
+from byhand.engine.rows import Joined, Row, joined, mapped, outlines, ranked, values
 
 Index = tuple[int, ...]
 
 NOTHING = 1e-12  # of the largest part of a sum; a smaller sum is rounding residue
-FUNCTIONS: dict[str, Callable[[float], float]] = {
-    "exp": lambda v: math.exp(v) if v < 709 else math.inf,
-    "log": math.log,
-    "sqrt": math.sqrt,
-    "tanh": math.tanh,
-    "erf": math.erf,
-    "cos": math.cos,
-    "sin": math.sin,
-    "square": lambda v: v * v,
-    "positive": lambda v: v if v > 0 else 0.0,
-    "negative": lambda v: -v,
-}
-
-
-def drawn(numbers: Sequence[float]) -> float:
-    """Return the id that u draws with probabilities: the first whose running sum is above u times the whole sum."""
-    u, *p = numbers
-    sums = list(itertools.accumulate(p))
-    return float(bisect.bisect_right(sums, min(u * sums[-1], math.nextafter(sums[-1], 0.0))))
-
-
-OPERATIONS: dict[str, Callable[[list[float]], float]] = {
-    "draw": drawn,
-    "argmax": lambda v: float(v.index(max(v))),
-    "sum": math.fsum,
-    "product": math.prod,
-    "max": max,
-    "ratio": lambda v: 0.0 if v[0] == v[1] == 0.0 else v[0] / v[1],
-}
+WHOLE = 400_000  # numbers of the longest tree that JSON holds whole
+LARGEST = 8  # parts of each long row in the JSON of a longer one
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
     """A number with a label: an input's element (`source`), a constant, or made from `parts` by `op`.
 
-    `shared` counts the last axes along which all elements have it in common: 1 for the mean of a row.
+    `common_axes` counts the trailing axes along which it is broadcast: 1 for the mean of a row.
     """
 
     label: str
     value: float
     op: str = ""
-    parts: tuple["Term", ...] = ()
+    parts: Sequence["Term"] = ()
     source: tuple[int, Index] | None = None
-    shared: int = 0
+    common_axes: int = 0
 
     def as_json(self, inputs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the tree, ready for JSON; `inputs` describes each input, by number, for the leaves read from it.
 
-        A part used several times is written out once, with an `id`; its other places hold a `ref` to it.
+        A part used several times is written out once, with an `id`; its other places hold a `ref` to it. A tree of
+        more than WHOLE numbers has the LARGEST parts of each long row, largest first, and of all others the `rest`:
+        their `count` and, in a sum or maximum, its `value` over them.
         """
+        whole = is_whole(self)
         written: dict[int, dict[str, Any]] = {}
         ids = itertools.count(1)
 
@@ -78,7 +61,12 @@ class Term:
                 which, index = term.source
                 plain["source"] = {**inputs[which], "index": list(index)}
             if term.op:
-                plain |= {"op": term.op, "parts": [tree(part) for part in term.parts]}
+                parts = ranked(term.parts) if not whole and isinstance(term.parts, Row | Joined) else term.parts
+                shown = parts if parts is term.parts else parts[:LARGEST]
+                plain |= {"op": term.op, "parts": [tree(part) for part in shown]}
+                if shown is not term.parts:
+                    others = {"value": operate(term.op, values(parts[LARGEST:]))} if term.op in ("sum", "max") else {}
+                    plain["rest"] = {"count": len(parts) - LARGEST, **others}
                 written[id(term)] = plain
             return plain
 
@@ -90,14 +78,17 @@ def number(value: Any, label: str = "") -> Term:
     return Term(label, float(value))
 
 
-def named(name: str, index: Index) -> str:
+def element_name(name: str, index: Index) -> str:
     """Return an element as people write it: `x[0,2]`, or the bare name of a number without axes."""
     return f"{name}[{','.join(map(str, index))}]" if index else name
 
 
 def element(inputs: tuple[Any, ...], which: int, index: Index, name: str) -> Term:
-    """Return the element `index` of the input number `which`, labelled like `x[0,2]`."""
-    return Term(named(name, index), float(inputs[which][index]), source=(which, index))
+    """Return the element `index` of the input number `which`, labelled like `x[0,2]`; the outline of several."""
+    value = inputs[which][index]
+    if is_array(value):
+        return Term(name, value.astype(float), source=(which, index))
+    return Term(element_name(name, index), float(value), source=(which, index))
 
 
 def elements(arrays: tuple[Any, ...], index: Index, *names: str) -> tuple[Term, ...]:
@@ -105,15 +96,10 @@ def elements(arrays: tuple[Any, ...], index: Index, *names: str) -> tuple[Term, 
     return tuple(element(arrays, which, index, name) for which, name in enumerate(names))
 
 
-def operate(op: str, values: list[float]) -> float:
-    """Return the value of an operation on these values."""
-    return OPERATIONS[op](values) if op in OPERATIONS else FUNCTIONS[op](*values)
-
-
 def made(op: str, parts: Iterable[Term], label: str = "") -> Term:
     """Return an operation on the parts."""
-    parts = tuple(parts)
-    return Term(label, operate(op, [part.value for part in parts]), op, parts)
+    parts = parts if isinstance(parts, Row | Joined) else tuple(parts)
+    return Term(label, operate(op, values(parts)), op, parts)
 
 
 def total(parts: Iterable[Term], label: str = "") -> Term:
@@ -126,13 +112,26 @@ def product(parts: Iterable[Term], label: str = "") -> Term:
     return made("product", parts, label)
 
 
-def shares(parts: Iterable["Term | tuple[Term, Term]"]) -> Term:
+def cotangent_sum(parts: Iterable["Term | tuple[Term, Term]"]) -> Term:
     """Return a sum of cotangents, or of cotangents times slopes; a cotangent of zero adds nothing and is left out."""
-    pairs = (part if isinstance(part, tuple) else (part,) for part in parts)
-    return total(product(pair) if len(pair) > 1 else pair[0] for pair in pairs if pair[0].value)
+
+    def share(part: Any) -> Term:
+        return product(part) if isinstance(part, tuple) else part
+
+    def cotangent(part: Any) -> Any:
+        return (part[0] if isinstance(part, tuple) else part).value
+
+    def kept(parts: Iterable[Any]) -> Sequence[Term]:
+        if isinstance(parts, Joined):
+            return joined(*map(kept, parts.rows))
+        if isinstance(parts, Row):
+            return parts.where(cotangent(parts.outline)).mapped(share)
+        return tuple(share(part) for part in parts if cotangent(part))
+
+    return total(kept(parts))
 
 
-def places(shape: Sequence[int]) -> Iterator[Index]:
+def indices(shape: Sequence[int]) -> Iterator[Index]:
     """Yield every index of a shape, the last axis running fastest."""
     return itertools.product(*map(range, shape))
 
@@ -152,27 +151,31 @@ def largest(parts: Iterable[Term], label: str = "") -> Term:
     return made("max", parts, label)
 
 
-def addends(term: Term) -> list[Term]:
+def addends(term: Term) -> Sequence[Term]:
     """Return the addends of a term: the parts of a sum, also of one in a numerator or among factors.
 
     Any other term is its only addend.
     """
     if term.op == "sum":
-        return list(term.parts)
+        return term.parts
     if term.op == "ratio" and term.parts[0].op == "sum" and term.parts[1].value:
         divisor = term.parts[1]
-        return [Term("", part.value / divisor.value, "ratio", (part, divisor)) for part in term.parts[0].parts]
+        return mapped(
+            lambda part: Term("", part.value / divisor.value, "ratio", (part, divisor)), term.parts[0].parts
+        )
+    if term.op != "product":
+        return (term,)
     sums = [k for k, part in enumerate(term.parts) if part.op == "sum" and not part.label]
-    if term.op == "product" and len(sums) == 1:
+    if len(sums) == 1:
         before, after = term.parts[: sums[0]], term.parts[sums[0] + 1 :]
-        return [product((*before, part, *after)) for part in term.parts[sums[0]].parts]
-    return [term]
+        return mapped(lambda part: product((*before, part, *after)), term.parts[sums[0]].parts)
+    return (term,)
 
 
 def labelled(term: Term) -> list[Term]:
     """Return the labelled parts below a term, the innermost first, each once."""
     found: dict[tuple[str, float], Term] = {}
-    for part in below(term):
+    for part in below(term, outlines):
         if part is not term and part.parts and part.label:
             found.setdefault((part.label, part.value), part)
     return list(found.values())
@@ -180,37 +183,44 @@ def labelled(term: Term) -> list[Term]:
 
 def moved(term: Term, by: int) -> Term:
     """Return a term whose inputs are numbered `by` higher."""
-    done: dict[int, Term] = {}
-    for part in below(term):
-        which = part.source and (part.source[0] + by, part.source[1])
-        done[id(part)] = replace(part, source=which, parts=tuple(done[id(inner)] for inner in part.parts))
-    return done[id(term)]
+    done: dict[int, tuple[Term, Term]] = {}
+
+    def change(part: Term) -> Term:
+        if id(part) not in done:
+            which = part.source and (part.source[0] + by, part.source[1])
+            done[id(part)] = part, replace(part, source=which, parts=mapped(change, part.parts))
+        return done[id(part)][1]
+
+    return change(term)
 
 
-def leaves(term: Term) -> list[Term]:
-    """Return the numbers of a term in the order of writing, each once."""
-    return [part for part in below(term) if not part.parts]
+def leaves(term: Term, of: Callable[[Sequence[Term]], Iterable[Term]] = iter) -> Iterator[Term]:
+    """Yield the numbers of a term in the order of writing, each once; `of` as in `below`."""
+    return (part for part in below(term, of) if not part.parts)
 
 
-def below(term: Term) -> list[Term]:
-    """Return a term and all its parts, inner ones first, each once."""
-    order: list[Term] = []
-    seen: set[int] = set()
+def below(term: Term, of: Callable[[Sequence[Term]], Iterable[Term]] = iter) -> Iterator[Term]:
+    """Yield a term and all its parts, inner ones first, each once; with `of=outlines` one outline for a long row."""
+    seen: dict[int, Term] = {}
 
-    def visit(part: Term) -> None:
+    def visit(part: Term) -> Iterator[Term]:
         if id(part) not in seen:
-            seen.add(id(part))
-            for inner in part.parts:
-                visit(inner)
-            order.append(part)
+            seen[id(part)] = part
+            for inner in of(part.parts):
+                yield from visit(inner)
+            yield part
 
-    visit(term)
-    return order
+    return visit(term)
+
+
+def is_whole(term: Term) -> bool:
+    """Return whether JSON holds the whole tree."""
+    return sum(getattr(leaf.value, "size", 1) for leaf in leaves(term, outlines)) <= WHOLE
 
 
 def of_row(term: Term) -> Term:
-    """Mark a term as common to a whole row."""
-    return replace(term, shared=1)
+    """Mark a term as broadcast along its row."""
+    return replace(term, common_axes=1)
 
 
 def settled(term: Term) -> Term:
@@ -218,19 +228,21 @@ def settled(term: Term) -> Term:
     return replace(term, value=0.0) if abs(term.value) < NOTHING * size(term) else term
 
 
-def size(term: Term) -> float:
-    """Return how large a term's parts are before they cancel."""
+def size(term: Term) -> Any:
+    """Return how large a term's parts are before they cancel; of an outline for each place."""
     if not term.parts:
         return abs(term.value)
-    sizes = [size(part) for part in term.parts]
+    sizes = [size(part) for part in outlines(term.parts)]
     match term.op:
+        case "sum" if is_array(term.value):
+            return reduce(namespace(term.value).maximum, sizes)
         case "sum":
-            return max(sizes)
+            return max(each.max() if is_array(each) else each for each in sizes)
         case "product":
-            return math.prod(sizes)
+            return prod(sizes)
         case "ratio":
             below = abs(term.parts[1].value)
-            return sizes[0] / below if below else 0.0
+            return sizes[0] / (below + (below == 0)) * (below != 0)  # 0 over 0
         case "negative":
             return sizes[0]
         case _:

@@ -9,7 +9,7 @@ Source      NumPy broadcasting rules
 
 from byhand.engine.arrays import sum_to_shape
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, places, shares, total
+from byhand.engine.terms import cotangent_sum, element, indices, total
 from byhand.equations.broadcast import broadcast_index, require_broadcast
 
 
@@ -32,8 +32,8 @@ def terms(index, inputs, result):
 
 def gradient_terms(saved, d_results, slot, index):
     """The cotangents of the sums that read the element."""
-    read = (place for place in places(d_results[0].shape) if broadcast_index(place, saved[slot].shape) == index)
-    return shares(element(d_results, 0, place, "∂y") for place in read)
+    read = (place for place in indices(d_results[0].shape) if broadcast_index(place, saved[slot].shape) == index)
+    return cotangent_sum(element(d_results, 0, place, "∂y") for place in read)
 
 
 add = Equation.of(

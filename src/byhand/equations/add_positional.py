@@ -10,7 +10,7 @@ Source      Radford et al. 2018, Improving Language Understanding by Generative 
 
 from byhand.engine.arrays import as_rows, namespace, positions, require, scatter_add_rows, start_of, sum_to_shape
 from byhand.engine.equation import Equation, Symbol, per_element
-from byhand.engine.terms import element, places, shares, total
+from byhand.engine.terms import cotangent_sum, element, indices, total
 
 
 def forward(e, table, start=None):
@@ -49,11 +49,11 @@ def terms(index, inputs, result):
 def gradient_terms(saved, d_results, slot, index):
     """The cotangent itself; for a position the sum over the batch."""
     if slot == 0:
-        return shares([element(d_results, 0, index, "∂X")])
+        return cotangent_sum([element(d_results, 0, index, "∂X")])
     (row, c), (*batch, n, _) = index, d_results[0].shape
     starts = [int(rows.reshape((-1, n))[at, 0]) for rows in saved[1:] for at in range(rows.size // n)] or [0]
-    steps = ((at, row - starts[at[0] if len(starts) > 1 else 0]) for at in places(batch))
-    return shares(element(d_results, 0, (*at, t, c), "∂X") for at, t in steps if 0 <= t < n)
+    steps = ((at, row - starts[at[0] if len(starts) > 1 else 0]) for at in indices(batch))
+    return cotangent_sum(element(d_results, 0, (*at, t, c), "∂X") for at, t in steps if 0 <= t < n)
 
 
 flops = per_element(1, 1)  # one addition; going back the sum over the batch

@@ -12,7 +12,8 @@ import math
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, function, number, product, ratio, shares, total
+from byhand.engine.rows import over
+from byhand.engine.terms import cotangent_sum, element, function, number, product, ratio, total
 
 
 def forward(q, k):
@@ -35,7 +36,10 @@ def terms(index, inputs, result):
     b, h, t, s = index
     width = inputs[0].shape[-1]
     dot = total(
-        product((element(inputs, 0, (b, h, t, d), "q"), element(inputs, 1, (b, h, s, d), "k"))) for d in range(width)
+        over(
+            width,
+            lambda d: product((element(inputs, 0, (b, h, t, d), "q"), element(inputs, 1, (b, h, s, d), "k"))),
+        )
     )
     return ratio(dot, function("sqrt", number(width, "D")))
 
@@ -50,7 +54,7 @@ def gradient_terms(saved, d_results, slot, index):
         other = element(arrays, 1, (b, h, t, d), "q") if slot else element(arrays, 2, (b, h, s, d), "k")
         return element(arrays, 0, (b, h, t, s), "∂S"), ratio(other, root)
 
-    return shares(map(pair, range(count)))
+    return cotangent_sum(over(count, pair))
 
 
 def products(q, k):

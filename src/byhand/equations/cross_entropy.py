@@ -13,6 +13,7 @@ import math
 
 from byhand.engine.arrays import as_rows, namespace, require
 from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol, per_element
+from byhand.engine.rows import mapped, over
 from byhand.engine.terms import element, function, largest, number, product, ratio, total
 
 
@@ -48,10 +49,10 @@ def terms(index, inputs, result):
     places = list(itertools.product(*map(range, targets.shape)))
 
     def loss(place):
-        row = [element(inputs, 0, (*place, v), "z") for v in range(logits.shape[-1])]
+        row = over(logits.shape[-1], lambda v: element(inputs, 0, (*place, v), "z"))
         m = largest(row, "m")
         minus_m = function("negative", m)
-        log_z = function("log", total(function("exp", total((x, minus_m))) for x in row))
+        log_z = function("log", total(mapped(lambda x: function("exp", total((x, minus_m))), row)))
         target = row[int(targets[place])]
         label = f"loss[{','.join(map(str, place))}]"
         return total((log_z, function("negative", total((target, minus_m)))), label)

@@ -11,7 +11,7 @@ from math import prod
 
 from byhand.engine.arrays import as_rows, namespace, require, scatter_add_rows
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, places, shares, total
+from byhand.engine.terms import cotangent_sum, element, indices, total
 
 
 def forward(table, tokens):
@@ -38,7 +38,9 @@ def terms(index, inputs, result):
 def gradient_terms(saved, d_results, slot, index):
     """The cotangents of the places where the token stands."""
     (row, c), tokens = index, saved[1]
-    return shares(element(d_results, 0, (*at, c), "∂E") for at in places(tokens.shape) if int(tokens[at]) == row)
+    return cotangent_sum(
+        element(d_results, 0, (*at, c), "∂E") for at in indices(tokens.shape) if int(tokens[at]) == row
+    )
 
 
 def flops(table, tokens):

@@ -13,17 +13,18 @@ from math import prod
 
 from byhand.engine.arrays import as_rows, namespace, require
 from byhand.engine.equation import Equation, Symbol
+from byhand.engine.rows import mapped, over
 from byhand.engine.terms import (
     Term,
+    cotangent_sum,
     element,
     function,
+    indices,
     number,
     of_row,
-    places,
     product,
     ratio,
     settled,
-    shares,
     total,
 )
 
@@ -64,13 +65,13 @@ def terms(index, inputs, result, *, eps=1e-5):
     """Deviation over standard deviation, then gain and bias."""
     *place, c = index
     width = inputs[0].shape[-1]
-    row = [element(inputs, 0, (*place, i), "x") for i in range(width)]
+    row = over(width, lambda i: element(inputs, 0, (*place, i), "x"))
     mean = of_row(ratio(total(row), number(width, "C"), "mean"))
 
     def deviation(x: Term) -> Term:
         return total((x, function("negative", mean)))
 
-    squares = total(function("square", deviation(x)) for x in row)
+    squares = total(mapped(lambda x: function("square", deviation(x)), row))
     variance = of_row(ratio(squares, number(width, "C"), "var"))
     deviation_scale = function("sqrt", total((variance, number(eps, "eps"))))
     xhat = ratio(deviation(row[c]), deviation_scale, "xhat")
@@ -93,24 +94,26 @@ def gradient_terms(saved, d_results, slot, index, *, eps=1e-5):
     h, row, rstd = row_terms(saved, d_results, tuple(place))
     width = number(len(row), "C")
     average = settled(of_row(ratio(total(h), width, "avg(h)")))
-    aligned = settled(of_row(ratio(total(map(product, zip(h, row, strict=True))), width, "avg(h·x̂)")))
+    products = total(over(len(row), lambda i: product((h[i], row[i]))))
+    aligned = settled(of_row(ratio(products, width, "avg(h·x̂)")))
     inner = (h[c], function("negative", average), function("negative", product((row[c], aligned))))
     return product((rstd, total(inner)))
 
 
 def affine_terms(saved, d_results, slot, index):
     """Return the arithmetic of the gradient of a gain (slot 1) or bias (2); shared with RMSNorm."""
-    at = ((*row, *index) for row in places(saved[0].shape[:-1]))
+    at = ((*row, *index) for row in indices(saved[0].shape[:-1]))
     found = ((element(d_results, 0, place, "∂y"), place) for place in at)
     arrays = (*d_results, *saved)
-    return shares((d, element(arrays, 1, place, "x̂")) if slot == 1 else d for d, place in found)
+    return cotangent_sum((d, element(arrays, 1, place, "x̂")) if slot == 1 else d for d, place in found)
 
 
 def row_terms(saved, d_results, place):
     """Return the elements of h and xhat of one row, and its rstd; shared with RMSNorm."""
-    arrays, has_gain, columns = (*d_results, *saved), len(saved) > 2, range(saved[0].shape[-1])
-    d, row = ([element(arrays, k, (*place, c), name) for c in columns] for k, name in enumerate(("∂y", "x̂")))
-    h = [product((d[c], element(arrays, 3, (c,), "g"))) for c in columns] if has_gain else d
+    arrays, has_gain, columns = (*d_results, *saved), len(saved) > 2, saved[0].shape[-1]
+    d = over(columns, lambda c: element(arrays, 0, (*place, c), "∂y"))
+    row = over(columns, lambda c: element(arrays, 1, (*place, c), "x̂"))
+    h = over(columns, lambda c: product((d[c], element(arrays, 3, (c,), "g")))) if has_gain else d
     return h, row, element(arrays, 2, (*place, 0), "rstd")
 
 

@@ -11,7 +11,8 @@ from math import prod
 
 from byhand.engine.arrays import as_rows, namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, places, product, shares, total
+from byhand.engine.rows import joined, over
+from byhand.engine.terms import cotangent_sum, element, indices, product, total
 
 
 def forward(x, weight, bias=None):
@@ -41,25 +42,28 @@ def terms(index, inputs, result):
     """A row times a column, plus the bias."""
     *place, o = index
     weight = inputs[1]
-    products = [
-        product((element(inputs, 0, (*place, i), "x"), element(inputs, 1, (i, o), "W")))
-        for i in range(weight.shape[0])
-    ]
-    bias = [element(inputs, 2, (o,), "b")] if len(inputs) > 2 else []
-    return total(products + bias)
+    products = over(
+        weight.shape[0], lambda i: product((element(inputs, 0, (*place, i), "x"), element(inputs, 1, (i, o), "W")))
+    )
+    bias = (element(inputs, 2, (o,), "b"),) if len(inputs) > 2 else ()
+    return total(joined(products, bias))
 
 
 def gradient_terms(saved, d_results, slot, index):
     """Cotangents times weights for x, times numbers of x for a weight; their sum for the bias."""
-    arrays, rows = (*d_results, *saved), places(saved[0].shape[:-1])
+    arrays, rows = (*d_results, *saved), indices(saved[0].shape[:-1])
     if slot == 2:
-        return shares(element(arrays, 0, (*row, *index), "∂y") for row in rows)
+        return cotangent_sum(element(arrays, 0, (*row, *index), "∂y") for row in rows)
     if slot:
         i, o = index
-        return shares((element(arrays, 0, (*row, o), "∂y"), element(arrays, 1, (*row, i), "x")) for row in rows)
+        return cotangent_sum(
+            (element(arrays, 0, (*row, o), "∂y"), element(arrays, 1, (*row, i), "x")) for row in rows
+        )
     *row, i = index
-    columns = range(saved[1].shape[1])
-    return shares((element(arrays, 0, (*row, o), "∂y"), element(arrays, 2, (i, o), "W")) for o in columns)
+    columns = saved[1].shape[1]
+    return cotangent_sum(
+        over(columns, lambda o: (element(arrays, 0, (*row, o), "∂y"), element(arrays, 2, (i, o), "W")))
+    )
 
 
 def products(x, weight, bias=None):

@@ -7,12 +7,14 @@ Raises      ShapeError if the inner lengths differ, the leading axes do not broa
 Source      Giles 2008, An extended collection of matrix derivative results
 """
 
+from functools import partial
 from itertools import zip_longest
 from math import prod
 
 from byhand.engine.arrays import namespace, require, sum_to_shape
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, places, product, shares, total
+from byhand.engine.rows import joined, over
+from byhand.engine.terms import cotangent_sum, element, indices, product, total
 from byhand.equations.broadcast import broadcast_index, require_broadcast
 
 
@@ -37,8 +39,10 @@ def terms(index, inputs, result):
     a, _ = inputs
     at_a, at_b = (broadcast_index(tuple(batch), x.shape[:-2]) for x in inputs)
     return total(
-        product((element(inputs, 0, (*at_a, m, k), "A"), element(inputs, 1, (*at_b, k, n), "B")))
-        for k in range(a.shape[-1])
+        over(
+            a.shape[-1],
+            lambda k: product((element(inputs, 0, (*at_a, m, k), "A"), element(inputs, 1, (*at_b, k, n), "B"))),
+        )
     )
 
 
@@ -52,8 +56,8 @@ def gradient_terms(saved, d_results, slot, index):
         factor = (1, (*other, k, i), "A") if slot else (2, (*other, j, k), "B")
         return element(arrays, 0, (*at, *place), "∂Y"), element(arrays, *factor)
 
-    read = [at for at in places(batches) if broadcast_index(at, shapes[slot]) == tuple(batch)]
-    return shares(pair(at, k) for at in read for k in range(rows if slot else columns))
+    read = [at for at in indices(batches) if broadcast_index(at, shapes[slot]) == tuple(batch)]
+    return cotangent_sum(joined(*(over(rows if slot else columns, partial(pair, at)) for at in read)))
 
 
 def products(a, b):

@@ -9,7 +9,7 @@ Source      Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, shares, total
+from byhand.engine.terms import cotangent_sum, element, total
 
 
 def forward(x):
@@ -35,7 +35,7 @@ def terms(index, inputs, result):
 def gradient_terms(saved, d_results, slot, index):
     """The cotangent of its column."""
     b, h, t, d = index
-    return shares([element(d_results, 0, (b, t, h * saved[0].shape[-1] + d), "∂y")])
+    return cotangent_sum([element(d_results, 0, (b, t, h * saved[0].shape[-1] + d), "∂y")])
 
 
 merge_heads = Equation.of(

@@ -11,7 +11,8 @@ from math import prod
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, product, shares, total
+from byhand.engine.rows import over
+from byhand.engine.terms import cotangent_sum, element, product, total
 
 
 def forward(weights, v):
@@ -32,19 +33,24 @@ def terms(index, inputs, result):
     """A weight times a value for each key."""
     b, h, t, d = index
     return total(
-        product((element(inputs, 0, (b, h, t, s), "P"), element(inputs, 1, (b, h, s, d), "v")))
-        for s in range(inputs[1].shape[-2])
+        over(
+            inputs[1].shape[-2],
+            lambda s: product((element(inputs, 0, (b, h, t, s), "P"), element(inputs, 1, (b, h, s, d), "v"))),
+        )
     )
 
 
 def gradient_terms(saved, d_results, slot, index):
     """Cotangents times values for a weight, times weights for a value."""
     arrays, (b, h, i, j) = (*d_results, *saved), index
-    if slot:
-        pairs = (((b, h, t, j), (1, (b, h, t, i), "P")) for t in range(saved[0].shape[2]))
-    else:
-        pairs = (((b, h, i, d), (2, (b, h, j, d), "v")) for d in range(saved[1].shape[3]))
-    return shares((element(arrays, 0, place, "∂Y"), element(arrays, *factor)) for place, factor in pairs)
+
+    def of_value(t):
+        return element(arrays, 0, (b, h, t, j), "∂Y"), element(arrays, 1, (b, h, t, i), "P")
+
+    def of_weight(d):
+        return element(arrays, 0, (b, h, i, d), "∂Y"), element(arrays, 2, (b, h, j, d), "v")
+
+    return cotangent_sum(over(saved[0].shape[2], of_value) if slot else over(saved[1].shape[3], of_weight))
 
 
 def products(weights, v):

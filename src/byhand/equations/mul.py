@@ -9,7 +9,7 @@ Source      product rule
 
 from byhand.engine.arrays import sum_to_shape
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, places, product, shares
+from byhand.engine.terms import cotangent_sum, element, indices, product
 from byhand.equations.broadcast import broadcast_index, require_broadcast
 
 
@@ -33,9 +33,11 @@ def terms(index, inputs, result):
 def gradient_terms(saved, d_results, slot, index):
     """Cotangents times the other factor, wherever the element was read."""
     arrays, shape, other = (*d_results, *saved), saved[slot].shape, 1 - slot
-    read = (place for place in places(d_results[0].shape) if broadcast_index(place, shape) == index)
+    read = (place for place in indices(d_results[0].shape) if broadcast_index(place, shape) == index)
     factors = ((place, broadcast_index(place, saved[other].shape)) for place in read)
-    return shares((element(arrays, 0, at, "∂y"), element(arrays, 1 + other, of, "ab"[other])) for at, of in factors)
+    return cotangent_sum(
+        (element(arrays, 0, at, "∂y"), element(arrays, 1 + other, of, "ab"[other])) for at, of in factors
+    )
 
 
 mul = Equation.of(

@@ -16,7 +16,7 @@ from math import prod
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, named, number, product, total
+from byhand.engine.terms import element, element_name, number, product, total
 from byhand.equations.orthogonalise import frobenius, orthogonalise
 
 STEPS, EPS = 5, 1e-7
@@ -95,7 +95,7 @@ def beside(index, inputs, *, momentum, packed=1, steps=STEPS, eps=EPS, **_):
     whole = apart(momentum * (momentum * m + (1 - momentum) * g) + (1 - momentum) * g, packed)
     norm = together(namespace(whole).broadcast_to(frobenius(whole), whole.shape), packed)[index]
     made = together(orthogonalise.forward(whole, steps=steps, eps=eps)[0], packed)[index]
-    return kept, blended(kept, "n"), number(norm, "|n|"), number(made, named("O", index))
+    return kept, blended(kept, "n"), number(norm, "|n|"), number(made, element_name("O", index))
 
 
 def products(theta, g, m, lr, *, packed=1, steps=STEPS, **_):

@@ -11,7 +11,7 @@ from math import prod
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, shares, total
+from byhand.engine.terms import cotangent_sum, element, total
 
 
 def forward(x, *, times):
@@ -37,7 +37,7 @@ def terms(index, inputs, result, *, times):
 def gradient_terms(saved, d_results, slot, index, *, times):
     """The cotangents of the query heads that read the head."""
     b, k, s, d = index
-    return shares(element(d_results, 0, (b, h, s, d), "∂y") for h in range(k * times, (k + 1) * times))
+    return cotangent_sum(element(d_results, 0, (b, h, s, d), "∂y") for h in range(k * times, (k + 1) * times))
 
 
 def flops(x, *, times):

@@ -13,7 +13,7 @@ import math
 
 from byhand.engine.arrays import require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, shares, total
+from byhand.engine.terms import cotangent_sum, element, total
 
 
 def forward(x, *, shape):
@@ -50,7 +50,7 @@ def _moved(index, shape, other):
 
 def gradient_terms(saved, d_results, slot, index, *, shape):
     """The cotangent at the same flat offset."""
-    return shares([element(d_results, 0, _moved(index, saved[0].shape, d_results[0].shape), "∂y")])
+    return cotangent_sum([element(d_results, 0, _moved(index, saved[0].shape, d_results[0].shape), "∂y")])
 
 
 reshape = Equation.of(

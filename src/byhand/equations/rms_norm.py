@@ -13,6 +13,7 @@ from math import prod
 
 from byhand.engine.arrays import as_rows, namespace, require
 from byhand.engine.equation import Equation, Symbol
+from byhand.engine.rows import mapped, over
 from byhand.engine.terms import element, function, number, of_row, product, ratio, settled, total
 from byhand.equations.layer_norm import affine_terms, row_terms
 
@@ -45,8 +46,8 @@ def terms(index, inputs, result, *, eps=1e-5):
     """A number over the root mean square of its row, then the gain."""
     *place, c = index
     width = inputs[0].shape[-1]
-    row = [element(inputs, 0, (*place, i), "x") for i in range(width)]
-    squares = total(function("square", x) for x in row)
+    row = over(width, lambda i: element(inputs, 0, (*place, i), "x"))
+    squares = total(mapped(lambda x: function("square", x), row))
     mean_square = of_row(ratio(squares, number(width, "C"), "avg(x²)"))
     xhat = ratio(row[c], function("sqrt", total((mean_square, number(eps, "eps")))), "xhat")
     return product((element(inputs, 1, (c,), "g"), xhat)) if len(inputs) > 1 else xhat
@@ -64,7 +65,7 @@ def gradient_terms(saved, d_results, slot, index, *, eps=1e-5):
         return affine_terms(saved, d_results, slot, index)
     *place, c = index
     h, row, rstd = row_terms(saved, d_results, tuple(place))
-    products = total(map(product, zip(h, row, strict=True)))
+    products = total(over(len(row), lambda i: product((h[i], row[i]))))
     aligned = settled(of_row(ratio(products, number(len(row), "C"), "avg(h·x̂)")))
     return product((rstd, total((h[c], function("negative", product((row[c], aligned)))))))
 

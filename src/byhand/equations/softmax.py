@@ -10,6 +10,7 @@ Source      Bridle 1990, Probabilistic Interpretation of Feedforward Classificat
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import TRANSCENDENTAL, Equation, Symbol, per_element
+from byhand.engine.rows import mapped, over
 from byhand.engine.terms import element, function, largest, number, of_row, product, ratio, settled, total
 
 
@@ -34,7 +35,7 @@ def vjp(saved, d_p):
 def terms(index, inputs, result):
     """One exponential over the sum of all."""
     *place, i = index
-    row = [element(inputs, 0, (*place, j), "x") for j in range(inputs[0].shape[-1])]
+    row = over(inputs[0].shape[-1], lambda j: element(inputs, 0, (*place, j), "x"))
     return softmax_terms(row, i)
 
 
@@ -43,7 +44,7 @@ def softmax_terms(row, i):
     m = largest(row, "m")
     if m.value == float("-inf"):
         return ratio(number(0), number(0))
-    exponentials = [function("exp", total((x, function("negative", m)))) for x in row]
+    exponentials = mapped(lambda x: function("exp", total((x, function("negative", m)))), row)
     return ratio(exponentials[i], total(exponentials))
 
 

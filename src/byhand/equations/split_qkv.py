@@ -9,7 +9,7 @@ Source      Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, shares, total
+from byhand.engine.terms import cotangent_sum, element, total
 
 
 def forward(x, *, n_heads, n_kv_heads=None):
@@ -45,7 +45,7 @@ def gradient_terms(saved, d_results, slot, index, *, n_heads, n_kv_heads=None):
     head, d = divmod(column, d_results[0].shape[-1])
     for which, heads in enumerate(d_results):
         if head < heads.shape[1]:
-            return shares([element(d_results, which, (b, head, t, d), f"∂{'QKV'[which]}")])
+            return cotangent_sum([element(d_results, which, (b, head, t, d), f"∂{'QKV'[which]}")])
         head -= heads.shape[1]
     return None
 

@@ -9,7 +9,7 @@ Source      Press & Wolf 2017, arXiv:1608.05859 (tied head)
 
 from byhand.engine.arrays import namespace, require
 from byhand.engine.equation import Equation, Symbol
-from byhand.engine.terms import element, shares, total
+from byhand.engine.terms import cotangent_sum, element, total
 
 
 def forward(a):
@@ -32,7 +32,7 @@ def terms(index, inputs, result):
 def gradient_terms(saved, d_results, slot, index):
     """The cotangent across the diagonal."""
     *batch, m, n = index
-    return shares([element(d_results, 0, (*batch, n, m), "∂Y")])
+    return cotangent_sum([element(d_results, 0, (*batch, n, m), "∂Y")])
 
 
 transpose = Equation.of(

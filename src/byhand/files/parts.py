@@ -1,6 +1,6 @@
-"""Arrays that several processes saved in parts: `wte[0:64,0:32]` is the part of `wte` with these rows and columns.
+"""Arrays that several processes saved in parts (shards): `wte[0:64,0:32]` has these rows and columns of `wte`.
 
-The parts of an array cover each of its elements once. An array that is saved whole has its plain name.
+The parts of an array partition its elements. An array that is saved whole has its plain name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def placed_name(name: str, box: Box, shape: tuple[int, ...]) -> str:
 
 
 def place_of(key: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, Box]:
-    """Return the array and the place that a key names; ValueError if there is no such place."""
+    """Return the array and the slices that a key names; ValueError if they are out of range."""
     match = PLACED.fullmatch(key)
     name = match["name"] if match else key
     if name not in shapes:
@@ -43,7 +43,7 @@ def shape_of(box: Box) -> tuple[int, ...]:
 
 
 class Assembly:
-    """Arrays that are put together from parts."""
+    """Assembles arrays from their parts."""
 
     def __init__(self, shapes: Mapping[str, tuple[int, ...]], dtype: str) -> None:
         self.shapes = shapes

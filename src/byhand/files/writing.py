@@ -31,7 +31,6 @@ STAGE = re.compile(rf"({re.escape(TEMPORARY)}|{re.escape(WRITTEN)}|{re.escape(UN
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # fails where a file or a link, even a dangling one, is
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
-
 _stages: set[Path] = set()  # of this process, with files that have no names yet
 
 
@@ -107,10 +106,13 @@ def abandon() -> None:
 def _stage(folder: Path) -> Iterator[Path]:
     """Make a folder for files that get their names when they are whole, and remove it."""
     remove_left_over(folder)
-    stage = folder / f"{TEMPORARY}{secrets.token_hex(8)}"
-    with _naming(folder):
-        stage.mkdir()
-    held = _held(stage)
+    stage, held = folder, None
+    for _ in range(10):  # until it is held, another process may take it for a left-over
+        stage = folder / f"{TEMPORARY}{secrets.token_hex(8)}"
+        with _naming(folder):
+            stage.mkdir()
+        if (held := _held(stage)) is not None:
+            break
     _stages.add(stage)
     try:
         yield stage
@@ -126,10 +128,8 @@ def _name(staged: Path, path: Path) -> None:
     """Give a whole file its name; FileExistsError if it is taken."""
     try:
         os.link(staged, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if os.path.lexists(path):
+    except OSError as error:  # such as a file system without hard links
+        if isinstance(error, FileExistsError) or os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
         staged.rename(path)
 
@@ -218,12 +218,14 @@ else:
             descriptor = os.open(stage, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return None
+        busy = False
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                os.close(descriptor)
-                return None
+            busy = error.errno in (errno.EAGAIN, errno.EACCES)
+        if busy or not stage.is_dir():
+            os.close(descriptor)
+            return None
         return descriptor
 
 

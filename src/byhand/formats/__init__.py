@@ -1,1 +1,1 @@
-"""Number formats: how many bits a number takes, in memory and in files; packing, unpacking, and what that loses."""
+"""Number formats: bits of a number in memory and in files, packing and unpacking, and the rounding error."""

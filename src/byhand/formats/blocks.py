@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from byhand.formats.format import Format, Loss, register
+from byhand.formats.format import ErrorBound, Format, register
 from byhand.formats.plain import HALF
 
 
@@ -88,14 +88,14 @@ def _q6_k(blocks: np.ndarray) -> np.ndarray:
 register(
     Format(
         name="q8_0", symbol="Q8_0", size=34, block=32, unpack=_q8_0, pack=to_q8_0, largest=127 * HALF,
-        loss=Loss(of_block=1 / 254 + 2.0**-11 + 2.0**-20, absolute=127 * 2.0**-25),
+        error=ErrorBound(of_block=1 / 254 + 2.0**-11 + 2.0**-20, absolute=127 * 2.0**-25),
         codes={"gguf": 8, "gguf file": 7},
     )
 )  # fmt: skip
 register(
     Format(
         name="q4_0", symbol="Q4_0", size=18, block=32, unpack=_q4_0, pack=to_q4_0, largest=8 * HALF,
-        loss=Loss(of_block=1 / 8 + 2.0**-11 + 2.0**-20, absolute=8 * 2.0**-25),
+        error=ErrorBound(of_block=1 / 8 + 2.0**-11 + 2.0**-20, absolute=8 * 2.0**-25),
         codes={"gguf": 2, "gguf file": 2},
     )
 )  # fmt: skip

@@ -17,8 +17,8 @@ Blocks = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
-class Loss:
-    """How far a number x may move when it is packed: relative |x| + of_block max |block| + absolute."""
+class ErrorBound:
+    """A bound on the rounding error of packing x: relative |x| + of_block max |block| + absolute."""
 
     relative: float = 0.0
     of_block: float = 0.0
@@ -36,7 +36,7 @@ class Format:
     unpack    float32 (N, block) of blocks, uint8 (N, size); None: they are no real numbers
     pack      blocks, uint8 (N, size), of float32 (N, block); None: this format is only read
     largest   the largest number that can be packed
-    loss      by packing
+    error     bound on the rounding error of packing
     codes     what others call it: "safetensors", "gguf" (a tensor's type), "gguf file", "torch", "llm.c"
     """
 
@@ -47,7 +47,7 @@ class Format:
     unpack: Blocks | None = None
     pack: Blocks | None = None
     largest: float = float("inf")
-    loss: Loss = field(default_factory=Loss)
+    error: ErrorBound = field(default_factory=ErrorBound)
     codes: Mapping[str, str | int] = field(default_factory=dict)
 
     @property
@@ -78,7 +78,7 @@ class Format:
         return self.pack(np.ascontiguousarray(x, np.float32).reshape(-1, self.block)).reshape(-1)
 
     def floats(self, content: np.ndarray) -> np.ndarray:
-        """Return bytes, uint8 (N,), as float32 numbers in one row; what is beyond its range becomes infinite."""
+        """Return bytes, uint8 (N,), as a vector of float32; overflow becomes infinite."""
         assert self.unpack is not None, self.name
         with np.errstate(all="ignore"):
             return self.unpack(content.reshape(-1, self.size)).reshape(-1)
@@ -88,9 +88,11 @@ class Format:
         return x if self.native else self.floats(self.packed(x)).reshape(np.shape(x))
 
     def bound(self, x: np.ndarray) -> np.ndarray:
-        """Return the most that packing can move each number of whole blocks."""
+        """Return a bound on the rounding error of packing, for each number of whole blocks."""
         size = np.abs(np.asarray(x, np.float64)).reshape(-1, self.block)
-        most = self.loss.relative * size + self.loss.of_block * size.max(axis=1, keepdims=True) + self.loss.absolute
+        most = (
+            self.error.relative * size + self.error.of_block * size.max(axis=1, keepdims=True) + self.error.absolute
+        )
         return most.reshape(np.shape(x))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from byhand.formats.format import Blocks, Format, Loss, register
+from byhand.formats.format import Blocks, ErrorBound, Format, register
 
 HALF = 65504.0  # the largest float16
 
@@ -43,14 +43,14 @@ FLOAT32 = register(
 register(
     Format(
         name="float16", symbol="F16", size=2, unpack=_unpacked("<f2"), pack=_packed("<f2"), largest=HALF,
-        loss=Loss(relative=2.0**-11, absolute=2.0**-25),
+        error=ErrorBound(relative=2.0**-11, absolute=2.0**-25),
         codes={"safetensors": "F16", "gguf": 1, "gguf file": 1, "torch": "Half"},
     )
 )  # fmt: skip
 register(
     Format(
         name="bfloat16", symbol="BF16", size=2, unpack=_from_bfloat16, pack=_bits_of_bfloat16,
-        largest=3.3895313892515355e38, loss=Loss(relative=2.0**-8, absolute=2.0**-134),
+        largest=3.3895313892515355e38, error=ErrorBound(relative=2.0**-8, absolute=2.0**-134),
         codes={"safetensors": "BF16", "gguf": 30, "gguf file": 32, "torch": "BFloat16", "llm.c": 5},
     )
 )  # fmt: skip

@@ -34,6 +34,8 @@ class Engine:
         self, model: Any, slots: int = 1, *, runtime: str = "auto", weights: Weights = "float32", threads: int = 0,
         blas: str = "auto", cache: bool = True,
     ) -> None:  # fmt: skip
+        if not isinstance(slots, int) or slots < 1:
+            raise ConfigError(f"slots is {slots!r}, but must be an integer of 1 or more.")
         self._config = model.config
         request = Request(
             "generate", model.config, runtime, str(model.dtype), threads, blas, weights, cache, streams=slots
@@ -44,21 +46,23 @@ class Engine:
         self.running: dict[int, Stream] = {}
 
     def submit(self, stream: Stream) -> Stream:
-        """Let a stream wait for a slot; DataError or ConfigError if it cannot be continued."""
+        """Queue a stream for a slot; DataError or ConfigError if it cannot be continued."""
         vocab_size = self._config.vocab_size
+        if not isinstance(stream.count, (int, np.integer)) or stream.count < 0:
+            raise ConfigError(f"count is {stream.count!r}, but must be an integer of 0 or more.")
         token_array([stream.tokens], vocab_size, "the prompt's tokens")
         if stream.allowed is not None and np.shape(stream.allowed) != (vocab_size,):
             raise ShapeError(f"allowed has the shape {np.shape(stream.allowed)}, but must be ({vocab_size},).")
         if stream.allowed is not None and not np.any(stream.allowed):
             raise ConfigError("no token is allowed. Allow at least one.")
+        if stream.status == "running" or stream in self.waiting:
+            raise DataError(f"the stream is {stream.status} already. Make another one.")
         if stream.status == "waiting":
             self.waiting.append(stream)
-        elif stream.status == "running":
-            raise DataError("the stream is running already. Make another one.")
         return stream
 
     def cancel(self, stream: Stream) -> None:
-        """Let a stream leave where it is."""
+        """Drop a stream, queued or running."""
         if stream in self.waiting:
             self.waiting.remove(stream)
         for slot in [slot for slot, other in self.running.items() if other is stream]:
@@ -67,22 +71,31 @@ class Engine:
             stream.status = "finished"
 
     def step(self, most: int = LONGEST_STEP) -> list[Stream]:
-        """Admit what waits, draw up to `most` tokens of each running stream, and return those that were advanced.
+        """Admit queued streams, draw up to `most` tokens of each running one, and return those that advanced.
 
         A stream that ends leaves its slot. Its status says how it ended.
         """
         for slot in range(self.decoder.slots):
             if self.waiting and slot not in self.running:
-                stream = self.running[slot] = self.waiting.popleft()
-                stream.status = "running"
-                self.decoder.admit(slot, stream)
+                self._admit(slot)
         advanced = list(self.running.items())
         if advanced:
-            self.decoder.step(min(most, *(stream.left for _, stream in advanced)))
+            self.decoder.step(min(max(1, most), *(stream.left for _, stream in advanced)))
         for slot, stream in advanced:
             if stream.status != "running":
                 self._free(slot)
         return [stream for _, stream in advanced]
+
+    def _admit(self, slot: int) -> None:
+        """Begin the stream that waits longest; if that fails, it waits on."""
+        stream = self.waiting[0]
+        try:
+            self.decoder.admit(slot, stream)
+        except BaseException:  # an interrupt too
+            self.decoder.free(slot)
+            raise
+        self.running[slot] = self.waiting.popleft()
+        stream.status = "running"
 
     def _free(self, slot: int) -> None:
         del self.running[slot]
@@ -94,14 +107,16 @@ class Engine:
         Raises NonFiniteError at a stream whose logits were not finite.
         """
         given, order = iter(streams), deque[Stream]()
-        while True:
-            while len(self.waiting) < self.decoder.slots and (stream := next(given, None)) is not None:
-                order.append(self.submit(stream))
+        more = True  # streams are given that were not submitted yet
+        while more or order:
+            while more and len(self.waiting) < self.decoder.slots:
+                stream = next(given, None)
+                if more := stream is not None:
+                    order.append(self.submit(stream))
             while order and order[0].status not in ("waiting", "running"):
                 yield sound(order.popleft())
-            if not order:
-                return
-            self.step()
+            if more or order:
+                self.step()
 
 
 def sound(stream: Stream) -> Stream:

@@ -56,8 +56,8 @@ def generate(
     stop     ids that end the text; the one drawn is left out
     scored   keep each token's log-probability (`Generation.logprobs`)
     runtime  all draw the same tokens up to rounding; auto takes the fastest one that can
-    weights  bfloat16 rounds every matrix and table, not activations and sums: the loops runtime then reads half as
-             much, which is faster if the weights do not fit into the caches
+    weights  the type to which every matrix and table is rounded, not activations and sums: the loops runtime then
+             reads less, which is faster if the weights do not fit into the caches
 
     Raises ConfigError or DataError for invalid arguments, NonFiniteError if the logits are not finite.
     """

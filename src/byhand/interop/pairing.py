@@ -36,7 +36,7 @@ def with_pairing(
 
 
 def column_order(width: int, rotated: int, pairing: str) -> np.ndarray:
-    """Return for each column of a head with this pairing its column with the other one; the rest stays."""
+    """Return the permutation of a head's columns from the other pairing to this one; the rest stays."""
     order = np.arange(width)
     pairs = (2, -1) if pairing == "neighbours" else (-1, 2)  # from halves: pair p is column p of this table
     order[:rotated] = order[:rotated].reshape(pairs).T.reshape(-1)

@@ -1,7 +1,7 @@
 """Tensors of other programs as facts: which of theirs make one of ours, and how.
 
-A fact names one array of a model with `*` for the block's number, and theirs in the same way. Several of theirs lie
-side by side along our last axis (queries, keys, values). Theirs may be transposed: [out, in] where ours is [in, out].
+A fact names one array of a model with `*` for the block's number, and theirs in the same way. Several of theirs are
+concatenated along our last axis (queries, keys, values). Theirs may be transposed: [out, in] where ours is [in, out].
 """
 
 from __future__ import annotations

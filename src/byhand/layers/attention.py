@@ -26,7 +26,7 @@ class SelfAttention:
     def parameters(self) -> dict[str, Parameter]:
         """Return the packed projection to queries, keys and values, the output projection, and the gains of q and k.
 
-        The packed columns are pieces of K heads each: H / K of queries, one of keys, one of values.
+        The packed columns are slices of K heads each: H / K of queries, one of keys, one of values.
         """
         config = self.config
         width, head = ("width", config.d_model), config.head_width

@@ -24,11 +24,11 @@ class KVCache:
 
     @property
     def places(self) -> int:
-        """S, the positions that it has room for."""
+        """S, its capacity in positions."""
         return self.blocks[0][0].shape[2]
 
-    def with_room(self, places: int) -> KVCache:
-        """Return the cache with at least so many places. Empty ones are masked."""
+    def grown_to(self, places: int) -> KVCache:
+        """Return the cache padded to at least so many places; attention masks empty ones."""
         more = places - self.places
         if more <= 0:
             return self

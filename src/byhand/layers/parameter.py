@@ -19,8 +19,8 @@ class Parameter:
     mean, std  of the normal distribution of its initial numbers
     decays     whether weight decay acts on it if not everything decays
     axes       what each axis counts: "vocab", "positions", "width" (of the residual stream), "heads" (columns of the
-               heads, one after the other), "head" (of one) or "hidden" (of the MLP); devices share arrays along these
-    packed     number of arrays of one shape that lie side by side along the last axis
+               heads, one after the other), "head" (of one) or "hidden" (of the MLP); a mesh shards arrays along these
+    packed     number of arrays of one shape that are concatenated along the last axis
     group      the optimizer's: each may have its own learning rate and update rule
     """
 
@@ -34,7 +34,7 @@ class Parameter:
 
 
 Arrays = Mapping[str, Any]  # by parameter name
-Tree = dict[str, Any]  # by name: something of a parameter, or the tree of an inner layer
+Tree = dict[str, Any]  # by name: a leaf for each parameter, a subtree for each inner layer
 Axis = tuple[str, int]  # what an axis counts, and its length
 
 
@@ -71,21 +71,21 @@ def residual_std(n_layers: int) -> float:
 
 
 def given(p: Tree, name: str) -> list[Any]:
-    """Return the parameter of this name in a list, which is empty if the layer has none."""
+    """Return an optional parameter as a list of one, or of none."""
     return [p[name]] if name in p else []
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the tree's leaves by dotted name, in order: {"attn": {"w": x}} becomes {"attn.w": x}."""
+    """Flatten a tree to its leaves by dotted name, in order: {"attn": {"w": x}} becomes {"attn.w": x}."""
     found: dict[str, Any] = {}
     for name, inner in tree.items():
         found |= flat(inner, f"{prefix}{name}.") if isinstance(inner, Mapping) else {prefix + name: inner}
     return found
 
 
-def named(tree: Mapping[str, Any], leaf: Callable[[str], Any], prefix: str = "") -> Tree:
-    """Return a tree of the same form that holds leaf(dotted name) for each leaf."""
+def map_tree(tree: Mapping[str, Any], leaf: Callable[[str], Any], prefix: str = "") -> Tree:
+    """Map `leaf` over the dotted names of a tree's leaves."""
     return {
-        name: named(inner, leaf, f"{prefix}{name}.") if isinstance(inner, Mapping) else leaf(prefix + name)
+        name: map_tree(inner, leaf, f"{prefix}{name}.") if isinstance(inner, Mapping) else leaf(prefix + name)
         for name, inner in tree.items()
     }

@@ -32,7 +32,7 @@ from byhand.runs.stored import defect, forget, read, remember
 
 log = logging.getLogger(__name__)
 LATEST = "latest"
-RETRIES = 1000  # each because the run went on meanwhile: a reader slower than the saving catches up at its end
+RETRIES = 1000  # each lost a race with a save; a reader slower than the run's saves succeeds when the run ends
 
 
 def save(run: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:

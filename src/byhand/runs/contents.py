@@ -1,4 +1,4 @@
-"""What a checkpoint holds, and its files: their names, and their bytes."""
+"""The contents of a checkpoint, and its files: their names and bytes."""
 
 from __future__ import annotations
 

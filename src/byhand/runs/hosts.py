@@ -1,6 +1,6 @@
-"""One run on several hosts: each has its own trainer, and all do the same things in the same order.
+"""One run on several hosts: each has its own trainer, and all issue the same collectives in the same order.
 
-The first host opens the run, writes its metrics, and writes what of a checkpoint is not one host's part.
+The first host opens the run and writes its metrics and the files of a checkpoint that are not sharded.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SharedTrainer(Trainer):
         super().__init__(config, *arguments)
 
     def request(self, config: TrainConfig) -> Request:
-        """Return the request, with the runtime that all hosts or none can use."""
+        """Return the request, with a runtime that all hosts can use."""
         request = replace(super().request(config), hosts=self.group.count)
         return replace(request, runtime=choose(request).runtime.name)
 

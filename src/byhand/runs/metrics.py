@@ -22,6 +22,7 @@ METRICS = "metrics.jsonl"
 MOST = 1 << 32  # bytes: some 20 million updates
 LONGEST = 4096  # bytes of a line; ours have 200
 BYTES_PER_TOKEN = "bytes_per_token"
+BEGINNING = b'{"step": '  # of each line
 COUNTS = ("step", "tokens")
 NUMBERS = ("train/loss", "lr", "grad_norm", "train/tok_per_sec", "val/loss", "val/bpb", BYTES_PER_TOKEN)
 LARGEST = 10**18
@@ -58,6 +59,15 @@ def read(run: Path) -> list[dict[str, Any]]:
 def unit(rows: list[dict[str, Any]]) -> str:
     """Return the unit of the lines' losses: byte or token."""
     return "token" if any(BYTES_PER_TOKEN in row for row in rows) else "byte"
+
+
+def require_own(run: Path) -> None:
+    """Raise CheckpointError if a run that begins finds lines that byhand did not write; a kill may cut the last."""
+    for line in _content(run).replace(b"\0", b"").split(b"\n"):
+        if not (line.startswith(BEGINNING) or BEGINNING.startswith(line)):
+            raise CheckpointError(
+                f"{run / METRICS} has lines that byhand did not write. Move it away, or choose another --out."
+            )
 
 
 def keep_until(run: Path, step: int) -> None:

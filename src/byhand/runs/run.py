@@ -25,7 +25,7 @@ from byhand.corpus.text_file import TextFile
 from byhand.corpus.texts import Text, on_disk, open_text
 from byhand.errors import CheckpointError, ConfigError, DataError, reason
 from byhand.files import run_folder
-from byhand.memory import require_room
+from byhand.memory import require_memory
 from byhand.runs import checkpoint, metrics
 from byhand.runs.contents import Checkpoint
 from byhand.runs.lock import HeldRun, locked
@@ -154,7 +154,7 @@ def begin(
     if out:
         run_folder.require_free(out)  # refuse before anything is read or written
     if not opened:
-        require_room(config, replace(to_train(config), hosts=hosts))
+        require_memory(config, replace(to_train(config), hosts=hosts))
     text, whole = opened or open_corpus(config, tokenizer)
     whole.split(config.data.val_fraction, config.model.seq_len)
     folder = out or _free_folder(Path("runs"))
@@ -162,6 +162,7 @@ def begin(
     with locked(folder) as place:
         run_folder.require_free(folder)  # another process may have been faster
         checkpoint.require_way(folder, range(run_folder.STEPS))
+        metrics.require_own(folder)
         text = stored(text, folder)
         metrics.keep_until(folder, 0)
         yield Run(folder, config, text, place, start, tokenizer)
@@ -198,7 +199,7 @@ def resume(folder: Path, values: Mapping[str, Any], hosts: int = 1) -> Iterator[
             yield Run(folder, config, None, place, start)
             return
         checkpoint.require_way(folder, range(start.step + 1, run_folder.STEPS))
-        require_room(config, resumed(replace(to_train(config), hosts=hosts), start.state.get("used")))
+        require_memory(config, resumed(replace(to_train(config), hosts=hosts), start.state.get("used")))
         text = on_disk(text_of(start, folder, values.get("data")), config.data.data)
         metrics.keep_until(folder, start.step)
         yield Run(folder, config, text, place, start)

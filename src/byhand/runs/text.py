@@ -20,7 +20,7 @@ from byhand.runs.contents import Checkpoint
 log = logging.getLogger(__name__)
 CORPUS = "corpus.bin"
 LARGE = 1 << 28  # bytes that take long to hash
-SPOT, SPOTS = 1 << 16, 64  # bytes of a part, and parts, by which hosts compare their texts
+SPOT, SPOTS = 1 << 16, 64  # bytes of a sample, and samples, by which hosts compare their texts
 
 
 def stored(text: Text, run: Path) -> Text:
@@ -81,7 +81,7 @@ def identity(text: Text, run: Path) -> dict[str, Any]:
 
 
 def spot_check(text: Text) -> str:
-    """Return the length of a text and a hash of some of its bytes, by which hosts see that they read the same."""
+    """Return a text's length and a hash of samples, so that hosts detect different texts without reading all."""
     size, digest = len(text.content), sha256()
     for begin in range(0, size, max(SPOT, size // SPOTS)):
         digest.update(np.ascontiguousarray(text.content[begin : min(size, begin + SPOT)]).data)

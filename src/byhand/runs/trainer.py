@@ -84,7 +84,7 @@ class Trainer:
         self._request = resumed(request, self._before) if start else request
         self.session, self.choice = begin(self._request, self._session)
         self.prepared = False
-        self._next: tuple[int, list[Batch]] = (-1, [])  # micro-batches of a step, drawn while the device computes
+        self._next: tuple[int, list[Batch]] = (-1, [])  # a step's micro-batches, prefetched while the device computes
         self.val_windows = val.spread_windows(config.eval_windows, config.model.seq_len)
         targets = self.val_windows[1]
         self.bytes_per_token = self.tokenizer.count_bytes(targets) / targets.size
@@ -230,7 +230,7 @@ class Trainer:
         return signal
 
     def _refuse(self) -> None:
-        """Raise NonFiniteError that names the step and the first array that is not finite, found with the tape."""
+        """Raise NonFiniteError that names the step and the first array that is not finite, found by NumPy."""
         with np.errstate(all="ignore"):
             names = (first_non_finite(self.model.loss(*batch)) for batch in self.batches(self.step, whole=True))
             name = next((name for name in names if name), "the norm of the gradient")

@@ -1,7 +1,7 @@
 """Processes that train one model together, each on a host, and how they communicate.
 
-A lone process is a group of one. All processes call `gather`, `together` and `first` in the same order: each call
-belongs to the same call of every other process.
+A lone process is a group of one. `gather`, `together` and `first` are collectives: all processes call them in the
+same order.
 """
 
 from __future__ import annotations
@@ -28,13 +28,11 @@ class ProcessGroup:
     count = 1
 
     def gather(self, value: str) -> list[str]:
-        """Return the value of each process, by its number."""
+        """All-gather a string: return the value of each process, by its number."""
         return [value]
 
     def together(self, make: Callable[[], Made]) -> Made:
         """Return the result of `make`. If it fails on a host, all raise: that host its error, the others a line."""
-        if self.count == 1:
-            return make()
         try:
             made, error = make(), None
         except Exception as failed:
@@ -48,7 +46,7 @@ class ProcessGroup:
         return made  # pyright: ignore[reportReturnType]  (no error was raised)
 
     def first(self, make: Callable[[], str]) -> str:
-        """Return the result of `make` on the first host, which alone calls it."""
+        """Call `make` on the first host, and broadcast its result."""
         return self.gather(self.together(lambda: make() if self.index == 0 else ""))[0]
 
     def agree(self, values: Mapping[str, str]) -> None:
@@ -82,6 +80,3 @@ def _line(error: Exception) -> str:
     """Return an error's message as one line of valid UTF-8: it may name a file by any bytes."""
     written = str(error).encode("utf-8", "backslashreplace").decode()
     return " ".join(written.split()) or type(error).__name__
-
-
-ALONE = ProcessGroup()

@@ -30,7 +30,7 @@ class Request:
     """The task and its settings: everything that the choice of a runtime depends on.
 
     runtime     a registered name, or "auto" for the fastest that can do it
-    dtype       of arrays and arithmetic; bfloat16: float32, but linear layers multiply bfloat16
+    dtype       of arrays and arithmetic; what is no type of NumPy's: of the inputs of products, the rest is float32
     threads     0: all cores
     blas        matrix products, for runtimes that have a choice: auto, tiles, mkl, scipy
     weights     type of the weights in generation

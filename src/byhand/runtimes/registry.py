@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from byhand.errors import ByhandError, ConfigError, is_interrupt
 from byhand.runtimes.loops.runtime import LoopsRuntime
+from byhand.runtimes.numpy.runtime import NumpyRuntime
 from byhand.runtimes.protocol import Request, Runtime
-from byhand.runtimes.tape.runtime import TapeRuntime
 from byhand.runtimes.xla.runtime import XlaRuntime
 
 log = logging.getLogger(__name__)
@@ -20,13 +20,13 @@ _runtimes: dict[str, Runtime] = {}  # the preferred one first; the last one comp
 
 
 def register(runtime: Runtime) -> None:
-    """Let users name this runtime, and `auto` prefer it to those that were registered before."""
+    """Register a runtime by its name; `auto` prefers it to those registered before."""
     before = {name: each for name, each in _runtimes.items() if name != runtime.name}
     _runtimes.clear()
     _runtimes.update({runtime.name: runtime}, **before)
 
 
-register(TapeRuntime())
+register(NumpyRuntime())
 register(LoopsRuntime())
 register(XlaRuntime())
 

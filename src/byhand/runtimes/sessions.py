@@ -1,4 +1,4 @@
-"""Parts that the runtimes' training sessions share: outcomes, states, checks."""
+"""Common to the runtimes' training sessions: outcomes, states, checks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _read_only(array: Any) -> np.ndarray:
 
 
 def checked(model: Any, tokens: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return a batch as integer arrays of one shape with ids of the vocabulary: compiled code reads past a table."""
+    """Return a batch as integer arrays of one shape, ids checked: compiled code would index out of bounds."""
     vocab = model.config.vocab_size
     tokens, targets = token_array(tokens, vocab), token_array(targets, vocab, "targets")
     if tokens.shape != targets.shape:

@@ -35,6 +35,9 @@ class Stream:
     status: Literal["waiting", "running", "finished", "failed"] = "waiting"
 
     def __post_init__(self) -> None:
+        self.tokens = np.asarray(self.tokens).tolist()  # its own: streams may begin with the same list
+        if self.allowed is not None:
+            self.allowed = np.asarray(self.allowed, bool)
         self.prompt = len(self.tokens)
         self._rng = np.random.default_rng(self.sampling.seed)
         self._uniforms = np.empty(0)  # drawn from rng, but not used yet

@@ -1,8 +1,7 @@
 """Byte-pair encoding: words become ids by merges that were learnt from a text, here or elsewhere.
 
-Text is cut into words (`splitting`). A word starts as its UTF-8 bytes; the pair of neighbours that was learnt first
-is joined, the leftmost among equals, until no known pair is left. `plain.py` says the same in fewer lines;
-`compiled.py` does it faster.
+Text is pre-tokenised into words (`splitting`). A word starts as its UTF-8 bytes; the adjacent pair of least rank is
+merged, the leftmost among equals, until no pair has a merge. `plain.py` is the reference; `compiled.py` is faster.
 
 Source      Sennrich, Haddow & Birch 2016, arXiv:1508.07909; Radford et al. 2019, section 2.2
 """
@@ -24,17 +23,17 @@ from byhand.tokenizers.splitting import SPLITS, pieces, require_searchable, word
 from byhand.tokenizers.symbols import LARGEST, byte_symbols, encoded, is_pair, is_vocabulary, visible_bytes
 from byhand.tokenizers.tokenizer import Tokenizer, utf8
 
-WORK = 1 << 26  # characters to look at for all pairs of a vocabulary without merges
-KEPT = 1 << 18  # words whose ids are kept
-LONG = 1 << 16  # bytes of a first block from which on compiled loops are worth their loading
+WORK = 1 << 26  # characters to search for all pairs of a vocabulary without merges
+KEPT = 1 << 18  # words in the cache of ids
+LONG = 1 << 16  # bytes of a first block from which on compiled loops repay their loading
 
 
 class BytePairTokenizer(Tokenizer):
     """Token ids by a vocabulary and its merges.
 
     vocabulary  symbol to id; a symbol writes each byte as one visible character (`visible_bytes`)
-    merges      pairs of symbols, the first to be joined first; every joined pair must be a symbol too. None: any two
-                tokens whose bytes are a token, the smallest id first, and a word that is a token at once (tiktoken)
+    merges      pairs of symbols in order of rank; every merged pair must be a symbol too. None: any two tokens whose
+                bytes are a token, ranked by its id, and a word that is a token becomes it without merges (tiktoken)
     split       the pre-tokenizer, one of `splitting.SPLITS`
     special     texts that are tokens by themselves wherever they stand; decoded, they are these texts again
     whole       a word that is a symbol becomes its id without merging
@@ -166,7 +165,7 @@ class BytePairTokenizer(Tokenizer):
         return found
 
     def _merged(self, ids: list[int], below: int = LARGEST) -> list[int]:
-        """Join pairs, the least rank first and the leftmost among equals, until no rank is below `below`."""
+        """Merge pairs, the least rank first and the leftmost among equals, until no rank is below `below`."""
         pairs, n = self.pairs, len(ids)
         before, behind = list(range(-1, n - 1)), list(range(1, n + 1))
         heap = [(pairs[pair][0], k) for k, pair in enumerate(pairwise(ids)) if pair in pairs]
@@ -174,7 +173,7 @@ class BytePairTokenizer(Tokenizer):
         while heap and heap[0][0] < below:
             rank, k = heappop(heap)
             if (j := behind[k]) == n or (found := pairs.get((ids[k], ids[j]), (-1, -1)))[0] != rank:
-                continue  # one of the two has been joined to another since
+                continue  # a stale entry of the heap: one of the two has been merged since
             ids[k], ids[j] = found[1], -1
             behind[k] = behind[j]
             if behind[k] < n:

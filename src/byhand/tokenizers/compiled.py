@@ -18,16 +18,16 @@ from byhand.tokenizers.splitting import Split, with_end
 from byhand.tokenizers.unicode_kinds import kinds
 
 log = logging.getLogger(__name__)
-LETTERS, SLOTS = 1 << 24, 1 << 20  # bytes of words that an encoder remembers, and places in its table
+LETTERS, SLOTS = 1 << 24, 1 << 20  # an encoder's cache: bytes of its words, slots of its hash table
 ENDED, FULL, TOO_LONG, UNKNOWN = range(4)  # as in `kernels.tokens.encoding`
 PAUSED, PAIRS_FULL, LISTS_FULL = 1, 2, 3  # as in `kernels.tokens.learning`
-AT_ONCE = 1 << 23  # symbols that are read between two looks at the clock
+AT_ONCE = 1 << 23  # symbols that a call of the kernel reads, so that progress can be logged
 KERNELS = ("count_words", "encode_words", "learn_merges", "spread_pairs", "spread_words")
 
 
 @cache
 def available() -> bool:
-    """Return whether the loops are there; compiles them at first use on this machine."""
+    """Return whether the compiled loops are installed; compiles them on first use on this machine."""
     if missing():
         return False
     try:
@@ -58,7 +58,7 @@ class Unknown(Exception):
 
 
 class SplitReader:
-    """Feeds a text in blocks to a kernel, and stops at special tokens.
+    """Streams a text in blocks to a kernel, and stops at special tokens.
 
     A subclass reads words: `read(text, ends, left)` returns how many bytes it used up: all if the text `ends` there,
     else at most all but `left` bytes. `meet` takes a special token.
@@ -76,7 +76,7 @@ class SplitReader:
         left, kept = b"", 0
         for block, ends in with_end(blocks):
             left += block
-            if len(left) < 2 * kept and not ends:  # a long word: look at it again when there is twice as much
+            if len(left) < 2 * kept and not ends:  # a long word: scan it again when the buffer has doubled
                 continue
             begin, content = 0, np.frombuffer(left, np.uint8)
             for match in self.find.finditer(left) if self.find else ():
@@ -98,7 +98,7 @@ class SplitReader:
 
 
 class Counter(SplitReader):
-    """Counts the distinct words of a text: their letters in a row, where each starts, how often it occurs."""
+    """Counts the distinct words of a text in a hash table: their bytes end to end, offsets, counts."""
 
     def __init__(self, split: Split, special: Collection[str]) -> None:
         super().__init__(split, special)
@@ -117,7 +117,7 @@ class Counter(SplitReader):
             self._grow(len(text) - used)
 
     def _full(self, more: int) -> bool:
-        """Return whether the arrays may lack room for the next word, of at most `more` bytes."""
+        """Return whether the next word, of at most `more` bytes, may exceed the arrays' capacity."""
         return 2 * self.count >= len(self.slots) or int(self.starts[self.count]) + more > len(self.letters)
 
     def _grow(self, more: int) -> None:
@@ -131,7 +131,7 @@ class Counter(SplitReader):
 
 
 class Encoder(SplitReader):
-    """Encodes a text with merges; what words became is remembered.
+    """Encodes a text with merges; caches the ids of words.
 
     byte_ids  of each byte, -1 where there is none
     pairs     of ids: the rank, and the id that they become
@@ -155,7 +155,7 @@ class Encoder(SplitReader):
         self._forget()
 
     def _forget(self) -> None:
-        """Begin with the words that are tokens."""
+        """Reset the cache to the words that are tokens."""
         count, letters = len(self.whole), b"".join(self.whole)
         words = 1 << max(SLOTS, 4 * count).bit_length()
         self.entries = count

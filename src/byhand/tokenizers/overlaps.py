@@ -1,7 +1,7 @@
 """Whether two sets of texts overlap: one lies in another, or ends as another begins.
 
-An automaton over the first set is in the longest state that the text read so far ends with; each text of the second
-set is read once. Steps: the number of characters, however many pairs there are.
+An Aho-Corasick automaton of the first set scans each text of the second set once: linear in the characters, however
+many pairs there are.
 
 Source      Aho & Corasick 1975, "Efficient string matching"
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 
 class Prefixes:
-    """All prefixes of some texts as states: 0 is the empty one."""
+    """A trie of texts with failure links; state 0 is the empty prefix."""
 
     table = dict
 
@@ -33,7 +33,7 @@ class Prefixes:
                     self.whole.append(False)
                     levels.setdefault(length, []).append((state, before, sign))
             self.whole[state] = True
-        self._suffix = [0] * len(self.of)  # the longest other state that the prefix ends with
+        self._suffix = [0] * len(self.of)  # failure link: the longest proper suffix that is a state
         for length in sorted(levels):
             for state, before, sign in levels[length]:
                 if before:

@@ -1,9 +1,8 @@
 """Byte-pair encoding as it is defined, in thirty lines: the reference for the fast code.
 
-Training: each word of the text is a row of ids, at first its bytes. Count the pairs of neighbours; the commonest pair
-becomes a new id, everywhere; repeat. Of pairs that are equally common the one with the smaller left id comes first,
-then the one with the smaller right id. Encoding: join the pair that was learnt first, the leftmost of its kind, until
-no pair is known.
+Training: each word of the text is a sequence of ids, at first its bytes. Count adjacent pairs; replace the most
+frequent pair by a new id everywhere; repeat. Ties go to the smaller left id, then to the smaller right id. Encoding:
+merge the pair that was learnt first, the leftmost of its kind, until no pair has a merge.
 
 Source      Sennrich, Haddow & Birch 2016, arXiv:1508.07909; Radford et al. 2019, section 2.2
 """
@@ -18,7 +17,7 @@ Pair = tuple[int, int]
 
 
 def count_pairs(words: Mapping[tuple[int, ...], int]) -> Counter[Pair]:
-    """Return how often each pair of neighbours occurs; words have counts of their own."""
+    """Return the frequency of each adjacent pair, weighted by the counts of the words."""
     counts: Counter[Pair] = Counter()
     for word, count in words.items():
         for pair in pairwise(word):
@@ -32,7 +31,7 @@ def commonest(counts: Mapping[Pair, int]) -> Pair:
 
 
 def joined(word: Sequence[int], pair: Pair, new: int) -> tuple[int, ...]:
-    """Return a word with a pair replaced, from the left."""
+    """Return a word with a pair merged, from left to right."""
     found: list[int] = []
     for id_ in word:
         if found and (found[-1], id_) == pair:

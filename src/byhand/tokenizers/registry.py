@@ -17,7 +17,7 @@ _kinds: dict[str, type[Tokenizer]] = {}
 
 
 def register(tokenizer: type[Tokenizer]) -> type[Tokenizer]:
-    """Let checkpoints hold tokenizers of this class; a decorator."""
+    """Register a tokenizer's class, so that checkpoints can store it; a decorator."""
     _kinds[tokenizer.kind] = tokenizer
     return tokenizer
 

@@ -16,7 +16,7 @@ from byhand.errors import DataError
 from byhand.tokenizers.unicode_kinds import LETTER, NUMBER, OTHER, kinds
 
 SEARCHED = 1 << 18  # characters of special tokens; models of thousands of them have a tenth of that
-AHEAD = 4  # characters behind a word that may decide where it ends
+AHEAD = 4  # characters of lookahead that may decide where a word ends
 SPACES = " \t\n\r\f\v"
 STANDS_FOR = {OTHER: "!", LETTER: "A", NUMBER: "0"}  # any other kind: a tab
 
@@ -95,7 +95,7 @@ def pieces(blocks: Iterable[bytes], split: Split, special: Collection[str] = ())
     left, kept = "", 0
     for block, ends in with_end(blocks):
         left += decoder.decode(block, final=ends)
-        if len(left) < 2 * kept and not ends:  # a long word: look at it again when there is twice as much
+        if len(left) < 2 * kept and not ends:  # a long word: scan it again when the buffer has doubled
             continue
         found: list[str] = []
         begin = 0

@@ -1,7 +1,7 @@
 """Training a tokenizer: a text's words are counted, block by block, and the commonest pairs become tokens.
 
-Memory goes by the distinct words, not by the text. The rule, ties included, is that of `plain.learn`; compiled loops
-follow it where they are installed, else the code here.
+Memory grows with the distinct words, not with the text. The rule, ties included, is that of `plain.learn`; compiled
+loops apply it if they are installed, else the code here.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def of_merges(merges: Iterable[Pair], split: str, special: Sequence[str] = ()) -
 
 
 def learn(words: Mapping[bytes, int], merges: int) -> Iterator[list[Pair]]:
-    """Yield the pairs that `plain.learn` returns, one by one: only words with the pair are looked at again."""
+    """Yield the pairs that `plain.learn` returns, one by one: an index by pair finds the words to update."""
     rows, weights = [tuple(word) for word in words], list(words.values())
     counts, places = Counter[Pair](), defaultdict[Pair, set[int]](set)
 
@@ -93,7 +93,7 @@ def learn(words: Mapping[bytes, int], merges: int) -> Iterator[list[Pair]]:
     new = 256
     while heap and new < 256 + merges:
         n, pair = heappop(heap)
-        if counts[pair] != -n:  # a count only falls
+        if counts[pair] != -n:  # a stale entry of the heap; counts only fall
             if counts[pair] > 0:
                 heappush(heap, (-counts[pair], pair))
             continue

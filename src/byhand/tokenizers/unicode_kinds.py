@@ -1,7 +1,7 @@
 """The letters, numbers and spaces of Unicode 16: the version of tiktoken, rustbpe and tokenizers.
 
 Python's `unicodedata` has another version in each release of Python, so the ids of a text would change with it.
-A table is hexadecimal: how many code points to skip, how many to take, and so on.
+A table is run-length encoded in hexadecimal: code points to skip, to take, to skip, ...
 """
 
 from functools import cache

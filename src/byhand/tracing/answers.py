@@ -7,46 +7,16 @@ renders it and computes nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from byhand.engine import Term
-from byhand.engine.terms import Index, addends, labelled, leaves, named
-
-Origin = Mapping[str, Any]  # an array as JSON names it
-
-
-def origin(name: str, gradient: bool = False) -> dict[str, Any]:
-    """Return what JSON calls a tensor, or the gradient of one."""
-    return {"name": name, "gradient": gradient}
-
-
-def written(name: str, index: Index, gradient: bool = False) -> str:
-    """Return an element as `explain` takes it: `logits[0,2,65]`, or `d logits[0,2,65]` for its gradient."""
-    return f"{'d ' if gradient else ''}{named(name, index)}"
-
-
-@dataclass(frozen=True)
-class Element:
-    """An element that a number was made from; `letter` is its tensor's symbol in the equation."""
-
-    name: str
-    index: Index
-    value: float
-    letter: str = ""
-    gradient: bool = False
-
-    @property
-    def target(self) -> str:
-        """The element as `explain` takes it."""
-        return written(self.name, self.index, self.gradient)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        place = {**origin(self.name, self.gradient), "index": list(self.index)}
-        return {"target": self.target, **place, "letter": self.letter, "value": self.value}
+from byhand.engine.rows import joined, outlines, ranked, values
+from byhand.engine.terms import LARGEST, Index, addends, is_whole, labelled, leaves
+from byhand.tracing.elements import Element, Elements, Origin, answer_name, counted, read_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +67,7 @@ class Answer:
     @property
     def target(self) -> str:
         """The element as `explain` takes it."""
-        return written(self.name, self.index, self.gradient)
+        return answer_name(self.name, self.index, self.gradient)
 
     @property
     def cancels(self) -> bool:
@@ -105,9 +75,19 @@ class Answer:
         return self.facts.get("code") == "cancelled"
 
     @cached_property
-    def terms(self) -> tuple[Term, ...]:
-        """The addends of the arithmetic, largest first; a single one if it is no sum."""
-        return tuple(sorted(addends_of(self.term, bool(self.uses)), key=lambda term: -abs(term.value)))
+    def addends(self) -> Sequence[Term]:
+        """The addends of the arithmetic, for a gradient those of each use; a single one if it is no sum."""
+        return addends_of(self.term, bool(self.uses))
+
+    @cached_property
+    def terms(self) -> Sequence[Term]:
+        """The addends, largest first, each made when it is looked at if they are many."""
+        return ranked(self.addends)
+
+    def rest(self, shown: int) -> float:
+        """Return the sum of the addends after the largest ones."""
+        left = values(self.terms[shown:])
+        return float(sum(left if isinstance(left, list) else left.tolist()))
 
     @cached_property
     def labelled(self) -> tuple[Term, ...]:
@@ -115,22 +95,35 @@ class Answer:
         return (*(labelled(self.term) if self.term else ()), *self.beside)
 
     @cached_property
-    def elements(self) -> tuple[Element, ...]:
+    def elements(self) -> Sequence[Element]:
         """The elements that the number was made from, those of the largest addends first."""
-        found: dict[tuple[int, Index], Element] = {}
-        read = [leaf for term in self.terms for leaf in leaves(term)]
-        also = (leaf for term in self.beside for leaf in leaves(term) if leaf.source)
-        for leaf in (*read, *sorted(also, key=lambda leaf: leaf.source or ())):
-            if leaf.source is not None and leaf.source not in found and "name" in self.origins[leaf.source[0]]:
-                which, place = leaf.source
-                tensor, letter = self.origins[which], leaf.label.partition("[")[0]
-                found[leaf.source] = Element(
-                    tensor["name"], place, leaf.value, "" if "/" in letter else letter, tensor["gradient"]
-                )
-        return tuple(found.values())
+        read = read_from(chain(_leaves(self.terms), self._beside), self.origins)
+        return Elements(read, lambda: counted(self.outlines))
+
+    @property
+    def outlines(self) -> list[Term]:
+        """The leaves of the arithmetic, with one outline for those of a long row."""
+        parts = self.terms if isinstance(self.addends, tuple) else outlines(self.addends)
+        found = chain.from_iterable(leaves(part, outlines) for part in parts)
+        return [leaf for leaf in (*found, *self._beside) if leaf.source and "name" in self.origins[leaf.source[0]]]
+
+    @property
+    def _beside(self) -> list[Term]:
+        read = (leaf for leaf in _leaves(self.beside) if leaf.source)
+        return sorted(read, key=lambda leaf: leaf.source or ())
+
+    @property
+    def inputs(self) -> Sequence[Element]:
+        """The elements in the order in which JSON lists them."""
+        return self.elements
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; numbers that are not finite are text, as JSON has none."""
+        """Return plain values, ready for JSON; numbers that are not finite are text, as JSON has none.
+
+        Of arithmetic that is too long to be written whole (`Term.as_json`) the first inputs are listed, and
+        `rest_of_inputs` counts the others.
+        """
+        inputs = self.inputs if self.term is None or is_whole(self.term) else self.inputs[:LARGEST]
         plain: dict[str, Any] = {
             "target": self.target,
             "name": self.name,
@@ -139,8 +132,10 @@ class Answer:
             "value": self.value,
             "equation": ", ".join(self.equations) or None,
             "terms": self.term.as_json(self.origins) if self.term else None,
-            "inputs": [element.as_json() for element in self.elements],
+            "inputs": [element.as_json() for element in inputs],
         }
+        if inputs is not self.inputs:
+            plain["rest_of_inputs"] = len(self.inputs) - len(inputs)
         if self.gradient:
             plain |= {"uses": [use.as_json() for use in self.uses], "central_difference": self.difference}
         if self.beside:
@@ -150,11 +145,15 @@ class Answer:
         return finite(plain)
 
 
-def addends_of(term: Term | None, each: bool = False) -> list[Term]:
+def addends_of(term: Term | None, each: bool = False) -> Sequence[Term]:
     """Return the addends of a term; with `each` those of each of its parts."""
     if term is None:
-        return []
-    return [addend for part in term.parts for addend in addends(part)] if each else addends(term)
+        return ()
+    return joined(*map(addends, term.parts)) if each else addends(term)
+
+
+def _leaves(terms: Iterable[Term]) -> Iterator[Term]:
+    return chain.from_iterable(map(leaves, terms))
 
 
 def finite(plain: Any) -> Any:

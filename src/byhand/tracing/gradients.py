@@ -5,7 +5,6 @@ Each use of a tensor adds what the equation says in `gradient_terms`; where it s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +13,13 @@ import numpy as np
 
 from byhand.engine import BackwardStep, Tensor, Term, walk_back
 from byhand.engine.arrays import namespace
-from byhand.engine.terms import Index, moved, named, number, shares, total
+from byhand.engine.operations import operate
+from byhand.engine.rows import values
+from byhand.engine.terms import Index, cotangent_sum, element_name, moved, number, total
 from byhand.errors import ExplainError
-from byhand.tracing.answers import Answer, GradientUse, Origin, addends_of, origin
+from byhand.tracing.answers import Answer, GradientUse, addends_of
 from byhand.tracing.differences import central_difference
+from byhand.tracing.elements import Origin, origin
 from byhand.tracing.passes import Pass
 from byhand.tracing.slopes import slopes
 
@@ -50,14 +52,14 @@ def gradient_term(trace: Pass, step: BackwardStep, slot: int, index: Index) -> T
     if term is not None:
         return term
     results = trace.result_names(step.node)
-    target = named(trace.name(step.node.inputs[slot]), index)
+    target = element_name(trace.name(step.node.inputs[slot]), index)
 
     def share(which: int, place: Index, slope: Any) -> tuple[Term, Term]:
-        here = named(results[which], place)
+        here = element_name(results[which], place)
         cotangent = Term(f"∂{here}", float(step.d_results[which][place]), source=(which, place))
         return cotangent, number(slope, f"∂{here}/∂{target}")
 
-    return shares(share(*found) for found in slopes(step, slot, index))
+    return cotangent_sum(share(*found) for found in slopes(step, slot, index))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +162,7 @@ class Gradients:
 
 def _facts(value: float, addends: Sequence[Term], precision: float) -> dict[str, str]:
     """Return whether nothing is added up, or what is added up cancels."""
-    scale = math.fsum(abs(part.value) for part in addends)
+    scale = operate("sum", abs(np.asarray(values(addends))))
     if scale == 0:
         return {"code": "zero"}
     return {"code": "cancelled"} if abs(value) <= ROUNDING * precision * scale else {}

@@ -12,9 +12,10 @@ from operator import index as as_index
 from typing import Any, Self
 
 from byhand.engine import Node, Tensor, Term, interpreting
-from byhand.engine.terms import Index, named
+from byhand.engine.terms import Index, element_name
 from byhand.errors import ExplainError, NoElementError
-from byhand.tracing.answers import Answer, origin
+from byhand.tracing.answers import Answer
+from byhand.tracing.elements import origin
 from byhand.tracing.tracer import Application, Tracer
 
 
@@ -160,11 +161,11 @@ def resolved(name: str, index: Sequence[int], shape: tuple[int, ...]) -> Index:
         place = tuple(int(as_index(i)) for i in index)
     except TypeError:
         raise NoElementError(f"the index of {name} is {index!r}. Use integers, as in (0, 2).") from None
-    last = f"{name} has shape {shape}. The last one is {named(name, tuple(n - 1 for n in shape))}."
+    last = f"{name} has shape {shape}. The last one is {element_name(name, tuple(n - 1 for n in shape))}."
     if shape and not place:
         raise NoElementError(f"give an index: {last}")
     if len(place) != len(shape) or any(not -n <= i < n for i, n in zip(place, shape, strict=True)):
-        raise NoElementError(f"{named(name, place)} does not exist: {last}")
+        raise NoElementError(f"{element_name(name, place)} does not exist: {last}")
     return tuple(i % n for i, n in zip(place, shape, strict=True))
 
 

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from byhand.engine import Tensor, scope
+from byhand.engine.rows import joined, over
 from byhand.engine.terms import element, made, number
 from byhand.errors import UNSOUND_LOGITS, NonFiniteError
 from byhand.runtimes.sampling import Sampling, distribution
-from byhand.tracing.answers import Answer, origin
+from byhand.tracing.answers import Answer
+from byhand.tracing.elements import origin
 from byhand.tracing.trace import Trace
 
 NEXT = "next"  # scope of the names: next.scaled, next.top_k, next.top_p, next.p, next.token
@@ -38,11 +40,11 @@ def draw_answer(trace: Trace, sampling: Sampling) -> Answer:
     if not np.isfinite(np.max(trace.tensor(f"{NEXT}.logits").data)):  # NaN wins every maximum
         raise NonFiniteError(UNSOUND_LOGITS)
     facts: dict[str, Any] = {"code": "draw"}
-    leaves = [element((numbers,), 0, (v,), "z" if sampling.greedy else "p") for v in range(len(numbers))]
+    leaves = over(len(numbers), lambda v: element((numbers,), 0, (v,), "z" if sampling.greedy else "p"))
     if sampling.greedy:
         term = made("argmax", leaves)
     else:
         facts["u"] = float(np.random.default_rng(sampling.seed).random())
-        term = made("draw", (number(facts["u"], "u"), *leaves))
+        term = made("draw", joined((number(facts["u"], "u"),), leaves))
     where = (origin(trace.name(trace.result)),)
     return Answer(name=TOKEN, index=(), value=term.value, term=term, origins=where, facts=facts)

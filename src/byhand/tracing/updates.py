@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from byhand.engine import Tensor
-from byhand.engine.terms import Index, Term, element, named, number, product, ratio
+from byhand.engine.terms import Index, Term, element, element_name, number, product, ratio
 from byhand.errors import ExplainError
 from byhand.optim import Optimizer, as_tuple
-from byhand.tracing.answers import Answer, origin
+from byhand.tracing.answers import Answer
+from byhand.tracing.elements import origin
 from byhand.tracing.passes import resolved
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Application
@@ -23,6 +23,7 @@ from byhand.update_rules import UpdateRule, state_of, updates
 UPDATE = "update"  # of a parameter: its change
 PARTS = ("theta", *dict.fromkeys(symbol.name for update in updates() for symbol in state_of(update)), UPDATE)
 GRADIENT = 1  # number of the input g
+NUMBERS = ("lr", "t")  # inputs that are no arrays
 
 
 def parts_of(rule: UpdateRule) -> tuple[str, ...]:
@@ -39,10 +40,14 @@ def update_trace(optimizer: Optimizer, name: str, parameter: Tensor, gradient: A
     rule, inputs = optimizer.application(name, parameter, gradient)
     equation, static = rule.equation, dict(rule.static)
     results, _ = equation.forward(*inputs.values(), **static)
-    names = {"theta": name, "g": f"{name}.gradient"} | {kind: f"{name}.{kind} before" for kind in rule.state}
-    tensors = tuple(Tensor(x, name=names.get(letter, letter)) for letter, x in inputs.items())
+    tensors = tuple(Tensor(x, name=_input_name(name, letter, rule)) for letter, x in inputs.items())
     made = tuple(map(Tensor, as_tuple(results)))
     return Trace.collect(made[0], (Application(0, f"{name}.{equation.name}", equation, tensors, static, made),))
+
+
+def _input_name(parameter: str, letter: str, rule: UpdateRule) -> str:
+    kept = f"{parameter}.{letter} before" if letter in rule.state else letter
+    return {"theta": parameter, "g": f"{parameter}.gradient"}.get(letter, kept)
 
 
 @dataclass(frozen=True)
@@ -90,28 +95,27 @@ class ParameterUpdate:
                 f"Ask for {self.parameter}{', '.join(others)} or {last}."
             )
         index = resolved(name, index, self.tensor.shape)
-        result = self.trace.name(self._application.results[self._number(part)])
-        answer = self.trace.answer(result, index)  # the update is the last part of theta
-        before, _, *others = answer.origins
-        term, value = answer.term, answer.value
-        if part == UPDATE and term:  # in float64: a difference of close numbers
-            term, value = term.parts[1], float(self._moved()[index])
-        if self.clipping.acts and term:
-            term = self._unclipped(term, index)
-        return replace(
-            answer,
+        rule, inputs = self._rule, self._inputs(index)
+        which = {"which": self._number(part)} if len(rule.equation.results) > 1 else {}
+        arrays = tuple(map(np.asarray, inputs.values()))
+        term = rule.equation.terms(index, arrays, None, **rule.static, **which)
+        if part == UPDATE:  # the last part of theta
+            term = term.parts[1]
+        own = {"g": origin(self.parameter, gradient=True)}
+        return Answer(
             name=name,
             index=index,
-            value=value,
-            term=term,
-            origins=(before, origin(self.parameter, gradient=True), *others),
+            value=self._value(part, index),
+            equations=(rule.equation.name,),
+            term=self._unclipped(term, index) if self.clipping.acts else term,
+            origins=tuple(own.get(k) or origin(_input_name(self.parameter, k, rule)) for k in inputs),
             beside=self._beside(index) if part in ("theta", UPDATE) else (),
             facts=self._facts(),
         )
 
     def array(self, part: str) -> np.ndarray:
         """Return the whole array whose elements `answer` explains."""
-        return self._moved() if part == UPDATE else np.asarray(self._application.results[self._number(part)].data)
+        return np.asarray(self._computed(part, self._inputs()))
 
     @property
     def _rule(self) -> UpdateRule:
@@ -122,24 +126,35 @@ class ParameterUpdate:
         parts = parts_of(self._rule)
         return parts.index(part) % (len(parts) - 1)
 
-    @cached_property
-    def trace(self) -> Trace:
-        """The optimizer's next step for the parameter, by the clipped gradient."""
-        return update_trace(self.optimizer, self.parameter, self.tensor, self.clipping.clipped(self.gradient))
-
     @property
-    def _application(self) -> Application:
-        return self.trace.applications[0]
+    def _each_alone(self) -> bool:
+        """Whether an element's update reads no other element."""
+        return self._rule.equation.inputs[0].shape == "(...)"
 
-    def _moved(self) -> np.ndarray:
-        """Return the change of each element, computed in float64."""
-        application, optimizer = self._application, self.optimizer
-        numbers = {"lr": optimizer.rate_of(self.parameter, self.tensor), "t": optimizer.t + 1}
-        inputs = [
-            numbers[tensor.name] if tensor.name in numbers else np.asarray(tensor.data, dtype=np.float64)
-            for tensor in application.inputs
-        ]
-        return as_tuple(application.equation.forward(*inputs, **application.static)[0])[0] - inputs[0]
+    def _inputs(self, index: Index | None = None) -> dict[str, Any]:
+        """Return the inputs of the update; of an element that is updated alone its own clipped g everywhere."""
+        if index is None or not self._each_alone:
+            gradient = self.clipping.clipped(self.gradient)
+        else:
+            gradient = np.broadcast_to(self.clipping.clipped(self.gradient[index]), self.tensor.shape)
+        return self.optimizer.application(self.parameter, self.tensor, gradient)[1]
+
+    def _value(self, part: str, index: Index) -> float:
+        """Return one element, computed from the others only if the equation reads them."""
+        inputs = self._inputs(index)
+        if self._each_alone:
+            place = tuple(slice(i, i + 1) for i in index)
+            inputs = {k: x if k in NUMBERS else np.asarray(x[place]) for k, x in inputs.items()}
+            index = (0,) * len(index)
+        return float(self._computed(part, inputs)[index])
+
+    def _computed(self, part: str, inputs: dict[str, Any]) -> Any:
+        """Return the array of a part; the change in float64, as a difference of close numbers."""
+        if part == UPDATE:
+            inputs = {k: x if k in NUMBERS else np.asarray(x, dtype=np.float64) for k, x in inputs.items()}
+        rule = self._rule
+        made = as_tuple(rule.equation.forward(*inputs.values(), **rule.static)[0])[self._number(part)]
+        return made - inputs["theta"] if part == UPDATE else made
 
     def _facts(self) -> dict[str, Any]:
         """Return the step, its learning rate, and the clipping if it acts."""
@@ -155,18 +170,18 @@ class ParameterUpdate:
         """Return the term with its gradient written as the whole gradient times the clipping factor."""
         if term.source == (GRADIENT, index):
             factor = ratio(number(self.clipping.limit), number(self.clipping.norm))
-            label = f"∂loss/∂{named(self.parameter, index)}"
+            label = f"∂loss/∂{element_name(self.parameter, index)}"
             whole = replace(term, label=label, value=float(self.gradient[index]))
-            return replace(product((whole, factor), named("g", index)), value=term.value)
+            return replace(product((whole, factor), element_name("g", index)), value=term.value)
         return replace(term, parts=tuple(self._unclipped(part, index) for part in term.parts))
 
     def _beside(self, index: Index) -> tuple[Term, ...]:
         """Return the numbers on the way that the update's arithmetic does not spell out, the clipped g first."""
-        application = self._application
-        if application.equation.beside is None:
+        rule = self._rule
+        if rule.equation.beside is None:
             return ()
-        inputs = tuple(np.asarray(tensor.data) for tensor in application.inputs)
-        terms = application.equation.beside(index, inputs, **application.static)
+        inputs = tuple(map(np.asarray, self._inputs(index).values()))
+        terms = rule.equation.beside(index, inputs, **rule.static)
         if not self.clipping.acts:
             return terms
         own = element(inputs, GRADIENT, index, "g")

@@ -3,7 +3,7 @@
 import pytest
 
 from byhand.book.entries.contract import ENTRIES, Entry
-from byhand.book.finding.index import listings
+from byhand.book.finding.index import findings
 from byhand.book.finding.search import search
 from byhand.engine import Equation, Symbol, registry
 from byhand.engine.terms import number
@@ -40,6 +40,6 @@ def test_an_entry_names_every_input(lonely):
 
 def test_an_equation_without_an_entry_is_said_to_have_none(lonely):
     said = r"lonely has no entry in the book\. Write src/byhand/book/entries/lonely\.py, or import the entry"
-    for ask in (ENTRIES.__getitem__, listings().__getitem__, search):
+    for ask in (ENTRIES.__getitem__, findings().__getitem__, search):
         with pytest.raises(ByhandError, match=said):
             ask("lonely")

@@ -9,7 +9,7 @@ import pytest
 
 import byhand as bh
 from byhand.book.explain.explainer import Explainer
-from byhand.engine.terms import operate
+from byhand.engine.operations import operate
 from model_cases import batch, parameters, setting_name, stored_settings
 
 

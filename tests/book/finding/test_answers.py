@@ -9,7 +9,7 @@ import pytest
 from book.finding.learners_queries import CHINESE, ENGLISH, MISSED
 from byhand.book.finding import reading, source
 from byhand.book.finding.absent import ABSENT
-from byhand.book.finding.index import answers, listings
+from byhand.book.finding.index import all_findings, findings
 from byhand.book.finding.search import search
 from byhand.book.finding.settings import SETTINGS
 from byhand.book.lessons.examples import TITLES
@@ -24,7 +24,7 @@ KINDS = ("equation", "place", "setting", "guide", "lesson", "absent")
 
 def first(query: str) -> str:
     found = search(query)
-    return found[0].listing.name if found else ""
+    return found[0].finding.name if found else ""
 
 
 @pytest.mark.parametrize(("query", "right"), [*ENGLISH.items(), *CHINESE.items(), *MISSED.items()])
@@ -35,7 +35,7 @@ def test_what_learners_type_is_answered_right_the_first_time(query, right):
 def test_the_queries_are_sixty_and_name_answers_that_exist():
     assert len({**ENGLISH, **CHINESE}) == 60
     named = {name for right in {**ENGLISH, **CHINESE, **MISSED}.values() for name in right.split(", ")}
-    assert named <= set(answers())
+    assert named <= set(all_findings())
 
 
 @pytest.mark.parametrize(
@@ -59,25 +59,25 @@ def test_typing_errors_full_width_letters_and_whole_questions(query, right):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_answer_is_found_by_its_name_its_first_and_its_last_question(kind):
-    for name, answer in answers().items():
+    for name, answer in all_findings().items():
         if answer.kind == kind:
             assert first(name) == name
             for asked in {*answer.asked[:1], *answer.asked[-1:]}:
-                assert name in [m.listing.name for m in search(asked)], asked
+                assert name in [m.finding.name for m in search(asked)], asked
 
 
 def test_no_two_answers_have_one_name():
     others = (*SETTINGS, *reading.guides(), *reading.lessons(), *ABSENT)
-    named = [*listings(), *(other.name for other in others)]
+    named = [*findings(), *(other.name for other in others)]
     twice = [name for name, count in Counter(named).items() if count > 1]
     assert not twice, "what the model has must leave src/byhand/book/finding/absent.py"
-    assert len(answers()) == len(named)
+    assert len(all_findings()) == len(named)
     assert len(reading.lessons()) == len(TITLES)
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_pointers_of_guides_and_lessons_open_what_they_name(lang):
-    for answer in answers().values():
+    for answer in all_findings().values():
         if answer.kind == "guide":
             path, _, line = answer.page(lang).rpartition(":")
             assert line == "1"
@@ -102,24 +102,24 @@ def test_every_setting_of_a_run_is_an_answer_and_points_at_its_field():
     assert not flags - answered, "name them in TABLE of src/byhand/book/finding/settings.py"
     assert not answered - flags, "take them out of TABLE in src/byhand/book/finding/settings.py"
     for name in named:
-        path, _, line = answers()[name].forward.rpartition(":")
+        path, _, line = all_findings()[name].forward.rpartition(":")
         assert (ROOT / path).read_text(encoding="utf-8").splitlines()[int(line) - 1].startswith(f"    {name}: ")
-        command = answers()[name].command.split()
+        command = all_findings()[name].command.split()
         assert command[:2] == ["byhand", "train"]
         assert command[2].replace("--no-", "--") in flags
 
 
 def test_names_that_train_accepts_lead_to_the_same_setting():
     for other, own in ALIASES.items():
-        assert own.removeprefix("--").replace("-", "_") in [m.listing.name for m in search(other)]
+        assert own.removeprefix("--").replace("-", "_") in [m.finding.name for m in search(other)]
 
 
 def test_what_the_model_lacks_points_at_what_stands_in_its_place():
     for absent in ABSENT:
         assert absent.see, absent.name
         for name in absent.see:
-            assert answers()[name].kind != "absent", absent.name
-            assert answers()[name].forward, name
+            assert all_findings()[name].kind != "absent", absent.name
+            assert all_findings()[name].forward, name
         assert not (source.PACKAGE / f"equations/{absent.name}.py").exists(), "it is there: delete its item"
 
 
@@ -129,7 +129,7 @@ def test_what_the_model_has_is_not_named_as_lacking():
     for config in (ModelConfig, OptimConfig):
         for hint in get_type_hints(config).values():
             has |= {*get_args(hint)} if get_origin(hint) is Literal else set()
-    for absent in (answer for answer in answers().values() if answer.kind == "absent"):
+    for absent in (answer for answer in all_findings().values() if answer.kind == "absent"):
         named = {name.lower().replace("-", "_").replace(" ", "_") for name in (absent.name, *absent.asked)}
         assert not named & has, f"delete {named & has} from absent.py: the model has it"
 

@@ -16,7 +16,7 @@ from byhand import ModelConfig, Muon, OptimConfig, TinyGPT
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding import source
 from byhand.book.finding.flow import GROUPS, order
-from byhand.book.finding.index import answers, listings
+from byhand.book.finding.index import all_findings, findings
 from byhand.book.finding.kernels import kernels_of
 from byhand.book.finding.search import LONGEST, nearest, search
 from byhand.book.words.glossary import CONCEPTS
@@ -41,7 +41,7 @@ def test_every_equation_is_in_the_flow_once():
 
 @pytest.mark.parametrize("name", sorted(registry))
 def test_pointers_open_the_code_they_name(name):
-    entry = listings()[name]
+    entry = findings()[name]
     assert line_at(entry.forward).startswith(("def forward(", "def compose("))
     assert line_at(entry.derivative).startswith(("def vjp(", "def walk_back("))
     assert Path(entry.forward.rsplit(":", 1)[0]).stem == name
@@ -72,15 +72,15 @@ def test_uses_are_found_in_the_source(tmp_path):
 
 
 def test_the_model_and_what_is_around_it_use_an_equation():
-    files = [use.where.split(":")[0] for use in listings()["softmax"].uses]
+    files = [use.where.split(":")[0] for use in findings()["softmax"].uses]
     assert files == ["src/byhand/equations/causal_self_attention.py", "src/byhand/runtimes/sampling.py"]
-    mixed = listings()["mix"].uses
+    mixed = findings()["mix"].uses
     assert [(use.result, use.scope) for use in mixed] == [("mixed", "attn")]
-    assert {(use.result, use.scope) for use in listings()["linear"].uses} >= {("out", "mlp"), ("out", "attn")}
+    assert {(use.result, use.scope) for use in findings()["linear"].uses} >= {("out", "mlp"), ("out", "attn")}
 
 
 def test_places_point_to_their_definitions():
-    for name, entry in listings().items():
+    for name, entry in findings().items():
         if not entry.latex:
             assert entry.forward, f"{name} points nowhere"
             assert line_at(entry.forward).lstrip().startswith(("def ", "class "))
@@ -88,22 +88,22 @@ def test_places_point_to_their_definitions():
 
 def test_the_glossary_names_entries_that_exist():
     named = {name for concept in CONCEPTS for name in concept.entries}
-    assert named <= set(answers())
+    assert named <= set(all_findings())
 
 
 def test_a_concept_is_found_by_each_of_its_names():
     for concept in CONCEPTS:
         for words in (concept.en, concept.zh, *concept.also):
-            found = [m.listing.name for m in search(words)]
+            found = [m.finding.name for m in search(words)]
             assert set(found) & set(concept.entries), words
 
 
 @pytest.mark.parametrize("name", sorted(registry))
 def test_every_equation_is_found_by_title_and_formula(name):
-    entry = listings()[name]
+    entry = findings()[name]
     for query in (name, entry.title.en, entry.title.zh, entry.latex):
-        assert search(query)[0].listing.name == name, query
-    assert name in [m.listing.name for m in search(entry.latex_derivative)[:3]]
+        assert search(query)[0].finding.name == name, query
+    assert name in [m.finding.name for m in search(entry.latex_derivative)[:3]]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_every_equation_is_found_by_title_and_formula(name):
     ],
 )
 def test_near_misses(query, expected):
-    assert search(query)[0].listing.name == expected
+    assert search(query)[0].finding.name == expected
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_near_misses(query, expected):
     ],
 )
 def test_a_line_of_the_model_finds_every_equation_in_it(query, expected):
-    found = [m.listing.name for m in search(query)]
+    found = [m.finding.name for m in search(query)]
     assert found[0] == expected[0]
     assert set(expected) <= set(found[:5])
 
@@ -170,9 +170,9 @@ def test_a_line_of_the_model_finds_every_equation_in_it(query, expected):
 )
 def test_the_activations_of_other_programs_are_found(asked, expected):
     """A name that has become the title of an equation is that equation's."""
-    titles = {listing.title.en: name for name, listing in listings().items()}
+    titles = {finding.title.en: name for name, finding in findings().items()}
     for query in asked.split(", "):
-        assert search(query)[0].listing.name == titles.get(query, expected), query
+        assert search(query)[0].finding.name == titles.get(query, expected), query
 
 
 @pytest.mark.parametrize(
@@ -186,13 +186,13 @@ def test_the_activations_of_other_programs_are_found(asked, expected):
 )
 def test_a_symbol_finds_its_equation(symbols, expected):
     for symbol in symbols:
-        assert search(symbol)[0].listing.name == expected, symbol
+        assert search(symbol)[0].finding.name == expected, symbol
 
 
 def test_a_setting_finds_every_equation_that_has_it():
-    having = {name for name, listing in listings().items() if "ε" in map(plain, listing.settings.values())}
+    having = {name for name, finding in findings().items() if "ε" in map(plain, finding.settings.values())}
     assert having >= {"layer_norm", "adamw"}
-    assert {m.listing.name for m in search("ε")} == having
+    assert {m.finding.name for m in search("ε")} == having
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_json_is_complete():
         "name", "title", "latex", "symbols", "forward", "derivative", "wired_at", "test", "worked", "page_en",
         "page_zh", "kernels", "seed_names", "source",
     }  # fmt: skip
-    assert wanted <= set(listings()["softmax"].as_json())
+    assert wanted <= set(findings()["softmax"].as_json())
 
 
 def test_an_installed_package_answers_too(tmp_path):
@@ -261,13 +261,13 @@ def test_sections_come_from_the_docstring():
 
 
 def test_kernel_pointers_open_the_functions_they_name():
-    assert listings()["adamw"].kernels["loops"].startswith("src/byhand/runtimes/loops/kernels/update/adamw.py:")
-    having = [name for name in listings() if kernels_of(name)]
+    assert findings()["adamw"].kernels["loops"].startswith("src/byhand/runtimes/loops/kernels/update/adamw.py:")
+    having = [name for name in findings() if kernels_of(name)]
     assert len(having) > 15
     for name in having:
         for runtime, (path, function) in kernels_of(name).items():
-            assert f"/{path.name}:" in listings()[name].kernels[runtime]
-            assert line_at(listings()[name].kernels[runtime]).startswith(f"def {function}("), name
+            assert f"/{path.name}:" in findings()[name].kernels[runtime]
+            assert line_at(findings()[name].kernels[runtime]).startswith(f"def {function}("), name
 
 
 def test_a_kernel_pointer_names_what_a_plan_calls_for_the_equation(monkeypatch):

@@ -172,6 +172,6 @@ WORDS = [
 
 @pytest.mark.parametrize(("query", "expected"), FORMULAS + WORDS)
 def test_found_first(query, expected):
-    found = [m.listing.name for m in search(query)]
+    found = [m.finding.name for m in search(query)]
     assert found, query
     assert found[0] in ((expected,) if isinstance(expected, str) else expected), found[:4]

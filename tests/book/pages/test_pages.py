@@ -68,7 +68,7 @@ def test_a_stem_has_its_five_places(stem):
     )  # fmt: skip
     missing = [path for path in places if not (ROOT / path).is_file()]
     assert not missing, f"write {', '.join(missing)}"
-    entry = index.listings()[stem]
+    entry = index.findings()[stem]
     pointers = (entry.forward, entry.worked, entry.test, entry.page("en"), entry.page("zh"))
     assert [pointer and pointer.partition(":")[0] for pointer in pointers] == [*places]
 
@@ -171,7 +171,7 @@ def test_pointers_are_where_python_finds_the_code(stem):
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
 def test_places_that_the_readme_shows_are_those_of_where(name):
-    entries = index.listings().values()
+    entries = index.findings().values()
     known = {
         place
         for entry in entries

@@ -45,13 +45,16 @@ def check_solvable(topic, seed):
     assert graded.right == graded.asked == len(questions)
 
 
+SEEDS = [*range(25), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(25, 100))]
+
+
 @pytest.mark.parametrize("topic", TOPICS)
-@pytest.mark.parametrize("seed", range(100))
-def test_a_hundred_seeds_are_solvable(topic, seed):
+@pytest.mark.parametrize("seed", SEEDS)
+def test_any_seeds_sheet_is_solvable(topic, seed):
     check_solvable(topic, seed)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_full_sheet_has_scores_that_matter(seed):
     """The last token's weights are no 0.5, 0.5, the two rows of H differ, and every step asks for something."""
     sheet = drawn("full", seed)

@@ -11,7 +11,7 @@ import pytest
 from byhand.book.entries.contract import ENTRIES
 from byhand.book.finding import source
 from byhand.book.finding.flow import order
-from byhand.book.finding.index import listings
+from byhand.book.finding.index import findings
 from byhand.book.words.plain_math import plain
 from byhand.engine import Composite, registry
 
@@ -89,7 +89,7 @@ def differences(stem: str, said: tuple[str, str], latex: tuple[str, str]) -> lis
     equation, entry = registry[stem], ENTRIES[stem]
     symbols = (*equation.inputs, *equation.results)
     names = {f"{s.name} {s.meaning}": spellings(s.name, s.latex) for s in symbols}
-    for setting in (given.partition("=")[0] for given in listings()[stem].settings):
+    for setting in (given.partition("=")[0] for given in findings()[stem].settings):
         names[setting] = {SPELLED.get(s, s) for s in (setting, written(plain(entry.settings.get(setting, setting))))}
     letters = {letter for s in symbols for letter in (re.sub(r"\W.*|_.*", "", s.latex),)}
     lengths = {c for s in symbols for c in re.findall(r"[A-Z]", s.shape)} - letters

@@ -8,7 +8,7 @@ import pytest
 
 import byhand.book.entries  # noqa: F401 - fills the table
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding.index import answers
+from byhand.book.finding.index import all_findings
 from byhand.book.finding.source import PACKAGE, repository
 from byhand.book.words.glossary import CONCEPTS
 
@@ -103,7 +103,7 @@ def test_what_the_program_says_uses_the_standard_terms():
 
 
 def test_what_the_answers_of_where_say_uses_the_standard_terms():
-    said = [words for answer in answers().values() for words in (answer.title, *answer.says)]
+    said = [words for answer in all_findings().values() for words in (answer.title, *answer.says)]
     assert not [found for words in said if (found := wrong_in(words.en, False) + wrong_in(words.zh, True))]
 
 

@@ -73,6 +73,18 @@ def test_names(run, capsys):
     assert said.splitlines()[-3] == "and PARAMETER.m, .v, .theta, .update after the next step"
 
 
+def test_every_name_of_the_list_is_explained(run, capsys):
+    """Also attention's v, which is none of a parameter's update."""
+    assert main(["explain", run, "--prompt", "To be"]) == 0
+    listed = re.findall(r"^(\S+) +\((.*)\)$", capsys.readouterr().out, re.MULTILINE)
+    assert "blocks.1.attn.v" in dict(listed)
+    for name, shape in listed:
+        last = ",".join(str(int(n) - 1) for n in shape.split(",") if n.strip())
+        element = f"{name}[{last}]" if last else name
+        assert main(["explain", run, "--prompt", "To be", element]) == 0, element
+        assert capsys.readouterr().out.startswith(f"{element} = ")
+
+
 def test_the_list_says_the_positions_that_exist(run, capsys):
     """A value has one for each byte of the prompt; the loss predicts the last byte, so it has one less."""
 
@@ -106,6 +118,9 @@ def test_the_list_says_the_positions_that_exist(run, capsys):
         (["logits[0,0,0]", "--depth", "0"], "at least 1"),
         (["logits[0,0,0]", "--depth", "two"], "depth"),
         (["tokens[0,0]", "--grad"], "given, not learned"),
+        (["--json"], "--json needs a number."),
+        (["next.p[0]", "--grad"], "is no part of the loss"),
+        (["wte.m.v[0,0]"], "nothing is called 'wte.m.v'"),
         (["logits[0 0]"], "is no element"),
         (["logits[0, 1 2, 0]"], "is no element"),
         (["logits[" + " , " * 90 + "x]"], "is no element"),

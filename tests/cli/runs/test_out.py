@@ -161,7 +161,10 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again_with_the_same_com
     assert not list(run.glob(".writing-*"))
 
 
-@pytest.mark.parametrize("name", ["corpus.bin", ".writing-latest", ".writing-corpus.bin", ".writing-metrics.jsonl"])
+OTHERS = {"corpus.bin": "is there already, with another text", "metrics.jsonl": "has lines that byhand did not write"}
+
+
+@pytest.mark.parametrize("name", [*OTHERS, ".writing-latest", ".writing-corpus.bin", ".writing-metrics.jsonl"])
 def test_a_file_that_its_owner_put_into_a_run_before_its_first_checkpoint_stays(tmp_path, text, name):
     run = tmp_path / "run"
     run.mkdir()
@@ -169,9 +172,8 @@ def test_a_file_that_its_owner_put_into_a_run_before_its_first_checkpoint_stays(
     (run / name).write_bytes(b"mine")
     done = byhand("train", *QUICK, "--data", "-", "--out", "run", cwd=tmp_path, stdin=text.read_bytes())
     assert (run / name).read_bytes() == b"mine"
-    if name == "corpus.bin":
-        line = error_line(done)
-        assert "corpus.bin is there already, with another text. Move it away, or choose another --out." in line
+    if name in OTHERS:
+        assert f"{name} {OTHERS[name]}. Move it away, or choose another --out." in error_line(done)
         (run / name).unlink()
         done = byhand("train", *QUICK, "--data", "-", "--out", "run", cwd=tmp_path, stdin=text.read_bytes())
     assert done.returncode == 0, done.stderr

@@ -119,7 +119,7 @@ BAD = [
     (["sample", "RUN", "--prompt", "-x"], "--prompt needs a value (one that begins with - is written --prompt=-x)"),
     (["sample", "RUN", "--top-k", "1.5"], "--top-k 1.5 is not an integer"),
     (["plot", "RUN", "--png", "RUN"], "cannot write"),
-    (["sample"], "run"),
+    (["sample"], "byhand sample needs RUN."),
     (["eval", "RUN", "--data", "missing"], "there is no file or folder missing"),
     (["eval", "RUN"], "--data"),
     (["eval", "RUN", "--data", "RUN/latest", "--stride", "99"], "stride is 99"),

@@ -1,11 +1,15 @@
 """`byhand sample --prompts`: JSON lines in and out, in their order, each text as it would be alone."""
 
 import json
+import signal
+import subprocess
+import sys
 
 import pytest
 
 from byhand.config import ModelConfig, TrainConfig
 from cli.inside import byhand, write_run
+from cli.process import PATIENCE, environment
 
 LINES = [
     {"prompt": "the quick brown fox", "max_new_tokens": 30, "temperature": 0},
@@ -54,7 +58,11 @@ def test_each_text_is_the_one_that_its_prompt_gets_alone(folder, streams):
         (b'{"prompt": "a", "topk": 3}', "'topk' is no setting. Use prompt, max_new_tokens, temperature, top_k,"),
         (b'{"prompt": "a", "top_k": true}', "top_k must be an integer"),
         (b'{"prompt": "a", "max_new_tokens": -1}', "max_new_tokens must be an integer from 0"),
-        (b'{"prompt": "a", "temperature": "hot"}', "temperature must be a number."),
+        (b'{"prompt": "a", "temperature": "hot"}', "temperature must be a number"),
+        (
+            b'{"prompt": "a", "temperature": ' + b"9" * 400 + b"}",
+            "temperature must be a number that is not too large.",
+        ),
         (b'{"prompt": "a", "temperature": -1}', "temperature is -1, but must be 0 or more."),
         (b'{"prompt": "a", "stop": "<|end|>"}', "'<|end|>' is no special token"),
         (b'{"prompt": "\\ud800"}', "it is no JSON"),
@@ -77,9 +85,26 @@ def test_other_mistakes_are_one_line(folder):
         (["--prompts", "missing"], "cannot read --prompts 'missing'"),
         (["--prompts", "empty"], "'empty' holds no prompt."),
         (["--prompts", "-", "--prompt", "a"], "--prompt and --prompts are both given."),
+        (["--prompt", "a", "--streams", "3"], "--streams is for --prompts."),
         (["--logprobs"], "--logprobs is for --json and --prompts."),
         (["--prompts", "-", "--streams", 0], "streams is 0, but must be between 1 and 1024."),
     ):
         done = byhand("sample", "run", *flags, cwd=folder)
         assert done.returncode == 2
         assert said in done.stderr.decode()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows delivers no signals to one process")
+def test_an_interrupt_keeps_the_lines_that_are_whole(folder):
+    """The first text ends at once; the interrupt meets the second, which would never end."""
+    (folder / "long").write_text(
+        '{"prompt": "a", "max_new_tokens": 3}\n{"prompt": "b", "max_new_tokens": 1000000000}\n'
+    )
+    command = [sys.executable, "-m", "byhand", "sample", "run", "--prompts", "long", "--runtime", "numpy"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, env=environment(), stdout=pipe, stderr=pipe) as process:
+        assert process.stdout
+        assert json.loads(process.stdout.readline())["prompt"] == "a"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out, err.decode().strip()) == (130, b"", "interrupted")

@@ -6,6 +6,7 @@ like the library's own. Tests marked by `real` need the real one.
 
 import importlib.util
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -22,8 +23,10 @@ import numba
 from numba import types
 
 from byhand.config import TrainConfig
+from byhand.formats.registry import FORMATS
+from byhand.runtimes.loops.kernels.formats.contract import lack, number_of
 from byhand.runtimes.loops.kernels.loss import cross_entropy
-from byhand.runtimes.loops.machine.blas import find_blas, lacks_halves
+from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.run import training
 from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession
@@ -31,7 +34,8 @@ from byhand.runtimes.protocol import to_train
 from byhand.runtimes.registry import choose
 from runtimes.loops.arrays import gradients_of
 
-LACK = lacks_halves(find_blas())
+BFLOAT16 = FORMATS["bfloat16"]
+LACK = lack(BFLOAT16, find_blas())
 real = pytest.mark.skipif(bool(LACK), reason=LACK)
 CONFIG = bh.ModelConfig(vocab_size=23, seq_len=12, d_model=16, n_layers=2, n_heads=2)
 
@@ -52,10 +56,12 @@ POINTERS = (types.CPointer(types.uint8),) * 2 + (types.CPointer(types.int32),) *
 MATRIX = types.CPointer(types.uint16), types.CPointer(types.int32)
 
 
-@numba.cfunc(
-    types.void(*POINTERS, types.CPointer(types.float32), *MATRIX, *MATRIX, types.CPointer(types.float32),
-               types.CPointer(types.uint32), types.CPointer(types.int32))
+SIGNATURE = types.void(
+    *POINTERS, types.CPointer(types.float32), *MATRIX, *MATRIX, types.CPointer(types.float32),
+    types.CPointer(types.uint32), types.CPointer(types.int32),
 )  # fmt: skip
+
+
 def plain_product(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
     """C = op(A) op(B) + beta C, column-major, in float32 bit patterns."""
     place = np.zeros(1, np.uint32)
@@ -73,14 +79,19 @@ def plain_product(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
             c[i + j * ldc[0]] = place[0]
 
 
+@cache
+def compiled_product():
+    """Compile it where a test needs it: collecting the tests compiles nothing."""
+    return numba.cfunc(SIGNATURE)(plain_product)
+
+
 @pytest.fixture
 def stand_in(monkeypatch):
     """Let plans call the product above where the machine has none."""
     if LACK:
-        monkeypatch.setattr(training, "lacks_halves", lambda blas: "")
-        monkeypatch.setattr(
-            training, "find_blas", lambda name: replace(find_blas(name), gemm_bfloat16=plain_product.address)
-        )
+        monkeypatch.setattr(training, "lack", lambda format, blas: "")
+        blas = replace(find_blas(), product={"gemm_bf16bf16f32_": compiled_product().address}.__getitem__)
+        monkeypatch.setattr(training, "find_blas", lambda name: blas)
 
 
 def test_rounding_is_to_nearest_even():
@@ -91,7 +102,7 @@ def test_rounding_is_to_nearest_even():
     x = np.concatenate([x, ties.view(np.float32), special[:2]])
     memory = np.zeros(2 * x.size, np.float32)
     memory[: x.size] = x
-    run_kernel("round_bfloat16", memory, x=0, copy=x.size, n=x.size)
+    run_kernel("rounded", memory, x=0, copy=x.size, format=number_of(BFLOAT16), n=x.size)
     got = memory.view(np.uint16)[2 * x.size : 3 * x.size].astype(np.uint32) << 16
     np.testing.assert_array_equal(got.view(np.float32), rounded(x))
 
@@ -100,14 +111,14 @@ def test_what_is_not_finite_stays_visible():
     nan = np.array([0x7FC00000, 0xFFC00000, 0x7FFFFFFF, 0x7F800001, 0xFFFFFFFF], np.uint32).view(np.float32)
     memory = np.zeros(16, np.float32)
     memory[:5], memory[5:7] = nan, [np.inf, -np.inf]
-    run_kernel("round_bfloat16", memory, x=0, copy=8, n=7)
+    run_kernel("rounded", memory, x=0, copy=8, format=number_of(BFLOAT16), n=7)
     got = (memory.view(np.uint16)[16:23].astype(np.uint32) << 16).view(np.float32)
     assert np.isnan(got[:5]).all()
     np.testing.assert_array_equal(got[5:], [np.inf, -np.inf])
 
 
 def rounding_halves(monkeypatch):
-    """Let the tape's linear layers round what they multiply, forward and back."""
+    """Let NumPy's linear layers round what they multiply, forward and back."""
     forward, vjp = linear.forward, linear.vjp
 
     def rounded_forward(x, weight, bias=None):
@@ -183,11 +194,11 @@ def test_where_it_is_not_offered_one_line_says_what_to_do(monkeypatch):
     config, blas = TrainConfig(dtype="bfloat16"), find_blas()  # found once for the process: before it is patched
     with pytest.raises(ConfigError, match=r"mkl.*--dtype float32"):
         choose(to_train(replace(config, runtime="numpy")))
-    monkeypatch.setattr("byhand.runtimes.loops.machine.blas.cpu_features", lambda: ("avx2",))
+    monkeypatch.setattr("byhand.runtimes.loops.kernels.formats.contract.cpu_features", lambda: ("avx2",))
     with pytest.raises(ConfigError, match=r"this processor.*--dtype float32"):
         choose(to_train(config))
-    monkeypatch.setattr("byhand.runtimes.loops.machine.blas.cpu_features", lambda: ("amx-bf16",))
-    assert "has no product of bfloat16" in lacks_halves(replace(blas, gemm_bfloat16=0))
+    monkeypatch.setattr("byhand.runtimes.loops.kernels.formats.contract.cpu_features", lambda: ("amx-bf16",))
+    assert "has no product of bfloat16" in lack(BFLOAT16, replace(blas, product=lambda symbol: 0))
 
 
 @real

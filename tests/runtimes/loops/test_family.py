@@ -1,4 +1,4 @@
-"""Attention's variants in any combination: training and generation by plan against the tape, on tiny models."""
+"""Attention's variants in any combination: training and generation by plan against NumPy, on tiny models."""
 
 import importlib.util
 
@@ -30,15 +30,15 @@ from byhand.equations import (
     split_qkv,
 )
 from byhand.equations.rotary import frequencies
-from byhand.formats.registry import FORMATS
 from byhand.runtimes.loops.kernels.attention.angles import phases_of
+from byhand.runtimes.loops.kernels.formats.contract import PACKED
 from byhand.runtimes.loops.lower.fusion import rules_of
 from byhand.runtimes.loops.run.decoding import LoopsDecoder, rounded_up
 from byhand.runtimes.loops.run.replay import run_kernel
 from byhand.runtimes.loops.run.training import LoopsSession
 from byhand.runtimes.loops.runtime import LoopsRuntime
+from byhand.runtimes.numpy.decoder import next_logits
 from byhand.runtimes.protocol import Request
-from byhand.runtimes.tape.decoder import next_logits
 from runtimes.loops.arrays import gradients_of, logits_of
 from runtimes.loops.test_plan import assert_step_equal, batch, two_models
 from runtimes.texts import texts
@@ -191,12 +191,10 @@ def test_a_projection_that_others_read_is_not_turned_in_place():
 
 
 def assert_greedy(gpt, decoder, prompts, count):
-    """Hold a greedy text against the tape's logits after the same tokens: a tie may be broken by rounding."""
+    """Hold a greedy text against NumPy's logits after the same tokens: a tie may be broken by rounding."""
     made = texts(decoder, prompts, count)
-    if decoder.weights == "bfloat16":
-        arrays = {
-            n: FORMATS["bfloat16"].rounded(p.data) if p.ndim > 1 else p.data for n, p in gpt.parameters().items()
-        }
+    if not decoder.weights.native:
+        arrays = {n: decoder.weights.rounded(p.data) if p.ndim > 1 else p.data for n, p in gpt.parameters().items()}
         gpt = bh.TinyGPT(gpt.config, arrays=arrays)
     for i, prompt in enumerate(prompts):
         text = list(prompt)
@@ -209,7 +207,7 @@ def assert_greedy(gpt, decoder, prompts, count):
 @settings(max_examples=40)
 @given(
     chosen=attentions(), length=st.integers(1, 20), streams=st.integers(1, 3), threads=st.integers(1, 3),
-    weights=st.sampled_from(["float32", "bfloat16"]), seed=st.integers(0, 1000),
+    weights=st.sampled_from([kind.name for kind in PACKED]), seed=st.integers(0, 1000),
 )  # fmt: skip
 def test_generation_is_the_tapes_over_three_windows(chosen, length, streams, threads, weights, seed):
     gpt, _ = two_models(seed, **chosen, seq_len=11)

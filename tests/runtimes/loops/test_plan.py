@@ -53,7 +53,7 @@ def batch(config, rows, steps, seed=0):
 
 
 def assert_step_equal(fast, slow, tokens, targets, threads=2, kernels_only=True, rules=None, blas="tiles"):
-    """Hold a replayed step's loss and gradients against the tape's."""
+    """Hold a replayed step's loss and gradients against NumPy's."""
     runtime = LoopsSession(fast, bh.AdamW(lr=0.0, weight_decay=0.0), threads, blas, rules=rules)
     loss, norm = runtime.step([(tokens, targets)])
     expected = slow.loss(tokens, targets)

@@ -10,13 +10,14 @@ from byhand.generation import Engine, Stream
 if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
     pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
 
+from byhand.runtimes.loops.kernels.formats.contract import PACKED
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from runtimes.loops.arrays import logits_of
 from runtimes.loops.test_decoding import GREEDY, model
 from runtimes.texts import texts
 
 
-@pytest.mark.parametrize("weights", ["float32", "bfloat16"])
+@pytest.mark.parametrize("weights", [kind.name for kind in PACKED])
 @pytest.mark.parametrize("name", ["wte", "wpe", "blocks.1.attn.w_qkv", "blocks.0.mlp.b_fc", "lm_head.w", "lm_head.b"])
 @pytest.mark.parametrize("in_place", [True, False])
 def test_weights_that_change_between_two_texts_are_seen(weights, name, in_place):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from byhand.model import TinyGPT
+from byhand.runtimes.numpy.decoder import NumpyDecoder
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.streams import Stream
-from byhand.runtimes.tape.decoder import TapeDecoder
 from byhand.runtimes.xla import decoder
 from byhand.runtimes.xla.decoder import XlaDecoder
 from runtimes.texts import texts
@@ -24,24 +24,25 @@ def confident(config):
 
 def both(model, prompts, count, sampling, weights="float32", allowed=None):
     request = Request("generate", model.config, weights=weights, streams=len(prompts))
-    return [texts(kind(model, request), prompts, count, sampling, allowed) for kind in (XlaDecoder, TapeDecoder)]
+    return [texts(kind(model, request), prompts, count, sampling, allowed) for kind in (XlaDecoder, NumpyDecoder)]
 
 
-@pytest.mark.parametrize("prompts", [[[1, 2, 3]], [[1, 2], [3, 4], [5, 6]]], ids=["one", "three"])
 @pytest.mark.parametrize("config", FAMILY.values(), ids=FAMILY)
-def test_greedy_text_is_numpys_past_the_window_too(config, prompts, monkeypatch):
+def test_greedy_text_is_numpys_past_the_window_too(config, monkeypatch):
+    """Three streams, in runs of four tokens; one by itself is in `test_family.py`."""
     monkeypatch.setattr(decoder, "RUN", 4)
-    ours, tapes = both(confident(config), prompts, 30, Sampling(0.0))
+    ours, tapes = both(confident(config), [[1, 2], [3, 4], [5, 6]], 30, Sampling(0.0))
     np.testing.assert_array_equal(ours, tapes)
 
 
 @pytest.mark.parametrize("config", [PLAIN, GROUPED, NORMED], ids=["plain", "grouped", "normed"])
-@pytest.mark.parametrize("length", [1, 7, 8, 9, 20])
-def test_a_prompt_of_any_length(length, config):
-    """Up to the window, just as long, and longer."""
-    prompt = [(5 * i) % PLAIN.vocab_size for i in range(length)]
-    ours, tapes = both(confident(config), [prompt], 3, Sampling(0.0))
-    np.testing.assert_array_equal(ours, tapes)
+def test_a_prompt_of_any_length(config):
+    """Up to the window, just as long, and longer, one after the other."""
+    model, request = confident(config), Request("generate", config)
+    ours, tapes = XlaDecoder(model, request), NumpyDecoder(model, request)
+    for length in (1, 7, 20, 8, 9):
+        prompt = [(5 * i) % PLAIN.vocab_size for i in range(length)]
+        np.testing.assert_array_equal(*(texts(each, [prompt], 3) for each in (ours, tapes)), err_msg=str(length))
 
 
 def test_what_is_drawn_is_numpys_too():

@@ -1,6 +1,7 @@
-"""Our vjps, traced and scanned, against the tape, against JAX's own derivatives, and in every way to keep arrays."""
+"""Our vjps, traced and scanned, against NumPy, against JAX's own derivatives, and in every way to keep arrays."""
 
 from dataclasses import replace
+from itertools import product
 
 import jax
 import numpy as np
@@ -14,6 +15,7 @@ from byhand.runtimes.xla.gradients import loss_and_gradients, mean_loss
 from runtimes.xla.models import FAMILY, OPEN, OTHER, PLAIN, batches, laid_out
 
 VARIANTS = FAMILY | {"open": OPEN}
+RECOMPUTE = ("nothing", "cheap", "blocks")
 
 
 def by_tape(model, batch, weight=1.0):
@@ -42,33 +44,26 @@ def assert_close(found, expected, rtol):
 
 
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
-def test_they_are_the_tapes(config):
-    model, [batch] = TinyGPT(config), batches(1)
-    loss, expected = by_tape(model, batch, 0.5)
-    found_loss, found, _ = by_xla(model, batch, TraceSettings(), 0.5)
-    assert found_loss == pytest.approx(loss, rel=1e-6)
-    assert_close(found, expected, 3e-6)
-
-
-@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
-def test_they_are_what_jax_derives_from_the_forward_pass_alone(config):
+def test_they_are_the_tapes_and_what_jax_derives_from_the_forward_pass_alone(config):
     model, [batch] = TinyGPT(config), batches(1)
     layout, arrays = laid_out(model)
 
     def loss(arrays):
-        return mean_loss(layout, arrays, int32(batch), config.seq_len, TraceSettings())
+        return 0.5 * mean_loss(layout, arrays, int32(batch), config.seq_len, TraceSettings())
 
-    expected_loss, expected = jax.jit(jax.value_and_grad(loss))(arrays)
-    found_loss, found, _ = by_xla(model, batch, TraceSettings())
-    assert found_loss == pytest.approx(float(expected_loss), rel=1e-6)
-    assert_close(found, layout.fetched(expected), 3e-6)
+    by_jax, derived = jax.jit(jax.value_and_grad(loss))(arrays)
+    by_hand, expected = by_tape(model, batch, 0.5)
+    found_loss, found, _ = by_xla(model, batch, TraceSettings(), 0.5)
+    assert found_loss == pytest.approx(by_hand, rel=1e-6) == pytest.approx(2 * float(by_jax), rel=1e-6)
+    assert_close(found, expected, 3e-6)
+    assert_close(found, layout.fetched(derived), 3e-6)
 
 
 def test_what_is_computed_again_changes_no_number_and_saves_memory():
     model, [batch] = TinyGPT(replace(PLAIN, n_layers=6)), batches(1, rows=16)
     _, expected = by_tape(model, batch)
     work, memory = {}, {}
-    for recompute in ("nothing", "cheap", "blocks"):
+    for recompute in RECOMPUTE:
         _, found, compiled = by_xla(model, batch, TraceSettings(recompute=recompute))
         assert_close(found, expected, 3e-6)
         work[recompute] = compiled.cost_analysis()["flops"]
@@ -77,10 +72,15 @@ def test_what_is_computed_again_changes_no_number_and_saves_memory():
     assert memory["nothing"] > memory["cheap"] > memory["blocks"]
 
 
-@pytest.mark.parametrize("recompute", ["nothing", "cheap", "blocks"])
-@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
-def test_attention_by_name_is_the_composite(config, recompute):
-    model, [batch] = TinyGPT(config), batches(1)
+QUICK = {(name, RECOMPUTE[i % 3]) for i, name in enumerate(VARIANTS)}  # each variant once, each way twice
+
+
+@pytest.mark.parametrize(
+    ("name", "recompute"),
+    [pytest.param(*p, marks=[] if p in QUICK else pytest.mark.slow) for p in product(VARIANTS, RECOMPUTE)],
+)
+def test_attention_by_name_is_the_composite(name, recompute):
+    model, [batch] = TinyGPT(VARIANTS[name]), batches(1)
     loss, expected = by_tape(model, batch)
     found_loss, found, _ = by_xla(model, batch, TraceSettings(attention="xla", recompute=recompute))
     assert found_loss == pytest.approx(loss, rel=1e-6)

@@ -1,4 +1,4 @@
-"""Muon, groups and averages on devices: what the tape computes, on every mesh."""
+"""Muon, groups and averages on devices: what NumPy computes, on every mesh."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,10 @@ from byhand.config import OptimConfig
 from runtimes.xla.models import losses, session
 
 MUON = OptimConfig(optimizer="muon", embedding_lr=6e-3, vector_lr=1e-3, ema=0.9, grad_clip=1.0)
-MESHES = ("", "data=2", "fsdp=2", "tensor=2", "sequence=2", "data=2,fsdp=2,tensor=2")
+MESHES = (
+    "", "fsdp=2", "tensor=2", "data=2,fsdp=2,tensor=2",
+    *(pytest.param(mesh, marks=pytest.mark.slow) for mesh in ("data=2", "sequence=2")),  # which divide no parameter
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

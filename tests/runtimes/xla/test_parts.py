@@ -16,7 +16,7 @@ from byhand.model import Layers, TinyGPT, parameter_shapes
 from byhand.runtimes.xla import layout as module
 from byhand.runtimes.xla.layout import Layout
 from byhand.runtimes.xla.mesh import mesh_of
-from byhand.runtimes.xla.owning import SMALL, ends_of, shared_out
+from byhand.runtimes.xla.owning import SMALL, divided, ends_of
 from runtimes.xla.models import OPEN, OTHER, PLAIN, laid_out
 
 ODD = replace(OTHER, vocab_size=13, n_heads=2, n_layers=1)  # a vocabulary, and packed parts, that four do not divide
@@ -109,7 +109,7 @@ def test_hosts_that_hold_the_same_save_about_the_same(name, hosts):
     layout = Layout(Layers.of(config), config, mesh_of(f"data={hosts}"))
     loads, covered = Counter(), Counter()
     for name, array in layout.described().items():
-        for host, held, part in shared_out(of_hosts(hosts)(array.sharding, array.shape), loads):
+        for host, held, part in divided(of_hosts(hosts)(array.sharding, array.shape), loads):
             assert held == tuple((0, n) for n in array.shape)
             covered[name] += int(np.prod([end - begin for begin, end in part]))
             assert 0 <= host < hosts
@@ -126,7 +126,7 @@ def test_hosts_that_hold_the_same_save_about_the_same(name, hosts):
 def test_what_hosts_hold_together_is_cut_without_gaps(shape, hosts, before):
     held, loads = tuple((3, 3 + n) for n in shape), Counter(before)
     seen, takers = np.zeros([n + 3 for n in shape], int), []
-    for host, whole, part in shared_out({held: hosts}, loads):
+    for host, whole, part in divided({held: hosts}, loads):
         assert whole == held
         seen[tuple(slice(*pair) for pair in part)] += 1
         takers.append(host)

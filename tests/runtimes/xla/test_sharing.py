@@ -1,27 +1,17 @@
 """What XLA counts for a mesh, against what the arithmetic of the exchanges says."""
 
-from dataclasses import replace
-from functools import cache
-
 import numpy as np
 import pytest
 
-from byhand.config import ModelConfig
 from byhand.errors import ConfigError
 from byhand.flops import step_flops
 from byhand.model import parameter_shapes
-from byhand.runtimes.protocol import Request
 from byhand.runtimes.xla.placing import sent
-from byhand.runtimes.xla.sharing import _groups, device_share
+from byhand.runtimes.xla.sharing import _groups
+from runtimes.xla.models import COUNTED as MODEL
+from runtimes.xla.models import share
 
-MODEL = ModelConfig(vocab_size=64, seq_len=16, d_model=32, n_layers=4, n_heads=4)
 N = sum(int(np.prod(shape)) for shape in parameter_shapes(MODEL).values())
-TRAIN = Request("train", MODEL, "xla")
-
-
-@cache
-def share(mesh, rows=8, per_host=8, **asked):
-    return device_share(replace(TRAIN, mesh=mesh, **asked), (rows, MODEL.seq_len), per_host)
 
 
 def moved(share, kind):
@@ -57,7 +47,7 @@ def test_every_gradient_is_summed_once(mesh):
     assert there.held == pytest.approx(3 * 4 * N / n_fsdp, rel=0.1)
 
 
-@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.slow)])
 def test_positions_share_the_products_and_sum_gradients_once(dtype):
     """Forward, keys and values are gathered; back, their gradients are summed where they belong."""
     there, alone = share("sequence=4", dtype=dtype), share("", dtype=dtype)

@@ -6,10 +6,10 @@ from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, ratio, total
 
 
-def order_of_sources(inputs):
-    """Return the key that puts the targets' logits first, then the largest."""
+def first_sources(inputs):
+    """Return whether an index is that of a target's logit."""
     targets = inputs[1]
-    return lambda index, value: (index[-1] != int(targets[index[:-1]]), -value)
+    return lambda index: index[-1] == targets[index[:-1]]
 
 
 def _probabilities(term: Term, at: Asked) -> Term:
@@ -77,7 +77,7 @@ entry = Entry(
         r"\hat{y} - y",
         "y_hat - y",
     ),
-    order_of_sources=order_of_sources,
+    first_sources=first_sources,
     mistakes=(
         ("took the sum instead of the mean", "取了总和，而不是平均", first),
         ("used the logarithm to base 2", "用了以 2 为底的对数", over(function("log", number(2)))),

@@ -12,7 +12,8 @@ from byhand.book.explain.notes import note_of, note_of_gradient
 from byhand.errors import ExplainError
 from byhand.model import TinyGPT
 from byhand.optim import Optimizer
-from byhand.tracing.answers import Answer, Element
+from byhand.tracing.answers import Answer
+from byhand.tracing.elements import Element, Elements, sorted_by
 from byhand.tracing.gradients import Gradients
 from byhand.tracing.passes import Pass
 from byhand.tracing.questions import Questions
@@ -88,11 +89,11 @@ def explained(answer: Answer, of: Pass | Gradients) -> Explanation:
     return Explanation.of(answer, note_of(answer), _ordered(answer, of))
 
 
-def _ordered(answer: Answer, trace: Pass) -> tuple[Element, ...]:
+def _ordered(answer: Answer, trace: Pass) -> Sequence[Element]:
     """Return the elements that a value was made from, in the order that its equation's entry wants."""
     made = trace.made.get(answer.name)
-    order = ENTRIES[answer.equations[0]].order_of_sources if made else None
-    if made is None or order is None:
+    first = ENTRIES[answer.equations[0]].first_sources if made else None
+    if made is None or first is None:
         return answer.elements
-    key = order(tuple(t.data for t in made[0].inputs))
-    return tuple(sorted(answer.elements, key=lambda s: key(s.index, s.value)))
+    stand_first = first(tuple(t.data for t in made[0].inputs))
+    return Elements(sorted_by(stand_first, answer.outlines, answer.origins), lambda: len(answer.elements))

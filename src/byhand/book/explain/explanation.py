@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self
@@ -11,7 +12,8 @@ from byhand.book.finding.finding import Finding
 from byhand.book.numbers import arithmetic
 from byhand.book.words.language import Note, Words
 from byhand.engine.terms import Term
-from byhand.tracing.answers import Answer, Element
+from byhand.tracing.answers import Answer
+from byhand.tracing.elements import Element
 
 BEFORE = Words(" before", "（更新前）")  # suffix of the moments that the update reads
 IN_LETTERS = {"|n|": "√Σn²", "O": "orthogonalise(n)"}  # of numbers that Muon's arithmetic only names
@@ -27,14 +29,19 @@ class Explanation(Answer):
     """
 
     note: Note | None = None
-    sources: tuple[Element, ...] = ()
+    sources: Sequence[Element] = ()
     children: tuple[Explanation, ...] = ()
 
     @classmethod
-    def of(cls, answer: Answer, note: Note | None, sources: tuple[Element, ...]) -> Self:
+    def of(cls, answer: Answer, note: Note | None, sources: Sequence[Element]) -> Self:
         """Return an answer with the book's words."""
         facts = {field.name: getattr(answer, field.name) for field in fields(Answer)}
         return cls(**facts, note=note, sources=sources)
+
+    @property
+    def inputs(self) -> Sequence[Element]:
+        """The sources."""
+        return self.sources
 
     @property
     def known(self) -> list[Finding]:
@@ -66,7 +73,6 @@ class Explanation(Answer):
             "definitions": [
                 {"label": d.label, "expression": d.expression, "value": d.term.value} for d in self.definitions
             ],
-            "inputs": [source.as_json() for source in self.sources],
         }
         if self.note:
             plain["note"] = self.note.as_json()

@@ -8,7 +8,7 @@ from byhand.book.explain.explanation import BEFORE, Explanation
 from byhand.book.numbers.arithmetic import decimal, expression, letter
 from byhand.book.words.language import Words
 from byhand.engine.terms import Term
-from byhand.tracing.answers import Element
+from byhand.tracing.elements import Element
 
 WORDS = {
     "terms": Words("terms, largest first", "各项，从大到小"),
@@ -66,8 +66,7 @@ def _lines(e: Explanation, lang: str, shown: int, spell: Spell) -> list[str]:
 def _terms(e: Explanation, lang: str, shown: int) -> list[str]:
     rows = [(decimal(part.value), _addend(part)) for part in e.terms[:shown]]
     if len(e.terms) > shown:
-        rest = e.terms[shown:]
-        rows.append((decimal(sum(p.value for p in rest)), WORDS["rest"].said(lang, n=len(rest))))
+        rows.append((decimal(e.rest(shown)), WORDS["rest"].said(lang, n=len(e.terms) - shown)))
     rows.append(
         ("0", WORDS["cancelled"].said(lang))
         if e.cancels

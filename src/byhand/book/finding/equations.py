@@ -8,7 +8,7 @@ from functools import lru_cache
 from byhand import equations as _registered  # noqa: F401  (importing the package fills the registry)
 from byhand.book.entries.contract import ENTRIES, ByStem, Entry
 from byhand.book.finding import source
-from byhand.book.finding.finding import Finding, Row, split
+from byhand.book.finding.finding import Finding, SymbolRow, split
 from byhand.book.finding.flow import order
 from byhand.book.words.language import Words
 from byhand.engine.equation import Composite, Equation, registry
@@ -58,8 +58,8 @@ def _equation(equation: Equation | Composite, entry: Entry) -> Finding:
         plain=parts["Equation"],
         plain_derivative=parts["Derivative"],
         symbols=(
-            *(Row.of((s,), entry.meanings_zh[s.name]) for s in equation.inputs),
-            Row.of(equation.results, entry.result_zh),
+            *(SymbolRow.of((s,), entry.meanings_zh[s.name]) for s in equation.inputs),
+            SymbolRow.of(equation.results, entry.result_zh),
         ),
         settings={
             p.name if p.default is p.empty else f"{p.name}={p.default!r}": entry.settings.get(p.name, "")

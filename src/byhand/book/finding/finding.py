@@ -18,7 +18,7 @@ Kind = Literal["equation", "place", "setting", "guide", "lesson", "absent"]
 
 
 @dataclass(frozen=True)
-class Row:
+class SymbolRow:
     """One input, or all results together: names in code and in LaTeX, shape, meaning."""
 
     name: str
@@ -27,7 +27,7 @@ class Row:
     meaning: Words
 
     @classmethod
-    def of(cls, symbols: tuple[Symbol, ...], zh: str) -> Row:
+    def of(cls, symbols: tuple[Symbol, ...], zh: str) -> SymbolRow:
         """Return the row of an input, or of all results, each of which has the shape of the first."""
         first, shape = symbols[0], symbols[0].shape
         each = Words(f"{shape} each", f"各为 {shape}") if len(symbols) > 1 else Words(shape, shape)
@@ -66,7 +66,7 @@ class Finding:
     latex_derivative: str = ""
     plain: str = ""
     plain_derivative: str = ""
-    symbols: tuple[Row, ...] = ()
+    symbols: tuple[SymbolRow, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     uses: tuple[source.Use, ...] = ()
     source: str = ""

@@ -1,4 +1,4 @@
-"""The index: every answer of `where` by name.
+"""The index: every finding of `where` by name.
 
 Built from the registry, the entries, tables and parsed source, without importing NumPy.
 """
@@ -18,9 +18,9 @@ from byhand.book.finding.reading import guides, lessons
 from byhand.book.finding.settings import SETTINGS
 
 
-def answers() -> dict[str, Finding]:
-    """Return all answers by name; among equally good ones the earlier comes first."""
-    return {**listings(), **_others(tuple(of_equations().values()))}
+def all_findings() -> dict[str, Finding]:
+    """Return all findings by name; among equally good ones the earlier comes first."""
+    return {**findings(), **_others(tuple(of_equations().values()))}
 
 
 @lru_cache(maxsize=4)
@@ -35,11 +35,11 @@ def lacking(equations: Iterable[Finding]) -> Iterator[Finding]:
         yield replace(finding, asked=tuple(name for name in finding.asked if name.casefold() not in there))
 
 
-def listings() -> dict[str, Finding]:
-    """Return equations, as data flows, and places by name."""
-    return _listings(tuple(of_equations().values()))
+def findings() -> dict[str, Finding]:
+    """Return the findings that point at code: equations, as data flows, and places."""
+    return _findings(tuple(of_equations().values()))
 
 
 @lru_cache(maxsize=4)
-def _listings(found: tuple[Finding, ...]) -> dict[str, Finding]:
+def _findings(found: tuple[Finding, ...]) -> dict[str, Finding]:
     return ByStem({finding.name: finding for finding in (*found, *PLACES)})

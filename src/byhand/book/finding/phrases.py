@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from byhand.book.finding.finding import Finding
 from byhand.book.finding.flow import concepts
-from byhand.book.finding.index import answers
+from byhand.book.finding.index import all_findings
 from byhand.engine.equation import Composite, registry
 
 IN_QUESTIONS = (
@@ -31,7 +31,7 @@ class Phrase(NamedTuple):
     """Words that lead to an answer, and the score of an exact hit."""
 
     text: str
-    listing: str
+    finding: str
     weight: float
 
 
@@ -45,7 +45,7 @@ def words(text: str) -> list[str]:
 
 def phrases() -> tuple[Phrase, ...]:
     """Return all phrases of all answers."""
-    return _phrases_of(tuple(answers().values()))
+    return _phrases_of(tuple(all_findings().values()))
 
 
 def vocabulary() -> frozenset[str]:
@@ -62,29 +62,29 @@ def _vocabulary(known: tuple[Phrase, ...]) -> frozenset[str]:
 def _phrases_of(known: tuple[Finding, ...]) -> tuple[Phrase, ...]:
     found: dict[tuple[str, str], float] = {}
 
-    def add(text: str, listing: str, weight: float) -> None:
-        key = (plain_words(text), listing)
+    def add(text: str, finding: str, weight: float) -> None:
+        key = (plain_words(text), finding)
         if key[0]:
             found[key] = max(found.get(key, 0.0), weight)
 
-    for listing in known:
-        name = listing.name
-        add(name, name, TITLES.get(listing.kind, 1.0))
-        for title in (listing.title.en, listing.title.zh):
+    for finding in known:
+        name = finding.name
+        add(name, name, TITLES.get(finding.kind, 1.0))
+        for title in (finding.title.en, finding.title.zh):
             for part in (title, re.split(r" ?[（(]", title)[0]):
-                add(part, name, TITLES.get(listing.kind, 0.99))
-        for asked in listing.asked:
+                add(part, name, TITLES.get(finding.kind, 0.99))
+        for asked in finding.asked:
             add(asked, name, 0.965)
-        for seed in listing.seed_names:
+        for seed in finding.seed_names:
             share = 1.0 if _is_whole(seed, name) else 0.97
             add(seed, name, share)
             add(seed.rpartition("::")[2], name, share - 0.01)
-        for symbol in listing.symbols:
+        for symbol in finding.symbols:
             if len(symbol.name) > 2:
                 add(symbol.name, name, 0.95)
             add(symbol.meaning.en, name, 0.8)
             add(symbol.meaning.zh, name, 0.8)
-        for use in listing.uses:
+        for use in finding.uses:
             add(use.result, name, 0.93)
             if use.result and use.scope:
                 add(f"{use.scope}.{use.result}", name, 0.94)
@@ -92,7 +92,7 @@ def _phrases_of(known: tuple[Finding, ...]) -> tuple[Phrase, ...]:
         for rank, name in enumerate(concept.entries):
             for text, weight in ((concept.en, 0.99), (concept.zh, 0.99), *((a, 0.98) for a in concept.also)):
                 add(text, name, weight - 0.03 * rank)
-    return tuple(Phrase(text, listing, weight) for (text, listing), weight in found.items())
+    return tuple(Phrase(text, finding, weight) for (text, finding), weight in found.items())
 
 
 def _is_whole(seed: str, name: str) -> bool:

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from byhand.book.finding import formula
 from byhand.book.finding.finding import Finding
-from byhand.book.finding.index import answers, listings
+from byhand.book.finding.index import all_findings, findings
 from byhand.book.finding.phrases import phrases, plain_words, vocabulary, words
 from byhand.engine.equation import registry
 from byhand.errors import ByhandError
@@ -41,7 +41,7 @@ class Match:
     """An answer and its score, from 0 to 1."""
 
     score: float
-    listing: Finding
+    finding: Finding
 
 
 def search(query: str) -> list[Match]:
@@ -52,9 +52,9 @@ def search(query: str) -> list[Match]:
     if len(query) > LONGEST:
         raise ByhandError(f"the query has {len(query):,} characters. Ask in at most {LONGEST:,}.")
     query = _narrow(query)
-    known, given = answers(), query.strip()
+    known, given = all_findings(), query.strip()
     if given in registry and given not in known:
-        return [Match(1.0, listings()[given])]  # which says that it has no entry
+        return [Match(1.0, findings()[given])]  # which says that it has no entry
     best = {given: 1.0} if given in known else {}
     for name, score in (*_by_words(query), *_by_formula(query), *_by_symbol(query), *_by_derivative(query)):
         best[name] = max(best.get(name, 0.0), score)
@@ -62,14 +62,14 @@ def search(query: str) -> list[Match]:
     top = max((m.score for m in found), default=0.0)
     order = {name: i for i, name in enumerate(known)}
     found = [m for m in found if m.score >= top - SPREAD]
-    literal = [m.listing.name for m in found if given not in known and given in _to_the_letter(m.listing)]
+    literal = [m.finding.name for m in found if given not in known and given in _to_the_letter(m.finding)]
     # literal names come first: nn.GELU of PyTorch is not nn::gelu of the original program
-    return sorted(found, key=lambda m: (m.listing.name not in literal, -m.score, order[m.listing.name]))
+    return sorted(found, key=lambda m: (m.finding.name not in literal, -m.score, order[m.finding.name]))
 
 
-def _to_the_letter(listing: Finding) -> tuple[str, ...]:
+def _to_the_letter(finding: Finding) -> tuple[str, ...]:
     """Return the names that count exactly as they are written: its title, and those in other programs."""
-    return (listing.title.en, listing.title.zh, *listing.asked)
+    return (finding.title.en, finding.title.zh, *finding.asked)
 
 
 def nearest(query: str, n: int = 5) -> list[str]:
@@ -98,7 +98,7 @@ def _like(asked: str, share: float) -> Iterator[tuple[str, float]]:
     for phrase in phrases():
         text = phrase.text
         if text == asked or text.replace(" ", "") == joined:
-            yield phrase.listing, share * phrase.weight
+            yield phrase.finding, share * phrase.weight
             continue
         score = 0.0
         if _within(asked, text) or _within(text, asked):
@@ -121,7 +121,7 @@ def _like(asked: str, share: float) -> Iterator[tuple[str, float]]:
             elif common and common >= 0.5 * len(content):
                 score = max(score, 0.4 + 0.25 * common / len(content) + 0.2 * common / len(others))
         if score:
-            yield phrase.listing, share * phrase.weight * min(score, 0.95)
+            yield phrase.finding, share * phrase.weight * min(score, 0.95)
 
 
 def _respelled(word: str) -> str:
@@ -154,18 +154,18 @@ def _within(part: str, whole: str) -> bool:
 @lru_cache(maxsize=4)
 def _formulas(known: tuple[Finding, ...]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     found = []
-    for listing in known:
-        name = listing.name
+    for finding in known:
+        name = finding.name
         own = [
             part
-            for text in (listing.latex, listing.latex_derivative)
+            for text in (finding.latex, finding.latex_derivative)
             for part in re.split(r",\s*\\quad|\\quad", text)
         ]
         own += [
-            part for text in (listing.plain, listing.plain_derivative) for part in re.split(r",\s{2,}|;\s|\n", text)
+            part for text in (finding.plain, finding.plain_derivative) for part in re.split(r",\s{2,}|;\s|\n", text)
         ]
-        own += [s.latex for s in listing.symbols if "_" in s.latex]
-        for text in (listing.latex, listing.latex_derivative, *own, *listing.notations):
+        own += [s.latex for s in finding.symbols if "_" in s.latex]
+        for text in (finding.latex, finding.latex_derivative, *own, *finding.notations):
             parts = tuple(formula.tokens(text))
             if parts:
                 found.append((name, _compact(text), parts))
@@ -177,7 +177,7 @@ def _by_formula(query: str) -> Iterator[tuple[str, float]]:
     if not asked or not (FORMULA.search(query) or PRODUCT.fullmatch(query)):
         return
     seen: dict[str, float] = {}
-    for name, written, other in _formulas(tuple(listings().values())):
+    for name, written, other in _formulas(tuple(findings().values())):
         score = 1.0 if written == _compact(query) else 0.97 * formula.similarity(asked, other)
         seen[name] = max(seen.get(name, 0.0), score)
     yield from seen.items()
@@ -191,18 +191,18 @@ def _by_symbol(query: str) -> Iterator[tuple[str, float]]:
     """
     if SYMBOL.fullmatch(query):
         letter = query.strip()[0]
-        for name, listing in listings().items():
-            if listing.symbols and letter in listing.symbols[-1].latex.split(", "):
+        for name, finding in findings().items():
+            if finding.symbols and letter in finding.symbols[-1].latex.split(", "):
                 yield name, 0.95
-            elif letter in (s.latex for s in listing.symbols):
+            elif letter in (s.latex for s in finding.symbols):
                 yield name, 0.8
         return
     asked = [token for token in formula.tokens(query) if token.isalpha()]
     if len(asked) != 1 or asked[0] not in formula.LETTERS:
         return
-    for name, listing in listings().items():
-        own = (*(s.latex for s in listing.symbols), *listing.settings.values())
-        for texts, score in ((own, 0.9), ((listing.latex,), 0.85), (listing.notations, 0.7)):
+    for name, finding in findings().items():
+        own = (*(s.latex for s in finding.symbols), *finding.settings.values())
+        for texts, score in ((own, 0.9), ((finding.latex,), 0.85), (finding.notations, 0.7)):
             if any(asked[0] in formula.tokens(text) for text in texts):
                 yield name, score
                 break
@@ -213,8 +213,8 @@ def _by_derivative(query: str) -> Iterator[tuple[str, float]]:
     asked = DERIVATIVE.fullmatch(" ".join(formula.tokens(query)))
     if not asked or not re.search(r"/|\\[td]?frac", query):
         return
-    for name, listing in listings().items():
-        own = [{symbol.name, "".join(formula.tokens(symbol.latex))} for symbol in listing.symbols]
+    for name, finding in findings().items():
+        own = [{symbol.name, "".join(formula.tokens(symbol.latex))} for symbol in finding.symbols]
         reads, makes = (any(asked[2] in names for names in part) for part in (own[:-1], own[-1:]))
         if reads or makes:
             yield name, (0.99 if reads else 0.85) + 0.01 * (asked[1] in own[-1])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding.index import listings
+from byhand.book.finding.index import findings
 from byhand.book.lessons.forward_steps import WorkedElement, arrays_of, defined, floats, with_inputs
 from byhand.book.lessons.lesson import Array, Number, Step, factor, form, leaf_text, number_text, rows_of, term_value
 from byhand.book.lessons.naming import place, short, squeezed
@@ -56,23 +56,23 @@ def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
             _slope(letter, name, np.asarray(d))
             for letter, name, d in zip(letters, trace.result_names(back.node), back.d_results, strict=True)
         ]
-        listing = listings()[back.node.equation.name]
+        finding = findings()[back.node.equation.name]
         steps.append(
             Step(
-                Words(f"Derivative: {listing.title.en}", f"导数：{listing.title.zh}"),
+                Words(f"Derivative: {finding.title.en}", f"导数：{finding.title.zh}"),
                 with_inputs(
-                    listing.derivative_formula,
+                    finding.derivative_formula,
                     back.node.equation,
                     tuple(short(trace.name(tensor)) for tensor in back.node.inputs),
                     *((f"∂{plain(letter)}", array.name) for letter, array in zip(letters, known, strict=True)),
                 ),
-                str(listing.derivative),
+                str(finding.derivative),
                 tuple(numbers),
                 rows_of(arrays),
-                stem=listing.name,
+                stem=finding.name,
                 is_derivative=True,
                 goal=_goal([array.name for array in known], [array.name for array in arrays]),
-                why=ENTRIES[listing.name].why_back,
+                why=ENTRIES[finding.name].why_back,
                 inputs=(*known, *_read(back, trace)),
                 arrays=tuple(arrays),
             )
@@ -105,7 +105,7 @@ def _slope(letter: str, name: str, d: np.ndarray) -> Array:
 
 def _read(back: BackwardStep, trace: Trace) -> list[Array]:
     """Return the arrays of the forward pass whose letters stand in the derivative's formula."""
-    equation, formula = back.node.equation, listings()[back.node.equation.name].latex_derivative
+    equation, formula = back.node.equation, findings()[back.node.equation.name].latex_derivative
     inputs, results = map(trace.name, back.node.inputs), trace.result_names(back.node)
     arrays = [
         *arrays_of(equation.inputs, inputs, back.node.inputs),
@@ -210,7 +210,7 @@ def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
         Step(
             Words(f"The gradients of {name} add up", f"{name} 的各路梯度相加"),
             Words("d_x = the sum of the gradients that the uses of x passed back", "∂x = x 每次使用时传回的梯度之和"),
-            str(listings()["backward"].forward),
+            str(findings()["backward"].forward),
             numbers,
             rows_of([result]),
             inputs=tuple(

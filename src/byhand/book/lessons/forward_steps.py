@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding.index import listings
+from byhand.book.finding.index import findings
 from byhand.book.lessons.lesson import Array, NamedArrays, Number, Step, form, grid, leaf_text, rows_of, term_value
 from byhand.book.lessons.naming import place, short, squeezed
 from byhand.book.lessons.roles import role
@@ -43,7 +43,8 @@ def forward_step(application: Application, trace: Trace) -> Step:
     """Return one application as a step: every element of its results."""
     sources = tuple(map(trace.name, application.inputs))
     letters = tuple(_said(tensor, name) for tensor, name in zip(application.inputs, sources, strict=True))
-    return _step(application, tuple(map(trace.name, application.results)), sources, letters)
+    readers = sum(any(t is application.inputs[0] for t in a.inputs) for a in trace.applications)
+    return _step(application, tuple(map(trace.name, application.results)), sources, letters, alone=readers == 1)
 
 
 def _said(tensor: Tensor, name: str) -> str:
@@ -69,26 +70,31 @@ def update_step(
 
 
 def _step(
-    application: Application, names: tuple[str, ...], sources: tuple[str, ...], letters: tuple[str, ...]
+    application: Application,
+    names: tuple[str, ...],
+    sources: tuple[str, ...],
+    letters: tuple[str, ...],
+    alone: bool = False,
 ) -> Step:
     """Return an application as a step.
 
     names    of the shown results
     sources  names of the inputs whose numbers the reader worked out
     letters  names of the inputs, in the order of the formula's letters
+    alone    whether nothing else reads the first input
     """
     equation = application.equation
-    listing = listings()[equation.name]
+    finding = findings()[equation.name]
     seen: set[Any] = set()
     places = () if equation.moves else np.ndindex(*application.results[0].shape)
     inputs = (*letters, *(tensor.name for tensor in application.inputs[len(letters) :]))
     arrays = arrays_of(equation.results, names, application.results)
-    here = role(equation.name, short(names[0]))
-    title = listing.title
+    here = role(equation.name, short(names[0]), alone)
+    title = finding.title
     return Step(
         Words(f"{title.en}: {here.name.en}", f"{title.zh}：{here.name.zh}") if here else title,
-        with_inputs(listing.formula, equation, tuple(map(short, letters))),
-        str(listing.forward),
+        with_inputs(finding.formula, equation, tuple(map(short, letters))),
+        str(finding.forward),
         tuple(n for index in places for n in _numbers(application, names[0], index, seen, sources)),
         rows_of(arrays),
         stem=equation.name,
@@ -157,7 +163,7 @@ class WorkedElement:
         """Return a labelled part's name with the element, or the row, that it belongs to."""
         name, bracket, inside = part.label.partition("[")
         if not bracket:
-            return place(name, self.index[: len(self.index) - part.shared], self.shape)
+            return place(name, self.index[: len(self.index) - part.common_axes], self.shape)
         row = tuple(map(int, inside.removesuffix("]").split(",")))  # of each row of the first input: loss[0,2]
         return place(name, row, self.data[0].shape[: len(row)])
 

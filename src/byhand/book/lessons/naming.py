@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.engine.terms import Index, named
+from byhand.engine.terms import Index, element_name
 from byhand.model import BLOCKS
 
 
@@ -26,7 +26,7 @@ def leading(shape: tuple[int, ...]) -> int:
 
 def place(name: str, index: Index, shape: tuple[int, ...]) -> str:
     """Return an element's label, or that of the row that the first indices choose."""
-    return named(short(name), index[leading(shape) :])
+    return element_name(short(name), index[leading(shape) :])
 
 
 def squeezed(array: Any) -> np.ndarray:

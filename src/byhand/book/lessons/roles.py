@@ -21,7 +21,12 @@ ONE_SCALE = Words(
     "same scale. eps keeps the root above 0 when all columns are equal.",
     "残差流中的数逐块增大；归一化之后，后面的层接收到的数始终在同一尺度。eps 保证各列相等时根号内仍大于 0。",
 )
-ROLES: dict[tuple[str, str], Role] = {
+STREAM_OF_ONE_SCALE = Words(
+    "Here the residual stream itself passes through the norm, so it has the same scale after every sublayer. eps "
+    "keeps the root above 0 when all columns are equal.",
+    "这里残差流本身经过归一化，所以每个子层之后它都在同一尺度。eps 保证各列相等时根号内仍大于 0。",
+)
+ROLES: dict[tuple[str, ...], Role] = {
     ("linear", "Q"): Role(
         Words("queries", "查询"),
         Words("Give each token a query: what it looks for.", "给每个词元一个查询：它在找什么。"),
@@ -84,6 +89,22 @@ ROLES: dict[tuple[str, str], Role] = {
             "在语言模型头读取之前，把最终的残差流调整到同一尺度。",
         ),
         ONE_SCALE,
+    ),
+    ("layer_norm", "ln_1", "alone"): Role(
+        Words("after attention", "注意力之后"),
+        Words(
+            "Bring each token's vector back to mean 0 and variance 1 after attention was added to it.",
+            "加上注意力的结果之后，把每个词元的向量重新调整为均值 0、方差 1。",
+        ),
+        STREAM_OF_ONE_SCALE,
+    ),
+    ("layer_norm", "ln_2", "alone"): Role(
+        Words("after the MLP", "前馈网络之后"),
+        Words(
+            "Bring each token's vector back to mean 0 and variance 1 after the MLP was added to it.",
+            "加上前馈网络的结果之后，把每个词元的向量重新调整为均值 0、方差 1。",
+        ),
+        STREAM_OF_ONE_SCALE,
     ),
     ("linear", "attn.qkv"): Role(
         Words("queries, keys and values", "查询、键与值"),
@@ -199,7 +220,13 @@ for _letter, _role in (("Q", "queries'"), ("K", "keys'"), ("V", "values'")):
     )
 
 
-def role(stem: str, name: str) -> Role | None:
-    """Return the role of an equation's result by its name, also within a scope: `token0.attn.qkv`."""
-    found = ROLES.get((stem, name))
-    return found or next((r for (s, n), r in ROLES.items() if s == stem and name.endswith(f".{n}")), None)
+def role(stem: str, name: str, alone: bool = False) -> Role | None:
+    """Return the role of an equation's result by its name, also within a scope: `token0.attn.qkv`.
+
+    alone  whether nothing else reads the equation's first input: a block's norm is then in the stream, after a
+           sublayer, and not beside it, before one
+    """
+    parts = name.split(".")
+    names = [".".join(parts[first:]) for first in range(len(parts))]
+    keys = [(stem, inner, *asked) for asked in ([("alone",), ()] if alone else [()]) for inner in names]
+    return next((ROLES[key] for key in keys if key in ROLES), None)

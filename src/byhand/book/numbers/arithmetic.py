@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from byhand.engine.terms import Term, labelled, operate
+from byhand.engine.operations import operate
+from byhand.engine.terms import Term, labelled
 
 LONG = 8  # a sum of more parts gets its own place
 SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # precedence of a piece of text

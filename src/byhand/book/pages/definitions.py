@@ -9,7 +9,7 @@ engine/backward.py:walk_back | The reverse walk over the graph | 沿计算图反
 engine/equation.py:Equation | An equation and its derivative | 一个公式及其导数
 engine/interpreter.py:Record | Computing and recording | 计算并记录
 files/parts.py:Assembly | Assembling an array from its parts | 拼合数组的各部分
-host.py:draw | Random numbers, the same on every machine | 各台机器相同的随机数
+host.py:normal | Random numbers, the same on every machine | 各台机器相同的随机数
 interop/families.py:family_of | Choosing a family | 选择模型系列
 interop/gguf/model.py:files | Writing a GGUF | 写出 GGUF
 interop/hugging_face/folder.py:read | Reading a Hugging Face folder | 读取 Hugging Face 文件夹
@@ -46,7 +46,7 @@ runtimes/xla/joining.py:join | Joining the other hosts | 加入其他主机
 runtimes/xla/layout.py:Layout | Placement of each array | 每个数组放在哪里
 runtimes/xla/layout.py:Layout.own | The parts that this host holds | 本主机持有的部分
 runtimes/xla/mesh.py:Mesh.own_rows | The rows of a batch that a host reads | 主机读取批次的哪些行
-runtimes/xla/mesh.py:SHARED | Axes of a mesh and the data that they divide | 设备网格的轴与各自切分的数据
+runtimes/xla/mesh.py:SHARDED | Axes of a mesh and the data that they divide | 设备网格的轴与各自切分的数据
 runtimes/xla/placing.py:least_sent | The least number of bytes to send | 至少要传输多少字节
 runtimes/xla/placing.py:part_shape | The shape of a device's part | 设备持有部分的形状
 runtimes/xla/placing.py:spec_of | The axes that share an array | 分摊数组的各个轴

@@ -13,7 +13,7 @@ from byhand.book.pictures.passes import BLOCK, pass_of
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import SEMICOLON, Words
 from byhand.engine import Tensor
-from byhand.engine.terms import named
+from byhand.engine.terms import element_name
 from byhand.tracing.tracer import Application
 
 ELEMENT = (0, 1, 2)  # of the stream, whose gradient is added up
@@ -50,7 +50,9 @@ def parts(stream: Tensor) -> list[float]:
 def added(stream: Tensor) -> str:
     """Write the addition of gradients at a place where the stream forks."""
     trace = pass_of("paper-gpt-4").trace
-    place = named(trace.name(stream).removeprefix(BLOCK), ELEMENT[1:])  # as the lesson has it, of the only sequence
+    place = element_name(
+        trace.name(stream).removeprefix(BLOCK), ELEMENT[1:]
+    )  # as the lesson has it, of the only sequence
     found = parts(stream)
     return f"∂{place} = {' + '.join(_signed(part) for part in found)} = {decimal(sum(found), 3)}"
 

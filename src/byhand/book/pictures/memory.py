@@ -15,7 +15,7 @@ from byhand.book.numbers.arithmetic import expression
 from byhand.book.pictures.canvas import COLOURS, GREY, SIZE, SMALL, WHITE, Canvas, Point
 from byhand.book.pictures.picture import picture
 from byhand.book.words.language import Said, Words
-from byhand.engine.terms import named
+from byhand.engine.terms import element_name
 
 Index = tuple[int, ...]
 STRIP, HIGH = 16.25, 22.0  # a cell of a strip of 24
@@ -33,7 +33,7 @@ def flat(index: Index, shape: Sequence[int]) -> int:
 
 def worked(name: str, index: Index, shape: Sequence[int]) -> str:
     """Write the arithmetic of an offset."""
-    return f"{named(name, index)}: {expression(offset(index, shape))} = {flat(index, shape)}"
+    return f"{element_name(name, index)}: {expression(offset(index, shape))} = {flat(index, shape)}"
 
 
 def merged() -> Index:

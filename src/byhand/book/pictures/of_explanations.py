@@ -15,7 +15,7 @@ from byhand.book.numbers.arithmetic import decimal, expression, letter
 from byhand.book.pictures.canvas import BLUE, LINE, RUST, SIZE, SMALL, TINY, Canvas, text_width
 from byhand.book.pictures.heat import Hidden, heat, scale
 from byhand.book.words.language import Said, Words, say
-from byhand.tracing.answers import written
+from byhand.tracing.elements import answer_name
 
 MOST = 16  # rows and columns of an array that are shown
 NUMBERED = 8  # columns that leave room for the numbers
@@ -58,9 +58,14 @@ def svg(
         _line(canvas, known)
     if np.ndim(array):
         _map(canvas, explanation, np.asarray(array, dtype=float), spell, hidden)
-    heading, bars = _parts(explanation, lang)
+    heading, bars = _parts(explanation, lang, shown)
     if bars:
-        _bars(canvas, heading, bars, shown)
+        left = len(explanation.terms if heading is WORDS["terms"] else explanation.sources) - len(bars)
+        if left and heading is WORDS["terms"]:
+            bars.append(Bar(WORDS["rest"].said(lang, n=left), explanation.rest(shown)))
+        _bars(canvas, heading, bars)
+        if left and heading is WORDS["sources"]:
+            _line(canvas, WORDS["more"].said(lang, n=left))
         if heading is WORDS["terms"]:
             end = WORDS["cancelled" if explanation.cancels else "sum"].said(lang)
             total = 0.0 if explanation.cancels or not explanation.term else explanation.term.value
@@ -78,7 +83,7 @@ def _map(canvas: Canvas, e: Explanation, array: np.ndarray, spell: Spelled, hidd
     front, plane = len(e.index[:-2]), array[e.index[:-2]] if array.ndim > 1 else array[None]
     row, column = e.index[-2:] if array.ndim > 1 else (0, e.index[0])
     rows, columns = _window(row, plane.shape[0]), _window(column, plane.shape[1])
-    name = _partial(written(e.name, (), e.gradient))
+    name = _partial(answer_name(e.name, (), e.gradient))
     place = "".join(f"{i}," for i in e.index[:-2])
     _line(canvas, f"{name}[{place}{':,' if array.ndim > 1 else ''}:]")
     for words, part, count in ((ROWS, rows, plane.shape[0]), (COLUMNS, columns, plane.shape[1])):
@@ -132,29 +137,24 @@ def _brief(value: float, pixels: float) -> str:
     )
 
 
-def _parts(e: Explanation, lang: str) -> tuple[Words, list[Bar]]:
-    """Return the bars: the terms of a sum, or the numbers that the value is made from."""
+def _parts(e: Explanation, lang: str, shown: int) -> tuple[Words, list[Bar]]:
+    """Return the first bars: the largest terms of a sum, or the numbers that the value is made from."""
     if len(e.terms) > 1:
-        return WORDS["terms"], [Bar(expression(t, letter), t.value) for t in e.terms]
-    name = [(s, s.target.replace(BEFORE.en, BEFORE.said(lang))) for s in e.sources]
+        return WORDS["terms"], [Bar(expression(t, letter), t.value) for t in e.terms[:shown]]
+    name = [(s, s.target.replace(BEFORE.en, BEFORE.said(lang))) for s in e.sources[:shown]]
     return WORDS["sources"], [
         Bar(f"{s.letter} = {_partial(t)}" if s.letter else _partial(t), s.value) for s, t in name
     ]
 
 
-def _bars(canvas: Canvas, heading: Words, bars: Sequence[Bar], shown: int) -> None:
-    """Draw the first bars, and one for all others."""
-    drawn = list(bars[:shown])
-    if len(bars) > shown and heading is WORDS["terms"]:
-        others = bars[shown:]
-        rest = WORDS["rest"].said(canvas.lang, n=len(others))
-        drawn.append(Bar(rest, sum(bar.value for bar in others)))
+def _bars(canvas: Canvas, heading: Words, bars: Sequence[Bar]) -> None:
+    """Draw bars below a heading."""
     canvas.heading(heading)
-    values = [bar.value for bar in drawn]
+    values = [bar.value for bar in bars]
     low, high = min(0.0, *values), max(0.0, *values)
     across = (canvas.width - 2 * EDGE) / ((high - low) or 1.0)
     zero = EDGE - low * across
-    for bar in drawn:
+    for bar in bars:
         _row(canvas, bar.words, bar.value)
         length = abs(bar.value) * across
         if length >= 0.1:
@@ -163,8 +163,6 @@ def _bars(canvas: Canvas, heading: Words, bars: Sequence[Bar], shown: int) -> No
             canvas.box(left, canvas.y, length, 8, fill=colour, round_by=min(2, length / 2))
         canvas.line([(zero, canvas.y - 2), (zero, canvas.y + 10)])
         canvas.y += 16
-    if heading is not WORDS["terms"] and len(bars) > shown:
-        _line(canvas, WORDS["more"].said(canvas.lang, n=len(bars) - shown))
 
 
 def _row(canvas: Canvas, words: Said, value: float, bold: bool = False) -> None:

@@ -61,9 +61,8 @@ class Given(Generic[Options]):
         if default is None:
             required = [s for s in settings(self.options).values() if s.required and s.name not in self.values]
             if required:
-                help_of = texts(self.options)
-                missing = " ".join(f"{s.written} {help_of.get(s.name, '')} (required)" for s in required)
-                raise ByhandError(f"Missing from {self.prog}: {missing}. See {self.prog} --help.")
+                missing = ", ".join(setting.written for setting in required)
+                raise ByhandError(f"{self.prog} needs {missing}. See {self.prog} --help.")
         try:
             return self.options(**self.values) if default is None else overridden(default, self.values)
         except ConfigError as error:
@@ -126,7 +125,9 @@ def _values(options: type[Any], arguments: list[str]) -> dict[str, Any]:
     except ArgumentError as error:
         name = str(error.argument_name).partition("/")[0]
         if flags[name].kind is bool:
-            raise ByhandError(f"{name} takes no value.") from None
+            negated = name.replace("--", "--no-", 1)
+            typed = negated if any(word.startswith(f"{negated}=") for word in arguments) else name
+            raise ByhandError(f"{typed} takes no value.") from None
         raise ByhandError(f"{name} needs a value (one that begins with - is written {name}=-x).") from None
     values = vars(found)
     stray = next((i for i, word in enumerate(words) if not word.startswith(MARK)), len(words))
@@ -180,9 +181,10 @@ def _refuse(unknown: list[str], flags: Collection[str]) -> NoReturn:
     for word in unknown:
         if found := re.match(f"[{DASHES}]+([a-z][a-z-]*)", word):
             raise ByhandError(f"{quoted(word)} begins with a dash that is no hyphen. Write --{shown(found[1], 60)}.")
-    said = shown(f"Unrecognized options: {', '.join(unknown)}".rstrip("."), 200)
-    near = get_close_matches(options[0].lower(), flags, n=1, cutoff=0.8) if options else []
-    raise ByhandError(f"{said}.{f' Perhaps you meant {near[0]}.' if near else ''}")
+    if not options:
+        raise ByhandError(f"{quoted(unknown[0])} is one word too many.")
+    near = get_close_matches(options[0].lower(), flags, n=1, cutoff=0.8)
+    raise ByhandError(f"there is no option {quoted(options[0])}.{f' Perhaps you meant {near[0]}.' if near else ''}")
 
 
 def _parser(options: Any, prog: str = "", page: bool = False) -> ArgumentParser:

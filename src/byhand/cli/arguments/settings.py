@@ -71,9 +71,7 @@ class Setting:
             choices = {str(choice): choice for choice in self.kind}
             if word in choices:
                 return choices[word]
-            raise ByhandError(
-                f"invalid choice {quoted(word)} for argument '{self.flag}'. Expected one of {tuple(choices)}."
-            )
+            raise ByhandError(f"{self.flag} is {quoted(word)}, but must be one of {', '.join(choices)}.")
         if self.kind is Path and not (word or self.optional or self.positional):  # it would be the current folder
             raise ByhandError(f"{self.flag} names no folder or file. Name one, or leave {self.flag} out.")
         try:

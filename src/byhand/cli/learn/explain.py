@@ -29,7 +29,7 @@ from byhand.runtimes.sampling import Sampling
 from byhand.schedule import learning_rate
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
-from byhand.tracing.answers import Element
+from byhand.tracing.elements import Element
 from byhand.tracing.non_finite import non_finite_gradient, non_finite_value
 from byhand.tracing.sampling import TOKEN
 from byhand.tracing.updates import PARTS
@@ -95,7 +95,8 @@ class Options:
     last: Switch = False
     """Use the weights of the last step, even if the run averages them; gradients and updates always do."""
     json: Switch = False
-    """Print JSON: the arithmetic as a tree of numbers with names."""
+    """Print JSON: the arithmetic as a tree of numbers with names; of more than 400,000 numbers the largest parts of
+    each long sum, and the count and sum of the rest."""
 
 
 def main(arguments: list[str]) -> int:
@@ -106,14 +107,17 @@ def main(arguments: list[str]) -> int:
     if options.depth > DEEPEST:
         raise ExplainError(f"--depth is {options.depth}, but must be at most {DEEPEST}. Use --depth 2.")
     name, index, grad = parse_target(options.target)
-    if options.plot is not None and not name:
-        raise ExplainError("--plot needs a number. Name one, as in blocks.0.attn.weights[0,0,2,1].")
+    if (options.plot is not None or options.json) and not name:
+        raise ExplainError(
+            f"--{'json' if options.json else 'plot'} needs a number. Name one, as in blocks.0.attn.weights[0,0,2,1]."
+        )
     grad = grad or options.grad
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
-    of_the_update = name.rpartition(".")[2] in PARTS
-    loaded = checkpoint.load(options.run, moments=of_the_update)
-    parameters = set(loaded.parameters)
-    needs_loss = grad or name == "loss" or (name not in parameters and name.rpartition(".")[0] in parameters)
+    parameter, _, part = name.rpartition(".")
+    loaded = checkpoint.load(options.run, moments=part in PARTS)
+    of_a_parameter = parameter in loaded.parameters and name not in loaded.parameters
+    of_the_update = of_a_parameter and part in PARTS  # and not attention's v
+    needs_loss = grad or name == "loss" or of_a_parameter
     wanted = options.targets if name else options.targets or options.prompt  # the list shows a value's whole prompt
     tokens, targets = read_prompt(options.prompt, wanted, needs_loss, loaded.tokenizer)
     average = not (options.last or grad or of_the_update)

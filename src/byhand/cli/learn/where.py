@@ -81,14 +81,14 @@ def main(arguments: list[str]) -> int:
     options = parse(Options, arguments, "byhand where")
     if options.limit < 1:
         raise ByhandError(f"--limit is {options.limit}, but must be at least 1. Leave it out for 5.")
-    from byhand.book.finding.index import answers
+    from byhand.book.finding.index import all_findings
     from byhand.book.finding.search import nearest, search
 
     query = " ".join(options.query).strip()
     lang = options.lang or ("zh" if CHINESE.search(query) else "en")
-    found = [m.listing for m in search(query)][: options.limit] if query else list(answers().values())
+    found = [m.finding for m in search(query)][: options.limit] if query else list(all_findings().values())
     if options.json:
-        show_json([listing.as_json() for listing in found], indent=1)
+        show_json([finding.as_json() for finding in found], indent=1)
         return 0 if found else 1
     if not query:
         show(_overview(lang))
@@ -97,16 +97,16 @@ def main(arguments: list[str]) -> int:
         near = ", ".join(nearest(query))
         say(LABELS["none" if near else "nothing"].said(lang, query=quoted(query), near=near))
         return 1
-    show("\n\n".join(_answer(listing, lang) for listing in found))
+    show("\n\n".join(_answer(finding, lang) for finding in found))
     return 0
 
 
 def _overview(lang: str) -> str:
     """List everything in the order of the data flow: name, title, location."""
     from byhand.book.finding.flow import groups
-    from byhand.book.finding.index import answers
+    from byhand.book.finding.index import all_findings
 
-    known = answers()
+    known = all_findings()
     others = [
         (words, [name for name, answer in known.items() if answer.kind == kind]) for kind, words in KINDS.items()
     ]
@@ -115,42 +115,42 @@ def _overview(lang: str) -> str:
         lines += ["", words.said(lang)] if lines else [words.said(lang)]
         width = max(22, *map(len, members)) + 1
         for name in members:
-            listing = known[name]
+            finding = known[name]
             lines.append(
-                f"  {_pad(name, width)} {_pad(listing.title.said(lang), 46)} {_first(listing, lang)}".rstrip()
+                f"  {_pad(name, width)} {_pad(finding.title.said(lang), 46)} {_first(finding, lang)}".rstrip()
             )
     return "\n".join(lines)
 
 
-def _first(listing: Finding, lang: str) -> str:
+def _first(finding: Finding, lang: str) -> str:
     """Return the pointer that a list shows: the code, or the page in this language."""
-    return listing.forward or _in_repository(listing.page(lang), lang)
+    return finding.forward or _in_repository(finding.page(lang), lang)
 
 
-def _answer(listing: Finding, lang: str) -> str:
-    title = listing.title
+def _answer(finding: Finding, lang: str) -> str:
+    title = finding.title
     other = f"  {title.en}" if title.said(lang) != title.en else ""
-    absent = f": {LABELS['absent'].said(lang)}" if listing.kind == "absent" else ""
-    lines = [f"{title.said(lang)}  ({listing.name}){other}{absent}"]
+    absent = f": {LABELS['absent'].said(lang)}" if finding.kind == "absent" else ""
+    lines = [f"{title.said(lang)}  ({finding.name}){other}{absent}"]
     labels = [LABELS[label].said(lang) for label in ("what", "instead")]
-    lines += [f"    {label}{words.said(lang)}" for label, words in zip(labels, listing.says, strict=False)]
-    lines += [f"    {line}" for line in listing.formula.said(lang).splitlines()]
-    for row in listing.symbols:
+    lines += [f"    {label}{words.said(lang)}" for label, words in zip(labels, finding.says, strict=False)]
+    lines += [f"    {line}" for line in finding.formula.said(lang).splitlines()]
+    for row in finding.symbols:
         lines.append(f"      {_pad(row.name, 10)} {_pad(row.shape.said(lang), 18)} {row.meaning.said(lang)}")
-    settings = _settings(listing, lang)
+    settings = _settings(finding, lang)
     if settings:
         lines.append(f"      {settings}")
-    rows = [("command", listing.command), ("forward" if listing.latex else "code", listing.forward or "")]
-    rows += _under("see", (_pointed(name, lang) for name in listing.see))
-    if listing.derivative:
-        rows.append(("derivative", listing.derivative))
-        rows += [("", line) for line in listing.derivative_formula.said(lang).splitlines()]
-    rows += _under("wired", (f"{use.where}{f'  {use.result}' if use.result else ''}" for use in listing.uses))
-    rows += [("kernel", f"{where}  ({runtime})") for runtime, where in listing.kernels.items()]
-    rows += [("test", _in_repository(listing.test, lang)), ("worked", listing.worked or "")]
-    rows += [("page", "  ".join(_in_repository(p, lang) for p in map(listing.page, ("en", "zh")) if p))]
-    rows += [("seed", ", ".join(listing.seed_names)), ("source", listing.source)]
-    rows += _under("latex", textwrap.wrap(listing.latex, WIDTH - 20, break_long_words=False))
+    rows = [("command", finding.command), ("forward" if finding.latex else "code", finding.forward or "")]
+    rows += _under("see", (_pointed(name, lang) for name in finding.see))
+    if finding.derivative:
+        rows.append(("derivative", finding.derivative))
+        rows += [("", line) for line in finding.derivative_formula.said(lang).splitlines()]
+    rows += _under("wired", (f"{use.where}{f'  {use.result}' if use.result else ''}" for use in finding.uses))
+    rows += [("kernel", f"{where}  ({runtime})") for runtime, where in finding.kernels.items()]
+    rows += [("test", _in_repository(finding.test, lang)), ("worked", finding.worked or "")]
+    rows += [("page", "  ".join(_in_repository(p, lang) for p in map(finding.page, ("en", "zh")) if p))]
+    rows += [("seed", ", ".join(finding.seed_names)), ("source", finding.source)]
+    rows += _under("latex", textwrap.wrap(finding.latex, WIDTH - 20, break_long_words=False))
     said = [(LABELS[label].said(lang) if label else "", value) for label, value in rows if value]
     width = max(cell_len(label) for label, _ in said)
     lines += [f"  {_pad(label, width)}  {value}" for label, value in said]
@@ -159,10 +159,10 @@ def _answer(listing: Finding, lang: str) -> str:
 
 def _pointed(name: str, lang: str) -> str:
     """Return another answer's title and first pointer."""
-    from byhand.book.finding.index import answers
+    from byhand.book.finding.index import all_findings
 
-    listing = answers()[name]
-    return f"{listing.title.said(lang)}  ({name})  {_first(listing, lang)}"
+    finding = all_findings()[name]
+    return f"{finding.title.said(lang)}  ({name})  {_first(finding, lang)}"
 
 
 def _under(label: str, values: Iterable[str]) -> list[tuple[str, str]]:
@@ -170,11 +170,11 @@ def _under(label: str, values: Iterable[str]) -> list[tuple[str, str]]:
     return [(label if i == 0 else "", value) for i, value in enumerate(values)]
 
 
-def _settings(listing: Finding, lang: str) -> str:
+def _settings(finding: Finding, lang: str) -> str:
     """Return the equation's settings, with the symbols that differ from their names."""
     from byhand.book.words.plain_math import plain as written
 
-    shown = [name + (f" ({written(latex)})" if latex else "") for name, latex in listing.settings.items()]
+    shown = [name + (f" ({written(latex)})" if latex else "") for name, latex in finding.settings.items()]
     return LABELS["settings"].said(lang) + COMMA.said(lang).join(shown) if shown else ""
 
 

@@ -27,7 +27,8 @@ class Options:
     """Show a worked example step by step, each number with its arithmetic."""
 
     name: Positional[str] = ""
-    """Which example: its name, or its title in either language. Omit it to list them."""
+    """Which example: its name, or its title in either language; or any equation, on its own small numbers. Omit it to
+    list the examples."""
     quiz: Switch = False
     """Ask for about 30 instructive numbers before showing them, and name mistakes that are known."""
     all: Switch = False
@@ -78,8 +79,10 @@ def main(arguments: list[str]) -> int:
 
 def _plot(lesson: Lesson, path: Path, lang: str) -> str:
     """Write the lesson's pictures; return a line that names the file."""
-    from byhand.book.pictures.of_lessons import svg
+    from byhand.book.pictures.of_lessons import OF_LESSONS, svg
 
+    if lesson.name not in OF_LESSONS:
+        raise ByhandError(f"{lesson.name} has no pictures. Leave out --plot.")
     return write(svg(lesson.name, lesson.title, lang), path, f"work-{lesson.name}.svg", lang)
 
 

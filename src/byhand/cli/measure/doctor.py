@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from byhand import __version__
 from byhand.cli.arguments.parsing import parse
 from byhand.cli.arguments.settings import Switch
 from byhand.cli.terminal.say import show, show_json
@@ -16,6 +15,7 @@ from byhand.quantities import counted
 from byhand.runtimes.cores import cores
 from byhand.runtimes.protocol import Request
 from byhand.runtimes.registry import choose, runtimes
+from byhand.version import __version__
 
 PACKAGES = ("numpy", "scipy", "numba", "mkl", "matplotlib", "torch")
 

@@ -34,12 +34,13 @@ def main(arguments: list[str]) -> int:
     require_threads(options.threads)
     if options.mesh:
         return plan_mesh.run(options, shape_of(options.shape, options.architecture))
-    if options.machine != "none" or options.recompute != "nothing":
-        raise ConfigError("--machine and --recompute describe the devices of a mesh. Use them with --mesh.")
+    of_a_mesh = ("machine", "per_host", "recompute")
+    if any(getattr(options, name) != getattr(Options, name) for name in of_a_mesh):
+        raise ConfigError("--machine, --per-host and --recompute describe a mesh's devices. Use them with --mesh.")
     if options.plot:
         require_drawing(options.plot, "plan.png")
     if options.of != "train" and options.dtype != "float32":
-        raise ConfigError("--dtype is training's. Use --weights bfloat16 with --of decode or prefill.")
+        raise ConfigError(f"--dtype is training's. Use --weights {options.dtype} with --of decode or prefill.")
     if options.of != "train" and options.optimizer != "adamw":
         raise ConfigError("--optimizer is training's. Leave it out.")
     if options.of == "train" and (options.weights != "float32" or options.streams != 1):
@@ -77,10 +78,11 @@ def _print(table: list[Line], title: str, ms: np.ndarray | None, peak: float | N
     show(title)
     if ms is not None and peak is not None:
         show(f"{ms.sum():.3f} ms for the first of them; one core's measured peak is {peak:.0f} GFLOP/s")
-    show(f"{'kernel':<18}{'equation':<18}{'shapes':<28}{'calls':>6}{'MFLOP':>10}{'MB':>9}", end="")
+    w = max(18, *(2 + len(x.kernel) for x in table))
+    show(f"{'kernel':<{w}}{'equation':<18}{'shapes':<28}{'calls':>6}{'MFLOP':>10}{'MB':>9}", end="")
     show(f"{'ms':>10}{'GFLOP/s':>9}{'GB/s':>7}{'step':>7}{'peak':>6}" if ms is not None else "")
     for x in table:
-        show(f"{x.kernel:<18}{x.equation:<18}{x.shapes:<28}{x.calls:>6}{x.flops / 1e6:>10.2f}{x.bytes / 1e6:>9.2f}",
+        show(f"{x.kernel:<{w}}{x.equation:<18}{x.shapes:<28}{x.calls:>6}{x.flops / 1e6:>10.2f}{x.bytes / 1e6:>9.2f}",
               end="")  # fmt: skip
         timed = x.ms is not None and x.gflops is not None and x.gb_per_s is not None and x.share is not None
         show(f"{x.ms:>10.4f}{x.gflops:>9.1f}{x.gb_per_s:>7.1f}{x.share:>7.1%}{x.peak_share or 0:>6.0%}" if timed

@@ -10,7 +10,7 @@ from byhand.bench.shapes import OFFERED, Blas
 from byhand.cli.arguments.settings import Switch
 from byhand.config import Recompute
 from byhand.engine.equation import with_role
-from byhand.formats.names import Weights
+from byhand.formats.names import Multiplied, Weights
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Options:
     """Shares of the batch, or threads in generation; 0: all cores."""
     blas: Blas = "auto"
     """Matrix products: register tiles or a library; auto takes the fastest."""
-    dtype: Literal["float32", "bfloat16"] = "float32"
+    dtype: Multiplied = "float32"
     """Type of the inputs of linear layers in training."""
     activation: Literal[with_role("activation")] | None = None  # pyright: ignore[reportInvalidTypeForm]  (late)
     """Non-linearity of the MLP; the architecture's if not given."""

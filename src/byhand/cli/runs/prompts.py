@@ -96,6 +96,7 @@ def _check(name: str, given: Any) -> None:
         kind = "an integer from 0 to 2^63"
         fits = isinstance(given, int) and not isinstance(given, bool) and 0 <= given < 1 << 63
     else:
-        kind, fits = "a number", isinstance(given, (int, float)) and not isinstance(given, bool)
+        kind = "a number that is not too large"
+        fits = isinstance(given, (int, float)) and not isinstance(given, bool) and given <= sys.float_info.max
     if not fits and not (given is None and name in ("top_k", "top_p")):
         raise DataError(f"{name} must be {kind}.")

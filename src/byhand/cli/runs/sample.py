@@ -75,6 +75,8 @@ def main(arguments: list[str]) -> int:
         raise ConfigError("--prompt and --prompts are both given. Use one of them.")
     if options.logprobs and not (options.prompts or options.json):
         raise ConfigError("--logprobs is for --json and --prompts. Add one of them.")
+    if options.streams != Options.streams and not options.prompts:
+        raise ConfigError("--streams is for --prompts. Add a file of prompts, or leave it out.")
     if not 1 <= options.streams <= MOST_STREAMS:
         raise ConfigError(f"streams is {options.streams}, but must be between 1 and {MOST_STREAMS}. Use 8.")
     prompts = prompts_of(options.prompts, options) if options.prompts else []

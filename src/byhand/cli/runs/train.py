@@ -26,13 +26,13 @@ from byhand.corpus.encoding import corpus_of
 from byhand.corpus.texts import Text
 from byhand.errors import ConfigError
 from byhand.files import run_folder
-from byhand.memory import require_room
+from byhand.memory import require_memory
 from byhand.runs.contents import Checkpoint
 from byhand.runs.hosts import opened as shared
 from byhand.runs.run import OF_A_MACHINE, begin, open_corpus, resume
+from byhand.runtimes.numpy.session import keep_pages
 from byhand.runtimes.process_group import PATIENCE
 from byhand.runtimes.protocol import to_train
-from byhand.runtimes.tape.session import keep_pages
 from byhand.tokenizers import forms
 from byhand.tokenizers.byte import BYTES
 from byhand.tokenizers.tokenizer import Tokenizer
@@ -103,7 +103,7 @@ def _planned(
     if options.out:
         run_folder.require_free(options.out)  # refuse before anything is read
     smallest = candidates(config, decided, config.model.seq_len)[0]
-    require_room(smallest, to_train(smallest))
+    require_memory(smallest, to_train(smallest))
     text, corpus = open_corpus(config, tokenizer)
     minutes = options.minutes or 0.0
     config, promise = planned(config, decided, corpus, minutes, corpus_of(text))

@@ -21,8 +21,8 @@ from byhand.interop.seed_program.inspection import check_places, checks, escaped
 from byhand.interop.seed_program.sampling import draw, text_generator
 from byhand.interop.seed_program.training import require_text, start, train
 from byhand.model import TinyGPT, parameter_shapes
-from byhand.runtimes.tape.decoder import next_logits
-from byhand.runtimes.tape.session import keep_pages
+from byhand.runtimes.numpy.decoder import next_logits
+from byhand.runtimes.numpy.session import keep_pages
 from byhand.tokenizers import vocab_files
 from byhand.tokenizers.bpe import BytePairTokenizer
 from byhand.tokenizers.byte import BYTES

@@ -11,9 +11,9 @@ from byhand.engine.node import Variable
 
 
 def kept_bytes(graph: Graph) -> int:
-    """Return the bytes that recording keeps for the backward pass: results that are read, and what is saved.
+    """Return the bytes of activations kept for the backward pass: results with a reader, and saved arrays.
 
-    Views of one array count once; parameters and the arrays of the step not at all.
+    Views share storage and count once; parameters and the step's inputs do not count.
     """
     read = [t.data for node in graph.nodes for t in node.inputs if t.node is not None]
     arrays = [*read, graph.root.data, *(array for node in graph.nodes for array in node.saved)]
@@ -21,7 +21,7 @@ def kept_bytes(graph: Graph) -> int:
 
 
 def cotangent_bytes(graph: Graph) -> int:
-    """Return the most bytes of cotangents at a time in the reverse walk, without the gradients of parameters."""
+    """Return the peak bytes of live cotangents in the backward pass, without the gradients of parameters."""
     waiting = {key(graph.root): nbytes(graph.root)}
     most = 0
     for node in reversed(graph.nodes):
@@ -33,9 +33,9 @@ def cotangent_bytes(graph: Graph) -> int:
 
 
 def boundary_bytes(graph: Graph, scope: str) -> int:
-    """Return the bytes of the results that one part of a scope, such as `blocks.0`, leaves to others.
+    """Return the bytes of results that cross from one child of a scope, such as `blocks.0`, to another.
 
-    Recomputation of whole blocks keeps at least these.
+    Rematerialisation of whole blocks keeps at least these.
     """
 
     def part(name: str) -> str:

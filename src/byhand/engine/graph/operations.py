@@ -1,4 +1,4 @@
-"""Operations of an application, forward and in the backward pass, as its equation states them for its shapes."""
+"""The cost of a node, forward and backward, as its equation states it for these shapes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from byhand.engine.node import Node
 
 
 def products_of(node: Node) -> tuple[int, int]:
-    """Return the operations of its matrix products."""
+    """Return the operations of a node's matrix products."""
     return _of(node, node.equation.products)
 
 
 def arithmetic_of(node: Node) -> tuple[int, int]:
-    """Return those of all other arithmetic."""
+    """Return the operations of a node's other arithmetic."""
     return _of(node, node.equation.flops)
 
 

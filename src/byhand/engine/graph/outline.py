@@ -1,11 +1,10 @@
-"""Outline: shape, type and memory of an array without its numbers, so that recording a graph computes nothing.
+"""Outline: an abstract array (shape, dtype, storage, no elements), so that recording a graph computes nothing.
 
 Equations find their functions through the array, so the same forward halves run on outlines. Common functions have
-a rule for the shape; any other is called once on zeros. Functions of ordinary arrays alone still compute: constants
-of a graph keep their numbers. Inside an equation even `arange` gives an outline, so the mask of a long window takes
-no memory.
+a shape rule; any other runs once on zeros. Functions of concrete arrays alone still compute: constants are folded.
+Inside an equation even `arange` gives an outline, so the causal mask of a long window takes no memory.
 
-Views share their array's storage, as in NumPy: so the bytes that a graph keeps can be counted.
+Views alias their base's storage, as in NumPy, so the memory of a graph can be counted.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from numpy.lib.stride_tricks import as_strided
 
 
 class Allocation:
-    """The memory of an array and of its views; an array from outside the graph takes none of the graph's."""
+    """The storage that an array and its views share; that of an array from outside the graph counts as empty."""
 
     __slots__ = ("nbytes",)
 
@@ -30,7 +29,7 @@ class Allocation:
 
 
 class Outline(NDArrayOperatorsMixin):
-    """Shape and type of an array, and where its elements lie. Its operators are NumPy's functions.
+    """Shape, dtype and memory layout of an array. Its operators are NumPy's functions.
 
     inside   it is an input of the equation that is being recorded
     base     the array that it is a view of: another outline, or an array from outside
@@ -107,7 +106,7 @@ def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _view(function: Callable[..., Any], x: Outline, *arguments: Any, **settings: Any) -> Outline:
-    """Return the view that NumPy's function gives; it finds places, and reads no element."""
+    """Apply a function of NumPy that makes a view: it computes strides, and reads no element."""
     size = x.dtype.itemsize
     stand_in = as_strided(np.empty(1, x.dtype), x.shape, [size * s for s in x.strides], writeable=False)
     made = function(stand_in, *arguments, **settings)
@@ -115,12 +114,12 @@ def _view(function: Callable[..., Any], x: Outline, *arguments: Any, **settings:
 
 
 def _zeros(x: Any) -> Any:
-    """Return zeros in the outline's place, all the same element of memory."""
+    """Return broadcast zeros in the outline's place: stride 0, one element of memory."""
     return np.broadcast_to(np.zeros((), x.dtype), x.shape) if isinstance(x, Outline) else x
 
 
 def _sample(x: Any) -> Any:
-    """Return one element of the type; Python's numbers stay as they are, since they widen no type."""
+    """Return an element for type promotion; Python numbers pass through, since they are weakly typed."""
     return np.ones((), x.dtype) if hasattr(x, "dtype") else x
 
 
@@ -152,7 +151,7 @@ def _outline(result: Any) -> Any:
 
 
 class Functions:
-    """NumPy's functions, as they act on outlines; inside an equation new arrays are outlines too."""
+    """NumPy's functions on outlines; inside an equation, those that create arrays create outlines."""
 
     def __init__(self, inside: bool) -> None:
         self._inside = inside

@@ -1,4 +1,4 @@
-"""Record: run the ordinary model code once and keep the applications, and the readers of every result."""
+"""Record: run the ordinary model code once; keep its nodes, and how often each result is used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from byhand.engine.graph.outline import Outline
 
 
 class Graph:
-    """The applications behind one result, each after those it needs, and the arrays that are new in every step."""
+    """The nodes behind one result in topological order, and the arrays that are inputs of every step."""
 
     def __init__(self, root: Variable, inputs: dict[str, Any]) -> None:
         self.root = root
@@ -28,17 +28,17 @@ class Graph:
         return self._uses[key(tensor)]
 
     def only(self, tensor: Variable, *names: str) -> Node | None:
-        """Return the application of one of these equations that made the tensor, if the tensor has one reader."""
+        """Return the tensor's producer if it applies one of these equations and the tensor has a single use."""
         node = tensor.node
         return node if node is not None and node.equation.name in names and self.uses(tensor) == 1 else None
 
     def only_reader(self, node: Node) -> Node | None:
-        """Return the one application that reads this node's result; None if several do, or it is the root."""
+        """Return the single consumer of a node's result; None if several read it, or if it is the root."""
         readers = [n for n in self.nodes if any(t.node is node for t in n.inputs)]
         return readers[0] if len(readers) == 1 and node is not self.root.node else None
 
     def input_name(self, tensor: Variable) -> str:
-        """Return the name of the step's array that the tensor holds, or "" for another."""
+        """Return the name of the step's input that the tensor holds, "" if it is none."""
         return next((name for name, array in self.inputs.items() if tensor.data is array), "")
 
 
@@ -48,13 +48,13 @@ def key(tensor: Variable) -> tuple[int, int]:
 
 
 class RecordShapes(Record):
-    """Record without computing: results that depend on parameters, and what is saved of them, are outlines."""
+    """Record by shape: results that depend on parameters, and the arrays saved of them, are outlines."""
 
     def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
-        """Record the application of the equation to arrays that are not there."""
+        """Record an application to outlines."""
         try:
             result = super().apply(equation, tuple(map(_outlined, inputs)), static, name)
-        except Exception:  # a forward half that needs numbers; or one that fails with them too, and then says so
+        except Exception:  # it needs values: run it on zeros, where a genuine error is raised again
             result = super().apply(equation, tuple(map(_with_zeros, inputs)), static, name)
         for tensor in result if isinstance(result, tuple) else (result,):
             if (node := tensor.node) is not None:

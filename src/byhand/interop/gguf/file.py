@@ -42,7 +42,7 @@ class GGUF:
     def __init__(self, file: OpenFile) -> None:
         self.file = file
         self._place = 0
-        self._begun, self._part = 0, b""  # the part of the file that is in memory: its first byte, its bytes
+        self._begun, self._part = 0, b""  # read buffer: its offset in the file, its bytes
         if self._take(4) != MAGIC or self._number(U32) not in VERSIONS:
             raise file.damaged("it does not begin as a GGUF of version 2 or 3")
         n_tensors, n_keys = self._number(U64), self._number(U64)
@@ -161,7 +161,7 @@ def content(
 
 
 def _aligned(place: int, alignment: int = ALIGNMENT) -> int:
-    """Return the next place that is a multiple of the alignment."""
+    """Round an offset up to a multiple of the alignment."""
     return -(-place // alignment) * alignment
 
 

@@ -71,7 +71,7 @@ def read(path: Path) -> Foreign:
 
 
 def _places(config: ModelConfig, padding: int, kind: Format) -> tuple[dict[str, Stored], int]:
-    """Return where each array is, and where the last one ends; `padding` numbers follow the token embedding."""
+    """Return the offset of each array, and of the end; `padding` numbers follow the token embedding."""
     kinds = [fact.theirs[0].partition(" ")[0] for fact in FACTS]
     places, place = dict[str, Stored](), HEADER
     # sorting is stable: within a kind, blocks stay in order

@@ -36,7 +36,7 @@ class NotTensors(Exception):
 
 @dataclass(frozen=True)
 class Storage:
-    """A row of numbers in a file of its own.
+    """A flat buffer of numbers in a file of its own.
 
     kind   torch's name of their type: "Float", "BFloat16"
     key    of the file
@@ -50,9 +50,9 @@ class Storage:
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """A tensor: its storage, its first number there, and whether its numbers are negated.
+    """A tensor: its storage, its offset there, and whether its numbers are negated.
 
-    contiguous  each element has a number of its own, row by row
+    contiguous  row-major, without broadcast or gaps
     """
 
     storage: Storage
@@ -84,7 +84,7 @@ def _interpreted(content: bytes) -> Any:
     storages: dict[str, Storage] = {}
 
     def taken() -> list[Any]:
-        """Pop all down to the mark."""
+        """Pop the stack down to the mark."""
         begin = marks.pop()
         items = stack[begin:]
         del stack[begin:]

@@ -5,6 +5,10 @@
 It reads kernels' names from standard input, one a line. For each it writes a header line, the size of the object code
 and the error if there is none, and then the code. A separate process can be killed at any moment, uses another core,
 and leaves nothing in the process that trains, which loads new code as any later start loads it.
+
+Numba optimises nothing here (NUMBA_OPT=0), since it would optimise each function again for whatever calls it. A
+kernel and all that it calls become one module of LLVM's, and that is optimised: each of its functions, then the
+whole.
 """
 
 # pyright: reportMissingImports=false, reportMissingModuleSource=false
@@ -16,11 +20,11 @@ import queue
 import signal
 import sys
 import threading
+from functools import cache
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
-from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
 from numba.extending import intrinsic
 
 from byhand.runtimes.loops.encode.walk import walk
@@ -28,6 +32,7 @@ from byhand.runtimes.loops.machine.building import READY
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.machine.machine_code import ENTRY
 from byhand.runtimes.loops.machine.native import COMPILING, compiled, place_of_word
+from byhand.runtimes.loops.machine.processor import target
 from byhand.runtimes.loops.machine.views import view_of
 
 ARRAYS = {
@@ -37,8 +42,6 @@ ARRAYS = {
     "signals": types.int64,
     "blas": types.int64,
 }
-ENTRIES = ("walk", "_entry.<locals>.entry")  # qualified names of the functions that become ways in
-TILE = "register_tile"
 # Functions of the C library that object code may call: mathematics and moves of memory.
 OUTSIDE = {"exp", "log", "sqrt", "expf", "logf", "sqrtf", "floor", "floorf", "memset", "memcpy", "memmove"}
 
@@ -53,17 +56,18 @@ def object_code(name: str) -> bytes:
     signature = (types.int64, types.int64)
     entry.compile(signature)
     made = entry.overloads[signature]
-    module = made.library._final_module
+    module = binding.parse_assembly(made.library.get_llvm_str())
     module.get_function(made.fndesc.llvm_func_name).name = ENTRY + name
     module.name = name
     inside = [s for s in (*module.functions, *module.global_variables) if not s.is_declaration]
     for i, symbol in enumerate(s for s in inside if s.name != ENTRY + name):
         symbol.linkage = "internal"
         symbol.name = f"inside.{i}"  # Numba counts the functions of a process: names would tell what came before
+    _optimise(module)
     strange = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
     if strange := sorted(set(strange) - OUTSIDE):
         raise RuntimeError(f"{name} calls {', '.join(strange)}, which a process that loads it may lack")
-    return made.library.codegen._tm.emit_object(module)
+    return _machine().emit_object(module)
 
 
 def _entry(kernel: Any) -> Any:
@@ -108,30 +112,29 @@ def _number(builder: Any, address: Any, index: int) -> Any:
     return builder.load(place_of_word(builder, address, ir.Constant(ir.IntType(64), index)))
 
 
-def only_once() -> None:
-    """Keep Numba from doing for each function what a kernel's object code needs once: half of the time.
+def _optimise(module: Any) -> None:
+    """Apply the passes of -O3 to each function, then to the module: in one go, sums would be grouped otherwise."""
+    for function in module.functions:
+        if not function.is_declaration:
+            builder = _passes()
+            builder.getFunctionPassManager().run(function, builder)
+    builder = _passes()
+    builder.getModulePassManager().run(module, builder)
 
-    Functions are optimised where everything they call has been linked in, and no machine code is made for this
-    process, which never runs any. Except for the register tile: making machine code also reduces the strength of its
-    loop's addresses, in place, and without that in the code that is linked products take 5% longer.
-    """
-    optimise = CPUCodeLibrary._optimize_final_module
 
-    def optimise_entries(library: Any) -> None:
-        if library.name in (*ENTRIES, TILE):
-            optimise(library)
+def _passes() -> Any:
+    tuning = binding.create_pipeline_tuning_options(speed_level=3)
+    tuning.slp_vectorization = False
+    return binding.create_pass_builder(_machine(), tuning)
 
-    def reduce_tile(library: Any) -> None:
-        if library.name == TILE:
-            library.codegen._tm.emit_object(library._final_module)
 
-    for owner, name, function in (
-        (CPUCodeLibrary, "_optimize_final_module", optimise_entries),
-        (JITCodeLibrary, "_finalize_specific", reduce_tile),
-        (JITCPUCodegen, "set_env", lambda codegen, name, env: None),
-    ):
-        assert hasattr(owner, name), f"this Numba has no {owner.__name__}.{name}"
-        setattr(owner, name, function)
+@cache
+def _machine() -> Any:
+    """Return LLVM's description of this processor; x86 needs absolute addresses in code that is loaded by MCJIT."""
+    processor, features = target()
+    found = binding.Target.from_default_triple()
+    place = "static" if found.name.startswith("x86") else "default"
+    return found.create_target_machine(cpu=processor, features=features, opt=3, reloc=place, jit=True)
 
 
 def main() -> None:
@@ -140,7 +143,6 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks; it ends this one
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
-    only_once()
     names: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def listen() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from byhand.errors import ConfigError
 from byhand.formats.names import NATIVE
+from byhand.formats.registry import FORMATS, Format
 from byhand.runtimes import loops
 from byhand.runtimes.listing import Listing
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, Shape
@@ -44,7 +45,7 @@ class LoopsRuntime(Runtime):
                 return "the loops runtime generates with a KV cache. Use --runtime numpy with --no-cache."
             return ""
         if request.dtype not in NATIVE:
-            return _lacks_halves(request.blas)
+            return _lack(FORMATS[request.dtype], request.blas)
         if request.dtype != "float32":
             return f"the loops runtime computes in float32, not {request.dtype}. Use --runtime numpy."
         if request.runtime == "auto" and request.operations < LEAST_OPERATIONS:
@@ -86,7 +87,7 @@ class LoopsRuntime(Runtime):
         model = outlined(request.model)
         regions = Regions(model.parameters(), threads)
         size = arena_size(
-            model.loss_of, shape, regions, model.parameters(), Lowering(True, request.dtype, None, tiles)
+            model.loss_of, shape, regions, model.parameters(), Lowering(True, FORMATS[request.dtype], None, tiles)
         )
         return 4 * (size - regions.gradients - regions.size)
 
@@ -97,11 +98,12 @@ class LoopsRuntime(Runtime):
         features = {"cpu features": list(cpu_features()) or ["unknown without Numba"]}
         if loops.missing():
             return features
+        from byhand.runtimes.loops.kernels.formats.contract import OPERANDS
         from byhand.runtimes.loops.machine.machine_code import described
 
         return features | {
             "blas": _of_blas("auto", lambda blas: blas.name),
-            "bfloat16": _lacks_halves("auto") or "yes, --dtype bfloat16",
+            **{kind.name: _lack(kind, "auto") or f"yes, --dtype {kind.name}" for kind in OPERANDS},
             "compiled code": described(),
         }
 
@@ -116,7 +118,7 @@ def _of_blas(blas: str, ask: Callable[[Blas], str]) -> str:
         return str(error)
 
 
-def _lacks_halves(blas: str) -> str:
-    from byhand.runtimes.loops.machine.blas import lacks_halves
+def _lack(kind: Format, blas: str) -> str:
+    from byhand.runtimes.loops.kernels.formats.contract import lack
 
-    return _of_blas(blas, lacks_halves)
+    return _of_blas(blas, lambda found: lack(kind, found))

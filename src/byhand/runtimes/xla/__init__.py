@@ -1,6 +1,6 @@
 """The XLA runtime: the model's own equations, traced once for a shape and compiled by JAX for its devices.
 
-    placing       which part of a parameter a device holds, and what a step sends: arithmetic, without JAX
+    placing       a device's shard of each parameter, and what a step sends: arithmetic, without JAX
     layout        the parameters on the devices: blocks of one kind stacked, each array sharded as its layer declares
     applying      how a trace applies equations: precision, attention kernels
     recomputing   what a block keeps for the backward pass, and what it recomputes

@@ -32,7 +32,7 @@ class TraceSettings:
     attention  "equations", or the name of a kernel of `jax.nn.dot_product_attention`: "xla", "cudnn"
     recompute  what the backward pass recomputes: "nothing", "cheap" (all but products), whole "blocks"
     logits     the most logits that are computed at once
-    positions  number of devices that share the positions of a row: keys and values are gathered
+    positions  number of devices that shard the positions of a row: keys and values are all-gathered
     """
 
     products: Format = FLOAT32
@@ -48,8 +48,8 @@ class TraceSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
-    """An equation as the trace applies it: its two halves, possibly wrapped or replaced."""
+class Halves:
+    """The two halves of an equation as a trace applies them, perhaps wrapped or replaced."""
 
     name: str
     forward: Callable[..., Any]
@@ -57,7 +57,7 @@ class Piece:
     multiplies: bool = False
 
     @classmethod
-    def of(cls, equation: Equation) -> Piece:
+    def of(cls, equation: Equation) -> Halves:
         """Return the equation's own halves."""
         return cls(equation.name, equation.forward, equation.vjp, equation.products is not None)
 
@@ -72,38 +72,38 @@ class Applying(Record):
         self._rounded: dict[tuple[int, Any], tuple[Any, Any]] = {}
 
     def apply(self, equation: Any, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
-        """Record a piece with the halves that this trace uses."""
-        piece = equation if isinstance(equation, Piece) else Piece.of(equation)
+        """Record an application of the halves that this trace uses."""
+        halves = equation if isinstance(equation, Halves) else Halves.of(equation)
         if not self.settings.products.native:
-            piece = self._typed(piece)
-        return self._run(cast(Equation, self.watched(piece)), inputs, static, name)
+            halves = self._typed(halves)
+        return self._run(cast(Equation, self.wrapped(halves)), inputs, static, name)
 
-    def _typed(self, piece: Piece) -> Piece:
-        """Return the piece with its inputs in the products' type if it multiplies, else in float32."""
-        kind = self.settings.multiplied if piece.multiplies else jnp.dtype(jnp.float32)
+    def _typed(self, halves: Halves) -> Halves:
+        """Return halves that cast their inputs to the type of products if they multiply, else to float32."""
+        kind = self.settings.multiplied if halves.multiplies else jnp.dtype(jnp.float32)
 
         def forward(*arrays: Any, **static: Any) -> Any:
-            return piece.forward(*(self.rounded(a, kind) for a in arrays), **static)
+            return halves.forward(*(self.rounded(a, kind) for a in arrays), **static)
 
         def vjp(saved: Any, d_result: Any, **static: Any) -> tuple[Any, ...]:
-            return piece.vjp(saved, jax.tree.map(lambda d: self.rounded(d, kind), d_result), **static)
+            return halves.vjp(saved, jax.tree.map(lambda d: self.rounded(d, kind), d_result), **static)
 
-        return Piece(piece.name, forward, vjp, piece.multiplies)
+        return Halves(halves.name, forward, vjp, halves.multiplies)
 
     def rounded(self, array: Any, kind: Any) -> Any:
-        """Return a floating-point array in this type: always the same copy, so that only one is kept."""
+        """Cast a floating-point array; the copy is cached, so that only one is kept for the backward pass."""
         if not jnp.issubdtype(array.dtype, jnp.floating) or array.dtype == kind:
             return array
         _, made = self._rounded.setdefault((id(array), kind), (array, array.astype(kind)))
         return made
 
     def round_as(self, array: Any, kind: Any, made: Any) -> None:
-        """Use `made` as the array's copy in this type."""
+        """Cache `made` as the array's copy in this type."""
         self._rounded[id(array), kind] = array, made
 
-    def watched(self, piece: Piece) -> Piece:
-        """Return the piece; a subclass may wrap its forward half."""
-        return piece
+    def wrapped(self, halves: Halves) -> Halves:
+        """Return the halves; a subclass may wrap the forward one."""
+        return halves
 
     def compose(self, composite: Composite, inputs: tuple[Any, ...], static: dict[str, Any], name: str) -> Tensor:
         """Apply the composition, or self-attention by a kernel."""
@@ -122,20 +122,20 @@ class Applying(Record):
         It names each setting of the composition: one that it does not know is an error, not another model.
         """
 
-        def applied(piece: Piece, *inputs: Any, name: str, **fixed: Any) -> Any:
-            return self.apply(piece, tuple(as_tensor(x) for x in inputs if x is not None), fixed, name)
+        def applied(halves: Halves, *inputs: Any, name: str, **fixed: Any) -> Any:
+            return self.apply(halves, tuple(as_tensor(x) for x in inputs if x is not None), fixed, name)
 
         q, k, v = applied(HEADS, h, w_qkv, b_qkv, name="heads", n_heads=n_heads, n_kv_heads=n_kv_heads)
         (start,) = cache or (None,)  # keys and values of earlier positions are for the composition
         if qk_eps is not None:
-            q = applied(Piece.of(rms_norm), q, q_gain, name="q_normed", eps=qk_eps)
-            k = applied(Piece.of(rms_norm), k, k_gain, name="k_normed", eps=qk_eps)
+            q = applied(Halves.of(rms_norm), q, q_gain, name="q_normed", eps=qk_eps)
+            k = applied(Halves.of(rms_norm), k, k_gain, name="k_normed", eps=qk_eps)
         if rotary_settings is not None:
             q = applied(TURNED, q, start, name="q_turned", **rotary_settings)
             k = applied(TURNED, k, start, name="k_turned", **rotary_settings)
         mixed = applied(attention(self.settings, causal, window if causal else None), q, k, v, name="mixed")
         merged = applied(MERGED, mixed, name="merged")
-        return applied(Piece.of(linear), merged, w_proj, b_proj, name="out")
+        return applied(Halves.of(linear), merged, w_proj, b_proj, name="out")
 
 
 class Evaluating(Applying):
@@ -147,7 +147,7 @@ class Evaluating(Applying):
 def _heads(h: Any, w: Any, b: Any = None, *, n_heads: int, n_kv_heads: int) -> Any:
     """Return queries (B, T, H, D), keys and values (B, T, K, D): `linear` with a separate axis for the packed parts.
 
-    So devices that share the heads have columns of each part, and only grouped queries have to be moved.
+    So each tensor-parallel device has columns of each part, and only grouped queries are resharded.
     """
     group, shape = n_heads // n_kv_heads, h.shape[:2]
     parts = jnp.einsum("btc,cpn->pbtn", h, w.reshape((w.shape[0], group + 2, -1)))
@@ -181,20 +181,20 @@ def _turned_back(saved: Any, d: Any, **settings: Any) -> Any:
     return jnp.swapaxes(d_x, 1, 2), *start
 
 
-HEADS = Piece("heads", _heads, _heads_back, multiplies=True)
-TURNED = Piece("turned", _turned, _turned_back)
-MERGED = Piece(
+HEADS = Halves("heads", _heads, _heads_back, multiplies=True)
+TURNED = Halves("turned", _turned, _turned_back)
+MERGED = Halves(
     "merged",
     lambda x: (x.reshape((*x.shape[:2], -1)), (x,)),
     lambda saved, d: (d.reshape(saved[0].shape),),
 )
 
 
-def attention(settings: TraceSettings, causal: bool, window: int | None) -> Piece:
+def attention(settings: TraceSettings, causal: bool, window: int | None) -> Halves:
     """Return scaled dot-product attention (B, T, H, D) as a kernel that JAX names, with that kernel's derivative.
 
-    A position attends to the last `window`, or to all. Devices that share positions attend from their own queries to
-    the keys of all.
+    A position attends to the last `window`, or to all. If positions are sharded, each device attends from its own
+    queries to the all-gathered keys.
     """
     tree: Any = None
     shared = settings.positions > 1
@@ -223,10 +223,10 @@ def attention(settings: TraceSettings, causal: bool, window: int | None) -> Piec
         d_q, *d_all = jax.tree.unflatten(tree, saved)(d_result)
         return d_q, *(_scattered(d) if shared else d for d in d_all)
 
-    return Piece("attention", forward, vjp, multiplies=True)
+    return Halves("attention", forward, vjp, multiplies=True)
 
 
 def _scattered(d: Any) -> Any:
-    """Return a device's part of the sum over the devices that share positions, added in float32."""
+    """Reduce-scatter in float32 over the devices that shard positions."""
     added = lax.psum_scatter(d.astype(jnp.float32), "sequence", scatter_dimension=1, tiled=True)
     return added.astype(d.dtype)

@@ -1,4 +1,4 @@
-"""This process's place among the hosts, by --hosts or by the launcher of a cluster."""
+"""This process's rank among the hosts, from --hosts or from the launcher of a cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_JAX = "this version of JAX cannot join hosts the way byhand does. Use jax>=0.
 
 @dataclass(frozen=True)
 class Host:
-    """This process among those that train together.
+    """The rank of this process among those that train together.
 
     address  of the first one, host:port
     devices  numbers of this machine's devices that this process uses; None: all

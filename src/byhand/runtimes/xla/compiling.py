@@ -1,4 +1,4 @@
-"""How JAX compiles for byhand: precision, attention kernels, and compiled code kept on disk."""
+"""How JAX compiles for byhand: precision, attention kernels, and the compilation cache on disk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def settings(request: Request, mesh: Mesh, platform: str) -> TraceSettings:
 
 
 def prepare(devices: int = 1, hosts: int = 1) -> None:
-    """Let float32 be float32 on every device, and keep compiled code, unless JAX was told otherwise.
+    """Set full float32 precision and the compilation cache, unless JAX was told otherwise.
 
     devices  of the mesh: the hosts' CPUs are split into this many, if JAX has not started yet
     """
@@ -58,8 +58,8 @@ def prepare(devices: int = 1, hosts: int = 1) -> None:
 def compiled(lowered: Any) -> Any:
     """Compile a lowered program, or load it from the disk.
 
-    JAX keeps those of process 0, and its key for CPUs holds the process. So each further host keeps its own, which
-    divide the program as they did: by the same number of hosts and devices.
+    JAX caches only the programs of process 0, and on CPUs its key holds the process. So each further host has a cache
+    of its own, whose key also holds the number of hosts and devices.
     """
     settings: Any = jax.config
     if (

@@ -22,7 +22,7 @@ FOR_EVER = 24 * 3600  # seconds
 
 
 class Meeting:
-    """Connections of hosts that wait for all others.
+    """The rendezvous: connections of hosts that wait for all others.
 
     server  the listening socket
     first   the first host's pipe: readable when that host ends
@@ -53,7 +53,7 @@ class Meeting:
         return True
 
     def accept(self) -> None:
-        """Accept a connection. If that fails, it has gone, or silent ones hold all descriptors: drop these."""
+        """Accept a connection. If that fails, it is gone, or silent ones hold all descriptors: drop those."""
         try:
             connection, _ = self.server.accept()
         except OSError:

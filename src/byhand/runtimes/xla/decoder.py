@@ -27,7 +27,7 @@ from byhand.runtimes.protocol import Request
 from byhand.runtimes.sampling import Sampling
 from byhand.runtimes.streams import Stream
 from byhand.runtimes.xla import compiling
-from byhand.runtimes.xla.applying import Evaluating, Piece, TraceSettings
+from byhand.runtimes.xla.applying import Evaluating, Halves, TraceSettings
 from byhand.runtimes.xla.gradients import tensors
 from byhand.runtimes.xla.layout import Layout, Stack
 from byhand.runtimes.xla.mesh import mesh_of
@@ -38,20 +38,20 @@ State = tuple[Caches, Any]  # and the logits (B, V) after each stream
 
 
 class Decoding(Evaluating):
-    """Evaluates; writes into caches, which are donated, and widens rows of tables that are kept in bfloat16."""
+    """Evaluates, with caches written in place (they are donated) and narrower tables widened row by row."""
 
-    def watched(self, piece: Piece) -> Piece:
-        """Return the piece with its forward half replaced or wrapped."""
+    def wrapped(self, halves: Halves) -> Halves:
+        """Cast results to float32, since tables may be kept in a narrower type; write into the cache in place."""
 
         def widened(*arrays: Any, **static: Any) -> Any:
-            result, saved = piece.forward(*arrays, **static)
+            result, saved = halves.forward(*arrays, **static)
             return jax.tree.map(lambda a: a.astype(jnp.float32), result), saved
 
-        return Piece(piece.name, _extended if piece.name == "extend_cache" else widened, piece.vjp)
+        return Halves(halves.name, _extended if halves.name == "extend_cache" else widened, halves.vjp)
 
 
 def _extended(kept: Any, x: Any, start: Any) -> Any:
-    """Do what `extend_cache` says by writing one row for each stream, not by choosing among all."""
+    """Apply `extend_cache` as a scatter of one row for each stream, in place of a select over all rows."""
     if x.shape[2] > 1:
         return extend_cache.forward(kept, x, start)
     return kept.at[jnp.arange(len(x)), :, start % kept.shape[2]].set(x[:, :, 0]), ()
@@ -89,7 +89,7 @@ class XlaDecoder:
         self._lengths[slot] = 0
 
     def step(self, most: int) -> None:
-        """Draw a run of tokens in one call; past the window one, after which the window is computed again."""
+        """Draw a run of tokens in one call; past the window one token, after which the window is recomputed."""
         running = {slot: stream for slot, stream in enumerate(self.streams) if stream is not None}
         window, slides = self._model.config.seq_len, self._model.config.slides
         room = most if slides else max(1, window - int(self._lengths.max()))
@@ -112,7 +112,7 @@ class XlaDecoder:
                 self._fill(slot, running[slot])
 
     def _fill(self, slot: int, stream: Stream) -> None:
-        """Compute a stream's context, padded to a power of two, and put it into the slot's places."""
+        """Prefill a slot with a stream's context, padded to a power of two."""
         tokens = stream.tokens[-self._model.config.seq_len :]
         places = min(self._model.config.seq_len, 1 << (len(tokens) - 1).bit_length())
         padded = np.full((1, places), tokens[0], np.int32)  # of the text's own tokens: another may be NaN

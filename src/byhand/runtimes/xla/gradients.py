@@ -1,4 +1,4 @@
-"""A loss and its gradients as one traced function: embedding, blocks scanned, head in chunks of rows; then backwards.
+"""A loss and its gradients as one traced function: embedding, a scan of blocks, head in chunks; then backwards.
 
 Arrays go by name, and blocks are stacked, as `layout` says.
 """
@@ -20,7 +20,7 @@ from byhand.runtimes.xla.applying import Applying, Evaluating, TraceSettings
 from byhand.runtimes.xla.layout import Layout, Stack
 from byhand.runtimes.xla.recomputing import Keeping, Recomputing
 
-Pull = Callable[[Any], tuple[Any, dict[str, Any]]]  # cotangent of a result -> of the stream before, and gradients
+Pull = Callable[[Any], tuple[Any, dict[str, Any]]]  # pullback: a result's cotangent -> its input's, and gradients
 
 
 def loss_and_gradients(
@@ -28,7 +28,7 @@ def loss_and_gradients(
 ) -> tuple[Any, dict[str, Any]]:
     """Return the mean loss over a device's rows (B, T), and the gradients of weight * loss by name.
 
-    They are not summed over the devices yet (`Layout.summed`).
+    They are not all-reduced yet (`Layout.summed`).
     """
     tokens, targets = batch
     leaves = tensors(layout, layout.outside(parameters))
@@ -51,7 +51,7 @@ def loss_and_gradients(
 def mean_loss(
     layout: Layout, parameters: Arrays, batch: tuple[Any, Any], counted: int, settings: TraceSettings
 ) -> Any:
-    """Return the mean loss of the last `counted` targets of each row, without logits of more than a chunk."""
+    """Return the mean loss of the last `counted` targets of each row; only a chunk's logits exist at a time."""
     tokens, targets = batch
     tree = layout.tree(tensors(layout, layout.outside(parameters)))
 
@@ -86,7 +86,7 @@ def _start(rows: Any, settings: TraceSettings) -> Any:
 
 
 def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: TraceSettings) -> tuple[Any, Pull]:
-    """Return the stream after the blocks of a stack, and the way back through them."""
+    """Scan the blocks of a stack; return the stream after them, and the pullback."""
     places = []
 
     def applied(interpreter: Applying, leaves: dict[str, Tensor], x: Any) -> tuple[Tensor, Tensor]:
@@ -95,9 +95,9 @@ def _through(layout: Layout, stack: Stack, arrays: Arrays, x: Any, settings: Tra
             return entered, stack.block.apply(stack.tree(leaves), entered, _start(x, settings))[0]
 
     def gather_rounded(interpreter: Applying, leaves: dict[str, Tensor], arrays: Arrays) -> None:
-        """Round matrices before they are gathered; XLA drops the unused float32 gathering.
+        """Round matrices before the all-gather; XLA drops the unused float32 one.
 
-        They are sent as integers, since XLA widens halves for exchanges between CPUs.
+        They are sent as integers, since XLA widens halves in collectives between CPUs.
         """
         kind = settings.multiplied
         if not settings.products.native and layout.mesh.fsdp > 1:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from byhand.runtimes.xla.cluster import Host, detected, host_of
 from byhand.runtimes.xla.coordinator import FOR_EVER, LONGEST
 from byhand.runtimes.xla.group import JoinedGroup, first_line
 from byhand.runtimes.xla.watch import LOST, OUTSIDE
+from byhand.version import __version__
 
 log = logging.getLogger(__name__)
 QUIET = 5.0  # seconds of waiting before a message
@@ -60,8 +60,7 @@ def join(text: str, run: str, patience: float, ended: Callable[[str], None]) -> 
 def _met(host: Host, run: str, until: float) -> str:
     """Wait for all hosts, and return the address of JAX's service; ConfigError if one does not come in time."""
     name, port = host.address.rsplit(":", 1)
-    mine = import_module("byhand").__version__  # the package itself is above all layers
-    versions = f"byhand {mine} and jax {jax.__version__}{f', for the run {run}' * bool(run)}"
+    versions = f"byhand {__version__} and jax {jax.__version__}{f', for the run {run}' * bool(run)}"
     hello = json.dumps({"host": host.index, "of": host.count, "versions": versions}).encode() + b"\n"
     why, wrong, begun, told = "nothing listens there", "", time.monotonic(), [""]
 

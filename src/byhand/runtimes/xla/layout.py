@@ -1,7 +1,7 @@
 """The layout of a model's parameters on the devices: blocks of one kind stacked, each array sharded by its axes.
 
 A stack holds the arrays of consecutive equal blocks under the names of the first, with one more axis in front: one
-trace of the block serves all of them. Packed parts get a separate axis, so that devices share each of them.
+trace of the block serves all of them. Packed parts get a separate axis, so that each part is sharded.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from jax.sharding import NamedSharding, PartitionSpec
 from byhand.config import ModelConfig
 from byhand.files.parts import placed_name
 from byhand.layers.block import Block
-from byhand.layers.parameter import Arrays, Parameter, Tree, flat, named
+from byhand.layers.parameter import Arrays, Parameter, Tree, flat, map_tree
 from byhand.model import BLOCKS, Layers
 from byhand.runtimes.xla.mesh import TOKENS, Mesh
-from byhand.runtimes.xla.owning import Ends, ends_of, holders, shared_out
+from byhand.runtimes.xla.owning import Ends, divided, ends_of, holders
 from byhand.runtimes.xla.placing import held_shape, spec_of
 
 
@@ -40,7 +40,7 @@ class Stack:
 
     def tree(self, arrays: Arrays) -> Tree:
         """Return the arrays of one block as its `apply` takes them."""
-        return named(self.block.parameters(), lambda local: arrays[self.name(self.first, local)])
+        return map_tree(self.block.parameters(), lambda local: arrays[self.name(self.first, local)])
 
 
 class Layout:
@@ -77,12 +77,12 @@ class Layout:
 
     def tree(self, arrays: Arrays) -> Tree:
         """Return the arrays outside of the blocks as `Layers.begin` and `finish` take them."""
-        return named(self._outside, arrays.__getitem__)
+        return map_tree(self._outside, arrays.__getitem__)
 
     def whole(self, name: str, array: Any) -> Any:
-        """Return an array (of a stack, one block's) as its layer uses it: gathered, and in its own shape.
+        """All-gather an array (of a stack, one block's) along `fsdp`, in the shape that its layer uses.
 
-        Packed parts whose columns devices share stay apart: one axis for both would have to be gathered.
+        Packed parts with sharded columns keep their axis: merging the two would force another all-gather.
         """
         parameter = self.declared[name]
         spec = self._spec(parameter)
@@ -92,7 +92,7 @@ class Layout:
         return array if self.mesh.tensor > 1 else array.reshape(parameter.shape)
 
     def held(self, name: str, gradient: Any) -> Any:
-        """Return the gradient of a whole array in its held shape: summed and scattered if the width is shared."""
+        """Return the gradient of a whole array in its held shape, reduce-scattered along `fsdp`."""
         parameter = self.declared[name]
         spec = self._spec(parameter)
         gradient = self._columns(gradient.reshape(held_shape(parameter)), spec)
@@ -103,7 +103,7 @@ class Layout:
         return gradient
 
     def summed(self, name: str, gradient: Any) -> Any:
-        """Sum a held gradient of one device's tokens over the tokens of all devices."""
+        """All-reduce a held gradient over the devices that shard the tokens."""
         if self.mesh.tokens == 1:
             return gradient
         apart = _gathered_axis(self._spec(self.declared[name]), self.mesh) is None
@@ -112,9 +112,9 @@ class Layout:
     def by_tokens(
         self, function: Callable[..., Any], batches: Sequence[PartitionSpec], out: Any
     ) -> Callable[..., Any]:
-        """Return a function of (parameters, batches) in which each device sees its own tokens.
+        """Map a function of (parameters, batches) over shards of tokens.
 
-        batches  the part of each batch that a device sees (`Mesh.batch_spec`)
+        batches  the sharding of each batch (`Mesh.batch_spec`)
         out      PartitionSpecs of the results
         """
         if self.mesh.tokens == 1:
@@ -130,15 +130,15 @@ class Layout:
         )
 
     def rows_spec(self, name: str) -> PartitionSpec:
-        """Return the part of an array's sharding that is along `fsdp`."""
+        """Return an array's sharding along `fsdp` alone."""
         return _along("fsdp", self.sharding(name).spec)
 
-    def _by_columns(self, exchange: Callable[[Any], Any], array: Any, spec: PartitionSpec) -> Any:
-        """Apply an exchange along `fsdp` to each device's own columns; XLA would gather them first."""
+    def _by_columns(self, collective: Callable[[Any], Any], array: Any, spec: PartitionSpec) -> Any:
+        """Apply a collective along `fsdp` to each device's own columns; XLA would gather them first."""
         if self.mesh.tensor == 1:
-            return exchange(array)
+            return collective(array)
         columns = _along("tensor", spec)
-        return jax.shard_map(exchange, in_specs=columns, out_specs=columns, axis_names={"tensor"}, check_vma=False)(
+        return jax.shard_map(collective, in_specs=columns, out_specs=columns, axis_names={"tensor"}, check_vma=False)(
             array
         )
 
@@ -182,20 +182,20 @@ class Layout:
     def own(self, arrays: Arrays) -> dict[str, np.ndarray]:
         """Return the parts that this host saves, by parameter and place (see `parts.py`).
 
-        Hosts that hold the same part divide it among them, so that all write about as much.
+        Hosts with a replica of the same shard divide it, so that all write about as much.
         """
         found: dict[str, np.ndarray] = {}
         loads: Counter[int] = Counter()
         for name, array in arrays.items():
             here = {ends_of(shard.index, array.shape): shard.data for shard in array.addressable_shards}
-            for host, held, part in shared_out(holders(array.sharding, array.shape), loads):
+            for host, held, part in divided(holders(array.sharding, array.shape), loads):
                 if host == jax.process_index():
                     cut = tuple(slice(b - begin, e - begin) for (b, e), (begin, _) in zip(part, held, strict=True))
                     found |= self._boxes(name, part, np.asarray(here[held] if part == held else here[held][cut]))
         return found
 
     def _boxes(self, name: str, ends: Ends, held: np.ndarray) -> dict[str, np.ndarray]:
-        """Cut a device's part of an array into parts of the model's parameters."""
+        """Unstack a device's shard into parts of the model's parameters."""
         parameter, names = self.declared[name], self.names(name)
         width = parameter.shape[-1] // parameter.packed
         blocks, ends = (range(*ends[0]), ends[1:]) if name in self._stack_of else (range(1), ends)
@@ -236,5 +236,5 @@ def _along(axis: str, spec: PartitionSpec) -> PartitionSpec:
 
 
 def _gathered_axis(spec: PartitionSpec, mesh: Mesh) -> int | None:
-    """Return the array's axis that is gathered for use, or None."""
+    """Return the array's axis that is all-gathered for use, or None."""
     return tuple(spec).index("fsdp") if mesh.fsdp > 1 and "fsdp" in tuple(spec) else None

@@ -1,8 +1,8 @@
-"""A mesh: devices as a grid. Each axis shares something among them:
+"""A mesh: devices as a grid. Each axis shards something:
 
-data      rows of the batch; every device holds all parameters
-fsdp      rows of the batch, and the width of every parameter, which is gathered when it is used
-sequence  positions of a row; keys and values are gathered in attention
+data      rows of the batch; parameters are replicated
+fsdp      rows of the batch, and the width of every parameter, which is all-gathered on use
+sequence  positions of a row; attention all-gathers keys and values
 tensor    heads, the MLP's hidden columns and the vocabulary
 """
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 MOST_CPU_DEVICES = 4096  # more take minutes to start, and each has a thread
 AXES = ("data", "fsdp", "sequence", "tensor")
-BATCH = ("data", "fsdp")  # axes that share the rows of a batch
-TOKENS = (*BATCH, "sequence")  # axes that share its tokens: their devices' gradients are summed
-SHARED = {"width": "fsdp", "heads": "tensor", "hidden": "tensor", "vocab": "tensor"}  # by what a layer's axis counts
+BATCH = ("data", "fsdp")  # axes that shard the rows of a batch
+TOKENS = (*BATCH, "sequence")  # axes that shard its tokens: gradients are all-reduced along them
+SHARDED = {"width": "fsdp", "heads": "tensor", "hidden": "tensor", "vocab": "tensor"}  # by what a layer's axis counts
 
 
 @dataclass(frozen=True)
@@ -48,20 +48,20 @@ class Mesh:
 
     @property
     def rows(self) -> int:
-        """The number of parts into which a batch's rows are shared."""
+        """The number of shards of a batch's rows."""
         return self.data * self.fsdp
 
     @property
     def tokens(self) -> int:
-        """The number of parts into which a batch's tokens are shared."""
+        """The number of shards of a batch's tokens."""
         return self.rows * self.sequence
 
     def positions(self, length: int) -> int:
-        """Return how many devices share the positions of rows of this length: 1 if the axis does not divide it."""
+        """Return the number of shards of rows of this length: 1 if the axis does not divide it."""
         return self.sequence if length % self.sequence == 0 else 1
 
     def batch_spec(self, shape: tuple[int, int], positions: bool = True) -> PartitionSpec:
-        """Return the sharding of a batch (B, T): of its rows, and of its positions if they may be shared."""
+        """Return the sharding of a batch (B, T): of its rows, and of its positions if they may be sharded."""
         from jax.sharding import PartitionSpec
 
         b, t = shape

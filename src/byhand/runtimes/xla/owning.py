@@ -1,4 +1,4 @@
-"""The division of an array's parts among the hosts, for saving."""
+"""Which part of an array each host saves: replicas of a shard are divided among the hosts that hold them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def ends_of(index: tuple[slice, ...], shape: tuple[int, ...]) -> Ends:
 
 
 def holders(sharding: Sharding, shape: tuple[int, ...]) -> dict[Ends, set[int]]:
-    """Return the hosts that hold each part of an array."""
+    """Return the hosts that hold each shard of an array."""
     found: dict[Ends, set[int]] = {}
     for device, index in sharding.devices_indices_map(shape).items():
         found.setdefault(ends_of(index, shape), set()).add(device.process_index)
     return found
 
 
-def shared_out(held_by: Mapping[Ends, set[int]], loads: Counter[int]) -> Iterator[tuple[int, Ends, Ends]]:
-    """Yield (host, the part it holds, the part of that it saves): hosts that hold the same part divide it.
+def divided(held_by: Mapping[Ends, set[int]], loads: Counter[int]) -> Iterator[tuple[int, Ends, Ends]]:
+    """Yield (host, the shard it holds, the part of that it saves): hosts with replicas of a shard divide it.
 
     loads  elements that each host saves so far, updated; hosts with the fewest take the larger parts
     """

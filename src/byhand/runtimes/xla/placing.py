@@ -1,4 +1,4 @@
-"""The part of a parameter that a device holds, and the bytes that it sends in a step: arithmetic, without JAX."""
+"""A device's shard of each parameter, and the bytes that it sends in a step: arithmetic, without JAX."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byhand.config import ModelConfig
 from byhand.layers.parameter import Parameter
 from byhand.model import BLOCKS, declared
 from byhand.runtimes.protocol import Shape
-from byhand.runtimes.xla.mesh import SHARED, Mesh
+from byhand.runtimes.xla.mesh import SHARDED, Mesh
 
 Spec = tuple[str | None, ...]  # the mesh's axis for each axis of an array
 
@@ -25,28 +25,28 @@ def spec_of(parameter: Parameter, mesh: Mesh) -> Spec:
     axes = parameter.axes or ("",) * len(parameter.shape)
     lengths = (*parameter.shape[:-1], parameter.shape[-1] // parameter.packed)
     found = [
-        SHARED[axis] if axis in SHARED and length % mesh.axes[SHARED[axis]] == 0 else None
+        SHARDED[axis] if axis in SHARDED and length % mesh.axes[SHARDED[axis]] == 0 else None
         for axis, length in zip(axes, lengths, strict=True)
     ]
     return tuple(found) if parameter.packed == 1 else (*found[:-1], None, found[-1])
 
 
 def part_shape(parameter: Parameter, mesh: Mesh) -> tuple[int, ...]:
-    """Return the shape of the part that one device holds."""
+    """Return the shape of one device's shard."""
     places = zip(held_shape(parameter), spec_of(parameter, mesh), strict=True)
     return tuple(n // mesh.axes[axis] if axis else n for n, axis in places)
 
 
 def sent(kind: str, size: float, n: int) -> float:
-    """Return the bytes that each of n devices sends in a ring, for a result of `size` bytes."""
+    """Return the bytes that each of n devices sends in a ring collective with a result of `size` bytes."""
     share = (n - 1) / n
     return {"all-reduce": 2 * share, "reduce-scatter": n - 1, "collective-permute": 1}.get(kind, share) * size
 
 
 def least_sent(config: ModelConfig, mesh: Mesh, shape: Shape) -> defaultdict[tuple[str, str], float]:
-    """Return the bytes that each device sends in a float32 step of one micro-batch (B, T), by exchange and axes.
+    """Return the bytes that each device sends in a float32 step of one micro-batch (B, T), by collective and axes.
 
-    The mesh shares no positions (`sequence`). Sums of one number for each position or step (norms, the loss) are
+    The mesh shards no positions (`sequence`). Scalar all-reduces for each position or step (norms, the loss) are
     left out. XLA may send more.
     """
     found: defaultdict[tuple[str, str], float] = defaultdict(float)

@@ -1,7 +1,7 @@
 """Rematerialisation: the arrays of a block that the backward pass reads or recomputes.
 
-In the forward pass the arrays that the settings keep become results of the scan. In the backward pass the block is
-traced again with these in their places: XLA drops the computations whose results are then unused.
+In the forward pass the kept arrays become outputs of the scan. In the backward pass the block is traced again with
+these substituted, and XLA eliminates the dead code.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from byhand.runtimes.xla.applying import Applying, Piece, TraceSettings
+from byhand.runtimes.xla.applying import Applying, Halves, TraceSettings
 
 Place = tuple[int, str, int]  # number of the application, "saved" or "result", number of the array
 
@@ -31,13 +31,13 @@ class Keeping(Applying):
             self._known[id(made)] = made
         return made
 
-    def watched(self, piece: Piece) -> Piece:
-        """Keep the arrays of the piece that the settings name."""
+    def wrapped(self, halves: Halves) -> Halves:
+        """Wrap the forward half to keep the arrays that the settings name."""
         number, self._count = self._count, self._count + 1
 
         def forward(*inputs: Any, **static: Any) -> Any:
-            result, saved = piece.forward(*inputs, **static)
-            for what, arrays in _kept(self.settings.recompute, piece, result, saved):
+            result, saved = halves.forward(*inputs, **static)
+            for what, arrays in _kept(self.settings.recompute, halves, result, saved):
                 for i, array in enumerate(arrays):
                     if id(array) not in self._known:
                         self._known[id(array)] = array
@@ -45,7 +45,7 @@ class Keeping(Applying):
                         self.places.append((number, what, i))
             return result, saved
 
-        return Piece(piece.name, forward, piece.vjp, piece.multiplies)
+        return Halves(halves.name, forward, halves.vjp, halves.multiplies)
 
 
 class Recomputing(Applying):
@@ -57,12 +57,12 @@ class Recomputing(Applying):
         self._count = 0
         self._exchanged: dict[int, tuple[Any, Any]] = {}  # a recomputed array, and the kept one that replaces it
 
-    def watched(self, piece: Piece) -> Piece:
-        """Replace the arrays of the piece by the kept ones."""
+    def wrapped(self, halves: Halves) -> Halves:
+        """Wrap the forward half to replace its arrays by the kept ones."""
         number, self._count = self._count, self._count + 1
 
         def forward(*inputs: Any, **static: Any) -> Any:
-            result, saved = piece.forward(*inputs, **static)
+            result, saved = halves.forward(*inputs, **static)
             parts = result if isinstance(result, tuple) else (result,)
             for what, arrays in (("saved", saved), ("result", parts)):
                 for i, array in enumerate(arrays):
@@ -73,11 +73,11 @@ class Recomputing(Applying):
             )
             return results if isinstance(result, tuple) else results[0], kept
 
-        return Piece(piece.name, forward, piece.vjp, piece.multiplies)
+        return Halves(halves.name, forward, halves.vjp, halves.multiplies)
 
 
-def _kept(recompute: str, piece: Piece, result: Any, saved: Any) -> Iterator[tuple[str, Any]]:
-    if recompute == "nothing" or (recompute == "cheap" and piece.name == "attention"):
+def _kept(recompute: str, halves: Halves, result: Any, saved: Any) -> Iterator[tuple[str, Any]]:
+    if recompute == "nothing" or (recompute == "cheap" and halves.name == "attention"):
         yield "saved", saved
-    if recompute == "cheap" and piece.multiplies:
+    if recompute == "cheap" and halves.multiplies:
         yield "result", result if isinstance(result, tuple) else (result,)

@@ -185,7 +185,7 @@ class XlaSession:
         return tokens.astype(np.int32), targets.astype(np.int32)
 
     def _placed(self, array: Any) -> Any:
-        """Put a batch on the devices, shared if its lengths allow it, or a scalar on each."""
+        """Put an array on the devices: a batch sharded where the mesh divides its axes, a scalar replicated."""
         if self.mesh.size == 1:
             return array
         spec = self.mesh.batch_spec(array.shape) if np.ndim(array) else PartitionSpec()

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -48,7 +49,7 @@ class DeviceShare:
     held       bytes of parameters and moments
     workspace  further bytes that a step needs, attention's scores counted whole
     flops      operations
-    moved      bytes sent, by kind of exchange and whether they leave the host
+    moved      bytes sent, by kind of collective and whether they leave the host
     looped     of these, the bytes sent in the loops over the blocks
     """
 
@@ -76,10 +77,10 @@ def device_share(request: Request, shape: Shape, per_host: int, optim: OptimConf
         n = mesh.sequence
         raise ConfigError(f"{n} devices cannot share {shape[1]} positions. Use a multiple of {n}.")
     optim = optim or OptimConfig()
-    whole = _compiled(request, optim, shape, mesh, request.model.n_layers, chunked=True)
-    none, two, three = (
-        _counted(_compiled(request, optim, shape, mesh, n, chunked=False), per_host) for n in (0, 2, 3)
-    )
+    logits = shape[0] * shape[1] * request.model.vocab_size
+    chunk = min(logits, compiling.settings(replace(request, dtype="float32"), mesh, "gpu").logits)
+    whole = _compiled(request, optim, shape, mesh, request.model.n_layers, chunk)
+    none, two, three = (_counted(_compiled(request, optim, shape, mesh, n, logits), per_host) for n in (0, 2, 3))
     each, looped = {}, {}
     for key in three:
         outside_loops = three[key] - two[key]  # of a block: its parameters' sums and updates
@@ -93,14 +94,14 @@ def device_share(request: Request, shape: Shape, per_host: int, optim: OptimConf
     return DeviceShare(held, workspace, each.pop("flops"), each, looped)
 
 
-def _compiled(request: Request, optim: OptimConfig, shape: Shape, mesh: Mesh, blocks: int, chunked: bool) -> Any:
-    """Return the compiled step of a model with `blocks` blocks; not chunked, with all logits at once."""
+@lru_cache(4)  # of a model of two or three blocks and few logits, the whole is one of those that are counted
+def _compiled(request: Request, optim: OptimConfig, shape: Shape, mesh: Mesh, blocks: int, logits: int) -> Any:
+    """Return the compiled step of a model with `blocks` blocks that computes so many logits at once."""
     config = replace(request.model, n_layers=max(1, blocks))
     layers = Layers.of(config)
     layout = Layout(replace(layers, blocks=layers.blocks[:blocks]), config, mesh)
     settings = compiling.settings(replace(request, dtype="float32"), mesh, "gpu")
-    most = settings.logits if chunked else shape[0] * shape[1] * request.model.vocab_size
-    settings = replace(settings, products=FORMATS[request.dtype], logits=most)
+    settings = replace(settings, products=FORMATS[request.dtype], logits=logits)
     whole = mesh.sharding(PartitionSpec())
     tokens = jax.ShapeDtypeStruct(shape, jnp.int32, sharding=mesh.sharding(mesh.batch_spec(shape)))
     numbers = tuple(jax.ShapeDtypeStruct((), kind, sharding=whole) for kind in (jnp.float32, jnp.float32, jnp.int32))

@@ -44,8 +44,7 @@ def traced_step(layout: Layout, optimizer: Optimizer, settings: TraceSettings, s
     def of_tokens(parameters: Arrays, batches: list[Batch]) -> Any:
         """Return loss and gradients of a device's tokens, summed over all devices after the last micro-batch.
 
-        Each micro-batch waits for the one before: hosts must reach their exchanges in the same order, or they
-        deadlock.
+        Each micro-batch waits for the one before: hosts must issue collectives in the same order, or they deadlock.
         """
         if len(set(shapes)) == 1 < len(shapes):
             whole = jax.tree.map(lambda *parts: jnp.stack(parts), *batches)
@@ -94,7 +93,7 @@ def rules_of(layout: Layout, optimizer: Optimizer) -> dict[str, UpdateRule]:
 
 
 def _after(loss: Any, batch: Batch) -> Batch:
-    """Make a batch depend on a loss and leave it unchanged: min(|loss|, 0) is 0, and NaN as an integer is 0, too."""
+    """Add a data dependency on a loss to a batch: min(|loss|, 0) is 0, and NaN as an integer is 0, too."""
     zero = jnp.minimum(jnp.abs(loss), 0.0).astype(jnp.int32)
     return jax.tree.map(lambda tokens: tokens + zero.astype(tokens.dtype), batch)
 

@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.lessons.lesson import Lesson
+from byhand.book.entries.contract import ENTRIES
+from byhand.book.finding.index import findings
+from byhand.book.lessons.lesson import Content, Lesson
 from byhand.book.numbers import closed_form
 from byhand.book.numbers.exact import exact_array
 from byhand.book.words.language import Words
+from byhand.engine import registry
 from byhand.errors import ByhandError, suggestion
 
 Maker = Callable[[Any], np.ndarray]  # turns nested closed forms into an array
@@ -60,14 +63,32 @@ def make(name: str, exact: bool = False) -> Lesson:
 @cache
 def _made(name: str, exact: bool) -> Lesson:
     with np.errstate(all="ignore"):
-        intro, steps, given = import_module(f"{__name__}.{name.replace('-', '_')}").lesson(numbers(exact))
-    return Lesson(name, TITLES[name], intro, tuple(steps), given)
+        if name in TITLES:
+            title, content = TITLES[name], _file(name.replace("-", "_")).lesson(numbers(exact))
+        else:
+            title, content = findings()[name].title, _of_entry(name, exact)
+        intro, steps, given = content
+    return Lesson(name, title, intro, tuple(steps), given)
+
+
+def _of_entry(stem: str, exact: bool) -> Content:
+    try:
+        return _file("of_entry").lesson(stem, numbers(exact))
+    except TypeError:
+        if not exact:
+            raise
+        raise ByhandError(f"{stem} uses functions that have no exact form. Leave out --exact.") from None
+
+
+def _file(name: str) -> Any:
+    return import_module(f"{__name__}.{name}")
 
 
 def find(name: str) -> str:
     """Return the name of the example with this name, title, or part of a single title, in either language.
 
-    Raises ByhandError if there is none, or several.
+    An equation that no example is named after has one of its entry's numbers. Raises ByhandError if there is none, or
+    several.
     """
     asked = _plain(name[:80])
     if asked in TITLES:
@@ -79,7 +100,10 @@ def find(name: str) -> str:
             return found[0]
         if found:
             raise ByhandError(f"{name[:80]!r} fits several worked examples. Use one of {', '.join(found)}.")
-    raise ByhandError(f"there is no worked example {name[:80]!r}. {suggestion(asked, TITLES)}")
+    for stem, entry in ENTRIES.items():
+        if asked in map(_plain, (stem, registry[stem].title, entry.title_zh)):
+            return stem
+    raise ByhandError(f"there is no worked example or equation {name[:80]!r}. {suggestion(asked, TITLES)}")
 
 
 def _plain(name: str) -> str:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from byhand.book.finding.index import listings
+from byhand.book.finding.index import findings
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.paper_gpt import BYTES, model_of
 from byhand.book.lessons.examples.paper_gpt_4 import CONFIG
@@ -65,7 +65,7 @@ def lesson(array: Maker) -> Content:
 
 def cache_of(cache: KVCache, places: int) -> KVCache:
     """Return a cache of one block with so many places, whose arrays have names."""
-    ((keys, values),) = cache.with_room(places).blocks
+    ((keys, values),) = cache.grown_to(places).blocks
     return KVCache(((Tensor(keys.data, name="cache.keys"), Tensor(values.data, name="cache.values")),), cache.length)
 
 
@@ -116,7 +116,7 @@ def _counted(n: int) -> Step:
             "without: the whole context for each new token; with: one row for each",
             "没有缓存：每个新词元都重算整个上下文；有缓存：每个词元只算一行",
         ),
-        str(listings()["kv_cache"].forward),
+        str(findings()["kv_cache"].forward),
         numbers,
         goal=Words(
             "Count the work that the cache saves.",
@@ -133,7 +133,7 @@ def _compared(cached: np.ndarray, whole: np.ndarray) -> Step:
     return Step(
         Words("The logits agree", "logits 相同"),
         Words("with the cache − without it", "有缓存的结果 − 没有缓存的结果"),
-        str(listings()["kv_cache"].forward),
+        str(findings()["kv_cache"].forward),
         tuple(difference(f"Δ logits[{t},{v}]", cached[t, v], whole[t, v]) for t, v in np.ndindex(*cached.shape)),
         goal=Words(
             "Check that the cache changes no result.",

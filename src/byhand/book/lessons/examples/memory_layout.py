@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from byhand.book.finding.index import listings
+from byhand.book.finding.index import findings
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.lesson import Content, Number, Step
 from byhand.book.numbers import arithmetic
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
-from byhand.engine.terms import Term, named, number, product, total
+from byhand.engine.terms import Term, element_name, number, product, total
 
 STREAM, SCORES = (2, 3, 4), (2, 2, 3, 3)
 PLACES_IN_STREAM = ((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 2, 3))
@@ -20,7 +20,7 @@ PLACES_IN_SCORES = ((0, 0, 0, 1), (0, 0, 1, 0), (0, 1, 0, 0), (1, 0, 2, 1))
 
 def lesson(array: Maker) -> Content:
     """Strides first, then offsets of elements, then an index from an offset."""
-    where = str(listings()["reshape"].forward)
+    where = str(findings()["reshape"].forward)
     steps: list[Step] = []
     for name, shape, axes, places in (
         ("x", STREAM, "B,T,C", PLACES_IN_STREAM),
@@ -135,6 +135,6 @@ def offset_number(name: str, index: Sequence[int], shape: Sequence[int]) -> Numb
         Mistake("counted from 1", "下标从 1 数起了", offset([i + 1 for i in index], shape).value),
         Mistake("added the indices", "把下标直接相加了", sum(index)),
     )
-    place = named(name, tuple(index))
+    place = element_name(name, tuple(index))
     label = Words(f"offset of {place}", f"{place} 的偏移量")
     return Number(label, arithmetic.expression(term), term.value, mistakes=mistakes)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.finding.index import listings
+from byhand.book.finding.index import findings
 from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_step, forward_steps, given, update_step
@@ -99,7 +99,7 @@ def model_of(config: ModelConfig, arrays: dict[str, np.ndarray]) -> TinyGPT:
 
 def data_step() -> Step:
     """Return the step that cuts tokens and targets from the bytes."""
-    place = listings()["sample_batch"]
+    place = findings()["sample_batch"]
     found = tuple(Number(f"targets[{t}]", f"byte {t + 1}", BYTES[t + 1]) for t in range(len(BYTES) - 1))
     arrays = (
         Array(r"\mathrm{token}", "tokens", np.asarray(BYTES[:-1])),

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from byhand.book.finding.index import listings
+from byhand.book.finding.index import findings
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Content, Number, Step, number_text
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
-from byhand.engine.terms import drawn
+from byhand.engine.operations import drawn
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
 from byhand.equations.top_k import top_k
@@ -63,7 +63,7 @@ def _drawn(p: np.ndarray) -> Step:
     return Step(
         Words("One draw", "抽取一次"),
         "v = min { v : p[0] + … + p[v] > u }",
-        str(listings()["generate"].forward),
+        str(findings()["generate"].forward),
         tuple(found),
         goal=Words(
             "Draw one token with these probabilities.",

@@ -26,7 +26,7 @@ def values_and_slopes(page: Path, lang: str, stems: str, *places: str) -> str:
         y, saved = equation.forward(xs, **static)
         slopes = equation.vjp(saved, np.ones_like(xs), **static)[0]
         columns += [list(map(decimals, y)), list(map(decimals, slopes))]
-        title = index.listings()[stem].title
+        title = index.findings()[stem].title
         head = Words(f"{head.en}|{title.en}|Slope", f"{head.zh}|{title.zh}|斜率")
     return table(head, zip(*columns, strict=True), lang)
 

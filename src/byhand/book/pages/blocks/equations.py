@@ -27,55 +27,55 @@ MODEL = Words("the pre-norm block, the initial values", "前置归一化的块�
 def title(page: Path, lang: str, stem: str) -> str:
     """The link to the other language, and the heading of an equation's page."""
     other = Words(f"[简体中文]({stem}{PAGE.zh})", f"[English]({stem}{PAGE.en})")
-    return f"{other.said(lang)}\n\n# {index.listings()[stem].title.said(lang)}"
+    return f"{other.said(lang)}\n\n# {index.findings()[stem].title.said(lang)}"
 
 
 @block
 def reference(page: Path, lang: str, stem: str) -> str:
     """An equation: formula, derivative, symbols with shapes, settings, places in code, source."""
-    listing = index.listings()[stem]
+    finding = index.findings()[stem]
     parts = [
-        display(translated(listing.latex, lang)),
+        display(translated(finding.latex, lang)),
         CALCULUS.said(lang),
-        display(translated(listing.latex_derivative, lang)),
-        _symbols(listing, lang),
-        _settings(listing, lang),
-        _places(page, listing, lang),
+        display(translated(finding.latex_derivative, lang)),
+        _symbols(finding, lang),
+        _settings(finding, lang),
+        _places(page, finding, lang),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _symbols(listing: Finding, lang: str) -> str:
-    rows = [(inline(s.latex), f"`{s.name}`", f"`{s.shape.said(lang)}`", s.meaning) for s in listing.symbols]
+def _symbols(finding: Finding, lang: str) -> str:
+    rows = [(inline(s.latex), f"`{s.name}`", f"`{s.shape.said(lang)}`", s.meaning) for s in finding.symbols]
     return table(Words("Symbol|In code|Shape|Meaning", "符号|代码中|形状|含义"), rows, lang)
 
 
-def _settings(listing: Finding, lang: str) -> str:
-    shown = [f"`{name}`" + (f" ({inline(latex)})" if latex else "") for name, latex in listing.settings.items()]
+def _settings(finding: Finding, lang: str) -> str:
+    shown = [f"`{name}`" + (f" ({inline(latex)})" if latex else "") for name, latex in finding.settings.items()]
     return Words("Settings: ", "设置：").said(lang) + COMMA.said(lang).join(shown) if shown else ""
 
 
-def _places(page: Path, listing: Finding, lang: str) -> str:
-    terms = getattr(registry[listing.name], "terms", None)
+def _places(page: Path, finding: Finding, lang: str) -> str:
+    terms = getattr(registry[finding.name], "terms", None)
     rows = [
-        (Words("forward", "前向"), link(page, listing.forward)),
-        (Words("derivative", "导数"), link(page, listing.derivative)),
+        (Words("forward", "前向"), link(page, finding.forward)),
+        (Words("derivative", "导数"), link(page, finding.derivative)),
         (
             Words("arithmetic of one element", "单个元素的算式"),
             link(page, source.definition(source.file_of(terms), terms.__name__) if terms else None),
         ),
         (
             Words("used by the model", "模型中用到它的地方"),
-            "<br>".join(dict.fromkeys(link(page, use.where) for use in listing.uses)),
+            "<br>".join(dict.fromkeys(link(page, use.where) for use in finding.uses)),
         ),
-        (Words("test", "测试"), link(page, listing.test)),
-        (Words("worked by hand", "手算例子"), link(page, listing.worked)),
+        (Words("test", "测试"), link(page, finding.test)),
+        (Words("worked by hand", "手算例子"), link(page, finding.worked)),
         *(
             (Words(f"kernel of the {runtime} runtime", f"{runtime} 运行时的内核"), link(page, place))
-            for runtime, place in listing.kernels.items()
+            for runtime, place in finding.kernels.items()
         ),
-        (Words("in the original program", "在原 C++ 程序中"), ", ".join(f"`{name}`" for name in listing.seed_names)),
-        (Words("source", "出处"), listing.source),
+        (Words("in the original program", "在原 C++ 程序中"), ", ".join(f"`{name}`" for name in finding.seed_names)),
+        (Words("source", "出处"), finding.source),
     ]
     return table(Words("|Where", "|位置"), [row for row in rows if row[1]], lang)
 
@@ -89,7 +89,7 @@ def equations(page: Path, lang: str) -> str:
             (
                 link_equation(page, stem, lang),
                 " <br> ".join(map(inline, translated(registry[stem].latex, lang).split(QUAD))),
-                link(page, index.listings()[stem].forward),
+                link(page, index.findings()[stem].forward),
                 ", ".join(f"`{name}`" for name in registry[stem].seed_names) or "—",
             )
             for stem in members
@@ -104,7 +104,7 @@ def sources(page: Path, lang: str) -> str:
     found: dict[str, list[str]] = {}
     for _, members in flow.groups():
         for stem in members:
-            work = re.sub(r",? (section|equation) .*", "", index.listings()[stem].source or "")
+            work = re.sub(r",? (section|equation) .*", "", index.findings()[stem].source or "")
             found.setdefault(work, []).append(link_equation(page, stem, lang))
     rows = [(work, COMMA.said(lang).join(links)) for work, links in found.items() if re.search(r"\d{4}", work)]
     return table(Words("Work|Equations", "文献|公式"), [(GPT_2, MODEL), *rows], lang)

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 from byhand.book.finding import source
 from byhand.book.finding.flow import concepts
-from byhand.book.finding.index import answers
+from byhand.book.finding.index import all_findings
 from byhand.book.finding.places import PLACES
 from byhand.book.pages.blocks.markdown import ROOT, block, link, link_equation, table
 from byhand.book.pages.definitions import DEFINITIONS
@@ -55,7 +55,7 @@ def glossary(page: Path, lang: str) -> str:
     rows = []
     for concept in concepts():
         first = concept.entries[0]
-        where = link_equation(page, first, lang) if first in registry else link(page, answers()[first].forward)
+        where = link_equation(page, first, lang) if first in registry else link(page, all_findings()[first].forward)
         others = SEMICOLON.said(lang).join(concept.also)
         other = Words(concept.zh, concept.en)  # the word of the other language
         rows.append((concept, other, others.replace("|", "\\|"), where))

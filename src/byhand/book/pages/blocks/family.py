@@ -22,7 +22,7 @@ from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine import no_grad
 from byhand.model import TinyGPT, parameter_shapes
-from byhand.runtimes.tape.decoder import next_logits
+from byhand.runtimes.numpy.decoder import next_logits
 
 NAMES = ("byhand", "GPT-2", "Llama", "Qwen3", "modern")
 VOCABULARIES = (256, 50_257, 49_152, 151_936, 256)  # bytes, or that of the published tokenizer
@@ -132,7 +132,7 @@ def sliding() -> Rows:
     """The largest logit after so many tokens: with a sliding cache, over the whole text, and over a fresh window."""
     model = TinyGPT(SLIDING, dtype="float64")
     for name, p in model.parameters().items():
-        p.data = host.draw(name, p.data.shape, float(name.endswith("gain")), 0.5, 1, "float64")
+        p.data = host.normal(name, p.data.shape, float(name.endswith("gain")), 0.5, 1, "float64")
     tokens = list(PROMPT)
     for logits in islice(next_logits(model, tokens, max(SHOWN) + 1), max(SHOWN) + 1):
         with no_grad():
@@ -182,7 +182,7 @@ def family_equations(page: Path, lang: str) -> str:
     """Each variant's equation, the setting that chooses it, its code and the loops' kernel."""
     rows = []
     for stem, flags in chosen_by().items():
-        listing = index.listings()[stem]
-        places = [link(page, place) for place in (listing.forward, listing.kernels.get("loops"))]
+        finding = index.findings()[stem]
+        places = [link(page, place) for place in (finding.forward, finding.kernels.get("loops"))]
         rows.append((link_equation(page, stem, lang), ", ".join(f"`{each}`" for each in flags), *places))
     return table(Words("Equation|Selected by|Code|Compiled kernel", "公式|设置|代码|编译内核"), rows, lang)

@@ -105,7 +105,7 @@ def drawn(config: ModelConfig, factor: float = 1.0, scaled: bool = True) -> Tiny
     arrays = {}
     for name, p in declared(config).items():
         std = p.std if scaled or not p.std else STD
-        arrays[name] = host.draw(name, p.shape, p.mean, factor * std, 1, "float64")
+        arrays[name] = host.normal(name, p.shape, p.mean, factor * std, 1, "float64")
     return TinyGPT(config, arrays=arrays, dtype="float64")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from byhand.book.entries.contract import ENTRIES
-from byhand.book.finding.index import listings
+from byhand.book.finding.index import findings
 from byhand.book.lessons import examples
 from byhand.book.lessons.lesson import Number, Step
 from byhand.book.pages.blocks.arrays import (
@@ -110,11 +110,11 @@ def _step(
 
 def _formula(step: Step, lang: str) -> str:
     """Return the formula of a step: in LaTeX for an equation, otherwise in plain text."""
-    listing = listings().get(step.stem)
-    if listing is None or not listing.latex:
+    finding = findings().get(step.stem)
+    if finding is None or not finding.latex:
         return f"> {say(step.formula, lang)}"
     entry = ENTRIES[step.stem]
-    general = (listing.latex, listing.latex_derivative)
+    general = (finding.latex, finding.latex_derivative)
     single = entry.one_head if all(array.data.ndim < 3 for array in (*step.inputs, *step.arrays)) else None
     latex = (single or entry.on_paper or general)[step.is_derivative]
     optional = [symbol.latex for symbol in registry[step.stem].inputs]

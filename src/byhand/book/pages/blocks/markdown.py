@@ -85,8 +85,8 @@ def link(page: Path, place: str | None) -> str:
 
 def link_equation(page: Path, stem: str, lang: str) -> str:
     """Return an equation's title as a link from a page to the equation's own."""
-    listing = index.listings()[stem]
-    return f"[{listing.title.said(lang)}]({relative(page, ROOT / listing.page_path(lang))})"
+    finding = index.findings()[stem]
+    return f"[{finding.title.said(lang)}]({relative(page, ROOT / finding.page_path(lang))})"
 
 
 def relative(page: Path, target: Path) -> str:

@@ -69,7 +69,7 @@ APPLIED = {
     "self.norm.apply": "layer_norm", "self.attention.apply": "causal_self_attention", "activation": "gelu",
 }  # fmt: skip
 """The equation that a layer's call applies in the default model."""
-SESSION = "runtimes/tape/session.py:TapeSession.step"
+SESSION = "runtimes/numpy/session.py:NumpySession.step"
 LOOP: tuple[tuple[str, str, str, Words], ...] = (
     (
         r"y_t = x_{t+1}",

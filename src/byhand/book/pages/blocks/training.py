@@ -16,7 +16,7 @@ from byhand.book.pictures.passes import TARGETS, TOKENS, model_of
 from byhand.book.words.language import Words
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import ModelConfig, OptimConfig
-from byhand.engine.terms import drawn
+from byhand.engine.operations import drawn
 from byhand.equations.softmax import softmax
 from byhand.generation import generate
 from byhand.model import TinyGPT

@@ -1,7 +1,7 @@
 """Tables: a program's calls as rows of integers, a kernel's number and its operands.
 
-Places become offsets in the arena; what a program leaves open (which share this is, whether it adds to gradients) is
-filled in.
+Places become offsets in the arena, formats their numbers; what a program leaves open (which share this
+is, whether it adds to gradients) is filled in.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from byhand.formats.registry import Format
 from byhand.runtimes.loops import kernels
+from byhand.runtimes.loops.kernels.formats.contract import number_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.program.calls import (
     ADDS,
@@ -67,6 +69,8 @@ class RowEncoder:
             operand = call.operands[name]
             if isinstance(operand, str):
                 operand = late[operand]
+            elif isinstance(operand, Format):
+                operand = number_of(operand)
             numbers.append(self.offset(operand) if isinstance(operand, Place) else int(operand))
         return numbers + [0] * (WIDTH - len(numbers))
 

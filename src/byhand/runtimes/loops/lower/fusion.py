@@ -3,8 +3,8 @@
 The fallback takes applications without a rule: the equation's own forward and derivative, in NumPy, inside the plan.
 That is slower (Python, fresh arrays, the GIL), but right, and `byhand plan` shows it as `reference`.
 
-A call that multiplies matrices states its own operations. All others of the group's equations are divided among its
-other calls by the bytes that they touch: such loops take as long as their reading and writing.
+A call that multiplies matrices states its own operations. The group's other operations are apportioned among its
+other calls by bytes touched, since such loops are bound by memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ kernels.load()
 
 @cache
 def rules_of(stage: Stage) -> tuple[Rule, ...]:
-    """Return a stage's rules in the order in which they are tried: those that cover more first."""
+    """Return a stage's rules in the order in which they are tried: the largest pattern first."""
     of_stage = (rule for rule in registered if stage in rule.stages)
     return tuple(sorted(of_stage, key=lambda rule: (-rule.size, not rule.reason, rule.name)))
 
@@ -104,9 +104,9 @@ def run_forward(builder: Builder, group: Group) -> None:
 
 
 def run_backward(builder: Builder, group: Group) -> None:
-    """Run the vjp and add what it gives to the inputs' cotangents.
+    """Run the vjp and accumulate its results into the inputs' cotangents.
 
-    The forward half may have saved views of inputs and results, so these stay in place until here.
+    The forward half may have saved views of inputs and results, so their lifetimes extend to here.
     """
     (node,) = group.nodes
     cotangents = tuple(builder.cotangent(node, i) for i in range(len(node.results)))

@@ -11,6 +11,7 @@ import numpy as np
 from byhand.engine.graph.record import record
 from byhand.engine.node import Variable
 from byhand.errors import ConfigError
+from byhand.formats.registry import FLOAT32, Format
 from byhand.runtimes.loops.lower.fusion import emit_groups, groups_of, rules_of
 from byhand.runtimes.loops.pattern.rules import Group, Rule
 from byhand.runtimes.loops.program.builder import Builder
@@ -18,16 +19,16 @@ from byhand.runtimes.loops.program.builder import Builder
 
 @dataclass(frozen=True)
 class Lowering:
-    """How a graph becomes calls.
+    """Options of lowering.
 
-    backward            with gradients, else the loss alone
-    inputs_of_products  "bfloat16" rounds what linear layers multiply
-    rules               which applications become one, those of training if not given
-    tiles               no BLAS multiplies float32
+    backward  with gradients, else the loss alone
+    products  the format to which the inputs of linear layers' products are rounded
+    rules     of fusion; those of training if not given
+    tiles     register tiles, not BLAS, multiply float32
     """
 
     backward: bool
-    inputs_of_products: str = "float32"
+    products: Format = FLOAT32
     rules: tuple[Rule, ...] | None = None
     tiles: bool = False
 
@@ -53,7 +54,7 @@ def programs(
     for size in dict.fromkeys(sizes):
         arrays: dict[str, Any] = {k: np.zeros((size, *shape[1:]), np.int64) for k, shape in inputs.items()}
         graph = record(compute, **arrays)
-        made[size] = Builder(graph, parameters, how.inputs_of_products, how.tiles, trains=how.backward)
+        made[size] = Builder(graph, parameters, how.products, how.tiles, trains=how.backward)
         emit_groups(made[size], _checked(groups_of(graph, how.rules or rules_of("train"))))
     return [made[size] for size in sizes]
 

@@ -1,7 +1,7 @@
 """Update: the calls that end a training step.
 
-Each thread sums and measures a range of all gradients. Then it updates its part of that range, element by element,
-and whole matrices of its own: so the products of a matrix do not depend on the number of threads.
+Each thread reduces a range of the gradients over the shares, and its sum of squares. Then it updates its part of that
+range element-wise, and the matrices assigned to it whole, so their products do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _settings(arena: Regions, group: Alike) -> int:
 class Matrix:
     """A matrix that is updated whole: its parameter, where it begins in the parameters' region, and its shape.
 
-    stride  from one row to the next, more than the columns where several matrices are packed side by side
+    stride  from one row to the next, more than the columns if several matrices are packed in one array
     """
 
     name: str
@@ -128,7 +128,7 @@ def matrices_of(arena: Regions) -> list[Matrix]:
 
 
 def shared_out(matrices: list[Matrix], shares: int) -> list[list[Matrix]]:
-    """Return each thread's matrices: the largest first, each to the thread that has the least to do."""
+    """Assign matrices to threads greedily: the largest first, each to the least loaded thread."""
     found: list[list[Matrix]] = [[] for _ in range(shares)]
     loads = [0] * shares
     for matrix in sorted(matrices, key=lambda m: -m.operations):

@@ -26,18 +26,18 @@ INTEL_THREADS, SEQUENTIAL = 0, 1  # MKL's threading layers
 class Blas:
     """A way to multiply matrices.
 
-    library        its name
-    sgemm          address of C = op(A) op(B) in float32
-    set_threads    sets its number of threads
-    gemm_bfloat16  address of the same with A and B in bfloat16; 0 if the library has none
-    tiles          register tiles multiply (`kernels/products/tiled_gemm.py`); the library multiplies only bfloat16,
-                   and one product on several cores
+    library      its name
+    sgemm        address of C = op(A) op(B) in float32
+    set_threads  sets its number of threads
+    product      address of another product, by its symbol; 0 if the library has none
+    tiles        register tiles multiply (`kernels/products/tiled_gemm.py`); the library multiplies only narrower
+                 numbers than float32, and one product on several cores
     """
 
     library: str
     sgemm: int
     set_threads: Callable[[int], None]
-    gemm_bfloat16: int = 0
+    product: Callable[[str], int] = lambda symbol: 0
     tiles: bool = False
 
     @property
@@ -79,15 +79,6 @@ def _library(name: str) -> Blas:
     return _scipy()
 
 
-def lacks_halves(blas: Blas) -> str:
-    """Return a line that says why this machine has no fast products of bfloat16; "" if it has."""
-    if not {"amx-bf16", "avx512bf16"} & set(cpu_features()):
-        return "this processor has no products of bfloat16 (AMX or AVX512-BF16). Use --dtype float32."
-    if not blas.gemm_bfloat16:
-        return f"{blas.library} has no product of bfloat16. Use pip install 'byhand[mkl]', or --dtype float32."
-    return ""
-
-
 def _mkl_path() -> Path | None:
     """Find the one library of the `mkl` wheel that holds everything."""
     try:
@@ -106,9 +97,12 @@ def _mkl(path: Path) -> Blas:
     with contextlib.suppress(AttributeError):
         library.MKL_Set_Threading_Layer(INTEL_THREADS if threaded else SEQUENTIAL)
     set_threads = getattr(library, "MKL_Set_Num_Threads", None) if threaded else None
-    bfloat16 = getattr(library, "gemm_bf16bf16f32_", None)
-    address = _address(bfloat16) if bfloat16 else 0
-    return Blas(f"MKL ({path.name})", _address(library.sgemm_), set_threads or (lambda n: None), address)
+
+    def product(symbol: str) -> int:
+        function = getattr(library, symbol, None)
+        return _address(function) if function else 0
+
+    return Blas(f"MKL ({path.name})", product("sgemm_"), set_threads or (lambda n: None), product)
 
 
 def _scipy() -> Blas:

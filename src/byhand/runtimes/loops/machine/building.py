@@ -153,6 +153,7 @@ class Compiler:
             "BYHAND_COMPILING": "1",
             "NUMBA_CPU_NAME": name,
             "NUMBA_CPU_FEATURES": features,
+            "NUMBA_OPT": "0",  # see `compiler`
             "PYTHONPATH": os.pathsep.join(os.path.abspath(p) for p in sys.path if p),
             "PYTHONHASHSEED": "0",
         }

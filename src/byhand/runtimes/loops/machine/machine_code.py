@@ -1,9 +1,9 @@
 """Machine code on disk and in this process: one object file for each kernel, hashed, never unpickled.
 
-A file is kept in the user's cache folder, in a room for everything that decides its content: sources, versions,
-processor. Its first line has the SHA-256 of that room's key, of the kernel's name and of the code; what does not fit
-is compiled anew. A process only ever runs code that it could have read from such a file, so that the first start
-computes the same bits as every later one.
+A file is kept in the user's cache, in a folder keyed by everything that decides its content: sources, versions,
+processor. Its first line has the SHA-256 of that key, of the kernel's name and of the code; a mismatch is compiled
+anew. A process only ever runs code that it could have read from such a file, so that the first start computes the
+same bits as every later one.
 """
 
 # pyright: reportMissingImports=false, reportMissingModuleSource=false
@@ -27,7 +27,7 @@ from byhand.quantities import counted
 from byhand.runtimes.loops.machine.processor import target
 
 LARGEST = 16 << 20  # bytes of an object file
-UNUSED = 90  # days after which the room of other sources, versions or a processor goes
+UNUSED = 90  # days after which the folder of other sources, versions or a processor goes
 ENTRY = "byhand_"  # with the kernel's name, the symbol of its one way in
 SOURCES = (
     *(f"machine/{name}.py" for name in ("native", "views", "kernel", "processor")),

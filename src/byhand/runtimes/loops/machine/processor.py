@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from functools import cache
 
-# The features that decide speed: vectors, products of bfloat16 in vectors and in tiles (x86), and the same on ARM.
+# The features that decide speed: vectors, products of 16-bit numbers in vectors and in tiles (x86), the same on ARM.
 FEATURES = ("avx2", "fma", "avx512f", "avx512bf16", "amx-bf16", "neon", "bf16")
 
 

@@ -41,7 +41,9 @@ def vector(typingctx: Any, memory: Any, start: Any, n: Any) -> Any:
     return types.Array(memory.dtype, 1, "C")(memory, types.int64, types.int64), codegen
 
 
-def _matrix(dtype: str) -> Any:
+def matrix_of(dtype: str) -> Any:
+    """Make the view (memory, start, rows, width) of a type, "" for the memory's: `start` counts its elements."""
+
     @intrinsic
     def rows(typingctx: Any, memory: Any, start: Any, rows: Any, width: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -54,10 +56,8 @@ def _matrix(dtype: str) -> Any:
     return rows
 
 
-# (memory, start, rows, width): the rows (rows, width) from `start` on, counted in the memory's own elements
-matrix = _matrix("")
-matrix_of_bits = _matrix("uint32")  # each number as its bits
-matrix_of_bfloat16 = _matrix("uint16")  # twice as many numbers, 16 bits each
+matrix = matrix_of("")
+matrix_of_bits = matrix_of("uint32")  # each number as its bits
 
 
 def _in_table(dtype: str) -> Any:

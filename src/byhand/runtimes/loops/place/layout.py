@@ -1,7 +1,7 @@
-"""Layout: give every buffer of a builder its place, so that arrays which never live at the same time share memory.
+"""Layout: allocate a builder's buffers, so that arrays with disjoint lifetimes share memory.
 
-A value lives from the first call that touches it to the last. The largest are placed first, each at the lowest
-offset where it meets no other that lives at the same time.
+A value lives from the first call that touches it to the last. First fit, the largest first: each at the lowest offset
+at which it overlaps no value whose lifetime intersects its own.
 """
 
 from __future__ import annotations

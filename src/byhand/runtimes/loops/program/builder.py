@@ -1,8 +1,8 @@
-"""Builder: the list of kernel calls that a graph becomes, on buffers that have no place yet.
+"""Builder: the list of kernel calls that a graph becomes, on buffers that are not allocated yet.
 
 Rules (in the kernels' files) read a group of applications and emit calls: the groups forward in the graph's order,
-then backward in reverse. A cotangent is written by the first of its uses and added to by the others; a parameter's
-lies in the gradient area, so that micro-batches and shared parameters add up in the same place.
+then backward in reverse. The first use of a tensor writes its cotangent, the others accumulate; a parameter's lies in
+the gradient region, so that micro-batches and tied parameters accumulate in the same place.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from byhand.engine import Node, Variable
 from byhand.engine.graph.outline import Outline
 from byhand.engine.graph.record import Graph, key
 from byhand.errors import ConfigError
+from byhand.formats.registry import FLOAT32, Format
 from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, PythonStep, buffers_of, meet
 
 
@@ -22,19 +23,19 @@ from byhand.runtimes.loops.program.calls import ADDS, Buffer, Call, Operand, Pyt
 class Builder:
     """Calls and buffers so far, and the questions that rules ask.
 
-    inputs_of_products  "float32", or "bfloat16": what `operand` hands to a product is rounded, sums stay float32
-    tiles               products of float32 are made by register tiles, not by BLAS
+    products  the format to which `operand` rounds what it hands to a product; sums stay float32
+    tiles     products of float32 are made by register tiles, not by BLAS
     """
 
     graph: Graph
     parameters: Mapping[str, Variable]
-    inputs_of_products: str = "float32"
+    products: Format = FLOAT32
     tiles: bool = False
     calls: list[Call] = field(default_factory=list)
     constants: dict[Any, tuple[Buffer, Any]] = field(default_factory=dict)  # the same in every step, and their values
     inputs: dict[str, Buffer] = field(default_factory=dict)
     cached: int = 0  # positions that a KV cache keeps; 0: there is none
-    bfloat16_weights: bool = False  # decoding multiplies with weights rounded to bfloat16
+    weights: Format = FLOAT32  # that decoding multiplies with, rounded to it already
     preparations: list[Call] = field(default_factory=list)  # calls that run once, before the plan's first run
     trains: bool = False  # the backward pass follows
     decodes: bool = False  # threads divide the work of a token, and meet after each group
@@ -51,7 +52,7 @@ class Builder:
         self._room = Buffer("room", (0,), "own" if self.cached else "value")
 
     def value(self, tensor: Variable) -> Buffer:
-        """Return the buffer of a tensor: a parameter, an input, a constant, or what a call before has made."""
+        """Return the buffer of a tensor: a parameter, an input, a constant, or an earlier call's result."""
         if id(tensor) in self._leaves:
             return self._leaves[id(tensor)][0]
         if tensor.node is not None:
@@ -78,7 +79,7 @@ class Builder:
         return self._buffer((id(node), index), name, node.results[index][0])
 
     def saved(self, node: Node, what: str, shape: tuple[int, ...]) -> Buffer:
-        """Return the buffer in which a forward call leaves something for the backward call."""
+        """Return a buffer that a forward call saves for the backward call."""
         return self._buffer((id(node), what), f"{node.name}:{what}", shape)
 
     def scratch(self, node: Node, what: str, shape: tuple[int, ...], kind: str = "value") -> Buffer:
@@ -103,7 +104,7 @@ class Builder:
         return zeros
 
     def gradient(self, tensor: Variable) -> tuple[Buffer, Operand]:
-        """Return where to put a contribution to the tensor's cotangent, and whether to add to what is there."""
+        """Return where a contribution to the tensor's cotangent goes, and whether it accumulates."""
         if id(tensor) in self._leaves:
             _, buffer = self._leaves[id(tensor)]
             adds: Operand = 1 if buffer in self._written else ADDS
@@ -119,7 +120,7 @@ class Builder:
         return Buffer(f"d_{tensor.name}", tuple(tensor.shape), "value")
 
     def join(self, tensor: Variable, contribution: Buffer, node: Node) -> None:
-        """Make the buffer the tensor's cotangent, or add it to the one that is there; the buffer is used up."""
+        """Accumulate a contribution: it becomes the tensor's cotangent, or is added to it and dies."""
         if id(tensor) not in self._leaves and key(tensor) not in self._cotangents:
             self._cotangents[key(tensor)] = contribution
             return
@@ -136,7 +137,12 @@ class Builder:
         touched: int | None = None,
         **operands: Operand,
     ) -> Call:
-        """Append a call; without `flops` it gets its part of what its group's equations compute."""
+        """Append a call; without `flops` it gets its part of what its group's equations compute.
+
+        A call that leaves a `copy` for products is told their format.
+        """
+        if "copy" in operands:
+            operands["format"] = self.products if operands["copy"] else FLOAT32
         call = Call(
             kernel, node, flops or 0, operands, buffers_of(operands), touched=touched, apportioned=flops is None
         )
@@ -144,13 +150,13 @@ class Builder:
         return call
 
     def by_each(self, *buffers: Buffer) -> None:
-        """In decoding let each thread have these buffers and compute them whole: that is faster than a barrier."""
+        """In decoding replicate these buffers: each thread computes them whole, which is faster than a barrier."""
         if self.decodes:
             for buffer in buffers:
                 buffer.kind = "own"
 
     def meet(self) -> None:
-        """Let all threads wait for each other: what they have written in parts is whole."""
+        """Append a barrier: after it, arrays that threads wrote in parts are complete."""
         self.calls.append(meet())
 
     def prepare(self, kernel: str, **operands: Operand) -> None:
@@ -163,27 +169,28 @@ class Builder:
         self.calls.append(Call("reference", node, flops, {}, touched, step, apportioned=True))
 
     def operand(self, node: Node, buffer: Buffer, version: int = 0) -> Buffer:
-        """Return the operand of a product: the buffer, or its bfloat16 copy, created on first use.
+        """Return the operand of a product: the buffer, or its rounded copy, created on first use.
 
         If the buffer's numbers change, `version` distinguishes the copies.
         """
-        if self.inputs_of_products == "float32":
+        if self.products.native:
             return buffer
         if (id(buffer), version) not in self._copies:
-            self.emit("round_bfloat16", node, 0, x=buffer, copy=self.copy(buffer, version), n=buffer.size)
+            self.emit("rounded", node, 0, x=buffer, copy=self.copy(buffer, version), n=buffer.size)
         return self._copies[id(buffer), version]
 
     def copy(self, buffer: Buffer, version: int = 0) -> Buffer | int:
-        """Return the buffer of the bfloat16 copy that the call which writes the buffer also writes; 0 for none."""
-        if self.inputs_of_products == "float32":
+        """Return the buffer of the rounded copy that the call which writes the buffer also writes; 0 for none."""
+        if self.products.native:
             return 0
-        made = Buffer(f"{buffer.name}:bfloat16", buffer.shape, "value", "bfloat16")
+        kind = self.products.name
+        made = Buffer(f"{buffer.name}:{kind}", buffer.shape, "value", kind)
         return self._copies.setdefault((id(buffer), version), made)
 
     @property
     def begins_inside(self) -> bool:
-        """Return whether a product can begin its sums with a bias and a stream."""
-        return self.tiles and self.inputs_of_products == "float32"
+        """Return whether a product can initialise its accumulators with a bias and a stream."""
+        return self.tiles and self.products.native
 
     def room(self, size: int) -> Buffer:
         """Return the scratch that all calls of a thread share, of at least `size` float32."""

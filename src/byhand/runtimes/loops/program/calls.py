@@ -1,4 +1,4 @@
-"""Calls: one kernel call of a plan and its operands: buffers, places inside them, numbers known late."""
+"""Calls: one kernel call of a plan and its operands: buffers, places inside them, formats, numbers known late."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from byhand.engine import Node
-from byhand.formats.registry import FORMATS
+from byhand.formats.registry import FORMATS, Format
 
 
 @dataclass(eq=False)
@@ -50,13 +50,13 @@ class Buffer:
         return FORMATS[self.dtype].words(self.size)
 
     def at(self, start: int) -> At:
-        """Return the place so many elements behind the first."""
+        """Return the place at this offset."""
         return At(self, start)
 
 
 @dataclass(frozen=True)
 class At:
-    """A place inside a buffer, in elements from its start."""
+    """An offset into a buffer, in elements."""
 
     buffer: Buffer
     start: int
@@ -78,7 +78,7 @@ PART, PARTS = "part", "parts"  # which share this is, and how many there are
 OWN_SIGNAL = "own signal"  # where this share counts the barriers that it has passed
 
 Place = Buffer | At
-Operand = Place | str | int
+Operand = Place | Format | str | int
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ Part = tuple[int, int] | Call  # of a table: rows from the first to before the l
 
 
 def parts_of(calls: list[Call], first: int = 0) -> list[Part]:
-    """Return what to run in turn from call `first` on: stretches of the calls' table, and the steps in Python."""
+    """Return what to run in turn from call `first` on: segments of the calls' table, and the steps in Python."""
     stops = [i for i, call in enumerate(calls) if call.step and i >= first]
     parts: list[Part] = []
     for stop in (*stops, len(calls)):

@@ -2,8 +2,8 @@
 
     parameters | state, by kind | averages | gradients of each share | workspace of the plans
 
-Parameters that are updated alike lie side by side, and so does their state of each kind, so that an update is a few
-ranges for each thread. Averages are there if the optimizer keeps some.
+Parameters that are updated alike are contiguous, and so is their state of each kind: an update is a few ranges for
+each thread. Averages are there if the optimizer keeps some.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def padded(n: int) -> int:
 
 @dataclass(frozen=True)
 class Alike:
-    """Parameters side by side that are updated alike, from offset `first` to before `last`.
+    """A contiguous range of parameters that are updated alike, from offset `first` to before `last`.
 
     rules  of each parameter: they differ in shapes and packing alone
     state  where their arrays of state begin, by kind

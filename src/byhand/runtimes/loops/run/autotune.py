@@ -11,6 +11,7 @@ class Autotuner:
 
     def __init__(self, ways: int) -> None:
         self._seconds = [0.0] * ways  # for a unit; 0 before the first trial
+        self._last = [0.0] * ways  # as it was measured
         self._due = [0.0] * ways
         self._clock = 0.0
 
@@ -28,10 +29,12 @@ class Autotuner:
     def note(self, way: int, units: int, seconds: float) -> None:
         """Remember how long a piece of work took.
 
-        A short piece that was somewhat slower than usual says nothing: waking the threads is part of it.
+        A short piece that was somewhat slower than usual says nothing: waking the threads is part of it. A much
+        slower one counts when the next confirms it: another program may have had the processor for a moment.
         """
-        usual, unit = self._seconds[way], seconds / units
+        usual, before, unit = self._seconds[way], self._last[way], seconds / units
+        self._last[way] = unit
         if units >= TRIAL or not usual < unit < 2 * usual:
-            self._seconds[way] = unit
+            self._seconds[way] = min(unit, before or unit)
         self._clock += seconds
         self._due[way] = self._clock + PATIENCE * min(units, TRIAL) * seconds / units

@@ -17,6 +17,7 @@ from byhand.engine import Tensor
 from byhand.errors import ConfigError
 from byhand.formats.names import Weights
 from byhand.formats.registry import FORMATS
+from byhand.runtimes.loops.kernels.formats.contract import PACKED
 from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.place.layout import padded
 from byhand.runtimes.loops.program import controls
@@ -43,7 +44,7 @@ class LoopsDecoder:
     model    causal, float32
     slots    streams that are continued side by side
     threads  all cores if not given
-    weights  "float32", or "bfloat16": every matrix and table rounded to it, so that half as much is read
+    weights  the format to which every matrix and table is rounded, so that less is read
     fills    positions of a prompt whose kernels are compiled together with those of a token
     """
 
@@ -63,7 +64,9 @@ class LoopsDecoder:
         self.slots = slots
         self.threads = team_size(threads)
         self.blas = find_blas(blas)
-        self.weights = weights
+        self.weights = FORMATS[weights]
+        if self.weights not in PACKED:
+            raise ConfigError(f"the loops runtime reads no weights of {weights}. Use the numpy runtime.")
         self.arena = Arena({n: Tensor(p.data) for n, p in parameters.items()}, self.threads, training=False)
         self._inputs = {
             "tokens": Buffer("tokens", (slots, 1), "input", "int32"),
@@ -82,9 +85,7 @@ class LoopsDecoder:
         # in the controls: settings by stream; uniform numbers, logits and sums by step and stream
         self._settings = self._runner.controls[:settings].reshape(slots, controls.SETTINGS)
         self._numbers = self._runner.controls[settings:].reshape(3, LONGEST_RUN, slots)
-        self.decoding = decoding_plan(
-            model, self.arena, self._inputs, self._caches, bfloat16_weights=weights == "bfloat16"
-        )
+        self.decoding = decoding_plan(model, self.arena, self._inputs, self._caches, self.weights)
         self._filling: dict[int, GenerationPlan] = {fills: self._filled(fills)} if fills else {}
         self._load(self.decoding, *self._filling.values())
         self._packed = False
@@ -103,7 +104,7 @@ class LoopsDecoder:
         changed = not self._packed
         self._packed = False
         for name, p in self.model.parameters().items():
-            data = FORMATS[self.weights].rounded(p.data) if p.ndim > 1 else p.data
+            data = self.weights.rounded(p.data) if p.ndim > 1 else p.data
             mine = self.arena.parameters[name].data
             if not np.array_equal(mine, data):
                 mine[...] = data
@@ -155,10 +156,10 @@ class LoopsDecoder:
         begun = perf_counter()
         drawn = self._run(way, n)
         n, seconds = len(drawn), perf_counter() - begun
+        with np.errstate(all="ignore"):  # nobody reads those of a stream that failed
+            scores = self._numbers[1, :n] - np.log(self._numbers[2, :n])
         for slot, stream in running.items():
-            ids = drawn[:, slot].tolist()
-            scores = self._numbers[1, :n, slot] - np.log(self._numbers[2, :n, slot]) if stream.scored else np.empty(0)
-            stream.take(ids, scores.tolist())
+            stream.take(drawn[:, slot].tolist(), scores[:, slot].tolist() if stream.scored else ())
         self.autotuner.note(way, n, seconds)
         self.made_by[1 if self._ways[way] == ALONE else self.threads] += n
         self._run_length = max(1, min(LONGEST_RUN, 2 * self._run_length, int(CALL_SECONDS * n / seconds)))

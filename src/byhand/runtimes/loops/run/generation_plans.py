@@ -1,4 +1,4 @@
-"""Generation plans: the calls of one token, and those that fill the cache, shared by threads that meet between calls.
+"""Generation plans: the calls of one token, and of prefill, divided among threads with barriers between them.
 
 In decoding every thread runs the same calls, each on its columns, heads or streams: a kernel divides its work by
 `part` and `parts`. In filling each call's rows are divided (a kernel's registration says which are independent), so
@@ -19,6 +19,7 @@ from byhand.engine import Node, Tensor
 from byhand.engine.graph.outline import Outline
 from byhand.engine.graph.record import Graph, record
 from byhand.errors import ConfigError
+from byhand.formats.registry import Format
 from byhand.layers.cache import KVCache
 from byhand.runtimes.loops.encode.tables import RowEncoder
 from byhand.runtimes.loops.lower.fusion import FALLBACK, emit_groups, groups_of, rules_of
@@ -62,13 +63,13 @@ def decoding_plan(
     arena: Arena,
     inputs: Mapping[str, Buffer],
     caches: dict[str, Buffer],
-    bfloat16_weights: bool,
+    weights: Format,
 ) -> GenerationPlan:
     """Return the plan of one token of each stream, sampling included."""
     streams, vocab = inputs["tokens"].shape[0], model.config.vocab_size
     builder = Builder(
         _recorded(model, (streams, 1), model.config.cached), model.parameters(), inputs={**inputs, **caches},
-        cached=model.config.cached, bfloat16_weights=bfloat16_weights, decodes=True,
+        cached=model.config.cached, weights=weights, decodes=True,
     )  # fmt: skip
     groups = _groups(builder, "decode")
     emit_groups(builder, groups)
@@ -212,7 +213,7 @@ def in_turn(shares: list[Share]) -> tuple[np.ndarray, list[Part]]:
 def _placed(
     builder: Builder, arena: Arena, calls: list[list[Call]], start: int, result: Buffer | None = None
 ) -> GenerationPlan:
-    """Give every buffer its place from `start` on; "own" ones get one for each thread."""
+    """Allocate every buffer from `start` on; "own" ones for each thread."""
     inputs = (b for b in _touched([*builder.calls, *builder.preparations], "input") if b.offset < 0)
     end = place_in_order([*inputs, *(buffer for buffer, _ in builder.constants.values())], start)
     if result is None:

@@ -1,4 +1,4 @@
-"""Plan: a step's tables of integers, one for each share of the batch, and the arrays that no step changes.
+"""Plan: a step's tables of integers, one for each share of the batch, and its constants.
 
 A share's table is its program with every place filled in; where the program has steps in Python (equations without a
 kernel) the table is cut into segments around them.
@@ -25,7 +25,7 @@ from byhand.runtimes.loops.run.share import Share
 
 @dataclass
 class Plan:
-    """The shares of a step for one shape, and the arrays that no step changes."""
+    """The shares of a step for one shape, and its constants."""
 
     shares: list[Share]
     constants: list[tuple[Buffer, Any]]

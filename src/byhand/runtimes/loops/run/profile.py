@@ -113,18 +113,17 @@ def _equation(call: Call) -> str:
 
 
 def _shapes(call: Call) -> str:
-    if call.kernel in ("gemm", "tiled_gemm"):
-        o = call.operands
+    o = call.operands
+    if "ta" in o:
         a, b = ("'" if o[transposed] else "" for transposed in ("ta", "tb"))
         return f"({o['m']}, {o['k']}){a} ({o['k']}, {o['n']}){b}"
-    if call.kernel == "row_product":
-        o = call.operands
+    if "inner" in o:
         return f"({o['rows']}, {o['inner']}) ({o['inner']}, {o['width']})"
-    first = next((b for b in buffers_of(call.operands) if b.kind == "value"), None)
-    if {"rows", "columns"} <= set(call.operands):
-        return f"({call.operands['rows']}, {call.operands['columns']})"
-    if first is None and isinstance(call.operands.get("n"), int):
-        return f"({call.operands['n']},)"
+    first = next((b for b in buffers_of(o) if b.kind == "value"), None)
+    if {"rows", "columns"} <= set(o):
+        return f"({o['rows']}, {o['columns']})"
+    if first is None and isinstance(o.get("n"), int):
+        return f"({o['n']},)"
     return str(first.shape) if first else ""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.encode.tables import WIDTH
+from byhand.runtimes.loops.kernels.formats.contract import OPERANDS
 from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.native import yield_address
 from byhand.runtimes.loops.program.calls import Call, Part
@@ -33,7 +34,8 @@ class Runner:
         self.controls = np.zeros(controls)
         self.signals = np.zeros(own_signal(threads), np.int64)
         self.times: list[int] | None = None
-        self._native = np.array([blas.sgemm, yield_address(), blas.gemm_bfloat16], np.int64)
+        products = (blas.product(kind.gemm) for kind in OPERANDS.values())
+        self._native = np.array([blas.sgemm, yield_address(), *products], np.int64)
         self._resources = self._located()
         self._team = ThreadTeam(threads)
         weakref.finalize(self, self._team.close)

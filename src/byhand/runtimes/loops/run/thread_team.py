@@ -38,7 +38,7 @@ class Job:
         self.cancelled = False  # a thread that has not begun must not begin
         self.errors: list[BaseException] = []
         self.finished = [False] * size
-        self.tick: queue.SimpleQueue[None] = queue.SimpleQueue()  # one entry after each thread has finished
+        self.tick: queue.SimpleQueue[None] = queue.SimpleQueue()  # one entry for each finished thread
 
     def do(self, i: int) -> None:
         """Do a thread's part and keep its error."""
@@ -56,7 +56,7 @@ Inbox = queue.SimpleQueue[Job | None]
 
 
 class ThreadTeam:
-    """Threads that wait for work. `run(work)` calls work(0), work(1), ... side by side and returns when all have."""
+    """A pool of threads. `run(work)` calls work(0), work(1), ... concurrently and joins them."""
 
     def __init__(self, size: int) -> None:
         self.size = team_size(size)

@@ -16,9 +16,10 @@ from byhand.errors import ConfigError
 from byhand.formats.registry import FORMATS
 from byhand.optim import decay_at
 from byhand.quantities import counted
+from byhand.runtimes.loops.kernels.formats.contract import lack
 from byhand.runtimes.loops.lower.training import Lowering
 from byhand.runtimes.loops.lower.update import by_kernels, numbers, slots_of
-from byhand.runtimes.loops.machine.blas import find_blas, lacks_halves, one_core_each
+from byhand.runtimes.loops.machine.blas import find_blas, one_core_each
 from byhand.runtimes.loops.pattern.rules import Rule
 from byhand.runtimes.loops.program import controls
 from byhand.runtimes.loops.run.arena import Arena
@@ -37,8 +38,8 @@ class LoopsSession(LocalSession):
     optimizer  without one the session has only `loss`
     threads    shares of the batch, all cores if not given
     blas       matrix products: "auto", "tiles", "mkl" or "scipy" (see `blas.py`)
-    dtype      "bfloat16": float32 storage, bfloat16 inputs of the linear layers' products
-    rules      which applications become one; those of training if not given
+    dtype      of the inputs of the linear layers' products; storage and sums are float32
+    rules      of fusion; those of training if not given
     """
 
     def __init__(
@@ -56,9 +57,9 @@ class LoopsSession(LocalSession):
         self.optimizer = optimizer
         self.threads = team_size(threads)
         self.blas = find_blas(blas)
-        self.dtype = dtype
-        if not FORMATS[dtype].native and (lack := lacks_halves(self.blas)):
-            raise ConfigError(lack)
+        self.products = FORMATS[dtype]
+        if why := lack(self.products, self.blas):
+            raise ConfigError(why)
         self.rules = rules
         self.arena = Arena(model.parameters(), self.threads, optimizer is not None, optimizer)
         settings = slots_of(self.arena.regions)[-1]
@@ -146,7 +147,7 @@ class LoopsSession(LocalSession):
             inputs = {"tokens": shape, "targets": shape}
             tiles = self.blas.tiles and one_core_each(shape[0], self.threads)
             parameters = self.arena.regions.averages if kind == "average" else 0
-            how = Lowering(kind == "train", self.dtype, self.rules, tiles)
+            how = Lowering(kind == "train", self.products, self.rules, tiles)
             self._plans[kind, shape] = make_plan(self.model.loss, inputs, self.arena, how, parameters)
         return self._plans[kind, shape]
 

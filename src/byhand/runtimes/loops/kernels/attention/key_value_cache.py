@@ -38,15 +38,18 @@ def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, posit
     """
     c = heads * width
     scale = F(1.0 / math.sqrt(width))
-    stored = -1
+    stream, stored = -1, -1
+    t, place, low, n = 0, 0, 0, 0
     for head in range(part * rows * heads // parts, (part + 1) * rows * heads // parts):
         b, h, kv = head // heads, head % heads, head // times
-        t = words[position + b]
+        if b != stream:
+            stream = b
+            t = words[position + b]
+            end = min(t + 1, places)
+            place, low = t % places, max(0, end - window)
+            n = end - low
         if t < 0:
             continue
-        end = min(t + 1, places)
-        low = max(0, end - window)
-        n = end - low
         p = vector(memory, scores, n)
         key, value = keys + kv * width * room, values + kv * width * room
         if kv != stored:
@@ -54,8 +57,8 @@ def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, posit
             k_new, v_new = qk + b * row_qk + c + h // times * width, v + b * row_v + h // times * width
             k_kept, v_kept = matrix(memory, key, width, room), matrix(memory, value, width, room)
             for d in range(width):
-                k_kept[d, t % places] = memory[k_new + d]
-                v_kept[d, t % places] = memory[v_new + d]
+                k_kept[d, place] = memory[k_new + d]
+                v_kept[d, place] = memory[v_new + d]
         add_rows(memory, qk + b * row_qk + h * width, key + low, scores, width, room, n)
         m = largest(words, scores, n)
         z = F(0)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.kernels.linear.activation_rules import GATE, RESULT, SLOPE, register_rules
-from byhand.runtimes.loops.kernels.vector.bfloat16 import copy_row
+from byhand.runtimes.loops.kernels.products.rounding import copy_row
 from byhand.runtimes.loops.kernels.vector.parts import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, vector
@@ -31,14 +31,14 @@ def keeps_slope(computes: str, value: Any) -> Callable[[Any], Any]:
         formula = value_and_slope.__name__
 
         @kernel(name=f"bias_{computes}", formula=formula, rows="rows", moves={"x": "width", "y": "width"})
-        def bias_activation(memory, x, bias, y, copy, rows, width, kept):
-            """y = f(x + bias), copied in bfloat16; x becomes the slope there. Unless `kept`, y has but one row."""
+        def bias_activation(memory, x, bias, y, copy, format, rows, width, kept):
+            """y = f(x + bias), copied for products; x becomes the slope there. Unless `kept`, y has but one row."""
             a, o, b = matrix(memory, x, rows, width), matrix(memory, y, rows, width), vector(memory, bias, width)
             for i in range(rows):
                 at = i if kept else 0
                 for c in range(width):
                     o[at, c], a[i, c] = value_and_slope(a[i, c] + b[c])
-                copy_row(memory, y, copy, at, i, rows, width)
+                copy_row(memory, y, copy, format, at, i, rows, width)
 
         @kernel(name=f"times_{computes}_slope")
         def times_slope(memory, d, x, n):
@@ -105,8 +105,8 @@ def gates(computes: str, value: Any) -> Callable[[Any], Any]:
             rows="rows",
             moves={"gate": "width", "up": "width", "y": "width"},
         )
-        def bias_gate(memory, gate, up, bias, bias_up, y, copy, rows, width, biased, kept):
-            """y = f(gate + bias, up + bias_up), and a copy in bfloat16; gate and up become the slopes there.
+        def bias_gate(memory, gate, up, bias, bias_up, y, copy, format, rows, width, biased, kept):
+            """y = f(gate + bias, up + bias_up), and a copy for products; gate and up become the slopes there.
 
             Without `biased` there are no biases; unless `kept`, y has but one row.
             """
@@ -125,7 +125,7 @@ def gates(computes: str, value: Any) -> Callable[[Any], Any]:
                         u[i, c] += c_up[c]
                 for c in range(width):
                     o[at, c], a[i, c], u[i, c] = value_and_slopes(a[i, c], u[i, c])
-                copy_row(memory, y, copy, at, i, rows, width)
+                copy_row(memory, y, copy, format, at, i, rows, width)
 
         @kernel(name=computes)
         def gate_columns(memory, gate, up, y, rows, width, part, parts):
@@ -155,8 +155,8 @@ def gates(computes: str, value: Any) -> Callable[[Any], Any]:
 
 
 @kernel
-def slope_back(memory, d, slope, out, copy, rows, width, adds):
-    """d *= slope; out = sum over rows of d, the bias's gradient; a copy of d in bfloat16."""
+def slope_back(memory, d, slope, out, copy, format, rows, width, adds):
+    """d *= slope; out = sum over rows of d, the bias's gradient; a copy of d for products."""
     a, b, o = matrix(memory, d, rows, width), matrix(memory, slope, rows, width), vector(memory, out, width)
     if not adds:
         o[:] = F(0)
@@ -165,12 +165,12 @@ def slope_back(memory, d, slope, out, copy, rows, width, adds):
             a[i, c] *= b[i, c]
         for c in range(width):
             o[c] += a[i, c]
-        copy_row(memory, d, copy, i, i, rows, width)
+        copy_row(memory, d, copy, format, i, i, rows, width)
 
 
 @kernel
-def gate_back(memory, d, gate, up, out, out_up, copy, copy_up, rows, width, biased, adds, adds_up):
-    """gate *= d, up *= d, with copies in bfloat16; if `biased`, out and out_up are their sums over rows."""
+def gate_back(memory, d, gate, up, out, out_up, copy, copy_up, format, rows, width, biased, adds, adds_up):
+    """gate *= d, up *= d, with copies for products; if `biased`, out and out_up are their sums over rows."""
     a, u, b = matrix(memory, gate, rows, width), matrix(memory, up, rows, width), matrix(memory, d, rows, width)
     o, o_up = vector(memory, out, width), vector(memory, out_up, width)
     if biased and not adds:
@@ -186,5 +186,5 @@ def gate_back(memory, d, gate, up, out, out_up, copy, copy_up, rows, width, bias
                 o[c] += a[i, c]
             for c in range(width):
                 o_up[c] += u[i, c]
-        copy_row(memory, gate, copy, i, i, rows, width)
-        copy_row(memory, up, copy_up, i, i, rows, width)
+        copy_row(memory, gate, copy, format, i, i, rows, width)
+        copy_row(memory, up, copy_up, format, i, i, rows, width)

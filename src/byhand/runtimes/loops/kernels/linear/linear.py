@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from byhand.runtimes.loops.kernels.products.product import emit_product
-from byhand.runtimes.loops.kernels.vector.bfloat16 import copy_row
+from byhand.runtimes.loops.kernels.products.rounding import copy_row
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
@@ -43,8 +43,8 @@ def fill_residual(memory, y, x, bias, rows, width):
 
 
 @kernel
-def column_sum(memory, d, out, copy, rows, width, adds):
-    """out = sum over rows of d, four rows at a time; a copy of them in bfloat16 while they are near."""
+def column_sum(memory, d, out, copy, format, rows, width, adds):
+    """out = sum over rows of d, four rows at a time; a copy of them for products while they are near."""
     a, o = matrix(memory, d, rows, width), vector(memory, out, width)
     if not adds:
         o[:] = F(0)
@@ -53,11 +53,11 @@ def column_sum(memory, d, out, copy, rows, width, adds):
         for c in range(width):
             o[c] += (a[i, c] + a[i + 1, c]) + (a[i + 2, c] + a[i + 3, c])
         for k in range(i, i + 4):
-            copy_row(memory, d, copy, k, k, rows, width)
+            copy_row(memory, d, copy, format, k, k, rows, width)
     for i in range(fours, rows):
         for c in range(width):
             o[c] += a[i, c]
-        copy_row(memory, d, copy, i, i, rows, width)
+        copy_row(memory, d, copy, format, i, i, rows, width)
 
 
 def linear_node(group: Group) -> Any:
@@ -84,7 +84,7 @@ def bias_or_zeros(builder: Builder, node: Any) -> Buffer:
 
 
 def read_by_products(builder: Builder, node: Any) -> dict[str, Any]:
-    """Return the operands of a kernel that writes a node's result y, and its bfloat16 copy if products read one.
+    """Return the operands of a kernel that writes a node's result y, and its copy if products read one.
 
     Where only a product reads y, by the copy, no row of y is `kept`: y is room for one.
     """

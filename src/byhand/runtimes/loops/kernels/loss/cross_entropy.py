@@ -29,7 +29,7 @@ from byhand.runtimes.loops.program.controls import WEIGHT
 
 F = np.float32
 VOCABULARY = 4096  # below, the logits are not what fills the memory
-CHUNK = 256  # rows; even, so that rows of bfloat16 begin on a whole word
+CHUNK = 256  # rows; even, so that rows of two-byte numbers begin on a whole word
 
 
 @kernel

@@ -3,7 +3,7 @@
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.kernels.vector.bfloat16 import copy_row
+from byhand.runtimes.loops.kernels.products.rounding import copy_row
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
@@ -13,8 +13,8 @@ F = np.float32
 
 
 @kernel(rows="rows", moves={"x": "width", "xhat": "width", "rstd": 1})
-def normalise(memory, x, xhat, rstd, eps, copy, rows, width):
-    """xhat = (x - mean) * rstd, and a copy in bfloat16: passes over a row that stays in the first cache."""
+def normalise(memory, x, xhat, rstd, eps, copy, format, rows, width):
+    """xhat = (x - mean) * rstd, and a copy for products: passes over a row that stays in the first cache."""
     a, o, r = matrix(memory, x, rows, width), matrix(memory, xhat, rows, width), vector(memory, rstd, rows)
     inverse = F(1.0) / F(width)
     for i in range(rows):
@@ -29,18 +29,18 @@ def normalise(memory, x, xhat, rstd, eps, copy, rows, width):
         r[i] = F(1.0) / np.sqrt(variance * inverse + memory[eps])
         for c in range(width):
             o[i, c] = (a[i, c] - mean) * r[i]
-        copy_row(memory, xhat, copy, i, i, rows, width)
+        copy_row(memory, xhat, copy, format, i, i, rows, width)
 
 
 @kernel(rows="rows", moves={"xhat": "width", "y": "width"})
-def scale_shift(memory, xhat, gain, bias, y, copy, rows, width):
-    """y = gain * xhat + bias, and a copy in bfloat16."""
+def scale_shift(memory, xhat, gain, bias, y, copy, format, rows, width):
+    """y = gain * xhat + bias, and a copy for products."""
     a, o = matrix(memory, xhat, rows, width), matrix(memory, y, rows, width)
     g, b = vector(memory, gain, width), vector(memory, bias, width)
     for i in range(rows):
         for c in range(width):
             o[i, c] = g[c] * a[i, c] + b[c]
-        copy_row(memory, y, copy, i, i, rows, width)
+        copy_row(memory, y, copy, format, i, i, rows, width)
 
 
 @kernel

@@ -7,7 +7,7 @@ xhat = x rstd anew: a product costs less than another array.
 # pyright: reportMissingImports=false
 import numpy as np
 
-from byhand.runtimes.loops.kernels.vector.bfloat16 import copy_row
+from byhand.runtimes.loops.kernels.products.rounding import copy_row
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import matrix, vector
 from byhand.runtimes.loops.pattern.rules import Group, Rule, register
@@ -17,8 +17,8 @@ F = np.float32
 
 
 @kernel(rows="rows", moves={"x": "width", "y": "width", "rstd": 1})
-def rms_norm(memory, x, gain, y, rstd, eps, copy, rows, width, scaled):
-    """y = gain * x * rstd, or without the gain unless `scaled`, and a copy in bfloat16."""
+def rms_norm(memory, x, gain, y, rstd, eps, copy, format, rows, width, scaled):
+    """y = gain * x * rstd, or without the gain unless `scaled`, and a copy for products."""
     a, o, g = matrix(memory, x, rows, width), matrix(memory, y, rows, width), vector(memory, gain, width)
     r = vector(memory, rstd, rows)
     inverse = F(1.0) / F(width)
@@ -34,7 +34,7 @@ def rms_norm(memory, x, gain, y, rstd, eps, copy, rows, width, scaled):
         else:
             for c in range(width):
                 o[i, c] = a[i, c] * scale
-        copy_row(memory, y, copy, i, i, rows, width)
+        copy_row(memory, y, copy, format, i, i, rows, width)
 
 
 @kernel

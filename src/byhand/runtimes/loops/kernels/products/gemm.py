@@ -1,4 +1,4 @@
-"""Kernels of matrix products by a BLAS, called by its address: float32, and bfloat16 with sums in float32."""
+"""Kernels of matrix products by a BLAS, called by its address: of float32, and of each narrower format."""
 
 # pyright: reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from byhand.formats.registry import FLOAT32, Format
+from byhand.runtimes.loops.kernels.formats.contract import OPERANDS, kernel_of
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import cgutils, compiled, instruction
 from byhand.runtimes.loops.machine.views import address_of
@@ -48,13 +50,15 @@ def sgemm(address, memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
     )  # fmt: skip
 
 
-@kernel(rows="m", moves={"a": "lda", "c": "ldc"})
-def gemm(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
-    """C = op(A) op(B), added to C if `adds`."""
-    sgemm(blas[0], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds)
+def gemm_of(format: Format, place: int) -> None:
+    """Make the kernel for operands of a format, whose product has its address at this place."""
+
+    @kernel(name=kernel_of("gemm", format), rows="m", moves={"a": "lda", "c": "ldc"})
+    def gemm(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
+        """C = op(A) op(B), added to C if `adds`; C and all sums are float32."""
+        sgemm(blas[place], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds)
 
 
-@kernel(rows="m", moves={"a": "lda", "c": "ldc"})
-def gemm_bfloat16(memory, blas, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds):
-    """C = op(A) op(B), added to C if `adds`: A and B are bfloat16, C and all sums are float32."""
-    sgemm(blas[2], memory, a, b, c, m, n, k, lda, ldb, ldc, ta, tb, adds)
+gemm_of(FLOAT32, 0)
+for place, format in enumerate(OPERANDS, 2):
+    gemm_of(format, place)

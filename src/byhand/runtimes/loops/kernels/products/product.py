@@ -1,8 +1,10 @@
-"""The call of a matrix product: register tiles, or a BLAS, in float32 or with bfloat16 operands."""
+"""The call of a matrix product: register tiles, or a BLAS, for the operands' format."""
 
 from __future__ import annotations
 
 from byhand.engine import Node
+from byhand.formats.registry import FORMATS
+from byhand.runtimes.loops.kernels.formats.contract import kernel_of
 from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import Operand, Place, buffer_at
@@ -22,7 +24,7 @@ def emit_product(
         "a": a, "b": b, "c": c, "m": rows, "n": width, "k": inner, "lda": left.width, "ldb": right.width,
         "ldc": width, "ta": int(ta), "tb": int(tb), "adds": adds,
     }  # fmt: skip
-    kernel = "gemm_bfloat16" if left.dtype == right.dtype == "bfloat16" else "gemm"
+    kernel = kernel_of("gemm", FORMATS[left.dtype])
     touched = None
     if builder.begins_inside:
         kernel = "tiled_gemm"

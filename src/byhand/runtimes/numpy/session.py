@@ -1,4 +1,4 @@
-"""Training by the tape: record the graph, walk back, apply the optimizer."""
+"""Training with NumPy: record the graph, walk back, apply the optimizer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def keep_pages() -> bool:
         return False
 
 
-class TapeSession(LocalSession):
+class NumpySession(LocalSession):
     """Steps and losses with NumPy; see `TrainingSession`. Returns numbers that are not finite without a warning."""
 
     description = "equation by equation"

@@ -1,4 +1,4 @@
-"""The reference runtime's description."""
+"""The NumPy runtime's description."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from byhand.formats.names import NATIVE
 from byhand.runtimes.protocol import ONE_PROCESSOR, Decoder, Request, Runtime, Shape, TrainingSession
 
 
-class TapeRuntime(Runtime):
-    """NumPy: the tape, equation by equation."""
+class NumpyRuntime(Runtime):
+    """NumPy, equation by equation."""
 
     name = "numpy"
 
@@ -28,16 +28,16 @@ class TapeRuntime(Runtime):
         return ""
 
     def session(self, model: Any, optimizer: Any, request: Request) -> TrainingSession:
-        """Return a session of the tape."""
-        from byhand.runtimes.tape.session import TapeSession
+        """Return a NumPy session."""
+        from byhand.runtimes.numpy.session import NumpySession
 
-        return TapeSession(model, optimizer)
+        return NumpySession(model, optimizer)
 
     def decoder(self, model: Any, request: Request) -> Decoder:
         """Return a decoder that evaluates the model's equations."""
-        from byhand.runtimes.tape.decoder import TapeDecoder
+        from byhand.runtimes.numpy.decoder import NumpyDecoder
 
-        return TapeDecoder(model, request)
+        return NumpyDecoder(model, request)
 
     def working_bytes(self, request: Request, shape: Shape) -> int:
         """Return what recording keeps, and the most cotangents at a time."""

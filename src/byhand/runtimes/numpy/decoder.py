@@ -1,4 +1,4 @@
-"""Generation by the tape: prefill, then decode with a KV cache, equation by equation.
+"""Generation with NumPy: prefill, then decode with a KV cache, equation by equation.
 
 With a table of positions the context of the next token is the last seq_len tokens, at positions from 0, as the seed
 documents define it. While the text fits the window, keys and values of earlier positions are kept and each token
@@ -38,14 +38,14 @@ class InPlace(Evaluate):
 
 
 def extend(kept: np.ndarray, x: np.ndarray, start: np.ndarray) -> None:
-    """Do in place what `extend_cache` says: kept (B, H, S, D), x (B, H, T, D), start (B,)."""
+    """Apply `extend_cache` in place: kept (B, H, S, D), x (B, H, T, D), start (B,)."""
     steps, places = x.shape[2], kept.shape[2]
     t = np.arange(max(0, steps - places), steps)
     streams = np.arange(len(x))[:, None]
     kept[streams, :, (start[:, None] + t) % places] = x[:, :, t].transpose(0, 2, 1, 3)
 
 
-class TapeDecoder(LogitsDecoder):
+class NumpyDecoder(LogitsDecoder):
     """Continues streams with NumPy; see `Decoder`."""
 
     def __init__(self, model: Any, request: Request) -> None:
@@ -93,7 +93,7 @@ class TapeDecoder(LogitsDecoder):
             return self._model.forward_logits([stream.tokens[begin:]]).data[0, -1]
 
     def _filled(self, store: KVCache, slot: int, tokens: list[int]) -> np.ndarray:
-        """Compute a stream's context, and put its keys and values into the slot's places."""
+        """Prefill a slot: compute a stream's context and store its keys and values."""
         with interpreting(InPlace()):
             logits, made = self._model.decode([tokens], self._model.cache(1, len(tokens)))
         for kept, new in zip(store.blocks, made.blocks, strict=True):
@@ -103,7 +103,7 @@ class TapeDecoder(LogitsDecoder):
         return logits.data[0, -1]
 
     def _stepped(self, store: KVCache, running: dict[int, Stream]) -> dict[int, np.ndarray]:
-        """Compute one row for each stream, up to the last slot in use."""
+        """Decode one row for each stream, up to the last slot in use."""
         rows, tokens = max(running) + 1, np.zeros(self.slots, np.int64)
         start = np.zeros(self.slots, np.int64)
         for slot, stream in running.items():
@@ -134,7 +134,7 @@ def _rounded(model: Any, kind: Format) -> Any:
 
 def next_logits(model: Any, tokens: Any, count: int) -> Iterator[np.ndarray]:
     """Yield `count` times the logits (V,) after `tokens`, a list that the caller extends between two of them."""
-    decoder, stream = TapeDecoder(model, Request("generate", model.config)), Stream([0], count + 1)
+    decoder, stream = NumpyDecoder(model, Request("generate", model.config)), Stream([0], count + 1)
     stream.tokens = tokens
     decoder.admit(0, stream)
     for _ in range(count):

@@ -1,0 +1,43 @@
+"""Copies of what products read, rounded to a format of theirs: the one place where kernels round."""
+
+# pyright: reportMissingImports=false
+from typing import Any
+
+from byhand.runtimes.loops.kernels.formats.contract import OPERANDS, Operands, number_of
+from byhand.runtimes.loops.machine.kernel import kernel
+from byhand.runtimes.loops.machine.native import compiled
+from byhand.runtimes.loops.machine.views import matrix_of_bits
+
+
+@compiled
+def no_copy(memory, x, copy, format, source, row, rows, width):
+    """Leave none."""
+
+
+def then(before: Any, number: int, kind: Operands) -> Any:
+    """Make the function that does what `before` does, or leaves a copy in one more format."""
+    matrix, rounded = kind.matrix, kind.rounded
+
+    @compiled
+    def copied(memory, x, copy, format, source, row, rows, width):
+        if format == number:
+            bits, narrow = matrix_of_bits(memory, x, rows, width), matrix(memory, copy, rows, width)
+            for c in range(width):
+                narrow[row, c] = rounded(bits[source, c])
+        else:
+            before(memory, x, copy, format, source, row, rows, width)
+
+    return copied
+
+
+# Rounds row `source` of x (rows, width) into row `row` of its copy, if the format is one. Kernels call it for a row
+# that they have just written, while it is in the first cache.
+copy_row = no_copy
+for format, kind in OPERANDS.items():
+    copy_row = then(copy_row, number_of(format), kind)
+
+
+@kernel
+def rounded(memory, x, copy, format, n):
+    """copy = x, rounded."""
+    copy_row(memory, x, copy, format, 0, 0, 1, n)

@@ -1,0 +1,37 @@
+"""A further format of weights is one more file: with `toy_format/` on the path its model is held by the same law."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy") is None:
+    pytest.skip("the loops runtime needs numba and scipy (extra `fast`)", allow_module_level=True)
+
+from byhand.runtimes.loops.machine import machine_code
+from byhand.runtimes.loops.run.decoding import LoopsDecoder
+from cli.process import PATIENCE
+from runtimes.loops import test_decoding
+
+HERE = Path(__file__).resolve().parent
+
+
+def test_a_format_that_no_file_of_the_package_names_is_generated_with(tmp_path):
+    LoopsDecoder(test_decoding.model(), fills=5)  # its kernels are in the cache from here on
+    room = machine_code.folder()
+    if room is not None and room.exists():
+        shutil.copytree(room, tmp_path / room.name)
+    path = [str(HERE / "toy_format"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"BYHAND_CACHE": str(tmp_path), "PYTHONPATH": os.pathsep.join(path)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "rounded_model and fixed8"]
+    done = subprocess.run(
+        [*command, test_decoding.__file__], env=environment, cwd=HERE.parents[2], capture_output=True, text=True,
+        timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "21 passed" in done.stdout
+    assert list(tmp_path.glob("*/row_product_fixed8.o"))
