@@ -50,7 +50,7 @@ def test_the_step_happened_or_it_did_not_and_t_says_which(shapes, kernels):
             p.data = kept[name].copy()
         optimizer.restore(moments, {})
         optimizer.t = 1
-        runtime._adopt()
+        runtime.arena.adopt()
 
     def run():
         restore()

@@ -7,8 +7,12 @@ range element-wise, and the matrices assigned to it whole, so their products do 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
+
+import numpy as np
 
 from byhand.equations.muon import STEPS
 from byhand.equations.orthogonalise import orthogonalise
@@ -78,20 +82,32 @@ def by_kernels(arena: Regions) -> bool:
     return all(kernel is not None and kernel.settings is not None for kernel in named)
 
 
-def numbers(group: Alike, lr: float, t: int) -> list[float]:
-    """Return what the kernels of a group read of the controls for step t: rate, decay and their settings."""
-    static, kernel = group.rule.static, KERNELS.get(group.rule.equation.name)
-    read = kernel.settings(t, **static) if kernel and kernel.settings else ()
-    return [lr * group.rule.scale, static.get("weight_decay", 0.0), *read]
+class Settings:
+    """What the update's kernels read of the controls: each group's rate, decay and the settings of its equation.
 
+    starts  where the numbers of each group begin, and the end
+    """
 
-def slots_of(arena: Regions) -> list[int]:
-    """Return where the numbers of each group begin among the controls, and the end."""
-    return list(accumulate((len(numbers(group, 0.0, 1)) for group in arena.groups), initial=end(arena.shares)))
+    def __init__(self, arena: Regions) -> None:
+        self._groups: list[tuple[float, float, Callable[[int], Sequence[float]]]] = []
+        counts: list[int] = []
+        for group in arena.groups:
+            static, kernel = group.rule.static, KERNELS.get(group.rule.equation.name)
+            read = partial(kernel.settings, **static) if kernel and kernel.settings else lambda t: ()
+            self._groups.append((group.rule.scale, static.get("weight_decay", 0.0), read))
+            counts.append(2 + len(read(1)))
+        self.starts = list(accumulate(counts, initial=end(arena.shares)))
+
+    def write(self, numbers: np.ndarray, lr: float, t: int) -> None:
+        """Write what step t reads, at a learning rate, to the end of the controls."""
+        written: list[float] = []
+        for scale, decay, read in self._groups:
+            written += lr * scale, decay, *read(t)
+        numbers[self.starts[0] :] = written
 
 
 def _settings(arena: Regions, group: Alike) -> int:
-    return slots_of(arena)[arena.groups.index(group)]
+    return Settings(arena).starts[arena.groups.index(group)]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from byhand.engine import Tensor
-from byhand.optim import Optimizer, State
+from byhand.optim import Optimizer
 from byhand.runtimes.loops.program.regions import ALIGN, AVERAGE, Regions
 
 
@@ -27,12 +27,12 @@ class Arena:
         optimizer: Optimizer | None = None,
     ) -> None:
         self.parameters = dict(parameters)
+        self._optimizer = optimizer
         self.regions = Regions(parameters, shares, training, optimizer)
         self.memory = _aligned(self.regions.workspace)
         self.words = self.memory.view(np.int32)
-        self._views = self._make_views()
         self._arrays: dict[tuple[int, tuple[int, ...], bool], np.ndarray] = {}
-        self._state = State({}, {}, {})
+        self._make_views()
         self.adopt()
 
     def reserve(self, workspace: int) -> None:
@@ -41,26 +41,23 @@ class Arena:
             memory = _aligned(self.regions.workspace + workspace)
             memory[: self.memory.size] = self.memory
             self.memory, self.words = memory, memory.view(np.int32)
-            self._views = self._make_views()
             self._arrays.clear()
+            self._make_views()
             self.adopt()
 
-    def adopt(self, state: State | None = None) -> None:
-        """Take over arrays that were exchanged from outside, so that model and optimizer hold views of the arena.
-
-        state  the optimizer's moments and averages; those of the last time if not given
-        """
-        self._state = state or self._state
-        held = {**self._state.moments, AVERAGE: self._state.averages}
-        for name, (theta, views) in self._views.items():
-            tensor = self.parameters[name]
-            if tensor.data is not theta:
+    def adopt(self) -> None:
+        """Take over arrays that were exchanged from outside, so that model and optimizer hold views of the arena."""
+        for name, tensor in self.parameters.items():
+            if tensor.data is not (theta := self._views[name]):
                 theta[...] = tensor.data
                 tensor.data = theta
-            for kind, view in views.items():
-                if (arrays := held.setdefault(kind, {})).get(name) is not view:
-                    view[...] = arrays.get(name, theta if kind == AVERAGE else 0)
-                    arrays[name] = view
+        if self._optimizer:
+            held = {**self._optimizer.moments, AVERAGE: self._optimizer.averages}
+            for kind, views in self._kept.items():
+                for name, view in views.items():
+                    if held[kind].get(name) is not view:
+                        view[...] = held[kind].get(name, self._views[name] if kind == AVERAGE else 0)
+                        held[kind][name] = view
 
     def view(self, start: int, shape: tuple[int, ...], words: bool = False) -> np.ndarray:
         """Return the array of this shape at an offset, float32, or int32 for words."""
@@ -77,14 +74,15 @@ class Arena:
         """Return a parameter's gradient, summed over the shares after a step's plan."""
         return self.view(self.regions.gradients + self.regions.place[name], self.regions.shapes[name])
 
-    def _make_views(self) -> dict[str, tuple[np.ndarray, dict[str, np.ndarray]]]:
-        """Return the view of each parameter, and those of its state and its average by kind."""
-        found, regions = {}, self.regions
-        for name, place in regions.place.items():
-            shape = regions.shapes[name]
-            kept = {kind: self.view(start, shape) for kind, start in regions.kept(name).items()}
-            found[name] = self.view(place, shape), kept
-        return found
+    def _make_views(self) -> None:
+        """Make the view of each parameter, and by kind those of its state and its average."""
+        self._views: dict[str, np.ndarray] = {}
+        self._kept: dict[str, dict[str, np.ndarray]] = {}
+        for name, place in self.regions.place.items():
+            shape = self.regions.shapes[name]
+            self._views[name] = self.view(place, shape)
+            for kind, start in self.regions.kept(name).items():
+                self._kept.setdefault(kind, {})[name] = self.view(start, shape)
 
 
 def _aligned(size: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from byhand.optim import decay_at
 from byhand.quantities import counted
 from byhand.runtimes.loops.kernels.formats.contract import lack
 from byhand.runtimes.loops.lower.training import Lowering
-from byhand.runtimes.loops.lower.update import by_kernels, numbers, slots_of
+from byhand.runtimes.loops.lower.update import Settings, by_kernels
 from byhand.runtimes.loops.machine.blas import find_blas, one_core_each
 from byhand.runtimes.loops.pattern.rules import Rule
 from byhand.runtimes.loops.program import controls
@@ -28,7 +28,7 @@ from byhand.runtimes.loops.run.replay import ready_for
 from byhand.runtimes.loops.run.runner import Runner
 from byhand.runtimes.loops.run.thread_team import team_size
 from byhand.runtimes.protocol import Batch, Shape
-from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_step, held
+from byhand.runtimes.sessions import KnownOutcome, LocalSession, checked, checked_step
 
 
 class LoopsSession(LocalSession):
@@ -62,8 +62,8 @@ class LoopsSession(LocalSession):
             raise ConfigError(why)
         self.rules = rules
         self.arena = Arena(model.parameters(), self.threads, optimizer is not None, optimizer)
-        settings = slots_of(self.arena.regions)[-1]
-        self.runner = Runner(self.arena, self.threads, self.blas, settings)
+        self._settings, self._by_kernels = Settings(self.arena.regions), by_kernels(self.arena.regions)
+        self.runner = Runner(self.arena, self.threads, self.blas, self._settings.starts[-1])
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._active: Plan | None = None
 
@@ -78,18 +78,15 @@ class LoopsSession(LocalSession):
         plans = [self.plan("train", tokens.shape) for tokens, _ in micro_batches]
         widest = max(plans, key=lambda plan: len(plan.shares))
         self.runner.settle()
-        self._adopt()
+        self.arena.adopt()
         t, c = optimizer.t + 1, self._cleared()
         c[controls.MAX_NORM], c[controls.AVERAGING] = max_norm, 1 - decay_at(t, optimizer.settings.ema)
-        regions = self.arena.regions
-        for group, first in zip(regions.groups, slots_of(regions), strict=False):
-            written = numbers(group, optimizer.lr, t)
-            c[first : first + len(written)] = written
+        self._settings.write(c, optimizer.lr, t)
         c[controls.WEIGHT] = 1 / sum(tokens.size for tokens, _ in micro_batches)
         optimizer.count_with(c[controls.APPLIED : controls.APPLIED + 1])  # the kernels count with the update itself
         self._compute_and_update(list(zip(plans, micro_batches, strict=True)), widest)
         loss = self._loss()
-        if by_kernels(regions):
+        if self._by_kernels:
             return KnownOutcome(loss, float(c[controls.NORM]))
         return KnownOutcome(loss, self._by_numpy(max_norm) if math.isfinite(loss) else math.nan)
 
@@ -130,7 +127,7 @@ class LoopsSession(LocalSession):
             targets = np.where(np.arange(tokens.shape[1]) < tokens.shape[1] - counted, -1, targets)
         plan = self.plan("average" if average and self.arena.regions.averages else "loss", tokens.shape)
         self.runner.settle()
-        self._adopt()
+        self.arena.adopt()
         self._cleared()[controls.WEIGHT] = 1 / np.count_nonzero(targets >= 0)
         self._put(plan, tokens, targets)
         self._replay(plan, updates=False)
@@ -165,10 +162,6 @@ class LoopsSession(LocalSession):
     def provenance(self) -> dict[str, Any]:
         """Return the runtime's name, its threads and what multiplies."""
         return {"runtime": "loops", "threads": self.threads, "blas": self.blas.name}
-
-    def _adopt(self) -> None:
-        """Take over what was exchanged since the last step: a checkpoint that was loaded, say."""
-        self.arena.adopt(held(self.model, self.optimizer))
 
     def _loss(self) -> float:
         return sum(self.runner.controls[controls.CONTROLS : controls.end(self.threads) : 2].tolist())
