@@ -63,6 +63,18 @@ def test_each_use_of_a_tensor_is_apart():
     assert [use.input for use in gradients.terms("x", (0, 1))] == ["gate", "up"]
 
 
+def test_contributions_of_applications_add_up_to_the_gradient():
+    gradients = walked_back(bh.ModelConfig(vocab_size=7, seq_len=4, d_model=4, n_layers=1, n_heads=2))
+    twice = Tensor(np.asarray([[1.0, 2.0]]), requires_grad=True, name="x")
+    both = Trace.of(lambda: swiglu(twice, twice) + twice @ twice.reshape(2, 1)).backward()
+    for way, name, index in ((gradients, "x", (0, 1, 2)), (gradients, "wte", (3, 1)), (both, "x", (0, 1))):
+        tensor = way.trace.tensor(name)
+        parts = [way.contribution(step, tensor, index) for step in way.uses(tensor)]
+        assert [part.term.value for part in parts] == pytest.approx([part.value for part in parts], rel=1e-6)
+        assert math.fsum(part.value for part in parts) == pytest.approx(float(way.by_name[name][index]), rel=1e-6)
+        assert {part.target for part in parts} == {way.answer(name, index).target}
+
+
 def test_what_no_tensor_holds_is_named_by_who_saved_it():
     rng = np.random.default_rng(1)
     x, *affine = (

@@ -1,4 +1,5 @@
-"""What an answer costs: a value walks back through nothing, a gradient's arithmetic computes no equation again."""
+"""What an answer costs and holds: a value walks back through nothing, a gradient's arithmetic computes no equation
+again, and each number that was read is an element of an array that the answer has beside its name."""
 
 from contextlib import contextmanager
 
@@ -7,6 +8,7 @@ import pytest
 
 import byhand as bh
 from byhand.engine import Composite, registry
+from byhand.engine.terms import leaves
 from byhand.tracing import Questions
 from model_cases import batch, parameters, setting_name, stored_settings
 
@@ -50,3 +52,19 @@ def test_an_answer_computes_no_equation_again(config):
         for name in questions.gradients.by_name:
             ask(name, gradient=True)
     assert set(calls) <= {"relu forward", "relu vjp"}, "ReLU says no arithmetic of its gradient"
+
+
+@pytest.mark.parametrize("config", stored_settings(), ids=setting_name)
+def test_every_number_that_was_read_is_an_element_of_an_array_of_the_answer(config):
+    questions = Questions(bh.TinyGPT(config, arrays=parameters(config)), *batch(config), max_grad_norm=0.1)
+    rng = np.random.default_rng(6)
+    asked = [(name, False) for name in questions.names()] + [(name, True) for name in questions.gradients.by_name]
+    for name, gradient in asked:
+        index = tuple(int(rng.integers(n)) for n in questions.array(name, gradient).shape)
+        answer = questions.answer(name, index, gradient)
+        assert len(answer.arrays) == len(answer.origins)
+        for term in (answer.term, *answer.beside):
+            for which, place, value in (
+                ((*leaf.source, leaf.value) for leaf in leaves(term) if leaf.source) if term else ()
+            ):
+                assert value == float(answer.arrays[which][place]), answer.target

@@ -30,8 +30,8 @@ True
 `pass_as_json`, `value_as_json` and `gradient_as_json` return all of this as plain values.
 """
 
-from byhand.tracing.answers import Answer
-from byhand.tracing.gradients import Gradients, GradientTerms
+from byhand.tracing.answers import Answer, GradientTerms
+from byhand.tracing.gradients import Gradients
 from byhand.tracing.plain import gradient_as_json, pass_as_json, value_as_json
 from byhand.tracing.questions import Questions
 from byhand.tracing.trace import Trace

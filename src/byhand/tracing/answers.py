@@ -20,21 +20,27 @@ from byhand.tracing.elements import Element, Elements, Origin, answer_name, coun
 
 
 @dataclass(frozen=True, slots=True)
-class GradientUse:
-    """One use of a tensor, and what it adds to the gradient of one of its elements.
+class GradientTerms:
+    """What one use of a tensor adds to the gradient of one of its elements, as arithmetic.
 
-    results  names of what the application made
-    input    which of the equation's inputs the tensor is
+    results          names of what the application made
+    equation, input  the equation, and which of its inputs the tensor is
+    origins          what each number of a `source` in the term is called in JSON: a tensor or its gradient by name,
+                     or the array number `saved` of those that the application of `saved_by` saved
+    arrays           the same arrays
     """
 
     results: tuple[str, ...]
     equation: str
     input: str
-    value: float
+    term: Term
+    origins: tuple[Origin, ...]
+    arrays: tuple[Any, ...] = field(compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return {"results": list(self.results), "equation": self.equation, "input": self.input, "value": self.value}
+        """Return plain values, ready for JSON, without the arithmetic."""
+        named = {"results": list(self.results), "equation": self.equation, "input": self.input}
+        return {**named, "value": self.term.value}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,6 +52,7 @@ class Answer:
     equations    names of those that made it; of a gradient those that read the element
     term         its arithmetic; None for a parameter, an input, and the gradient of the result itself
     origins      what each number of a `source` in the tree means: an array by its name, or by who saved it
+    arrays       the same arrays
     uses         of a gradient: each is the part of the same place in the term
     beside       further labelled numbers that the arithmetic speaks of, but does not write out
     facts        a remark for programs, with a `code`: "parameter", "given", "loss", "zero", "cancelled", "update"
@@ -59,7 +66,8 @@ class Answer:
     equations: tuple[str, ...] = ()
     term: Term | None = None
     origins: tuple[Origin, ...] = ()
-    uses: tuple[GradientUse, ...] = ()
+    arrays: tuple[Any, ...] = ()
+    uses: tuple[GradientTerms, ...] = ()
     beside: tuple[Term, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     difference: float | None = None

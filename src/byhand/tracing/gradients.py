@@ -15,32 +15,15 @@ from byhand.engine import BackwardStep, Tensor, Term, walk_back
 from byhand.engine.arrays import namespace
 from byhand.engine.operations import operate
 from byhand.engine.rows import values
-from byhand.engine.terms import Index, cotangent_sum, element_name, moved, number, total
+from byhand.engine.terms import Index, addends, cotangent_sum, element_name, moved, number, total
 from byhand.errors import ExplainError
-from byhand.tracing.answers import Answer, GradientUse, addends_of
+from byhand.tracing.answers import Answer, GradientTerms, addends_of
 from byhand.tracing.differences import central_difference
 from byhand.tracing.elements import Origin, origin
 from byhand.tracing.passes import Pass
 from byhand.tracing.slopes import slopes
 
 ROUNDING = 64  # times precision times the addends' sizes: the largest residue of addends that cancel
-
-
-@dataclass(frozen=True, slots=True)
-class GradientTerms:
-    """What one use of a tensor adds to the gradient of one of its elements, as arithmetic.
-
-    results          names of what the application made
-    equation, input  the equation, and which of its inputs the tensor is
-    origins          what each number of a `source` in the term is called in JSON: a tensor or its gradient by name,
-                     or the array number `saved` of those that the application of `saved_by` saved
-    """
-
-    results: tuple[str, ...]
-    equation: str
-    input: str
-    term: Term
-    origins: tuple[Origin, ...]
 
 
 def gradient_term(trace: Pass, step: BackwardStep, slot: int, index: Index) -> Term:
@@ -60,6 +43,14 @@ def gradient_term(trace: Pass, step: BackwardStep, slot: int, index: Index) -> T
         return cotangent, number(slope, f"∂{here}/∂{target}")
 
     return cotangent_sum(share(*found) for found in slopes(step, slot, index))
+
+
+def passed_back(step: BackwardStep, tensor: Tensor) -> Any:
+    """Return what one application adds to the gradient of a tensor that it reads, once or, as x + x does, twice."""
+    first, *others = [
+        d for t, d in zip(step.node.inputs, step.d_inputs, strict=True) if t is tensor and d is not None
+    ]
+    return sum(others, first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +111,14 @@ class Gradients:
         value = float(self.by_name[name][place])
         if tensor is self.trace.result:
             return Answer(name=name, index=place, value=value, gradient=True, facts={"code": "loss"})
-        parts, origins, uses = [], [], []
-        for use in self.terms(name, place):
+        parts: list[Term] = []
+        origins: list[Origin] = []
+        arrays: list[Any] = []
+        uses = self.terms(name, place)
+        for use in uses:
             parts.append(moved(use.term, len(origins)) if origins else use.term)
             origins += use.origins
-            uses.append(GradientUse(use.results, use.equation, use.input, use.term.value))
+            arrays += use.arrays
         term = total(parts)
         return Answer(
             name=name,
@@ -134,8 +128,24 @@ class Gradients:
             equations=tuple(dict.fromkeys(use.equation for use in uses)),
             term=term,
             origins=tuple(origins),
+            arrays=tuple(arrays),
             uses=tuple(uses),
             facts=_facts(value, addends_of(term, each=True), float(np.finfo(self.trace.result.dtype).eps)),
+        )
+
+    def contribution(self, step: BackwardStep, tensor: Tensor, index: Index) -> Answer:
+        """Return what one application adds to the derivative with respect to an element of a tensor that it reads."""
+        uses = [self._use(step, slot, index) for slot, t in enumerate(step.node.inputs) if t is tensor]
+        terms = [use.term for use in uses]
+        return Answer(
+            name=self.trace.name(tensor),
+            index=index,
+            value=float(passed_back(step, tensor)[index]),
+            gradient=True,
+            equations=(step.node.equation.name,),
+            term=terms[0] if len(terms) == 1 else total(part for term in terms for part in addends(term)),
+            origins=uses[0].origins,
+            arrays=uses[0].arrays,
         )
 
     def central_difference(self, name: str, index: Sequence[int]) -> float:
@@ -157,7 +167,8 @@ class Gradients:
         saved = (known.get(id(x), {"saved_by": results[0], "saved": k}) for k, x in enumerate(node.saved))
         origins = (*(origin(name, gradient=True) for name in results), *saved)
         term = gradient_term(self.trace, step, slot, index)
-        return GradientTerms(results, node.equation.name, node.equation.inputs[slot].name, term, origins)
+        arrays = (*step.d_results, *node.saved)
+        return GradientTerms(results, node.equation.name, node.equation.inputs[slot].name, term, origins, arrays)
 
 
 def _facts(value: float, addends: Sequence[Term], precision: float) -> dict[str, str]:

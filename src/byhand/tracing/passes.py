@@ -102,10 +102,7 @@ class Pass:
         if name not in self.made:
             raise ExplainError(f"no equation of this pass made {name}. Read `Trace.values[{name!r}]`.")
         application, which = self.made[name]
-        asked = {"which": which} if len(application.results) > 1 else {}
-        data = tuple(t.data for t in application.inputs)
-        result = application.results[which].data
-        return application.equation.terms(place, data, result, **application.static, **asked)
+        return application.term(place, which)
 
     def answer(self, name: str, index: Sequence[int]) -> Answer:
         """Return one element, and the arithmetic of the equation that made it, if one did.
@@ -127,6 +124,7 @@ class Pass:
             equations=(application.equation.name,),
             term=self.terms(name, place),
             origins=tuple(origin(self.name(t)) for t in application.inputs),
+            arrays=application.arrays,
         )
 
     def as_json(self) -> dict[str, Any]:

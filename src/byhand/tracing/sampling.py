@@ -36,15 +36,16 @@ def draw_answer(trace: Trace, sampling: Sampling) -> Answer:
 
     Raises NonFiniteError if a logit is NaN or infinite.
     """
-    numbers = trace.result.data
     if not np.isfinite(np.max(trace.tensor(f"{NEXT}.logits").data)):  # NaN wins every maximum
         raise NonFiniteError(UNSOUND_LOGITS)
-    facts: dict[str, Any] = {"code": "draw"}
-    leaves = over(len(numbers), lambda v: element((numbers,), 0, (v,), "z" if sampling.greedy else "p"))
-    if sampling.greedy:
-        term = made("argmax", leaves)
-    else:
-        facts["u"] = float(np.random.default_rng(sampling.seed).random())
-        term = made("draw", joined((number(facts["u"], "u"),), leaves))
-    where = (origin(trace.name(trace.result)),)
-    return Answer(name=TOKEN, index=(), value=term.value, term=term, origins=where, facts=facts)
+    return drawn_with(None if sampling.greedy else float(np.random.default_rng(sampling.seed).random()), trace)
+
+
+def drawn_with(u: float | None, trace: Trace) -> Answer:
+    """Return the token that the uniform number u draws by a trace's result (V,); without u the one of the largest."""
+    numbers = (trace.result.data,)
+    leaves = over(len(numbers[0]), lambda v: element(numbers, 0, (v,), "z" if u is None else "p"))
+    term = made("argmax", leaves) if u is None else made("draw", joined((number(u, "u"),), leaves))
+    facts = {"code": "draw"} if u is None else {"code": "draw", "u": u}
+    origins = (origin(trace.name(trace.result)),)
+    return Answer(name=TOKEN, index=(), value=term.value, term=term, origins=origins, arrays=numbers, facts=facts)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from byhand.engine import Equation, Record, Tensor
+from byhand.engine import Equation, Record, Tensor, Term
 from byhand.engine.context import full_name
+from byhand.engine.terms import Index
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,16 @@ class Application:
             return (name,)
         place, dot, _ = name.rpartition(".")
         return tuple(f"{place}{dot}{symbol.name}" for symbol in self.equation.results)
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The arrays of its inputs."""
+        return tuple(tensor.data for tensor in self.inputs)
+
+    def term(self, index: Index, which: int = 0) -> Term:
+        """Return the arithmetic of one element of a result; leaves are numbered in the inputs."""
+        asked = {"which": which} if len(self.results) > 1 else {}
+        return self.equation.terms(index, self.arrays, self.results[which].data, **self.static, **asked)
 
 
 class Tracer(Record):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,7 +37,11 @@ def update_trace(optimizer: Optimizer, name: str, parameter: Tensor, gradient: A
     The results are called `NAME.theta` and, for each array of state, as `NAME.m`; their inputs `NAME`,
     `NAME.gradient`, `NAME.m before` and so on, `lr`, and `t` if the update reads it.
     """
-    rule, inputs = optimizer.application(name, parameter, gradient)
+    return rule_trace(name, *optimizer.application(name, parameter, gradient))
+
+
+def rule_trace(name: str, rule: UpdateRule, inputs: Mapping[str, Any]) -> Trace:
+    """Return the trace of a parameter's update by a rule, whose equation reads these inputs; names as above."""
     equation, static = rule.equation, dict(rule.static)
     results, _ = equation.forward(*inputs.values(), **static)
     tensors = tuple(Tensor(x, name=_input_name(name, letter, rule)) for letter, x in inputs.items())
@@ -109,6 +113,7 @@ class ParameterUpdate:
             equations=(rule.equation.name,),
             term=self._unclipped(term, index) if self.clipping.acts else term,
             origins=tuple(own.get(k) or origin(_input_name(self.parameter, k, rule)) for k in inputs),
+            arrays=tuple(map(np.asarray, (inputs | {"g": self.gradient}).values())),
             beside=self._beside(index) if part in ("theta", UPDATE) else (),
             facts=self._facts(),
         )

@@ -6,7 +6,7 @@ A gradient is written as its arithmetic; a sum of cotangents times slopes with t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,13 +18,15 @@ from byhand.book.lessons.forward_steps import WorkedElement, arrays_of, defined,
 from byhand.book.lessons.lesson import Array, Number, Step, factor, form, leaf_text, number_text, rows_of, term_value
 from byhand.book.lessons.naming import place, short, squeezed
 from byhand.book.numbers import arithmetic
-from byhand.book.numbers.rounding import settled_backward
 from byhand.book.practice.edits import Asked, Mistake, mistakes
 from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
-from byhand.engine import BackwardStep, Tensor
-from byhand.engine.terms import Index, Term, number, total
-from byhand.tracing.gradients import gradient_term
+from byhand.engine import BackwardStep
+from byhand.engine.terms import Term, number
+from byhand.tracing.answers import Answer
+from byhand.tracing.gradients import Gradients, passed_back
+from byhand.tracing.passes import Pass
+from byhand.tracing.settled import settled_backward
 from byhand.tracing.trace import Trace
 
 ONE = number(1)
@@ -33,53 +35,54 @@ MANY = 6  # addends; a longer sum shows only its ends
 
 def backward_steps(trace: Trace, d_result: Any = None) -> list[Step]:
     """Return a step for each application in the backward pass, and a sum for each tensor with several uses."""
-    gathered: dict[str, list[np.ndarray]] = {}
+    gradients = settled_backward(trace, d_result)
     steps: list[Step] = []
-    for back in settled_backward(trace, d_result).steps:
+    for back in gradients.steps:
         for name in trace.result_names(back.node):
-            steps += _total_step(short(name), gathered.pop(name, []))
-        numbers: list[Number] = []
-        arrays: list[Array] = []
-        done: set[int] = set()
-        for slot, (tensor, d) in enumerate(zip(back.node.inputs, back.d_inputs, strict=True)):
-            if d is None or not tensor.requires_grad or id(tensor) in done:
-                continue
-            done.add(id(tensor))
-            name = trace.name(tensor)
-            together = np.asarray(_sum_for(tensor, back))
-            gathered.setdefault(name, []).append(together)
-            if not back.node.equation.moves:
-                numbers += _gradient_numbers(back, slot, name, together, trace)
-            arrays.append(_slope(back.node.equation.inputs[slot].latex, name, together))
-        letters = _letters(back)
-        known = [
-            _slope(letter, name, np.asarray(d))
-            for letter, name, d in zip(letters, trace.result_names(back.node), back.d_results, strict=True)
-        ]
-        finding = findings()[back.node.equation.name]
-        steps.append(
-            Step(
-                Words(f"Derivative: {finding.title.en}", f"导数：{finding.title.zh}"),
-                with_inputs(
-                    finding.derivative_formula,
-                    back.node.equation,
-                    tuple(short(trace.name(tensor)) for tensor in back.node.inputs),
-                    *((f"∂{plain(letter)}", array.name) for letter, array in zip(letters, known, strict=True)),
-                ),
-                str(finding.derivative),
-                tuple(numbers),
-                rows_of(arrays),
-                stem=finding.name,
-                is_derivative=True,
-                goal=_goal([array.name for array in known], [array.name for array in arrays]),
-                why=ENTRIES[finding.name].why_back,
-                inputs=(*known, *_read(back, trace)),
-                arrays=tuple(arrays),
-            )
-        )
-    for name, parts in gathered.items():
-        steps += _total_step(short(name), parts)
-    return steps
+            steps += _total_step(gradients, name)
+        steps.append(_step(gradients, back))
+    return steps + [
+        step for name in gradients.by_name if name in trace.leaves for step in _total_step(gradients, name)
+    ]
+
+
+def _step(gradients: Gradients, back: BackwardStep) -> Step:
+    """Return one application in the backward pass as a step."""
+    trace, equation = gradients.trace, back.node.equation
+    numbers: list[Number] = []
+    arrays: dict[str, Array] = {}
+    for slot, (tensor, d) in enumerate(zip(back.node.inputs, back.d_inputs, strict=True)):
+        name = trace.name(tensor)
+        if d is None or not tensor.requires_grad or name in arrays:
+            continue
+        together = np.asarray(passed_back(back, tensor))
+        if not equation.moves:
+            numbers += _gradient_numbers(gradients, back, slot, together)
+        arrays[name] = _slope(equation.inputs[slot].latex, name, together)
+    letters = _letters(back)
+    known = [
+        _slope(letter, name, np.asarray(d))
+        for letter, name, d in zip(letters, trace.result_names(back.node), back.d_results, strict=True)
+    ]
+    finding = findings()[equation.name]
+    return Step(
+        Words(f"Derivative: {finding.title.en}", f"导数：{finding.title.zh}"),
+        with_inputs(
+            finding.derivative_formula,
+            equation,
+            tuple(short(trace.name(tensor)) for tensor in back.node.inputs),
+            *((f"∂{plain(letter)}", array.name) for letter, array in zip(letters, known, strict=True)),
+        ),
+        str(finding.derivative),
+        tuple(numbers),
+        rows_of(arrays.values()),
+        stem=finding.name,
+        is_derivative=True,
+        goal=_goal([array.name for array in known], [array.name for array in arrays.values()]),
+        why=ENTRIES[finding.name].why_back,
+        inputs=(*known, *_read(back, trace)),
+        arrays=tuple(arrays.values()),
+    )
 
 
 def _goal(known: list[str], wanted: list[str]) -> Words:
@@ -103,7 +106,7 @@ def _slope(letter: str, name: str, d: np.ndarray) -> Array:
     return Array(rf"\partial {letter}", f"∂{short(name)}", squeezed(d))
 
 
-def _read(back: BackwardStep, trace: Trace) -> list[Array]:
+def _read(back: BackwardStep, trace: Pass) -> list[Array]:
     """Return the arrays of the forward pass whose letters stand in the derivative's formula."""
     equation, formula = back.node.equation, findings()[back.node.equation.name].latex_derivative
     inputs, results = map(trace.name, back.node.inputs), trace.result_names(back.node)
@@ -122,36 +125,26 @@ def _read(back: BackwardStep, trace: Trace) -> list[Array]:
     ]
 
 
-def _sum_for(tensor: Tensor, back: BackwardStep) -> Any:
-    """Add the gradients that one application passes to a tensor, which may be several of its inputs (x + x)."""
-    first, *others = [
-        d for t, d in zip(back.node.inputs, back.d_inputs, strict=True) if t is tensor and d is not None
-    ]
-    return sum(others, first)
-
-
-def _gradient_numbers(back: BackwardStep, slot: int, name: str, d: np.ndarray, trace: Trace) -> Iterator[Number]:
-    """Yield every element of the gradient of one input, with its arithmetic."""
-    data = tuple(t.data for t in back.node.inputs)
-    plain_data, read = floats(data), (*back.d_results, *back.node.saved)
-    stem = back.node.equation.name
-    d_result = np.asarray(back.d_results[0], dtype=np.float64)
-    slots = [k for k, t in enumerate(back.node.inputs) if t is back.node.inputs[slot]]
-    names = [place_of(n, np.shape(x)) for n, x in zip(trace.result_names(back.node), back.d_results, strict=True)]
+def _gradient_numbers(gradients: Gradients, back: BackwardStep, slot: int, d: np.ndarray) -> Iterator[Number]:
+    """Yield every element of the gradient that an application passes to one of its inputs, with its arithmetic."""
+    node, tensor = back.node, back.node.inputs[slot]
+    data = tuple(t.data for t in node.inputs)
+    plain_data, d_result = floats(data), np.asarray(back.d_results[0], dtype=np.float64)
+    stem, leaf = node.equation.name, leaf_text(data)
     seen: set[Any] = set()
     for index in np.ndindex(*d.shape):
-        terms = [gradient_term(trace, back, k, index) for k in slots]
-        if all(map(_is_shared, terms)):
-            term = total(part for t in terms for part in t.parts)
-            text, letters = _shared(term, read, place(name, index, d.shape), names)
+        answer = gradients.contribution(back, tensor, index)
+        assert answer.term
+        term = answer.term
+        if _is_shared(term):
+            text, letters = _shared(answer, term, d.shape)
         else:
-            term = _as_numbers(total(terms) if len(terms) > 1 else terms[0])
-            leaf = leaf_text(data)
-            yield from defined(stem, term, leaf, WorkedElement(index, d.shape, data), seen)
+            term = _as_numbers(term)
+            yield from defined(stem, term, WorkedElement(index, d.shape, data), seen)
             text, letters = arithmetic.expression(arithmetic.simplified(term), leaf), ""
-        asked = Asked(index, plain_data, back.node.static, d_result, slot)
+        asked = Asked(index, plain_data, node.static, d_result, slot)
         wrong = tuple(mistakes(ENTRIES[stem].gradient_mistakes, term, asked))
-        yield Number(place(f"∂{name}", index, d.shape), text, float(d[index]), form(d[index]), wrong, letters)
+        yield Number(place(f"∂{answer.name}", index, d.shape), text, answer.value, form(d[index]), wrong, letters)
 
 
 def _as_numbers(term: Term) -> Term:
@@ -167,34 +160,30 @@ def _is_shared(term: Term) -> bool:
     return term.op == "sum" and all(len(pair) == 2 and pair[0].value and not pair[0].parts for pair in pairs)
 
 
-def _shared(
-    term: Term, data: tuple[Any, ...], target: str, names: Sequence[Callable[[Index], str]]
-) -> tuple[str, str]:
+def _shared(answer: Answer, term: Term, shape: tuple[int, ...]) -> tuple[str, str]:
     """Write a sum of cotangents times slopes, in numbers and in letters; only the ends of a long one."""
-    pairs = [part.parts or (part, ONE) for part in term.parts]
+    target = place(answer.name, answer.index, shape)
     numbers, letters = [], []
-    for cotangent, slope in pairs:
-        d, by = term_value(cotangent, data), term_value(slope, data)
-        which, place = cotangent.source or (0, ())
+    for cotangent, slope in (part.parts or (part, ONE) for part in term.parts):
+        d, by = term_value(cotangent, answer.arrays), term_value(slope, answer.arrays)
+        which, index = cotangent.source or (0, ())
+        result = place(answer.origins[which]["name"], index, answer.arrays[which].shape)
         if slope.value:
             numbers.append(number_text(d) if float(by) == 1 else f"{factor(d)} × {factor(by)}")
         if slope.value or slope.label.startswith("∂"):
-            letters.append(f"∂{names[which](place)} × ∂{names[which](place)}/∂{target}")
+            letters.append(f"∂{result} × ∂{result}/∂{target}")
     if len(numbers) > MANY:
         numbers, letters = ([*parts[:2], "…", parts[-1]] for parts in (numbers, letters))
     return " + ".join(numbers).replace("+ −", "− ") or "0", " + ".join(letters)
 
 
-def place_of(name: str, shape: tuple[int, ...]) -> Callable[[Index], str]:
-    """Return the function that names an element of an array."""
-    return lambda index: place(name, index, shape)
-
-
-def _total_step(name: str, parts: list[np.ndarray]) -> list[Step]:
+def _total_step(gradients: Gradients, tensor_name: str) -> list[Step]:
     """Return the step that adds a tensor's gradients from several uses; none for a single use."""
+    tensor, name = gradients.trace.tensor(tensor_name), short(tensor_name)
+    parts = [passed_back(back, tensor) for back in gradients.uses(tensor)] if tensor.requires_grad else []
     if len(parts) < 2:
         return []
-    total = sum(parts[1:], parts[0])
+    total = gradients.by_name[tensor_name]
     numbers = tuple(
         Number(
             place(f"∂{name}", index, total.shape),

@@ -25,8 +25,11 @@ from byhand.book.words.plain_math import plain
 from byhand.engine import Equation, Symbol, Tensor
 from byhand.engine.terms import Index, Term, leaves
 from byhand.equations.adamw import adamw
+from byhand.layers.parameter import Parameter
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Application
+from byhand.tracing.updates import rule_trace
+from byhand.update_rules import UpdateRule
 
 
 def forward_steps(trace: Trace, names: Callable[[str], bool] = lambda name: True) -> list[Step]:
@@ -44,7 +47,7 @@ def forward_step(application: Application, trace: Trace) -> Step:
     sources = tuple(map(trace.name, application.inputs))
     letters = tuple(_said(tensor, name) for tensor, name in zip(application.inputs, sources, strict=True))
     readers = sum(any(t is application.inputs[0] for t in a.inputs) for a in trace.applications)
-    return _step(application, tuple(map(trace.name, application.results)), sources, letters, alone=readers == 1)
+    return _step(application, trace, tuple(map(trace.name, application.results)), letters, alone=readers == 1)
 
 
 def _said(tensor: Tensor, name: str) -> str:
@@ -57,29 +60,25 @@ def update_step(
     name: str, before: Any, gradient: Any, m: Any, v: Any, lr: float, t: int, slope: str = "", /, **static: float
 ) -> tuple[Step, Any]:
     """Return one AdamW step of one parameter, and the new parameter with its moments; `slope` names its gradient."""
-    results, _ = adamw.forward(before, gradient, m, v, lr, t, **static)
-    inputs = (
-        Tensor(before, name=name),
-        *(Tensor(x, name=n) for x, n in ((gradient, f"∂{name}"), (m, "m"), (v, "v"))),
-        Tensor(exact_array(lr) if before.dtype.kind == "O" else np.asarray(lr, dtype=before.dtype), name="lr"),
-        Tensor(t, name="t"),
-    )
-    application = Application(0, name, adamw, inputs, static, tuple(Tensor(r) for r in results))
-    step = _step(application, (f"{name}'",), (), (name, slope or f"∂{name}"))
+    rule = UpdateRule(adamw, Parameter(before.shape), static)
+    rate = exact_array(lr) if before.dtype.kind == "O" else np.asarray(lr, dtype=before.dtype)
+    trace = rule_trace(name, rule, rule.inputs(before, gradient, {"m": m, "v": v}, rate, t))
+    (application,) = trace.applications
+    step = _step(application, trace, (f"{name}'",), (name, slope or f"∂{name}"))
+    results = tuple(tensor.data for tensor in application.results)
     return replace(step, title=Words(f"AdamW, step {t}: {short(name)}", f"AdamW 第 {t} 步：{short(name)}")), results
 
 
 def _step(
     application: Application,
+    trace: Trace,
     names: tuple[str, ...],
-    sources: tuple[str, ...],
     letters: tuple[str, ...],
     alone: bool = False,
 ) -> Step:
     """Return an application as a step.
 
     names    of the shown results
-    sources  names of the inputs whose numbers the reader worked out
     letters  names of the inputs, in the order of the formula's letters
     alone    whether nothing else reads the first input
     """
@@ -87,7 +86,7 @@ def _step(
     finding = findings()[equation.name]
     seen: set[Any] = set()
     places = () if equation.moves else np.ndindex(*application.results[0].shape)
-    inputs = (*letters, *(tensor.name for tensor in application.inputs[len(letters) :]))
+    inputs = (*letters, *(symbol.name for symbol in equation.inputs[len(letters) :]))
     arrays = arrays_of(equation.results, names, application.results)
     here = role(equation.name, short(names[0]), alone)
     title = finding.title
@@ -95,7 +94,7 @@ def _step(
         Words(f"{title.en}: {here.name.en}", f"{title.zh}：{here.name.zh}") if here else title,
         with_inputs(finding.formula, equation, tuple(map(short, letters))),
         str(finding.forward),
-        tuple(n for index in places for n in _numbers(application, names[0], index, seen, sources)),
+        tuple(n for index in places for n in _numbers(application, trace, names[0], index, seen)),
         rows_of(arrays),
         stem=equation.name,
         goal=here.goal if here else ENTRIES[equation.name].goal,
@@ -128,7 +127,7 @@ def _kept(application: Application) -> tuple[Array, ...]:
     on_the_way = ENTRIES[application.equation.name].on_the_way
     if on_the_way is None:
         return ()
-    found = on_the_way(floats(tuple(t.data for t in application.inputs)), floats((application.results[0].data,))[0])
+    found = on_the_way(floats(application.arrays), floats((application.results[0].data,))[0])
     return tuple(Array(letter, "", squeezed(x)) for letter, x in found)
 
 
@@ -153,11 +152,12 @@ def _as_in(formula: str, letter: str, word: str = "") -> str:
 
 @dataclass(frozen=True)
 class WorkedElement:
-    """An element of an array of this shape, and the arrays that it is worked from."""
+    """An element of an array of this shape, the arrays that it is worked from, and what the reader knows these by."""
 
     index: Index
     shape: tuple[int, ...]
     data: tuple[Any, ...]
+    names: tuple[str, ...] = ()
 
     def label(self, part: Term) -> str:
         """Return a labelled part's name with the element, or the row, that it belongs to."""
@@ -168,38 +168,29 @@ class WorkedElement:
         return place(name, row, self.data[0].shape[: len(row)])
 
 
-def _numbers(
-    application: Application, name: str, index: Index, seen: set[Any], sources: tuple[str, ...]
-) -> Iterator[Number]:
+def _numbers(application: Application, trace: Trace, name: str, index: Index, seen: set[Any]) -> Iterator[Number]:
     """Yield the labelled parts that this element needs and no earlier one did, then the element itself."""
-    data = tuple(t.data for t in application.inputs)
-    result = application.results[0].data
-    term = application.equation.terms(index, data, result, **application.static)
-    leaf = leaf_text(data)
-    label = place(name, index, result.shape)
-    at = WorkedElement(index, result.shape, data)
-    yield from defined(application.equation.name, term, leaf, at, seen, sources)
-    asked = Asked(index, floats(data), application.static)
+    result = application.results[0]
+    answer = trace.answer(trace.name(result), index)
+    assert answer.term
+    at = WorkedElement(index, result.shape, answer.arrays, tuple(origin["name"] for origin in answer.origins))
+    stem = application.equation.name
+    yield from defined(stem, answer.term, at, seen)
+    asked = Asked(index, floats(answer.arrays), application.static)
     yield Number(
-        label,
-        arithmetic.expression(arithmetic.simplified(term), leaf),
-        float(result[index]),
-        form(result[index]),
-        tuple(mistakes(ENTRIES[application.equation.name].mistakes, term, asked)),
-        arithmetic.expression(term, _letter(data)),
-        _follow(term, at, sources),
+        place(name, index, result.shape),
+        arithmetic.expression(arithmetic.simplified(answer.term), leaf_text(answer.arrays)),
+        answer.value,
+        form(result.data[index]),
+        tuple(mistakes(ENTRIES[stem].mistakes, answer.term, asked)),
+        arithmetic.expression(answer.term, _letter(answer.arrays)),
+        _follow(answer.term, at),
     )
 
 
-def defined(
-    stem: str,
-    term: Term,
-    leaf: arithmetic.Leaf,
-    at: WorkedElement,
-    seen: set[Any],
-    sources: tuple[str, ...] = (),
-) -> Iterator[Number]:
+def defined(stem: str, term: Term, at: WorkedElement, seen: set[Any]) -> Iterator[Number]:
     """Yield the labelled parts of a term that were not seen before, each with its element or row."""
+    leaf = leaf_text(at.data)
     for line in arithmetic.definitions(term, leaf):
         key = (line.label, tuple((part.source, part.value) for part in leaves(line.term)))
         if key in seen or line.term.op == "max":
@@ -213,7 +204,7 @@ def defined(
             form(term_value(line.term, at.data)),
             tuple(mistakes(slips, line.term, Asked())),
             arithmetic.expression(line.term, _letter(at.data)),
-            _follow(line.term, at, sources),
+            _follow(line.term, at),
         )
 
 
@@ -229,7 +220,7 @@ def _letter(data: tuple[Any, ...]) -> arithmetic.Leaf:
     return leaf
 
 
-def _follow(term: Term, at: WorkedElement, sources: tuple[str, ...]) -> Callable[[Mapping[str, float]], float]:
+def _follow(term: Term, at: WorkedElement) -> Callable[[Mapping[str, float]], float]:
     """Return the function that works a term's value from other numbers of inputs and labelled parts, by label."""
 
     def value(numbers: Mapping[str, float]) -> float:
@@ -237,7 +228,7 @@ def _follow(term: Term, at: WorkedElement, sources: tuple[str, ...]) -> Callable
             if part.source is None:
                 return numbers.get(at.label(part)) if part.parts else None
             which, index = part.source
-            return numbers.get(place(sources[which], index, at.data[which].shape)) if which < len(sources) else None
+            return numbers.get(place(at.names[which], index, at.data[which].shape))
 
         return arithmetic.reworked(term, given)
 

@@ -10,7 +10,6 @@ import numpy as np
 from byhand.book.lessons.examples import kv_cache, matrix_core, multi_head, paper_gpt, paper_gpt_4
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
-from byhand.book.numbers.rounding import settled_backward
 from byhand.config import ModelConfig
 from byhand.engine import Tensor
 from byhand.equations.causal_self_attention import causal_self_attention
@@ -18,6 +17,7 @@ from byhand.equations.softmax import softmax
 from byhand.model import TinyGPT
 from byhand.runtimes.sampling import Sampling, draw
 from byhand.tracing.gradients import Gradients
+from byhand.tracing.settled import settled_backward
 from byhand.tracing.trace import Trace
 
 BLOCK = "blocks.0."

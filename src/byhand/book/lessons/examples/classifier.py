@@ -13,12 +13,12 @@ from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given, update_step
 from byhand.book.lessons.lesson import Content, number_text
-from byhand.book.numbers.rounding import settle_gradients, settled_trace
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.linear import linear
 from byhand.equations.relu import relu
+from byhand.tracing.settled import settle_gradients, settled_trace
 
 PICTURES = [[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1]]  # left and right column, top and bottom row
 CLASSES = [0, 0, 1, 1]  # 0 is a vertical bar, 1 a horizontal one

@@ -11,7 +11,6 @@ from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Content
-from byhand.book.numbers.rounding import settle_gradients
 from byhand.book.words.language import Words
 from byhand.engine import Tensor, scope
 from byhand.equations.add import add
@@ -22,6 +21,7 @@ from byhand.equations.matmul import matmul
 from byhand.equations.mix import mix
 from byhand.equations.mul import mul
 from byhand.equations.softmax import softmax
+from byhand.tracing.settled import settle_gradients
 from byhand.tracing.trace import Trace
 
 WEIGHTS = {"W_Q": [[1, 0], [0, 1]], "W_K": [[0, 1], [1, 0]], "W_V": [[1, 1], [0, 1]]}

@@ -11,13 +11,13 @@ from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.matrix_core import RATE, WEIGHTS, descend
 from byhand.book.lessons.forward_steps import forward_steps, given
 from byhand.book.lessons.lesson import Content
-from byhand.book.numbers.rounding import settle_gradients
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.linear import linear
 from byhand.equations.matmul import matmul
 from byhand.equations.softmax import softmax
+from byhand.tracing.settled import settle_gradients
 from byhand.tracing.trace import Trace
 
 

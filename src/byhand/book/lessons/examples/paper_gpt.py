@@ -15,13 +15,13 @@ from byhand.book.lessons.backward_steps import backward_steps
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.forward_steps import forward_step, forward_steps, given, update_step
 from byhand.book.lessons.lesson import Array, Content, Number, Step, number_text, rows_of
-from byhand.book.numbers.rounding import settle_gradients, settled_trace
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig
 from byhand.engine import Tensor, scope
 from byhand.equations.cross_entropy import cross_entropy
 from byhand.equations.linear import linear
 from byhand.model import TinyGPT
+from byhand.tracing.settled import settle_gradients, settled_trace
 from byhand.tracing.trace import Trace
 
 BYTES = (2, 1, 3, 0)

@@ -1,4 +1,4 @@
-"""Snaps rounding residue to zero: sums that cancel exactly on paper come out as about 1e-17 in float64.
+"""Passes without rounding residue: sums that cancel exactly on paper come out as about 1e-17 in float64.
 
 An element that is tiny relative to the largest part of its sum becomes 0 as soon as it is computed. All later numbers
 use that 0, so the shown numbers are the used ones.
@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from byhand.book.numbers.exact import Exact
 from byhand.engine import BackwardStep, Equation, Tensor
-from byhand.engine.terms import NOTHING, Index, size
+from byhand.engine.terms import NOTHING, Index, Term, size
 from byhand.tracing.gradients import Gradients, gradient_term
 from byhand.tracing.trace import Trace
 from byhand.tracing.tracer import Tracer
@@ -28,13 +27,9 @@ class SettledTracer(Tracer):
     def apply(self, equation: Equation, inputs: tuple[Tensor, ...], static: dict[str, Any], name: str) -> Any:
         """Apply the equation, and settle its result before another equation reads it."""
         result = super().apply(equation, inputs, static, name)
-        tensor = result[0] if isinstance(result, tuple) else result
-        data = tuple(t.data for t in inputs)
-
-        def largest_part(index: Index) -> float:
-            return size(equation.terms(index, data, tensor.data, **static))
-
-        tensor.data = _settled(tensor.data, largest_part)
+        application = self.applications[-1]
+        first = application.results[0]
+        first.data = _settled(first.data, application.term)
         return result
 
 
@@ -46,12 +41,9 @@ def settled_trace(compute: Callable[[], Tensor]) -> Trace:
 def settled_backward(trace: Trace, d_result: Any = None) -> Gradients:
     """Return the backward pass; rounding residue becomes zero before the gradient propagates further."""
 
-    def largest_part(step: BackwardStep, slot: int, index: Index) -> float:
-        return size(gradient_term(trace, step, slot, index))
-
     def settle(step: BackwardStep) -> tuple[Any, ...]:
         return tuple(
-            d if d is None or not t.requires_grad else _settled(d, partial(largest_part, step, slot))
+            d if d is None or not t.requires_grad else _settled(d, partial(gradient_term, trace, step, slot))
             for slot, (t, d) in enumerate(zip(step.node.inputs, step.d_inputs, strict=True))
         )
 
@@ -66,7 +58,8 @@ def settle_gradients(trace: Trace, d_result: Any) -> None:
             leaf.grad = gradients[name]
 
 
-def _settled(array: Any, largest_part: Callable[[Index], float]) -> Any:
+def _settled(array: Any, term: Callable[[Index], Term]) -> Any:
+    """Return an array, of any kind of numbers, with zeros for residue; `term` gives an element's arithmetic."""
     values = np.asarray(array, dtype=np.float64)
     suspects = np.argwhere((values != 0) & (np.abs(values) < SUSPECT))
     if not len(suspects):
@@ -74,6 +67,6 @@ def _settled(array: Any, largest_part: Callable[[Index], float]) -> Any:
     clean = np.array(array, copy=True)
     for place in suspects:
         index = tuple(map(int, place))
-        if abs(values[index]) < NOTHING * largest_part(index):
-            clean[index] = Exact.fraction(0) if clean.dtype.kind == "O" else 0.0
+        if abs(values[index]) < NOTHING * size(term(index)):
+            clean[index] = abs(clean[index]) * 0
     return clean
