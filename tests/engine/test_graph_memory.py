@@ -1,4 +1,4 @@
-"""The memory that a recorded graph tells is what the tape really keeps, array by array."""
+"""The memory counted from a recorded graph is what the tape really keeps, array by array."""
 
 import tracemalloc
 

@@ -69,19 +69,21 @@ def test_packed_projections_are_orthogonalised_apart():
 @pytest.mark.parametrize("blas", ["auto", "scipy"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_plan_makes_the_steps_of_the_tape(threads, blas):
-    plan, tape = session_of("loops", threads=threads, blas=blas), session_of("numpy")
+    plan, reference = session_of("loops", threads=threads, blas=blas), session_of("numpy")
     for step in range(4):
-        for session in (plan, tape):
+        for session in (plan, reference):
             session.optimizer.lr = 1e-2 * (4 - step)
-        outcomes = [session.step([batch(step), batch(step + 9, 2)], 1.0) for session in (plan, tape)]
+        outcomes = [session.step([batch(step), batch(step + 9, 2)], 1.0) for session in (plan, reference)]
         np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=1e-4)
-    assert [set(part) for part in plan.state().dictionaries()] == [set(part) for part in tape.state().dictionaries()]
-    for part, other in zip(plan.state().dictionaries(), tape.state().dictionaries(), strict=True):
+    assert [set(part) for part in plan.state().dictionaries()] == [
+        set(part) for part in reference.state().dictionaries()
+    ]
+    for part, other in zip(plan.state().dictionaries(), reference.state().dictionaries(), strict=True):
         for name, array in part.items():
             np.testing.assert_allclose(array, other[name], rtol=0, atol=2e-3, err_msg=name)
     tokens, targets = batch(5)
     for average in (False, True):
-        losses = [session.loss(tokens, targets, average=average) for session in (plan, tape)]
+        losses = [session.loss(tokens, targets, average=average) for session in (plan, reference)]
         assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
 

@@ -240,9 +240,9 @@ def test_the_loss_caps_its_logits_itself(chunk, monkeypatch):
     monkeypatch.setattr(cross_entropy, "CHUNK", chunk)
     fast, _ = two_models(logit_softcap=2.0)
     calls = LoopsSession(fast, bh.AdamW(), threads=1).plan("train", (3, 9)).calls
-    slopes = {b.shape for c in calls for b in c.buffers if b.name == "loss:slopes"}
+    derivatives = {b.shape for c in calls for b in c.buffers if b.name == "loss:derivatives"}
     assert "softcap" not in {c.kernel for c in calls}
-    assert slopes == {(19,)}, "no more slopes than a row's"
+    assert derivatives == {(19,)}, "no more derivatives than a row's"
 
 
 def test_capped_logits_that_something_else_reads_stay():

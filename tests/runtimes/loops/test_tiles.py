@@ -16,8 +16,8 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
 from byhand.errors import ConfigError
 from byhand.runtimes.loops.kernels.attention.causal_self_attention import QUERIES
 from byhand.runtimes.loops.kernels.attention.chain import EVERY
-from byhand.runtimes.loops.kernels.attention.score_tiles import room_of_attention, stride_of
-from byhand.runtimes.loops.kernels.products.tiled_gemm import BLOCK, DEPTH, room_of
+from byhand.runtimes.loops.kernels.attention.score_tiles import scratch_of_attention, stride_of
+from byhand.runtimes.loops.kernels.products.tiled_gemm import BLOCK, DEPTH, scratch_of
 from byhand.runtimes.loops.kernels.vector.vector_moves import LANES, ROWS
 from byhand.runtimes.loops.machine.blas import find_blas
 from byhand.runtimes.loops.run.replay import run_kernel
@@ -57,13 +57,13 @@ def check_product(rng, m, n, k, ta, tb, adds=False, start=False, bias=False):
     )
     c, s, plus = rng.normal(size=(m, n + 5)), rng.normal(size=(m, n + 5)), rng.normal(size=n)
     a, b, c, s, plus = (x.astype(np.float32) for x in (a, b, c, s, plus))
-    memory = Memory(a.size + b.size + c.size + s.size + n + 10 * GAP + room_of(m, n, k, ta, tb))
+    memory = Memory(a.size + b.size + c.size + s.size + n + 10 * GAP + scratch_of(m, n, k, ta, tb))
     at_a, at_b, at_c, at_s, at_plus = map(memory.put, (a, b, c, s, plus))
     room = memory.end
     run_kernel(
         "tiled_gemm", memory.numbers, c=at_c, start=at_s if start else 0, bias=at_plus if bias else 0, a=at_a, b=at_b,
         m=m, n=n, k=k, lda=a.shape[1], ldb=b.shape[1], ldc=c.shape[1], ta=int(ta), tb=int(tb), adds=int(adds),
-        room=room,
+        scratch=room,
     )  # fmt: skip
     left = a[:, :m].T if ta else a[:, :k]
     right = b[:, :k].T if tb else b[:, :n]
@@ -75,7 +75,7 @@ def check_product(rng, m, n, k, ta, tb, adds=False, start=False, bias=False):
     np.testing.assert_array_equal(found[:, n:], c[:, n:])
     np.testing.assert_array_equal(memory.array(at_a, a.shape), a)
     np.testing.assert_array_equal(memory.array(at_b, b.shape), b)
-    memory.assert_untouched_from(room + room_of(m, n, k, ta, tb))
+    memory.assert_untouched_from(room + scratch_of(m, n, k, ta, tb))
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -93,7 +93,7 @@ def test_products_of_any_shape(seed):
     [
         (9, 50, DEPTH + 5),  # summed in two passes
         (40, 1000, 600),  # several blocks of B, the last one narrow
-        (BLOCK // 500 + 3, 21, 500),  # so tall that its transpose is laid out instead
+        (BLOCK // 500 + 3, 21, 500),  # so tall that the transposed product is computed instead
     ],
     ids=str,
 )
@@ -141,13 +141,13 @@ def test_attention_of_any_shape(batch, heads, steps, width, times, causal, windo
     qkv = rng.normal(size=(batch, steps, columns)).astype(np.float32)
     d_out = rng.normal(size=(batch, steps, heads * width)).astype(np.float32)
     stride, rows = stride_of(steps), -(-steps // ROWS) * ROWS
-    room = room_of_attention(steps, width)
+    room = scratch_of_attention(steps, width)
     memory = Memory(2 * qkv.size + 2 * d_out.size + (batch * heads * rows + QUERIES) * stride + room + 10 * GAP)
     at_qkv, at_d_out = memory.put(qkv), memory.put(d_out)
     at_out, at_d_qkv = memory.room(d_out.shape), memory.room(qkv.shape)
     at_weights, at_d_weights = memory.room((batch, heads, rows, stride)), memory.room((min(QUERIES, rows), stride))
     sizes = {"batch": batch, "heads": heads, "times": times, "steps": steps, "width": width, "causal": causal}
-    sizes |= {"window": window, "stride": stride, "room": memory.end, "weights": at_weights, "qk": at_qkv}
+    sizes |= {"window": window, "stride": stride, "scratch": memory.end, "weights": at_weights, "qk": at_qkv}
     sizes |= {"row_qk": columns, "v": at_qkv + columns - heads // times * width, "row_v": columns}
     alone = {"keys": 0, "values": 0, "slot": 0, "slots": 0, "places": 0, "kept": 1, "part": 0, "parts": 1}
     run_kernel("attention", memory.numbers, out=at_out, **alone, **sizes)

@@ -14,14 +14,14 @@ MESHES = (
 
 
 @pytest.fixture(scope="module")
-def tape():
+def reference():
     made = session(runtime="numpy", optim=MUON)
     return losses(made, 4), made
 
 
 @pytest.mark.parametrize("mesh", MESHES)
-def test_steps_are_those_of_the_tape(tape, mesh):
-    expected, plain = tape
+def test_steps_are_those_of_the_reference(reference, mesh):
+    expected, plain = reference
     made = session(optim=MUON, mesh=mesh)
     np.testing.assert_allclose(losses(made, 4), expected, rtol=2e-4)
     for part, other in zip(made.state().dictionaries(), plain.state().dictionaries(), strict=True):

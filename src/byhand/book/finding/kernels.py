@@ -14,7 +14,8 @@ from byhand.book.finding import source
 from byhand.runtimes.loops.pattern.language import applications, names_in, parsed
 
 RUNTIMES = source.PACKAGE / "runtimes"
-MAKERS = ("kernel", "keeps_slope", "keeps_result", "gates")  # decorators of a kernel, or of an activation's formula
+# decorators of a kernel, or of an activation's formula
+MAKERS = ("kernel", "saves_derivative", "derivative_of_output", "gates")
 
 Rule = dict[str, Any]
 

@@ -43,14 +43,14 @@ ARRAYS = {
     "blas": types.int64,
 }
 # Functions of the C library that object code may call: mathematics and moves of memory.
-OUTSIDE = {"exp", "log", "sqrt", "expf", "logf", "sqrtf", "floor", "floorf", "memset", "memcpy", "memmove"}
+EXTERNAL = {"exp", "log", "sqrt", "expf", "logf", "sqrtf", "floor", "floorf", "memset", "memcpy", "memmove"}
 
 
 def object_code(name: str) -> bytes:
-    """Return the object code of a kernel, with nothing visible but its way in.
+    """Return a kernel's object code; its entry point is the only visible symbol.
 
-    All that it calls is inside, and hidden: where two object files defined one name, whichever was loaded first would
-    serve both, and the bits of a step would depend on what else a process had loaded.
+    All that it calls has internal linkage: of a symbol that two object files define, the first one loaded would serve
+    both, and the bits of a step would depend on what else a process had loaded.
     """
     entry = walk if name == "walk" else _entry(KERNELS[name].function)
     signature = (types.int64, types.int64)
@@ -59,19 +59,19 @@ def object_code(name: str) -> bytes:
     module = binding.parse_assembly(made.library.get_llvm_str())
     module.get_function(made.fndesc.llvm_func_name).name = ENTRY + name
     module.name = name
-    inside = [s for s in (*module.functions, *module.global_variables) if not s.is_declaration]
-    for i, symbol in enumerate(s for s in inside if s.name != ENTRY + name):
+    internal = [s for s in (*module.functions, *module.global_variables) if not s.is_declaration]
+    for i, symbol in enumerate(s for s in internal if s.name != ENTRY + name):
         symbol.linkage = "internal"
-        symbol.name = f"inside.{i}"  # Numba counts the functions of a process: names would tell what came before
+        symbol.name = f"internal.{i}"  # Numba counts the functions of a process: its names depend on what came before
     _optimise(module)
-    strange = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
-    if strange := sorted(set(strange) - OUTSIDE):
-        raise RuntimeError(f"{name} calls {', '.join(strange)}, which a process that loads it may lack")
+    unresolved = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
+    if unresolved := sorted(set(unresolved) - EXTERNAL):
+        raise RuntimeError(f"{name} calls {', '.join(unresolved)}, which a process that loads it may lack")
     return _machine().emit_object(module)
 
 
 def _entry(kernel: Any) -> Any:
-    """Return the kernel's way in: its integers lie behind the opcode of its row, its arrays are the resources."""
+    """Return the kernel's entry point: its integers follow the opcode in a row, its arrays are the resources."""
     parameters = list(inspect.signature(kernel).parameters)
     kinds = tuple(types.Array(ARRAYS[p], 1, "C") if p in ARRAYS else types.int64 for p in parameters)
 
@@ -82,7 +82,7 @@ def _entry(kernel: Any) -> Any:
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             _, row, resources = args
-            values, behind = [], 1
+            values, column = [], 1
             for name, kind in zip(parameters, kinds, strict=True):
                 if name in ARRAYS:
                     place = 2 * list(ARRAYS).index(name)
@@ -93,8 +93,8 @@ def _entry(kernel: Any) -> Any:
                     blas = _number(builder, resources, 2 * list(ARRAYS).index("blas"))
                     values.append(_number(builder, blas, 1))
                 else:
-                    values.append(_number(builder, row, behind))
-                    behind += 1
+                    values.append(_number(builder, row, column))
+                    column += 1
             context.add_linking_libs([made.library])
             context.call_internal(builder, made.fndesc, made.signature, values)
             return context.get_dummy_value()
@@ -113,7 +113,7 @@ def _number(builder: Any, address: Any, index: int) -> Any:
 
 
 def _optimise(module: Any) -> None:
-    """Apply the passes of -O3 to each function, then to the module: in one go, sums would be grouped otherwise."""
+    """Apply the passes of -O3 to each function, then to the module: one run would reassociate sums otherwise."""
     for function in module.functions:
         if not function.is_declaration:
             builder = _passes()
@@ -148,7 +148,7 @@ def main() -> None:
     def listen() -> None:
         for line in sys.stdin:
             names.put(line.strip())
-        os._exit(0)  # nobody asks any more: not even for the kernel that is being compiled
+        os._exit(0)  # the parent is gone: the kernel that is being compiled is for no one
 
     threading.Thread(target=listen, daemon=True).start()
     while True:

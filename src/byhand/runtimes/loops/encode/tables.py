@@ -1,7 +1,7 @@
 """Tables: a program's calls as rows of integers, a kernel's number and its operands.
 
-Places become offsets in the arena, formats their numbers; what a program leaves open (which share this
-is, whether it adds to gradients) is filled in.
+Places become offsets in the arena, formats their numbers; operands that a program leaves open (the number of
+the share, whether it adds to gradients) are filled in.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ IN_PYTHON = -1  # the number of a step in Python
 
 @dataclass(frozen=True)
 class RowEncoder:
-    """What turns the calls of one share into numbers.
+    """Encodes the calls of one share as rows of integers.
 
     number      of the share
     starts      where the buffers of each kind begin in the arena

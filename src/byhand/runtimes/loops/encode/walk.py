@@ -9,7 +9,7 @@ the length of each of
     signals   int64: counters of the barriers
     blas      int64: addresses of SGEMM, of the system's yield, and of the products of other formats (0: none)
 
-So a plan needs only its own kernels, and none can take another's code for its own.
+So a plan needs only its own kernels, and no symbol of one can resolve to another's.
 """
 
 # pyright: reportMissingImports=false

@@ -16,7 +16,7 @@ import numpy as np
 
 from byhand.equations.muon import STEPS
 from byhand.equations.orthogonalise import orthogonalise
-from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
+from byhand.runtimes.loops.kernels.products.tiled_gemm import scratch_of
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.program.calls import Call, Operand, meet
 from byhand.runtimes.loops.program.controls import CONTROLS, end, loss_slot
@@ -82,7 +82,7 @@ def by_kernels(arena: Regions) -> bool:
     return all(kernel is not None and kernel.settings is not None for kernel in named)
 
 
-class Settings:
+class UpdateSettings:
     """What the update's kernels read of the controls: each group's rate, decay and the settings of its equation.
 
     starts  where the numbers of each group begin, and the end
@@ -107,7 +107,7 @@ class Settings:
 
 
 def _settings(arena: Regions, group: Alike) -> int:
-    return Settings(arena).starts[arena.groups.index(group)]
+    return UpdateSettings(arena).starts[arena.groups.index(group)]
 
 
 @dataclass(frozen=True)
@@ -160,10 +160,10 @@ def scratch_of_matrices(arena: Regions, tiles: bool) -> int:
 
 
 def _places(matrix: Matrix, tiles: bool) -> list[int]:
-    """Return where, from the scratch on, X, the next X, A, A A and the room of products begin; and the end."""
+    """Return where, from the scratch on, X, the next X, A, A A and the scratch of products begin; and the end."""
     m, n = matrix.rows, matrix.columns
     short = min(m, n)
-    sizes = [m * n, m * n, short * short, short * short, max(room_of(*p) for p in _shapes(m, n)) if tiles else 0]
+    sizes = [m * n, m * n, short * short, short * short, max(scratch_of(*p) for p in _shapes(m, n)) if tiles else 0]
     return list(accumulate(map(padded, sizes), initial=0))
 
 
@@ -180,7 +180,7 @@ def _shapes(m: int, n: int) -> list[tuple[int, int, int, bool, bool]]:
 def _muon(arena: Regions, matrix: Matrix, shares: int, scratch: int, tiles: bool) -> list[Call]:
     """Return the calls by which Muon updates one matrix."""
     m, n, start = matrix.rows, matrix.columns, matrix.start
-    x, following, gram, squared, room, _ = (scratch + place for place in _places(matrix, tiles))
+    x, following, gram, squared, products, _ = (scratch + place for place in _places(matrix, tiles))
     of_gram, of_square, of_x = _shapes(m, n)
 
     def product(a: int, b: int, c: int, shape: tuple[int, int, int, bool, bool]) -> Call:
@@ -190,7 +190,7 @@ def _muon(arena: Regions, matrix: Matrix, shares: int, scratch: int, tiles: bool
             "ldb": inner if tb else columns, "ldc": columns, "ta": int(ta), "tb": int(tb), "adds": 0,
         }  # fmt: skip
         if tiles:
-            operands |= {"start": 0, "bias": 0, "room": room}
+            operands |= {"start": 0, "bias": 0, "scratch": products}
         touched = 4 * (rows * inner + inner * columns + rows * columns)
         name = "tiled_gemm" if tiles else "gemm"
         return Call(

@@ -36,7 +36,7 @@ _addresses: dict[str, int] = {}
 
 
 def addresses_of(kernels: Iterable[str]) -> dict[str, int]:
-    """Return where the kernels' ways in are in this process, once they are compiled and loaded.
+    """Return the addresses of the kernels' entry points in this process, once they are compiled and loaded.
 
     Raises ConfigError if a kernel cannot be compiled here.
     """
@@ -62,19 +62,19 @@ def _compiled(kernels: list[str]) -> dict[str, bytes]:
     )
     begun = said = time.monotonic()
     codes: dict[str, bytes] = {}
-    told = False
+    warned = False
     for name, code in _from_processes(kernels):
         if name:
             codes[name] = code
             try:
                 machine_code.keep(name, code)
             except OSError as error:
-                if not told:
+                if not warned:
                     log.warning(
                         "cannot keep compiled code in %s: %s. It is compiled anew at each start; "
                         "BYHAND_CACHE names another folder", machine_code.folder(), reason(error),
                     )  # fmt: skip
-                told = True
+                warned = True
         now = time.monotonic()
         if now - said >= EVERY and len(codes) < len(kernels):
             said = now
@@ -88,7 +88,7 @@ def _processes_for(kernels: list[str]) -> int:
 
 
 def _from_processes(kernels: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield kernels with their object code as compiling processes finish them, and "" while they take their time.
+    """Yield kernels with their object code as compiling processes finish them, and "" after EVERY seconds without.
 
     The processes end with this generator. A kernel whose process dies is given to another one, once.
     """
@@ -181,7 +181,7 @@ class Compiler:
         assert self.process.stdout
         self.process.stdin.write(f"{name}\n".encode())
         line = b""
-        while not line.startswith(READY):  # what others print at the start of a process is passed over
+        while not line.startswith(READY):  # output of other libraries at the start of a process is skipped
             line = self.process.stdout.readline()
             if not line:
                 raise OSError("the process ended")

@@ -28,7 +28,7 @@ from byhand.runtimes.loops.machine.processor import target
 
 LARGEST = 16 << 20  # bytes of an object file
 UNUSED = 90  # days after which the folder of other sources, versions or a processor goes
-ENTRY = "byhand_"  # with the kernel's name, the symbol of its one way in
+ENTRY = "byhand_"  # with the kernel's name, the symbol of its entry point
 SOURCES = (
     *(f"machine/{name}.py" for name in ("native", "views", "kernel", "processor")),
     *("compiler.py", "program/controls.py", "encode/tables.py", "encode/walk.py", "../../equations/orthogonalise.py"),
@@ -38,9 +38,9 @@ SOURCES = (
 @cache
 def key() -> str:
     """Return the digest of everything that decides what machine code a kernel becomes."""
-    room = Path(__file__).parents[1]
+    runtime = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for path in [*(room / name for name in SOURCES), *sorted((room / "kernels").rglob("*.py"))]:
+    for path in [*(runtime / name for name in SOURCES), *sorted((runtime / "kernels").rglob("*.py"))]:
         digest.update(path.read_bytes())
     packages = [f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy")]
     facts = [sys.version, platform.system(), platform.machine(), *target(), *packages]
@@ -65,8 +65,8 @@ def described() -> str:
 
 def path_of(kernel: str) -> Path | None:
     """Return where a kernel's object code is kept."""
-    room = folder()
-    return room / f"{kernel}.o" if room else None
+    place = folder()
+    return place / f"{kernel}.o" if place else None
 
 
 def read(kernel: str) -> tuple[bytes | None, str]:
@@ -84,7 +84,7 @@ def read(kernel: str) -> tuple[bytes | None, str]:
     except OSError as error:
         return None, f"is not used: {reason(error)}"
     with suppress(OSError):
-        os.utime(path.parent)  # its room is in use
+        os.utime(path.parent)  # its folder is in use
     header, _, code = content.partition(b"\n")
     return (code, "") if header == _header(kernel, code) else (None, "is damaged")
 
@@ -113,7 +113,7 @@ def _engine() -> Any:
 
 
 def load(kernel: str, code: bytes) -> int:
-    """Load object code into this process and return the address of its way in."""
+    """Load object code into this process and return the address of its entry point."""
     from llvmlite import binding
 
     engine = _engine()
@@ -127,7 +127,7 @@ _PROTOTYPE = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_int64, c_int64)
 
 
 def callable_at(address: int) -> Callable[[int, int], int]:
-    """Return the way in at an address as a function (rows, resources) -> status, 0 if all went well.
+    """Return the entry point at an address as a function (rows, resources) -> status, 0 if all went well.
 
     Numba's functions take two more pointers, to a result and to an exception. Calling releases the GIL.
     """

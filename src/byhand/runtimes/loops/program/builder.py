@@ -49,7 +49,7 @@ class Builder:
         self._copies: dict[tuple[int, int], Buffer] = {}
         self._cotangents: dict[Any, Buffer] = {}
         self._written: set[Buffer] = set()
-        self._room = Buffer("room", (0,), "own" if self.cached else "value")
+        self._scratch = Buffer("scratch", (0,), "own" if self.cached else "value")
 
     def value(self, tensor: Variable) -> Buffer:
         """Return the buffer of a tensor: a parameter, an input, a constant, or an earlier call's result."""
@@ -139,7 +139,7 @@ class Builder:
     ) -> Call:
         """Append a call; without `flops` it gets its part of what its group's equations compute.
 
-        A call that leaves a `copy` for products is told their format.
+        A call that writes a `copy` for products gets their format.
         """
         if "copy" in operands:
             operands["format"] = self.products if operands["copy"] else FLOAT32
@@ -149,8 +149,8 @@ class Builder:
         self.calls.append(call)
         return call
 
-    def by_each(self, *buffers: Buffer) -> None:
-        """In decoding replicate these buffers: each thread computes them whole, which is faster than a barrier."""
+    def replicate(self, *buffers: Buffer) -> None:
+        """In decoding replicate these buffers: each thread computes all of them, which is faster than a barrier."""
         if self.decodes:
             for buffer in buffers:
                 buffer.kind = "own"
@@ -192,7 +192,7 @@ class Builder:
         """Return whether a product can initialise its accumulators with a bias and a stream."""
         return self.tiles and self.products.native
 
-    def room(self, size: int) -> Buffer:
+    def shared_scratch(self, size: int) -> Buffer:
         """Return the scratch that all calls of a thread share, of at least `size` float32."""
-        self._room.shape = (max(size, self._room.size),)
-        return self._room
+        self._scratch.shape = (max(size, self._scratch.size),)
+        return self._scratch

@@ -48,7 +48,7 @@ class Alike:
 class Regions:
     """Offsets, in float32.
 
-    Without `training` there are only the parameters and the workspace. The optimizer tells how each is updated.
+    Without `training` there are only the parameters and the workspace. The optimizer has the rule of each.
 
     shapes     of the parameters, by name
     place      where each parameter lies in a region that holds one number for each

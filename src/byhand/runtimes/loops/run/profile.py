@@ -14,7 +14,7 @@ import numpy as np
 
 from byhand.quantities import counted
 from byhand.runtimes.listing import Line, Listing
-from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
+from byhand.runtimes.loops.kernels.products.tiled_gemm import scratch_of
 from byhand.runtimes.loops.machine.blas import Blas
 from byhand.runtimes.loops.machine.kernel import KERNELS
 from byhand.runtimes.loops.program.calls import Call, buffers_of
@@ -59,14 +59,14 @@ def measured_peak(blas: Blas, sizes: tuple[int, ...] = (128, 512, 1024)) -> floa
     blas.set_threads(1)
     best = 0.0
     for n in sizes:
-        a, b, c, room = range(0, 4 * n * n, n * n)
-        memory = np.ones(room + (room_of(n, n, n, False, False) if blas.tiles else 0), np.float32)
+        a, b, c, scratch = range(0, 4 * n * n, n * n)
+        memory = np.ones(scratch + (scratch_of(n, n, n, False, False) if blas.tiles else 0), np.float32)
         product = {"a": a, "b": b, "c": c, "lda": n, "ldb": n, "ldc": n, "m": n, "n": n, "k": n}
         product |= {"ta": 0, "tb": 0, "adds": 0}
         for _ in range(6):
             begun = perf_counter()
             if blas.tiles:
-                run_kernel("tiled_gemm", memory, (0, 0, 0), start=0, bias=0, room=room, **product)
+                run_kernel("tiled_gemm", memory, (0, 0, 0), start=0, bias=0, scratch=scratch, **product)
             else:
                 run_kernel("gemm", memory, (blas.sgemm, 0, 0), **product)
             best = max(best, 2e-9 * n**3 / (perf_counter() - begun))

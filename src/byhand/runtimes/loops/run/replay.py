@@ -16,7 +16,7 @@ from byhand.runtimes.loops.machine.machine_code import callable_at
 _addresses = np.zeros(len(NAMES), np.int64)  # of the kernels that are loaded
 _ADDRESSES = _addresses.ctypes.data
 _ROWS = c_int64 * 6
-_walk: Callable[[int, int], int] | None = None  # the way in of `walk`
+_walk: Callable[[int, int], int] | None = None  # the entry point of `walk`
 
 
 def ready(names: Iterable[str]) -> None:

@@ -18,7 +18,7 @@ from byhand.optim import decay_at
 from byhand.quantities import counted
 from byhand.runtimes.loops.kernels.formats.contract import lack
 from byhand.runtimes.loops.lower.training import Lowering
-from byhand.runtimes.loops.lower.update import Settings, by_kernels
+from byhand.runtimes.loops.lower.update import UpdateSettings, by_kernels
 from byhand.runtimes.loops.machine.blas import find_blas, one_core_each
 from byhand.runtimes.loops.pattern.rules import Rule
 from byhand.runtimes.loops.program import controls
@@ -62,7 +62,7 @@ class LoopsSession(LocalSession):
             raise ConfigError(why)
         self.rules = rules
         self.arena = Arena(model.parameters(), self.threads, optimizer is not None, optimizer)
-        self._settings, self._by_kernels = Settings(self.arena.regions), by_kernels(self.arena.regions)
+        self._settings, self._by_kernels = UpdateSettings(self.arena.regions), by_kernels(self.arena.regions)
         self.runner = Runner(self.arena, self.threads, self.blas, self._settings.starts[-1])
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._active: Plan | None = None

@@ -43,16 +43,16 @@ def angles_at(memory, words, position, turns, angles, rows, pairs):
 
 
 def angles_of(builder: Builder, chain: Chain) -> Buffer | int:
-    """Return the table of the angles at the plan's positions, cosines, then sines; 0 if nothing is turned."""
-    if not chain.turns:
+    """Return the table of the angles at the plan's positions, cosines, then sines; 0 without a rotation."""
+    if not chain.rotations:
         return 0
-    turn = chain.turns[0]
-    return _at_positions(builder, turn) if builder.decodes else _from_0(builder, turn, chain.sizes["steps"])
+    rotation = chain.rotations[0]
+    return _at_positions(builder, rotation) if builder.decodes else _from_0(builder, rotation, chain.sizes["steps"])
 
 
-def _from_0(builder: Builder, turn: Any, steps: int) -> Buffer:
+def _from_0(builder: Builder, rotation: Any, steps: int) -> Buffer:
     """Return the table of positions 0 to steps - 1 (2, steps, pairs), a constant of the plan."""
-    base, width = turn.static["base"], turn.static["width"]
+    base, width = rotation.static["base"], rotation.static["width"]
     each = "angles", base, width, steps
     if each not in builder.constants:
         angles = np.arange(steps)[:, None] * np.array(frequencies(base, width))
@@ -61,9 +61,9 @@ def _from_0(builder: Builder, turn: Any, steps: int) -> Buffer:
     return builder.constants[each][0]
 
 
-def _at_positions(builder: Builder, turn: Any) -> Buffer:
+def _at_positions(builder: Builder, rotation: Any) -> Buffer:
     """Return the table of the positions that the streams are at (2, B, pairs); the first attention computes it."""
-    base, width = turn.static["base"], turn.static["width"]
+    base, width = rotation.static["base"], rotation.static["width"]
     name = f"angles {base} {width}"
     if name not in builder.inputs:
         words = phases_of(base, width)
@@ -72,7 +72,7 @@ def _at_positions(builder: Builder, turn: Any) -> Buffer:
         rows = builder.inputs["position"].size
         builder.inputs[name] = Buffer("angles", (2, rows, len(words)), "own")
         builder.emit(
-            "angles_at", turn, 0, position=builder.inputs["position"], turns=phases,
+            "angles_at", rotation, 0, position=builder.inputs["position"], turns=phases,
             angles=builder.inputs[name], rows=rows, pairs=len(words),
         )  # fmt: skip
     return builder.inputs[name]

@@ -1,8 +1,8 @@
 """Kernels of the middle of `causal_self_attention`: split_qkv, scores, softmax, mix and merge_heads in one.
 
 Queries, keys and values are read where the projection left them: head h of row t begins at column h D, and query
-head h reads head h // G of keys and values. A head of keys and values is laid out for register tiles, once for its
-group; then ROWS queries at a time get their scores, softmax and mix while everything is in the first cache. Of masked
+head h reads head h // G of keys and values. A head of keys and values is packed for register tiles, once for its
+group; then ROWS queries at a time get their scores, softmax and mix while everything is in the L1 cache. Of masked
 scores, of later keys or of keys that have left the window, only a corner of each tile is computed.
 """
 
@@ -23,9 +23,9 @@ from byhand.runtimes.loops.kernels.attention.score_tiles import (
     pack_head,
     pack_pairs,
     product_flops,
-    room_of_attention,
     row_tiles,
     scores_of,
+    scratch_of_attention,
     softmax_rows,
     softmax_rows_back,
     softmax_rows_in_window,
@@ -48,20 +48,20 @@ QUERIES = 256  # in a block of the backward pass, which keeps their cotangents o
 
 @compiled
 def attend_head(memory, words, base, q, row, weights, stride, kept, out, row_out, steps, width, padded, causal,
-                window, room):  # fmt: skip
-    """One head of one text: out = softmax(scale q k^T) v. The weights of ROWS queries lie `kept` after the last.
+                window, scratch):  # fmt: skip
+    """One head of one sequence: out = softmax(scale q k^T) v. The weights of ROWS queries lie `kept` after the last.
 
-    room  the head's keys and values, as `pack_head` lays them out
+    scratch  the head's keys and values, as `pack_head` packs them
     """
     scale = F(1.0 / math.sqrt(width))
-    values = room + (steps + EVEN) * width
+    values = scratch + (steps + EVEN) * width
     tail = values + steps * (width + PAIR)
     edge = tail + ROWS * width
     for first in range(0, steps, ROWS):
         p = weights + first // ROWS * kept
         a, row_a, next_a = row_tiles(base, q, row, first, steps, width, tail)
         begin, seen = first_key(first, window), min(first + ROWS, steps) if causal else steps
-        covered = scores_of(base, p, stride, a, row_a, next_a, room, begin, seen, padded, width)
+        covered = scores_of(base, p, stride, a, row_a, next_a, scratch, begin, seen, padded, width)
         if first + ROWS > window:
             softmax_rows_in_window(memory, words, p, first, steps, stride, begin, covered, scale, window)
         else:
@@ -75,12 +75,12 @@ def attend_head(memory, words, base, q, row, weights, stride, kept, out, row_out
 
 @kernel(costly=True)
 def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, batch, heads, times, steps, width,
-              causal, window, slot, slots, places, kept, stride, part, parts, room):  # fmt: skip
+              causal, window, slot, slots, places, kept, stride, part, parts, scratch):  # fmt: skip
     """out[b,t,h D:] = sum over s of weights[b,h,t,s] v[b,s,h // times D:], this thread's heads.
 
     qk       rows of queries and keys: key heads begin behind the query heads
     window   keys that a query sees at most
-    weights  rows `stride` apart; unless `kept`, room for those of ROWS queries
+    weights  rows `stride` apart; unless `kept`, scratch for those of ROWS queries
     keys     where a cache (streams, K, D, places) has the keys that it is filled with, or 0; `values` likewise
     slot     where the number of the stream lies that they belong to
     """
@@ -93,17 +93,19 @@ def attention(memory, words, qk, row_qk, v, row_v, weights, keys, values, out, b
         if kv != packed:
             group = h // times * width
             k_head, v_head = qk + b * steps * row_qk + c + group, v + b * steps * row_v + group
-            packed, padded = kv, pack_head(base, k_head, row_qk, v_head, row_v, steps, width, room)
+            packed, padded = kv, pack_head(base, k_head, row_qk, v_head, row_v, steps, width, scratch)
             if keys and h % times == 0:
                 to = (words[slot] * (heads // times) + kv) * width * places
                 store_head(memory, k_head, row_qk, v_head, row_v, keys + to, values + to, steps, width, slots, places)
         p = weights + head * ((steps + ROWS - 1) // ROWS) * tile
-        attend_head(memory, words, base, q, row_qk, p, stride, tile, o, c, steps, width, padded, causal, window, room)
+        attend_head(
+            memory, words, base, q, row_qk, p, stride, tile, o, c, steps, width, padded, causal, window, scratch
+        )
 
 
 @kernel(costly=True)
 def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qkv, batch, heads, times, steps, width,
-                   causal, window, stride, room):  # fmt: skip
+                   causal, window, stride, scratch):  # fmt: skip
     """Cotangents of q, k and v into their columns of d_qkv; `d_weights` holds those of QUERIES rows of weights.
 
     Those of a head of keys and values are sums over its query heads, in their order.
@@ -112,7 +114,7 @@ def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qk
     row = c + 2 * (heads // times) * width
     scale = F(1.0 / math.sqrt(width))
     size = steps * (width + PAIR)
-    queries = room + (steps + EVEN) * width
+    queries = scratch + (steps + EVEN) * width
     keys, d_outs, tail = queries + size, queries + 2 * size, queries + 3 * size
     edge = tail + ROWS * width
     last = (steps - 1) // QUERIES * QUERIES
@@ -126,7 +128,7 @@ def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qk
             p = weights + (b * heads + h) * ((steps + ROWS - 1) // ROWS * ROWS) * stride
             if h % times == 0:
                 group = h // times * width
-                padded = pack_pairs(base, v + b * steps * row_v + group, row_v, steps, width, room)
+                padded = pack_pairs(base, v + b * steps * row_v + group, row_v, steps, width, scratch)
                 k_head = qk + b * steps * row_qk + c + group
                 pack_columns(base, k_head, row_qk, ZERO, ZERO, steps, width, keys, ONE)
             pack_columns(base, q, row_qk, ZERO, ZERO, steps, width, queries, ONE)
@@ -137,7 +139,7 @@ def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qk
                     d = d_weights + (t - first) * stride
                     a, row_a, next_a = row_tiles(base, d_o, c, t, steps, width, tail)
                     begin, seen = first_key(t, window), min(t + ROWS, steps) if causal else steps
-                    covered = scores_of(base, d, stride, a, row_a, next_a, room, begin, seen, padded, width)
+                    covered = scores_of(base, d, stride, a, row_a, next_a, scratch, begin, seen, padded, width)
                     softmax_rows_back(memory, d, p + t * stride, stride, begin, covered, scale)
                     rows = min(ROWS, steps - t)
                     put_tiles(
@@ -160,20 +162,20 @@ def attention_back(memory, d_out, qk, row_qk, v, row_v, weights, d_weights, d_qk
                     )
 
 
-def texts_of(chain: Chain, batch: int) -> list[tuple[int, int]]:
-    """Return the first text and the number of texts for each pair of calls.
+def sequences_of(chain: Chain, batch: int) -> list[tuple[int, int]]:
+    """Return the first sequence and the number of sequences for each pair of calls.
 
-    Norm and rotation take turns with attention, text by text, so that both find a text's rows in the second cache.
+    Norm and rotation alternate with attention, sequence by sequence, so that both find its rows in the L2 cache.
     """
-    return [(text, 1) for text in range(batch)] if chain.prepared else [(0, batch)]
+    return [(sequence, 1) for sequence in range(batch)] if chain.prepared else [(0, batch)]
 
 
 def forward(builder: Builder, group: Group) -> None:
-    """One call for all heads; with norm or rotation two for each text."""
+    """One call for all heads; with norm or rotation two for each sequence."""
     chain = chain_in(builder, group)
     sizes = chain.sizes
     weights = builder.saved(chain.softmax, "weights", weights_of(sizes))
-    for first, count in texts_of(chain, sizes["batch"]):
+    for first, count in sequences_of(chain, sizes["batch"]):
         queries_and_keys.emit(builder, chain, first)
         emit_attention(builder, chain, weights, weights.size, first=first, count=count)
 
@@ -182,9 +184,9 @@ def emit_attention(
     builder: Builder, chain: Chain, weights: Buffer, touched: int, *, first: int, count: int, keys: Any = 0,
     values: Any = 0,
 ) -> None:  # fmt: skip
-    """Append the call for `count` texts; with keys and values it fills a cache and keeps no weights.
+    """Append the call for `count` sequences; with keys and values it fills a cache and keeps no weights.
 
-    touched  numbers of all texts that the call reads or writes besides
+    touched  numbers of all sequences that the call reads or writes besides
     """
     sizes, batch = chain.sizes, chain.sizes["batch"]
     packed, out = builder.value(chain.split.inputs[0]), builder.result(chain.merge)
@@ -199,7 +201,7 @@ def emit_attention(
         out=out.at(steps * out.width), **sizes | {"batch": count},
         slot=builder.inputs["slot"] if keys else 0, slots=builder.cached, places=keys.width if keys else 0,
         kept=int(not keys), stride=weights.width, part=PART, parts=PARTS,
-        room=builder.room(room_of_attention(sizes["steps"], sizes["width"])),
+        scratch=builder.shared_scratch(scratch_of_attention(sizes["steps"], sizes["width"])),
     )  # fmt: skip
 
 
@@ -213,7 +215,7 @@ def backward(builder: Builder, group: Group) -> None:
     d_weights = builder.scratch(chain.scores, "d_scores", (min(QUERIES, weights.shape[2]), weights.width))
     made, gains = queries_and_keys.prepared(builder, chain), queries_and_keys.gain_targets(builder, chain)
     touched = 4 * (d_out.size + qkv.size + weights.size + d_qkv.size)
-    for first, count in texts_of(chain, batch):
+    for first, count in sequences_of(chain, batch):
         at = first * rows
         builder.emit(
             "attention_back", chain.mix, 4 * product_flops(sizes) * count // batch, touched * count // batch,
@@ -221,7 +223,7 @@ def backward(builder: Builder, group: Group) -> None:
             v=qkv.at(at * qkv.width + qkv.width - chain.kv_heads * sizes["width"]), row_v=qkv.width,
             weights=weights.at(first * weights.size // batch), d_weights=d_weights,
             d_qkv=d_qkv.at(at * d_qkv.width), **sizes | {"batch": count}, stride=weights.width,
-            room=builder.room(room_of_attention(rows, sizes["width"])),
+            scratch=builder.shared_scratch(scratch_of_attention(rows, sizes["width"])),
         )  # fmt: skip
         queries_and_keys.emit_back(builder, chain, d_qkv, first, gains)
     builder.join(packed, d_qkv, chain.split)
@@ -235,6 +237,6 @@ register(Rule(
             repeat_heads?(rotary?(rms_norm?(split_qkv(qkv).1), <position>)))),
         repeat_heads?(split_qkv(qkv).2)))""",
     kernel="attention", stages=("train",), where=alike, forward=forward, backward=backward,
-    reason="some queries' scores stay in the first cache from product to softmax to product; of what is masked "
+    reason="some queries' scores stay in the L1 cache from product to softmax to product; of what is masked "
     "only a corner of a tile is computed; splitting, repeating and merging heads moves nothing",
 ))  # fmt: skip

@@ -25,7 +25,7 @@ class Chain:
 
     split: Any
     norms: Pair | None
-    turns: Pair | None
+    rotations: Pair | None
     caches: Pair | None
     repeats: Pair | None
     scores: Any
@@ -51,14 +51,14 @@ class Chain:
     @property
     def prepared(self) -> tuple[Any, ...]:
         """The applications of norm and rotation."""
-        return (*(self.norms or ()), *(self.turns or ()))
+        return (*(self.norms or ()), *(self.rotations or ()))
 
 
 def chain_in(builder: Builder, group: Group) -> Chain:
     """Return a group's chain."""
-    norms, turns, caches, repeats = (group.of(name) or None for name in PAIRS)
+    norms, rotations, caches, repeats = (group.of(name) or None for name in PAIRS)
     (split,), (scores,), (mix,) = (group.of(name) for name in ("split_qkv", "attention_scores", "mix"))
-    return Chain(split, norms, turns, caches, repeats, scores, mix.inputs[0].node, mix, group.nodes[-1])
+    return Chain(split, norms, rotations, caches, repeats, scores, mix.inputs[0].node, mix, group.nodes[-1])
 
 
 def alike(group: Group, graph: Graph) -> bool:

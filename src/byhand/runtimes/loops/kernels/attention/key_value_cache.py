@@ -1,8 +1,8 @@
 """Kernels of attention with a KV cache: the newest position of each stream against all before, and filling the cache.
 
 Keys, normalised and rotated, and values lie as (B, K, D, S), positions side by side: scores are a sum of D rows, the
-mix is D dot products, and both read in order. The room for positions is whole cache lines. Where the window slides
-the cache is a ring: position t lies in place t % places, and every filled place is visible. Each stream has its own
+mix is D dot products, and both read in order. The capacity is whole cache lines. Where the window slides the cache
+is a ring: position t lies in place t % places, and every filled place is visible. Each stream has its own
 position; below 0 it is idle.
 """
 
@@ -31,7 +31,7 @@ F = np.float32
 
 @kernel
 def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, position, rows, heads, times, width,
-           places, window, room, part, parts):  # fmt: skip
+           places, window, capacity, part, parts):  # fmt: skip
     """Attention of each stream's newest position to those before it that it sees, this thread's heads.
 
     It stores its key and value first; where threads share a head of them, each stores the same numbers.
@@ -51,22 +51,22 @@ def attend(memory, words, qk, row_qk, v, row_v, keys, values, scores, out, posit
         if t < 0:
             continue
         p = vector(memory, scores, n)
-        key, value = keys + kv * width * room, values + kv * width * room
+        key, value = keys + kv * width * capacity, values + kv * width * capacity
         if kv != stored:
             stored = kv
             k_new, v_new = qk + b * row_qk + c + h // times * width, v + b * row_v + h // times * width
-            k_kept, v_kept = matrix(memory, key, width, room), matrix(memory, value, width, room)
+            k_kept, v_kept = matrix(memory, key, width, capacity), matrix(memory, value, width, capacity)
             for d in range(width):
                 k_kept[d, place] = memory[k_new + d]
                 v_kept[d, place] = memory[v_new + d]
-        add_rows(memory, qk + b * row_qk + h * width, key + low, scores, width, room, n)
+        add_rows(memory, qk + b * row_qk + h * width, key + low, scores, width, capacity, n)
         m = largest(words, scores, n)
         z = F(0)
         for s in range(n):
             e = exp((p[s] - m) * scale)
             p[s] = e
             z += e
-        mix_rows(memory, scores, value + low, out + b * c + h * width, width, room, n, F(1.0) / z)
+        mix_rows(memory, scores, value + low, out + b * c + h * width, width, capacity, n, F(1.0) / z)
 
 
 @compiled
@@ -124,7 +124,7 @@ def decode(builder: Builder, group: Group) -> None:
         qk=made, row_qk=made.width, v=packed.at(packed.width - chain.kv_heads * width), row_v=packed.width,
         keys=keys, values=values, scores=scores, out=builder.result(chain.merge),
         position=builder.inputs["position"], rows=rows, heads=heads, times=sizes["times"], width=width,
-        places=builder.cached, window=sizes["window"], room=keys.width, part=PART, parts=PARTS,
+        places=builder.cached, window=sizes["window"], capacity=keys.width, part=PART, parts=PARTS,
     )  # fmt: skip
 
 
@@ -134,12 +134,12 @@ def fill(builder: Builder, group: Group) -> None:
     keys, values = kept(builder, chain)
     scores = builder.scratch(chain.scores, "scores", (ROWS, stride_of(chain.sizes["steps"])), "own")
     queries_and_keys.emit(builder, chain)
-    touched, texts = keys.size + values.size, chain.sizes["batch"]
-    emit_attention(builder, chain, scores, touched, first=0, count=texts, keys=keys, values=values)
+    touched, count = keys.size + values.size, chain.sizes["batch"]
+    emit_attention(builder, chain, scores, touched, first=0, count=count, keys=keys, values=values)
 
 
 def kept(builder: Builder, chain: Chain) -> tuple[Buffer, Buffer]:
-    """Return the buffers of a layer's keys and values, extended in place: nobody reads the old ones again."""
+    """Return the buffers of a layer's keys and values, extended in place: the old ones have no reader left."""
     assert chain.caches
     keys, values = (builder.value(node.inputs[0]) for node in chain.caches)
     return keys, values

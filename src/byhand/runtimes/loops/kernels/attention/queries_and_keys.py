@@ -1,7 +1,7 @@
 """Kernels of `rms_norm` and `rotary` between `split_qkv` and the scores: queries and keys in packed rows.
 
 Head h of a row begins at column h D; the H heads of queries stand before the K heads of keys. Without a norm each
-pair is turned where it lies, since nothing else reads it. With one the result is another array: going back needs x.
+pair is rotated in place, since nothing else reads it. With one the result is another array: going back needs x.
 """
 
 # pyright: reportMissingImports=false
@@ -25,21 +25,21 @@ F = np.float32
 
 @compiled
 def rotate(memory, x, y, cos, sin, pairs, neighbours, sign):
-    """y = x with its pairs turned by the angles, or back if the sign is -1; y may be x."""
+    """y = x with its pairs rotated by the angles, or back if the sign is -1; y may be x."""
     c, s = vector(memory, cos, pairs), vector(memory, sin, pairs)
     if neighbours:
         a, o = vector(memory, x, 2 * pairs), vector(memory, y, 2 * pairs)
         for p in range(pairs):
-            left, right, turn = a[2 * p], a[2 * p + 1], sign * s[p]
-            o[2 * p] = left * c[p] - right * turn
-            o[2 * p + 1] = right * c[p] + left * turn
+            left, right, sine = a[2 * p], a[2 * p + 1], sign * s[p]
+            o[2 * p] = left * c[p] - right * sine
+            o[2 * p + 1] = right * c[p] + left * sine
     else:
         a, b = vector(memory, x, pairs), vector(memory, x + pairs, pairs)
         o, u = vector(memory, y, pairs), vector(memory, y + pairs, pairs)
         for p in range(pairs):
-            left, right, turn = a[p], b[p], sign * s[p]
-            o[p] = left * c[p] - right * turn
-            u[p] = right * c[p] + left * turn
+            left, right, sine = a[p], b[p], sign * s[p]
+            o[p] = left * c[p] - right * sine
+            u[p] = right * c[p] + left * sine
 
 
 @compiled
@@ -54,7 +54,7 @@ def rstd_of(memory, x, eps, width):
 @kernel(computes="rotary")
 def query_key(memory, x, y, angles, eps, q_gain, k_gain, rows, steps, row_x, row_y, heads, kv_heads, width,
               pairs, neighbours, gained, part, parts):  # fmt: skip
-    """y = the queries and keys of x, normalised if there is an eps and turned if there are pairs, this thread's rows.
+    """y = the queries and keys of x, normalised with an eps and rotated with pairs, this thread's rows.
 
     angles  cosines (steps, pairs), then sines
     """
@@ -115,14 +115,14 @@ def query_key_back(memory, d, x, angles, eps, q_gain, k_gain, d_q_gain, d_k_gain
 
 
 def operands_of(builder: Builder, chain: Chain) -> dict[str, Operand]:
-    """Return what both kernels are told of norm, rotation and sizes."""
-    sizes, turn = chain.sizes, chain.turns[0].static if chain.turns else {}
+    """Return the operands of norm, rotation and sizes, common to both kernels."""
+    sizes, rotation = chain.sizes, chain.rotations[0].static if chain.rotations else {}
     gains = [builder.value(node.inputs[1]) if len(node.inputs) > 1 else 0 for node in chain.norms or ()] or [0, 0]
     return {
         "angles": angles_of(builder, chain),
         "eps": builder.constant(chain.norms[0].static.get("eps", 1e-5)) if chain.norms else 0, "q_gain": gains[0],
         "k_gain": gains[1], "heads": sizes["heads"], "kv_heads": chain.kv_heads, "width": sizes["width"],
-        "pairs": turn.get("width", 0) // 2, "neighbours": int(turn.get("pairing") == "neighbours"),
+        "pairs": rotation.get("width", 0) // 2, "neighbours": int(rotation.get("pairing") == "neighbours"),
         "gained": int(gains[0] != 0),
     }  # fmt: skip
 
@@ -137,41 +137,43 @@ def prepared(builder: Builder, chain: Chain) -> Buffer:
     made = builder.saved(
         chain.prepared[-1], "queries and keys", (batch, steps, columns - chain.kv_heads * chain.sizes["width"])
     )
-    builder.by_each(made)
+    builder.replicate(made)
     return made
 
 
-def emit(builder: Builder, chain: Chain, text: int | None = None) -> None:
-    """Append the call for one text of the batch, or for all."""
+def emit(builder: Builder, chain: Chain, sequence: int | None = None) -> None:
+    """Append the call for one sequence of the batch, or for all."""
     if not chain.prepared:
         return
     packed, made = builder.value(chain.split.inputs[0]), prepared(builder, chain)
     batch, steps, _ = packed.shape
-    texts, first = (batch, 0) if text is None else (1, text * steps)
-    count = texts * steps * (chain.sizes["heads"] + chain.kv_heads) * chain.sizes["width"]
+    count, first = (batch, 0) if sequence is None else (1, sequence * steps)
+    size = count * steps * (chain.sizes["heads"] + chain.kv_heads) * chain.sizes["width"]
     call = builder.emit(
-        "query_key", chain.prepared[0], _operations(chain, 0) * texts // batch, 8 * count,
-        x=packed.at(first * packed.width), y=made.at(first * made.width), rows=texts * steps,
-        steps=texts if builder.decodes else steps, row_x=packed.width, row_y=made.width,
+        "query_key", chain.prepared[0], _operations(chain, 0) * count // batch, 8 * size,
+        x=packed.at(first * packed.width), y=made.at(first * made.width), rows=count * steps,
+        steps=count if builder.decodes else steps, row_x=packed.width, row_y=made.width,
         **operands_of(builder, chain), part=0 if builder.decodes else PART, parts=1 if builder.decodes else PARTS,
     )  # fmt: skip
     call.label = _label(chain)
 
 
-def emit_back(builder: Builder, chain: Chain, d_packed: Buffer, text: int, targets: list[tuple[Any, Any]]) -> None:
-    """Append the call for one text, which follows attention's; `targets` are of the gains' gradients, if any."""
+def emit_back(
+    builder: Builder, chain: Chain, d_packed: Buffer, sequence: int, targets: list[tuple[Any, Any]]
+) -> None:
+    """Append the call for one sequence, which follows attention's; `targets` are of the gains' gradients, if any."""
     if not chain.prepared:
         return
     packed = builder.value(chain.split.inputs[0])
     batch, steps, row = packed.shape
-    at, (d_q, adds_q), (d_k, adds_k) = text * steps * row, *(targets or [(0, 0), (0, 0)])
+    at, (d_q, adds_q), (d_k, adds_k) = sequence * steps * row, *(targets or [(0, 0), (0, 0)])
     x: Place | int = packed.at(at) if chain.norms else 0
     count = steps * (chain.sizes["heads"] + chain.kv_heads) * chain.sizes["width"]
     touched = (12 if chain.norms else 8) * count
     call = builder.emit(
         "query_key_back", chain.prepared[0], _operations(chain, 1) // batch, touched,
         d=d_packed.at(at), x=x, d_q_gain=d_q, d_k_gain=d_k, rows=steps, steps=steps, row=row,
-        **operands_of(builder, chain), adds_q=1 if text else adds_q, adds_k=1 if text else adds_k,
+        **operands_of(builder, chain), adds_q=1 if sequence else adds_q, adds_k=1 if sequence else adds_k,
     )  # fmt: skip
     call.label = _label(chain)
 

@@ -1,6 +1,6 @@
-"""Score tiles: what attention's kernels do with ROWS queries of a head at a time, forward and back.
+"""Score tiles: ROWS queries of a head at a time, forward and back.
 
-A head's keys, transposed, and its values are laid out once for register tiles. Rows of scores lie `stride` apart. The
+A head's keys, transposed, and its values are packed once for register tiles. Rows of scores lie `stride` apart. The
 sizes of that memory, and the products' operations, are at the end.
 """
 
@@ -77,7 +77,7 @@ def softmax_rows_back(memory, d_weights, weights, stride, begin, covered, scale)
 
 @compiled
 def pack_pairs(base, keys, row, steps, width, out):
-    """Lay out keys (steps, width) transposed, as columns of tiles (width, PAIR); return how many keys that makes."""
+    """Pack keys (steps, width) transposed, as panels (width, PAIR); return the number of keys with padding."""
     padded = (steps + EVEN - 1) // EVEN * EVEN
     for s in range(0, padded, PAIR):
         vectors = min(PAIR, padded - s) // LANES
@@ -86,12 +86,12 @@ def pack_pairs(base, keys, row, steps, width, out):
 
 
 @compiled
-def row_tiles(base, a, row, first, steps, width, room):
-    """Return where ROWS rows of A from `first` on lie, and their strides: laid out, if fewer are left."""
+def row_tiles(base, a, row, first, steps, width, scratch):
+    """Return where ROWS rows of A from `first` on lie, and their strides: packed, if fewer are left."""
     if first + ROWS <= steps:
         return a + first * row, row, ONE
-    pack_left(base, a + first * row, row, ZERO, ZERO, width, steps - first, room)
-    return room, ONE, ROWS
+    pack_left(base, a + first * row, row, ZERO, ZERO, width, steps - first, scratch)
+    return scratch, ONE, ROWS
 
 
 @compiled
@@ -116,10 +116,10 @@ def first_key(first, window):
 
 
 @compiled
-def pack_head(base, k, row_k, v, row_v, steps, width, room):
-    """Lay out a head's keys and values; return how many keys that makes."""
-    pack_columns(base, v, row_v, ZERO, ZERO, steps, width, room + (steps + EVEN) * width, ONE)
-    return pack_pairs(base, k, row_k, steps, width, room)
+def pack_head(base, k, row_k, v, row_v, steps, width, scratch):
+    """Pack a head's keys and values; return the number of keys with padding."""
+    pack_columns(base, v, row_v, ZERO, ZERO, steps, width, scratch + (steps + EVEN) * width, ONE)
+    return pack_pairs(base, k, row_k, steps, width, scratch)
 
 
 @compiled
@@ -146,7 +146,7 @@ def stride_of(steps: int) -> int:
     return -(-steps // EVEN) * EVEN + LANES * (steps % 128 == 0)
 
 
-def room_of_attention(steps: int, width: int) -> int:
+def scratch_of_attention(steps: int, width: int) -> int:
     """Return the float32 of scratch that a head needs, there or back."""
     return (steps + EVEN) * width + 3 * steps * (width + PAIR) + ROWS * width + ROWS * VECTORS * LANES
 

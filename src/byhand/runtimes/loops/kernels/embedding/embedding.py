@@ -18,7 +18,7 @@ from byhand.runtimes.loops.program.calls import PART, PARTS, Buffer
 def embed(memory, words, table, positions, tokens, position, out, batch, steps, width, part, parts):
     """out[b,t,:] = table[tokens[b,t],:] + positions[start_b + t,:], this thread's columns.
 
-    position  where each text's start lies, below 0 if it is idle; 0 if all are 0
+    position  where each sequence's start lies, below 0 if it is idle; 0 if all are 0
     """
     low, high = columns_of(part, parts, width)
     n = high - low

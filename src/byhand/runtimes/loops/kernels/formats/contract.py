@@ -46,7 +46,7 @@ class Operands:
     matrix    a view of memory (`machine/views.py`) with such elements
     rounded   a float32's bits -> the bits of the nearest number
     gemm      what a BLAS calls the product, with SGEMM's arguments
-    features  the processor's, of which one makes it fast, and what people call them
+    features  the processor's, of which one makes it fast, each with its usual name
     """
 
     matrix: Any

@@ -1,8 +1,8 @@
 """Kernels of an activation, made of its functions of one number, or of a gate, made of those of two.
 
 Each decorator makes the pass behind the linear layers, the kernel of the equation alone, and its derivative, and
-registers the rules that call them (`activation_rules.py`). `keeps_slope` is for a slope that costs an exponential:
-bias, value and slope are one pass. `keeps_result` is for a slope that the result tells. `gates` is for two inputs.
+registers the rules that call them (`activation_rules.py`). `saves_derivative`: it costs an exponential, so bias,
+value and derivative are one pass. `derivative_of_output`: a function of the output. `gates`: of two inputs.
 """
 
 # pyright: reportMissingImports=false
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.runtimes.loops.kernels.linear.activation_rules import GATE, RESULT, SLOPE, register_rules
+from byhand.runtimes.loops.kernels.linear.activation_rules import BY_INPUT, BY_OUTPUT, GATE, register_rules
 from byhand.runtimes.loops.kernels.products.rounding import copy_row
 from byhand.runtimes.loops.kernels.vector.parts import columns_of
 from byhand.runtimes.loops.machine.kernel import kernel
@@ -24,41 +24,41 @@ VALUES: dict[str, Any] = {}  # the value's function of each activation of one nu
 GATES: list[str] = []
 
 
-def keeps_slope(computes: str, value: Any) -> Callable[[Any], Any]:
-    """Decorate a function that returns value and slope at a number; `value` returns the value alone."""
+def saves_derivative(computes: str, value: Any) -> Callable[[Any], Any]:
+    """Decorate a function that returns value and derivative at a number; `value` returns the value alone."""
 
-    def decorate(value_and_slope: Any) -> Any:
-        formula = value_and_slope.__name__
+    def decorate(value_and_derivative: Any) -> Any:
+        formula = value_and_derivative.__name__
 
         @kernel(name=f"bias_{computes}", formula=formula, rows="rows", moves={"x": "width", "y": "width"})
         def bias_activation(memory, x, bias, y, copy, format, rows, width, kept):
-            """y = f(x + bias), copied for products; x becomes the slope there. Unless `kept`, y has but one row."""
+            """y = f(x + bias), copied for products; x becomes the derivative. Unless `kept`, y has one row."""
             a, o, b = matrix(memory, x, rows, width), matrix(memory, y, rows, width), vector(memory, bias, width)
             for i in range(rows):
                 at = i if kept else 0
                 for c in range(width):
-                    o[at, c], a[i, c] = value_and_slope(a[i, c] + b[c])
+                    o[at, c], a[i, c] = value_and_derivative(a[i, c] + b[c])
                 copy_row(memory, y, copy, format, at, i, rows, width)
 
-        @kernel(name=f"times_{computes}_slope")
-        def times_slope(memory, d, x, n):
-            """d *= slope at x."""
+        @kernel(name=f"{computes}_back")
+        def back(memory, d, x, n):
+            """d *= derivative at x."""
             a, b = vector(memory, d, n), vector(memory, x, n)
             for i in range(n):
-                a[i] *= value_and_slope(b[i])[1]
+                a[i] *= value_and_derivative(b[i])[1]
 
         _alone(computes, value)
-        register_rules(computes, 1, SLOPE)
-        return value_and_slope
+        register_rules(computes, 1, BY_INPUT)
+        return value_and_derivative
 
     return decorate
 
 
-def keeps_result(computes: str, value: Any) -> Callable[[Any], Any]:
-    """Decorate a function of d and the result that returns d times the slope; `value` returns the result."""
+def derivative_of_output(computes: str, value: Any) -> Callable[[Any], Any]:
+    """Decorate a function of d and the output that returns d times the derivative; `value` returns the output."""
 
-    def decorate(times_slope: Any) -> Any:
-        @kernel(name=f"bias_{computes}", formula=times_slope.__name__, rows="rows", moves={"x": "width"})
+    def decorate(vjp: Any) -> Any:
+        @kernel(name=f"bias_{computes}", formula=vjp.__name__, rows="rows", moves={"x": "width"})
         def bias_activation(memory, x, bias, rows, width):
             """x = f(x + bias)."""
             a, b = matrix(memory, x, rows, width), vector(memory, bias, width)
@@ -68,14 +68,14 @@ def keeps_result(computes: str, value: Any) -> Callable[[Any], Any]:
 
         @kernel(name=f"{computes}_back")
         def back(memory, d, y, n):
-            """d *= slope, as the result y tells. Reading d only where it counts would keep the loop scalar."""
+            """d *= derivative, from the output y. Masked loads of d would keep the loop scalar."""
             a, b = vector(memory, d, n), vector(memory, y, n)
             for i in range(n):
-                a[i] = times_slope(a[i], b[i])
+                a[i] = vjp(a[i], b[i])
 
         _alone(computes, value)
-        register_rules(computes, 1, RESULT)
-        return times_slope
+        register_rules(computes, 1, BY_OUTPUT)
+        return vjp
 
     return decorate
 
@@ -94,10 +94,10 @@ def _alone(computes: str, value: Any) -> None:
 
 
 def gates(computes: str, value: Any) -> Callable[[Any], Any]:
-    """Decorate a function that returns value and slopes at two numbers (g, u); `value` returns the value alone."""
+    """Decorate a function that returns value and derivatives at two numbers (g, u); `value`, the value alone."""
 
-    def decorate(value_and_slopes: Any) -> Any:
-        formula = value_and_slopes.__name__
+    def decorate(value_and_derivatives: Any) -> Any:
+        formula = value_and_derivatives.__name__
 
         @kernel(
             name=f"bias_{computes}",
@@ -106,7 +106,7 @@ def gates(computes: str, value: Any) -> Callable[[Any], Any]:
             moves={"gate": "width", "up": "width", "y": "width"},
         )
         def bias_gate(memory, gate, up, bias, bias_up, y, copy, format, rows, width, biased, kept):
-            """y = f(gate + bias, up + bias_up), and a copy for products; gate and up become the slopes there.
+            """y = f(gate + bias, up + bias_up), and a copy for products; gate and up become the derivatives there.
 
             Without `biased` there are no biases; unless `kept`, y has but one row.
             """
@@ -124,7 +124,7 @@ def gates(computes: str, value: Any) -> Callable[[Any], Any]:
                     for c in range(width):
                         u[i, c] += c_up[c]
                 for c in range(width):
-                    o[at, c], a[i, c], u[i, c] = value_and_slopes(a[i, c], u[i, c])
+                    o[at, c], a[i, c], u[i, c] = value_and_derivatives(a[i, c], u[i, c])
                 copy_row(memory, y, copy, format, at, i, rows, width)
 
         @kernel(name=computes)
@@ -138,26 +138,26 @@ def gates(computes: str, value: Any) -> Callable[[Any], Any]:
                 for c in range(n):
                     o[c] = value(a[c], u[c])
 
-        @kernel(name=f"times_{computes}_slopes")
-        def times_slopes(memory, d, gate, up, d_gate, n):
-            """d_gate = d times the slope at gate; d *= the slope at up."""
+        @kernel(name=f"{computes}_back")
+        def back(memory, d, gate, up, d_gate, n):
+            """d_gate = d times the derivative by gate; d *= that by up."""
             a, o = vector(memory, d, n), vector(memory, d_gate, n)
             g, u = vector(memory, gate, n), vector(memory, up, n)
             for i in range(n):
-                _, slope, slope_up = value_and_slopes(g[i], u[i])
-                o[i], a[i] = a[i] * slope, a[i] * slope_up
+                _, by_gate, by_up = value_and_derivatives(g[i], u[i])
+                o[i], a[i] = a[i] * by_gate, a[i] * by_up
 
         GATES.append(computes)
         register_rules(computes, 2, GATE)
-        return value_and_slopes
+        return value_and_derivatives
 
     return decorate
 
 
 @kernel
-def slope_back(memory, d, slope, out, copy, format, rows, width, adds):
-    """d *= slope; out = sum over rows of d, the bias's gradient; a copy of d for products."""
-    a, b, o = matrix(memory, d, rows, width), matrix(memory, slope, rows, width), vector(memory, out, width)
+def activation_back(memory, d, derivative, out, copy, format, rows, width, adds):
+    """d *= derivative; out = sum over rows of d, the bias's gradient; a copy of d for products."""
+    a, b, o = matrix(memory, d, rows, width), matrix(memory, derivative, rows, width), vector(memory, out, width)
     if not adds:
         o[:] = F(0)
     for i in range(rows):

@@ -1,8 +1,8 @@
 """Rules of activations, of one input or, as a gate, of two: after their linear layers, or alone.
 
-After the layers one pass adds the biases, and leaves the slope of each input where its product was, which has no
-other reader. The backward pass multiplies: it needs neither another exp nor another array. Where the result tells the
-slope, value and result take the place of the product instead.
+After the layers one pass adds the biases, and overwrites the product, which has no other reader, with the derivative
+of each input. The backward pass multiplies: it needs neither another exp nor another array. Where the derivative is a
+function of the output, the output overwrites the product instead.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ def layers_of(group: Group) -> list[Group]:
 
 
 def _products(builder: Builder, layers: list[Group], shape: tuple[int, ...]) -> list[Buffer]:
-    """Return the buffers of the products, which become the slopes."""
+    """Return the buffers of the products, which become the derivatives."""
     return [builder.saved(linear.linear_node(layer), "pre", shape) for layer in layers]
 
 
-def forward_with_slopes(builder: Builder, group: Group) -> None:
+def forward_with_derivatives(builder: Builder, group: Group) -> None:
     """The products, then everything element-wise in one pass."""
     layers, last = layers_of(group), group.nodes[-1]
     made, nodes = _products(builder, layers, last.results[0][0]), [linear.linear_node(layer) for layer in layers]
@@ -78,21 +78,21 @@ def forward_with_slopes(builder: Builder, group: Group) -> None:
     builder.emit(group.rule.kernel, last, **operands)
 
 
-def backward_with_slope(builder: Builder, group: Group) -> None:
-    """The cotangent times the slope and the bias's gradient in a pass, then the products."""
+def backward_with_derivative(builder: Builder, group: Group) -> None:
+    """The cotangent times the derivative and the bias's gradient in a pass, then the products."""
     inner, last = linear.linear_node(group), group.nodes[-1]
     d = builder.cotangent(last)
     biased = len(inner.inputs) > 2
     out, adds = builder.gradient(inner.inputs[2]) if biased else (builder.scratch(inner, "sums", (d.width,)), 0)
     builder.emit(
-        "slope_back", last, d=d, slope=builder.saved(inner, "pre", d.shape), out=out,
+        "activation_back", last, d=d, derivative=builder.saved(inner, "pre", d.shape), out=out,
         copy=builder.copy(d, id(inner)), rows=d.rows, width=d.width, adds=adds,
     )  # fmt: skip
     linear.product_back(builder, group, d)
 
 
-def backward_with_slopes(builder: Builder, group: Group) -> None:
-    """Both cotangents, where the slopes are, and the biases' gradients in one pass, then the products."""
+def backward_with_derivatives(builder: Builder, group: Group) -> None:
+    """Both cotangents, in place of the derivatives, and the biases' gradients in one pass, then the products."""
     layers, last = layers_of(group), group.nodes[-1]
     nodes, d = [linear.linear_node(layer) for layer in layers], builder.cotangent(last)
     gate, up = _products(builder, layers, d.shape)
@@ -116,14 +116,14 @@ def forward_in_place(builder: Builder, group: Group) -> None:
 
 
 def backward_in_place(builder: Builder, group: Group) -> None:
-    """The cotangent times the slope, then the linear layer's own."""
-    d = _times_slope_of_result(builder, group.nodes[-1])
+    """The cotangent times the derivative, then the linear layer's own."""
+    d = _times_derivative_of_output(builder, group.nodes[-1])
     linear.bias_back(builder, group, d)
     linear.product_back(builder, group, d)
 
 
-def _times_slope_of_result(builder: Builder, node: Any) -> Buffer:
-    """Return the cotangent times the slope, in its place; the result tells the slope."""
+def _times_derivative_of_output(builder: Builder, node: Any) -> Buffer:
+    """Return the cotangent times the derivative, in place, from the output."""
     d = builder.cotangent(node)
     builder.emit(f"{node.equation.name}_back", node, d=d, y=builder.result(node), n=d.size)
     return d
@@ -137,17 +137,17 @@ def forward_alone(builder: Builder, group: Group) -> None:
 
 
 def backward_by_input(builder: Builder, group: Group) -> None:
-    """The slope is computed again from the input."""
+    """The derivative is recomputed from the input."""
     (node,) = group.nodes
     x, d = node.inputs[0], builder.cotangent(node)
-    builder.emit(f"times_{node.equation.name}_slope", node, d=d, x=builder.value(x), n=d.size)
+    builder.emit(f"{node.equation.name}_back", node, d=d, x=builder.value(x), n=d.size)
     builder.join(x, d, node)
 
 
-def backward_by_result(builder: Builder, group: Group) -> None:
-    """The result tells the slope."""
+def backward_by_output(builder: Builder, group: Group) -> None:
+    """The derivative is a function of the output."""
     (node,) = group.nodes
-    builder.join(node.inputs[0], _times_slope_of_result(builder, node), node)
+    builder.join(node.inputs[0], _times_derivative_of_output(builder, node), node)
 
 
 def gate_alone(builder: Builder, group: Group) -> None:
@@ -163,26 +163,26 @@ def emit_gate(builder: Builder, node: Any, gate: Buffer, up: Buffer) -> None:
 
 
 def gate_back_alone(builder: Builder, group: Group) -> None:
-    """The slopes are computed again from the inputs."""
+    """The derivatives are recomputed from the inputs."""
     (node,) = group.nodes
     (gate, up), d = node.inputs, builder.cotangent(node)
     d_gate = builder.fresh_gradient(gate)
     builder.emit(
-        f"times_{node.equation.name}_slopes", node, d=d, gate=builder.value(gate), up=builder.value(up),
+        f"{node.equation.name}_back", node, d=d, gate=builder.value(gate), up=builder.value(up),
         d_gate=d_gate, n=d.size,
     )  # fmt: skip
     builder.join(gate, d_gate, node)
     builder.join(up, d, node)
 
 
-SLOPE = Calls(
-    forward_with_slopes, backward_with_slope, forward_alone, backward_by_input,
-    "bias, value and slope in one pass over the widest array; going back is one product, not another exp",
+BY_INPUT = Calls(
+    forward_with_derivatives, backward_with_derivative, forward_alone, backward_by_input,
+    "bias, value and derivative in one pass over the widest array; going back is one product, not another exp",
 )  # fmt: skip
-RESULT = Calls(
-    forward_in_place, backward_in_place, forward_alone, backward_by_result, "bias and value in one pass, in place"
+BY_OUTPUT = Calls(
+    forward_in_place, backward_in_place, forward_alone, backward_by_output, "bias and value in one pass, in place"
 )
 GATE = Calls(
-    forward_with_slopes, backward_with_slopes, gate_alone, gate_back_alone,
-    "both slopes are left where the products were, and become their cotangents without another exp",
+    forward_with_derivatives, backward_with_derivatives, gate_alone, gate_back_alone,
+    "both derivatives overwrite the products, and become their cotangents without another exp",
 )  # fmt: skip

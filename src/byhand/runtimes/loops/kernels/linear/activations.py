@@ -1,6 +1,6 @@
-"""The activations as functions of one number, the gates as functions of two: the value, and the slopes.
+"""The activations as functions of one number, the gates as functions of two: the value, and the derivatives.
 
-Instead of a slope it may be what the backward pass multiplies. These functions are all that is written for an
+Instead of a derivative it may be the vjp from the output. These functions are all that is written for an
 activation: `activation_passes.py` makes its kernels of them, and decoding applies the value (`row_product.py`).
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from byhand.runtimes.loops.kernels.linear.activation_passes import GATES as GATES
 from byhand.runtimes.loops.kernels.linear.activation_passes import VALUES as VALUES
-from byhand.runtimes.loops.kernels.linear.activation_passes import gates, keeps_result, keeps_slope
+from byhand.runtimes.loops.kernels.linear.activation_passes import derivative_of_output, gates, saves_derivative
 from byhand.runtimes.loops.kernels.vector.arithmetic import exp
 from byhand.runtimes.loops.machine.native import compiled
 
@@ -27,9 +27,9 @@ def gelu_of(v):
     return v / (F(1.0) + exp(-TWO_K * v * (F(1.0) + CUBIC * v * v)))
 
 
-@keeps_slope(computes="gelu", value=gelu_of)
+@saves_derivative(computes="gelu", value=gelu_of)
 @compiled
-def gelu_and_slope(v):
+def gelu_and_derivative(v):
     """Return gelu(v) and its derivative, s + v s (1 - s) 2 u'(v)."""
     square = CUBIC * v * v
     s = F(1.0) / (F(1.0) + exp(-TWO_K * v * (F(1.0) + square)))
@@ -43,9 +43,9 @@ def relu_of(v):
     return F(0) if v <= F(0) else v
 
 
-@keeps_result(computes="relu", value=relu_of)
+@derivative_of_output(computes="relu", value=relu_of)
 @compiled
-def through_relu(d, y):
+def relu_vjp(d, y):
     """Return d where the result y is positive, else 0."""
     return d if y > F(0) else F(0)
 
@@ -56,10 +56,10 @@ def relu_squared_of(v):
     return F(0) if v <= F(0) else v * v
 
 
-@keeps_result(computes="relu_squared", value=relu_squared_of)
+@derivative_of_output(computes="relu_squared", value=relu_squared_of)
 @compiled
-def through_relu_squared(d, y):
-    """Return d times the slope, 2 max(v, 0) = 2 sqrt(y)."""
+def relu_squared_vjp(d, y):
+    """Return d times the derivative, 2 max(v, 0) = 2 sqrt(y)."""
     return d * (F(2.0) * np.sqrt(y))
 
 
@@ -69,9 +69,9 @@ def silu_of(v):
     return v / (F(1.0) + exp(-v))
 
 
-@keeps_slope(computes="silu", value=silu_of)
+@saves_derivative(computes="silu", value=silu_of)
 @compiled
-def silu_and_slope(v):
+def silu_and_derivative(v):
     """Return silu(v) and its derivative, s + v s (1 - s)."""
     s = F(1.0) / (F(1.0) + exp(-v))
     g = v * s
@@ -104,9 +104,9 @@ def gelu_exact_of(v):
     return v * probability_and_bell(v)[0]
 
 
-@keeps_slope(computes="gelu_exact", value=gelu_exact_of)
+@saves_derivative(computes="gelu_exact", value=gelu_exact_of)
 @compiled
-def gelu_exact_and_slope(v):
+def gelu_exact_and_derivative(v):
     """Return gelu_exact(v) and its derivative, P + v exp(-v^2 / 2) / sqrt(2 pi); both take one exponential."""
     p, bell = probability_and_bell(v)
     return v * p, p + v * bell * DENSITY
@@ -120,7 +120,7 @@ def swiglu_of(g, u):
 
 @gates(computes="swiglu", value=swiglu_of)
 @compiled
-def swiglu_and_slopes(g, u):
-    """Return silu(g) u and its slopes, u silu'(g) at g and silu(g) at u."""
-    opened, slope = silu_and_slope(g)
-    return opened * u, slope * u, opened
+def swiglu_and_derivatives(g, u):
+    """Return silu(g) u and its derivatives, u silu'(g) at g and silu(g) at u."""
+    opened, derivative = silu_and_derivative(g)
+    return opened * u, derivative * u, opened

@@ -1,6 +1,6 @@
-"""Kernels of `linear`: a matrix product, with the bias (and the residual stream) put in beforehand.
+"""Kernels of `linear`: a matrix product whose accumulators begin with the bias (and the residual stream).
 
-Register tiles begin their sums with both (`tiled_gemm.py`). BLAS (`gemm.py`) computes C = A B + beta C: with beta = 1
+Register tiles load both (`tiled_gemm.py`). BLAS (`gemm.py`) computes C = A B + beta C: with beta = 1
 whatever stands in C is added at no cost, the bias, or the residual stream plus the bias, written there by a loop that
 would otherwise come after and read everything again.
 """
@@ -86,7 +86,7 @@ def bias_or_zeros(builder: Builder, node: Any) -> Buffer:
 def read_by_products(builder: Builder, node: Any) -> dict[str, Any]:
     """Return the operands of a kernel that writes a node's result y, and its copy if products read one.
 
-    Where only a product reads y, by the copy, no row of y is `kept`: y is room for one.
+    Where only a product reads y, by the copy, no row of y is `kept`: y has only one.
     """
     y, reader = builder.result(node), builder.graph.only_reader(node)
     copy = builder.copy(y)

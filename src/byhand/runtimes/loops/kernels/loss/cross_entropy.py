@@ -7,7 +7,7 @@ With a large vocabulary the logits (rows, V) of a share would be its largest arr
 rows of them lie in one array. The array is filled, becomes the loss and the cotangent, is used up for the weight, the
 bias and the input, and filled again. Each chunk reads and writes the weight's gradient once, so it must not be small.
 
-A softcap in front is part of the same pass: the slopes of one row are all that has to be kept.
+A softcap in front is part of the same pass: the derivatives of one row are all that has to be kept.
 """
 
 # pyright: reportMissingImports=false
@@ -33,16 +33,16 @@ CHUNK = 256  # rows; even, so that rows of two-byte numbers begin on a whole wor
 
 
 @kernel
-def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot, cap, slopes):
+def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot, cap, derivatives):
     """Add the rows' losses to controls[slot]; logits become (p - onehot) times the weight of a row.
 
     A row without a target (-1) counts for nothing.
 
-    cap     where the cap lies if the logits are to be capped first, else 0
-    slopes  room for a row: the slopes of cap tanh(z / cap), by which the row is multiplied in the end
+    cap          where the cap lies if the logits are to be capped first, else 0
+    derivatives  scratch for a row: those of cap tanh(z / cap), by which the row is multiplied in the end
     """
     weight = F(controls[WEIGHT])
-    bend = vector(memory, slopes, vocab)
+    derivative = vector(memory, derivatives, vocab)
     total = 0.0
     for i in range(rows):
         z, target = vector(memory, logits + i * vocab, vocab), words[targets + i]
@@ -54,7 +54,7 @@ def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot, c
             for v in range(vocab):
                 t = tanh(z[v] * inverse)
                 z[v] = most * t
-                bend[v] = F(1.0) - t * t
+                derivative[v] = F(1.0) - t * t
         m = largest(words, logits + i * vocab, vocab)
         shifted = z[target] - m
         sum_e = F(0)
@@ -69,7 +69,7 @@ def cross_entropy(memory, words, controls, logits, targets, rows, vocab, slot, c
         z[target] -= weight
         if cap:
             for v in range(vocab):
-                z[v] *= bend[v]
+                z[v] *= derivative[v]
     controls[slot] += total * controls[WEIGHT]
 
 
@@ -91,7 +91,7 @@ def _emit(builder: Builder, group: Group, logits: Buffer, first: int = 0) -> Non
     builder.emit(
         "cross_entropy", node, logits=logits, targets=builder.value(node.inputs[1]).at(first), rows=logits.rows,
         vocab=logits.width, slot=LOSS_SLOT, cap=caps[0] if caps else 0,
-        slopes=builder.scratch(node, "slopes", (logits.width,)) if caps else 0,
+        derivatives=builder.scratch(node, "derivatives", (logits.width,)) if caps else 0,
     )  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def forward(builder: Builder, group: Group) -> None:
     x, *affine = map(builder.value, node.inputs)
     y, rstd = builder.result(node), builder.saved(node, "rstd", (x.rows,))
     xhat = builder.saved(node, "xhat", x.shape) if affine else y
-    builder.by_each(y, rstd, xhat)
+    builder.replicate(y, rstd, xhat)
     sizes = {"rows": x.rows, "width": x.width}
     builder.emit(
         "normalise", node, x=x, xhat=xhat, rstd=rstd, eps=builder.constant(node.static.get("eps", 1e-5)),

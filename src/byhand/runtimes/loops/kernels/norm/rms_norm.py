@@ -72,7 +72,7 @@ def forward(builder: Builder, group: Group) -> None:
     (node,) = group.nodes
     x, *gain = map(builder.value, node.inputs)
     y, rstd = builder.result(node), builder.saved(node, "rstd", (x.rows,))
-    builder.by_each(y, rstd)
+    builder.replicate(y, rstd)
     builder.emit(
         "rms_norm", node, x=x, gain=gain[0] if gain else 0, y=y, rstd=rstd,
         eps=builder.constant(node.static.get("eps", 1e-5)), copy=builder.copy(y), rows=x.rows, width=x.width,

@@ -1,8 +1,8 @@
-"""Packing: how the two sides of a product are laid out for register tiles.
+"""Packing the operands of a product for register tiles.
 
-The right side becomes columns of tiles, (inner, vectors) each, so that a tile reads it in one stream. The left side
-is read where it lies, or laid out by the tile that reads it first; only where fewer rows are left than a tile has,
-they become a tile of their own, (inner, ROWS).
+B becomes panels, (inner, vectors) each, so that a tile reads it in one stream. A is read in place, or packed by the
+tile that reads it first; only where fewer rows are left than a tile has, they become a panel of their own,
+(inner, ROWS).
 """
 
 # pyright: reportMissingImports=false
@@ -14,8 +14,8 @@ from byhand.runtimes.loops.kernels.vector.vector_moves import (
     LANES,
     ROWS,
     copy_vector,
-    fetch_line,
     get,
+    prefetch_line,
     put,
     transpose_square,
 )
@@ -24,18 +24,18 @@ from byhand.runtimes.loops.machine.native import compiled
 F = np.float32
 VECTORS = 3  # the most that a register tile is wide
 LINE = 16  # float32 in a cache line
-SOON = 24  # rows that are fetched before they are laid out
+DISTANCE = 24  # rows: how far ahead packing prefetches
 
 
 @compiled
 def vectors_of_panel(left):
-    """Return how many vectors the next tiles take of those that are left: three, but not three and one of four."""
+    """Return the vectors of the next panel, of those that are left: three, but of four not three and one."""
     return 2 if left == 4 else min(left, VECTORS)
 
 
 @compiled
 def pack_right(base, b, row, transposed, first, inner, width, vectors, out):
-    """Lay out `width` columns of op(B), k from `first` on, as (inner, vectors); what is missing is 0."""
+    """Pack `width` columns of op(B), k from `first` on, as a panel (inner, vectors), padded with 0."""
     wide = vectors * LANES
     if transposed:
         b += first
@@ -51,7 +51,7 @@ def pack_right(base, b, row, transposed, first, inner, width, vectors, out):
         whole = width // LANES * LANES
         for k in range(inner):
             for j in range(0, whole, LANES):
-                fetch_line(base + 4 * (b + (k + SOON) * row + j))
+                prefetch_line(base + 4 * (b + (k + DISTANCE) * row + j))
                 copy_vector(base + 4 * (b + k * row + j), base + 4 * (out + k * wide + j))
             for j in range(whole, width):
                 put(base + 4 * (out + k * wide + j), get(base + 4 * (b + k * row + j)))
@@ -63,7 +63,7 @@ def pack_right(base, b, row, transposed, first, inner, width, vectors, out):
 
 @compiled
 def pack_left(base, a, row, transposed, first, inner, rows, out):
-    """Lay out fewer than ROWS rows of op(A), k from `first` on, as a tile (inner, ROWS); what is missing is 0."""
+    """Pack fewer than ROWS rows of op(A), k from `first` on, as a panel (inner, ROWS), padded with 0."""
     for i in range(ROWS):
         for k in range(inner):
             at = a + ((first + k) * row + i if transposed else i * row + first + k)
@@ -72,9 +72,9 @@ def pack_left(base, a, row, transposed, first, inner, rows, out):
 
 @compiled
 def pack_columns(base, b, row, transposed, first, inner, width, out, whole):
-    """Lay out `width` columns of op(B), k from `first` on, as tiles of as many vectors as `vectors_of_panel` says.
+    """Pack `width` columns of op(B), k from `first` on, as panels of as many vectors as `vectors_of_panel` says.
 
-    whole  all tiles; else only those that cannot be read where they lie
+    whole  all panels; else only those that cannot be read in place
     """
     column = 0
     while column < width:

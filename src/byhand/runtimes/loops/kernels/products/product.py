@@ -5,7 +5,7 @@ from __future__ import annotations
 from byhand.engine import Node
 from byhand.formats.registry import FORMATS
 from byhand.runtimes.loops.kernels.formats.contract import kernel_of
-from byhand.runtimes.loops.kernels.products.tiled_gemm import room_of
+from byhand.runtimes.loops.kernels.products.tiled_gemm import scratch_of
 from byhand.runtimes.loops.program.builder import Builder
 from byhand.runtimes.loops.program.calls import Operand, Place, buffer_at
 
@@ -16,8 +16,8 @@ def emit_product(
 ) -> None:  # fmt: skip
     """Append the call for C = start + bias + op(A) op(B) (+ C, if `adds`): so many rows, sums over `inner`.
 
-    A and B both come from `Builder.operand`, or neither; ta and tb say that they lie transposed. A start or a bias
-    needs `Builder.begins_inside`.
+    A and B both come from `Builder.operand`, or neither; ta and tb: stored transposed. A start or a bias needs
+    `Builder.begins_inside`.
     """
     left, right, width = buffer_at(a), buffer_at(b), buffer_at(c).width
     operands: dict[str, Operand] = {
@@ -29,5 +29,6 @@ def emit_product(
     if builder.begins_inside:
         kernel = "tiled_gemm"
         touched = 4 * (rows * inner + inner * width + rows * width * (2 if start else 1))
-        operands |= {"start": start, "bias": bias, "room": builder.room(room_of(rows, width, inner, ta, tb))}
+        scratch = builder.shared_scratch(scratch_of(rows, width, inner, ta, tb))
+        operands |= {"start": start, "bias": bias, "scratch": scratch}
     builder.emit(kernel, node, 2 * rows * width * inner, touched, **operands)

@@ -1,11 +1,11 @@
-"""Register tile: a few rows and vectors of a product, whose sums stay in registers over the whole inner length.
+"""Register tile: the micro-kernel of products. Its sums stay in registers over the whole inner length.
 
 Equation    C[i,j] = start[i,j] + bias[j] + sum over k of A[i,k] B[k,j],   i < ROWS, j < 1, 2 or 3 vectors
 
 For each k it reads ROWS numbers of A, which may lie anywhere, and one to three vectors of B, side by side, and makes
 ROWS times as many multiply-adds: a processor reads two vectors a cycle and multiplies two, so registers, not memory,
-set the pace. Products and attention are loops over such tiles. As vector code for LLVM it is the one kernel here that
-is not written as a loop: no compiler keeps the sums of a plain one in registers.
+set the pace. Products and attention are loops over such tiles. It is the one kernel here that is
+written as vector code of LLVM, not as a loop: no compiler keeps the sums of a plain one in registers.
 """
 
 # pyright: reportMissingImports=false, reportMissingModuleSource=false
@@ -20,31 +20,31 @@ from byhand.runtimes.loops.kernels.vector.vector_moves import (
     LANES,
     ROWS,
     VECTOR,
-    fetch,
     get,
     load,
     number,
     place,
+    prefetch,
     put,
     store,
 )
 from byhand.runtimes.loops.machine.native import ZERO, cgutils, compiled, instruction
 
-AHEAD = 8  # rows of B that are fetched before they are needed
+AHEAD = 8  # rows of B: how far ahead a tile prefetches
 
 
-def _spread(builder: Any, address: Any) -> Any:
-    """Return one number in every lane."""
+def _broadcast(builder: Any, address: Any) -> Any:
+    """Return the number at an address in every lane."""
     single = builder.load(builder.inttoptr(address, ir.FloatType().as_pointer()))
     nothing = ir.Constant(VECTOR, ir.Undefined)
     filled = builder.insert_element(nothing, single, number(0, 32))
     return builder.shuffle_vector(filled, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
 
 
-def _loop(module: Any, vectors: int) -> Any:
+def _micro_kernel(module: Any, vectors: int) -> Any:
     """Return the function of a tile of so many vectors, written into the module when it is first asked for.
 
-    A function of its own, never put into others: there the compiler would arrange its registers anew each time.
+    Never inlined: there the compiler would allocate its registers anew each time.
     """
     name = f"byhand_register_tile_{vectors}"
     if name in module.globals:
@@ -54,7 +54,7 @@ def _loop(module: Any, vectors: int) -> Any:
     function.attributes.add("noinline")
     builder = ir.IRBuilder(function.append_basic_block())
     c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, *aside = function.args
-    ahead, next_ahead, keep_a, keep_b = aside
+    ahead, next_ahead, pack_a, pack_b = aside
     columns = [number(LANES * j) for j in range(vectors)]
     zero = ir.Constant(VECTOR, [0.0] * LANES)
     first = [cgutils.alloca_once_value(builder, zero) for _ in columns]
@@ -74,20 +74,20 @@ def _loop(module: Any, vectors: int) -> Any:
         left = place(builder, a, builder.mul(loop.index, next_a))
         right = place(builder, b, builder.mul(loop.index, next_b))
         for column in columns:
-            fetch(builder, place(builder, right, column, builder.mul(next_b, number(AHEAD))), 1)
-        fetch(builder, place(builder, ahead, builder.mul(loop.index, next_ahead)), 2)
+            prefetch(builder, place(builder, right, column, builder.mul(next_b, number(AHEAD))), 1)
+        prefetch(builder, place(builder, ahead, builder.mul(loop.index, next_ahead)), 2)
         rights = [load(builder, place(builder, right, column)) for column in columns]
-        with builder.if_then(builder.icmp_signed("!=", keep_b, number(0))):
+        with builder.if_then(builder.icmp_signed("!=", pack_b, number(0))):
             for value, column in zip(rights, columns, strict=True):
-                kept = place(builder, keep_b, builder.mul(loop.index, number(vectors * LANES)), column)
-                store(builder, value, kept)
-        with builder.if_then(builder.icmp_signed("!=", keep_a, number(0))):
-            kept = place(builder, keep_a, builder.mul(loop.index, number(ROWS)))
-            store(builder, load(builder, left, ir.VectorType(ir.FloatType(), ROWS)), kept)
+                packed = place(builder, pack_b, builder.mul(loop.index, number(vectors * LANES)), column)
+                store(builder, value, packed)
+        with builder.if_then(builder.icmp_signed("!=", pack_a, number(0))):
+            packed = place(builder, pack_a, builder.mul(loop.index, number(ROWS)))
+            store(builder, load(builder, left, ir.VectorType(ir.FloatType(), ROWS)), packed)
         for i, row in enumerate(sums):
-            spread = _spread(builder, place(builder, left, builder.mul(number(i), row_a)))
+            left_value = _broadcast(builder, place(builder, left, builder.mul(number(i), row_a)))
             for slot, value in zip(row, rights, strict=True):
-                builder.store(builder.call(multiply_add, [spread, value, builder.load(slot)]), slot)
+                builder.store(builder.call(multiply_add, [left_value, value, builder.load(slot)]), slot)
     for i, row in enumerate(sums):
         for slot, column in zip(row, columns, strict=True):
             store(builder, builder.load(slot), place(builder, c, builder.mul(number(i), row_c), column))
@@ -98,10 +98,10 @@ def _loop(module: Any, vectors: int) -> Any:
 def _tile(vectors: int) -> Any:
     @instruction("void", *["int64"] * 15)
     def tile(builder: Any, c: Any, row_c: Any, start: Any, row_start: Any, bias: Any, a: Any, row_a: Any, next_a: Any,
-             b: Any, next_b: Any, inner: Any, ahead: Any, next_ahead: Any, keep_a: Any,
-             keep_b: Any) -> None:  # fmt: skip
-        builder.call(_loop(builder.module, vectors), [
-            c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a, keep_b,
+             b: Any, next_b: Any, inner: Any, ahead: Any, next_ahead: Any, pack_a: Any,
+             pack_b: Any) -> None:  # fmt: skip
+        builder.call(_micro_kernel(builder.module, vectors), [
+            c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, pack_a, pack_b,
         ])  # fmt: skip
 
     return tile
@@ -112,47 +112,47 @@ _one, _two, _three = _tile(1), _tile(2), _tile(3)
 
 @compiled
 def register_tile(
-    vectors, c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a, keep_b
+    vectors, c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, pack_a, pack_b
 ):
     """C = start + bias + A B for ROWS rows and so many vectors; `start` and `bias` may be 0: nothing.
 
     All but `vectors`, `inner` and the strides (elements from row to row, and from one k to the next) are addresses.
-    ahead           where to fetch a cache line for each k, for the next tiles
-    keep_a, keep_b  where to store the numbers read, laid out for the tiles that read them again, or 0; A's rows lie
-                    side by side then
+    ahead           where to prefetch a cache line for each k, for the next tiles
+    pack_a, pack_b  where to pack the numbers read for the tiles that read them again, or 0; A's rows are then
+                    contiguous
     """
     # fmt: off
     if vectors == 3:
-        _three(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a,
-               keep_b)
+        _three(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, pack_a,
+               pack_b)
     elif vectors == 2:
-        _two(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a,
-             keep_b)
+        _two(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, pack_a,
+             pack_b)
     else:
-        _one(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, keep_a,
-             keep_b)
+        _one(c, row_c, start, row_start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead, pack_a,
+             pack_b)
     # fmt: on
 
 
 @compiled
 def put_tile(base, vectors, rows, width, c, row_c, start, bias, a, row_a, next_a, b, next_b, inner, ahead, next_ahead,
-             keep_a, keep_b, edge):  # fmt: skip
-    """A register tile at offsets from `base`. If C has fewer of its rows or columns it goes by way of `edge`.
+             pack_a, pack_b, edge):  # fmt: skip
+    """A register tile at offsets from `base`. Where C has fewer rows or columns, the scratch `edge` holds it first.
 
     a, b and the strides as above; start (rows as far apart as C's) and bias may be 0.
     """
     wide = vectors * LANES
-    keep_a, keep_b = base + 4 * keep_a if keep_a else ZERO, base + 4 * keep_b if keep_b else ZERO
+    pack_a, pack_b = base + 4 * pack_a if pack_a else ZERO, base + 4 * pack_b if pack_b else ZERO
     plus = base + 4 * bias if bias else ZERO
     if rows == ROWS and width == wide:
         register_tile(
             vectors, base + 4 * c, row_c, base + 4 * start if start else ZERO, row_c, plus, base + 4 * a,
-            row_a, next_a, base + 4 * b, next_b, inner, base + 4 * ahead, next_ahead, keep_a, keep_b,
+            row_a, next_a, base + 4 * b, next_b, inner, base + 4 * ahead, next_ahead, pack_a, pack_b,
         )  # fmt: skip
         return
     register_tile(
         vectors, base + 4 * edge, wide, ZERO, ZERO, ZERO, base + 4 * a, row_a, next_a, base + 4 * b, next_b, inner,
-        base + 4 * ahead, next_ahead, keep_a, keep_b,
+        base + 4 * ahead, next_ahead, pack_a, pack_b,
     )  # fmt: skip
     for r in range(rows):
         for j in range(width):

@@ -31,13 +31,13 @@ def sample(memory, words, controls, signals, logits, allowed, tokens, position, 
            vocab, part, parts):  # fmt: skip
     """Draw the next token of each of this thread's streams, as its settings say.
 
-    The first thread tells all to stop when long waits recur (one is usual, until every thread is awake): all know it
-    after the barrier that follows. So does a thread that finds a logit that is NaN or infinite, or all logits -inf:
+    The first thread sets the stop flag when long waits recur (one is usual, until every thread is awake): all read it
+    after the next barrier. So does a thread that finds a logit that is NaN or infinite, or all logits -inf:
     it draws -1, which no reader takes for a token.
 
     allowed  booleans (rows, V)
     steps    how many this run has made
-    order    room for two permutations of the vocabulary and a row of logits
+    order    scratch for two permutations of the vocabulary and a row of logits
     longest  most steps of a run
     """
     step = words[steps]

@@ -8,12 +8,12 @@ from byhand.runtimes.loops.kernels.tokens.tables import add_word, word_slot
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.views import bytes_in, ints_in, longs_in
 
-AHEAD = 4  # bytes of the longest character: how far ahead a decision may look
+LOOKAHEAD = 4  # bytes of the longest character
 
 
 @kernel
 def count_words(tables):
-    """Count words until the text or the room in the table ends.
+    """Count words until the text ends or the table is full.
 
     Tables: state, the block, kinds, letters, starts, slots, counts. The state is: how far it came, distinct words,
     whether the text ends with the block, joins, digits (see `word_end`), bytes at the end of the block to leave.
@@ -26,7 +26,7 @@ def count_words(tables):
     i, entries, ends, joins, digits, left = state[0], state[1], state[2], state[3], state[4], state[5]
     while i < n:
         end, seen = word_end(text, i, n, kinds, joins, digits)
-        if ends == 0 and seen + AHEAD + left > n:
+        if ends == 0 and seen + LOOKAHEAD + left > n:
             break
         slot = word_slot(text, i, end, letters, starts, slots)
         if slots[slot] == 0:

@@ -24,9 +24,9 @@ def word_end(text, i, n, kinds, joins, digits):
         length = _contraction(text, i, n, joins)
         if length > 0:
             return i + length, i + 2
-    kind, j = _sign(text, i, n, kinds)
+    kind, j = _character(text, i, n, kinds)
     if kind < SPACE or first == 32 or (joins == 1 and kind == SPACE):
-        following, after = _sign(text, j, n, kinds) if j < n else (NEWLINE, j)
+        following, after = _character(text, j, n, kinds) if j < n else (NEWLINE, j)
         if kind == LETTER or (following == LETTER and kind != NUMBER and (joins == 1 or first == 32)):
             return _run(text, j, n, kinds, LETTER)
         if kind == NUMBER or (following == NUMBER and first == 32 and digits == 0):
@@ -47,7 +47,7 @@ def _spaces(text, i, n, kinds, joins, digits):
     end, last, lines = i, i, i
     following = SPACE
     while end < n:
-        following, after = _sign(text, end, n, kinds)
+        following, after = _character(text, end, n, kinds)
         if following < SPACE:
             break
         last, end = end, after
@@ -63,7 +63,7 @@ def _spaces(text, i, n, kinds, joins, digits):
 @compiled
 def _run(text, j, n, kinds, kind):
     while j < n:
-        found, after = _sign(text, j, n, kinds)
+        found, after = _character(text, j, n, kinds)
         if found != kind:
             break
         j = after
@@ -74,7 +74,7 @@ def _run(text, j, n, kinds, kind):
 def _numbers(text, j, n, kinds, digits):
     count = 1
     while j < n and count != digits:
-        found, after = _sign(text, j, n, kinds)
+        found, after = _character(text, j, n, kinds)
         if found != NUMBER:
             break
         j = after
@@ -103,7 +103,7 @@ def _contraction(text, i, n, joins):
 
 
 @compiled
-def _sign(text, i, n, kinds):
+def _character(text, i, n, kinds):
     """Return the kind of the character at i, and where the next one begins."""
     a = int(text[i])
     if a < 0x80:

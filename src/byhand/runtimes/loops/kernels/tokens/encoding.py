@@ -1,25 +1,25 @@
-"""Kernel of encoding: the ids of a text's words, each of which is merged once and then remembered."""
+"""Kernel of encoding: the ids of a text's words, each of which is merged once and then cached."""
 
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
-from byhand.runtimes.loops.kernels.tokens.counting import AHEAD
+from byhand.runtimes.loops.kernels.tokens.counting import LOOKAHEAD
 from byhand.runtimes.loops.kernels.tokens.cutting import word_end
 from byhand.runtimes.loops.kernels.tokens.tables import add_word, pair_slot, word_slot
 from byhand.runtimes.loops.machine.kernel import kernel
 from byhand.runtimes.loops.machine.native import compiled
 from byhand.runtimes.loops.machine.views import bytes_in, ints_in, longs_in
 
-ENDED, FULL, TOO_LONG, UNKNOWN = 0, 1, 2, 3  # why it returned: the text, the memory of words, a word, a byte
+ENDED, FULL, TOO_LONG, UNKNOWN = 0, 1, 2, 3  # why it returned: the text, the cache of words, a word, a byte
 
 
 @kernel
 def encode_words(tables):
-    """Encode words until the text ends, room runs out, or a byte has no id.
+    """Encode words until the text ends, an array is full, or a byte has no id.
 
-    Tables: state, the block, kinds; the words that are remembered: letters, starts, slots, where each one's ids
+    Tables: state, the block, kinds; the cached words: letters, starts, slots, where each one's ids
     begin, ids; ids of bytes (-1: none), keys of pairs, slots of pairs, ranks of pairs, ids of pairs; scratch (int32),
-    heap, and the ids (int32, one for each byte at most). The state is: how far it came, words that are remembered,
+    heap, and the ids (int32, one for each byte at most). The state is: how far it came, cached words,
     whether the text ends with the block, joins, digits, bytes at the end to leave, ids written, why it returned.
     """
     state = longs_in(tables, 0)
@@ -35,7 +35,7 @@ def encode_words(tables):
     left, written, why = state[5], state[6], ENDED
     while i < n:
         end, seen = word_end(text, i, n, kinds, joins, digits)
-        if ends == 0 and seen + AHEAD + left > n:
+        if ends == 0 and seen + LOOKAHEAD + left > n:
             break
         slot = word_slot(text, i, end, letters, starts, slots)
         if slots[slot] == 0:

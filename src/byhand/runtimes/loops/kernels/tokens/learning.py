@@ -18,12 +18,12 @@ ENDED, PAUSED, PAIRS_FULL, LISTS_FULL = 0, 1, 2, 3  # why it returned
 
 @kernel
 def learn_merges(tables):
-    """Merge until all wanted merges are made, no pair is left, or room or the symbols to read run out.
+    """Merge until all wanted merges are made, no pair is left, an array is full, or the symbols to read run out.
 
     Tables: state; of words: symbols, starts, lengths, counts; of pairs: keys, slots, counts, first place in a list,
     heap; of lists: words, next place; the merges (left << 32 | right). The state is: merges made, merges to make, the
     first id, pairs, size of the heap, places used in lists, first free place (-1: none), 1 if the words are listed,
-    why it returned, room wanted, symbols that may be read before it returns.
+    why it returned, capacity wanted, symbols that may be read before it returns.
     """
     state = longs_in(tables, 0)
     symbols, starts = ints_in(tables, 1), longs_in(tables, 2)

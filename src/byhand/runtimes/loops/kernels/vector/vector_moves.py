@@ -45,8 +45,8 @@ def store(builder: Any, value: Any, address: Any) -> None:
     builder.store(value, builder.inttoptr(address, value.type.as_pointer())).align = 4
 
 
-def fetch(builder: Any, address: Any, cache: int) -> None:
-    """Bring a line into the first or the second cache for reading; any address will do."""
+def prefetch(builder: Any, address: Any, cache: int) -> None:
+    """Prefetch a line into the L1 or the L2 cache; any address will do."""
     pointer = ir.IntType(8).as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [pointer, *[ir.IntType(32)] * 3])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
@@ -79,16 +79,16 @@ def put(builder: Any, address: Any, value: Any) -> None:
 
 
 @instruction("void", "int64")
-def fetch_line(builder: Any, address: Any) -> None:
-    """Bring a line into the second cache for reading; any address will do."""
-    fetch(builder, address, 2)
+def prefetch_line(builder: Any, address: Any) -> None:
+    """Prefetch a line into the L2 cache; any address will do."""
+    prefetch(builder, address, 2)
 
 
 def _transpose(count: int) -> Any:
     """Make the transposition of `count` rows of LANES numbers.
 
-    Each round lays the first half of the rows between the second, number by number; after log2(count) rounds the
-    numbers of a column stand side by side.
+    Each round interleaves the first half of the rows with the second; after log2(count) rounds the numbers of a
+    column are contiguous.
     """
 
     @instruction("void", *["int64"] * 4)
