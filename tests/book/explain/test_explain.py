@@ -13,6 +13,7 @@ from byhand.book.explain.text import text
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.closed_form import array, several
 from byhand.engine import Composite, Tensor, registry
+from byhand.engine.terms import labelled
 from byhand.errors import ExplainError
 from byhand.tracing.gradients import gradient_term
 from byhand.tracing.trace import Trace
@@ -367,7 +368,7 @@ def test_arithmetic_reads_like_paper():
     result = norm.forward(x.data, eps=0.0)[0]
     term = norm.terms((0, 1), (x.data,), result, eps=0.0)
     assert arithmetic.expression(term) == "(3 − 2) / √(1 + 0)"
-    lines = {d.label: d.expression for d in arithmetic.definitions(term)}
+    lines = {part.label: arithmetic.expression(part) for part in labelled(term)}
     assert lines == {"mean": "(1 + 3) / 2", "var": "((1 − 2)² + (3 − 2)²) / 2"}
     negative = replace(term, parts=(term.parts[0], term.parts[1]))
     assert arithmetic.expression(negative, arithmetic.letter) == "(x[0,1] − mean) / √(var + eps)"

@@ -19,11 +19,11 @@ from byhand.book.lessons.naming import place, short, squeezed
 from byhand.book.lessons.roles import role
 from byhand.book.numbers import arithmetic
 from byhand.book.numbers.exact import exact_array
-from byhand.book.practice.edits import Asked, mistakes
+from byhand.book.practice.edits import Asked, Mistake, mistakes
 from byhand.book.words.language import Words
 from byhand.book.words.plain_math import plain
 from byhand.engine import Equation, Symbol, Tensor
-from byhand.engine.terms import Index, Term, leaves
+from byhand.engine.terms import Index, Term, labelled, leaves
 from byhand.equations.adamw import adamw
 from byhand.layers.parameter import Parameter
 from byhand.tracing.trace import Trace
@@ -167,6 +167,12 @@ class WorkedElement:
         row = tuple(map(int, inside.removesuffix("]").split(",")))  # of each row of the first input: loss[0,2]
         return place(name, row, self.data[0].shape[: len(row)])
 
+    def number(self, label: str, term: Term, value: float, exact: str, wrong: Iterable[Mistake]) -> Number:
+        """Return a number that is worked from these arrays."""
+        simple, letter = arithmetic.simplified(term), _letter(self.data)
+        numbers, letters = arithmetic.expression(simple, leaf_text(self.data)), arithmetic.expression(term, letter)
+        return Number(label, numbers, value, exact, tuple(wrong), letters, _follow(term, self))
+
 
 def _numbers(application: Application, trace: Trace, name: str, index: Index, seen: set[Any]) -> Iterator[Number]:
     """Yield the labelled parts that this element needs and no earlier one did, then the element itself."""
@@ -176,36 +182,21 @@ def _numbers(application: Application, trace: Trace, name: str, index: Index, se
     at = WorkedElement(index, result.shape, answer.arrays, tuple(origin["name"] for origin in answer.origins))
     stem = application.equation.name
     yield from defined(stem, answer.term, at, seen)
-    asked = Asked(index, floats(answer.arrays), application.static)
-    yield Number(
-        place(name, index, result.shape),
-        arithmetic.expression(arithmetic.simplified(answer.term), leaf_text(answer.arrays)),
-        answer.value,
-        form(result.data[index]),
-        tuple(mistakes(ENTRIES[stem].mistakes, answer.term, asked)),
-        arithmetic.expression(answer.term, _letter(answer.arrays)),
-        _follow(answer.term, at),
-    )
+    wrong = mistakes(ENTRIES[stem].mistakes, answer.term, Asked(index, floats(answer.arrays), application.static))
+    label = place(name, index, result.shape)
+    yield at.number(label, answer.term, answer.value, form(result.data[index]), wrong)
 
 
 def defined(stem: str, term: Term, at: WorkedElement, seen: set[Any]) -> Iterator[Number]:
     """Yield the labelled parts of a term that were not seen before, each with its element or row."""
-    leaf = leaf_text(at.data)
-    for line in arithmetic.definitions(term, leaf):
-        key = (line.label, tuple((part.source, part.value) for part in leaves(line.term)))
-        if key in seen or line.term.op == "max":
+    for part in labelled(term):
+        key = (part.label, tuple((leaf.source, leaf.value) for leaf in leaves(part)))
+        if key in seen or part.op == "max":
             continue
         seen.add(key)
-        slips = ENTRIES[stem].part_mistakes.get(line.label, ()) if line.term.op == "ratio" else ()
-        yield Number(
-            at.label(line.term),
-            arithmetic.expression(arithmetic.simplified(line.term), leaf),
-            line.term.value,
-            form(term_value(line.term, at.data)),
-            tuple(mistakes(slips, line.term, Asked())),
-            arithmetic.expression(line.term, _letter(at.data)),
-            _follow(line.term, at),
-        )
+        slips = ENTRIES[stem].part_mistakes.get(part.label, ()) if part.op == "ratio" else ()
+        exact = form(term_value(part, at.data))
+        yield at.number(at.label(part), part, part.value, exact, mistakes(slips, part, Asked()))
 
 
 def _letter(data: tuple[Any, ...]) -> arithmetic.Leaf:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from byhand.engine.operations import operate
-from byhand.engine.terms import Term, labelled
+from byhand.engine.terms import Term
 
 LONG = 8  # a sum of more parts gets its own place
 SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4  # precedence of a piece of text
@@ -53,11 +53,6 @@ def letter(term: Term) -> str:
 def expression(term: Term, leaf: Leaf = number) -> str:
     """Return the arithmetic of a term on one line, its labelled parts and long sums as values."""
     return _write(term, leaf, top=True)[0]
-
-
-def definitions(term: Term, leaf: Leaf = number) -> list[Definition]:
-    """Return a line for every labelled part below a term, the innermost first, each once."""
-    return [Definition(part.label, expression(part, leaf), part) for part in labelled(term)]
 
 
 def reworked(term: Term, given: Callable[[Term], float | None]) -> float:

@@ -39,12 +39,7 @@ def sizes(name: str) -> tuple[str, str]:
 def parts(stream: Tensor) -> list[float]:
     """Return the part of the element's gradient from each use of the stream: the sum's, then the branch's."""
     gradients = pass_of("paper-gpt-4")
-    return [
-        float(d[ELEMENT])
-        for step in gradients.uses(stream)
-        for tensor, d in zip(step.node.inputs, step.d_inputs, strict=True)
-        if tensor is stream and d is not None
-    ]
+    return [use.term.value for use in gradients.answer(gradients.trace.name(stream), ELEMENT).uses]
 
 
 def added(stream: Tensor) -> str:

@@ -11,7 +11,9 @@ from byhand.book.pictures.axes import Axes
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, TINY, VIOLET, Canvas
 from byhand.book.pictures.picture import picture, row, sentence
 from byhand.book.words.language import Words
+from byhand.engine import Tensor
 from byhand.equations.layer_norm import layer_norm
+from byhand.tracing.trace import Trace
 
 X, D_Y = array(entry.inputs["x"]), array(entry.d_result)
 HIGH = 88  # pixels of one
@@ -27,11 +29,14 @@ ROWS = (
 
 def parts() -> dict[str, np.ndarray]:
     """Return h, its mean, its part along the normalised row, the remainder, and the derivative of x, each (C,)."""
-    saved = layer_norm.forward(X, eps=0.0)[1]
-    d_x = layer_norm.vjp(saved, D_Y, eps=0.0)[0]
-    h, left = D_Y[0], (d_x / saved[1])[0]
-    mean = np.full_like(h, h.mean())
-    return {"h": h, "mean": mean, "along": h - mean - left, "left": left, "d_x": d_x[0]}
+    x, found = Tensor(X, requires_grad=True, name="x"), []
+    gradients = Trace.of(lambda: layer_norm(x, eps=0.0)).backward(D_Y)
+    for c in range(X.shape[-1]):
+        (use,) = gradients.answer("x", (0, c)).uses
+        _, left = use.term.parts  # 1 / std, and h − its mean − its part along x̂
+        h, mean, along = (part.value for part in left.parts)
+        found.append((h, -mean, -along, left.value, use.term.value))
+    return dict(zip(("h", "mean", "along", "left", "d_x"), np.array(found).T, strict=True))
 
 
 def in_words(lang: str) -> str:

@@ -11,12 +11,11 @@ from byhand.book.lessons.examples import kv_cache, matrix_core, multi_head, pape
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
 from byhand.config import ModelConfig
-from byhand.engine import Tensor
-from byhand.equations.causal_self_attention import causal_self_attention
 from byhand.equations.softmax import softmax
 from byhand.model import TinyGPT
-from byhand.runtimes.sampling import Sampling, draw
+from byhand.runtimes.sampling import Sampling
 from byhand.tracing.gradients import Gradients
+from byhand.tracing.sampling import draw_answer, sampling_trace
 from byhand.tracing.settled import settled_backward
 from byhand.tracing.trace import Trace
 
@@ -61,16 +60,14 @@ def cached_passes() -> tuple[Trace, ...]:
 def next_token(logits: Any) -> tuple[list[float], int]:
     """Return the probabilities of the next token, and the first one that sampling with default settings draws."""
     sampling = Sampling()
-    return softmax.forward(logits)[0].tolist(), draw(logits, sampling, np.random.default_rng(sampling.seed))
+    token = draw_answer(sampling_trace(logits, sampling), sampling)
+    return softmax.forward(logits)[0].tolist(), int(token.value)
 
 
 @cache
 def attention_of(heads: int) -> Trace:
     """Return attention of the lesson `multi-head` with so many heads."""
-    named = ("w_qkv", "b_qkv", "w_proj", "b_proj")
-    weights = (paper_gpt_4.WEIGHTS[f"blocks.0.attn.{name}"] for name in named)
-    inputs = [Tensor(array(x)) for x in (multi_head.INPUT, *weights)]
-    return Trace.of(lambda: causal_self_attention(*inputs, n_heads=heads, name="attn"))
+    return multi_head.attended(array, heads)
 
 
 @cache

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from byhand.book.lessons.examples import embedding as looked_up
+from byhand.book.lessons.examples import make
 from byhand.book.lessons.examples import matmul as product
 from byhand.book.lessons.examples import residual as stream
-from byhand.book.numbers.arithmetic import decimal
+from byhand.book.numbers.arithmetic import decimal, expression
 from byhand.book.numbers.closed_form import array
 from byhand.book.pictures.axes import Axes
 from byhand.book.pictures.canvas import BLUE, GREEN, RUST, SMALL, TINY, Canvas
@@ -15,8 +18,6 @@ from byhand.book.pictures.heat import heat
 from byhand.book.pictures.picture import picture, row, sentence
 from byhand.book.words.language import Said, Words
 from byhand.engine import Tensor
-from byhand.equations.add_positional import add_positional
-from byhand.equations.embedding import embedding
 from byhand.equations.linear import linear
 from byhand.equations.matmul import matmul
 from byhand.equations.residual import residual
@@ -27,18 +28,17 @@ DEPTH = 4  # layers that a gradient goes back through
 CELL = (34.0, 30.0)
 
 
-def factors() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the lesson's two matrices and their product."""
-    a, b = array(product.A), array(product.B)
-    return a, b, matmul.forward(a, b)[0]
+@cache
+def multiplied() -> Trace:
+    """Return the product of the lesson's two matrices."""
+    a, b = (Tensor(array(x), name=name) for name, x in (("A", product.A), ("B", product.B)))
+    return Trace.of(lambda: matmul(a, b, name="Y"))
 
 
 def _worked() -> str:
-    a, b, y = factors()
-    terms = " + ".join(
-        f"{decimal(float(p))} × {decimal(float(q))}" for p, q in zip(a[ROW], b[:, COLUMN], strict=True)
-    )
-    return f"Y[{ROW},{COLUMN}] = {terms} = {decimal(float(y[ROW, COLUMN]))}"
+    answer = multiplied().answer("Y", (ROW, COLUMN))
+    assert answer.term
+    return f"{answer.target} = {expression(answer.term)} = {decimal(answer.value)}"
 
 
 def product_in_words(lang: str) -> str:
@@ -52,7 +52,7 @@ def product_in_words(lang: str) -> str:
 @picture(Words("A matrix product: rows times columns", "矩阵乘法：行乘以列"), product_in_words)
 def matrix_product(canvas: Canvas) -> None:
     """The matrices of the lesson `matmul`, a row, a column and their product framed."""
-    a, b, y = factors()
+    a, b, y = multiplied().values.values()
     high = 3 * CELL[1]
     places = ((a, 12, "A (2, 3)"), (b, 166, "B (3, 2)"), (y, 290, "Y (2, 2)"))
     for matrix, x, words in places:
@@ -75,9 +75,8 @@ def matrix_product(canvas: Canvas) -> None:
 
 def rows() -> dict[str, np.ndarray]:
     """Return the table, the rows that the tokens pick, the positions' rows, and their sums."""
-    table, positions = array(looked_up.W_TE), array(looked_up.W_PE)
-    picked = embedding.forward(table, np.asarray(looked_up.TOKENS))[0]
-    return {"table": table, "E": picked, "P": positions, "X": add_positional.forward(picked[None], positions)[0][0]}
+    found = {a.name: a.data for step in make("embedding").steps[:2] for a in (*step.inputs, *step.arrays)}
+    return {"table": found["W_te"], "E": found["E"], "P": found["W_pe"], "X": found["X"]}
 
 
 def lookup_in_words(lang: str) -> str:

@@ -6,7 +6,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from byhand.book.lessons.examples.adamw import GRADIENTS, RATE, SETTINGS, THETA
+from byhand.book.lessons.examples import make
+from byhand.book.lessons.examples.adamw import GRADIENTS, RATE, THETA
 from byhand.book.numbers.arithmetic import decimal
 from byhand.book.numbers.closed_form import array
 from byhand.book.pictures.axes import Axes, legend
@@ -15,7 +16,6 @@ from byhand.book.pictures.picture import picture, row, sentence
 from byhand.book.words.language import Words
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import OptimConfig
-from byhand.equations.adamw import adamw
 from byhand.schedule import learning_rate as rate_of
 
 STEPS = 2000  # of the presets tiny and nano, whose settings of the optimizer are the defaults
@@ -62,12 +62,9 @@ def learning_rate(canvas: Canvas) -> None:
 def paths() -> dict[str, np.ndarray]:
     """Return the lesson's two weights (steps, 2) under AdamW and under plain gradient descent."""
     theta = array(THETA)
-    zero, gradients = np.zeros_like(theta), [array(g) for g in GRADIENTS]
-    adam = [(theta, zero, zero)]
-    for t, g in enumerate(gradients, 1):
-        adam.append(adamw.forward(adam[-1][0], g, *adam[-1][1:], RATE, t, **SETTINGS)[0])
-    plain = list(accumulate(gradients, lambda x, g: x - RATE * g, initial=theta))
-    return {"AdamW": np.asarray([x for x, _, _ in adam]), "plain": np.asarray(plain)}
+    adam = [theta, *(step.arrays[0].data for step in make("adamw").steps)]
+    plain = list(accumulate(map(array, GRADIENTS), lambda x, g: x - RATE * g, initial=theta))
+    return {"AdamW": np.asarray(adam), "plain": np.asarray(plain)}
 
 
 LABELS = (  # of plain gradient descent after each step: place of its number, for each weight

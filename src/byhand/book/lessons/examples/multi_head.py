@@ -1,7 +1,5 @@
 """The same input and weights through one head of width 4 and through two heads of width 2."""
 
-from functools import partial
-
 from byhand.book.lessons.examples import Maker
 from byhand.book.lessons.examples.paper_gpt_4 import WEIGHTS
 from byhand.book.lessons.forward_steps import forward_steps, given
@@ -19,11 +17,8 @@ def lesson(array: Maker) -> Content:
     runs: dict[int, Trace] = {}
     steps: list[Step] = []
     for heads, name in ((1, "one"), (2, "two")):
-        weights = {k: WEIGHTS[f"blocks.0.attn.{k}"] for k in ("w_qkv", "b_qkv", "w_proj", "b_proj")}
-        inputs = [Tensor(array(x), name=k) for k, x in {"h": INPUT, **weights}.items()]
         with scope(name):
-            attend = partial(causal_self_attention, *inputs, n_heads=heads, name="attn")
-            runs[heads] = Trace.of(attend)
+            runs[heads] = attended(array, heads)
         steps += forward_steps(runs[heads])
     steps.append(_compared(runs))
     intro = Words(
@@ -33,6 +28,13 @@ def lesson(array: Maker) -> Content:
         "√2，而不是 √4。",
     )
     return intro, steps, given(runs[1])
+
+
+def attended(array: Maker, heads: int) -> Trace:
+    """Return attention with so many heads."""
+    weights = {k: WEIGHTS[f"blocks.0.attn.{k}"] for k in ("w_qkv", "b_qkv", "w_proj", "b_proj")}
+    inputs = [Tensor(array(x), name=k) for k, x in {"h": INPUT, **weights}.items()]
+    return Trace.of(lambda: causal_self_attention(*inputs, n_heads=heads, name="attn"))
 
 
 def _compared(runs: dict[int, Trace]) -> Step:

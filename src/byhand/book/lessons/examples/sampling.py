@@ -9,10 +9,11 @@ from byhand.book.lessons.lesson import Content, Number, Step, number_text
 from byhand.book.practice.edits import Mistake
 from byhand.book.words.language import Words
 from byhand.engine import Tensor
-from byhand.engine.operations import drawn
 from byhand.equations.softmax import softmax
 from byhand.equations.temperature import temperature
 from byhand.equations.top_k import top_k
+from byhand.tracing.answers import Answer
+from byhand.tracing.sampling import drawn_with
 from byhand.tracing.trace import Trace
 
 LOGITS, TAU, K, UNIFORM = [2, 1, 0, -1], 2.0, 2, 0.7
@@ -34,10 +35,11 @@ def lesson(array: Maker) -> Content:
         "同样四个 logits，三种处理。温度越高，概率越接近；top-k 使最大的几个之外的概率恰好为零。",
     )
     start = (*given(trace), ("τ", number_text(TAU)), ("k", str(K)), ("u", number_text(UNIFORM)))
-    return intro, (*forward_steps(trace), _drawn(trace.result.data)), start
+    return intro, (*forward_steps(trace), _drawn(drawn_with(UNIFORM, trace))), start
 
 
-def _drawn(p: np.ndarray) -> Step:
+def _drawn(answer: Answer) -> Step:
+    (p,), token = answer.arrays, int(answer.value)
     running = np.cumsum(p)
     found = [
         Number(
@@ -47,7 +49,6 @@ def _drawn(p: np.ndarray) -> Step:
         )
         for v in range(len(p))
     ]
-    token = int(drawn((UNIFORM, *map(float, p))))
     found.append(
         Number(
             Words(f"token drawn with u = {UNIFORM}", f"u = {UNIFORM} 时抽到的词元"),

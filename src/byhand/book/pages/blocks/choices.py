@@ -18,6 +18,8 @@ from byhand.book.pictures.passes import TARGETS, TOKENS
 from byhand.book.words.language import Words
 from byhand.config import ModelConfig, OptimConfig
 from byhand.model import matrices, parameter_shapes
+from byhand.tracing.gradients import passed_back
+from byhand.tracing.trace import Trace
 
 
 @table_block("Text|Characters|Bytes|Tokens", "文本|字符数|字节数|词元")
@@ -66,15 +68,13 @@ def tied(page: Path, lang: str) -> str:
 
 
 def tied_gradients() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the gradients by use, from a model whose head is a copy of its table, and that of the tied model."""
-    weights = {n: array(w) for n, w in paper_gpt_4.WEIGHTS.items()}
-    copy = model_of(paper_gpt_4.CONFIG, weights | {"lm_head.w": weights["wte"].T.copy()})
-    del weights["lm_head.w"]
-    one = model_of(replace(paper_gpt_4.CONFIG, tied_embeddings=True), weights)
-    for model in (copy, one):
-        model.loss([TOKENS], [TARGETS]).backward()
-    lookup, head, both = copy.parameters()["wte"], copy.parameters()["lm_head.w"], one.parameters()["wte"]
-    return np.asarray(lookup.grad), np.asarray(head.grad).T, np.asarray(both.grad)
+    """Return the gradients by use, the look-up's and the head's, and their sum."""
+    weights = {n: array(w) for n, w in paper_gpt_4.WEIGHTS.items() if n != "lm_head.w"}
+    model = model_of(replace(paper_gpt_4.CONFIG, tied_embeddings=True), weights)
+    gradients = Trace.of(lambda: model.loss([TOKENS], [TARGETS])).backward()
+    table = gradients.trace.tensor("wte")
+    head, lookup = (passed_back(step, table) for step in gradients.uses(table))
+    return lookup, head, gradients.by_name["wte"]
 
 
 @block

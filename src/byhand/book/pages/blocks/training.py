@@ -16,13 +16,15 @@ from byhand.book.pictures.passes import TARGETS, TOKENS, model_of
 from byhand.book.words.language import Words
 from byhand.clipping import clip_gradients, gradient_norm
 from byhand.config import ModelConfig, OptimConfig
-from byhand.engine.operations import drawn
+from byhand.engine import Tensor
 from byhand.equations.softmax import softmax
 from byhand.generation import generate
 from byhand.model import TinyGPT
 from byhand.optim import AdamW
 from byhand.runtimes.sampling import Sampling
 from byhand.schedule import learning_rate
+from byhand.tracing.sampling import drawn_with
+from byhand.tracing.trace import Trace
 
 TEXT = b"to be"
 LOSSES = {
@@ -170,8 +172,8 @@ def _written(model: TinyGPT) -> list[int]:
 @table_block(f"Token|Logit|p|Running sum|u = {sampling.UNIFORM}", f"词元|logit|p|累计|u = {sampling.UNIFORM}")
 def one_draw() -> Rows:
     """Four logits, their probabilities and running sums, and the token that one uniform number picks."""
-    p = softmax.forward(np.array(sampling.LOGITS, dtype=float))[0]
+    trace = Trace.of(lambda: softmax(Tensor(np.array(sampling.LOGITS, dtype=float)), name="p"))
+    p, token = trace.result.data, int(drawn_with(sampling.UNIFORM, trace).value)
     sums = np.cumsum(p)
-    token = int(drawn((sampling.UNIFORM, *p.tolist())))
     for v, logit in enumerate(sampling.LOGITS):
         yield v, f"{logit}", decimals(p[v]), decimals(sums[v]), "←" if v == token else ""
