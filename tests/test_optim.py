@@ -1,17 +1,21 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from byhand.clipping import clip_gradients, gradient_norm
-from byhand.config import OptimConfig
+from byhand.config import ModelConfig, OptimConfig
 from byhand.engine import Tensor
 from byhand.errors import ConfigError, ShapeError
 from byhand.layers.parameter import Parameter
+from byhand.model import declared
 from byhand.optim import AdamW, Muon, Optimizer, State, updated
 from byhand.schedule import learning_rate
 from interrupts import at_every_point
+from runtimes.registered import new_session
+from runtimes.steps import made
 from traced import Traced, plain
 
 
@@ -328,3 +332,36 @@ def test_muon_keeps_no_squares_and_a_step_in_which_nothing_is_finite_changes_not
     optimizer.clipped_step(p, 1.0)
     assert p["w"].data is before
     assert optimizer.t == 1
+
+
+MODEL = ModelConfig(vocab_size=11, seq_len=7, d_model=24, n_layers=2, n_heads=2)
+MUON = OptimConfig(lr=1e-2, optimizer="muon", muon_lr=0.03, embedding_lr=2e-2, head_lr=5e-3, vector_lr=4e-3, ema=0.9)
+
+
+def test_each_parameter_is_in_its_group():
+    groups = {name: parameter.group for name, parameter in declared(MODEL).items()}
+    assert {groups[n] for n in ("wte", "wpe")} == {"embeddings"}
+    assert groups["lm_head.w"] == "head"
+    blocks = {name: group for name, group in groups.items() if name.startswith("blocks.")}
+    assert all((group == "matrices") == (".w_" in name) for name, group in blocks.items())
+    assert groups["lm_head.b"] == "vectors"
+    made = Optimizer(MUON, declared(MODEL))
+    rules = {n: made.rule(n, np.empty(p.shape)) for n, p in declared(MODEL).items()}
+    packed = {n: rule.static["packed"] for n, rule in rules.items() if rule.equation.name == "muon"}
+    assert packed == {n: 3 if n.endswith("w_qkv") else 1 for n, group in groups.items() if group == "matrices"}
+    rates = {"embeddings": 2e-2, "head": 5e-3, "matrices": 0.03, "vectors": 4e-3}
+    assert {n: 1e-2 * rule.scale for n, rule in rules.items()} == pytest.approx(
+        {n: rates[g] for n, g in groups.items()}
+    )
+
+
+def test_packed_projections_are_orthogonalised_apart():
+    """With a first step, no momentum and no decay, each of q, k and v moves by a nearly orthogonal matrix."""
+    session = new_session(MODEL, replace(MUON, weight_decay=0.0))
+    before = np.array(session.state().parameters["blocks.0.attn.w_qkv"])
+    session.optimizer.lr = 1e-2
+    session.step(made(MODEL, (4, 7)), 0.0)
+    moved = (session.state().parameters["blocks.0.attn.w_qkv"] - before) / 0.03
+    for part in np.split(moved, 3, axis=1):
+        values = np.linalg.svd(part, compute_uv=False)
+        assert 0.6 < values[: MODEL.d_model // 2].min() <= values.max() < 1.25

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from byhand.runtimes.process_group import ProcessGroup
@@ -29,16 +29,21 @@ class ThreadGroup(ProcessGroup):
 
 def on_hosts(count: int, work: Callable[[ProcessGroup], Any]) -> list[Any]:
     """Return what `work` returns or raises on each of so many hosts."""
-    barrier, found = threading.Barrier(count), [None] * count
-    said = [""] * count
+    said, barrier = [""] * count, threading.Barrier(count)
+    return on_each([ThreadGroup(index, said, barrier) for index in range(count)], work)
+
+
+def on_each(groups: Sequence[ProcessGroup], work: Callable[[Any], Any]) -> list[Any]:
+    """Return what `work` returns or raises for each group, in threads."""
+    found = [None] * len(groups)
 
     def run(index: int) -> None:
         try:
-            found[index] = work(ThreadGroup(index, said, barrier))
+            found[index] = work(groups[index])
         except Exception as error:
             found[index] = error
 
-    threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(len(groups))]
     for thread in threads:
         thread.start()
     for thread in threads:

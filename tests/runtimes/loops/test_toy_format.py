@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def test_a_format_that_no_file_of_the_package_names_is_generated_with(tmp_path):
-    LoopsDecoder(test_decoding.model(), fills=5)  # its kernels are in the cache from here on
+    LoopsDecoder(test_decoding.of(), fills=5)  # its kernels are in the cache from here on
     room = machine_code.folder()
     if room is not None and room.exists():
         shutil.copytree(room, tmp_path / room.name)

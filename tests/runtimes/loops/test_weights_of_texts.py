@@ -13,7 +13,7 @@ if importlib.util.find_spec("numba") is None or importlib.util.find_spec("scipy"
 from byhand.runtimes.loops.kernels.formats.contract import PACKED
 from byhand.runtimes.loops.run.decoding import LoopsDecoder
 from runtimes.loops.arrays import logits_of
-from runtimes.loops.test_decoding import GREEDY, model
+from runtimes.test_decoding import GREEDY, of
 from runtimes.texts import texts
 
 
@@ -22,7 +22,7 @@ from runtimes.texts import texts
 @pytest.mark.parametrize("in_place", [True, False])
 def test_weights_that_change_between_two_texts_are_seen(weights, name, in_place):
     """One number of one array changes."""
-    gpt = model()
+    gpt = of.__wrapped__()  # which is not shared: its weights change
     engine = Engine(gpt, weights=weights, runtime="loops")
     list(engine.finish([Stream([1, 2, 3], 20, GREEDY)]))
     p = gpt.parameters()[name]

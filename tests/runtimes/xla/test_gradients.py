@@ -12,7 +12,8 @@ from byhand.layers.block import Block
 from byhand.model import TinyGPT
 from byhand.runtimes.xla.applying import TraceSettings
 from byhand.runtimes.xla.gradients import loss_and_gradients, mean_loss
-from runtimes.xla.models import FAMILY, OPEN, OTHER, PLAIN, batches, laid_out
+from runtimes.steps import made
+from runtimes.xla.models import FAMILY, OPEN, OTHER, PLAIN, laid_out
 
 VARIANTS = FAMILY | {"open": OPEN}
 RECOMPUTE = ("nothing", "cheap", "blocks")
@@ -45,7 +46,7 @@ def assert_close(found, expected, rtol):
 
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
 def test_they_are_the_tapes_and_what_jax_derives_from_the_forward_pass_alone(config):
-    model, [batch] = TinyGPT(config), batches(1)
+    model, [batch] = TinyGPT(config), made(PLAIN, (4, 8))
     layout, arrays = laid_out(model)
 
     def loss(arrays):
@@ -60,7 +61,7 @@ def test_they_are_the_tapes_and_what_jax_derives_from_the_forward_pass_alone(con
 
 
 def test_what_is_computed_again_changes_no_number_and_saves_memory():
-    model, [batch] = TinyGPT(replace(PLAIN, n_layers=6)), batches(1, rows=16)
+    model, [batch] = TinyGPT(replace(PLAIN, n_layers=6)), made(PLAIN, (16, 8))
     _, expected = by_tape(model, batch)
     work, memory = {}, {}
     for recompute in RECOMPUTE:
@@ -80,7 +81,7 @@ QUICK = {(name, RECOMPUTE[i % 3]) for i, name in enumerate(VARIANTS)}  # each va
     [pytest.param(*p, marks=[] if p in QUICK else pytest.mark.slow) for p in product(VARIANTS, RECOMPUTE)],
 )
 def test_attention_by_name_is_the_composite(name, recompute):
-    model, [batch] = TinyGPT(VARIANTS[name]), batches(1)
+    model, [batch] = TinyGPT(VARIANTS[name]), made(PLAIN, (4, 8))
     loss, expected = by_tape(model, batch)
     found_loss, found, _ = by_xla(model, batch, TraceSettings(attention="xla", recompute=recompute))
     assert found_loss == pytest.approx(loss, rel=1e-6)
@@ -89,7 +90,7 @@ def test_attention_by_name_is_the_composite(name, recompute):
 
 def test_logits_in_chunks_are_the_logits():
     settings = TraceSettings(logits=4 * 2 * PLAIN.vocab_size)
-    model, [batch] = TinyGPT(OTHER), batches(1)
+    model, [batch] = TinyGPT(OTHER), made(PLAIN, (4, 8))
     loss, expected = by_tape(model, batch)
     found_loss, found, compiled = by_xla(model, batch, settings)
     assert found_loss == pytest.approx(loss, rel=1e-6)
@@ -99,7 +100,7 @@ def test_logits_in_chunks_are_the_logits():
 
 @pytest.mark.parametrize("config", FAMILY.values(), ids=FAMILY)
 def test_bfloat16_multiplies_bfloat16_and_keeps_float32(config):
-    model, [batch] = TinyGPT(config), batches(1)
+    model, [batch] = TinyGPT(config), made(PLAIN, (4, 8))
     loss, expected = by_tape(model, batch)
     found_loss, found, compiled = by_xla(model, batch, TraceSettings(FORMATS["bfloat16"]))
     assert found_loss == pytest.approx(loss, rel=1e-3)
@@ -111,7 +112,7 @@ def test_bfloat16_multiplies_bfloat16_and_keeps_float32(config):
 
 def test_blocks_of_several_kinds_are_stacked_apart():
     """Two equal blocks, then one with another activation."""
-    model, [batch] = TinyGPT(PLAIN), batches(1)
+    model, [batch] = TinyGPT(PLAIN), made(PLAIN, (4, 8))
     relu = Block.of(replace(PLAIN, activation="relu"))
     model.layers = replace(model.layers, blocks=(*model.layers.blocks[:2], relu))
     layout, _ = laid_out(model)

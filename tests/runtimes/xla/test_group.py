@@ -10,6 +10,7 @@ from byhand.runtimes.xla import group as module
 from byhand.runtimes.xla.cluster import Host
 from byhand.runtimes.xla.group import JoinedGroup
 from byhand.runtimes.xla.watch import Watch
+from thread_group import on_each
 
 
 class Store:
@@ -40,61 +41,25 @@ class Store:
             del self.values[key]
 
 
+def joined_groups(monkeypatch, count):
+    """Return groups of so many hosts, without watches, and their store."""
+    store = Store()
+    monkeypatch.setattr(module, "_client", lambda: store)
+    monkeypatch.setattr(Watch, "start", lambda watch: None)
+    return [JoinedGroup(Host("h:1", count, i), 300.0, pytest.fail, None) for i in range(count)], store
+
+
 @pytest.fixture
 def joined(monkeypatch):
-    """Return a function that makes groups of so many hosts, without watches, and their store."""
-
-    def make(count):
-        store = Store()
-        monkeypatch.setattr(module, "_client", lambda: store)
-        monkeypatch.setattr(Watch, "start", lambda watch: None)
-        return [JoinedGroup(Host("h:1", count, i), 300.0, pytest.fail, None) for i in range(count)], store
-
-    return make
+    """Return a function that makes groups of so many hosts, and their store."""
+    return lambda count: joined_groups(monkeypatch, count)
 
 
-def each(groups, work):
-    """Return what `work` returns or raises for each group, in threads."""
-    found = [None] * len(groups)
-
-    def run(i):
-        try:
-            found[i] = work(groups[i])
-        except Exception as error:
-            found[i] = error
-
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(groups))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
-
-
-def test_each_hears_all_in_order_and_what_was_read_is_deleted(joined):
+def test_what_all_have_read_is_deleted(joined):
     groups, store = joined(3)
-    said = each(groups, lambda group: [group.gather(f"{i}:{group.index}") for i in range(50)])
+    said = on_each(groups, lambda group: [group.gather(f"{i}:{group.index}") for i in range(50)])
     assert said == [[[f"{i}:{host}" for host in range(3)] for i in range(50)]] * 3
     assert {key.split("/")[2] for key in store.values} == {"48", "49"}
-
-
-def test_empty_and_odd_words_come_through(joined):
-    groups, _ = joined(2)
-    words = ["", "=", "/", "=a=", "\0", "步\n", "x" * 10**6]
-    assert each(groups, lambda group: [group.gather(word)[0] for word in words]) == [words] * 2
-
-
-def test_an_error_on_one_host_reaches_all(joined):
-    groups, _ = joined(3)
-
-    def make(group):
-        if group.index == 1:
-            raise OSError("cannot read \udcff\n at all")
-        return 1
-
-    said = each(groups, lambda group: group.together(lambda: make(group)))
-    assert [type(error) for error in said] == [ByhandError, OSError, ByhandError]
-    assert str(said[0]) == str(said[2]) == r"host 1: cannot read \udcff at all"
 
 
 def test_a_store_that_fails_is_one_line(joined, monkeypatch):
