@@ -19,6 +19,7 @@ SHARDED = ways({"mesh": "fsdp=2"})
 WAYS = [*SINGLE, *SHARDED]
 EVERY_WAY = [*WAYS, *ways({}, names=(REFERENCE,))]
 MESHES = ways({"mesh": "tensor=2"}, {"mesh": "data=2,fsdp=2,tensor=2"})
+LONG = ways({"mesh": "data=2"}, {"mesh": "sequence=2"})  # which divide no parameter
 ADAMW = OptimConfig(lr=3e-3, weight_decay=0.1, eps=1e-5)  # else a gradient of rounding alone makes a step of its own
 UPDATES = {
     "adamw": ADAMW,
@@ -76,9 +77,9 @@ def test_steps_of_every_choice_are_the_references(runtime, config):
 
 @pytest.mark.parametrize(
     ("way", "update"),
-    [pytest.param(*way.values, update, id=f"{way.id}-{update}") for ways, updates in
-     ((SINGLE, UPDATES), (SHARDED, ("adamw", "muon")), (MESHES, ("muon",)))
-     for way in ways for update in updates],
+    [pytest.param(*way.values, update, id=f"{way.id}-{update}", marks=[pytest.mark.slow] * (some is LONG))
+     for some, updates in ((SINGLE, UPDATES), (SHARDED, ("adamw", "muon")), (MESHES, ("muon",)), (LONG, ("muon",)))
+     for way in some for update in updates],
 )  # fmt: skip
 def test_a_few_steps_leave_the_references_arrays(way, update):
     """Moments and averages too, and the losses of both."""
