@@ -100,9 +100,10 @@ def _install_group(name: str, line: str, lock: IO[str]) -> None:
         why = _pip(lock, "--no-deps", "-e", ROOT)
     if why and name not in OPTIONAL:
         fail(f"cannot install what `dev.py {name}` needs: {why}. Check the network and run the same command again.")
-    if why:
-        print(f"going on without {name}: {why}. Remove {VENV.name} to try again", file=sys.stderr, flush=True)
-    _add(lock, [line])
+    if why:  # the next command tries again: the network may have been away
+        print(f"going on without {name}: {why}", file=sys.stderr, flush=True)
+    else:
+        _add(lock, [line])
 
 
 def _pip(lock: IO[str], *arguments: str | Path) -> str:
