@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from byhand.config import ModelConfig
 from byhand.engine import no_grad
 from byhand.errors import ConfigError, DataError, ShapeError
-from byhand.generation import generate
+from byhand.generation import Engine, Stream, generate
 from byhand.model import TinyGPT
 from byhand.runtimes.sampling import Sampling, draw
+from interrupts import at_every_point
+from runtimes.registered import NAMES
 
 SETTINGS = [
     {},
@@ -206,3 +208,82 @@ def test_other_arguments_are_one_line(settings, kind, said):
 def test_a_prompt_is_any_sequence_of_ids():
     texts = [list(generate(model(), prompt, 5)) for prompt in ([1, 2], (1, 2), np.array([1, 2]), b"\1\2")]
     assert all(text == texts[0] for text in texts)
+
+
+def test_a_stream_is_in_one_engine():
+    first, second = (Engine(model(), runtime="numpy") for _ in range(2))
+    stream = first.submit(Stream([1], 3))
+    for status in ("queued", "running"):
+        with pytest.raises(DataError, match=f"the stream is {status} already. Make another one."):
+            second.submit(stream)
+        first.step(1)
+    assert second.step() == []
+    assert len(stream.drawn) == 2
+
+
+def begun(engine):
+    """Three streams in an engine of two slots, of which it has drawn a token each from the first two."""
+    given = [engine.submit(Stream([1, 2], 13, Sampling(seed=seed))) for seed in range(3)]
+    engine.step(1)
+    return given
+
+
+def texts(gpt, runtime="numpy"):
+    return [list(generate(gpt, [1, 2], 13, Sampling(seed=seed), runtime=runtime)) for seed in range(3)]
+
+
+def goes_on(engine, given, expected):
+    """All get their texts after an error, with one that comes later, and no slot is lost."""
+    later = Stream([1, 2], 13, Sampling(seed=0))
+    list(engine.finish([later]))
+    assert (engine.running, list(engine.waiting)) == ({}, [])
+    assert [stream.drawn for stream in (*given, later)] == [*expected, expected[0]]
+
+
+@pytest.mark.parametrize("runtime", NAMES)
+def test_an_error_in_a_step_lets_its_streams_wait_again(runtime, monkeypatch):
+    gpt = model("float32")
+    expected, engine = texts(gpt, runtime), Engine(gpt, 2, runtime=runtime)
+    for advance in (lambda most: None, engine.decoder.step):
+
+        def step(most, advance=advance):
+            advance(most)
+            raise KeyboardInterrupt
+
+        given = begun(engine)
+        with monkeypatch.context() as patch:
+            patch.setattr(engine.decoder, "step", step)
+            with pytest.raises(KeyboardInterrupt):
+                engine.step(1)
+        assert ([stream.status for stream in given], engine.running) == (["queued"] * 3, {})
+        goes_on(engine, given, expected)
+
+
+def test_an_interrupt_at_any_line_of_the_decoder_loses_nothing():
+    gpt, given = model("float32"), []
+    expected, engine = texts(gpt), Engine(gpt, 2, runtime="numpy")
+
+    def begin():
+        given[:] = begun(engine)
+
+    places = at_every_point(engine.step, "numpy/decoder.py", every=3, begin=begin)
+    assert len([goes_on(engine, given, expected) for _ in places]) > 10
+
+
+def test_a_stream_whose_window_slid_ends_with_an_error_in_a_step(monkeypatch):
+    engine = Engine(model("float32", positions="rotary", n_heads=2), 2, runtime="numpy")
+    given = begun(engine)
+    while len(given[0].tokens) < 13:
+        engine.step(1)
+    short = Stream([1], 3)
+    engine.cancel(given[1])
+    engine.cancel(given[2])
+    engine.submit(short)
+    engine.step(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.decoder, "step", lambda most: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            engine.step()
+    assert (given[0].status, short.status) == ("interrupted", "queued")
+    with pytest.raises(DataError, match="the stream is interrupted already"):
+        engine.submit(given[0])

@@ -164,7 +164,7 @@ def test_what_cannot_be_continued_is_refused_when_it_is_submitted():
     with pytest.raises(ConfigError, match="slots is 0"):
         Engine(TinyGPT(LEARNED), 0, runtime=REFERENCE)
     running = engine.submit(Stream([1], 3))
-    with pytest.raises(DataError, match="waiting already"):
+    with pytest.raises(DataError, match="queued already"):
         engine.submit(running)
     engine.step(0)
     assert len(running.drawn) == 1

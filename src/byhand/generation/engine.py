@@ -20,6 +20,7 @@ from byhand.runtimes.protocol import Decoder, Request
 from byhand.runtimes.registry import Choice, begin
 from byhand.runtimes.streams import Stream
 
+LIVE = ("queued", "running")
 LONGEST_STEP = 1 << 20  # tokens; a runtime draws fewer
 
 
@@ -55,9 +56,10 @@ class Engine:
             raise ShapeError(f"allowed has the shape {np.shape(stream.allowed)}, but must be ({vocab_size},).")
         if stream.allowed is not None and not np.any(stream.allowed):
             raise ConfigError("no token is allowed. Allow at least one.")
-        if stream.status == "running" or stream in self.waiting:
+        if stream.status not in ("waiting", "finished"):
             raise DataError(f"the stream is {stream.status} already. Make another one.")
         if stream.status == "waiting":
+            stream.status = "queued"
             self.waiting.append(stream)
         return stream
 
@@ -65,25 +67,32 @@ class Engine:
         """Drop a stream, queued or running."""
         if stream in self.waiting:
             self.waiting.remove(stream)
-        for slot in [slot for slot, other in self.running.items() if other is stream]:
-            self._free(slot)
-        if stream.status in ("waiting", "running"):
+        if stream.status in ("waiting", *LIVE):
             stream.status = "finished"
+        self._free_ended()
 
     def step(self, most: int = LONGEST_STEP) -> list[Stream]:
         """Admit queued streams, draw up to `most` tokens of each running one, and return those that advanced.
 
-        A stream that ends leaves its slot. Its status says how it ended.
+        A stream that ends leaves its slot. Its status says how it ended. An error, such as Ctrl-C, lets all that run
+        wait again, to be read anew, as nobody knows how far the decoder is with them. It ends a stream whose window
+        has slid: its cache began with tokens that are left behind.
         """
+        self._free_ended()  # an interrupt may have kept the last step from it
         for slot in range(self.decoder.slots):
             if self.waiting and slot not in self.running:
                 self._admit(slot)
         advanced = list(self.running.items())
-        if advanced:
-            self.decoder.step(min(max(1, most), *(stream.left for _, stream in advanced)))
-        for slot, stream in advanced:
-            if stream.status != "running":
-                self._free(slot)
+        try:
+            if advanced:
+                self.decoder.step(min(max(1, most), *(stream.left for _, stream in advanced)))
+        except BaseException:
+            for _, stream in reversed(advanced):
+                if stream.status == "running":
+                    self._put_back(stream)
+            raise
+        finally:
+            self._free_ended()
         return [stream for _, stream in advanced]
 
     def _admit(self, slot: int) -> None:
@@ -94,12 +103,23 @@ class Engine:
         except BaseException:  # an interrupt too
             self.decoder.free(slot)
             raise
-        self.running[slot] = self.waiting.popleft()
+        self.running[slot] = stream
+        del self.waiting[0]  # no call, and so no interrupt, comes between these
         stream.status = "running"
 
-    def _free(self, slot: int) -> None:
-        del self.running[slot]
-        self.decoder.free(slot)
+    def _put_back(self, stream: Stream) -> None:
+        config = self._config
+        if config.slides and stream.drawn and len(stream.tokens) > config.seq_len:
+            stream.status = "interrupted"
+        else:
+            stream.status = "queued"
+            self.waiting.appendleft(stream)
+
+    def _free_ended(self) -> None:
+        for slot, stream in list(self.running.items()):
+            if stream.status != "running":
+                self.decoder.free(slot)
+                del self.running[slot]
 
     def finish(self, streams: Iterable[Stream]) -> Iterator[Stream]:
         """Continue streams, as many at once as there are slots, and yield each in its order when it has ended.
@@ -113,7 +133,7 @@ class Engine:
                 stream = next(given, None)
                 if more := stream is not None:
                     order.append(self.submit(stream))
-            while order and order[0].status not in ("waiting", "running"):
+            while order and order[0].status not in LIVE:
                 yield sound(order.popleft())
             if more or order:
                 self.step()

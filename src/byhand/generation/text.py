@@ -9,7 +9,7 @@ import numpy as np
 
 from byhand.errors import ConfigError, DataError
 from byhand.formats.names import Weights
-from byhand.generation.engine import Engine, sound
+from byhand.generation.engine import LIVE, Engine, sound
 from byhand.host import token_array
 from byhand.model import TinyGPT
 from byhand.runtimes.sampling import Sampling
@@ -85,7 +85,7 @@ def generate(
 def _drawn(engine: Engine, stream: Stream) -> Iterator[int]:
     """Yield a stream's tokens, run by run."""
     known = stream.prompt
-    while stream.status in ("waiting", "running"):
+    while stream.status in LIVE:
         engine.step()
         new = stream.tokens[known:]
         known += len(new)

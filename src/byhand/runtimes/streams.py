@@ -22,7 +22,7 @@ class Stream:
     allowed   booleans (V,): which ids may be drawn; None allows all
     stop      ids that end it; the one drawn is not kept
     scored    whether `logprobs` are kept: of each drawn token, in nats (`sampling.log_probability`)
-    status    failed: logits were not finite
+    status    queued: in an engine; failed: logits were not finite; interrupted: by an error, after its window slid
     """
 
     tokens: list[int]
@@ -32,7 +32,7 @@ class Stream:
     stop: frozenset[int] = frozenset()
     scored: bool = False
     logprobs: list[float] = field(default_factory=list)
-    status: Literal["waiting", "running", "finished", "failed"] = "waiting"
+    status: Literal["waiting", "queued", "running", "finished", "failed", "interrupted"] = "waiting"
 
     def __post_init__(self) -> None:
         self.tokens = np.asarray(self.tokens).tolist()  # its own: streams may begin with the same list

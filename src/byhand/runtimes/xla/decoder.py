@@ -78,7 +78,7 @@ class XlaDecoder:
         """Begin a stream in a free slot."""
         if not any(self.streams):
             self._held = self._parameters()
-            if self._state[1] is None:
+            if self._state[1] is None or self._state[1].is_deleted():  # an interrupted call took it
                 self._state = self._empty()
         self.streams[slot] = stream
         self._fill(slot, stream)
