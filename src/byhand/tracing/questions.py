@@ -70,10 +70,9 @@ class Questions:
         if name == TOKEN:
             resolved(name, index, ())
             return draw_answer(self.next, self.sampling)
-        if name.startswith(f"{NEXT}."):
-            return self.next.answer(name, index)
-        self._require(name)
-        return self.trace.answer(name, index)
+        if not name.startswith(f"{NEXT}."):
+            self._require(name)
+        return self.pass_of(name).answer(name, index)
 
     def array(self, name: str, gradient: bool = False) -> np.ndarray:
         """Return the whole array of an element."""
@@ -83,7 +82,11 @@ class Questions:
             return self._update(parameter).array(name.rpartition(".")[2])
         if name == TOKEN:
             return np.asarray(draw_answer(self.next, self.sampling).value)
-        return np.asarray((self.next if name.startswith(f"{NEXT}.") else self.trace).tensor(name).data)
+        return np.asarray(self.pass_of(name).tensor(name).data)
+
+    def pass_of(self, name: str) -> Trace:
+        """Return the pass that may have a tensor: the model's, or that of the next token's draw."""
+        return self.next if name.startswith(f"{NEXT}.") else self.trace
 
     @cached_property
     def next(self) -> Trace:
@@ -105,8 +108,7 @@ class Questions:
 
     def is_made(self, name: str) -> bool:
         """Return whether an equation made the tensor, or an element of it is part of an update."""
-        made = self.next.made if name.startswith(f"{NEXT}.") else self.trace.made
-        return name in made or bool(self.parameter_of(name))
+        return name in self.pass_of(name).made or bool(self.parameter_of(name))
 
     def parameter_of(self, name: str) -> str:
         """Return the parameter whose update `name` is part of, or ""."""

@@ -63,8 +63,8 @@ class Entry:
     concepts           further terms of the glossary
     remark             (term, index) -> a note about a value
     why_zero           (inputs, slot, index, **static) -> why the gradient of an element of an input is zero
-    first_sources      (inputs) -> whether an index, or each of many, is that of a value's source that stands first;
-                       the others follow, both by falling value
+    first_sources      (inputs, index of a value) -> whether an index, or each of many, is that of its source that
+                       stands first; the others follow, both by falling value
     """
 
     stem: str
@@ -97,7 +97,7 @@ class Entry:
     concepts: tuple[Concept, ...] = ()
     remark: Callable[[Term, Index], Note | None] | None = None
     why_zero: Callable[..., Words | None] | None = None
-    first_sources: Callable[[tuple[Any, ...]], Callable[[Index], Any]] | None = None
+    first_sources: Callable[[tuple[Any, ...], Index], Callable[[Index], Any]] | None = None
 
     def __post_init__(self) -> None:
         if self.stem in ENTRIES:

@@ -6,7 +6,7 @@ from byhand.book.words.language import Words
 from byhand.engine.terms import Term, function, number, ratio, total
 
 
-def first_sources(inputs):
+def first_sources(inputs, of):
     """Return whether an index is that of a target's logit."""
     targets = inputs[1]
     return lambda index: index[-1] == targets[index[:-1]]

@@ -22,6 +22,11 @@ OWN_WEIGHT_ONLY: Slips = (
 )
 
 
+def first_sources(inputs, of):
+    """Return whether an index is the result's own."""
+    return lambda index: index[-1] == of[-1]
+
+
 def exponentials(inputs, result):
     """Return the exponentials and their sums."""
     import numpy as np  # `where` reads this file without it
@@ -80,4 +85,5 @@ entry = Entry(
         ("divided the scores themselves by their sum", "没有取指数，直接除以总和", _shares),
     ),
     gradient_mistakes=OWN_WEIGHT_ONLY,
+    first_sources=first_sources,
 )

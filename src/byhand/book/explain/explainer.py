@@ -64,7 +64,7 @@ class Explainer(Questions):
         return self._deepen(explanation, depth, width, iter(range(MOST)))
 
     def _explained(self, answer: Answer) -> Explanation:
-        return explained(answer, self.gradients if answer.gradient else self.trace)
+        return explained(answer, self.gradients if answer.gradient else self.pass_of(answer.name))
 
     def _deepen(self, explanation: Explanation, depth: int, width: int, left: Iterator[int]) -> Explanation:
         """Explain its sources too; ExplainError when none of the MOST explanations is `left`."""
@@ -95,5 +95,5 @@ def _ordered(answer: Answer, trace: Pass) -> Sequence[Element]:
     first = ENTRIES[answer.equations[0]].first_sources if made else None
     if made is None or first is None:
         return answer.elements
-    stand_first = first(tuple(t.data for t in made[0].inputs))
+    stand_first = first(tuple(t.data for t in made[0].inputs), answer.index)
     return Elements(sorted_by(stand_first, answer.outlines, answer.origins), lambda: len(answer.elements))
