@@ -44,6 +44,14 @@ def test_hostile_json_is_a_value_error(content):
             parse_json(given)
 
 
+@pytest.mark.parametrize(
+    "content", ['{"a": 1, "a": 1}', '[{"b": {"c": 1, "a": 2, "a": 3}}]', r'{"a": 1, "\u0061": 2}']
+)
+def test_a_key_that_stands_twice_is_refused_as_in_toml(content):
+    with pytest.raises(ValueError, match="the key 'a' twice"):
+        parse_json(content)
+
+
 def test_brackets_and_digits_inside_strings_do_not_count():
     assert parse_json('{"a": "[[[[[\\"{{{", "b": [1.5]}', depth=2) == {"a": '[[[[["{{{', "b": [1.5]}
     assert parse_json('"' + "1" * 5000 + '"') == "1" * 5000

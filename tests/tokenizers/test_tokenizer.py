@@ -136,7 +136,7 @@ GOOD = json.loads(byte_pairs().content)
         (b'{"kind":"bpe","merges":[],"vocabulary":{"\\ud800":1}}', "no Unicode"),
         (b'{"kind":"bpe","merges":[],"vocabulary":{"a":1}} ', "as it was written"),
         (b'{"kind":"bpe","merges":[],"more":1,"vocabulary":{"a":1}}', "as it was written"),
-        (b'{"kind":"bpe","merges":[],"vocabulary":{"a":1,"a":1}}', "as it was written"),
+        (b'{"kind":"bpe","merges":[],"vocabulary":{"a":1,"a":1}}', "the key 'a' twice"),
         (b'{"kind":"byte","more":1}', "as it was written"),
     ],
 )

@@ -80,8 +80,8 @@ def read_with_facts(path: str | Path, most: int) -> tuple[bytes, os.stat_result]
 def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:
     """Return a JSON value.
 
-    Raises ValueError if it is none, nests deeper than `depth`, has more than VALUES values, or holds NaN, infinity
-    or a number of over DIGITS digits.
+    Raises ValueError if it is none, nests deeper than `depth`, has more than VALUES values, or holds NaN, infinity,
+    a number of over DIGITS digits or an object with the same key twice.
     """
     encoded = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     _require_depth(_BRACKETS.finditer(encoded), depth)
@@ -89,7 +89,7 @@ def parse_json(content: bytes | str, depth: int = DEPTH) -> Any:
         raise ValueError(f"more than {VALUES:,} values")
     if _NUMBER.search(re.sub(_STRING, b'""', encoded, flags=re.DOTALL)):
         raise ValueError(f"a number of more than {DIGITS} digits")
-    return json.loads(content, parse_constant=refuse_constant, parse_float=_finite)
+    return json.loads(content, parse_constant=refuse_constant, parse_float=_finite, object_pairs_hook=_single)
 
 
 def parse_toml(content: bytes) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def parse_integer(written: str, name: str) -> int:
     Python refuses to convert over 4,300 digits with an error of its own and takes long just below.
     """
     if not re.fullmatch(r"[-+]?[0-9]+", written):
-        raise DataError(f"{name} {written[:40]!r} is not an integer.")
+        raise DataError(f"{name} {written[:40]!r} is not an integer. Write it in digits.")
     if len(written.lstrip("+-").lstrip("0")) > 18:
         raise DataError(f"{name} has more than 18 digits. Use a smaller number.")
     return int(written)
@@ -125,6 +125,14 @@ def _require_depth(matches: Iterable[re.Match[bytes]], depth: int) -> None:
         level += (match[1] is not None) - (match[2] is not None)
         if level > depth:
             raise ValueError(f"nested more than {depth} deep")
+
+
+def _single(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i]))
+        raise ValueError(f"the key {twice[:40]!r} twice")
+    return found
 
 
 def _finite(written: str) -> float:
